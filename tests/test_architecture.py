@@ -67,7 +67,7 @@ SIMULATION = (
     ("after_flight", "asked", "assembly", "flexible_joint", "form", "impacts", "independent_trees", "unresolved"),
     ("step", "body_trajectory"),
     ("culprit", "event_runs", "state", "linearization"),
-    ("diagnosis",), ("run_file", "compiled_system"), ("simulator", "compile"), ("described", "live", "rollouts"), ("__init__",),
+    ("diagnosis",), ("run_file", "compiled_system", "profile"), ("simulator", "compile"), ("described", "live", "rollouts"), ("__init__",),
 )  # fmt: skip
 #: part of the viewer -> parts that it may import from; its own modules always
 PARTS = {"scene": set(), "draw": {"scene"}, "display": {"scene", "draw"}, "files": {"scene", "draw", "display"},

@@ -84,7 +84,7 @@ class Plan:
         step = self.simulator._step
         p, x = self.simulator._start(self.q0, self.v0, {})
         record = step.process.kernel(())(np.zeros(1), 0.0, 0.0, step.dt, p, x)
-        return self.simulator._trajectory(record, p).columns()
+        return self.simulator._step.trajectory(record, p).columns()
 
     @functools.cached_property
     def words(self) -> dict[str, Any]:

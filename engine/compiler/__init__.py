@@ -2,10 +2,11 @@
 
 Layers, from the bottom up; a file imports from those named before it only:
 
+- what is said while something is compiled: ``debug``;
 - what operations are: ``vecmath`` and ``exponentials`` (elementary functions in LLVM IR), ``lowering`` (an operation in LLVM IR),
   ``operations`` (the table);
-- programs: ``refusals`` (what cannot be traced), ``chains`` (a < x < b), ``expr`` (traced scalars in a graph), ``program`` (a graph's
-  nodes and outputs), ``rewrite`` (the rules that fold a graph);
+- programs: ``notes`` (who made a node), ``listing`` (programs as text), ``refusals`` (what cannot be traced), ``chains`` (a < x < b),
+  ``expr`` (traced scalars in a graph), ``program`` (a graph's nodes and outputs), ``rewrite`` (the rules that fold a graph);
 - functions as people write them: ``elementary`` (functions of numbers), ``arrays`` (what NumPy asks), ``whole_arrays`` (functions of
   arrays), ``written`` (what NumPy and Python are lent while a function is traced);
 - functions that are loops, as one node: ``kernels`` (their form), ``dense`` (layers), ``lookups`` (tables), ``solves`` (systems with many
@@ -14,11 +15,11 @@ Layers, from the bottom up; a file imports from those named before it only:
 - tables, of as many rows as there are: ``machine`` (the processor), ``instructions`` (of LLVM IR), ``arena`` (memory), ``row_ends`` (what
   loops read and make), ``row_code`` (loops in LLVM IR), ``row_loop`` (a loop as a kernel), ``stacks`` (between numbers and tables),
   ``loop_fusion`` (two as one);
-- transformations: ``bodies`` (of loops), ``table`` (traced tables), ``loop`` (a loop as one node), ``implicit`` (roots and their
-  derivatives), ``autodiff`` (derivatives), ``row_derivatives`` (of loops over rows), ``jacobians`` (of programs), ``trace`` (the program of
-  a function);
-- machine code: ``schedule`` (fusion and registers), ``packs`` (equal parts), ``lanes`` (those as vectors), ``work`` (its memory), ``llvm``
-  (a program in LLVM IR), ``entry`` (its calls), ``rollout`` (a step repeated);
+- transformations: ``parts`` (named ones as functions), ``bodies`` (of loops), ``table`` (traced tables), ``loop`` (a loop as one node),
+  ``implicit`` (roots and their derivatives), ``autodiff`` (derivatives), ``row_derivatives`` (of loops over rows), ``jacobians`` (of
+  programs), ``trace`` (the program of a function);
+- machine code: ``schedule`` (fusion and registers), ``packs`` (equal parts), ``lanes`` (those as vectors), ``work`` (its memory),
+  ``counters`` (of calls, for profiles), ``llvm`` (a program in LLVM IR), ``entry`` (its calls), ``rollout`` (a step repeated);
 - compiled functions: ``threads``, ``gufunc``, ``derivative``.
 """
 

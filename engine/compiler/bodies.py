@@ -6,6 +6,7 @@ loop.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from engine.compiler.expr import Expr, Graph
 from engine.compiler.loop_fusion import fused_loops
+from engine.compiler.notes import carried
 from engine.compiler.operations import CALLS, COMMUTATIVE, Node, operands, renumbered
 from engine.compiler.program import Program, live, size, table_shape
 
@@ -26,7 +28,23 @@ def subroutine(graph: Graph, fn: Callable[..., Any], shapes: Sequence[tuple[int,
         arguments.append(np.array(fresh, dtype=object).reshape(shape)[()])
         given += fresh
     result = np.asarray(fn(*arguments), dtype=object)
-    return *extracted(graph, start, given, [graph.number(graph.index(y)) for y in result.ravel()], False), result.shape
+    outputs = [graph.number(graph.index(y)) for y in result.ravel()]
+    return *extracted(graph, start, given, outputs, False, scope_of(fn)), result.shape
+
+
+def scope_of(fn: Any) -> str:
+    """What a function within another does, in a word: its name, after that of the function around it.
+
+    >>> def minimum():
+    ...     def advance(x): ...
+    ...     return scope_of(advance), scope_of(lambda x: x)
+    >>> minimum()
+    ('minimum.advance', 'minimum')
+    """
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    parts = getattr(fn, "__qualname__", type(fn).__name__).split(".")
+    return ".".join([p for p in parts if p not in ("<locals>", "<lambda>")][-2:]) or "lambda"
 
 
 def columns_of(graph: Graph, i: int) -> int:
@@ -37,9 +55,9 @@ def columns_of(graph: Graph, i: int) -> int:
     return columns_of(graph, args[1]) if op == "select" else graph.tables.get(i, 0)
 
 
-def extracted(graph: Graph, start: int, carry: list[Expr], outputs: list[int], once: bool) -> tuple[Program, list[int]]:
-    """The program of the nodes that depend on ``carry``, or of all from ``start`` on where it runs only ``once``, and the nodes outside
-    that it reads, in the order in which it reads them.
+def extracted(graph: Graph, start: int, carry: list[Expr], outputs: list[int], once: bool, name: str) -> tuple[Program, list[int]]:
+    """The program, of that name, of the nodes that depend on ``carry``, or of all from ``start`` on where it runs only ``once``, and the
+    nodes outside that it reads, in the order in which it reads them.
 
     It does not depend on what the graph held before: the same body, traced again, is the same program.
     """
@@ -87,6 +105,9 @@ def extracted(graph: Graph, start: int, carry: list[Expr], outputs: list[int], o
         new[i] = put(op, *(sorted(rest) if op in COMMUTATIVE else rest))
     for i in outputs:
         read(i)
+    nodes = carried(graph.nodes, nodes, new.items())
     kept, wanted, functions = fused_loops(*live(nodes, [new[i] for i in outputs]), functions)
     shapes_in, shapes_out = ([table_shape(columns_of(graph, i)) for i in which] for which in ([*(c.i for c in carry), *captured], outputs))
-    return Program(kept, wanted, shapes_in, shapes_out, functions, "loop"), captured
+    program = Program(kept, wanted, shapes_in, shapes_out, functions, name)
+    program.arguments = (*(f"x{k}" for k in range(len(carry))), *(f"outside{k}" for k in range(len(captured))))
+    return program, captured

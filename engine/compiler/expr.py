@@ -7,6 +7,7 @@ scalar, which makes folding free.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import numbers
 import sys
@@ -16,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.compiler import chains
+from engine.compiler import chains, debug
+from engine.compiler.notes import Noted
 from engine.compiler.operations import ARITY, BOOLEAN, COMMUTATIVE, CONDITIONAL, OPERATIONS, PERHAPS_TRUTHS, RECORDED, Node, is_truth
 from engine.compiler.refusals import TraceError, is_ours, refuse, unknown
 
@@ -32,9 +34,10 @@ class Graph:
 
     recorded = RECORDED  # NumPy's function -> the operation that it means
 
-    def __init__(self, rules: Mapping[str, Callable[..., Any]] | None = None) -> None:
+    def __init__(self, rules: Mapping[str, Callable[..., Any]] | None = None, parts: bool = False) -> None:
         self.rules = rules or {}  # operation -> function of the operands that returns something simpler, or None
-        self.nodes: list[Node] = []
+        self.parts = parts  # whether parts that are named become functions of their own: engine.compiler.parts
+        self.nodes: list[Node] = Noted(lines=debug.level() == 3) if parts or debug.level() == 3 else []
         self.memo: dict[Node, int] = {}
         self.truths: set[int] = set()  # the nodes that are truth values
         self.functions: list[Any] = []  # the programs that "call" nodes name
@@ -48,6 +51,10 @@ class Graph:
         error = refuse(what, instead, known)
         self.refused = self.refused or error
         return error
+
+    def part(self, name: str) -> contextlib.AbstractContextManager[None]:
+        """:func:`engine.ops.part` of traced values."""
+        return self.nodes.within(name) if isinstance(self.nodes, Noted) else contextlib.nullcontext()
 
     def node(self, key: Node) -> int:
         """Index of the node ``key``, made if it is new."""

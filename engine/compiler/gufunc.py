@@ -17,6 +17,7 @@ from numpy._core import _multiarray_umath as umath  # type: ignore[attr-defined]
 from engine.checks import nearest, warn, whole
 from engine.compiler import entry, machine
 from engine.compiler.arena import NO_MEMORY
+from engine.compiler.counters import Counted, Counters
 from engine.compiler.expr import Expr
 from engine.compiler.interp import interpret
 from engine.compiler.program import COUNTED, Program, Shape, is_table, once
@@ -73,7 +74,7 @@ def immortal(*things: Any) -> None:
 def _single_code(program: Program, strict: bool) -> int:
     """Address of the method definition of a program's single-call code."""
     key = f"single{entry.HEADER}.{entry.ITEMS}.{machine.width()}.{machine.rows()}|{strict}|{program.key}"
-    code = machine.Code(key, lambda: entry.single(program, strict))
+    code = machine.Code(key, lambda: entry.single(program, strict), "one call", [program])
     table = (ctypes.c_void_p * len(entry.API)).from_address(code.variable("api"))
     for k, name in enumerate(entry.API):
         table[k] = _api()[name]
@@ -85,7 +86,8 @@ def _single_code(program: Program, strict: bool) -> int:
 @functools.cache
 def _batch_code(program: Program, strict: bool) -> Any:
     """The NumPy gufunc of a program."""
-    code = machine.Code(f"batch{machine.width()}|{strict}|{program.key}", lambda: entry.batch(program, machine.width(), strict))
+    key = f"batch{machine.width()}|{strict}|{program.key}"
+    code = machine.Code(key, lambda: entry.batch(program, machine.width(), strict), "a batch", [program])
     frozen = [",".join(f"({','.join(str(n or 'none') for n in s)})" for s in shapes) for shapes in (program.shapes_in, program.shapes_out)]
     return numpy_ufunc(code, program.name, "->".join(frozen))  # a size of zero must have a name
 
@@ -96,9 +98,18 @@ def rollout_ufunc(step: Program, observe: Program, width: int, inputs: int = 0) 
     n, width = len(step.outputs), 1 if step.tabled or observe.tabled else width
     p = step.n_in - 3 - n - inputs or "p"                       # a size of zero has no literal
     key = f"rollout{width}.{machine.width()}.{inputs}|{step.key}|{observe.key}"
-    code = machine.Code(key, lambda: rollout(step, observe, width, inputs))
+    code = machine.Code(key, lambda: rollout(step, observe, width, inputs), f"a run of {width} at once", [step, observe])
     more = f",(r,{inputs})" * bool(inputs)
     return numpy_ufunc(code, "rollout", f"(r),(),(),(),({p}),({n}){more}->(r,{len(observe.outputs)})")
+
+
+@functools.cache
+def counted_rollout(step: Program, observe: Program) -> tuple[Any, Counted]:
+    """Return :func:`rollout_ufunc` of one rollout at a time, with counters in it, and these: :mod:`engine.compiler.counters`."""
+    key = f"counted{machine.width()}|{step.key}|{observe.key}"
+    code = machine.Code(key, lambda: rollout(step, observe, 1, 0, Counters()), "a counted run", [step, observe])
+    signature = f"(r),(),(),(),({step.n_in - 3 - len(step.outputs) or 'p'}),({len(step.outputs)})->(r,{len(observe.outputs)})"
+    return numpy_ufunc(code, "counted_rollout", signature), Counted(code)
 
 
 def numpy_ufunc(code: machine.Code, name: str, signature: str) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.compiler.bodies import extracted
+from engine.compiler.bodies import extracted, scope_of
 from engine.compiler.expr import Expr, Graph
 
 
@@ -24,6 +24,6 @@ def implicit(graph: Graph, residual: Callable[[Any], Any], x: Any) -> np.ndarray
     results = np.asarray(residual(np.array(unknown, dtype=object)), dtype=object)
     if results.shape != (n,):
         raise graph.refuse(f"a residual of shape {results.shape}", f"expected {(n,)}, as many as there are unknowns")
-    body, captured = extracted(graph, start, unknown, [graph.number(graph.index(r)) for r in results], False)
+    body, captured = extracted(graph, start, unknown, [graph.number(graph.index(r)) for r in results], False, scope_of(residual))
     given = [*x, *(Expr(graph, i) for i in captured)]
     return np.array(graph.call(body, given, "root"), dtype=object)

@@ -13,10 +13,13 @@ are independent bit for bit of W, of the batch and of the threads.
 from __future__ import annotations
 
 import bisect
+import functools
 import re
 from collections.abc import Sequence
+from typing import Any
 
-from engine.compiler import arena, exponentials, machine, vecmath
+from engine.compiler import arena, debug, exponentials, machine, vecmath
+from engine.compiler.counters import Counters
 from engine.compiler.kernels import SIGNATURE, Kernel
 from engine.compiler.lanes import Laned, laned
 from engine.compiler.lowering import VECTORS
@@ -54,8 +57,8 @@ def middle(places: list[int], width: int) -> int:
 class Module:
     """IR text of programs for one width: functions are emitted once, in the order they are needed."""
 
-    def __init__(self, width: int) -> None:
-        self.width = width
+    def __init__(self, width: int, counters: Counters | None = None) -> None:
+        self.width, self.counters = width, counters
         self.D, self.B = vector("double", width), vector("i1", width)
         self.text: list[str] = []
         self.declared: set[str] = set()
@@ -74,6 +77,10 @@ class Module:
     def named(self, other: Module, name: str) -> str:
         """The name here of a function of another module."""
         return name if other is self else name.replace("@", "@rows.", 1)
+
+    def counted(self, caller: str, called: Program, call: str) -> list[str]:
+        """The line of a call, with what counts it if anything does; ``caller`` is a program's key."""
+        return [call] if self.counters is None else self.counters.around(caller, called.key, call)
 
     def once(self, name: str, text: str) -> str:
         """Add a declaration or definition that several functions share."""
@@ -119,6 +126,7 @@ class Module:
         body, n = self.functions[program.key][0], len(program.outputs)
         if program.tabled:
             return self.once(f"{body}.loop", arena.looping(f"{body}.loop", body, program.made))
+        call = "\n".join(self.counted("", program, f"  call void {body}(ptr %in, ptr %out, ptr %work, i64 1, i64 0, i64 0, i64 0)"))
         name, D, one = f"{body}.loop", self.D, splat("double", self.width, literal(1.0))
         return self.once(name, f"""define internal void {name}(ptr %in, ptr %out, ptr %work, i64 %limit) noinline nounwind {{
 entry:
@@ -133,7 +141,7 @@ head:
   %go = and i1 %some, %more
   br i1 %go, label %again, label %end
 again:
-  call void {body}(ptr %in, ptr %out, ptr %work, i64 1, i64 0, i64 0, i64 0)
+{call}
   call void @llvm.memcpy.p0.p0.i64(ptr %in, ptr %out, i64 {self.bytes(n)}, i1 false)
   %next = add i64 %i, 1
   br label %head
@@ -166,17 +174,20 @@ end:
             self.functions[program.key] = name, 0                              # the name is taken
             self.functions[program.key] = name, program.emit(self, name) or 0
         elif program.key not in self.functions:
-            nodes, outputs = fused(program)
+            with debug.stage("fusing"):
+                nodes, outputs = fused(program)
             called = {node[1] for node in nodes if node[0] in CALLS}
             callees = {k: self.function(f) for k, f in enumerate(program.functions) if k in called}
-            made = laned(nodes, outputs, [size(s) for s in program.shapes_in], self.most())
+            with debug.stage("packing"):
+                made = laned(nodes, outputs, [size(s) for s in program.shapes_in], self.most())
             self.functions[program.key] = self._emit(program, made, callees)
         return self.functions[program.key]
 
     def _emit(self, program: Program, made: Laned, callees) -> tuple[str, int]:
         nodes, outputs = made.nodes, made.outputs
         name, parts = f"@f{len(self.functions)}", segments(nodes, SEGMENT)
-        plan = laid_out(made, program.functions, callees, parts, self.registers() - SPARE, self.at_once)
+        with debug.stage("planning"):
+            plan = laid_out(made, program.functions, callees, parts, self.registers() - SPARE, self.at_once)
         slot, place, leaving, arguments, callee_work = plan.slot, plan.place, plan.leaving, plan.arguments, plan.lent
         writes: dict[int, list[int]] = {}
         for k, i in enumerate(outputs):
@@ -213,14 +224,15 @@ end:
                 for p, k in (("from", arguments), ("to", place[last]), ("with", callee_work)):
                     text.append(f"  %{p}{s} = getelementptr i8, ptr %work, i64 {self.bytes(k)}")
                 places = f"ptr %from{s}, ptr %to{s}, ptr %with{s}"
-                text.append(f"  call void {callees[nodes[last][1]][0]}({places}, i64 %groups{', i64 %work.s' * 3})")
+                call = f"  call void {callees[nodes[last][1]][0]}({places}, i64 %groups{', i64 %work.s' * 3})"
+                text += self.counted(program.key, program.functions[nodes[last][1]], call)
         self.text.append("\n".join([*text, "  ret void", "}"]))
         return name, plan.size
 
     def __str__(self) -> str:
         rows = ", ".join(f"{self.D} {splat('double', self.width, c)}" for c in self.table)
         table = f"@constants = internal constant [{len(self.table)} x {self.D}] [{rows}]"
-        return "\n".join([table, *self.text, *self.renamed()])
+        return "\n".join([*([] if self.counters is None else [str(self.counters)]), table, *self.text, *self.renamed()])
 
     def renamed(self) -> list[str]:
         """The text of the functions on rows, their names those by which they are called here; functions of C keep theirs."""
@@ -338,13 +350,14 @@ class Body:
             else:
                 self.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {self.at(place[0], place[1])}, i64 {n}, i1 false)")
 
-    def branch(self, body: str, places: list[str], n: int, given: Sequence[int], arguments: int) -> None:
+    def branch(self, body: str, places: list[str], n: int, given: Sequence[int], arguments: int, counted: Any) -> None:
         """A loop of one pass at most, which takes and returns n numbers: what else it is given is passed on only where it is taken."""
         k, kept = self.count, (dict(self.have), dict(self.pairs))
         left = self.put(f"fcmp une {self.D} {self.number(given[n - 1])}, {splat('double', self.width, literal(1.0))}")
         self.lines += [f"  %some{k} = {vecmath.some(self.width, left)}", f"  br i1 %some{k}, label %take{k}, label %leave{k}", f"take{k}:"]
         self.pass_on(given[n:], arguments + n)
-        self.lines += [f"  call void {body}({', '.join(places)}, i64 1, i64 0, i64 0, i64 0)", f"  br label %after{k}", f"leave{k}:",
+        call = counted(f"  call void {body}({', '.join(places)}, i64 1, i64 0, i64 0, i64 0)")
+        self.lines += [*call, f"  br label %after{k}", f"leave{k}:",
                        f"  call void @llvm.memcpy.p0.p0.i64({places[1]}, {places[0]}, i64 {self.module.bytes(n)}, i1 false)",
                        f"  br label %after{k}", f"after{k}:"]  # fmt: skip
         self.have, self.pairs = kept                                           # what was loaded within is not known after it
@@ -361,11 +374,12 @@ class Body:
             self.pass_on(given[:n] if once else given, arguments)
             if op == "loop":
                 places = [f"ptr {self.at('%work', x)}" for x in (arguments, self.place[i], callee_work)]
+                counted = functools.partial(self.module.counted, program.key, program.functions[node[1]])
                 if once:
-                    self.branch(callees[node[1]][0], places, n, given, arguments)
+                    self.branch(callees[node[1]][0], places, n, given, arguments, counted)
                 else:
                     f = self.module.loop(program.functions[node[1]])
-                    self.lines.append(f"  call void {f}({', '.join(places)}, i64 {node[2]})")
+                    self.lines += counted(f"  call void {f}({', '.join(places)}, i64 {node[2]})")
             return
         if op in ("neg", *STANDING) or (i in self.place and i not in self.slot):
             return

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from engine.compiler.expr import Expr, Graph
+from engine.compiler.notes import carried
 from engine.compiler.operations import CALLS, Node, operands, renumbered
 from engine.compiler.program import Program, Shape, live
 from engine.compiler.rewrite import RULES, inlined
@@ -34,9 +35,9 @@ def fused_loops(nodes: list[Node], outputs: list[int], functions: list[Any]) -> 
             node = ("call", functions.index(loop), *given)
         new.append(len(made))
         made.append(node)
-    kept, wanted = live(made, [new[i] for i in outputs])
+    kept, wanted = live(carried(nodes, made, enumerate(new)), [new[i] for i in outputs])
     called = sorted({node[1] for node in kept if node[0] in CALLS})
-    kept = [(node[0], called.index(node[1]), *node[2:]) if node[0] in CALLS else node for node in kept]
+    kept = carried(kept, [(n[0], called.index(n[1]), *n[2:]) if n[0] in CALLS else n for n in kept], enumerate(range(len(kept))))
     return kept, wanted, [functions[k] for k in called]
 
 

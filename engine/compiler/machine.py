@@ -14,7 +14,7 @@ import hashlib
 import os
 import platform
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -22,7 +22,7 @@ from typing import Any, ParamSpec, TypeVar
 from engine import cache
 from engine.checks import EngineError
 from engine.collector import uncollected
-from engine.compiler import vecmath
+from engine.compiler import debug, vecmath
 
 
 def texts() -> bytes:
@@ -161,14 +161,17 @@ def assemble(text: str) -> list[bytes]:
 def assembled(text: str, host: Any = None) -> bytes:
     """Object code of one module, for the host or another of LLVM's target machines. The graph is folded and fused already: LLVM inlines,
     selects, schedules and allocates registers."""
-    module = llvm().parse_assembly(text, llvm().create_context())
-    module.verify()
+    with debug.share("LLVM reads"):
+        module = llvm().parse_assembly(text, llvm().create_context())
+        module.verify()
     host = target() if host is None else host
-    builder = llvm().create_pass_builder(host, llvm().create_pipeline_tuning_options(speed_level=0))
-    builder.getModulePassManager().run(module, builder)
+    with debug.share("LLVM's passes"):
+        builder = llvm().create_pass_builder(host, llvm().create_pipeline_tuning_options(speed_level=0))
+        builder.getModulePassManager().run(module, builder)
     ffi = llvm().ffi
     emit = ffi.lib.LLVMPY_TargetMachineEmitToMemory
-    with ffi.OutputString() as error:  # as TargetMachine.emit_object, but for llvmlite's lock: a context of its own needs none
+    # as TargetMachine.emit_object, but for llvmlite's lock: a context of its own needs none
+    with ffi.OutputString() as error, debug.share("LLVM's code"):
         buffer = getattr(emit, "_cfn", emit)(host, module, 1, error)
         if not buffer:
             raise RuntimeError(str(error))
@@ -191,26 +194,38 @@ def parted(whole: bytes) -> Iterator[bytes]:
         whole = whole[end:]
 
 
+def parts(key: str) -> dict[str, str]:
+    """What a key of code is made of, by what it says."""
+    entered, *of = key.split("|")
+    triple, cpu, features, *versions, texts, library = identity().split("|")
+    return {"the lanes, or how it is entered": entered, "the program": "|".join(of), "the processor": f"{triple}|{cpu}|{features}",
+            "LLVM": "|".join(versions), "the engine's sources": f"{texts}|{library}"}  # fmt: skip
+
+
 class Code:
     """Loaded object code: keeps it alive and finds its symbols."""
 
     @alone
-    def __init__(self, key: str, text: Any) -> None:
-        """Code kept on disk under ``key``, or compiled from the IR text that ``text()`` makes."""
+    def __init__(self, key: str, text: Any, what: str = "code", programs: Sequence[Any] = ()) -> None:
+        """Code kept on disk under ``key``, or compiled from the IR text that ``text()`` makes: ``what`` of some programs."""
         width()  # which refuses a wrong ENGINE_LANES; code for single calls does not ask otherwise
-        key = f"{key}|{identity()}"
-        kept = cache.load(key)
-        self.cached = kept is not None
-        if kept is None:
-            with uncollected():
-                made = text()
-            with hurried():
-                kept = joined(assemble(made))
-            cache.store(key, kept)
-        self.engine = llvm().create_mcjit_compiler(llvm().parse_assembly(""), target())
-        for code in parted(kept):
-            self.engine.add_object_file(llvm().ObjectFileRef.from_data(code))
-        self.engine.finalize_object()
+        whole = f"{key}|{identity()}"
+        with debug.reported(what, programs, lambda: parts(key)) as report:
+            kept = cache.load(whole)
+            self.cached = kept is not None
+            if kept is None:
+                with uncollected(), debug.stage("written"):
+                    made = text()
+                with hurried(), debug.stage("LLVM"):
+                    kept = joined(assemble(made))
+                cache.store(whole, kept)
+            if report is not None:
+                report.found, report.text = self.cached, "" if self.cached else made
+            with debug.stage("loaded"):
+                self.engine = llvm().create_mcjit_compiler(llvm().parse_assembly(""), target())
+                for code in parted(kept):
+                    self.engine.add_object_file(llvm().ObjectFileRef.from_data(code))
+                self.engine.finalize_object()
 
     @alone
     def function(self, name: str) -> int:

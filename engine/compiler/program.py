@@ -7,6 +7,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
+from engine.compiler import listing
+from engine.compiler.notes import carried
 from engine.compiler.operations import ARITY, CALLS, OPERATIONS, Node, is_truth, operands, renumbered
 
 Shape = tuple[int, ...]
@@ -38,10 +40,27 @@ class Program:
     outputs : index of the node of every output scalar, arrays raveled in C order one after the other
     shapes_in, shapes_out : shape of each argument and of each result
     functions : programs that ``call`` nodes refer to by number
+    name : what it does, in a word; no part of what it is: of equal programs the first one's name is kept
     names : of the results, of a function that returned a dictionary of them
+    arguments : names of the arguments, as far as they are known
+    seconds : that tracing took, but for what it calls, where ``ENGINE_DEBUG`` is set
+
+    ``str(program)`` is its text, an operation a line; where ``ENGINE_DEBUG`` is 3 while a function is traced, with the lines that made
+    them: the user's, and the engine's.
+
+    >>> from engine.compiler import trace
+    >>> print(trace(lambda x, y: x @ y + 1.0, [(2,), (2,)]))
+    <lambda>(x (2), y (2)): 4 operations
+        %4 = mul x[0], y[0]
+        %5 = mul x[1], y[1]
+        %6 = add %4, %5
+        %8 = add %6, 1.0
+        return: %8
     """
 
     names: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+    seconds = 0.0
     native = False  # whether it has no nodes: engine.compiler.kernels
 
     def __init__(self, nodes: list[Node], outputs: list[int], shapes_in: list[Shape], shapes_out: list[Shape],
@@ -78,6 +97,17 @@ class Program:
     def made(self) -> list[int]:
         """The same of each output scalar."""
         return columns(self.shapes_out)
+
+    @property
+    def within(self) -> tuple[Program, ...]:
+        """The programs that it calls, or repeats."""
+        return self.functions
+
+    def __str__(self) -> str:
+        return listing.text(self)
+
+    def __repr__(self) -> str:
+        return f"<program {self.name}: {len(self.nodes)} nodes, {len(self.functions)} functions>"
 
     def count(self) -> int:
         """Number of arithmetic operations, calls included, and loops as if they ran once."""
@@ -135,7 +165,7 @@ def live(nodes: list[Node], outputs: list[int]) -> tuple[list[Node], list[int]]:
         if not new[i]:
             new[i] = len(kept)
             kept.append(renumbered(node, new))
-    return kept, [new[i] for i in outputs]
+    return carried(nodes, kept, enumerate(new)), [new[i] for i in outputs]
 
 
 def verify(program: Program) -> None:

@@ -14,6 +14,7 @@ import itertools
 from collections.abc import Iterator
 
 from engine.compiler.arena import put_spare
+from engine.compiler.counters import OUTSIDE, Counters
 from engine.compiler.entry import ALL_FLAGS, GROUPS, strided
 from engine.compiler.instructions import Writer
 from engine.compiler.llvm import Module
@@ -21,12 +22,13 @@ from engine.compiler.program import Program
 from engine.compiler.vecmath import literal, splat, vector
 
 
-def rollout(step: Program, observe: Program, width: int, inputs: int = 0) -> str:
-    """IR text of the gufunc loop."""
+def rollout(step: Program, observe: Program, width: int, inputs: int = 0, counters: Counters | None = None) -> str:
+    """IR text of the gufunc loop; where ``counters`` are given, they count what is called, and the whole."""
     n, n_record = len(step.outputs), len(observe.outputs)
     kept = step.n_in - n                                        # t0, k, dt, the parameters and inputs, which lie before x
     n_p, last = kept - 3 - inputs, 7 if inputs else 6           # parameters, and the argument that the records are
-    m = Module(width)
+    m = Module(width, counters)
+    begun, ended = ([], []) if counters is None else counters.whole()
     f_step, work_step = m.function(step)
     f_observe, work_observe = m.function(observe)
     D, tabled = vector("double", width), step.tabled or observe.tabled
@@ -34,7 +36,7 @@ def rollout(step: Program, observe: Program, width: int, inputs: int = 0) -> str
     if tabled:
         put_spare(m)
     m.text += [strided(width, gather=True), strided(width, gather=False)]
-    lines = ["define void @loop(ptr %args, ptr %dims, ptr %steps, ptr %data) {", "entry:"]
+    lines = ["define void @loop(ptr %args, ptr %dims, ptr %steps, ptr %data) {", "entry:", *begun]
     writer = GroupWriter(lines, width)
     put, element, each_group, vector_of = writer.put, writer.element, writer.each_group, writer.vector_of
     N, R = element("%dims", 0, "i64"), element("%dims", 1, "i64")
@@ -82,15 +84,16 @@ def rollout(step: Program, observe: Program, width: int, inputs: int = 0) -> str
               f"  %morei = icmp slt i64 %i, {count}", "  br i1 %morei, label %again, label %look", "again:"]  # fmt: skip
     strides = f"i64 {m.bytes(state)}, i64 {m.bytes(state)}, i64 {m.bytes(work)}"
     x = put(f"getelementptr {D}, ptr %away, i64 {kept}")
-    lines += [*begin * step.tabled, f"  call void {f_step}(ptr %at, ptr {x}, ptr {scratch}, i64 %groups, {strides})"]
+    lines += [*begin * step.tabled,
+              *m.counted(OUTSIDE, step, f"  call void {f_step}(ptr %at, ptr {x}, ptr {scratch}, i64 %groups, {strides})")]
     writer.block = "again"
     with each_group() as (g, _, _):
         now = put(f"load {D}, ptr {vector_of('%at', g, state, 1)}")
         one_more = put(f"fadd {D} {now}, {splat('double', width, literal(1.0))}")
         lines.append(f"  store {D} {one_more}, ptr {vector_of('%away', g, state, 1)}")
     strides = f"i64 {m.bytes(state)}, i64 {m.bytes(n_record)}, i64 {m.bytes(work)}"
-    lines += ["  br label %endagain", "endagain:", "  %nexti = add i64 %i, 1", "  br label %advance", "look:",
-              *begin * observe.tabled, f"  call void {f_observe}(ptr %at, ptr {record}, ptr {scratch}, i64 %groups, {strides})"]
+    lines += ["  br label %endagain", "endagain:", "  %nexti = add i64 %i, 1", "  br label %advance", "look:", *begin * observe.tabled,
+              *m.counted(OUTSIDE, observe, f"  call void {f_observe}(ptr %at, ptr {record}, ptr {scratch}, i64 %groups, {strides})")]
     writer.block = "look"
     with each_group() as (g, i, lanes):
         where = put(f"getelementptr i8, ptr {base[last]}, i64 {put(f'mul i64 {i}, {outer[last]}')}")
@@ -98,7 +101,7 @@ def rollout(step: Program, observe: Program, width: int, inputs: int = 0) -> str
         writer.moved("scatter", where, outer[last], lanes, n_record, step_column, vector_of(record, g, n_record, 0))
     lines += ["  br label %endlook", "endlook:", "  %nextj = add i64 %j, 1", "  br label %records",
               "endrow:", f"  %nextrow = add i64 %row, {groups * width}", "  br label %rows",
-              "done:", *[f"  call void @arena.back(ptr {arena})"] * tabled, f"  call void @free(ptr {raw})",
+              "done:", *ended, *[f"  call void @arena.back(ptr {arena})"] * tabled, f"  call void @free(ptr {raw})",
               f"  call i32 @feclearexcept(i32 {ALL_FLAGS})", "  ret void", "}"]  # fmt: skip
     memory = ["declare ptr @malloc(i64)", "declare void @free(ptr)"] * (not tabled)                            # an arena has them
     return "\n".join([str(m), *memory, "declare i32 @feclearexcept(i32)", *lines])

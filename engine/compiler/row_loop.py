@@ -46,12 +46,18 @@ class RowLoop(Kernel):
         self.shapes_in, self.shapes_out = [*read, *captured, *targets], made
         self.first = len(read)                                                 # of what comes from outside, among the inputs
         spec = [*map(astuple, self.sources), *map(astuple, self.sinks)]
+        self.name = f"rows of {f.name}"
         self.digest = hashlib.sha256(repr(("row_loop", spec, outside, f.key)).encode()).hexdigest()
 
     @property
     def tabled(self) -> bool:  # type: ignore[override]
         """Whether it takes memory."""
         return self.f.tabled or any(s.how != "sum" for s in self.sinks) or any(s.how == "through" for s in self.sources)
+
+    @property
+    def within(self) -> tuple[Program, ...]:
+        """The program of a row."""
+        return (self.f,)
 
     def count(self) -> int:
         """Operations of one row."""

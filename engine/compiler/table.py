@@ -14,7 +14,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from engine import ops
-from engine.compiler.bodies import columns_of, extracted
+from engine.compiler.bodies import columns_of, extracted, scope_of
 from engine.compiler.expr import Expr, Graph
 from engine.compiler.program import COUNTED, Shape, size
 from engine.compiler.refusals import users_place
@@ -234,8 +234,7 @@ def looped(g: Graph, f: Callable[..., Any], tables: Sequence[Table], sinks: Call
     results = f(*arguments)
     several = isinstance(results, tuple)
     arrays = [np.asarray(r, dtype=object) for r in (results if several else (results,))]
-    body, captured = extracted(g, start, fresh, [g.number(g.index(x)) for a in arrays for x in a.ravel()], False)
-    body.name = "row"
+    body, captured = extracted(g, start, fresh, [g.number(g.index(x)) for a in arrays for x in a.ravel()], False, scope_of(f))
     shapes = [a.shape for a in arrays]
     loop = RowLoop(body, sources, body.n_in - place, sinks(shapes))
     loop.where = next((t.where for t in tables if t.through is not None), None) or users_place()

@@ -14,7 +14,7 @@ import numpy as np
 
 from engine import ops
 from engine.collector import uncollected
-from engine.compiler import table
+from engine.compiler import debug, table
 from engine.compiler.bodies import subroutine
 from engine.compiler.dense import Dense
 from engine.compiler.expr import SCALAR, Expr, Graph
@@ -23,6 +23,8 @@ from engine.compiler.kernels import Kernel
 from engine.compiler.lookups import Rows, Search
 from engine.compiler.loop import while_loop
 from engine.compiler.loop_fusion import fused_loops
+from engine.compiler.notes import Noted
+from engine.compiler.parts import in_parts
 from engine.compiler.philox import Uniform
 from engine.compiler.products import Products
 from engine.compiler.program import Program, Shape, is_table, live, size, verify
@@ -103,6 +105,7 @@ class Tracer(Graph):
         if (self, shapes) not in made:
             made[self, shapes] = subroutine(self, fn, shapes)
         body, captured, shape = made[self, shapes]
+        body = in_parts(body, self.nodes.part) if isinstance(self.nodes, Noted) and self.parts else body
         given = [x for a in arguments for x in np.ravel(np.asarray(a, dtype=object))]
         found = self.call(body, [*given, *(Expr(self, i) for i in captured)])
         return np.array(found, dtype=object).reshape(shape)[()]
@@ -122,22 +125,34 @@ class NumericTracer(Tracer):
 
 
 @uncollected()
-def trace(fn: Callable[..., Any], shapes: Sequence[Shape], fold: bool = True, named: bool = False) -> Program:
+def trace(fn: Callable[..., Any], shapes: Sequence[Shape], fold: bool = True, named: bool = False, parts: bool = False) -> Program:
     """Return the program of ``fn`` called on arrays of the given shapes (``()`` is a scalar).
 
-    With ``named`` the function returns a dictionary, whose names the program keeps.
+    With ``named`` the function returns a dictionary, whose names the program keeps. With ``parts`` what :func:`engine.ops.part` names
+    are functions of their own.
 
     >>> p = trace(lambda x, y: x @ y, [(3,), (3,)])
     >>> p.count(), p.shapes_out
     (5, [()])
     """
+    if not debug.level():
+        return traced(fn, shapes, fold, named, parts)
+    seconds: list[float] = []
+    with debug.timed(seconds.append):
+        program = traced(fn, shapes, fold, named, parts)
+    program.seconds = seconds[0]
+    return program
+
+
+def traced(fn: Callable[..., Any], shapes: Sequence[Shape], fold: bool, named: bool, parts: bool) -> Program:
+    """:func:`trace`."""
     try:
-        return recorded(Tracer(RULES if fold else {}), fn, shapes, named)
+        return recorded(Tracer(RULES if fold else {}, parts), fn, shapes, named)
     except Exception as error:
         if not fold or not (isinstance(error, ArithmeticError) or "complex" in str(error)):  # as Python's 1/0, and (−1)^½
             raise
         try:
-            return recorded(NumericTracer(RULES), fn, shapes, named)
+            return recorded(NumericTracer(RULES, parts), fn, shapes, named)
         except Exception:
             raise error from error.__cause__
 
@@ -174,8 +189,15 @@ def recorded(graph: Tracer, fn: Callable[..., Any], shapes: Sequence[Shape], nam
             raise TraceError(f"{place_of(fn)}{name_of(fn)} returned {what}; expected numbers, or arrays of them")
     nodes, outputs, functions = fused_loops(*live(graph.nodes, [graph.index(x) for x in scalars]), graph.functions)
     program = Program(nodes, outputs, [tuple(s) for s in shapes], [shape for _, shape in returned], functions, name_of(fn))
-    program.names = names
-    return program
+    program.names, program.arguments = names, words_of(fn, len(shapes))
+    return in_parts(program) if graph.parts else program
+
+
+def words_of(fn: Callable[..., Any], n: int) -> tuple[str, ...]:
+    """The names of a function's first n arguments, as far as they are known."""
+    method, fn = inspect.ismethod(fn), inspect.unwrap(fn)
+    code = getattr(fn, "__code__", None)
+    return code.co_varnames[: code.co_argcount][method:][:n] if code else ()
 
 
 def pure(fn: Callable[..., Any]) -> Callable[..., Any]:

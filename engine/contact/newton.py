@@ -77,7 +77,8 @@ def minimum(M: Array, free: Array, law: Law, start: Array, J: Array | None = Non
 
     def advance(z: Array) -> tuple[Array, Any]:
         v, d, held, (first, a, low, high, halve) = z[:n], z[n : 2 * n], z[2 * n : -5], z[-5:]
-        impulse, G = law.impulse(v)
+        with ops.part("impulses: laws", v):
+            impulse, G = law.impulse(v)
         H, residual = M + G, M @ (v - free) - impulse
         residual = residual if J is None else residual - held
         slope = residual @ d                                    # of the line along d, a of which has been gone
@@ -85,7 +86,8 @@ def minimum(M: Array, free: Array, law: Law, start: Array, J: Array | None = Non
 
         def onward() -> Array:
             """The next line, along Newton's direction."""
-            d, push = newton_step(H, residual, v - free, J)
+            with ops.part("impulses: Newton's steps", v):
+                d, push = newton_step(H, residual, v - free, J)
             small = ops.largest(d) <= LAST * ops.largest(v - free) + 1e-4 * law.slow
             first = (residual if J is None else residual - push) @ d
             return np.concatenate([v + d, d, held + push, [first, 1.0, 0.0, 2.0, 0.0, ops.where(small, 1.0, 0.0)]])

@@ -14,6 +14,7 @@ from engine.simulation.impacts import impact
 from engine.simulation.law import Law
 from engine.simulation.live import Live, Trace
 from engine.simulation.policy import policy
+from engine.simulation.profile import Profile
 from engine.simulation.robot import Robot
 from engine.simulation.simulator import Simulator
 from engine.simulation.state import State
@@ -21,7 +22,7 @@ from engine.simulation.trajectory import Trajectory, load_trajectory
 
 __all__ = [
     "BodyTrajectory", "CompiledSystem", "Component", "Contacts", "Context", "Crossing", "Effect", "Event", "FlexibleJoint",
-    "GeneralActuator", "HalfSpace", "Law", "Live", "Robot", "SimulationError", "SimulationWarning", "Simulator", "Solution",
+    "GeneralActuator", "HalfSpace", "Law", "Live", "Profile", "Robot", "SimulationError", "SimulationWarning", "Simulator", "Solution",
     "SolutionError", "State", "StateTrajectory", "Trace", "Trajectory", "actuators", "compile", "controllers", "forces", "impact",
     "load_trajectory", "policy", "simulator_of",
 ]  # fmt: skip

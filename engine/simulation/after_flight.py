@@ -36,7 +36,8 @@ class AfterFlight:
 
     def met(self, model: Model, q: Array, p: Array, resistance: Sequence[Array]) -> Array:
         """Return the inertia (nv, nv) that impulses meet at q: M, with what resists of what is stiff."""
-        return dynamics.crba(model, q) if self.plant.stiffness is None else self.plant.stiffness.met(q, p, *resistance)
+        with ops.part("mass matrix", q):
+            return dynamics.crba(model, q) if self.plant.stiffness is None else self.plant.stiffness.met(q, p, *resistance)
 
     def meeting(self, q0: Array, q: Array) -> Array:
         """Return where the inertia that impulses meet is looked at, and what constraints hold, in a step from q0 whose flight ends at q:
@@ -69,7 +70,8 @@ class AfterFlight:
 
         def relieved(h: Any, q0: Array, resistance: tuple[Array, ...], x: Array, force: Array) -> Array:
             q, v, z = x[:nq], x[nq : nq + nv], plant.states.split(np.concatenate([x[nq + nv :], force]))
-            a = by.yielding(self.meeting(q0, q), force, m, p, *resistance)
+            with ops.part("carried impulses", q):
+                a = by.yielding(self.meeting(q0, q), force, m, p, *resistance)
             to, v = model.manifold.plus(q, (-way * h * h) * a), v - h * a
             if plant.conserved:
                 if plant.constraints is not None:
@@ -98,14 +100,16 @@ class AfterFlight:
 
         def complete(t: Any, h: Any, x: Array, flown: Array) -> Array:
             idle = np.concatenate([flown[: len(flown) - plant.lasts], np.zeros(plant.lasts)])
-            passed = impulses.pass_by(h, x[nq : nq + nv], flown[:nq], flown[nq : nq + nv])
+            with ops.part("broad phase", x):
+                passed = impulses.pass_by(h, x[nq : nq + nv], flown[:nq], flown[nq : nq + nv])
             resistance = by.resistance(t, h, x, m, p, modes)
             return ops.when(ops.logical_not(passed), lambda: meet(h, x, flown, resistance), idle)
 
         def meet(h: Any, x: Array, flown: Array, resistance: tuple[Array, ...]) -> Array:
             q, free, z = flown[:nq], flown[nq : nq + nv], plant.states.split(flown[nq + nv :])
             P = z.get(MOMENTUM, np.zeros((0, 9)))
-            found = by.after(h, x[:nq], x[nq : nq + nv], q, free, P, m, p, *resistance)
+            with ops.part("impulses", q):
+                found = by.after(h, x[:nq], x[nq : nq + nv], q, free, P, m, p, *resistance)
             q, v, moved, lasting = impulses.complete(model, h, q, free, P, found,
                                                      lambda q, v: plant.settled(model, q, v, m),
                                                      lambda P, to: plant.turned(P, q, to, flown[nq + nv :], p),

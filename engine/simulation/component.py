@@ -72,6 +72,8 @@ def named(name: str, traced: bool = False) -> Iterator[None]:
         raise SimulationError(f"{name} raised {type(error).__name__}: {error}") from error
 
 
+#: the part of a step that poses, twists and Jacobians of links are, in profiles
+KINEMATICS = "kinematics"
 #: an argument beyond it has run away; coordinates and velocities, SI units, beyond which a run has failed
 WILD, AWAY = 1e100, 1e30
 #: the mode of a limited force that is within its limits what it asks for
@@ -153,11 +155,13 @@ class Context:
 
     @functools.cached_property
     def poses(self) -> Array:
-        return dynamics.forward_kinematics(self.model, self.q)
+        with ops.part(KINEMATICS, self.q):
+            return dynamics.forward_kinematics(self.model, self.q)
 
     @functools.cached_property
     def twists(self) -> Array:
-        return dynamics.twists(self.model, self.q, self.v)
+        with ops.part(KINEMATICS, self.q):
+            return dynamics.twists(self.model, self.q, self.v)
 
     def pose(self, link: str) -> Array:
         return self.poses[self.model.link_index(link)]
@@ -167,7 +171,8 @@ class Context:
 
     def jacobian(self, link: str) -> Array:
         if link not in self._jacobians:
-            self._jacobians[link] = dynamics.jacobian(self.model, self.q, link)
+            with ops.part(KINEMATICS, self.q):
+                self._jacobians[link] = dynamics.jacobian(self.model, self.q, link)
         return self._jacobians[link]
 
 

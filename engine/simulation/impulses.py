@@ -70,10 +70,13 @@ class Impulses:
                 return np.concatenate([v, rubbing.lasting(v) / h, *pushes])
 
             return ops.when(joints.acts, rub, np.concatenate([free, np.zeros(model.nv + resisted)]))
-        contacts, found = self.contacts, self.contacts.nearness(q, free, h)
+        contacts = self.contacts
+        with ops.part("broad phase", q):
+            found = contacts.nearness(q, free, h)
 
         def push() -> Array:
-            touching = contacts.step(h, q0, before, q, free, found, self.rubbing, self.way)
+            with ops.part("narrow phase", q):
+                touching = contacts.step(h, q0, before, q, free, found, self.rubbing, self.way)
             axes = touching.axes
             law: Law = touching if joints is None else Together([joints, touching])
 
@@ -126,7 +129,8 @@ class Impulses:
             x, v, P, _ = kept(x, v, turned(momenta, x))
             return np.concatenate([x, v, P.ravel()])
 
-        end = corrected(model, h, q, free, v, settle, np.concatenate([q, v, momenta.ravel()]), self.way)
+        with ops.part("correction", q):
+            end = corrected(model, h, q, free, v, settle, np.concatenate([q, v, momenta.ravel()]), self.way)
         x, v, P = np.split(end, [model.nq, model.nq + model.nv])
         return x, v, P.reshape(momenta.shape), lasting
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from engine import dynamics
+from engine import dynamics, ops
 from engine.checks import warn
 from engine.compiler.trace import pure, trace
 from engine.contact import ContactLaws
@@ -153,7 +153,8 @@ class Plant:
         commands: dict[str, Any] = {}
         for c in self.acting:
             at = held if held is not None and isinstance(c, Ticking) and c.called.law.stiff is False else s
-            effects[c.name] = effect(c, at, s.states.get(c.name, c.state), memories.get(c.name, c.memory), c.given(commands))
+            with ops.part(c.name, s.q, s.v):
+                effects[c.name] = effect(c, at, s.states.get(c.name, c.state), memories.get(c.name, c.memory), c.given(commands))
             commands |= effects[c.name].commands
         return effects
 
@@ -167,7 +168,7 @@ class Plant:
             state = s.states.get(c.name, c.state)
             if c.memory.size:
                 update = c.update if isinstance(c, Ticking) else pure(c.update)          # a law's function is asked twice anyway
-                with named(c.name, s.q.dtype == object):
+                with named(c.name, s.q.dtype == object), ops.part(c.name, s.q, s.v):
                     memories[c.name] = update(s, state, memories[c.name], c.given(commands), dt)
             if c is self.controller:
                 commands = c.act(s, state, memories.get(c.name, c.memory), None).commands
@@ -204,14 +205,17 @@ class Plant:
         forces: list[Array] = []
         moving = tau if lasting is None else tau + lasting
         if self.constraints is None:
-            vdot = dynamics.aba(s.model, q, v, moving, s.gravity, F)
+            with ops.part("forward dynamics", q, v):
+                vdot = dynamics.aba(s.model, q, v, moving, s.gravity, F)
         else:
-            vdot, *forces = self.constraints.accelerations(s, moving, F, self.memories.split(m))
+            with ops.part("forward dynamics with constraints", q, v):
+                vdot, *forces = self.constraints.accelerations(s, moving, F, self.memories.split(m))
         rates = {n: effects[n].rate for n in self.states.shapes if n not in OWN}
         if self.conserved:
-            outside = self.external(s, tau, F)
-            rates[MOMENTUM] = np.array([momentum_rate(s.model, tree, q, outside, P)
-                                        for tree, P in zip(self.conserved, s.states[MOMENTUM], strict=True)])  # fmt: skip
+            with ops.part("momentum", q, v):
+                outside = self.external(s, tau, F)
+                rates[MOMENTUM] = np.array([momentum_rate(s.model, tree, q, outside, P)
+                                            for tree, P in zip(self.conserved, s.states[MOMENTUM], strict=True)])  # fmt: skip
         return vdot, np.concatenate([np.zeros(0), *(np.ravel(rate) for rate in rates.values())]), *forces
 
     def external(self, s: Context, tau: Array, F: Array | None) -> Array:
@@ -303,6 +307,10 @@ class Plant:
         model, nq, nv = self.model_at(p), self.model.nq, self.model.nv
 
         def project(x: Array) -> Array:
+            with ops.part("projection", x):
+                return projected(x)
+
+        def projected(x: Array) -> Array:
             (q, v), z = self.held(model, x[:nq], x[nq : nq + nv], m), self.states.split(x[nq + nv :])
             if not self.conserved:
                 return np.concatenate([q, v, x[nq + nv :]])

@@ -51,7 +51,7 @@ def rollouts(simulator: Simulator, q0: Array, v0: Array, duration: float, record
             p, x = simulator._start(q0[rows], v0[rows], {n: x[rows] for n, x in parameters.items()})
         step, failures = simulator._step, Failures()
         records = collected(blocks(step, p, x, simulator.dt, duration, record_every, 0, failures), lambda done: None)
-        found = simulator._trajectory(records, p)
+        found = simulator._step.trajectory(records, p)
     texts = reasons(failures, x.shape[:-1], lambda stop, _: ended(step, stop, False))
     why |= {rows[k]: str(text) for k, text in enumerate([] if texts is None else texts) if text}
     return dataclasses.replace(found, reason=texts), rows, why, [*dict.fromkeys(str(w.message) for w in noted), *found.warnings]

@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.checks import Fixed, path_of, require_importable, warn, whole
+from engine.compiler import Program
 from engine.constraints import Constraint
 from engine.dynamics import GRAVITY
 from engine.dynamics.momentum_conservation import floating_trees, joined_trees
 from engine.integrate import IMPULSIVE, FreeBody, Solution, method_named, solve
-from engine.integrate.event import Event, crossings
+from engine.integrate.event import Event
 from engine.model import Model, StateError
 from engine.progress import progress_bar
 from engine.simulation.actuators import Drive
@@ -43,8 +44,9 @@ from engine.simulation.law import Force, Law, with_seeds
 from engine.simulation.linearization import Linearization
 from engine.simulation.parameters import checked_parameters, checked_values, own, require_known, require_read, require_rigid
 from engine.simulation.plant import Plant
+from engine.simulation.profile import Profile, profiled
 from engine.simulation.robot import Robot, robot_of
-from engine.simulation.run import Diverged, Failures, collected, times
+from engine.simulation.run import Diverged, Failures, collected
 from engine.simulation.run_file import record, resume
 from engine.simulation.state import State
 from engine.simulation.step import Step
@@ -195,6 +197,11 @@ class Simulator(Fixed):
         """The event functions."""
         return self.watch.called
 
+    @property
+    def programs(self) -> dict[str, Program]:
+        """What is compiled: "step" and "observe" (a record); ``print`` shows their texts, and of what they call."""
+        return self._step.programs
+
     # ------------------------------------------------------------ states
 
     def values_of(self, parameters: Mapping[str, Any]) -> dict[str, Array]:
@@ -324,13 +331,13 @@ class Simulator(Fixed):
                 data = collected(blocks(self._step, p, x, self.dt, duration, record_every, 0, failures), advanced)
         except Diverged as stop:
             text = ended(self._step, stop)
-            raise SimulationError(text, dataclasses.replace(self._trajectory(stop.data, p), reason=text)) from None
+            raise SimulationError(text, dataclasses.replace(self._step.trajectory(stop.data, p), reason=text)) from None
         except (SimulationError, Interrupted) as error:
             if error.records:
-                found, error.records = self._trajectory(np.concatenate(error.records, axis=-2), p), []
+                found, error.records = self._step.trajectory(np.concatenate(error.records, axis=-2), p), []
                 error.trajectory = dataclasses.replace(found, reason=failed_as_a_whole(self._step, failures, x.shape[:-1], str(error)))
             raise
-        found = self._trajectory(data, p)
+        found = self._step.trajectory(data, p)
         for text in found.warnings:
             warn(text, SimulationWarning)
         why = failed(self._step, failures, x.shape[:-1])
@@ -400,6 +407,12 @@ class Simulator(Fixed):
         parts = functools.partial(parted, self.model.nq, self.model.nv)
         return solve(advance, order, x, checked_duration(duration), checked_tolerance(tolerance), parts, events, checked_max_step(max_step))
 
+    def profile(self, q0: ArrayLike, v0: ArrayLike, duration: float, record_every: int = 1,
+                parameters: Mapping[str, Any] | None = None) -> Profile:  # fmt: skip
+        """Return where a step's time goes by part, s, in a run from (q0, v0): :class:`~engine.simulation.profile.Profile` shows one."""
+        p, x = self._start(q0, v0, parameters or {})
+        return profiled(self._step, p, x, checked_duration(duration, self.dt), checked_count(record_every))
+
     def linearize(self, q: ArrayLike, v: ArrayLike, u: ArrayLike | None = None, t: float | Array = 0.0) -> tuple[Array, Array]:
         """Return A (..., n, n) and B (..., n, nu) of a step about a state: x⁺ + A δx + B δu with δx = (δq, δv, δz), along q ⊕ δq.
 
@@ -432,19 +445,3 @@ class Simulator(Fixed):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SimulationWarning)                 # of steps that are too long: these choose their own size
             return Simulator(self.model, **{**self._arguments, "joint_dynamics": "explicit", "integrator": self.method.name})
-
-    # ------------------------------------------------------------ what comes out
-
-    def _trajectory(self, data: Array, p: Array) -> Trajectory:
-        columns, watch = self._step.columns(data), self.watch
-        q, v, tau, vdot = (columns.pop(n) for n in ("q", "v", "tau", "vdot"))
-        t, doubts = times(data), self._step.doubts(self.dt)
-        doubts.add(t, {"q": q, "v": v, "vdot": vdot, **columns})
-        found = Trajectory(self.plant.model, self.gravity, t, q, v, tau, vdot, columns, parameters=self.plant.parameters.split(p),
-                           warnings=doubts.texts, names=self.plant.names, ground=self.plant.ground)  # fmt: skip
-        if not watch:
-            return found
-        memory = self._step.watched(data[..., 1 : 1 + self._process.n])
-        if data.ndim > 2:
-            return dataclasses.replace(found, stopped=watch.stop_times(memory)[..., -1])
-        return dataclasses.replace(found, events=crossings(watch.names, memory["zeros"], found.t, q, v))

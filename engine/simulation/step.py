@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,8 +11,10 @@ import numpy as np
 
 from engine import ops
 from engine.compiler.gufunc import shaped
+from engine.compiler.program import Program
 from engine.compiler.trace import calling, trace
 from engine.integrate import Mechanical, Method, carrying, completed, conserving, settled_step
+from engine.integrate.event import crossings
 from engine.simulation.after_flight import AfterFlight
 from engine.simulation.asked import asked
 from engine.simulation.component import AS_IT_IS, AWAY, Context, SimulationError, onward
@@ -22,9 +25,10 @@ from engine.simulation.independent_trees import IndependentTrees, Kind
 from engine.simulation.law import Ticking
 from engine.simulation.layout import Layout
 from engine.simulation.plant import LASTING, Plant
-from engine.simulation.run import Process
+from engine.simulation.run import Process, times
 from engine.simulation.stiffness import Slopes
 from engine.simulation.surroundings import fingerprint
+from engine.simulation.trajectory import Trajectory
 
 Array = np.ndarray
 #: passes in which limited forces find their modes
@@ -39,6 +43,7 @@ class Step:
     dt : the step, s, of which errors on floats speak
     compiled : whether the functions are traced
     kinds : of trees that nothing joins, which are steps of their own: see :mod:`engine.simulation.independent_trees`
+    parts : whether the parts of its programs are functions of their own, for a profile
 
     Attributes
     ----------
@@ -46,8 +51,9 @@ class Step:
     functions : a fingerprint of what runs as plain Python: a law with python=True and the actions of events, or all functions uncompiled
     """
 
-    def __init__(self, plant: Plant, method: Method, watch: Watch, dt: float, compiled: bool, kinds: Sequence[Kind] = ()) -> None:
-        self.plant, self.method, self.watch, self.dt, self.compiled, self.kinds = plant, method, watch, dt, compiled, kinds
+    def __init__(self, plant: Plant, method: Method, watch: Watch, dt: float, compiled: bool, kinds: Sequence[Kind] = (),
+                 parts: bool = False) -> None:  # fmt: skip
+        self.plant, self.method, self.watch, self.dt, self.compiled, self.kinds, self.parts = plant, method, watch, dt, compiled, kinds, parts
         model, states, memories = plant.model, plant.states.n, plant.memories.n
         self.layout = Layout({"q": (model.nq,), "v": (model.nv,), "state": (states,), "memory": (memories,), "events": (watch.memory.n,)})
         self.moving = slice(0, model.nq + model.nv + states)                   # of x: what the method steps
@@ -63,7 +69,7 @@ class Step:
 
     def called(self, function: Callable[..., Any], *shapes: tuple[int, ...]) -> Callable[..., Any]:
         """Return a function of the plant on arrays of some shapes, or a call of it."""
-        return calling(trace(function, shapes)) if self.compiled else function
+        return calling(trace(function, shapes, parts=self.parts)) if self.compiled else function
 
     @property
     def flown_shapes(self) -> list[tuple[int, ...]]:
@@ -162,7 +168,8 @@ class Step:
     def resistance(self, t: Any, h: Any, y: Array, m: Array, p: Array, modes: tuple[Array, ...]) -> tuple[Array, ...]:
         """Return what of the stiff forces impulses meet in a step of h from t and y = (q, v, z), if anything is stiff."""
         stiffness = self.plant.stiffness
-        return () if stiffness is None else (stiffness.resistance(h, self.slopes(t, y, m, p, modes)),)
+        with ops.part("stiffness", y):
+            return () if stiffness is None else (stiffness.resistance(h, self.slopes(t, y, m, p, modes)),)
 
     def slopes(self, t: Any, y: Array, m: Array, p: Array, modes: tuple[Array, ...]) -> Slopes:
         """Return the slopes of what is stiff at t and y = (q, v, z)."""
@@ -172,7 +179,8 @@ class Step:
     def factored(self, t: Any, x: Array, s: Any, m: Array, p: Array, modes: tuple[Array, ...]) -> tuple[Array, ...]:
         """Return what a stiff flight begins with at t and x = (q, v, z): see :meth:`Stiffness.factored`."""
         assert self.plant.stiffness is not None
-        return self.plant.stiffness.begun(t, *self.flown(x), m, p, *(modes or (np.zeros(0),)), s)
+        with ops.part("stiffness", x):
+            return self.plant.stiffness.begun(t, *self.flown(x), m, p, *(modes or (np.zeros(0),)), s)
 
     def flown(self, y: Array) -> tuple[Array, Array, Array]:
         """Return q, v and the states that are flown of y = (q, v, z)."""
@@ -196,7 +204,8 @@ class Step:
 
         to = after(dt)
         if self.watch:
-            to, e = self.watch.stop(after, lambda t, y: self.context(t, y, p), t, dt, y, to, e)
+            with ops.part("events", y):
+                to, e = self.watch.stop(after, lambda t, y: self.context(t, y, p), t, dt, y, to, e)
         return np.concatenate([to, m, e])
 
     def observe(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> dict[str, Any]:
@@ -216,6 +225,14 @@ class Step:
         example = self.plant.parameters.join(self.plant.values), self.begun(model.neutral(), np.zeros(model.nv))
         whole = Process(self.step, self.observe, self.compiled, example, self.over, self._where, self.away)
         return IndependentTrees(whole, self.layout, self.plant, self.kinds) if self.kinds else asked(whole, self.plant, self.layout)
+
+    @property
+    def programs(self) -> dict[str, Program]:
+        """What is compiled, by name."""
+        if not self.compiled:
+            raise SimulationError(f"the simulator of '{self.plant.model.name}' has no programs; expected one without compiled=False")
+        each = {f" of {kind.trees.first.name}": kind.step.process for kind in self.kinds} or {"": self.process}
+        return {f"{what}{of}": program for of, own in each.items() for what, program in zip(("step", "observe"), own.programs, strict=True)}
 
     @functools.cached_property
     def plain(self) -> Step:
@@ -296,6 +313,21 @@ class Step:
     def watched(self, x: Array) -> dict[str, Array]:
         """Return the events' memories in whole states (..., n)."""
         return self.watch.memory.split(x[..., self.layout.slices["events"]])
+
+    def trajectory(self, records: Array, p: Array) -> Trajectory:
+        """Return records (..., T, m) of a run with parameters p as a trajectory."""
+        plant, watch, columns = self.plant, self.watch, self.columns(records)
+        q, v, tau, vdot = (columns.pop(n) for n in ("q", "v", "tau", "vdot"))
+        t, doubts = times(records), self.doubts(self.dt)
+        doubts.add(t, {"q": q, "v": v, "vdot": vdot, **columns})
+        found = Trajectory(plant.model, plant.gravity, t, q, v, tau, vdot, columns, parameters=plant.parameters.split(p),
+                           warnings=doubts.texts, names=plant.names, ground=plant.ground)  # fmt: skip
+        if not watch:
+            return found
+        memory = self.watched(records[..., 1 : 1 + self.process.n])
+        if records.ndim > 2:
+            return dataclasses.replace(found, stopped=watch.stop_times(memory)[..., -1])
+        return dataclasses.replace(found, events=crossings(watch.names, memory["zeros"], found.t, q, v))
 
     def columns(self, records: Array) -> dict[str, Array]:
         """Return what records (..., T, m) hold besides the time, by name (..., T, *shape)."""
