@@ -48,10 +48,8 @@ def rollout(step: Program, observe: Program, width: int, inputs: int = 0, counte
     second = put(f"getelementptr {D}, ptr {first}, i64 {groups * state}")
     record = put(f"getelementptr {D}, ptr {second}, i64 {groups * state}")
     scratch = put(f"getelementptr {D}, ptr {record}, i64 {groups * n_record}")
-
     arena = put("call ptr @arena.lent()") if tabled else ""
     begin = [f"  call void @arena.begin(ptr {arena})", f"  store ptr {arena}, ptr {scratch}"]
-
     lines += ["  br label %rows", "rows:", "  %row = phi i64 [0, %entry], [%nextrow, %endrow]", f"  %left = sub i64 {N}, %row",
               "  %more = icmp sgt i64 %left, 0", "  br i1 %more, label %load, label %done", "load:",
               f"  %full = icmp sgt i64 %left, {groups * width}", f"  %taken = select i1 %full, i64 {groups * width}, i64 %left",
@@ -83,9 +81,8 @@ def rollout(step: Program, observe: Program, width: int, inputs: int = 0, counte
               f"  %away = phi ptr [%other, %{writer.block}], [%at, %endagain]",
               f"  %morei = icmp slt i64 %i, {count}", "  br i1 %morei, label %again, label %look", "again:"]  # fmt: skip
     strides = f"i64 {m.bytes(state)}, i64 {m.bytes(state)}, i64 {m.bytes(work)}"
-    x = put(f"getelementptr {D}, ptr %away, i64 {kept}")
-    lines += [*begin * step.tabled,
-              *m.counted(OUTSIDE, step, f"  call void {f_step}(ptr %at, ptr {x}, ptr {scratch}, i64 %groups, {strides})")]
+    to = f"ptr {put(f'getelementptr {D}, ptr %away, i64 {kept}')}, ptr {scratch}"
+    lines += [*begin * step.tabled, *m.counted(OUTSIDE, step, f"  call void {f_step}(ptr %at, {to}, i64 %groups, {strides})")]
     writer.block = "again"
     with each_group() as (g, _, _):
         now = put(f"load {D}, ptr {vector_of('%at', g, state, 1)}")

@@ -65,7 +65,7 @@ __all__ = [
     "array", "c2", "c2_of_floats", "c3", "c3_of_floats", "chosen", "clip", "common", "cos", "cross", "dense", "each", "elementwise",
     "equal", "exp", "floor", "floor_mod", "fmod", "form", "gather", "graph_of", "hypot", "implicit", "interp", "interp2", "jacobian",
     "largest", "less", "less_equal", "log", "logical_and", "logical_not", "logical_or", "lu_solve", "maximum", "minimum", "mod", "norm",
-    "normal", "part", "poisoned", "power", "product", "root", "row", "row_numbers", "rows", "same_floats", "series", "shared", "sign", "sin",
-    "solve", "spline", "sqrt", "stop_gradient", "structure", "stumpff", "stumpff_next", "subroutine", "tan", "tanh", "there", "total",
-    "uniform", "when", "where", "while_loop", "whole",
+    "normal", "part", "poisoned", "power", "product", "root", "row", "row_numbers", "rows", "same_floats", "series", "shared", "sign",
+    "sin", "solve", "spline", "sqrt", "stop_gradient", "structure", "stumpff", "stumpff_next", "subroutine", "tan", "tanh", "there",
+    "total", "uniform", "when", "where", "while_loop", "whole",
 ]  # fmt: skip

@@ -104,7 +104,7 @@ def profiled(step: Step, p: Array, x: Array, duration: float, record_every: int)
     if x.ndim != 1:
         raise SimulationError(f"a profile of a batch {x.shape[:-1]}; expected one rollout")
     if step.kinds:
-        raise SimulationError("a profile of trees that nothing joins, which are batches of their kinds; expected a simulator of one of them")
+        raise SimulationError("a profile of trees that nothing joins, which are batches of their kinds; expected a simulator of one")
     if type(process) is not Process or not process.compiled:
         raise SimulationError("a profile of what runs as plain Python; expected functions that are compiled")
     counts = np.array([0.0, *[float(record_every)] * max(1, round(duration / dt / record_every))])

@@ -53,7 +53,8 @@ class Step:
 
     def __init__(self, plant: Plant, method: Method, watch: Watch, dt: float, compiled: bool, kinds: Sequence[Kind] = (),
                  parts: bool = False) -> None:  # fmt: skip
-        self.plant, self.method, self.watch, self.dt, self.compiled, self.kinds, self.parts = plant, method, watch, dt, compiled, kinds, parts
+        self.plant, self.method, self.watch, self.dt, self.compiled = plant, method, watch, dt, compiled
+        self.kinds, self.parts = kinds, parts
         model, states, memories = plant.model, plant.states.n, plant.memories.n
         self.layout = Layout({"q": (model.nq,), "v": (model.nv,), "state": (states,), "memory": (memories,), "events": (watch.memory.n,)})
         self.moving = slice(0, model.nq + model.nv + states)                   # of x: what the method steps
