@@ -1,5 +1,6 @@
 """Contacts with known answers: impacts, inclines, rolling, stacks; against laws, MuJoCo, and themselves in batches."""
 
+import functools
 import warnings
 
 import mujoco
@@ -400,6 +401,16 @@ def test_a_plain_simulator_is_made_whatever_a_second_would_do():
     assert not sim.compiled and sim.plant.contacts.names
 
 
+@functools.cache
+def standing(under, kind, size):
+    """A body on even ground, or on a box."""
+    body_of = body("stands", inertia.box(1.0, (0.2, 0.2, 0.2)), kind, size)
+    table = engine.Builder("table")
+    table.add_link("table", collisions=[engine.Geometry("box", (2, 2, 0.2), engine.spatial.se3.pose(np.eye(3), [0, 0, -0.1]))])
+    model = body_of if under == "plane" else engine.combine(table=table.model(), stands=body_of)
+    return simulator(model, material(1e4, 1.0), ground=under == "plane", dt=1e-2)
+
+
 @pytest.mark.parametrize("under", ["plane", "box"])
 @pytest.mark.parametrize(("kind", "size", "lies", "points"), [
     ("cylinder", (0.1, 0.2), False, 4), ("cylinder", (0.1, 0.2), True, 2), ("capsule", (0.1, 0.2), True, 2),
@@ -407,11 +418,7 @@ def test_a_plain_simulator_is_made_whatever_a_second_would_do():
 ])  # fmt: skip
 def test_what_stands_sinks_by_what_its_points_carry(under, kind, size, lies, points):
     """By W/(n k): a face counts as four, an edge as two, on even ground and on a box, and turns it nowhere."""
-    body_of = body("stands", inertia.box(1.0, (0.2, 0.2, 0.2)), kind, size)
-    table = engine.Builder("table")
-    table.add_link("table", collisions=[engine.Geometry("box", (2, 2, 0.2), engine.spatial.se3.pose(np.eye(3), [0, 0, -0.1]))])
-    model = body_of if under == "plane" else engine.combine(table=table.model(), stands=body_of)
-    sim = simulator(model, material(1e4, 1.0), ground=under == "plane", dt=1e-2)
+    sim = standing(under, kind, size)
     R = engine.spatial.quaternion.exp([0.5 * np.pi * lies, 0, 0])
     run = sim.run([*R, 0, 0, 0.1 - 9.81 / (points * 1e4)], np.zeros(6), 0.5, record_every=50)
     assert abs(9.81 / (1e4 * (0.1 - run.q[-1, 6])) / points - 1.0) < 2e-4 and np.abs(run.q[-1, :4] - R).max() < 1e-9

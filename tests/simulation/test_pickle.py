@@ -165,7 +165,7 @@ def test_it_is_pickled_and_copied_used_or_not(name):
         data = pickle.dumps(again, protocol)
         assert b"\x7fELF" not in data and b"__TEXT" not in data                # no machine code
         again = pickle.loads(data)
-        assert type(again).__name__ == type(thing).__name__ and bits(use(again)) == expected
+    assert type(again).__name__ == type(thing).__name__ and bits(use(again)) == expected
     for copied in (copy.copy(thing), copy.deepcopy({"a": [thing]})["a"][0]):
         assert bits(use(copied)) == expected
     assert bits(use(thing)) == expected
