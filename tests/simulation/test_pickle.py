@@ -133,7 +133,7 @@ THINGS = {
     "simulator": (floating_simulator, flown),
     "simulator with a callback": (lambda: floating_simulator(alone=True), lambda s: s.run(Q, V, 0.02).q),
     "simulator of an arm": (arm_simulator, flown),
-    "simulator on floats": (lambda: arm_simulator(compiled=False), flown),
+    "simulator on floats": (lambda: arm_simulator(compiled=False, joint_dynamics="explicit"), flown),
     "simulator with a law": (lambda: engine.Simulator(ARM, controller=Law(integral, state=np.zeros(3))), flown),
     "simulator with ticks": (lambda: engine.Simulator(ARM, controller=Law(pd_gravity(ARM, np.zeros(3), 1.0, 2.0), period=0.005)), flown),
     "trajectory": (lambda: floating_simulator().run(Q, V, 0.05), lambda t: (
