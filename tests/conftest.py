@@ -1,7 +1,10 @@
-"""Compiled code goes to a folder of this run's own, never to the user's cache; and which tests are quick."""
+"""Compiled code goes to a folder of this run's own, never to the user's cache; how files are read; and which tests are quick."""
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import importlib
 import os
 import signal
 import tempfile
@@ -21,6 +24,25 @@ collect_ignore = ["viewer/desk.py", "viewer/hands.py"]
 #: for the desk, and once more for every kind of processor: rotations and operations, the compiler, dynamics by its laws, the house
 QUICK = ("spatial/", "test_ops.py", "test_architecture.py", "dynamics/test_laws.py", "dynamics/test_mujoco.py",
          *(f"compiler/test_{name}.py" for name in ("operations", "rewrite", "llvm", "interp", "trace")))  # fmt: skip
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Read the files that every worker reads: each reads its part first, and finds what the others made of theirs.
+
+    What is read stays, and garbage is not looked for in it, neither meanwhile nor later.
+    """
+    gc.disable()
+    if found := getattr(session.config, "workerinput", None):
+        here, part = Path(__file__).parent, int(found["workerid"].removeprefix("gw"))
+        for file in sorted(here.rglob("test_*.py"))[part :: found["workercount"]]:
+            with contextlib.suppress(Exception, pytest.skip.Exception):         # which the collection says
+                importlib.import_module(".".join(file.relative_to(here.parent).with_suffix("").parts))
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -88,7 +88,8 @@ def test_examples_in_the_help_work(here, given, example, monkeypatch, capsys):
     if "--out run.h5" in example:
         Path("run.h5").unlink()
     assert len(example) < 79
-    words = example.replace("--duration 10 ", "--duration 0.1 ").replace("--duration 60", "--duration 0.1").split()
+    alone = example.replace(" --workers 2", "")                                # which test_campaign has
+    words = alone.replace("--duration 10 ", "--duration 0.1 ").replace("--duration 60", "--duration 0.1").split()
     if words[-1].endswith(".rrd"):
         pytest.importorskip("rerun", exc_type=ImportError)
     if words[1:2] == ["demo"]:
@@ -104,7 +105,7 @@ def test_version(capsys):
 def test_as_a_module_and_as_a_script():
     script = shutil.which("engine", path=str(Path(sys.executable).parent))
     other = [script] if script else [sys.executable, "-c", "import sys; from engine.cli import main; sys.exit(main())"]
-    for arguments in (["--help"], ["info", "none"]):
+    for arguments in (["--version"], ["info", "none"]):
         done = subprocess.run([*other, *arguments], capture_output=True, encoding="utf-8")
         module = shell(*arguments)
         assert (done.returncode, done.stdout, done.stderr) == (module.returncode, module.stdout, module.stderr)

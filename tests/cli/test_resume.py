@@ -17,7 +17,7 @@ from engine.recording import Recorder, Recording
 from engine.simulation import run_file
 from tests.cli.commands import FLYER, run, same
 
-LONG = ["simulate", str(FLYER), "--floating", "--zero-gravity", "--start", "random", "--duration", "500", "--record-every", "50",
+LONG = ["simulate", str(FLYER), "--floating", "--zero-gravity", "--start", "random", "--duration", "250", "--record-every", "50",
         "--out", "cut.h5"]  # fmt: skip
 
 
@@ -41,7 +41,7 @@ def started(patch: str = "pass") -> subprocess.Popen:
 
 def test_ctrl_c_leaves_a_file_to_go_on_with(here, uninterrupted, capsys):
     process = started()
-    delay = random.uniform(0, 0.3)
+    delay = random.uniform(0, 0.15)
     time.sleep(delay)
     for _ in range(3):                                                        # somebody impatient
         process.send_signal(signal.SIGINT)
@@ -53,10 +53,10 @@ def test_ctrl_c_leaves_a_file_to_go_on_with(here, uninterrupted, capsys):
     with Recording.open("cut.h5") as recording:
         assert not recording.complete and f"'cut.h5' holds {len(recording)} record" in err
     assert run("info", "cut.h5") == 0
-    assert " of 500 s; interrupted; engine resume cut.h5 goes on\n" in capsys.readouterr().out
+    assert " of 250 s; interrupted; engine resume cut.h5 goes on\n" in capsys.readouterr().out
     assert run("resume", "cut.h5") == 0, capsys.readouterr().err
     assert same(load_trajectory("cut.h5"), uninterrupted), f"after {delay} s"
-    assert run("info", "cut.h5") == 0 and "0 … 500 s; complete\n" in capsys.readouterr().out
+    assert run("info", "cut.h5") == 0 and "0 … 250 s; complete\n" in capsys.readouterr().out
     assert {p.name for p in here.iterdir()} == {"robot.urdf", "cut.h5"}
 
 

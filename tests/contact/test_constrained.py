@@ -1,5 +1,7 @@
 """Impulses of stops, friction and contacts where exact constraints hold: one problem, on the velocities that the constraints allow."""
 
+import functools
+
 import numpy as np
 import pytest
 from scipy.optimize import root
@@ -96,14 +98,22 @@ def servicer():
     return builder.model(floating_base=True)
 
 
-def held(mass, monkeypatch):
+@functools.cache
+def held(mass):
     """The servicer with a body fixed to its arm, and beside one that it grips, with the same stiffness of stops; and the grip."""
     body = engine.Builder("body")
     body.add_link("body", inertia=inertia.box(mass, (0.5, 0.7, 0.9)))
     two = engine.combine(servicer=servicer(), target=body.model(floating_base=True))
     one = engine.combine(servicer=servicer(), target=engine.Mounted(body.model(), on="servicer/elbow", placement=BESIDE))
-    monkeypatch.setitem(joint_laws.MOBILITIES, one, tuple(w[: one.nv] for w in joint_laws.mobilities(two)))
+    joint_laws.MOBILITIES[one] = tuple(w[: one.nv] for w in joint_laws.mobilities(two))
     return one, two, [engine.Grip("servicer/elbow", "target/body")]
+
+
+@functools.cache
+def gripped(mass, dt):
+    """A simulator of the servicer that holds a body all the time."""
+    _, two, grip = held(mass)
+    return engine.Simulator(two, dt=dt, constraints=grip, controller=closed, **AWAY)
 
 
 def beginning(one, joint, side, rate=0.5):
@@ -121,14 +131,13 @@ def closed(t, q, v):
 
 
 @pytest.mark.parametrize("mass, dt", [(1.0, 2e-3), (5000.0, 1e-3)])
-def test_a_joint_at_its_stop_while_the_arm_grips_moves_as_with_the_body_fixed(mass, dt, monkeypatch):
+def test_a_joint_at_its_stop_while_the_arm_grips_moves_as_with_the_body_fixed(mass, dt):
     """The grip passes on the stops' impulses as a rigid joint does; what is left is the method's own error."""
-    one, two, grip = held(mass, monkeypatch)
+    one, _, _ = held(mass)
     fixed = engine.Simulator(one, dt=dt, **AWAY)
-    gripped = engine.Simulator(two, dt=dt, constraints=grip, controller=closed, **AWAY)
     starts = [beginning(one, joint, side) for joint in NAMES for side in (-1.0, 1.0)]
     (q1, v1), (q2, v2) = ([np.array([start[k][i] for start in starts]) for i in (0, 1)] for k in (0, 1))
-    x, y = fixed.run(q1, v1, 1.5), gripped.run(q2, v2, 1.5)
+    x, y = fixed.run(q1, v1, 1.5), gripped(mass, dt).run(q2, v2, 1.5)
     assert np.abs(x("stops.force")).max(axis=(1, 2)).min() > 0.1
     assert np.abs(x.q - y.q[..., : one.nq]).max() < 1e-6
     P = y.momentum()
@@ -136,13 +145,11 @@ def test_a_joint_at_its_stop_while_the_arm_grips_moves_as_with_the_body_fixed(ma
 
 
 @pytest.mark.parametrize("constraint", ["Grip", "Hinge"])
-def test_stops_and_friction_beside_constraints_never_make_energy(constraint, monkeypatch):
+def test_stops_and_friction_beside_constraints_never_make_energy(constraint):
     """Before a stop is met, and after it is left, there is no more kinetic energy than there was."""
-    _, two, grip = held(20.0, monkeypatch)
-    one = held(20.0, monkeypatch)[0]
-    made = {"Grip": grip,
-            "Hinge": [engine.Hinge("servicer/elbow", "target/body", point_a=BESIDE[:3, 3], axis_a=(0, 1, 0), axis_b=(0, 1, 0))]}[constraint]
-    simulator = engine.Simulator(two, dt=2e-3, constraints=made, controller=closed if constraint == "Grip" else None, **AWAY)
+    one, two, _ = held(1.0)
+    hinge = engine.Hinge("servicer/elbow", "target/body", point_a=BESIDE[:3, 3], axis_a=(0, 1, 0), axis_b=(0, 1, 0))
+    simulator = gripped(1.0, 2e-3) if constraint == "Grip" else engine.Simulator(two, dt=2e-3, constraints=[hinge], **AWAY)
     starts = [beginning(one, joint, side)[1] for joint in NAMES for side in (-1.0, 1.0)]
     run = simulator.run(np.array([q for q, _ in starts]), np.array([v for _, v in starts]), 2.0)
     K, pressed = run.energy()[0], np.abs(run("stops.force")).max(axis=-1) > 0.0
@@ -191,7 +198,7 @@ def test_a_step_at_a_stop_beside_a_gear_is_differentiated():
 
 @pytest.mark.parametrize("compiled", [True, False])
 def test_what_is_not_found_beside_a_grip_is_named(compiled, monkeypatch):
-    one, two, grip = held(20.0, monkeypatch)
+    one, two, grip = held(1.0)
     monkeypatch.setattr("engine.contact.newton.STEPS", 1)
     simulator = engine.Simulator(two, dt=2e-3, constraints=grip, controller=closed, compiled=compiled, **AWAY)
     words = r"[\d.e-]+ N·s or N·m·s are not balanced, beside the stop of joint 'servicer/elbow' \(.*constraints: grip \(6 rows"

@@ -12,12 +12,14 @@ from tests.contact.scenes import UPRIGHT, ball, block, body
 GROUND = engine.Contacts(engine.HalfSpace())
 
 
-@pytest.mark.parametrize(("dt", "e", "end", "bounces"), [(1e-2, 0.8, 4.063713, 60), (0.05, 0.2, 0.677285, 6)])
+@pytest.mark.parametrize(("dt", "e", "bounces"), [(1e-2, 0.8, 60), (0.05, 0.1, 4)])
 @pytest.mark.filterwarnings("ignore:.*comes to rest on another:engine.SimulationWarning")
-def test_a_ball_let_fall_from_a_metre_comes_to_rest(dt, e, end, bounces):
+def test_a_ball_that_is_let_fall_comes_to_rest(dt, e, bounces):
     """After √(2h/g) (1 + e)/(1 − e): some seventy bounces, most of which are shorter than a step; and fewer as plain Python."""
     bounce = engine.impact(ball(), GROUND, e)
-    run = engine.Simulator(ball(), dt=dt, events=[bounce], compiled=e == 0.8).run([*UPRIGHT, 0, 0, 1.05], np.zeros(6), 6.0)
+    how = {"compiled": True} if e == 0.8 else {"compiled": False, "integrator": "ralston2"}
+    run = engine.Simulator(ball(), dt=dt, events=[bounce], **how).run([*UPRIGHT, 0, 0, 1.05], np.zeros(6), 6.0)
+    end = np.sqrt(2.0 / 9.81) * (1.0 + e) / (1.0 - e)
     assert abs(run.t[-1] - end) < 1e-6 and len(run.events) > bounces
     speeds = np.array([event.v[5] for event in run.events])[:bounces]
     assert np.abs(speeds[1:20] / speeds[:-1][:19] - e).max() < 1e-9 and run.q[:, 6].min() > 0.05 - 1e-9
@@ -94,7 +96,8 @@ def in_a_row(gaps, start):
 @functools.cache
 def row_of_balls(masses, e):
     model = engine.combine(**{f"b{k}": ball(0.1, m, f"b{k}") for k, m in enumerate(masses)})
-    return engine.Simulator(model, dt=1e-3, gravity=(0, 0, 0), events=[engine.impact(model, engine.Contacts(), e)])
+    pairs = [(f"b{k}/b{k}", f"b{k + 1}/b{k + 1}") for k in range(len(masses) - 1)]
+    return engine.Simulator(model, dt=1e-3, gravity=(0, 0, 0), events=[engine.impact(model, engine.Contacts(pairs=pairs), e)])
 
 
 def test_a_cradle_of_five_that_touch_passes_on_what_comes():

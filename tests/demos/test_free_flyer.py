@@ -3,16 +3,15 @@
 import re
 import subprocess
 import sys
-import sysconfig
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import engine
+from tests.cli.commands import ROBOT
 
 ROOT = Path(__file__).parents[2]
-ROBOTS = Path(sysconfig.get_path("purelib")) / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
 
 
 def test_servicer(tmp_path):
@@ -30,9 +29,10 @@ def test_servicer(tmp_path):
 
 
 def test_any_robot(demo, tmp_path):
-    said = demo("free_flyer", "--urdf", ROBOTS / "panda_description/urdf/panda.urdf", "--duration", 0.5)
+    (tmp_path / "arm.urdf").write_text(ROBOT)
+    said = demo("free_flyer", "--urdf", tmp_path / "arm.urdf", "--duration", 0.5)
     assert max(float(x) for x in re.findall(r"relative drift (\S+)", said)) < 1e-8
-    assert (tmp_path / "panda.h5").exists()
+    assert (tmp_path / "arm.h5").exists()
 
 
 @pytest.mark.parametrize(("arguments", "message"), [(["--urdf", "nowhere.urdf"], "nowhere.urdf"), (["--dt", "-1"], r"dt is -1\.0")])

@@ -21,7 +21,7 @@ def test_capture(demo, tmp_path):
 
 
 def test_servicer(demo, tmp_path):
-    said = demo("servicer")
+    said = demo("servicer", "--dt", 0.01)
     assert number(r"after 16 s within (\S+) mm", said) < 1e-2 and number(r"grips +hold within (\S+) mm", said) < 1e-6
     assert number(r"bus +turned by (\S+) deg", said) > 5 and number(r"rad/s to (\S+) rad/s", said) < 1e-3
     bus, target = (float(x) for x in re.search(r", (\S+) and (\S+) deg/s at the end", said).groups())
@@ -31,7 +31,7 @@ def test_servicer(demo, tmp_path):
 
 
 def test_still_base(demo):
-    turned = [float(x) for x in re.findall(r"turned by (\S+) deg", demo("still_base", "--duration", 20))]
+    turned = [float(x) for x in re.findall(r"turned by (\S+) deg", demo("still_base", "--duration", 10))]
     assert turned[0] < 1e-7 and turned[1] > 1
 
 
@@ -55,20 +55,20 @@ def test_drone_with_arm(demo, monkeypatch):
 
 def test_receding(demo):
     """Both grippers stay near what they follow, a plan at each tick."""
-    said = demo("receding", "--duration", 0.5, looks=False)
+    said = demo("receding", "--duration", 0.2, looks=False)
     off = [float(x) for x in re.findall(r"within (\S+) mm", said)]
     assert off[0] < 15 and off[1] < 5
 
 
 @pytest.mark.filterwarnings("ignore")                                          # Dask's, of the worker that dies
 def test_monte_carlo_alone_and_on_a_cluster(demo, tmp_path):
-    said = demo("monte_carlo", "--rollouts", 100)
+    said = demo("monte_carlo", "--rollouts", 40)
     assert number(r"median (\S+),", said) < 1 and number(r"worst (\S+) mm", said) < 5
     figures = re.findall(r"median.*|SHA-256 \w+", said)
     pytest.importorskip("distributed")
-    said = demo("cluster", "--rollouts", 100, looks=False)
+    said = demo("cluster", "--rollouts", 40, looks=False)
     assert "killed worker" in said and re.findall(r"median.*|SHA-256 \w+", said) == figures
-    assert len(engine.load_campaign(tmp_path / "cluster_100")("gap")) == 100
+    assert len(engine.load_campaign(tmp_path / "cluster_40")("gap")) == 40
 
 
 def test_identify(demo):

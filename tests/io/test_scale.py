@@ -62,7 +62,7 @@ def test_four_times_as_large_a_file_takes_about_four_times_as_long(text):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RobotFileWarning)
         cost(2)
-        assert min(cost(600), cost(600)) < 9.0 * min(cost(150), cost(150))
+        assert min(cost(400), cost(400)) < 9.0 * min(cost(100), cost(100))
     gc.unfreeze()
 
 

@@ -173,15 +173,15 @@ def test_killed_at_twelve_random_moments(tmp_path, begin):
 
 
 def test_memory_does_not_grow_with_the_duration(tmp_path):
-    """A batch's records go through memory a block at a time: 45 MB of them take as much as 175 MB."""
+    """A batch's records go through memory a block at a time: 22 MB of them take as much as 87 MB."""
     def peak(steps):
-        command = [sys.executable, "-m", "tests.recording.recording_killed", "memory", tmp_path / "run.h5", "2000", str(steps), "5"]
+        command = [sys.executable, "-m", "tests.recording.recording_killed", "memory", tmp_path / "run.h5", "1000", str(steps), "5"]
         done = subprocess.run(command, cwd=Path(engine.__file__).parents[1], capture_output=True, text=True, check=True)
         return float(done.stdout)
 
     short, long = peak(200), peak(800)
-    assert (tmp_path / "run.h5").stat().st_size > 170e6
-    assert long < short + 30
+    assert (tmp_path / "run.h5").stat().st_size > 85e6
+    assert long < short + 20
 
 
 def test_a_disk_that_fills(tmp_path, monkeypatch):
@@ -314,5 +314,5 @@ def test_reading_while_it_is_written(tmp_path, begin):
             part = engine.load_trajectory(path)
             lengths.append(len(part))
             np.testing.assert_array_equal(part.q, whole.q[: len(part)])
-        time.sleep(0.03)
+        time.sleep(0.1)
     assert begin.status() == 0 and sorted(lengths) == lengths and len({*lengths}) > 3

@@ -304,8 +304,7 @@ def test_nonsense_is_refused():
         engine.Simulator(model, controller=lambda t, q, v: {"grib": 1.0}, constraints=[engine.Grip("a/base", "b/base")])
 
 
-@pytest.mark.parametrize("dt", [4e-3, 1e-3])
-def test_the_force_of_a_grip_is_recorded_whatever_might_touch(dt):
+def test_the_force_of_a_grip_is_recorded_whatever_might_touch():
     """Off centre and turning, with a joint that pushes: what is held is moved by the grip alone, and nothing touches."""
     place, ball = np.eye(4), engine.Geometry("sphere", (0.03,))
     place[2, 3] = -0.7
@@ -323,7 +322,7 @@ def test_the_force_of_a_grip_is_recorded_whatever_might_touch(dt):
         spring = np.stack([-200.0 * q[7] - 20.0 * v[6]])
         return {"grip": ops.where(t >= 0.5, 1.0, 0.0), "tau": np.concatenate([np.zeros(6), spring, np.zeros(6)])}
 
-    sim = engine.Simulator(model, dt=dt, gravity=(0, 0, 0), controller=control, constraints=[engine.Grip("a/probe", "b/target")],
+    sim = engine.Simulator(model, dt=4e-3, gravity=(0, 0, 0), controller=control, constraints=[engine.Grip("a/probe", "b/target")],
                            contacts=engine.Contacts(pairs=[("a/probe", "b/target")]))  # fmt: skip
     run = sim.run(q, v, 1.0)
     last = run.vdot[-1, 10:] + np.cross(run.v[-1, 7:10], run.v[-1, 10:])

@@ -52,9 +52,9 @@ def test_a_run_is_that_of_the_model_with_those_numbers(losses):
     rows = one.run(*START, 0.01, parameters={"damping.hip": [0.2, 0.5], "contact_friction.foot": [0.5, 0.9]})
     alone = one.run(*START, 0.01, parameters={"damping.hip": 0.5, "contact_friction.foot": 0.9})
     np.testing.assert_array_equal(rows.q[1], alone.q)
-    plain = engine.Simulator(model, parameters={**nominal}, compiled=False, **common).run(*START, 1e-3, parameters=VALUES)
-    fast = engine.Simulator(model, parameters={**nominal}, **common).run(*START, 1e-3, parameters=VALUES)
-    np.testing.assert_allclose(plain.v, fast.v, rtol=0, atol=1e-12)
+    given, as_one = {**VALUES, **MATERIALS}, {**one._arguments, "compiled": False}
+    plain = engine.Simulator(model, **as_one)
+    np.testing.assert_allclose(plain.run(*START, 1e-3, parameters=given).v, one.run(*START, 1e-3, parameters=given).v, rtol=0, atol=1e-12)
 
 
 def test_losses_that_are_none_may_become_some():

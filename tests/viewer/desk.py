@@ -251,13 +251,13 @@ def again():
 
 
 def playing():
-    """Two hundred and fifty frames: the memory is flat."""
+    """A hundred and fifty frames: the memory is flat."""
     viewer = Viewer(mechanism.motion(mechanism.mechanism()), (160, 120))
     sizes = []
-    for k in range(250):
+    for k in range(150):
         viewer.playback.advance(1 / 60)
         viewer.frame()
-        if k % 25 == 24:
+        if k % 15 == 14:
             gc.collect()
             sizes.append(int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE"))
     viewer.close()
