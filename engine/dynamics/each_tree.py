@@ -48,8 +48,8 @@ def each_tree(whole: Callable[[Model, list[tuple[EqualTrees, Any]]], Any]) -> Ca
                 return f(*args, **named)
             given = dict(signature.bind(*args, **named).arguments)
             model, *_ = given.values()
-            kinds = many_equal_trees(model) if ops.graph_of(*[x for x in given.values() if isinstance(x, np.ndarray)]) else []
-            if max((len(kind.names) for kind in kinds), default=0) <= MANY:
+            traced = ops.graph_of(*[x for x in given.values() if isinstance(x, np.ndarray)]) is not None
+            if not (kinds := many_equal_trees(model, MANY) if traced else []):
                 return f(*args, **named)
             for name in given.keys() & {"q", "v", "vdot", "tau", "armature"}:
                 given[name] = model.checked(name, given[name])

@@ -98,14 +98,14 @@ def _equal(model: Model, members: list[tuple[str, list[int]]], above: Mapping[st
 MANY: weakref.WeakKeyDictionary[Model, list[EqualTrees]] = weakref.WeakKeyDictionary()
 
 
-def many_equal_trees(model: Model) -> list[EqualTrees]:
-    """Return :func:`equal_trees` of a model with more than FEW of a kind, none of whose joints follows one of another tree; else none."""
-    if len(model.tree_names) <= FEW or traced(model):
+def many_equal_trees(model: Model, few: int = FEW) -> list[EqualTrees]:
+    """Return :func:`equal_trees` of a model with more than a ``few`` of a kind, none of whose joints follows one of another tree; else
+    none."""
+    if len(model.tree_names) <= few or traced(model):
         return []
     if model not in MANY:
-        kinds = [] if mimicking(model) else equal_trees(model)
-        MANY[model] = kinds if max((len(kind.names) for kind in kinds), default=0) > FEW else []
-    return MANY[model]
+        MANY[model] = [] if mimicking(model) else equal_trees(model)
+    return MANY[model] if max((len(kind.names) for kind in MANY[model]), default=0) > few else []
 
 
 def traced(model: Model) -> bool:

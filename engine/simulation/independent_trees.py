@@ -32,9 +32,9 @@ class Kind(NamedTuple):
 
 def independent(model: Model, arguments: Mapping[str, Any], make: Callable[..., Any]) -> tuple[Kind, ...]:
     """Return the kinds of trees of a model, with simulators that ``make`` makes of one of each kind by the same ``arguments``; none where
-    something joins trees, or there are few of each kind, or something is stiff, which one method flies for all."""
+    something joins trees, or each is of a kind of its own, or something is stiff, which one method flies for all."""
     joined = not arguments["compiled"] or any(arguments[name] for name in JOINING) or {*arguments["parameters"]} - {"gravity"}
-    kinds = [] if joined else many_equal_trees(model)
+    kinds = [] if joined else many_equal_trees(model, 1)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         made = [make(trees.first.model, **{**arguments, "parameters": {**arguments["parameters"], **nominal(trees)}}) for trees in kinds]
@@ -161,7 +161,10 @@ class IndependentTrees(Process):
             data[..., self.record.slices["x"]] = x[..., None, :]               # also what no kind has
             for kind, places, velocities in zip(self.kinds, self.states, self.velocities, strict=True):
                 process = kind.step.process
-                own = process.kernel((*batch, places.n))(counts, t0, k, dt, self.parameters(kind, p), places.taken(x))
+                many = (*batch, places.n) if batch or places.n > 1 else ()             # one alone needs no vectors
+                given = self.parameters(kind, p), places.taken(x)
+                own = process.kernel(many)(counts, t0, k, dt, *(a.reshape(*many, a.shape[-1]) for a in given))
+                own = own.reshape(*batch, places.n, *own.shape[-2:])
                 own = np.moveaxis(own, -3, -2)                                 # (..., T, n, m)
                 for name, at in process.record.slices.items():
                     to, found = data[..., self.record.slices[name]], own[..., at]

@@ -149,11 +149,13 @@ def test_who_fails_is_named():
         simulator.run(q, wild, 0.01)
 
 
-@pytest.mark.parametrize("joined", ["controller", "parameter", "event", "floats", "few", "stiff", "one is stiff"])
+@pytest.mark.parametrize("joined", ["controller", "parameter", "event", "floats", "different", "stiff", "one is stiff"])
 def test_what_joins_them_makes_them_one(joined):
-    robots = {f"arm{k}": arm() for k in range(3 if joined == "few" else 5)}
+    robots = {f"arm{k}": arm() for k in range(5)}
     options = {"controller": {"controller": lambda t, q, v: -v}, "event": {"events": [lambda t, q, v: q[0] - 9.0]},
                "parameter": {"parameters": {"mass.arm0/upper": 1.0}}, "floats": {"compiled": False}}.get(joined, {})  # fmt: skip
+    if joined == "different":
+        robots = {f"arm{k}": arm(friction=0.1 * k) for k in range(3)}
     if joined == "stiff":
         robots = {f"arm{k}": arm(damping=500.0) for k in range(5)}
     if joined == "one is stiff":
