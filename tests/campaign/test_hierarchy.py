@@ -181,7 +181,7 @@ def test_a_worker_killed_while_it_writes_to_a_store(server, tmp_path):
     """What it has begun is written anew when the campaign goes on; Dask's, which goes on by itself, is in test_executors."""
     campaign(4, **SLOW).run(tmp_path / "slowly.zarr")
     place = places.Objects("s3://runs/killed")
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as workers:
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as workers:
         pid = workers.submit(os.getpid).result()
         thread = killed(lambda: sum("chunk-" in name for name, _ in place.listed()), pid)
         with pytest.raises(CampaignError, match=r"a worker has ended .*; [2-9] of 15 chunks are whole in .*, and running it again goes on"):
