@@ -19,7 +19,7 @@ from numpy import array, asarray, empty, zeros  # as they are when nothing is le
 from engine import ops
 from engine.compiler import refusals
 from engine.compiler.elementary import UFUNCS
-from engine.compiler.expr import Expr, Graph
+from engine.compiler.expr import Expr, Graph, box
 from engine.compiler.refusals import TraceError, is_ours, unknown
 
 #: functions of whole arrays: NumPy's -> its meaning, filled in by :mod:`engine.compiler.whole_arrays`
@@ -32,12 +32,18 @@ REDUCED: dict[np.ufunc, Callable[..., Any]] = {
 
 #: as it is when nothing is lent
 SORT = np.sort
+#: functions that objects' own operators are, entry by entry
+ARITHMETIC = {np.add, np.subtract, np.multiply, np.negative}
 
 
 class Traced(np.ndarray):
     """An array of traced values and numbers."""
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
+        simple = ufunc in ARITHMETIC and method == "__call__" and out is None and not options
+        if simple and {*map(type, inputs)} <= ENTRIES and is_ours(sys._getframe(1)):         # an equation of the engine's, as most are
+            result = ufunc(*[x.view(np.ndarray) if type(x) is Traced else box(x) for x in inputs])
+            return result.view(Traced) if isinstance(result, np.ndarray) else result
         return by_number(ufunc, method, inputs, out, options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
@@ -96,6 +102,10 @@ class Chosen(Traced):
 
     __getitem__ = __setitem__ = __len__ = __iter__ = sort = astype = tolist = item = dot = refused
     shape = size = property(lambda self: np.ndarray.shape.__get__(self) if is_ours(sys._getframe(1)) else self.refused())
+
+
+#: what those functions are given in equations
+ENTRIES = {Traced, np.ndarray, Expr, float, int, np.float64}
 
 
 def chosen(x: Traced, key: Any) -> Chosen:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import linecache
 import re
@@ -79,7 +80,13 @@ def users(frames: Iterable[Frame]) -> Frame | None:
 
 def is_ours(frame: FrameType) -> bool:
     """Whether a frame is of this engine, or of what computes for it."""
-    return re.match(r"(engine|numpy|scipy)(\.|$)", frame.f_globals.get("__name__", "")) is not None
+    return computes(frame.f_globals.get("__name__", ""))
+
+
+@functools.cache
+def computes(module: str) -> bool:
+    """Whether a module is one of this engine, or of what computes for it."""
+    return re.match(r"(engine|numpy|scipy)(\.|$)", module) is not None
 
 
 def is_installed(names: dict[str, Any]) -> bool:
