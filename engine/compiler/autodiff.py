@@ -180,7 +180,10 @@ def whole(graph: Graph, i: int) -> tuple[Callable[..., list[Sparse]], Callable[.
     """Return how tangents and adjoints go through a call whose results are differentiated together; None for all other nodes."""
     op, *args = graph.nodes[i]
     if op in ("call", "loop") and not (f := graph.functions[args[0]]).native and (any(f.given) or any(f.made)):
-        raise graph.refuse(f"a derivative through {'a call of ' + f.name if op == 'call' else 'a loop or a branch'} with tables",
+        if op == "loop" and repeats(graph, i):
+            raise graph.refuse("a derivative through a loop of several passes with tables",
+                               "write it as rows, or as a Python loop of arrays")  # fmt: skip
+        raise graph.refuse(f"a derivative through {'a call of ' + f.name if op == 'call' else 'a branch'} with tables",
                            "differentiate what is within rows, or give the sizes numbers")  # fmt: skip
     if op == "root":
         return root_tangents, root_adjoints

@@ -31,7 +31,7 @@ def while_loop(graph: Graph, advance: Callable[[Any], tuple[Any, Any]], x: Any, 
     carry = [Expr(graph, graph.node(("carry", start, k))) for k in range(n + 1)]
     before, done = arrays(graph, carry, shapes), ops.logical_not(ops.equal(carry[n], 0.0))
     after, now = advance(built(before))
-    results = [given(graph, leaf, isinstance(leaf, Table)) for leaf in ops.structure(after)[0]]
+    results = [given(graph, leaf, as_rows) for leaf, as_rows in as_begun(ops.structure(after)[0], shapes)]
     if [shape for _, shape in results] != shapes or np.shape(now) != ():
         raise graph.refuse(f"a loop whose body returns shapes {', '.join(said(s) for _, s in results)}, {np.shape(now)}",
                            f"expected {', '.join(map(said, shapes))} and a truth value")  # fmt: skip
@@ -46,6 +46,13 @@ def while_loop(graph: Graph, advance: Callable[[Any], tuple[Any, Any]], x: Any, 
     begin = [Expr(graph, i) for i in (*map(graph.number, first), *captured)]
     final = graph.call(body, [*begin[:n], ops.where(finished, 1.0, 0.0), *begin[n:]], "loop", int(limit))
     return built(arrays(graph, final, shapes)), ops.logical_not(ops.equal(final[n], 0.0))
+
+
+def as_begun(leaves: list[Any], shapes: list[Shape]) -> list[tuple[Any, bool]]:
+    """What a body returns, and whether as a table: where its rows are known to be so many, as the loop began with it."""
+    begun = [*shapes, *[()] * len(leaves)]
+    known = [isinstance(x, Table) and x.count is not None for x in leaves]
+    return [(x, is_table(s) if k else isinstance(x, Table)) for x, k, s in zip(leaves, known, begun, strict=False)]
 
 
 def divided(scalars: list[Expr], shapes: list[Shape]) -> list[list[Expr]]:

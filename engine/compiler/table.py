@@ -252,7 +252,7 @@ def gathered(g: Graph, table: Any, index: Any) -> Table:
     if not isinstance(table, Table) and not isinstance(index, Table) and ops.graph_of(index) is None:
         return np.asarray(table)[ops.whole(index, len(table))]
     if not isinstance(index, Table) and np.ndim(index) == 0:
-        return as_array(gathered(g, table, np.array([index], dtype=object)), 1)[0][()]
+        return as_array(gathered(g, table, np.array([index], dtype=object)), 1)[0, ...][()]
     t, i = materialised(as_table(g, table)), materialised(as_table(g, index))
     if i.shape:
         raise g.refuse(f"numbers of rows of the shape (n, {', '.join(map(str, i.shape))})", "expected (n)")

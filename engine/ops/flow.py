@@ -33,6 +33,7 @@ def while_loop(advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, do
     """
     leaves, built = structure(x)
     leaves = [leaf if hasattr(leaf, "by_rows") else np.asarray(leaf)[()] for leaf in leaves]
+    limit = min(limit, MOST)
     for _ in range(limit):
         if graph_of(done) is None and np.all(done):
             break
@@ -53,7 +54,8 @@ def each(f: Callable[[Any, Any], Any], n: Any, x: Any) -> Any:
     Parameters
     ----------
     f : of k, a whole number as a float, and of x; returns another x
-    n : a whole number from 0, known or traced, such as how many rows a table has
+    n : a whole number from 0, known or traced, such as how many rows a table has; traced, another counts as the next above, and one that
+        is negative or NaN as 0
     x : an array, a table, or a tuple, a named tuple or a dictionary of such, as of :func:`while_loop`, whose derivatives are as here
 
     >>> steps = np.array([1.0, 2.0, 4.0])
@@ -64,9 +66,9 @@ def each(f: Callable[[Any, Any], Any], n: Any, x: Any) -> Any:
         raise EngineError(f"each got n = {n!r}; expected a whole number from 0")
 
     def advance(s: tuple[Any, Any]) -> tuple[tuple[Any, Any], Any]:
-        return (s[0] + 1.0, f(*s)), s[0] + 1.0 >= n
+        return (s[0] + 1.0, f(*s)), logical_not(s[0] + 1.0 < n)                # so that NaN ends it
 
-    return while_loop(advance, (0.0, x), MOST, n <= 0)[0][1]
+    return while_loop(advance, (0.0, x), MOST, logical_not(n > 0))[0][1]
 
 
 def when(condition: Any, fn: Callable[[], Any], otherwise: Any) -> Any:

@@ -23,7 +23,7 @@ from engine.integrate import FreeBody, Mechanical, Stiff, System
 from engine.model import Model
 from engine.simulation.actuators import Drive, Motor, ReactionWheels
 from engine.simulation.assessment import Look
-from engine.simulation.component import Component, Context, Effect, SimulationWarning, States, named
+from engine.simulation.component import Component, Context, Effect, SimulationError, SimulationWarning, States, named
 from engine.simulation.constraints import Constraints, Gripper
 from engine.simulation.controller import Controller
 from engine.simulation.forces import CentralGravity, JointFriction, JointSpring, JointStops
@@ -402,7 +402,10 @@ def effect(c: Component, s: Context, state: Array, memory: Array, command: Any) 
     @functools.wraps(c.act)
     def acting(q: Array) -> Effect:
         with named(c.name, traced):
-            return c.act(s, state, memory, command)
+            does = c.act(s, state, memory, command)
+            if not isinstance(does, Effect):
+                raise SimulationError(f"act of {c.name!r} returned {type(does).__name__}; expected an engine.simulation.Effect")
+            return does
 
     found: Effect = acting(s.q) if type(c).__module__.startswith("engine.") else pure(acting)(s.q)
     if not traced:

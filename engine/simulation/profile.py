@@ -107,7 +107,8 @@ def profiled(step: Step, p: Array, x: Array, duration: float, record_every: int)
         raise SimulationError("a profile of trees that nothing joins, which are batches of their kinds; expected a simulator of one")
     if type(process) is not Process or not process.compiled:
         raise SimulationError("a profile of what runs as plain Python; expected functions that are compiled")
-    counts = np.array([0.0, *[float(record_every)] * max(1, round(duration / dt / record_every))])
+    steps = max(1, round(duration / dt))
+    counts = np.diff([0, 0, *range(record_every, steps, record_every), steps]).astype(float)
     try:
         data = process.advance(counts, 0.0, 0.0, dt, p, x)
     except Diverged as stop:

@@ -201,7 +201,7 @@ def test_derivatives(f, argument):
 ])  # fmt: skip
 def test_derivatives_that_are_not_known_are_refused(f):
     """Through branches, loops and calls with tables: nothing is taken for constant, or for itself."""
-    with pytest.raises(TraceError, match=r"a derivative through a .* with tables"):
+    with pytest.raises(TraceError, match=r"a derivative through a .* with tables.*(rows|loop of arrays)"):
         engine.gradient(f, "(n)->()") if not isinstance(f, Gufunc) else engine.gradient(lambda x: f(x), "(n)->()")
 
 
@@ -376,6 +376,43 @@ def test_one_after_another():
     for n in (-1, 0.5):
         with pytest.raises(EngineError, match="each got n = "):
             ops.each(lambda k, x: x, n, 0.0)
+
+
+def test_one_row_of_a_table_of_numbers():
+    """By a number that is known, by one that is given, in rows and one after another; (n) and (n, 1) alike."""
+    x = np.array([3.0, 5.0, 7.0])
+    for f, args in ((lambda x: ops.gather(x, 2), ()), (lambda x, k: ops.gather(x, k), (2.0,)),
+                    (lambda x: ops.each(lambda k, y: ops.gather(x, k), 3, 0.0 * ops.gather(x, 0)), ())):  # fmt: skip
+        given = ",()" * len(args)
+        assert engine.gufunc(f, f"(n){given}->()")(x, *args) == f(x, *args) == 7.0
+        assert engine.gufunc(f, f"(n,1){given}->(1)")(x[:, None], *args).tolist() == [7.0]
+    back = engine.gufunc(lambda x: ops.rows(lambda k: ops.gather(x, 2.0 - k), ops.row_numbers(x)), "(n)->(n)")
+    assert back(x).tolist() == x[::-1].tolist()
+
+
+def test_a_number_of_passes_that_is_none():
+    """NaN ends a loop before it begins, and more passes than there are integers of 64 bits are no fewer."""
+    f = engine.gufunc(lambda x, n: ops.each(lambda k, y: y + 1.0, n, x), "(),()->()")
+    assert [f(1.0, n) for n in (np.nan, -1.0, 0.0, 3.0)] == [1.0, 1.0, 1.0, 4.0]
+    assert interpret(f.program, 1.0, np.nan) == 1.0
+    def count(x):
+        return ops.while_loop(lambda y: (y + 1.0, y > 8.0), x, 2**70)[0]
+
+    assert engine.gufunc(count, "()->()")(1.0) == count(1.0) == 10.0
+
+
+@pytest.mark.parametrize("n", [1, 7])
+def test_a_loop_keeps_arrays_of_known_sizes_as_it_began(n):
+    """An array whose rows a pass adds to, and a branch."""
+    def prefix(x):
+        return ops.each(lambda k, s: (s[0] + ops.gather(x, k), ops.add_at(s[1], k, s[0] + ops.gather(x, k))), n, (0.0, 0.0 * x))[1]
+
+    def branch(x):
+        return ops.when(x[0] > 0.0, lambda: ops.add_at(x, [0], ops.array([1.0])), x)
+
+    x = np.arange(1.0, n + 1.0)
+    for f in (prefix, branch):
+        assert engine.gufunc(f, "(n)->(n)", n=n)(x).tolist() == f(x).tolist()
 
 
 def test_rows_one_by_one_into_a_table():

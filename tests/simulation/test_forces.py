@@ -405,3 +405,14 @@ def test_a_state_that_there_is_not_is_named(name, wheels, said):
     with pytest.raises(engine.SimulationError, match=said):
         engine.Simulator(stone.model(floating_base=True), dt=1e-2, actuators=acting,
                          controller=lambda t, q, v, states: states[name][0] * v)  # fmt: skip
+
+
+def test_a_component_that_returns_no_effect_is_told():
+    class Idle(engine.simulation.Component):
+        name = "idle"
+
+        def act(self, s, state, memory, command):
+            pass
+
+    with pytest.raises(engine.SimulationError, match="act of 'idle' returned NoneType; expected an engine"):
+        engine.Simulator(pendulum(), dt=1e-3, forces=[Idle()])

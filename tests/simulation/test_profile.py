@@ -50,6 +50,12 @@ def test_parts_are_there_by_name_and_add_up(found):
     assert not found.newton and found.points is None and found.steps == 100
 
 
+def test_as_many_steps_as_the_run_has(swing):
+    """Also where records are further apart than the run is long, and where the last comes sooner."""
+    for record_every in (1, 30, 100, 10**9):
+        assert swing.profile([0.3], [0.0], 0.1, record_every=record_every).steps == 100
+
+
 def test_it_prints_as_a_table(found):
     first, *rows, last = str(found).splitlines()
     assert first.startswith("'pendulum': 100 steps of 0.001 s, ") and last.split()[0] == "sum" and "heavy" in rows[0]
