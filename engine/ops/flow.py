@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from engine.checks import EngineError
-from engine.ops.elementwise import graph_of, logical_and, logical_not, logical_or, maximum, stop_gradient, where
+from engine.ops.elementwise import equal, floor, graph_of, logical_and, logical_not, logical_or, maximum, stop_gradient, where
 from engine.ops.linear import largest, lu_solve
+from engine.ops.rows import rows
 from engine.ops.structure import structure
 
 #: passes of a loop that says itself when it ends
@@ -54,8 +55,7 @@ def each(f: Callable[[Any, Any], Any], n: Any, x: Any) -> Any:
     Parameters
     ----------
     f : of k, a whole number as a float, and of x; returns another x
-    n : a whole number from 0, known or traced, such as how many rows a table has; traced, another counts as the next above, and one that
-        is negative or NaN as 0
+    n : a whole number from 0, known or traced, such as how many rows a table has; of another that is traced the result is NaN
     x : an array, a table, or a tuple, a named tuple or a dictionary of such, as of :func:`while_loop`, whose derivatives are as here
 
     >>> steps = np.array([1.0, 2.0, 4.0])
@@ -66,9 +66,13 @@ def each(f: Callable[[Any, Any], Any], n: Any, x: Any) -> Any:
         raise EngineError(f"each got n = {n!r}; expected a whole number from 0")
 
     def advance(s: tuple[Any, Any]) -> tuple[tuple[Any, Any], Any]:
-        return (s[0] + 1.0, f(*s)), logical_not(s[0] + 1.0 < n)                # so that NaN ends it
+        return (s[0] + 1.0, f(*s)), s[0] + 1.0 >= n
 
-    return while_loop(advance, (0.0, x), MOST, logical_not(n > 0))[0][1]
+    if graph_of(n) is None:
+        return while_loop(advance, (0.0, x), MOST, n <= 0)[0][1]
+    whole = logical_and(equal(floor(n), n), logical_and(n >= 0.0, n < float(MOST)))
+    leaves, built = structure(while_loop(advance, (0.0, x), MOST, logical_not(logical_and(whole, n > 0.0)))[0][1])
+    return built([rows(lambda y: where(whole, y, np.nan), y) if hasattr(y, "by_rows") else where(whole, y, np.nan) for y in leaves])
 
 
 def when(condition: Any, fn: Callable[[], Any], otherwise: Any) -> Any:

@@ -76,7 +76,7 @@ def gather(table: Any, index: Any) -> Any:
 
     Raises
     ------
-    IndexError : a number is not that of a row; compiled, the result is NaN, with a warning
+    IndexError : a number is not that of a row; within a simulation the result is NaN, which ends it
 
     >>> gather(np.array([10.0, 20.0, 30.0]), [2, 0])
     array([30., 10.])
@@ -109,7 +109,7 @@ def add_at(table: Any, index: Any, more: Any) -> Any:
 
     Raises
     ------
-    IndexError : a number is not that of a row; compiled, the result is NaN, with a warning
+    IndexError : a number is not that of a row; within a simulation the result is NaN, which ends it
 
     Examples
     --------

@@ -391,10 +391,14 @@ def test_one_row_of_a_table_of_numbers():
 
 
 def test_a_number_of_passes_that_is_none():
-    """NaN ends a loop before it begins, and more passes than there are integers of 64 bits are no fewer."""
+    """They make NaN, of tables too, and more passes than there are integers of 64 bits are no fewer."""
     f = engine.gufunc(lambda x, n: ops.each(lambda k, y: y + 1.0, n, x), "(),()->()")
-    assert [f(1.0, n) for n in (np.nan, -1.0, 0.0, 3.0)] == [1.0, 1.0, 1.0, 4.0]
-    assert interpret(f.program, 1.0, np.nan) == 1.0
+    g = engine.gufunc(lambda x, n: ops.each(lambda k, y: ops.add_at(y, k, 1.0), n, x), "(k),()->(k)")
+    assert [f(1.0, n) for n in (0.0, 3.0)] == [1.0, 4.0] and g(np.zeros(3), 2.0).tolist() == [1.0, 1.0, 0.0]
+    with np.errstate(invalid="ignore"):
+        for n in (np.nan, -1.0, 2.5, np.inf, 1e30):
+            assert np.isnan(f(1.0, n)) and np.isnan(interpret(f.program, 1.0, n)) and np.isnan(g(np.zeros(3), n)).all()
+
     def count(x):
         return ops.while_loop(lambda y: (y + 1.0, y > 8.0), x, 2**70)[0]
 
