@@ -286,7 +286,7 @@ class Grows(engine.simulation.component.Component):
     ({"controller": blow, "forces": [mild]}, r"the motion diverges under blow, which would change the velocities"),
     ({"controller": lambda t, q, v: {"m": -1e4 * v[6]}, "actuators": [Motor("joint0", name="m")]},
      "the motion diverges under <lambda> through 'm', which"),
-    ({"forces": [Drag(False)]}, r"configuration of 3 joints \(.*\) is .* at t = 1\.01 s .*: drag returns NaN or infinity at t = 1\.00\d+ s"),
+    ({"forces": [Drag(False)]}, r"configuration of 3 joints \(.*\) is .*t = 1\.01 s .*: drag returns NaN or infinity at t = 1\.00\d+ s"),
     ({"forces": [Drag(True)]}, r"'drag.heat' is .*: drag returns NaN or infinity as its signal 'heat' at t = 1\.01 s"),
     ({"forces": [Grows()]}, "the state of 'grows' is .*: .*grows"),
 ])  # fmt: skip
