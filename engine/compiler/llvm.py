@@ -31,6 +31,9 @@ from engine.compiler.work import laid_out
 
 #: nodes in one segment: what serves several groups should stay in the cache of decoded instructions (flat from 150 to 300)
 SEGMENT = 250
+#: zeros side by side among the outputs, such as between robots in a mass matrix, from which on they are one call, or LLVM would look at
+#: their stores for a time that grows with the square of their number
+ZEROS = 32
 #: registers that are not planned with: what an operation overwrites must be copied first
 SPARE = 1
 #: parameters of a segment
@@ -194,6 +197,13 @@ end:
             writes.setdefault(i, []).append(k)
         truths = truth_values(nodes)
         bodies = []
+        zeros = [("zero", None) if nodes[i][0] == "const" and literal(nodes[i][1]) == literal(0.0) else None for i in outputs]
+        if long := [(k, n) for k, n, stand in runs(zeros) if stand and n >= ZEROS]:
+            body = Body(self, made, slot, place, truths)
+            for k, n in long:
+                body.lines.append(f"  call void @llvm.memset.p0.i64(ptr {body.at('%out', k)}, i8 0, i64 {self.bytes(n)}, i1 false)")
+                writes[outputs[k]] = [j for j in writes[outputs[k]] if not k <= j < k + n]
+            bodies.append((body, -1))
         if turned := [*plan.turned]:
             body = Body(self, made, slot, place, truths)
             for k in range(plan.room):

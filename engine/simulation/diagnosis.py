@@ -28,6 +28,8 @@ PIECE = 1000
 MOST, SMALLER = float(np.finfo(float).max), "a smaller dt or gentler forces"
 #: failures of a batch that are looked into
 BLAMED = 10
+#: joints that are named
+NAMED = 3
 
 
 def ended(step: Step, stop: Diverged, blamed: bool = True) -> str:
@@ -96,7 +98,8 @@ def lost(step: Step, record: Array) -> str:
     for name, (which, values) in what.items():
         joints = dict.fromkeys(np.array(model.entries(which))[~(np.abs(values) <= (MOST if name == "acceleration" else AWAY))])
         if joints:
-            return f"the {name} of " + (f"joint '{next(iter(joints))}'" if len(joints) == 1 else f"{len(joints)} joints")
+            first = ", ".join(f"'{joint}'" for joint in list(joints)[:NAMED]) + ", …" * (len(joints) > NAMED)
+            return f"the {name} of " + (f"joint {first}" if len(joints) == 1 else f"{len(joints)} joints ({first})")
     if not (np.abs(found["x"][step.places]) <= WILD).all():                    # what follows from it overflows before it does itself
         return f"what follows from the motion of '{model.name}', which has run away,"
     states = [n for n, z in step.plant.states.split(x["state"]).items() if not np.isfinite(z).all()]

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import engine
 from engine import ops
 from engine.compiler import entry, interpret, llvm, machine, trace
 from engine.compiler.gufunc import Gufunc
@@ -176,6 +177,18 @@ def test_every_segment_is_straight_vector_code():
     body = text[text.index("define hidden void @f0.0") : text.index("define internal void @f0(")]
     assert body.count("br ") == 3 and "extractelement" not in body and "<8 x double>" in body and body.count("call") == body.count("@llvm.")
     assert machine.assemble(text)
+
+
+def test_zeros_between_blocks_are_one_call():
+    """Of a matrix of blocks, as of many robots: a store for each zero took LLVM minutes."""
+    n, x = 70, np.random.default_rng(0).normal(size=(19, 70))
+    program = trace(lambda x: np.diag(x), [(n,)])
+    for width in WIDTHS:
+        module = llvm.Module(width)
+        module.function(program)
+        assert str(module).count("  store ") == n and str(module).count("@llvm.memset") == n - 1
+    f = engine.gufunc(lambda x: np.diag(x), "(n)->(n,n)", n=n)
+    assert bits(f(x)) == bits(np.where(np.eye(n) == 1.0, x[:, None], 0.0)) and bits(f(x[3])) == bits(f(x)[3])
 
 
 # ---------------------------------------------------------------- sine and cosine

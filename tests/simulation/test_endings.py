@@ -286,7 +286,7 @@ class Grows(engine.simulation.component.Component):
     ({"controller": blow, "forces": [mild]}, r"the motion diverges under blow, which would change the velocities"),
     ({"controller": lambda t, q, v: {"m": -1e4 * v[6]}, "actuators": [Motor("joint0", name="m")]},
      "the motion diverges under <lambda> through 'm', which"),
-    ({"forces": [Drag(False)]}, r"the configuration of 3 joints is .* at t = 1\.01 s .*: drag returns NaN or infinity at t = 1\.00\d+ s"),
+    ({"forces": [Drag(False)]}, r"configuration of 3 joints \(.*\) is .*t = 1\.01 s .*: drag returns NaN or infinity at t = 1\.00\d+ s"),
     ({"forces": [Drag(True)]}, r"'drag.heat' is .*: drag returns NaN or infinity as its signal 'heat' at t = 1\.01 s"),
     ({"forces": [Grows()]}, "the state of 'grows' is .*: .*grows"),
 ])  # fmt: skip
@@ -295,6 +295,19 @@ def test_who_drives_a_motion_apart_is_named(options, said):
     simulator = engine.Simulator(FLYER, dt=1e-2, gravity=(0, 0, 0), joint_dynamics="explicit", **options)
     with pytest.raises(engine.SimulationError, match=said):
         simulator.run(*FLIES, 2.0)
+
+
+def test_which_of_several_robots_flies_apart_is_named():
+    both = engine.combine(calm=FLYER, wild=FLYER)
+
+    def blows(t, q, v):
+        tau = np.zeros(both.nv)
+        tau[FLYER.nv + 6] = 1e5 * v[FLYER.nv + 6]
+        return tau
+
+    simulator = engine.Simulator(both, dt=1e-2, gravity=(0, 0, 0), controller=blows)
+    with pytest.raises(engine.SimulationError, match=r"3 joints \('wild/floating_base', 'wild/joint0', 'wild/joint1'\) is .* under blows"):
+        simulator.run(*(np.concatenate([x, x]) for x in FLIES), 2.0)
 
 
 def bad_row(t, q, v):
