@@ -247,7 +247,7 @@ def row_numbers(g: Graph, table: Any) -> Table:
     return Table(g, t.handle if t.through is None else t.through, (), counting=True, count=t.count)
 
 
-def gathered(g: Graph, table: Any, index: Any) -> Table:
+def gathered(g: Graph, table: Any, index: Any) -> Any:
     """:func:`engine.ops.gather`: nothing is moved before it is read."""
     if not isinstance(table, Table) and not isinstance(index, Table) and ops.graph_of(index) is None:
         return np.asarray(table)[ops.whole(index, len(table))]
