@@ -146,7 +146,8 @@ class Simulator(Fixed):
             raise SimulationError(f"integrator '{integrator}' is for a single free body; '{model.name}' {many}; "
                                   "expected another, such as cg4")  # fmt: skip
         self._step = Step(self.plant, self.method, self.watch, self.dt, compiled, kinds)
-        self._process = self._step.process                      # traced now: what cannot be compiled is said here
+        self._process = self._step.process
+        self._process.record  # noqa: B018                      (traced now: what cannot be compiled is said here)
         self._kept = Kept(self._read, lambda: Step(self.plant, self.method, self.watch, self.dt, True).process.keys,
                           self._process.keys if compiled else None, "a parameter for what changes from run to run, or a new Simulator",
                           tuple(f"{c.name}: " for c in self._given if type(c).__module__.startswith("engine.simulation")))  # fmt: skip

@@ -21,7 +21,7 @@ def test_capture(demo, tmp_path):
 
 
 def test_servicer(demo, tmp_path):
-    said = demo("servicer", "--dt", 0.01)
+    said = demo("servicer")
     assert number(r"after 16 s within (\S+) mm", said) < 1e-2 and number(r"grips +hold within (\S+) mm", said) < 1e-6
     assert number(r"bus +turned by (\S+) deg", said) > 5 and number(r"rad/s to (\S+) rad/s", said) < 1e-3
     bus, target = (float(x) for x in re.search(r", (\S+) and (\S+) deg/s at the end", said).groups())

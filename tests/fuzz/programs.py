@@ -31,7 +31,7 @@ from engine.compiler.row_loop import RowLoop
 from engine.compiler.schedule import fused
 from engine.compiler.trace import NumericTracer, calling, pure, recorded
 from tests.compiler.programs import WIDTHS, loop
-from tests.fuzz.tables import HAVE_C, SIGNATURE, InC, Tables, arguments, at_width, flat, lanes, loop_exactly, shaped_as
+from tests.fuzz._tables import HAVE_C, SIGNATURE, InC, Tables, arguments, at_width, flat, lanes, loop_exactly, shaped_as
 from tests.numeric import derivative
 
 Array = np.ndarray
