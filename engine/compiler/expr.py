@@ -37,7 +37,8 @@ class Graph:
     def __init__(self, rules: Mapping[str, Callable[..., Any]] | None = None, parts: bool = False) -> None:
         self.rules = rules or {}  # operation -> function of the operands that returns something simpler, or None
         self.parts = parts  # whether parts that are named become functions of their own: engine.compiler.parts
-        self.nodes: list[Node] = Noted(lines=debug.level() == 3) if parts or debug.level() == 3 else []
+        lines = debug.level() == 3
+        self.nodes: list[Node] = Noted(lines=lines) if parts or lines else []
         self.memo: dict[Node, int] = {}
         self.truths: set[int] = set()  # the nodes that are truth values
         self.functions: list[Any] = []  # the programs that "call" nodes name

@@ -16,8 +16,7 @@ import numpy as np
 from engine import ops
 from engine.compiler.bodies import extracted, scope_of
 from engine.compiler.expr import Expr, Graph
-from engine.compiler.notes import Noted
-from engine.compiler.parts import in_parts
+from engine.compiler.parts import body_in_parts
 from engine.compiler.program import Shape, is_table, size
 from engine.compiler.table import Table, given
 
@@ -42,7 +41,7 @@ def while_loop(graph: Graph, advance: Callable[[Any], tuple[Any, Any]], x: Any, 
         for node in graph.nodes[start:]:
             graph.memo.pop(node, None)
     body, captured = extracted(graph, start, carry, outputs, limit == 1, scope_of(advance))
-    body = in_parts(body, graph.nodes.part) if isinstance(graph.nodes, Noted) and graph.parts else body
+    body = body_in_parts(graph, body)
     begin = [Expr(graph, i) for i in (*map(graph.number, first), *captured)]
     final = graph.call(body, [*begin[:n], ops.where(finished, 1.0, 0.0), *begin[n:]], "loop", int(limit))
     return built(arrays(graph, final, shapes)), ops.logical_not(ops.equal(final[n], 0.0))

@@ -9,13 +9,11 @@ from __future__ import annotations
 import hashlib
 import heapq
 from collections.abc import Iterator
+from typing import Any
 
 from engine.compiler.notes import notes_of
 from engine.compiler.operations import CALLS, Node, operands, renumbered
 from engine.compiler.program import Program, once, truth_values
-
-#: nodes from which a part is worth a call
-WORTH = 1
 
 
 class Part(Program):
@@ -35,7 +33,7 @@ def in_parts(program: Program, around: str = "") -> Program:
         return program
     made = Cut(program)
     for part, group in grouped(program.nodes, [note.part for note in notes_of(program.nodes)]):
-        if part not in ("", around) and (len(group) >= WORTH or any(program.nodes[i][0] in CALLS for i in group)):
+        if part not in ("", around):
             made.call(part, group)
         else:
             made.keep(group)
@@ -43,6 +41,11 @@ def in_parts(program: Program, around: str = "") -> Program:
     found = Program(made.nodes, outputs, program.shapes_in, program.shapes_out, made.functions, program.name)
     found.names, found.arguments, found.seconds = program.names, program.arguments, program.seconds
     return found
+
+
+def body_in_parts(graph: Any, body: Program) -> Program:
+    """Return the body of a loop, or of a function that is called, with functions for its parts where its graph is traced for a profile."""
+    return in_parts(body, graph.nodes.part) if graph.parts else body
 
 
 def grouped(nodes: list[Node], parts: list[str]) -> Iterator[tuple[str, list[int]]]:

@@ -21,6 +21,7 @@ from engine.compiler.refusals import users_place
 from engine.compiler.row_ends import Sink, Source
 from engine.compiler.row_loop import RowLoop
 from engine.compiler.stacks import Constants, Stack, Unstack
+from engine.ops.rows import is_number
 
 Array = np.ndarray
 #: arrays of as many rows, or fewer, are dealt with row by row in a straight line, which is faster than a loop
@@ -251,7 +252,7 @@ def gathered(g: Graph, table: Any, index: Any) -> Any:
     """:func:`engine.ops.gather`: nothing is moved before it is read."""
     if not isinstance(table, Table) and not isinstance(index, Table) and ops.graph_of(index) is None:
         return np.asarray(table)[ops.whole(index, len(table))]
-    if not isinstance(index, Table) and np.ndim(index) == 0:
+    if is_number(index):
         return as_array(gathered(g, table, np.array([index], dtype=object)), 1)[0, ...][()]
     t, i = materialised(as_table(g, table)), materialised(as_table(g, index))
     if i.shape:

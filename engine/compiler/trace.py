@@ -23,8 +23,7 @@ from engine.compiler.kernels import Kernel
 from engine.compiler.lookups import Rows, Search
 from engine.compiler.loop import while_loop
 from engine.compiler.loop_fusion import fused_loops
-from engine.compiler.notes import Noted
-from engine.compiler.parts import in_parts
+from engine.compiler.parts import body_in_parts, in_parts
 from engine.compiler.philox import Uniform
 from engine.compiler.products import Products
 from engine.compiler.program import Program, Shape, is_table, live, size, verify
@@ -105,7 +104,7 @@ class Tracer(Graph):
         if (self, shapes) not in made:
             made[self, shapes] = subroutine(self, fn, shapes)
         body, captured, shape = made[self, shapes]
-        body = in_parts(body, self.nodes.part) if isinstance(self.nodes, Noted) and self.parts else body
+        body = body_in_parts(self, body)
         given = [x for a in arguments for x in np.ravel(np.asarray(a, dtype=object))]
         found = self.call(body, [*given, *(Expr(self, i) for i in captured)])
         return np.array(found, dtype=object).reshape(shape)[()]

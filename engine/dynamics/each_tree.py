@@ -51,7 +51,7 @@ def each_tree(whole: Callable[[Model, list[tuple[EqualTrees, Any]]], Any]) -> Ca
             traced = ops.graph_of(*[x for x in given.values() if isinstance(x, np.ndarray)]) is not None
             if not (kinds := many_equal_trees(model, MANY) if traced else []):
                 return f(*args, **named)
-            for name in given.keys() & {"q", "v", "vdot", "tau", "armature"}:
+            for name in given.keys() & (OWN.keys() - {"wrenches"}):
                 given[name] = model.checked(name, given[name])
             return whole(model, [(kind, rows_of(f, kind, given)) for kind in kinds])
 
