@@ -13,7 +13,7 @@ from engine.compiler import interpret
 from tests.bench import rows as bench
 from tests.code.programs import FLAGS, FMA, needed, reported
 from tests.compiler import test_tables as exact
-from tests.fuzz.tables import HAVE_C, InC
+from tests.fuzz._tables import HAVE_C, InC
 
 pytestmark = pytest.mark.skipif(not HAVE_C, reason="no gcc, or no fused multiply-adds")
 COUNTS = (0, 1, 7, 8, 9, 100)
