@@ -120,7 +120,11 @@ def parameters_of(simulator: Simulator) -> Value:
 def step_of(simulator: Simulator, name: str) -> Exported:
     """The state after a step, from that before."""
     plant, step, model = simulator.plant, simulator._step, simulator.model
-    at, program = step.layout.slices, step.process.programs[0]
+
+    def next_state(t0: Any, k: Any, dt: Any, p: Any, x: Any) -> Any:
+        return step.step(t0, k, dt, p, x)[: step.layout.n]
+
+    at, program = step.layout.slices, trace(next_state, [(), (), (), (plant.parameters.n,), (step.layout.n,)])
     state = [(at[n].start, n, model.labels(n)) for n in ("q", "v")]
     state += [*laid(plant.states, at["state"].start), *laid(plant.memories, at["memory"].start)]
     p = plant.parameters.join(plant.values)

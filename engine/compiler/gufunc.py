@@ -95,12 +95,10 @@ def _batch_code(program: Program, strict: bool) -> Any:
 @functools.cache
 def rollout_ufunc(step: Program, observe: Program, width: int, inputs: int = 0) -> Any:
     """Return the NumPy gufunc ``(counts, t0, k, dt, p, x) -> records`` of :mod:`engine.compiler.rollout`, with inputs (r, inputs) last."""
-    n, width = len(step.outputs), 1 if step.tabled or observe.tabled else width
-    p = step.n_in - 3 - n - inputs or "p"                       # a size of zero has no literal
+    width = 1 if step.tabled or observe.tabled else width
     key = f"rollout{width}.{machine.width()}.{inputs}|{step.key}|{observe.key}"
     code = machine.Code(key, lambda: rollout(step, observe, width, inputs), f"a run of {width} at once", [step, observe])
-    more = f",(r,{inputs})" * bool(inputs)
-    return numpy_ufunc(code, "rollout", f"(r),(),(),(),({p}),({n}){more}->(r,{len(observe.outputs)})")
+    return numpy_ufunc(code, "rollout", _scan(step, observe, inputs))
 
 
 @functools.cache
@@ -108,8 +106,14 @@ def counted_rollout(step: Program, observe: Program) -> tuple[Any, Counted]:
     """Return :func:`rollout_ufunc` of one rollout at a time, with counters in it, and these: :mod:`engine.compiler.counters`."""
     key = f"counted{machine.width()}|{step.key}|{observe.key}"
     code = machine.Code(key, lambda: rollout(step, observe, 1, 0, Counters()), "a counted run", [step, observe])
-    signature = f"(r),(),(),(),({step.n_in - 3 - len(step.outputs) or 'p'}),({len(step.outputs)})->(r,{len(observe.outputs)})"
-    return numpy_ufunc(code, "counted_rollout", signature), Counted(code)
+    return numpy_ufunc(code, "counted_rollout", _scan(step, observe)), Counted(code)
+
+
+def _scan(step: Program, observe: Program, inputs: int = 0) -> str:
+    """The signature of a rollout."""
+    n = len(step.outputs) - (observe.n_in - step.n_in)
+    p, more = step.n_in - 3 - n - inputs or "p", f",(r,{inputs})" * bool(inputs)               # a size of zero has no literal
+    return f"(r),(),(),(),({p}),({n}){more}->(r,{len(observe.outputs)})"
 
 
 def numpy_ufunc(code: machine.Code, name: str, signature: str) -> Any:

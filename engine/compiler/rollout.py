@@ -5,6 +5,9 @@ The gufunc ``rollout(counts, t0, k, dt, p, x) -> records`` has the signature ``(
 they are. k counts steps, so that time is t0 + k dt without adding up rounding errors. Each lane is a rollout of its own; all share
 ``counts``; where something makes tables, there is one lane. Where steps have inputs w, a row for each record, it is ``rollout(counts, t0,
 k, dt, p, x, w)`` with (r,w), and both functions take them between p and x.
+
+A step may also return notes, after x, which ``observe`` then takes after x: those of the step that begins where it looks. That step is the
+next one, or is lost where the scan ends.
 """
 
 from __future__ import annotations
@@ -24,7 +27,8 @@ from engine.compiler.vecmath import literal, splat, vector
 
 def rollout(step: Program, observe: Program, width: int, inputs: int = 0, counters: Counters | None = None) -> str:
     """IR text of the gufunc loop; where ``counters`` are given, they count what is called, and the whole."""
-    n, n_record = len(step.outputs), len(observe.outputs)
+    notes = observe.n_in - step.n_in
+    n, n_record = len(step.outputs) - notes, len(observe.outputs)
     kept = step.n_in - n                                        # t0, k, dt, the parameters and inputs, which lie before x
     n_p, last = kept - 3 - inputs, 7 if inputs else 6           # parameters, and the argument that the records are
     m = Module(width, counters)
@@ -43,7 +47,7 @@ def rollout(step: Program, observe: Program, width: int, inputs: int = 0, counte
     base = [element("%args", k, "ptr") for k in range(last + 1)]
     outer = [element("%steps", k, "i64") for k in range(last + 1)]
     step_counts, step_p, step_x, *step_w, step_record, step_column = (element("%steps", last + k, "i64") for k in range(1, 2 * last - 6))
-    state, work = kept + n, max(work_step, work_observe)
+    state, work = kept + n + notes, max(work_step, work_observe)
     raw, first = writer.aligned(m.bytes(groups * (2 * state + n_record + work) + 1))
     second = put(f"getelementptr {D}, ptr {first}, i64 {groups * state}")
     record = put(f"getelementptr {D}, ptr {second}, i64 {groups * state}")
@@ -76,22 +80,38 @@ def rollout(step: Program, observe: Program, width: int, inputs: int = 0, counte
             from_w = put(f"getelementptr i8, ptr {from_w}, i64 {put(f'mul i64 %j, {step_w[0]}')}")
             for buffer, many in (("%now", str(inputs)), ("%other", seldom)):
                 writer.moved("gather", from_w, outer[6], lanes, many, step_w[1], vector_of(buffer, g, state, 3 + n_p))
-    lines += ["  br label %advance", "advance:", f"  %i = phi i64 [0, %{writer.block}], [%nexti, %endagain]",
-              f"  %at = phi ptr [%now, %{writer.block}], [%away, %endagain]",
-              f"  %away = phi ptr [%other, %{writer.block}], [%at, %endagain]",
+    done, begun_at, begun_to = "0", "%now", "%other"
+    if notes:                                                   # the first of the steps has been taken
+        taken = put(f"and i1 {put('icmp sgt i64 %j, 0')}, {put(f'icmp sgt i64 {count}, 0')}")
+        done, begun_at = put(f"zext i1 {taken} to i64"), put(f"select i1 {taken}, ptr %other, ptr %now")
+        begun_to = put(f"select i1 {taken}, ptr %now, ptr %other")
+    lines += ["  br label %advance", "advance:", f"  %i = phi i64 [{done}, %{writer.block}], [%nexti, %endagain]",
+              f"  %at = phi ptr [{begun_at}, %{writer.block}], [%away, %endagain]",
+              f"  %away = phi ptr [{begun_to}, %{writer.block}], [%at, %endagain]",
               f"  %morei = icmp slt i64 %i, {count}", "  br i1 %morei, label %again, label %look", "again:"]  # fmt: skip
-    strides = f"i64 {m.bytes(state)}, i64 {m.bytes(state)}, i64 {m.bytes(work)}"
-    to = f"ptr {put(f'getelementptr {D}, ptr %away, i64 {kept}')}, ptr {scratch}"
-    lines += [*begin * step.tabled, *m.counted(OUTSIDE, step, f"  call void {f_step}(ptr %at, {to}, i64 %groups, {strides})")]
-    writer.block = "again"
-    with each_group() as (g, _, _):
-        now = put(f"load {D}, ptr {vector_of('%at', g, state, 1)}")
-        one_more = put(f"fadd {D} {now}, {splat('double', width, literal(1.0))}")
-        lines.append(f"  store {D} {one_more}, ptr {vector_of('%away', g, state, 1)}")
-    strides = f"i64 {m.bytes(state)}, i64 {m.bytes(n_record)}, i64 {m.bytes(work)}"
-    lines += ["  br label %endagain", "endagain:", "  %nexti = add i64 %i, 1", "  br label %advance", "look:", *begin * observe.tabled,
-              *m.counted(OUTSIDE, observe, f"  call void {f_observe}(ptr %at, ptr {record}, ptr {scratch}, i64 %groups, {strides})")]
+
+    def advance(block: str) -> None:
+        """Write a step from %at to %away."""
+        strides = f"i64 {m.bytes(state)}, i64 {m.bytes(state)}, i64 {m.bytes(work)}"
+        to = f"ptr {put(f'getelementptr {D}, ptr %away, i64 {kept}')}, ptr {scratch}"
+        lines.extend([*begin * step.tabled, *m.counted(OUTSIDE, step, f"  call void {f_step}(ptr %at, {to}, i64 %groups, {strides})")])
+        writer.block = block
+        with each_group() as (g, _, _):
+            now = put(f"load {D}, ptr {vector_of('%at', g, state, 1)}")
+            one_more = put(f"fadd {D} {now}, {splat('double', width, literal(1.0))}")
+            lines.append(f"  store {D} {one_more}, ptr {vector_of('%away', g, state, 1)}")
+
+    advance("again")
+    lines += ["  br label %endagain", "endagain:", "  %nexti = add i64 %i, 1", "  br label %advance", "look:"]
     writer.block = "look"
+    if notes:
+        advance("look")
+        with each_group() as (g, _, _):
+            noted, to = (vector_of(buffer, g, state, kept + n) for buffer in ("%away", "%at"))
+            lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {noted}, i64 {m.bytes(notes)}, i1 false)")
+    strides = f"i64 {m.bytes(state)}, i64 {m.bytes(n_record)}, i64 {m.bytes(work)}"
+    lines += [*begin * observe.tabled,
+              *m.counted(OUTSIDE, observe, f"  call void {f_observe}(ptr %at, ptr {record}, ptr {scratch}, i64 %groups, {strides})")]
     with each_group() as (g, i, lanes):
         where = put(f"getelementptr i8, ptr {base[last]}, i64 {put(f'mul i64 {i}, {outer[last]}')}")
         where = put(f"getelementptr i8, ptr {where}, i64 {put(f'mul i64 %j, {step_record}')}")

@@ -277,12 +277,17 @@ class Rubbing:
             total[r.j] = total[r.j] + r.ratio * rub.lasting(r.ratio * v[r.j])
         return ops.array(total)
 
+    @property
+    def names(self) -> dict[str, None]:
+        """What there is of "friction", with damping and speed limits, and "stops"."""
+        return dict.fromkeys("stops" if name == "stop" else "friction" for rub in self.rubs for name, _ in rub.laws)
+
     def parts(self, v: Array) -> dict[str, Array]:
-        """Return the impulses (nv) of friction, with damping and speed limits, and of stops, where there are any."""
-        found: dict[str, list[Any]] = {}
+        """Return the impulses (nv) of what there is of "friction" and "stops"."""
+        found: dict[str, list[Any]] = {name: [0.0] * self.nv for name in self.names}
         for rub in self.rubs:
             r = rub.row
             for name, law in rub.laws:
-                total = found.setdefault("stops" if name == "stop" else "friction", [0.0] * self.nv)
+                total = found["stops" if name == "stop" else "friction"]
                 total[r.j] = total[r.j] + r.ratio * law(r.ratio * v[r.j])[0]
         return {name: ops.array(total) for name, total in found.items()}

@@ -189,7 +189,8 @@ class Task:
 
     def step(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> Array:
         """Return the state x (n) after a step of the simulator."""
-        return self.simulator._step.step(t0, k, dt, p[: self.simulator.plant.parameters.n], x)
+        step = self.simulator._step
+        return step.step(t0, k, dt, p[: self.simulator.plant.parameters.n], x)[: step.layout.n]
 
     def look(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> dict[str, Any]:
         """Return a row: what is found where an action ends, and where the row goes on; an episode may begin before and after."""

@@ -56,7 +56,7 @@ def stepped(method: Method, system: System, t: Any, h: Any, x: Array) -> tuple[A
     if method.complete is None:
         return method.advance(system, t, h, x), False
     flown = settled(method, system, method.advance(system, t, h, x))
-    after = method.complete(t, h, x, flown)
+    after, _ = method.complete(t, h, x, flown)
     return after, ops.largest(after - flown) > 0.0
 
 

@@ -14,6 +14,8 @@ from engine.checks import EngineError, nearest
 from engine.integrate.system import System
 
 Array = np.ndarray
+#: ``complete(t, h, x, after)`` -> the state that impulses leave, and what is noted of them
+Complete = Callable[[Any, Any, Array, Array], tuple[Array, Array]]
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class Method:
     stiff: bool = False
     embedded: Callable[[Any, Any, Any, Array], tuple[Array, Array]] | None = None
     project: Callable[[Array], Array] | None = None
-    complete: Callable[[Any, Any, Array, Array], Array] | None = None
+    complete: Complete | None = None
 
 
 METHODS: dict[str, Method] = {}
@@ -79,8 +81,9 @@ def conserving(method: Method, project: Callable[[Array], Array]) -> Method:
     return replace(method, project=project)
 
 
-def completed(method: Method, complete: Callable[[Any, Any, Array, Array], Array]) -> Method:
-    """Return the method with impulses after each step: ``complete(t, h, x, after)`` of the states (nx) before a step of h and after it."""
+def completed(method: Method, complete: Complete) -> Method:
+    """Return the method with impulses after each step: ``complete(t, h, x, after)`` of the states (nx) before a step of h and after it is
+    the state that they leave, and what is noted of them."""
     return replace(method, complete=complete)
 
 
@@ -125,5 +128,10 @@ def settled(method: Method, system: System, x: Array) -> Array:
 
 def settled_step(method: Method, system: System, t: Any, h: Any, x: Array) -> Array:
     """Return the :func:`settled` state after one step of size h from (t, x), and after its impulses: what runs repeat."""
+    return noted_step(method, system, t, h, x)[0]
+
+
+def noted_step(method: Method, system: System, t: Any, h: Any, x: Array) -> tuple[Array, Array]:
+    """Return :func:`settled_step`, and what is noted of its impulses."""
     after = settled(method, system, step(method, system, t, h, x))
-    return after if method.complete is None else method.complete(t, h, x, after)
+    return (after, np.zeros(0)) if method.complete is None else method.complete(t, h, x, after)

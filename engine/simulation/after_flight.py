@@ -11,6 +11,7 @@ import numpy as np
 from engine import dynamics, ops
 from engine.contact import AT_ONCE, EVENLY, Unsolved
 from engine.dynamics.crba import solve_from_leaves
+from engine.integrate.method import Complete
 from engine.model import Model
 from engine.simulation.component import Context
 from engine.simulation.impulses import Impulses
@@ -92,30 +93,31 @@ class AfterFlight:
             return solve_from_leaves(self.met(model, q, p, resistance), force)
         return dynamics.aba(model, q, np.zeros(model.nv), force, (0.0, 0.0, 0.0), None)
 
-    def completion(self, by: Any, m: Array, p: Array, modes: Sequence[Array]) -> Callable[[Any, Any, Array, Array], Array]:
-        """Return the map of x = (q, v, z) before a step of h and after its flight to where impulses lead."""
+    def completion(self, by: Any, m: Array, p: Array, modes: Sequence[Array]) -> Complete:
+        """Return the map of x = (q, v, z) before a step of h and after its flight to where impulses lead, with their notes."""
         plant = self.plant
         model, nq, nv = plant.model_at(p), plant.model.nq, plant.model.nv
         impulses = self.impulses(model, plant.parameters.split(p))
 
-        def complete(t: Any, h: Any, x: Array, flown: Array) -> Array:
-            idle = np.concatenate([flown[: len(flown) - plant.lasts], np.zeros(plant.lasts)])
+        def complete(t: Any, h: Any, x: Array, flown: Array) -> tuple[Array, Array]:
+            idle = np.concatenate([flown[: len(flown) - plant.lasts], np.zeros(plant.lasts + impulses.notes.n)])
             with ops.part("broad phase", x):
                 passed = impulses.pass_by(h, x[nq : nq + nv], flown[:nq], flown[nq : nq + nv])
             resistance = by.resistance(t, h, x, m, p, modes)
-            return ops.when(ops.logical_not(passed), lambda: meet(h, x, flown, resistance), idle)
+            found = ops.when(ops.logical_not(passed), lambda: meet(h, x, flown, resistance), idle)
+            return found[: len(x)], found[len(x) :]
 
         def meet(h: Any, x: Array, flown: Array, resistance: tuple[Array, ...]) -> Array:
             q, free, z = flown[:nq], flown[nq : nq + nv], plant.states.split(flown[nq + nv :])
             P = z.get(MOMENTUM, np.zeros((0, 9)))
             with ops.part("impulses", q):
                 found = by.after(h, x[:nq], x[nq : nq + nv], q, free, P, m, p, *resistance)
-            q, v, moved, lasting = impulses.complete(model, h, q, free, P, found,
-                                                     lambda q, v: plant.settled(model, q, v, m),
-                                                     lambda P, to: plant.turned(P, q, to, flown[nq + nv :], p),
-                                                     lambda q, v, P: plant.kept(model, q, v, P, m))  # fmt: skip
+            q, v, moved, lasting, notes = impulses.complete(model, h, q, free, P, found,
+                                                            lambda q, v: plant.settled(model, q, v, m),
+                                                            lambda P, to: plant.turned(P, q, to, flown[nq + nv :], p),
+                                                            lambda q, v, P: plant.kept(model, q, v, P, m))  # fmt: skip
             own = {MOMENTUM: moved, LASTING: lasting}
-            return np.concatenate([q, v, plant.states.join(z | {n: y for n, y in own.items() if n in z})])
+            return np.concatenate([q, v, plant.states.join(z | {n: y for n, y in own.items() if n in z}), notes])
 
         return complete
 
@@ -128,33 +130,23 @@ class AfterFlight:
         model = plant.model_at(p)
         return self.impulses(model, values).passing(x[:nq], x[nq : nq + nv], h)
 
-    def resisted(self, by: Any, s: Context, h: Any, m: Array, vdot: Array, z: Array,
-                 p: Array) -> tuple[Array, dict[str, Any], Array | None]:  # fmt: skip
-        """Return v̇ (nv) with what acts after flight in a step of h that begins now, what is recorded of that, and the generalized force
-        (nv) besides flight's where constraints pass it on.
+    def remaining(self, s: Context) -> Array:
+        """Return the force (nv) that lasts, as much of it as is looked for in flight where the impulses of its step are added: none, but
+        beside what is stiff, which yields to it less."""
+        return s.states[LASTING] if self.plant.stiffness is not None else np.zeros(self.plant.lasts)
 
-        The flight is a straight one, or with contacts, which feel where it ends, that of the midpoint rule; a stiff
-        one dies out as Euler's implicit method has it.
-        """
+    def resisted(self, by: Any, s: Context, h: Any, m: Array, vdot: Array, notes: Array,
+                 p: Array) -> tuple[Array, dict[str, Any], Array | None]:  # fmt: skip
+        """Return v̇ (nv) of flight, under what is :meth:`remaining`, with what acts after it in a step of h that begins now, which leaves
+        these notes; what is recorded of that; and the generalized force (nv) besides flight's where constraints pass it on."""
         plant = self.plant
         if plant.impulses is None:
             return vdot, {}, None
-        flight = vdot
-        plus, given = s.model.manifold.plus, ((s.states[LASTING],) if plant.lasts else ())
-        if plant.impulses.contacts and plant.stiffness is None:
-            vdot, *_ = by.acceleration(s.t + 0.5 * h, plus(s.q, 0.5 * h * s.v), s.v + 0.5 * h * vdot, z[: plant.flown], m, p, *given)
-        x = np.concatenate([s.q, s.v, z])
-        modes = by.as_they_are
-        resistance = by.resistance(s.t, h, x, m, p, modes)
-        if (stiff := plant.stiff(by, m, p, modes)) is not None:
-            vdot = stiff(s.t, x, h)(np.concatenate([s.v, vdot]), h)[plant.model.nv :]
-        lasting = by.yielding(s.q, s.states[LASTING], m, p, *resistance) if plant.lasts else np.zeros(plant.model.nv)
-        vdot = vdot - lasting
-        v = s.v + self.way * h * vdot
-        q, free, P = plus(s.q, h * v), s.v + h * vdot, s.states.get(MOMENTUM, np.zeros((0, 9)))
-        impulses = self.impulses(s.model, s.parameters)
-        changed, pushes, signals = impulses.observed(by.after(h, s.q, s.v, q, free, P, m, p, *resistance), h, s.q, s.v, q, free)
-        push = None
-        if plant.constraints is not None:
-            push = pushes - s.states[LASTING] if plant.lasts else pushes
-        return flight + (changed - lasting), signals, push                     # what lasts is in both
+        noted = plant.impulses.notes.split(notes)
+        signals = self.impulses(s.model, s.parameters).observed(noted, h, s.q, s.v)
+        vdot, push = vdot + noted["change"], noted["resist"] if plant.constraints is not None else None
+        if plant.stiffness is None or not plant.lasts:
+            return vdot, signals, push
+        lasting, x = s.states[LASTING], np.concatenate([s.q, s.v, plant.states.join(s.states)])
+        resistance = by.resistance(s.t, h, x, m, p, by.as_they_are)
+        return vdot - by.yielding(s.q, lasting, m, p, *resistance), signals, None if push is None else push - lasting

@@ -38,7 +38,7 @@ def ended(step: Step, stop: Diverged, blamed: bool = True) -> str:
     turns = [step.layout.slices["q"].stop + model.bodies[i].v.start for i in model.roots if model.bodies[i].kind.floats]
     plant = Watched(step.plant, stop.dt)
     watched = Step(plant, step.method, step.watch, step.dt, compiled=False)
-    found = blame(step.process, Process(watched.step, watched.observe, False, step.process.example), stop) if blamed else None
+    found = blame(step.process, watched.process, stop) if blamed else None
     if found and not found.text and not plant.found:                           # it was so before the last step, which is but the end of it
         with np.errstate(all="ignore"), contextlib.suppress(Exception):
             for record in [*stop.data, *found.trail][-TRAIL:]:
@@ -181,12 +181,12 @@ def blame(process: Process, plain: Process, stop: Diverged) -> Blame:
                 if good < len(again):
                     bad, left = again[good], 1
                     break
-            plain.observe(t, 0.0, dt, p, last)
+            plain.looked(t, 0.0, dt, p, last)
             y = last
             for k in range(left):
                 when = float(t + (k + 1.0) * dt)
-                y = plain.step(t, float(k), dt, p, y)
-                plain.observe(t, k + 1.0, dt, p, y)
+                y = plain.step(t, float(k), dt, p, y)[: plain.n]
+                plain.looked(t, k + 1.0, dt, p, y)
                 if not np.isfinite(y).all() or process.away(y):
                     break
                 last = y

@@ -24,6 +24,8 @@ Array = np.ndarray
 OVERLAP = 0.5
 #: m/s², with which springs may move bodies apart at the start without a word
 THROWN = 1000.0
+#: what joints' impulses are of
+RUBS = "friction", "stops"
 
 
 class Impulses:
@@ -32,44 +34,63 @@ class Impulses:
     Parameters
     ----------
     conserved : the trees whose momentum is a state of its own
+    nv : velocities of the model
+    constrained : whether constraints hold, which resist what acts
     way : how far impulses go of theirs within a step: EVENLY, or AT_ONCE beside what is stiff
 
-    What :meth:`after` gives is one vector: v⁺ (nv), what contacts change of the trees' momenta (trees, 9), their forces (points, 3), the
-    generalized force (nv) of all that lasts: the flight of the next step takes it along, so that what depends on velocities there, such
-    as motors that damp, sees those of what is held; :meth:`AfterFlight.relieving` takes it off again; and where constraints hold, the
-    generalized force (nv) of all that acts, which they resist.
+    What :meth:`after` gives is one vector: v⁺ (nv), what contacts change of the trees' momenta (trees, 9), and the generalized force (nv)
+    of all that lasts: the flight of the next step takes it along, so that what depends on velocities there, such as motors that damp, sees
+    those of what is held; :meth:`AfterFlight.relieving` takes it off again; and the notes.
+
+    Attributes
+    ----------
+    notes : the layout of what is noted of a step's impulses, for the record: what they "change" of v̇ (nv), the contacts' "forces"
+        (points, 3), the forces (nv) and the powers of joints' "friction" and "stops", and the force (nv) of all that acts where
+        constraints "resist" it
     """
 
-    def __init__(self, joints: JointLaws | None, contacts: ContactLaws | None, conserved: tuple[Tree, ...], way: float = EVENLY) -> None:
+    def __init__(self, joints: JointLaws | None, contacts: ContactLaws | None, conserved: tuple[Tree, ...], nv: int, constrained: bool,
+                 way: float = EVENLY) -> None:  # fmt: skip
         self.joints, self.contacts, self.conserved, self.way = joints, contacts, conserved, way
+        self.nv, self.constrained = nv, constrained
         self.points = sum(pair.points for pair in contacts.pairs) if contacts else 0
         self.trees = len(conserved) if contacts else 0
         self.rubbing = frozenset(row.j for row in joints.rows) if joints else frozenset()
+        self.notes = Layout({"change": (nv,), "forces": (self.points, 3), **dict.fromkeys(RUBS, (nv + 1,) if joints else (0,)),
+                             "resist": (nv,) if constrained else (0,)})  # fmt: skip
 
     def of(self, model: Model, values: Mapping[str, Any], way: float) -> Impulses:
         """Return the same that go so far of their ``way``, of a model with other numbers, with parameters in place of those of joints'
         losses and surfaces."""
         if not any(map(stands, values)):
-            return Impulses(self.joints, self.contacts, self.conserved, way)
+            return Impulses(self.joints, self.contacts, self.conserved, self.nv, self.constrained, way)
         joints, contacts = self.joints and self.joints.of(model, values), self.contacts and self.contacts.of(model, values)
-        return Impulses(joints, contacts, self.conserved, way)
+        return Impulses(joints, contacts, self.conserved, self.nv, self.constrained, way)
 
     def after(self, model: Model, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array,
               jacobian: Callable[[], Array] | None, inertia: Callable[[], Array]) -> Array:  # fmt: skip
         """Return v⁺ and what goes with it, of a step of h from q0 (nq) and ``before`` (nv), whose flight ends at q, ``free`` and with the
         ``momenta`` (trees, 9); ``jacobian()`` (n, nv) is of the constraints that hold, ``inertia()`` (nv, nv) what impulses meet."""
         joints = self.joints.step(h, before, q, free, self.way) if self.joints else None
-        resisted = model.nv if jacobian else 0
+
+        def noted(v: Array, forces: Array, pushes: Callable[[], Array]) -> Array:
+            """What is noted of impulses after which there is v (nv)."""
+            rubs = joints.parts(v) if joints else {}
+            own = {name: np.append(f / h, (f / h) @ (0.5 * (before + v))) for name, f in rubs.items()}
+            own = {name: own.get(name, np.zeros(self.notes.shapes[name])) for name in RUBS}
+            resist = pushes() / h if self.constrained else np.zeros(0)
+            return self.notes.join({"change": (v - free) / h, "forces": forces, **own, "resist": resist})
+
+        nothing = np.concatenate([free, np.zeros(9 * self.trees + model.nv + self.notes.n)])
         if self.contacts is None:
             assert joints is not None
             rubbing = joints
 
             def rub() -> Array:
                 v = velocity_after(inertia(), rubbing, before, free, jacobian and jacobian())
-                pushes = [rubbing.impulse(v)[0] / h] if jacobian else []
-                return np.concatenate([v, rubbing.lasting(v) / h, *pushes])
+                return np.concatenate([v, rubbing.lasting(v) / h, noted(v, np.zeros((0, 3)), lambda: rubbing.impulse(v)[0])])
 
-            return ops.when(joints.acts, rub, np.concatenate([free, np.zeros(model.nv + resisted)]))
+            return ops.when(joints.acts, rub, nothing)
         contacts = self.contacts
         with ops.part("broad phase", q):
             found = contacts.nearness(q, free, h)
@@ -87,12 +108,11 @@ class Impulses:
                 (impulses, lasting), v = touching.impulses(x), axes.back(x)
                 changes = momentum_changes(model, self.conserved, momenta, touching, flown, impulses)
                 lasting = lasting if joints is None else lasting + joints.lasting(v)
-                pushes = [axes.force_back(law.impulse(x)[0]) / h] if jacobian else []
-                return np.concatenate([v, changes.ravel(), *(f / h for pair in impulses for f in pair), lasting / h, *pushes])
+                forces = np.concatenate(impulses) / h
+                return np.concatenate([v, changes.ravel(), lasting / h, noted(v, forces, lambda: axes.force_back(law.impulse(x)[0]))])
 
             return ops.when(law.acts, corrected, nothing)
 
-        nothing = np.concatenate([free, np.zeros(9 * self.trees + 3 * self.points + model.nv + resisted)])
         acts = functools.reduce(ops.logical_or, [*found.near, *([joints.acts] if joints else [])], False)
         return ops.when(acts, push, nothing)
 
@@ -107,21 +127,21 @@ class Impulses:
         """Return whether shapes may have passed through each other within h at v (nv) before q (nq)."""
         return self.contacts.passing(q, v, h) if self.contacts else False
 
-    def split(self, after: Array, nv: int) -> tuple[Array, Array, Array, Array, Array]:
-        """Return v⁺ (nv), changes of momenta (trees, 9), forces (points, 3), what lasts (nv), and what constraints resist (nv, or none)."""
-        v, P, f, lasting, pushes = np.split(after, np.cumsum([nv, 9 * self.trees, 3 * self.points, nv]))
-        return v, P.reshape(-1, 9), f.reshape(-1, 3), lasting, pushes
+    def split(self, after: Array) -> tuple[Array, Array, Array, Array]:
+        """Return v⁺ (nv), changes of momenta (trees, 9), what lasts (nv), and notes."""
+        v, P, lasting, notes = np.split(after, np.cumsum([self.nv, 9 * self.trees, self.nv]))
+        return v, P.reshape(-1, 9), lasting, notes
 
     def complete(self, model: Model, h: Any, q: Array, free: Array, momenta: Array, after: Array,
                  held: Callable[[Array, Array], tuple[Array, Array]],
                  turned: Callable[[Array, Array], Array],
-                 kept: Callable[[Array, Array, Array], tuple[Array, ...]]) -> tuple[Array, Array, Array, Array]:  # fmt: skip
-        """Return q (nq), v (nv) and momenta (trees, 9) at the end of a step of h, and the force (nv) that lasts.
+                 kept: Callable[[Array, Array, Array], tuple[Array, ...]]) -> tuple[Array, Array, Array, Array, Array]:  # fmt: skip
+        """Return q (nq), v (nv) and momenta (trees, 9) at the end of a step of h, the force (nv) that lasts, and notes.
 
         ``held(q, v)`` puts both on constraints; ``turned(P, q)`` is what the momenta P are where impulses lead to q, and ``kept(q, v, P)``
         sets q and v to them.
         """
-        v, changes, _, lasting, _ = self.split(after, len(free))
+        v, changes, lasting, notes = self.split(after)
         momenta = momenta + changes if self.trees else momenta
 
         def settle(q_moved: Array, v: Array) -> Array:
@@ -132,19 +152,16 @@ class Impulses:
         with ops.part("correction", q):
             end = corrected(model, h, q, free, v, settle, np.concatenate([q, v, momenta.ravel()]), self.way)
         x, v, P = np.split(end, [model.nq, model.nq + model.nv])
-        return x, v, P.reshape(momenta.shape), lasting
+        return x, v, P.reshape(momenta.shape), lasting, notes
 
-    def observed(self, after: Array, h: Any, q: Array, v: Array, flown: Array, free: Array) -> tuple[Array, Array, dict[str, Any]]:
-        """Return what the impulses of a step of h from q and v, whose flight ends at ``flown`` and ``free``, add to v̇ (nv), the force that
-        constraints resist (nv, or none), and signals."""
-        v_after, _, forces, _, pushes = self.split(after, len(v))
+    def observed(self, notes: Mapping[str, Array], h: Any, q: Array, v: Array) -> dict[str, Any]:
+        """Return signals of the impulses of a step of h from q (nq) and v (nv), of which this was noted."""
         signals: dict[str, Any] = {}
-        if self.joints:
-            for name, impulse in self.joints.step(h, v, flown, free, self.way).parts(v_after).items():
-                signals |= {f"{name}.force": impulse / h, f"{name}.power": (impulse / h) @ (0.5 * (v + v_after))}
+        for name in self.joints.step(h, v, q, v, self.way).names if self.joints else ():
+            signals |= {f"{name}.force": notes[name][:-1], f"{name}.power": notes[name][-1]}
         if self.contacts:
-            signals |= self.contacts.observed(q, v, forces, h)
-        return (v_after - free) / h, pushes, signals
+            signals |= self.contacts.observed(q, v, notes["forces"], h)
+        return signals
 
 
 class Overlaps:

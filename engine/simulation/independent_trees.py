@@ -102,7 +102,8 @@ class IndependentTrees(Process):
     """
 
     def __init__(self, process: Process, layout: Layout, plant: Plant, kinds: Sequence[Kind]) -> None:
-        super().__init__(process.step, process.observe, True, process.example, process.over, process.where, process.away)
+        super().__init__(process.step, process.observe, True, process.example, process.over, process.where, process.away,
+                         process.notes)
         self.layout, self.plant, self.kinds = layout, plant, kinds
         self.states = [Places(self.places(kind)) for kind in kinds]
         self.velocities = [Places([kind.trees.v]) for kind in kinds]

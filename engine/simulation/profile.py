@@ -18,7 +18,6 @@ from engine.compiler.debug import unique
 from engine.compiler.gufunc import counted_rollout, rollout_ufunc
 from engine.compiler.parts import Part
 from engine.compiler.program import Program
-from engine.compiler.trace import trace
 from engine.simulation.component import SimulationError
 from engine.simulation.diagnosis import ended
 from engine.simulation.run import Diverged, Process
@@ -113,7 +112,7 @@ def profiled(step: Step, p: Array, x: Array, duration: float, record_every: int)
         data = process.advance(counts, 0.0, 0.0, dt, p, x)
     except Diverged as stop:
         raise SimulationError(ended(step, stop)) from None
-    programs = in_parts(step, process)
+    programs = in_parts(step)
     run = Measured(rollout_ufunc(*process.programs, 1), *counted_rollout(*programs), dt, p)
     run.along(x, int(counts.sum()), process.n)
     tick = run.tick / run.steps                                                # s, of a step
@@ -178,15 +177,18 @@ class Measured:
             return time.perf_counter() - begun
 
     def look(self, x: Array, to: Array, k: int, count: int) -> None:
-        """Time a piece of so many steps after the k-th, from x to another state, and records there, with one of which each piece ends."""
-        runs = ([float(count)], k, x), ([0.0], k + count, to), ([0.0] * RECORDS, k + count, to)
-        piece, one, several = (min(self.once(self.plain, *given) for _ in range(AGAIN)) for given in runs)
-        counted, records = self.count(*runs[0]), self.count(*runs[2])
+        """Time a piece of so many steps after the k-th, from x to another state, and what a record adds to steps from there. Each run ends
+        with a record, and with a step more if records are of such."""
+        many = [1.0] * RECORDS
+        runs = ([float(count)], k, x), ([0.0], k + count, to), (many, k + count, to), ([sum(many)], k + count, to)
+        piece, end, each, last = (min(self.once(self.plain, *given) for _ in range(AGAIN)) for given in runs)
+        counted = [self.count(*given) for given in runs]
         self.steps, self.pieces = self.steps + count, self.pieces + 1
-        self.seconds, self.recording = self.seconds + piece - one, self.recording + (several - one) / (RECORDS - 1)
+        self.seconds, self.recording = self.seconds + piece - end, self.recording + (each - last) / (RECORDS - 1)
         for edge, found in self.found.items():
-            self.found[edge] = found.more(counted[edge]).more(records[edge], -1.0 / RECORDS)
-            self.records[edge] = self.records[edge].more(records[edge], 1.0 / RECORDS)
+            in_piece, in_end, in_each, in_last = (run[edge] for run in counted)
+            self.found[edge] = found.more(in_piece).more(in_end, -1.0)
+            self.records[edge] = self.records[edge].more(in_each, 1.0 / (RECORDS - 1)).more(in_last, -1.0 / (RECORDS - 1))
 
     def count(self, counts: list[float], k: int, x: Array) -> dict[tuple[str, str], Count]:
         """Return what is counted in a call; the rest of it is as large as the clock's, as each call begins and ends once."""
@@ -201,11 +203,9 @@ class Measured:
         return found
 
 
-def in_parts(step: Step, process: Process) -> tuple[Program, Program]:
+def in_parts(step: Step) -> tuple[Program, Program]:
     """Return the programs of a step and of its observation with functions for their parts."""
-    twin = Step(step.plant, step.method, step.watch, step.dt, True, parts=True)
-    shapes = [(), (), (), *(a.shape for a in process.example)]
-    return trace(twin.step, shapes, parts=True), trace(twin.observe, shapes, named=True, parts=True)
+    return Step(step.plant, step.method, step.watch, step.dt, True, parts=True).process.traced(parts=True)
 
 
 def by_part(programs: tuple[Program, Program], found: Mapping[tuple[str, str], Count], clock: tuple[float, float]) -> dict[str, float]:

@@ -58,8 +58,9 @@ class Process:
 
     Parameters
     ----------
-    step : ``step(t0, k, dt, p, x) -> x``, the state (n) after the k-th step from t0
-    observe : ``observe(t0, k, dt, p, x)``, a record {"t": …, "x": x, …} of arrays by name
+    step : ``step(t0, k, dt, p, x) -> x``, the state (n) after the k-th step from t0, and ``notes`` of the step, so many numbers
+    observe : ``observe(t0, k, dt, p, x)``, a record {"t": …, "x": x, …} of arrays by name, of a state beside which are the notes of the
+        step that begins there
     compiled : whether they run as machine code; plain functions run one rollout at a time
     example : parameters p and a state x, of the right sizes
     over : ``over(x)``, which of the states (..., n) stay as they are whatever is called next; none by default
@@ -71,16 +72,21 @@ class Process:
 
     def __init__(self, step: Callable[..., Array], observe: Callable[..., dict[str, Any]], compiled: bool,
                  example: tuple[Array, Array], over: Callable[[Array], Array] | None = None,
-                 where: Callable[[Array], str] = lambda x: "", away: Callable[[Array], Any] = lambda x: False) -> None:  # fmt: skip
+                 where: Callable[[Array], str] = lambda x: "", away: Callable[[Array], Any] = lambda x: False,
+                 notes: int = 0) -> None:  # fmt: skip
         self.step, self.observe, self.compiled, self.example = step, observe, compiled, example
         self.over, self.where = over or (lambda x: np.zeros(x.shape[:-1], dtype=bool)), where
-        self.n, self.away = len(example[1]), away
+        self.n, self.away, self.notes = len(example[1]), away, notes
 
     @functools.cached_property
     def programs(self) -> tuple[Program, Program]:
         """The traced step and observation."""
-        shapes = [(), (), (), *(a.shape for a in self.example)]
-        return trace(self.step, shapes), trace(self.observe, shapes, named=True)
+        return self.traced()
+
+    def traced(self, parts: bool = False) -> tuple[Program, Program]:
+        """Return the traced step and observation, with functions for their ``parts`` or without."""
+        shapes, x = [(), (), (), self.example[0].shape], (self.n,)
+        return trace(self.step, [*shapes, x], parts=parts), trace(self.observe, [*shapes, (self.n + self.notes,)], named=True, parts=parts)
 
     @functools.cached_property
     def operations(self) -> int:
@@ -98,7 +104,8 @@ class Process:
         if self.compiled:
             seen = self.programs[1]
             return Layout(dict(zip(seen.names, seen.shapes_out, strict=True)))
-        return Layout({name: np.shape(a) for name, a in self.observe(0.0, 0.0, SHORT, *self.example).items()})
+        p, x = self.example
+        return Layout({name: np.shape(a) for name, a in self.observe(0.0, 0.0, SHORT, p, np.append(x, np.zeros(self.notes))).items()})
 
     def kernel(self, batch: tuple[int, ...]) -> Kernel:
         """Return the function that runs a batch.
@@ -180,8 +187,8 @@ class Process:
                     records.append(records[-1])
                     continue
                 for _ in range(int(count)):
-                    x, k = self.step(t0, k, dt, p, x), k + 1.0
-                records.append(self.record.join(self.observe(t0, k, dt, p, x)))
+                    x, k = self.step(t0, k, dt, p, x)[: self.n], k + 1.0
+                records.append(self.record.join(self.looked(t0, k, dt, p, x)))
         except Exception as error:
             if k == 0.0 and isinstance(error, StateError):                     # what is no system is known before anything could be lost
                 raise
@@ -194,6 +201,11 @@ class Process:
             cut.records = [np.array(records)] if records else []
             raise cut from error
         return np.array(records)
+
+    def looked(self, t0: float, k: float, dt: float, p: Array, x: Array) -> dict[str, Any]:
+        """Return a record of a state x (n) on floats, with the notes of a step from there."""
+        notes = self.step(t0, k, dt, p, x)[self.n :] if self.notes else np.zeros(0)
+        return self.observe(t0, k, dt, p, np.append(x, notes))
 
     def blocks(self, p: Array, x: Array, dt: float, duration: float, record_every: int = 1, start: int = 0,
                failures: Failures | None = None) -> Iterator[tuple[Array, int]]:  # fmt: skip

@@ -134,7 +134,7 @@ class Simulator(Fixed):
         self._arguments["events"] = self.watch.events
         if (control := None if controller is None else Controller(controller, self.parameters)) is not None:
             control.bind(model, self.dt)
-        impulses = Impulses(joints.laws, touch, self.conserved) if joints.laws or touch else None
+        impulses = Impulses(joints.laws, touch, self.conserved, model.nv, bool(constraints)) if joints.laws or touch else None
         self.plant = Plant(driven, self.gravity, self.components, control, self.parameters, self.conserved, compiled, impulses, exact)
         kinds, named = independent(driven, self._arguments, type(self)), integrator is not None
         self.method, self.plant.stiffness = flight(self.plant, self.method, self.dt, None if kinds else mode, compiled, named)

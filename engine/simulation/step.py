@@ -13,7 +13,7 @@ from engine import ops
 from engine.compiler.gufunc import shaped
 from engine.compiler.program import Program
 from engine.compiler.trace import calling, trace
-from engine.integrate import Mechanical, Method, carrying, completed, conserving, settled_step
+from engine.integrate import Mechanical, Method, carrying, completed, conserving, noted_step
 from engine.integrate.event import crossings
 from engine.simulation.after_flight import AfterFlight
 from engine.simulation.asked import asked
@@ -194,29 +194,35 @@ class Step:
         now = self.plant.update(s, m, dt)
         return np.concatenate([y[:nq], self.plant.struck(s, m, now), y[nq + len(s.v) :]]), now
 
+    @property
+    def notes(self) -> int:
+        """How many numbers are noted of a step's impulses."""
+        return 0 if self.plant.impulses is None else self.plant.impulses.notes.n
+
     def step(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> Array:
-        """Return x after the k-th step of dt."""
+        """Return x after the k-th step of dt, and what is noted of its impulses."""
         t, y, m, e = t0 + k * dt, x[self.moving], x[self.layout.slices["memory"]], x[self.layout.slices["events"]]
         y, m = self.updated(t, y, m, p, dt)
         method, system = self.system(m, p, self.modes(t, dt, y, m, p))
 
         def after(h: Any) -> Array:
-            return settled_step(method, system, t, h, y)
+            return noted_step(method, system, t, h, y)[0]
 
-        to = after(dt)
+        to, notes = noted_step(method, system, t, dt, y)
         if self.watch:
             with ops.part("events", y):
                 to, e = self.watch.stop(after, lambda t, y: self.context(t, y, p), t, dt, y, to, e)
-        return np.concatenate([to, m, e])
+        return np.concatenate([to, m, e, notes])
 
     def observe(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> dict[str, Any]:
-        """Return a record: the time, x, and what the components say, by name."""
+        """Return a record: the time, x, and what the components say, by name; beside x are the notes of the step that begins there."""
+        x, notes = x[: self.layout.n], x[self.layout.n :]
         t, a = t0 + k * dt, self.layout.split(x)
         y, m = self.updated(t, x[self.moving], a["memory"], p, dt)
         s = self.context(t, y, p)
-        given = *((s.states[LASTING],) if self.plant.lasts else ()), *self.as_they_are
+        given = *((self.impulsive.remaining(s),) if self.plant.lasts else ()), *self.as_they_are
         flight, _, *forces = self.acceleration(t, s.q, s.v, a["state"][: self.plant.flown], m, p, *given)
-        vdot, rubbed, push = self.impulsive.resisted(self, s, dt, m, flight, a["state"], p)
+        vdot, rubbed, push = self.impulsive.resisted(self, s, dt, m, flight, notes, p)
         return {"t": t, "x": x, **self.plant.observed(s, m, vdot, rubbed, push, forces)}
 
     @functools.cached_property
@@ -224,7 +230,7 @@ class Step:
         """The step and the observation as what a run repeats."""
         model = self.plant.model
         example = self.plant.parameters.join(self.plant.values), self.begun(model.neutral(), np.zeros(model.nv))
-        whole = Process(self.step, self.observe, self.compiled, example, self.over, self._where, self.away)
+        whole = Process(self.step, self.observe, self.compiled, example, self.over, self._where, self.away, self.notes)
         return IndependentTrees(whole, self.layout, self.plant, self.kinds) if self.kinds else asked(whole, self.plant, self.layout)
 
     @property

@@ -64,7 +64,7 @@ def test_it_prints_as_a_table(found):
 
 def test_code_that_counts_computes_the_same(swing):
     """Interpreted: multiply-adds are chosen anew in parts, which is a rounding."""
-    step, _ = in_parts(swing._step, swing._process)
+    step, _ = in_parts(swing._step)
     verify(step)
     p, x = swing._process.example
     x = x + 0.3
