@@ -19,6 +19,7 @@ FILES = sorted(ENGINE.rglob("*.py"))
 PHYSICS = {"checks", "ops", "spatial", "model"}
 BELOW = {"cache", "interrupts", "progress", *PHYSICS, "dynamics", "constraints", "geometry", "contact", "integrate", "rigid_body",
          "compiler", "io", "inverse_kinematics", "recording"}  # fmt: skip
+ACTING = {"compiled", "components"}
 
 #: room -> (rooms it may import from, packages besides the standard library and NumPy); its own modules always
 ROOMS = {
@@ -43,29 +44,26 @@ ROOMS = {
     "examples": ({"checks", "io"}, set()),
     "inverse_kinematics": ({*PHYSICS, "dynamics", "constraints", "compiler"}, set()),
     "recording": ({"checks", "interrupts"}, {"h5py"}),
-    "simulation": (BELOW, {"pandas", "scipy", "xarray", "matplotlib"}),
-    "viewer": ({"interrupts", "progress", *PHYSICS, "io", "dynamics", "code", "simulation"},
+    "compiled": ({*PHYSICS, "dynamics", "constraints", "integrate", "compiler", "inverse_kinematics"}, set()),
+    "components": ({*PHYSICS, "dynamics", "contact", "integrate", "compiler"}, set()),
+    "simulation": ({*BELOW, *ACTING}, {"pandas", "scipy", "xarray", "matplotlib"}),
+    "viewer": ({"interrupts", "progress", *PHYSICS, "io", "dynamics", "code", "components", "simulation"},
                {"pyglet", "trimesh", "PIL", "av", "fast_simplification", "scipy", "matplotlib", "websockets", "anywidget", "traitlets",
                 "rerun"}),
-    "control": ({*PHYSICS, "dynamics", "compiler", "simulation"}, {"scipy"}),
-    "code": ({"checks", "ops", "model", "dynamics", "compiler", "simulation"}, set()),
-    "identification": ({*PHYSICS, "dynamics", "compiler", "recording", "simulation"}, {"scipy", "pandas"}),
-    "campaign": ({*BELOW, "simulation"}, {"scipy", "h5py", "xarray", "matplotlib", "distributed", "cloudpickle", "obstore"}),
-    "gymnasium": ({*PHYSICS, "dynamics", "compiler", "io", "examples", "simulation", "viewer"}, {"gymnasium"}),
-    "docs": ({"checks", "collector", "simulation", "engine"}, {"sphinx", "docutils", "furo", "myst_parser", "matplotlib", "PIL"}),
+    "control": ({*PHYSICS, "dynamics", "compiler", "components", "simulation"}, {"scipy"}),
+    "code": ({"checks", "ops", "model", "dynamics", "compiler", *ACTING, "simulation"}, set()),
+    "identification": ({*PHYSICS, "dynamics", "compiler", "recording", "compiled", "simulation"}, {"scipy", "pandas"}),
+    "campaign": ({*BELOW, "components", "simulation"}, {"scipy", "h5py", "xarray", "matplotlib", "distributed", "cloudpickle", "obstore"}),
+    "gymnasium": ({*PHYSICS, "dynamics", "compiler", "io", "examples", *ACTING, "simulation", "viewer"}, {"gymnasium"}),
+    "docs": ({"checks", "collector", "components", "engine"}, {"sphinx", "docutils", "furo", "myst_parser", "matplotlib", "PIL"}),
     "cli": ({*BELOW, "simulation", "identification", "campaign", "viewer", "docs", "engine"}, {"typer", "scipy", "tomli"}),
     "engine": ({*BELOW, "convert", "examples", "simulation", "control", "code", "identification", "campaign", "viewer"}, set()),
 }
 #: layers of files in ``simulation``: a file imports only from those before its own
 SIMULATION = (
-    ("layout", "function", "component"), ("law", "robot_function", "parametrized", "rounding"),
-    ("checks", "parameters", "forces", "controller", "robot", "doubts",
-     "resting_overlaps", "run_header", "policy", "references", "attitude_target"),
-    ("actuators", "box_drag", "constraints", "contacts", "general_actuator", "impulses", "joint_dynamics", "run", "surroundings",
-     "steep_places", "totals"),
-    ("stiffness",), ("assessment",), ("plant", "events", "controllers", "trajectory"),
-    ("after_flight", "asked", "assembly", "flexible_joint", "form", "impacts", "independent_trees", "unresolved"),
-    ("step", "body_trajectory"),
+    ("parameters", "rounding", "checks", "doubts", "resting_overlaps", "run_header", "constraints", "steep_places", "stiffness"),
+    ("contacts", "impulses", "run", "surroundings", "totals", "assessment"), ("plant", "events", "trajectory"),
+    ("after_flight", "asked", "form", "impacts", "independent_trees", "unresolved"), ("step", "body_trajectory"),
     ("culprit", "event_runs", "state", "linearization"),
     ("diagnosis",), ("run_file", "compiled_system", "profile"), ("simulator", "compile"), ("described", "live", "rollouts"), ("__init__",),
 )  # fmt: skip
@@ -150,7 +148,7 @@ def test_rooms_import_only_what_the_table_allows():
     ("compiler/expr.py", "from engine import model as m"),
     ("io/urdf.py", "from engine.simulation import Robot"),
     ("io/sdf/loops.py", "from engine.constraints import Hinge"),
-    ("simulation/robot.py", "from engine.cli import main"),
+    ("compiled/robot.py", "from engine.simulation import Simulator"),
     ("simulation/trajectory.py", "import h5py"),
     ("recording/recorder.py", "from engine.model import Model"),
     ("inverse_kinematics/problem.py", "from engine.simulation import compile"),
@@ -165,7 +163,7 @@ def test_a_trespass_is_seen(file, line):
     ("spatial/so3.py", "from engine import ops"),
     ("dynamics/rnea.py", "from engine.model.tree import Joint"),
     ("compiler/expr.py", "from engine.compiler import trace"),
-    ("simulation/robot.py", "from engine import compiler, dynamics"),
+    ("compiled/robot.py", "from engine import compiler, dynamics"),
     ("io/mesh.py", "import trimesh.creation"),
     ("cli/info.py", "import engine"),
     ("viewer/window/window.py", "import pyglet"),

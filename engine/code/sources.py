@@ -12,15 +12,15 @@ import numpy as np
 from engine.checks import one_of, shown
 from engine.code.exported import Exported, Value, require_name, results_of
 from engine.code.functions import ExportError
+from engine.compiled.parametrized import Parametrized
+from engine.compiled.robot_function import ARGUMENTS, RobotFunction
 from engine.compiler.gufunc import Gufunc
 from engine.compiler.program import Program, is_table
 from engine.compiler.trace import trace
+from engine.components.layout import Layout
 from engine.model import Model
 from engine.simulation import CompiledSystem, Simulator
 from engine.simulation.compiled_system import SystemFunction
-from engine.simulation.layout import Layout
-from engine.simulation.parametrized import Parametrized
-from engine.simulation.robot_function import ARGUMENTS, RobotFunction
 
 PARTS = ("step", "controller")
 #: numbers of rows in samples

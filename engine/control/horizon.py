@@ -13,10 +13,10 @@ from engine.checks import EngineError, nearest, numbers, shown
 from engine.compiler import machine
 from engine.compiler.gufunc import Gufunc, rollout_ufunc, shaped
 from engine.compiler.trace import trace
+from engine.components.law import Called
+from engine.components.layout import Layout
 from engine.dynamics import rnea
 from engine.simulation import Simulator
-from engine.simulation.law import Called
-from engine.simulation.layout import Layout
 from engine.simulation.linearization import INPUT, ticking
 from engine.simulation.parameters import real
 from engine.simulation.surroundings import changed, surroundings

@@ -16,13 +16,13 @@ import numpy as np
 
 from engine import ops
 from engine.checks import EngineError, nearest, number, numeric, shown, warn, whole
+from engine.compiled.function import units
 from engine.compiler.trace import Program, pure, trace
+from engine.components.component import Context, SimulationError, SimulationWarning
+from engine.components.law import OFFERED, Called, Noise
+from engine.components.layout import Layout
 from engine.simulation import Simulator
 from engine.simulation.asked import Asked
-from engine.simulation.component import Context, SimulationError, SimulationWarning
-from engine.simulation.function import units
-from engine.simulation.law import OFFERED, Called, Noise
-from engine.simulation.layout import Layout
 from engine.simulation.parameters import Read, possible
 from engine.simulation.surroundings import Kept, surroundings
 

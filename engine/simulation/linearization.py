@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 from engine import ops
 from engine.checks import numbers
 from engine.compiler.gufunc import Gufunc, shaped
+from engine.components.component import SimulationError
+from engine.components.law import Ticking
+from engine.components.layout import Layout
 from engine.simulation.asked import Asked
-from engine.simulation.component import SimulationError
-from engine.simulation.law import Ticking
-from engine.simulation.layout import Layout
 from engine.simulation.plant import DEFECT, MOMENTUM
 
 Array = np.ndarray

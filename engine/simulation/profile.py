@@ -19,7 +19,7 @@ from engine.compiler.gufunc import counted_rollout, rollout_ufunc
 from engine.compiler.parts import Part
 from engine.compiler.program import Program
 from engine.compiler.trace import trace
-from engine.simulation.component import SimulationError
+from engine.components.component import SimulationError
 from engine.simulation.diagnosis import ended
 from engine.simulation.run import Diverged, Process
 from engine.simulation.step import Step

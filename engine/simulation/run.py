@@ -15,9 +15,9 @@ from engine.compiler import machine
 from engine.compiler.gufunc import WORTH_THREADS, rollout_ufunc
 from engine.compiler.threads import get_threads, spread
 from engine.compiler.trace import Program, trace
+from engine.components.component import Interrupted, SimulationError
+from engine.components.layout import Layout
 from engine.model import StateError
-from engine.simulation.component import Interrupted, SimulationError
-from engine.simulation.layout import Layout
 from engine.simulation.rounding import require_usual
 
 Array = np.ndarray

@@ -16,7 +16,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.checks import Fixed, path_of, require_importable, warn, whole
+from engine.compiled.function import compiled_attempt, parted
+from engine.compiled.robot import Robot, robot_of
 from engine.compiler import Program
+from engine.components.actuators import Drive
+from engine.components.assembly import assembled, require_acting, with_rotors
+from engine.components.component import Component, Interrupted, SimulationError, SimulationWarning
+from engine.components.controller import Controller
+from engine.components.joint_dynamics import mode_of, planned
+from engine.components.law import Force, Law, with_seeds
 from engine.constraints import Constraint
 from engine.dynamics import GRAVITY
 from engine.dynamics.momentum_conservation import floating_trees, joined_trees
@@ -24,28 +32,20 @@ from engine.integrate import IMPULSIVE, FreeBody, Solution, method_named, solve
 from engine.integrate.event import Event
 from engine.model import Model, StateError
 from engine.progress import progress_bar
-from engine.simulation.actuators import Drive
-from engine.simulation.assembly import assembled, require_acting, with_rotors
 from engine.simulation.assessment import flight
 from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance, listed
-from engine.simulation.component import Component, Interrupted, SimulationError, SimulationWarning
 from engine.simulation.constraints import Constraints
 from engine.simulation.contacts import Contacts, bound
-from engine.simulation.controller import Controller
 from engine.simulation.diagnosis import ended, failed, failed_as_a_whole, warn_of
 from engine.simulation.doubts import require_within
 from engine.simulation.event_runs import blocks
 from engine.simulation.events import Watch
-from engine.simulation.function import compiled_attempt, parted
 from engine.simulation.impulses import Impulses, Overlaps
 from engine.simulation.independent_trees import independent
-from engine.simulation.joint_dynamics import mode_of, planned
-from engine.simulation.law import Force, Law, with_seeds
 from engine.simulation.linearization import Linearization
 from engine.simulation.parameters import checked_parameters, checked_values, own, require_known, require_read, require_rigid
 from engine.simulation.plant import Plant
 from engine.simulation.profile import Profile, profiled
-from engine.simulation.robot import Robot, robot_of
 from engine.simulation.run import Diverged, Failures, collected
 from engine.simulation.run_file import record, resume
 from engine.simulation.state import State
@@ -71,8 +71,8 @@ class Simulator(Fixed):
     controller : a function of ``t, q, v`` that returns generalized forces tau (nv), or a dictionary of commands: "tau", and one for each
         actuator by its name
     forces : functions of ``t, q, v`` that return generalized forces (nv), wrenches (nlinks, 6) on the links in the links' frames, or
-        wrenches {link: (6)}; and components of :mod:`engine.simulation.forces`
-    actuators : components of :mod:`engine.simulation.actuators`: motors, thrusters, reaction wheels
+        wrenches {link: (6)}; and components of :mod:`engine.components.forces`
+    actuators : components of :mod:`engine.components.actuators`: motors, thrusters, reaction wheels
     parameters : numbers and arrays by name, which functions may ask for, and which may differ from rollout to rollout without compiling
         anew. "gravity" counts instead of the gravity, and names of :meth:`engine.Model.with_parameters` instead of the model's numbers:
         "mass.LINK", "center.LINK", "inertia.LINK", "placement.JOINT", "displacement.JOINT", "damping.JOINT", "friction.JOINT",
@@ -150,7 +150,7 @@ class Simulator(Fixed):
         self._process.record  # noqa: B018                      (traced now: what cannot be compiled is said here)
         self._kept = Kept(self._read, lambda: Step(self.plant, self.method, self.watch, self.dt, True).process.keys,
                           self._process.keys if compiled else None, "a parameter for what changes from run to run, or a new Simulator",
-                          tuple(f"{c.name}: " for c in self._given if type(c).__module__.startswith("engine.simulation")))  # fmt: skip
+                          tuple(f"{c.name}: " for c in self._given if type(c).__module__.startswith("engine.components.")))  # fmt: skip
         if compiled or all(type(c).__module__.startswith("engine.") for c in self.components):  # on floats another might read one later
             require_read(model, self.parameters, {*self.plant.read, *(n for c in self.watch.called for n in c.extra)})
         self._made = True

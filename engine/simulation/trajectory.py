@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.checks import nearest, path_of, require_packages, shown, writing
+from engine.compiled.robot import Robot, robot_of
 from engine.integrate.event import Crossing, crossings
 from engine.model import Model, StateError
 from engine.model.shown import figure, html
 from engine.recording import Recorder, Recording, StorageError
 from engine.simulation.parameters import moves_shapes, own, with_parameters
-from engine.simulation.robot import Robot, robot_of
 from engine.simulation.run_header import checked_path, ground_in, header_of, names_in, outcome, outcome_in, robot_in
 from engine.simulation.totals import About, central, compiled_sum
 from engine.spatial.manifold import hermite

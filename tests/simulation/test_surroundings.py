@@ -13,9 +13,9 @@ import pytest
 from scipy.interpolate import CubicSpline
 
 import engine
-from engine.simulation.actuators import ReactionWheels
-from engine.simulation.component import Component, Effect
-from engine.simulation.forces import JointSpring
+from engine.components.actuators import ReactionWheels
+from engine.components.component import Component, Effect
+from engine.components.forces import JointSpring
 from engine.simulation.surroundings import Code, changed, surroundings
 from tests.simulation.test_events import UP, ball
 from tests.simulation.test_simulator import pendulum

@@ -9,9 +9,9 @@ import numpy as np
 
 from engine import ops
 from engine.checks import nearest
+from engine.components.component import Component, Context, Effect, SimulationError
+from engine.components.law import Called, Ticking
 from engine.model import Model
-from engine.simulation.component import Component, Context, Effect, SimulationError
-from engine.simulation.law import Called, Ticking
 
 Array = np.ndarray
 

@@ -7,14 +7,14 @@ import pytest
 
 import engine
 from engine import dynamics
-from engine.simulation.actuators import ReactionWheels
-from engine.simulation.attitude_target import attitude_target, motion
-from engine.simulation.controllers import attitude_control, momentum_dumping
-from engine.simulation.forces import CentralGravity
+from engine.components.actuators import ReactionWheels
+from engine.components.attitude_target import attitude_target, motion
+from engine.components.controllers import attitude_control, momentum_dumping
+from engine.components.forces import CentralGravity
 from engine.spatial import inertia, quaternion, se3, so3
+from tests.components.test_actuators import TILTED
+from tests.components.test_controllers import jets, oscillation
 from tests.numeric import check_lives, derivative
-from tests.simulation.test_actuators import TILTED
-from tests.simulation.test_controllers import jets, oscillation
 
 NONE = (0, 0, 0)
 #: of an orbit 500 km up, rad/s, and how fast a controller answers

@@ -7,7 +7,7 @@ import pytest
 
 import engine
 from engine import Law, ops
-from tests.simulation.test_written_controllers import MODEL
+from tests.components.test_written_controllers import MODEL
 
 Q, V = np.array([0.1, 0.3, -0.2]), np.array([0.2, -0.1, 0.4])
 

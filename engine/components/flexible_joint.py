@@ -8,10 +8,10 @@ import numpy as np
 
 from engine import ops
 from engine.checks import number
+from engine.components.actuators import Motor
+from engine.components.component import Context, Effect, SimulationError
+from engine.components.forces import one_coordinate
 from engine.model import Joint, Link, Model
-from engine.simulation.actuators import Motor
-from engine.simulation.component import Context, Effect, SimulationError
-from engine.simulation.forces import one_coordinate
 
 Array = np.ndarray
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from engine import ops
 from engine.checks import nearest, number, numbers
+from engine.components.component import Component, Context, Effect, SimulationError
 from engine.model import Model
-from engine.simulation.component import Component, Context, Effect, SimulationError
 
 Array = np.ndarray
 DYNAMICS = ("none", "integrator", "filter")

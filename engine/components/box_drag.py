@@ -10,8 +10,8 @@ import numpy as np
 
 from engine import ops
 from engine.checks import number, numbers
+from engine.components.component import Component, Context, Effect, SimulationError
 from engine.model import Model
-from engine.simulation.component import Component, Context, Effect, SimulationError
 from engine.spatial import se3
 
 Array = np.ndarray

@@ -13,9 +13,9 @@ import numpy as np
 from engine import ops
 from engine.checks import in_order, nearest, numbers, numeric, shown
 from engine.compiler.trace import name_of, pure
+from engine.components.component import WILD, Component, Context, Effect, NotFinite, SimulationError, named
+from engine.components.layout import Layout
 from engine.model import Model
-from engine.simulation.component import WILD, Component, Context, Effect, NotFinite, SimulationError, named
-from engine.simulation.layout import Layout
 
 Array = np.ndarray
 #: what functions of the user's may ask for by parameter name, besides t, q, v and the simulation's parameters

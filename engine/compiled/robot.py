@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from engine import dynamics
 from engine.checks import Fixed
+from engine.compiled.parametrized import Parametrized, nominal_values, other_values, require_one
+from engine.compiled.robot_function import OPTIONAL, Arguments, Forced, Result, RobotFunction, documented, explained
 from engine.constraints import Constraint
 from engine.dynamics import GRAVITY
 from engine.dynamics.jacobian import ORIGIN, checked_point
@@ -20,8 +22,6 @@ from engine.dynamics.kinematics import checked_gravity
 from engine.inverse_kinematics import IKResult, inverse_kinematics
 from engine.model import Model, StateError
 from engine.model.parameters import NUMBERS, split
-from engine.simulation.parametrized import Parametrized, nominal_values, other_values, require_one
-from engine.simulation.robot_function import OPTIONAL, Arguments, Forced, Result, RobotFunction, documented, explained
 
 Array = NDArray[np.float64]
 Frame = Literal["body", "world", "world_aligned"]

@@ -13,8 +13,8 @@ import numpy as np
 
 from engine import ops
 from engine.checks import number, numbers, shown
+from engine.components.component import SimulationError, remade
 from engine.model import Model
-from engine.simulation.component import SimulationError, remade
 from engine.spatial import se3
 
 Array = np.ndarray

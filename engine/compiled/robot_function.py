@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from engine import ops
 from engine.checks import EngineError
+from engine.compiled.function import Function, units
 from engine.compiler.trace import Shape
 from engine.dynamics.each_tree import loops_over_trees
 from engine.model import Model
 from engine.model.parameters import NUMBERS, is_number, split
-from engine.simulation.function import Function, units
 
 Array = NDArray[np.float64]
 Arguments = ParamSpec("Arguments")

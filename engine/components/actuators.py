@@ -1,7 +1,7 @@
 """Actuators: commands of a controller become forces, with the limits that real ones have.
 
 What is more than they have is clipped, without a warning: it is what real ones do. The signal ``saturated`` of each says when.
-An actuator is a :class:`~engine.simulation.component.Component` with a ``command``; one that drives a joint subclasses :class:`Motor`, so
+An actuator is a :class:`~engine.components.component.Component` with a ``command``; one that drives a joint subclasses :class:`Motor`, so
 that its torque counts in a trajectory's ``tau`` and its rotor in the model's armature."""
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy as np
 
 from engine import ops
 from engine.checks import number
+from engine.components.component import Component, Context, Effect, SimulationError
+from engine.components.forces import one_coordinate
 from engine.model import Model
-from engine.simulation.component import Component, Context, Effect, SimulationError
-from engine.simulation.forces import one_coordinate
 
 Array = np.ndarray
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.compiler import name_of
+from engine.components.actuators import Drive, Motor
+from engine.components.component import Component, SimulationError
+from engine.components.controller import Controller
+from engine.components.law import Force, Law
 from engine.model import Model
-from engine.simulation.actuators import Drive, Motor
-from engine.simulation.component import Component, SimulationError
-from engine.simulation.controller import Controller
-from engine.simulation.law import Force, Law
 
 
 def assembled(model: Model, dt: float, forces: list[Any], actuators: list[Component], joints: list[Component], limited: bool,
@@ -42,7 +42,7 @@ def require_acting(controller: Any, forces: list[Any], actuators: list[Any]) -> 
             raise SimulationError(f"a controller or force is {f!r}; expected a function of (t, q, v)")
     for f in actuators:
         if not isinstance(f, Component):
-            raise SimulationError(f"an actuator is {f!r}; expected a component of engine.simulation.actuators")
+            raise SimulationError(f"an actuator is {f!r}; expected a component of engine.components.actuators")
 
 
 def with_rotors(model: Model, components: list[Component]) -> Model:

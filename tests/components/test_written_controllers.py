@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.simulation.law import Law
+from engine.components.law import Law
 from engine.spatial import inertia, se3
 
 KP, KD, LIMIT = np.array([40.0, 30.0, 20.0]), np.array([4.0, 3.0, 2.0]), np.array([15.0, 10.0, 5.0])

@@ -1,6 +1,6 @@
 """Controllers ready to use: each is a function of (t, q, v) and of what else it asks for, to be given to a Simulator.
 
-References are functions of t as in :mod:`engine.simulation.references`: joints' ``t -> (q_d, v_d, a_d)``, links' ``t -> (T_d, V_d, A_d)``.
+References are functions of t as in :mod:`engine.components.references`: joints' ``t -> (q_d, v_d, a_d)``, links' ``t -> (T_d, V_d, A_d)``.
 
 Of several robots as one model a controller steers one tree, by its name or that of a link of it (``tree="servicer"``, see
 :meth:`engine.Model.tree`), or the one that carries its link or actuator: references, targets and gains have the sizes of that tree
@@ -24,12 +24,12 @@ import numpy as np
 
 from engine import dynamics, ops
 from engine.checks import number, shown
+from engine.components.actuators import ReactionWheels, Thrusters
+from engine.components.attitude_target import attitude_target
+from engine.components.component import Component, SimulationError, remade
+from engine.components.forces import checked_vector
+from engine.components.references import Reference, blend, followed, minimum_jerk, minimum_jerk_pose, require_model
 from engine.model import Model, Tree
-from engine.simulation.actuators import ReactionWheels, Thrusters
-from engine.simulation.attitude_target import attitude_target
-from engine.simulation.component import Component, SimulationError, remade
-from engine.simulation.forces import checked_vector
-from engine.simulation.references import Reference, blend, followed, minimum_jerk, minimum_jerk_pose, require_model
 from engine.spatial import quaternion, se3
 from engine.spatial.so3 import hat
 

@@ -8,8 +8,8 @@ from scipy.special import ellipk
 
 import engine
 from engine import dynamics
-from engine.simulation.actuators import ReactionWheels
-from engine.simulation.forces import CentralGravity, JointFriction, JointSpring, JointStops, PointForce
+from engine.components.actuators import ReactionWheels
+from engine.components.forces import CentralGravity, JointFriction, JointSpring, JointStops, PointForce
 from engine.spatial import inertia, quaternion, se3, so3
 from tests.simulation.test_simulator import pendulum, slider
 from tests.trees import random_tree

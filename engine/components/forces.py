@@ -9,10 +9,10 @@ import numpy as np
 
 from engine import dynamics, ops
 from engine.checks import number, numbers
+from engine.components.component import Component, Context, Effect, SimulationError
 from engine.contact import Row, rows_of, rows_on
 from engine.dynamics.friction import dry_friction
 from engine.model import Model
-from engine.simulation.component import Component, Context, Effect, SimulationError
 from engine.spatial import inertia
 from engine.spatial.se3 import inv
 

@@ -8,14 +8,14 @@ import pytest
 
 import engine
 from engine import dynamics
+from engine.components.actuators import Motor, ReactionWheels, Thrusters
+from engine.components.controllers import minimum_jerk, minimum_jerk_pose
 from engine.simulation import controllers
-from engine.simulation.actuators import Motor, ReactionWheels, Thrusters
-from engine.simulation.controllers import minimum_jerk, minimum_jerk_pose
 from engine.spatial import quaternion, se3
 from tests import trees
 from tests.bench.robots import chain
+from tests.components.test_actuators import TILTED, boole, satellite
 from tests.numeric import derivative
-from tests.simulation.test_actuators import TILTED, boole, satellite
 from tests.simulation.test_simulator import ASSET, pendulum
 
 HOME = np.array([0.3, -0.6, 0.4, 1.2, -0.5, 0.7, 0.2])
@@ -347,12 +347,12 @@ def test_gains_that_are_none_are_refused(name, bad):
     (lambda m, w: controllers.attitude_control(m, w, np.eye(3)), "attitude_control: target is array([[1., 0., 0.], [0., 1., 0.]"),
     (lambda m, w: controllers.attitude_control(m, w, "up"), "attitude_control: target is 'up'; expected numbers"),
     (lambda m, w: controllers.momentum_dumping(m, w, jets(), target="up"), "target is 'up'; expected numbers"),
-    (lambda m, w: controllers.attitude_control(w, m), "model is <engine.simulation.actuators.ReactionWheels"),
-    (lambda m, w: controllers.attitude_control(m, Motor("x")), "attitude_control: the actuator is <engine.simulation.actuators.Motor"),
-    (lambda m, w: controllers.momentum_dumping(m, jets(), w), "momentum_dumping: the actuator is <engine.simulation.actuators.Thrusters"),
+    (lambda m, w: controllers.attitude_control(w, m), "model is <engine.components.actuators.ReactionWheels"),
+    (lambda m, w: controllers.attitude_control(m, Motor("x")), "attitude_control: the actuator is <engine.components.actuators.Motor"),
+    (lambda m, w: controllers.momentum_dumping(m, jets(), w), "momentum_dumping: the actuator is <engine.components.actuators.Thrusters"),
     (lambda m, w: controllers.momentum_dumping(m, w, jets(), rate=0.0), "momentum_dumping: rate is 0.0; expected a number above 0"),
     (lambda m, w: controllers.pd_gravity("satellite", 0, 1, 1), "pd_gravity: model is 'satellite'; expected a Model"),
-    (lambda m, w: minimum_jerk(w, 0, 1, 1.0), "minimum_jerk: model is <engine.simulation.actuators.ReactionWheels"),
+    (lambda m, w: minimum_jerk(w, 0, 1, 1.0), "minimum_jerk: model is <engine.components.actuators.ReactionWheels"),
     (lambda m, w: minimum_jerk_pose("home", np.eye(4), 1.0), "minimum_jerk_pose: start is 'home'; expected numbers"),
     (lambda m, w: controllers.reaction_null_space_motion(m, 3.0), "reaction_null_space_motion: motion is 3.0; expected a function of t"),
     (lambda m, w: controllers.resolved_rate(m, "bus", lambda t: 0, gain=-1.0), "resolved_rate: gain is -1.0; expected a number above 0"),

@@ -14,8 +14,8 @@ from engine.checks import numbers, shown
 from engine.compiler import jacobians
 from engine.compiler.gufunc import Gufunc, shaped
 from engine.compiler.trace import TraceError, pure
+from engine.components.component import NotFinite, SimulationError
 from engine.model import Model
-from engine.simulation.component import NotFinite, SimulationError
 from engine.spatial import quaternion
 
 Array = np.ndarray

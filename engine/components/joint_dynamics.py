@@ -10,13 +10,13 @@ import numpy as np
 
 from engine import ops
 from engine.checks import nearest, number, shown, warn
+from engine.components.component import Component, SimulationError, SimulationWarning
+from engine.components.forces import DISSIPATION, JointFriction, JointStops, stop_stiffness
+from engine.components.forces import SLOW as SMOOTHED
 from engine.contact import JointLaws, Row, rows_of
 from engine.integrate import FreeBody, Mechanical, Method, step
 from engine.model import Model
 from engine.model.parameters import split
-from engine.simulation.component import Component, SimulationError, SimulationWarning
-from engine.simulation.forces import DISSIPATION, JointFriction, JointStops, stop_stiffness
-from engine.simulation.forces import SLOW as SMOOTHED
 from engine.spatial.manifold import vector
 
 MODES = ("auto", "implicit", "explicit")

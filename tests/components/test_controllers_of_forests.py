@@ -8,13 +8,13 @@ import pytest
 
 import engine
 from engine import dynamics
+from engine.components.actuators import ReactionWheels, Thrusters
+from engine.components.controllers import minimum_jerk, minimum_jerk_pose
 from engine.simulation import Context, controllers
-from engine.simulation.actuators import ReactionWheels, Thrusters
-from engine.simulation.controllers import minimum_jerk, minimum_jerk_pose
 from engine.spatial import inertia, quaternion, se3
 from tests import trees
+from tests.components.test_controllers import jets
 from tests.numeric import check_lives
-from tests.simulation.test_controllers import jets
 
 NONE = (0, 0, 0)
 START = np.concatenate([quaternion.normalize(np.array([1.0, 0.2, -0.1, 0.3])), [1.0, 2.0, -1.0], [0.3, -0.6, 0.4, 1.2]])

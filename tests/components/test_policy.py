@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import engine
-from engine.simulation.policy import ACTIVATIONS
-from tests.simulation.test_written_controllers import MODEL
+from engine.components.policy import ACTIVATIONS
+from tests.components.test_written_controllers import MODEL
 
 RNG = np.random.default_rng(0)
 LAYERS = [(RNG.normal(size=(16, 6)) / 4, RNG.normal(size=16)), (RNG.normal(size=(16, 16)) / 4, RNG.normal(size=16)),

@@ -8,9 +8,9 @@ import pytest
 
 import engine
 from engine import ops
+from engine.components.actuators import Motor, ReactionWheels, Thrusters
+from engine.components.forces import JointFriction, JointSpring, PointForce
 from engine.integrate import METHODS, FreeBody
-from engine.simulation.actuators import Motor, ReactionWheels, Thrusters
-from engine.simulation.forces import JointFriction, JointSpring, PointForce
 from engine.spatial import inertia, quaternion, se3
 from tests import trees
 from tests.dynamics.oracle_mujoco import built
@@ -371,7 +371,7 @@ def test_no_wheel_holds_more_than_it_can(method):
     (lambda: ReactionWheels("bob", initial=[1.0, 0, np.nan]), "wheels: initial is [1.0, 0.0, nan]; expected momenta within ±inf"),
     (lambda: ReactionWheels("bob", momentum=0.5, initial=[1.0, 0, 0]), "wheels: initial is [1.0, 0.0, 0.0]; expected momenta within ±0.5"),
     (lambda: ReactionWheels("bob", torque=0), "wheels: torque is 0; expected a number greater than zero"),
-    (lambda: 3, "an actuator is 3; expected a component of engine.simulation.actuators"),
+    (lambda: 3, "an actuator is 3; expected a component of engine.components.actuators"),
     (lambda: lambda t, q, v: v, "an actuator is <function"),
 ])  # fmt: skip
 def test_bad_actuators(make, message):
