@@ -14,9 +14,9 @@ from engine.code.exported import Exported, Value, require_name, results_of
 from engine.code.functions import ExportError
 from engine.compiled.parametrized import Parametrized
 from engine.compiled.robot_function import ARGUMENTS, RobotFunction
+from engine.compiler.graph.program import Program, is_table
 from engine.compiler.gufunc import Gufunc
-from engine.compiler.program import Program, is_table
-from engine.compiler.trace import trace
+from engine.compiler.transforms.trace import trace
 from engine.components.layout import Layout
 from engine.model import Model
 from engine.simulation import CompiledSystem, Simulator

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine import ops
 from engine.compiler.gufunc import Gufunc, shaped, signature_of
-from engine.compiler.trace import Shape, trace
+from engine.compiler.transforms.trace import Shape, trace
 from engine.integrate import Method, System, attempt
 from engine.model import StateError
 from engine.spatial import quaternion

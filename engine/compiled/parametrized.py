@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.checks import numbers, shown
 from engine.compiler.gufunc import Gufunc, signature_of
-from engine.compiler.jacobians import jacobian
+from engine.compiler.transforms.jacobians import jacobian
 from engine.model import Model, ModelError
 from engine.model.parameters import NUMBERS, checked_names, nominal, require_possible, require_trailing, split, unknown
 

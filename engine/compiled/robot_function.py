@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from engine import ops
 from engine.checks import EngineError
 from engine.compiled.function import Function, units
-from engine.compiler.trace import Shape
+from engine.compiler.transforms.trace import Shape
 from engine.dynamics.each_tree import loops_over_trees
 from engine.model import Model
 from engine.model.parameters import NUMBERS, is_number, split

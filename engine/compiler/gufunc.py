@@ -15,17 +15,18 @@ import numpy as np
 from numpy._core import _multiarray_umath as umath  # type: ignore[attr-defined]
 
 from engine.checks import nearest, warn, whole
-from engine.compiler import entry, machine
-from engine.compiler.arena import NO_MEMORY
-from engine.compiler.counters import Counted, Counters
-from engine.compiler.expr import Expr
-from engine.compiler.interp import interpret
-from engine.compiler.program import COUNTED, Program, Shape, is_table, once
-from engine.compiler.refusals import ArgumentError, TraceError
-from engine.compiler.rollout import rollout
-from engine.compiler.table import Table
-from engine.compiler.threads import get_threads, set_threads, spread
-from engine.compiler.trace import calling, name_of, pure, trace
+from engine.compiler import machine
+from engine.compiler.codegen import entry
+from engine.compiler.codegen.counters import Counted, Counters
+from engine.compiler.codegen.rollout import rollout
+from engine.compiler.graph.expr import Expr
+from engine.compiler.graph.interp import interpret
+from engine.compiler.graph.program import COUNTED, Program, Shape, is_table, once
+from engine.compiler.graph.refusals import ArgumentError
+from engine.compiler.kernels.arena import NO_MEMORY
+from engine.compiler.threads import get_threads, spread
+from engine.compiler.transforms.table import Table
+from engine.compiler.transforms.trace import calling, name_of, pure, trace
 
 #: what NumPy's generalized ufuncs take beside their arguments
 KEYWORDS = {"out", "axes", "axis", "keepdims", "casting", "order", "dtype", "subok", "signature"}
@@ -94,7 +95,7 @@ def _batch_code(program: Program, strict: bool) -> Any:
 
 @functools.cache
 def rollout_ufunc(step: Program, observe: Program, width: int, inputs: int = 0) -> Any:
-    """Return the NumPy gufunc ``(counts, t0, k, dt, p, x) -> records`` of :mod:`engine.compiler.rollout`, with inputs (r, inputs) last."""
+    """Return the NumPy gufunc ``(counts, t0, k, dt, p, x) -> records`` of ``codegen.rollout``, with inputs (r, inputs) last."""
     n, width = len(step.outputs), 1 if step.tabled or observe.tabled else width
     p = step.n_in - 3 - n - inputs or "p"                       # a size of zero has no literal
     key = f"rollout{width}.{machine.width()}.{inputs}|{step.key}|{observe.key}"
@@ -105,7 +106,7 @@ def rollout_ufunc(step: Program, observe: Program, width: int, inputs: int = 0) 
 
 @functools.cache
 def counted_rollout(step: Program, observe: Program) -> tuple[Any, Counted]:
-    """Return :func:`rollout_ufunc` of one rollout at a time, with counters in it, and these: :mod:`engine.compiler.counters`."""
+    """Return :func:`rollout_ufunc` of one rollout at a time, with counters in it, and these: :mod:`engine.compiler.codegen.counters`."""
     key = f"counted{machine.width()}|{step.key}|{observe.key}"
     code = machine.Code(key, lambda: rollout(step, observe, 1, 0, Counters()), "a counted run", [step, observe])
     signature = f"(r),(),(),(),({step.n_in - 3 - len(step.outputs) or 'p'}),({len(step.outputs)})->(r,{len(observe.outputs)})"
@@ -134,7 +135,7 @@ class Gufunc:
     Attributes
     ----------
     signature : the shapes, such as ``"(n),(m)->(k)"``
-    program : the traced :class:`~engine.compiler.trace.Program`
+    program : the traced :class:`~engine.compiler.transforms.trace.Program`
     ufunc : the ``numpy.ufunc`` for batches (one thread), for ``dask.array.apply_gufunc`` and the like
     """
 
@@ -445,6 +446,3 @@ def _parameters(fn: Callable[..., Any], count: int, signature: str) -> list[str]
     if not len(needed) <= count <= len(positional):
         raise ArgumentError(f"{name_of(fn)} takes {len(needed)} arguments; '{signature}' has {count}")
     return [p.name for p in positional[:count]]
-
-
-__all__ = ["ArgumentError", "Gufunc", "TraceError", "get_threads", "gufunc", "set_threads"]

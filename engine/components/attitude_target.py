@@ -11,9 +11,9 @@ import numpy as np
 
 from engine import ops
 from engine.checks import numbers, shown
-from engine.compiler import jacobians
 from engine.compiler.gufunc import Gufunc, shaped
-from engine.compiler.trace import TraceError, pure
+from engine.compiler.transforms import jacobians
+from engine.compiler.transforms.trace import TraceError, pure
 from engine.components.component import NotFinite, SimulationError
 from engine.model import Model
 from engine.spatial import quaternion

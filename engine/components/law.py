@@ -12,7 +12,7 @@ import numpy as np
 
 from engine import ops
 from engine.checks import in_order, nearest, numbers, numeric, shown
-from engine.compiler.trace import name_of, pure
+from engine.compiler.transforms.trace import name_of, pure
 from engine.components.component import WILD, Component, Context, Effect, NotFinite, SimulationError, named
 from engine.components.layout import Layout
 from engine.model import Model

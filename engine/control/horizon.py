@@ -12,7 +12,7 @@ from engine import ops
 from engine.checks import EngineError, nearest, numbers, shown
 from engine.compiler import machine
 from engine.compiler.gufunc import Gufunc, rollout_ufunc, shaped
-from engine.compiler.trace import trace
+from engine.compiler.transforms.trace import trace
 from engine.components.law import Called
 from engine.components.layout import Layout
 from engine.dynamics import rnea

@@ -17,7 +17,7 @@ import numpy as np
 from engine import ops
 from engine.checks import EngineError, nearest, number, numeric, shown, warn, whole
 from engine.compiled.function import units
-from engine.compiler.trace import Program, pure, trace
+from engine.compiler.transforms.trace import Program, pure, trace
 from engine.components.component import Context, SimulationError, SimulationWarning
 from engine.components.law import OFFERED, Called, Noise
 from engine.components.layout import Layout

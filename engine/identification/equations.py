@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.compiled.robot import robot_of
 from engine.compiler.gufunc import Gufunc, signature_of
-from engine.compiler.trace import trace
+from engine.compiler.transforms.trace import trace
 from engine.dynamics.friction import damping_matrix, dry_friction
 from engine.dynamics.regressor import momentum_regressor, regressor
 from engine.identification.motions import Motion

@@ -11,9 +11,9 @@ import numpy as np
 
 from engine import dynamics, ops
 from engine.checks import warn
-from engine.compiler.interp import interpret
-from engine.compiler.program import Program, result
-from engine.compiler.trace import trace
+from engine.compiler.graph.interp import interpret
+from engine.compiler.graph.program import Program, result
+from engine.compiler.transforms.trace import trace
 from engine.components.actuators import Drive
 from engine.components.component import Component, SimulationWarning
 from engine.components.joint_dynamics import listed

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.compiled.function import Function
-from engine.compiler.trace import TraceError
+from engine.compiler.transforms.trace import TraceError
 from engine.model import Builder, Geometry, Model, StateError
 from engine.rigid_body import BodyError, ControlSystem, RigidBody
 from engine.simulation.totals import About, central

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from engine import ops
 from engine.checks import Fixed, warn
 from engine.compiled.function import Function, compiled_attempt, units
-from engine.compiler import jacobians
 from engine.compiler.gufunc import Gufunc
-from engine.compiler.trace import Shape, calling, name_of, pure, trace
+from engine.compiler.transforms import jacobians
+from engine.compiler.transforms.trace import Shape, calling, name_of, pure, trace
 from engine.components.component import Interrupted, NotFinite, SimulationError, SimulationWarning, named
 from engine.dynamics.momentum_conservation import defect
 from engine.integrate import FreeBody, Mechanical, Method, Solution, SolutionError, System, method_named, settled_step, solve

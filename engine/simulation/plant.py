@@ -14,7 +14,7 @@ import numpy as np
 
 from engine import dynamics, ops
 from engine.checks import warn
-from engine.compiler.trace import pure, trace
+from engine.compiler.transforms.trace import pure, trace
 from engine.components.actuators import Drive, Motor, ReactionWheels
 from engine.components.component import Component, Context, Effect, SimulationError, SimulationWarning, States, named
 from engine.components.controller import Controller

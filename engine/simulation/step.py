@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from engine import ops
+from engine.compiler.graph.program import Program
 from engine.compiler.gufunc import shaped
-from engine.compiler.program import Program
-from engine.compiler.trace import calling, trace
+from engine.compiler.transforms.trace import calling, trace
 from engine.components.component import AS_IT_IS, AWAY, Context, SimulationError, onward
 from engine.components.law import Ticking
 from engine.components.layout import Layout

@@ -9,8 +9,8 @@ import numpy as np
 
 from engine import dynamics, ops
 from engine.checks import warn
-from engine.compiler.interp import interpret
-from engine.compiler.trace import trace
+from engine.compiler.graph.interp import interpret
+from engine.compiler.transforms.trace import trace
 from engine.components.component import SimulationWarning
 from engine.components.law import Ticking
 from engine.integrate import Method
