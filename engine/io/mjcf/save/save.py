@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.io.save_mjcf_acting import Acting, named_in
-from engine.io.save_mjcf_contacts import write_contacts
-from engine.io.save_mjcf_states import write_keyframes, write_sensors
-from engine.io.save_mjcf_tree import Tree
+from engine.io.mjcf.save.acting import Acting, named_in
+from engine.io.mjcf.save.contacts import write_contacts
+from engine.io.mjcf.save.states import write_keyframes, write_sensors
+from engine.io.mjcf.save.tree import Tree
 from engine.io.written import row, save
 from engine.model import Model
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from engine.io.mjcf.document import Node
+from engine.io.mjcf.save.tree import Tree, section
 from engine.io.mjcf.settings import Settings
 from engine.io.mjcf.surfaces import DISSIPATION, RIGID, SOLIMP, SOLREF, Surfaces, impedance, masses, weight
 from engine.io.mjcf.touching import GROUND, bodies_above, joined
 from engine.io.notes import Notes
-from engine.io.save_mjcf_tree import Tree, section
 from engine.io.written import row
 from engine.model import Described, Part
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.io.save_mjcf_tree import Tree, section
+from engine.io.mjcf.save.tree import Tree, section
 from engine.io.written import row
 from engine.model import Described, Joint
 from engine.spatial import quaternion

@@ -10,7 +10,7 @@ import numpy as np
 from engine.dynamics.kinematics import forward_kinematics
 from engine.io.mjcf.bodies import WORLD
 from engine.io.mjcf.masses import box_edges
-from engine.io.save_mjcf_tree import SINGLE, Tree, carries, placed, section
+from engine.io.mjcf.save.tree import SINGLE, Tree, carries, placed, section
 from engine.io.written import row
 from engine.model import Described, Model, Part
 from engine.spatial import inertia, se3
