@@ -65,7 +65,8 @@ SIMULATION = (
     ("contacts", "impulses", "run", "surroundings", "totals", "assessment"), ("plant", "events", "trajectory"),
     ("after_flight", "asked", "form", "impacts", "independent_trees", "unresolved"), ("step", "body_trajectory"),
     ("culprit", "event_runs", "state", "linearization"),
-    ("diagnosis",), ("run_file", "compiled_system", "profile"), ("simulator", "compile"), ("described", "live", "rollouts"), ("__init__",),
+    ("diagnosis",), ("run_file", "compiled_system", "profile"), ("stepper",), ("simulator", "compile"),
+    ("described", "live", "rollouts"), ("__init__",),
 )  # fmt: skip
 #: part of the viewer -> parts that it may import from; its own modules always
 PARTS = {"scene": set(), "draw": {"scene"}, "display": {"scene", "draw"}, "files": {"scene", "draw", "display"},
@@ -262,6 +263,45 @@ def test_files_and_functions_are_of_a_size_to_be_read_and_import_at_their_top(pa
         if room_of(path) != "cli" and path.name != "__init__.py":
             own = [name for _, name in imports(f) if name.split(".")[0] == "engine"]
             assert not own, f"{f.name} in line {f.lineno} imports {own}"
+
+
+# ---------------------------------------------------------------- private names
+
+
+def private(name: str | None) -> bool:
+    """Whether a name is a room's own: ``_x``, but no name of Python's, of which named tuples have some."""
+    return name is not None and name.startswith("_") and not name.startswith("__") and name not in ("_", "_replace", "_fields", "_asdict")
+
+
+def names(tree: ast.AST) -> tuple[set[str], list[tuple[int, str]]]:
+    """The private names that a file defines, and those that it reads of other things than itself, with their lines."""
+    defined, read = set[str](), list[tuple[int, str]]()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            defined.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            defined.add(node.id)
+        elif isinstance(node, ast.Attribute) and private(node.attr):
+            own = ast.unparse(node.value) in ("self", "cls", "super()")
+            if own and isinstance(node.ctx, ast.Store):
+                defined.add(node.attr)
+            elif not own:
+                read.append((node.lineno, node.attr))
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("engine"):
+            read += [(node.lineno, alias.name) for alias in node.names if private(alias.name)]
+    return {name for name in defined if private(name)}, read
+
+
+def test_no_room_reads_anothers_private_names():
+    """What is ``x._y`` belongs to the room that defines it; x may be of a subclass elsewhere, which calls itself self."""
+    found = {path: names(ast.parse(path.read_text(encoding="utf-8"))) for path in FILES}
+    rooms: dict[str, set[str]] = {}
+    for path, (defined, _) in found.items():
+        rooms.setdefault(room_of(path), set()).update(defined)
+    everywhere = set.union(*rooms.values())
+    wrong = [f"{path.relative_to(TOP)}:{line}: {name}, which another room defines"
+             for path, (_, read) in found.items() for line, name in read if name in everywhere - rooms[room_of(path)]]  # fmt: skip
+    assert not wrong, "\n".join(wrong)
 
 
 # ---------------------------------------------------------------- import engine

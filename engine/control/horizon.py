@@ -46,7 +46,7 @@ class Horizon:
         if not isinstance(simulator, Simulator):
             raise ControlError(f"the simulator is {shown(simulator)}; expected an engine.Simulator")
         require_names(parameters)
-        self.linear, self.forced = simulator._linear, INPUT not in simulator.parameters
+        self.linear, self.forced = simulator.linearization, INPUT not in simulator.parameters
         self.simulator, self.model, self.plant = self.linear.simulator, self.linear.model, self.linear.plant
         for c in ticking(self.simulator):
             if abs(c.period - simulator.dt) > 1e-9 * simulator.dt:
@@ -195,7 +195,7 @@ class Horizon:
 
     def require_unchanged(self) -> None:
         """Refuse to go on where something has changed that the steps or the costs read besides their arguments."""
-        self.simulator._kept.require_unchanged()
+        self.simulator.stepper.require_unchanged()
         now = surroundings([(f.name, f.law.fn) for f in self.functions if f is not None])
         for what in changed(self.kept, now):
             raise ControlError(f"{what} when it was compiled, which machine code goes on with; expected a parameter for what changes")

@@ -267,12 +267,12 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
     @property
     def q(self) -> Array:
         """Configurations (rows, nq)."""
-        return frozen(self.simulator._step.layout.split(self._found("x"))["q"])
+        return frozen(self.simulator.stepper.state(self._found("x")).q)
 
     @property
     def v(self) -> Array:
         """Velocities (rows, nv)."""
-        return frozen(self.simulator._step.layout.split(self._found("x"))["v"])
+        return frozen(self.simulator.stepper.state(self._found("x")).v)
 
     @property
     def parameters(self) -> dict[str, Array]:

@@ -26,11 +26,12 @@ from engine.simulation.live import Live, Trace
 from engine.simulation.profile import Profile
 from engine.simulation.simulator import Simulator
 from engine.simulation.state import State
+from engine.simulation.stepper import Stepper
 from engine.simulation.trajectory import Trajectory, load_trajectory
 
 __all__ = [
     "BodyTrajectory", "CompiledSystem", "Component", "Contacts", "Context", "Crossing", "Effect", "Event", "FlexibleJoint",
     "GeneralActuator", "HalfSpace", "Law", "Live", "Profile", "Robot", "SimulationError", "SimulationWarning", "Simulator", "Solution",
-    "SolutionError", "State", "StateTrajectory", "Trace", "Trajectory", "actuators", "compile", "controllers", "forces", "impact",
-    "load_trajectory", "policy", "simulator_of",
+    "SolutionError", "State", "StateTrajectory", "Stepper", "Trace", "Trajectory", "actuators", "compile", "controllers", "forces",
+    "impact", "load_trajectory", "policy", "simulator_of",
 ]  # fmt: skip

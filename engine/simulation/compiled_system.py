@@ -245,10 +245,10 @@ class CompiledSystem(Fixed, Generic[Motion]):
 
         def parts(x: Array, u: Array, t: Any) -> Array:
             if body.overrides("wrench"):
-                W = body._returned("wrench", 6, x, u, t)
+                W = body.returned("wrench", 6, x, u, t)
                 W = np.concatenate([W[3:], W[:3]])
             else:
-                W = np.concatenate([body._returned("forces", 3, x, u, t), body._returned("moments", 3, x, u, t)])
+                W = np.concatenate([body.returned("forces", 3, x, u, t), body.returned("moments", 3, x, u, t)])
             return np.concatenate(by_state_and_control(W, x, u), axis=1)
 
         dense = jacobians.sparsity(trace(parts, [(self.state.n,), (self.controls,), ()]))[0]
