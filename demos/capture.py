@@ -19,7 +19,7 @@ import numpy as np
 import show
 
 import engine
-from engine.simulation.controllers import blend, generalized_jacobian_control
+from engine.components.controllers import blend, generalized_jacobian_control
 from engine.spatial import quaternion, se3, so3
 
 SERVICER = engine.example("free_flyer")

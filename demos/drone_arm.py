@@ -22,7 +22,7 @@ import trimesh
 
 import engine
 from engine import dynamics, ops
-from engine.simulation.actuators import Thrusters
+from engine.components.actuators import Thrusters
 from engine.spatial import quaternion, se3, so3
 
 FILE = "hextilt_description/urdf/hextilt_flying_arm_5.urdf"

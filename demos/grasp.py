@@ -22,8 +22,8 @@ import show
 
 import engine
 from engine import dynamics, ops
-from engine.simulation.actuators import ReactionWheels
-from engine.simulation.controllers import blend, generalized_jacobian_control
+from engine.components.actuators import ReactionWheels
+from engine.components.controllers import blend, generalized_jacobian_control
 from engine.spatial import inertia, quaternion, se3
 
 BUS, GRIPPER, HANDLE = "servicer/bus", "servicer/gripper", "target/handle"

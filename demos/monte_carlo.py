@@ -24,7 +24,7 @@ import show
 from scipy import stats
 
 import engine
-from engine.simulation.controllers import generalized_jacobian_control
+from engine.components.controllers import generalized_jacobian_control
 from engine.spatial import se3
 
 spec = importlib.util.spec_from_file_location("capture", Path(__file__).with_name("capture.py"))

@@ -20,7 +20,7 @@ import show
 
 import engine
 from engine import dynamics, ops
-from engine.simulation.controllers import blend, damped_inverse, task
+from engine.components.controllers import blend, damped_inverse, task
 from engine.spatial import inertia, quaternion, se3
 
 HANDS = {"left": 1.0, "right": -1.0}                                           # and their sides

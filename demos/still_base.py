@@ -19,7 +19,7 @@ import show
 
 import engine
 from engine import ops
-from engine.simulation.controllers import driven, reaction_null_space_motion
+from engine.components.controllers import driven, reaction_null_space_motion
 from engine.spatial import quaternion
 
 SERVICER = engine.example("free_flyer")

@@ -19,7 +19,7 @@ import show
 
 import engine
 from engine import ops
-from engine.simulation.controllers import computed_torque
+from engine.components.controllers import computed_torque
 
 FILES = "panda_description/urdf/panda.urdf", "ur_description/urdf/ur5_robot.urdf"
 DURATION, SWINGS = 8.0, 2.0

@@ -21,9 +21,7 @@ from engine import (
 from engine.campaign import Campaign, CampaignError, Runs, load_campaign
 from engine.checks import EngineError, EngineWarning
 from engine.code import ExportError, export_code
-from engine.compiler.derivative import gradient, jacobian
-from engine.compiler.gufunc import ArgumentError, Gufunc, get_threads, gufunc, set_threads
-from engine.compiler.trace import TraceError
+from engine.compiler import ArgumentError, Gufunc, TraceError, get_threads, gradient, gufunc, jacobian, set_threads
 from engine.constraints import (
     Ball,
     ConstraintError,

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import engine
+from engine.compiled.robot_function import RobotFunction
+from engine.components.actuators import ReactionWheels
 from engine.simulation import Solution, State
-from engine.simulation.actuators import ReactionWheels
-from engine.simulation.robot_function import RobotFunction
 
 if TYPE_CHECKING:
     from typing_extensions import assert_type

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from engine import gufunc
-from engine.compiler.interp import interpret
-from engine.compiler.trace import trace, verify
+from engine.compiler.graph.interp import interpret
+from engine.compiler.transforms.trace import trace, verify
 
 PI = np.pi
 #: 4 ulp: what two results of order 1 may differ by that are each right to two roundings; nothing that goes through a library (BLAS, the

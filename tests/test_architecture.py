@@ -19,6 +19,7 @@ FILES = sorted(ENGINE.rglob("*.py"))
 PHYSICS = {"checks", "ops", "spatial", "model"}
 BELOW = {"cache", "interrupts", "progress", *PHYSICS, "dynamics", "constraints", "geometry", "contact", "integrate", "rigid_body",
          "compiler", "io", "inverse_kinematics", "recording"}  # fmt: skip
+ACTING = {"compiled", "components"}
 
 #: room -> (rooms it may import from, packages besides the standard library and NumPy); its own modules always
 ROOMS = {
@@ -43,31 +44,29 @@ ROOMS = {
     "examples": ({"checks", "io"}, set()),
     "inverse_kinematics": ({*PHYSICS, "dynamics", "constraints", "compiler"}, set()),
     "recording": ({"checks", "interrupts"}, {"h5py"}),
-    "simulation": (BELOW, {"pandas", "scipy", "xarray", "matplotlib"}),
-    "viewer": ({"interrupts", "progress", *PHYSICS, "io", "dynamics", "code", "simulation"},
+    "compiled": ({*PHYSICS, "dynamics", "constraints", "integrate", "compiler", "inverse_kinematics"}, set()),
+    "components": ({*PHYSICS, "dynamics", "contact", "integrate", "compiler"}, set()),
+    "simulation": ({*BELOW, *ACTING}, {"pandas", "scipy", "xarray", "matplotlib"}),
+    "viewer": ({"interrupts", "progress", *PHYSICS, "io", "dynamics", "code", "components", "simulation"},
                {"pyglet", "trimesh", "PIL", "av", "fast_simplification", "scipy", "matplotlib", "websockets", "anywidget", "traitlets",
                 "rerun"}),
-    "control": ({*PHYSICS, "dynamics", "compiler", "simulation"}, {"scipy"}),
-    "code": ({"checks", "ops", "model", "dynamics", "compiler", "simulation"}, set()),
-    "identification": ({*PHYSICS, "dynamics", "compiler", "recording", "simulation"}, {"scipy", "pandas"}),
-    "campaign": ({*BELOW, "simulation"}, {"scipy", "h5py", "xarray", "matplotlib", "distributed", "cloudpickle", "obstore"}),
-    "gymnasium": ({*PHYSICS, "dynamics", "compiler", "io", "examples", "simulation", "viewer"}, {"gymnasium"}),
-    "docs": ({"checks", "collector", "simulation", "engine"}, {"sphinx", "docutils", "furo", "myst_parser", "matplotlib", "PIL"}),
+    "control": ({*PHYSICS, "dynamics", "compiler", "components", "simulation"}, {"scipy"}),
+    "code": ({"checks", "ops", "model", "dynamics", "compiler", *ACTING, "simulation"}, set()),
+    "identification": ({*PHYSICS, "dynamics", "compiler", "recording", "compiled", "simulation"}, {"scipy", "pandas"}),
+    "campaign": ({*BELOW, "components", "simulation"}, {"scipy", "h5py", "xarray", "matplotlib", "distributed", "cloudpickle", "obstore"}),
+    "gymnasium": ({*PHYSICS, "dynamics", "compiler", "io", "examples", *ACTING, "simulation", "viewer"}, {"gymnasium"}),
+    "docs": ({"checks", "collector", "components", "engine"}, {"sphinx", "docutils", "furo", "myst_parser", "matplotlib", "PIL"}),
     "cli": ({*BELOW, "simulation", "identification", "campaign", "viewer", "docs", "engine"}, {"typer", "scipy", "tomli"}),
     "engine": ({*BELOW, "convert", "examples", "simulation", "control", "code", "identification", "campaign", "viewer"}, set()),
 }
 #: layers of files in ``simulation``: a file imports only from those before its own
 SIMULATION = (
-    ("layout", "function", "component"), ("law", "robot_function", "parametrized", "rounding"),
-    ("checks", "parameters", "forces", "controller", "robot", "doubts",
-     "resting_overlaps", "run_header", "policy", "references", "attitude_target"),
-    ("actuators", "box_drag", "constraints", "contacts", "general_actuator", "impulses", "joint_dynamics", "run", "surroundings",
-     "steep_places", "totals"),
-    ("stiffness",), ("assessment",), ("plant", "events", "controllers", "trajectory"),
-    ("after_flight", "asked", "assembly", "flexible_joint", "form", "impacts", "independent_trees", "unresolved"),
-    ("step", "body_trajectory"),
+    ("parameters", "rounding", "checks", "doubts", "resting_overlaps", "run_header", "constraints", "steep_places", "stiffness"),
+    ("contacts", "impulses", "run", "surroundings", "totals", "assessment"), ("plant", "events", "trajectory"),
+    ("after_flight", "asked", "form", "impacts", "independent_trees", "unresolved"), ("step", "body_trajectory"),
     ("culprit", "event_runs", "state", "linearization"),
-    ("diagnosis",), ("run_file", "compiled_system", "profile"), ("simulator", "compile"), ("described", "live", "rollouts"), ("__init__",),
+    ("diagnosis",), ("run_file", "compiled_system", "profile"), ("stepper",), ("simulator", "compile"),
+    ("described", "live", "rollouts"), ("__init__",),
 )  # fmt: skip
 #: part of the viewer -> parts that it may import from; its own modules always
 PARTS = {"scene": set(), "draw": {"scene"}, "display": {"scene", "draw"}, "files": {"scene", "draw", "display"},
@@ -144,13 +143,13 @@ def test_rooms_import_only_what_the_table_allows():
     ("spatial/se3.py", "so3 = __import__('so3')"),
     ("model/tree.py", "import engine"),
     ("model/model.py", "import importlib"),
-    ("dynamics/rnea.py", "def f():\n    from engine.compiler.trace import trace"),
+    ("dynamics/rnea.py", "def f():\n    from engine.compiler.transforms.trace import trace"),
     ("integrate/tableau.py", "import llvmlite"),
-    ("compiler/expr.py", "import engine.spatial.so3"),
-    ("compiler/expr.py", "from engine import model as m"),
+    ("compiler/graph/expr.py", "import engine.spatial.so3"),
+    ("compiler/graph/expr.py", "from engine import model as m"),
     ("io/urdf.py", "from engine.simulation import Robot"),
     ("io/sdf/loops.py", "from engine.constraints import Hinge"),
-    ("simulation/robot.py", "from engine.cli import main"),
+    ("compiled/robot.py", "from engine.simulation import Simulator"),
     ("simulation/trajectory.py", "import h5py"),
     ("recording/recorder.py", "from engine.model import Model"),
     ("inverse_kinematics/problem.py", "from engine.simulation import compile"),
@@ -164,8 +163,8 @@ def test_a_trespass_is_seen(file, line):
 @pytest.mark.parametrize(("file", "line"), [
     ("spatial/so3.py", "from engine import ops"),
     ("dynamics/rnea.py", "from engine.model.tree import Joint"),
-    ("compiler/expr.py", "from engine.compiler import trace"),
-    ("simulation/robot.py", "from engine import compiler, dynamics"),
+    ("compiler/graph/expr.py", "from engine.compiler import trace"),
+    ("compiled/robot.py", "from engine import compiler, dynamics"),
     ("io/mesh.py", "import trimesh.creation"),
     ("cli/info.py", "import engine"),
     ("viewer/window/window.py", "import pyglet"),
@@ -264,6 +263,45 @@ def test_files_and_functions_are_of_a_size_to_be_read_and_import_at_their_top(pa
         if room_of(path) != "cli" and path.name != "__init__.py":
             own = [name for _, name in imports(f) if name.split(".")[0] == "engine"]
             assert not own, f"{f.name} in line {f.lineno} imports {own}"
+
+
+# ---------------------------------------------------------------- private names
+
+
+def private(name: str | None) -> bool:
+    """Whether a name is a room's own: ``_x``, but no name of Python's, of which named tuples have some."""
+    return name is not None and name.startswith("_") and not name.startswith("__") and name not in ("_", "_replace", "_fields", "_asdict")
+
+
+def names(tree: ast.AST) -> tuple[set[str], list[tuple[int, str]]]:
+    """The private names that a file defines, and those that it reads of other things than itself, with their lines."""
+    defined, read = set[str](), list[tuple[int, str]]()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            defined.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            defined.add(node.id)
+        elif isinstance(node, ast.Attribute) and private(node.attr):
+            own = ast.unparse(node.value) in ("self", "cls", "super()")
+            if own and isinstance(node.ctx, ast.Store):
+                defined.add(node.attr)
+            elif not own:
+                read.append((node.lineno, node.attr))
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("engine"):
+            read += [(node.lineno, alias.name) for alias in node.names if private(alias.name)]
+    return {name for name in defined if private(name)}, read
+
+
+def test_no_room_reads_anothers_private_names():
+    """What is ``x._y`` belongs to the room that defines it; x may be of a subclass elsewhere, which calls itself self."""
+    found = {path: names(ast.parse(path.read_text(encoding="utf-8"))) for path in FILES}
+    rooms: dict[str, set[str]] = {}
+    for path, (defined, _) in found.items():
+        rooms.setdefault(room_of(path), set()).update(defined)
+    everywhere = set.union(*rooms.values())
+    wrong = [f"{path.relative_to(TOP)}:{line}: {name}, which another room defines"
+             for path, (_, read) in found.items() for line, name in read if name in everywhere - rooms[room_of(path)]]  # fmt: skip
+    assert not wrong, "\n".join(wrong)
 
 
 # ---------------------------------------------------------------- import engine

@@ -7,9 +7,9 @@ import pytest
 
 import engine
 from engine import ops
-from engine.compiler.interp import interpret
-from engine.compiler.operations import RECORDED, fma_of_floats
-from engine.compiler.trace import trace
+from engine.compiler.graph.interp import interpret
+from engine.compiler.graph.operations import RECORDED, fma_of_floats
+from engine.compiler.transforms.trace import trace
 from tests.compiler.programs import bits, stumpff_error
 from tests.numeric import ROUNDED, check_lives, close, derivative
 

@@ -119,7 +119,7 @@ def require_alone(plan: Plan, found: Chunk) -> None:
     if found.trajectory is None or not found.good:
         return
     i, k = next(iter(found.good.items()))
-    controller = plan.simulator._step.plant.controller
+    controller = plan.simulator.plant.controller
     if controller is not None and controller.called.law.python:
         start, before = plan.scatter.start(i, 1), found.trajectory.rollout(k)
         again, _, why, _ = rollouts(plan.simulator, start.q0, start.v0, plan.duration, plan.record_every, start.parameters)

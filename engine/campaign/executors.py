@@ -27,8 +27,8 @@ from engine.campaign.plan import Plan
 from engine.campaign.storage import Storage
 from engine.campaign.target import storage_of
 from engine.checks import EngineError, shown, warn
-from engine.compiler.gufunc import get_threads, set_threads
-from engine.simulation.component import SimulationWarning
+from engine.compiler import get_threads, set_threads
+from engine.components.component import SimulationWarning
 from engine.simulation.rollouts import TURN
 
 #: chunks a worker that are handed out at a time, so that none waits and memory stays what it is

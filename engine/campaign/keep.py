@@ -35,9 +35,9 @@ class Keep:
         for name in given:
             if name not in ("columns", "rate", "runs"):
                 raise CampaignError(f"keep has '{name}'{nearest(str(name), ('columns', 'rate', 'runs'))}; expected {EXPECTED}")
-        step = simulator._step
-        known = {"q": step.layout.shapes["q"], "v": step.layout.shapes["v"],
-                 **{n: s for n, s in step.process.record.shapes.items() if n not in ("t", "x")}}  # fmt: skip
+        stepper = simulator.stepper
+        known = {"q": stepper.layout.shapes["q"], "v": stepper.layout.shapes["v"],
+                 **{n: s for n, s in stepper.record.shapes.items() if n not in ("t", "x")}}  # fmt: skip
         columns = given.get("columns", ["q", "v"])
         columns = [columns] if isinstance(columns, str) else columns
         if not isinstance(columns, (list, tuple)):

@@ -17,7 +17,6 @@ from engine.campaign.scatter import Scatter
 from engine.checks import one_of, require_importable, shown, whole
 from engine.simulation import Simulator, Trajectory
 from engine.simulation.checks import checked_count, checked_duration
-from engine.simulation.run_file import header
 
 Array = np.ndarray
 #: of what a run's header says, what makes its bits
@@ -70,7 +69,7 @@ class Plan:
         self.keep = Keep(keep, simulator, self.duration, self.record_every, self.runs)
         if both := {m.name for m in self.metrics} & {*self.keep.shapes}:
             raise CampaignError(f"a metric is named '{min(both)}', as a column that is kept; expected another name")
-        self.record_bytes = 8 * simulator._process.record.n * len(times(simulator.dt, self.duration, self.record_every))
+        self.record_bytes = 8 * simulator.stepper.record.n * len(times(simulator.dt, self.duration, self.record_every))
         drawn = sum(math.prod(d.shape) for d in self.scatter.draws.values())
         self.bytes = 8 * self.runs * (drawn + len(self.metrics)) + self.keep.bytes
 
@@ -81,18 +80,15 @@ class Plan:
 
     def columns(self) -> dict[str, Array]:
         """Return the columns that a trajectory has, by name: of the state at t = 0."""
-        step = self.simulator._step
-        p, x = self.simulator._start(self.q0, self.v0, {})
-        record = step.process.kernel(())(np.zeros(1), 0.0, 0.0, step.dt, p, x)
-        return self.simulator._step.trajectory(record, p).columns()
+        stepper = self.simulator.stepper
+        return stepper.seen(*stepper.begin(self.q0, self.v0)).columns()
 
     @functools.cached_property
     def words(self) -> dict[str, Any]:
         """What it is, for the manifest: all that its bits depend on but the chunks."""
         from scipy import __version__ as scipy
 
-        step = self.simulator._step
-        known = header(step, step.plant.parameters.join(step.plant.values), self.duration, self.record_every)
+        known = self.simulator.stepper.header(self.duration, self.record_every)
         return {
             "runs": self.runs, "seed": self.seed, "design": self.design, "duration": self.duration, "record_every": self.record_every,
             "scatter": self.scatter.words, "metrics": {m.name: m.words for m in self.metrics}, "keep": self.keep.words,

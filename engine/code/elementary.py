@@ -6,7 +6,7 @@ import re
 
 from engine.code import memory, vectors
 from engine.code.translate import FUNCTIONS, TYPES, Expressions, decimal
-from engine.compiler import exponentials, vecmath
+from engine.compiler.graph import exponentials, vecmath
 
 #: what others are made of: bits of doubles, and two numbers together
 PAIR = """typedef struct { double a, b; } pair;"""

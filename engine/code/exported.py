@@ -15,8 +15,8 @@ import numpy as np
 from engine.checks import EngineError, shown
 from engine.code.functions import ExportError
 from engine.code.reserved import RESERVED, is_taken
+from engine.compiler.graph.program import Program, Shape, is_table, size
 from engine.compiler.gufunc import Gufunc, signature_of
-from engine.compiler.program import Program, Shape, is_table, size
 
 Array = np.ndarray
 #: what is in every file that is written, and says that it may be written anew

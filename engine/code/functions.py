@@ -1,8 +1,8 @@
 """A program in C: a function of straight lines for every function of it, long ones in parts of bounded size.
 
 Values that cross from part to part, what is passed to functions and what comes back lie in ``work``, which the caller lends; where, is
-planned as the machine code's registers are (:mod:`engine.compiler.schedule`), with as many as one could wish for. Each multiply-add that
-rounds once is the graph's own, and each statement rounds once, so that no compiler has a choice.
+planned as the machine code's registers are (:mod:`engine.compiler.codegen.schedule`), with as many as one could wish for. Each multiply-add
+that rounds once is the graph's own, and each statement rounds once, so that no compiler has a choice.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from engine.code.memory import ARGUMENT, PARAMETER, with_tables
 from engine.code.tables import TABLES, written
 from engine.code.translate import Expressions, decimal
 from engine.code.vectors import TYPE
-from engine.compiler.kernels import Kernel
-from engine.compiler.lanes import Laned, laned
-from engine.compiler.operations import CALLS, OPERATIONS, Node, operands
-from engine.compiler.program import Program, size, truth_values
-from engine.compiler.schedule import STANDING, Stand, fused, runs, segments
-from engine.compiler.work import Work, laid_out
+from engine.compiler.codegen.lanes import Laned, laned
+from engine.compiler.codegen.schedule import STANDING, Stand, fused, runs, segments
+from engine.compiler.codegen.work import Work, laid_out
+from engine.compiler.graph.kernel import Kernel
+from engine.compiler.graph.operations import CALLS, OPERATIONS, Node, operands
+from engine.compiler.graph.program import Program, size, truth_values
 
 #: nodes in one function of C, lanes of vectors at most, and how many angles are turned at a time
 SEGMENT, LANES, ANGLES = 400, 4, 8

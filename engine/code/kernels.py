@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from engine.code.translate import decimal
-from engine.compiler.dense import Dense
-from engine.compiler.kernels import Kernel
-from engine.compiler.lookups import Rows, Search
-from engine.compiler.philox import PHILOX, WEYL, Uniform
-from engine.compiler.products import Products
-from engine.compiler.solves import Solves
+from engine.compiler.graph.kernel import Kernel
+from engine.compiler.kernels.dense import Dense
+from engine.compiler.kernels.lookups import Rows, Search
+from engine.compiler.kernels.philox import PHILOX, WEYL, Uniform
+from engine.compiler.kernels.products import Products
+from engine.compiler.kernels.solves import Solves
 
 #: a whole number of a double, as LLVM's llvm.fptosi.sat, and the high half of a product
 WHOLE = """static uint64_t whole(double x)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from engine.compiler.kernels import Kernel
-from engine.compiler.operations import CALLS
-from engine.compiler.program import Program
-from engine.compiler.row_loop import RowLoop
-from engine.compiler.stacks import Constants, Stack
+from engine.compiler.graph.kernel import Kernel
+from engine.compiler.graph.operations import CALLS
+from engine.compiler.graph.program import Program
+from engine.compiler.kernels.row_loop import RowLoop
+from engine.compiler.kernels.stacks import Constants, Stack
 
 #: what a function with tables returns where it could not do its work: no room; a number that is none of a row; different numbers of rows
 NO_ROOM, NO_ROW, DIFFERENT = 2, 3, 4

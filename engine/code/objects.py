@@ -13,8 +13,8 @@ from engine.code.exported import WRITER, Exported
 from engine.code.functions import ExportError
 from engine.code.texts import STACK
 from engine.compiler import machine
-from engine.compiler.llvm import Module, put_finite
-from engine.compiler.vecmath import literal
+from engine.compiler.codegen.llvm import Module, put_finite
+from engine.compiler.graph.vecmath import literal
 
 
 @dataclass(frozen=True)

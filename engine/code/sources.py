@@ -12,15 +12,15 @@ import numpy as np
 from engine.checks import one_of, shown
 from engine.code.exported import Exported, Value, require_name, results_of
 from engine.code.functions import ExportError
+from engine.compiled.parametrized import Parametrized
+from engine.compiled.robot_function import ARGUMENTS, RobotFunction
+from engine.compiler.graph.program import Program, is_table
 from engine.compiler.gufunc import Gufunc
-from engine.compiler.program import Program, is_table
-from engine.compiler.trace import trace
+from engine.compiler.transforms.trace import trace
+from engine.components.layout import Layout
 from engine.model import Model
 from engine.simulation import CompiledSystem, Simulator
 from engine.simulation.compiled_system import SystemFunction
-from engine.simulation.layout import Layout
-from engine.simulation.parametrized import Parametrized
-from engine.simulation.robot_function import ARGUMENTS, RobotFunction
 
 PARTS = ("step", "controller")
 #: numbers of rows in samples
@@ -103,7 +103,7 @@ def of_simulator(simulator: Simulator, name: str, part: str) -> Exported:
         raise ExportError(f"the simulator of '{simulator.model.name}' has no controller; expected Simulator(…, controller=…)")
     if part == "step" and simulator.watch:
         raise ExportError(f"the simulator of '{simulator.model.name}' has events, which interrupt runs from outside; expected one without")
-    simulator._kept.require_unchanged()
+    simulator.stepper.require_unchanged()
     return step_of(simulator, name) if part == "step" else controller_of(simulator, name)
 
 
@@ -119,31 +119,26 @@ def parameters_of(simulator: Simulator) -> Value:
 
 def step_of(simulator: Simulator, name: str) -> Exported:
     """The state after a step, from that before."""
-    plant, step, model = simulator.plant, simulator._step, simulator.model
-
-    def next_state(t0: Any, k: Any, dt: Any, p: Any, x: Any) -> Any:
-        return step.step(t0, k, dt, p, x)[: step.layout.n]
-
-    at, program = step.layout.slices, trace(next_state, [(), (), (), (plant.parameters.n,), (step.layout.n,)])
+    plant, stepper, model = simulator.plant, simulator.stepper, simulator.model
+    at, p = stepper.layout.slices, stepper.nominal()
     state = [(at[n].start, n, model.labels(n)) for n in ("q", "v")]
     state += [*laid(plant.states, at["state"].start), *laid(plant.memories, at["memory"].start)]
-    p = plant.parameters.join(plant.values)
-    x0 = step.prepare(p, step.begun(model.initial(), np.zeros(model.nv)))
+    x0 = stepper.at(model.initial(), np.zeros(model.nv), p)
     given = [Value("t0", (), bound=0.0), Value("k", (), f"number of the step, from 0: it begins at k {simulator.dt!r} s"),
              Value("dt", (), bound=simulator.dt), parameters_of(simulator),
-             Value("x", (step.layout.n,), "state before the step: q in rad and m, v in rad/s and m/s, angular before linear, of a base "
+             Value("x", (stepper.layout.n,), "state before the step: q in rad and m, v in rad/s and m/s, angular before linear, of a base "
                    "its quaternion first, scalar first; and what the simulation keeps", tuple(state))]  # fmt: skip
     summary = [f"step of {simulator!r}", f"x is the whole state; that of any q and v at first is simulator.start(q, v).origin.x, "
                f"and that at rest is {name.upper()}_INITIAL_X, from which the samples of {name}_test.c go on."]  # fmt: skip
 
     def draw(rng: np.random.Generator) -> list[Any]:
         q, v = model.random(rng)
-        return [0.0, float(rng.integers(0, 1000)), simulator.dt, p, step.prepare(p, step.begun(q, v))]
+        return [0.0, float(rng.integers(0, 1000)), simulator.dt, p, stepper.at(q, v, p)]
 
     def again(x: Any, y: Any) -> list[Any]:
         return [*x[:1], x[1] + 1.0, *x[2:4], y[0]]
 
-    return Exported(program, name, given, [Value("x_next", (step.layout.n,), "state after it")], False, summary, draw,
+    return Exported(stepper.program, name, given, [Value("x_next", (stepper.layout.n,), "state after it")], False, summary, draw,
                     [0.0, 0.0, simulator.dt, p, x0], again, {"x": x0, **({"p": p} if p.size else {})})  # fmt: skip
 
 

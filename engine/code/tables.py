@@ -8,10 +8,10 @@ from typing import Any
 from engine import ops
 from engine.code.kernels import table
 from engine.code.memory import DIFFERENT, PARAMETER, with_tables
-from engine.compiler.program import Program
-from engine.compiler.row_ends import Sink
-from engine.compiler.row_loop import RowLoop
-from engine.compiler.stacks import Constants, Stack, Unstack
+from engine.compiler.graph.program import Program
+from engine.compiler.kernels.row_ends import Sink
+from engine.compiler.kernels.row_loop import RowLoop
+from engine.compiler.kernels.stacks import Constants, Stack, Unstack
 
 #: doubles that a loop keeps on the stack; more than that lie in its work
 LOCAL = 64

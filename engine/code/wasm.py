@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from engine.code.exported import WRITER, Exported
 from engine.code.functions import ExportError
 from engine.code.objects import TARGETS, Portable, assembled, with_entry
-from engine.compiler.exponentials import Lines
+from engine.compiler.graph.exponentials import Lines
 
 #: bytes of a page of memory, and of the stack
 PAGE, STACK = 65536, 65536

@@ -2,33 +2,34 @@
 
 Layers, from the bottom up; a file imports from those named before it only:
 
-- what is said while something is compiled: ``debug``;
-- what operations are: ``vecmath`` and ``exponentials`` (elementary functions in LLVM IR), ``lowering`` (an operation in LLVM IR),
-  ``operations`` (the table);
-- programs: ``notes`` (who made a node), ``listing`` (programs as text), ``refusals`` (what cannot be traced), ``chains`` (a < x < b),
-  ``expr`` (traced scalars in a graph), ``program`` (a graph's nodes and outputs), ``rewrite`` (the rules that fold a graph);
-- functions as people write them: ``elementary`` (functions of numbers), ``arrays`` (what NumPy asks), ``whole_arrays`` (functions of
-  arrays), ``written`` (what NumPy and Python are lent while a function is traced);
-- functions that are loops, as one node: ``kernels`` (their form), ``dense`` (layers), ``lookups`` (tables), ``solves`` (systems with many
-  right sides), ``products`` (of matrices), ``philox`` (random numbers);
-- running without machine code: ``interp`` (by NumPy);
-- tables, of as many rows as there are: ``machine`` (the processor), ``instructions`` (of LLVM IR), ``arena`` (memory), ``row_ends`` (what
-  loops read and make), ``row_code`` (loops in LLVM IR), ``row_loop`` (a loop as a kernel), ``stacks`` (between numbers and tables),
+- first: ``debug`` (what is said while something is compiled);
+- graph: ``vecmath`` and ``exponentials`` (elementary functions in LLVM IR), ``lowering`` (an operation in LLVM IR), ``operations`` (the
+  table); ``notes`` (who made a node), ``listing`` (programs as text), ``refusals`` (what cannot be traced), ``chains`` (a < x < b),
+  ``expr`` (traced scalars in a graph), ``program`` (a graph's nodes and outputs), ``rewrite`` (the rules that fold a graph), ``kernel``
+  (the form of functions that are loops), ``interp`` (a program run by NumPy);
+- frontend: functions as people write them: ``elementary`` (functions of numbers), ``arrays`` (what NumPy asks), ``whole_arrays``
+  (functions of arrays), ``written`` (what NumPy and Python are lent while a function is traced);
+- beside: ``machine`` (the processor, and what has it run);
+- kernels: ``dense`` (layers), ``lookups`` (tables), ``solves`` (systems with many right sides), ``products`` (of matrices), ``philox``
+  (random numbers); loops over the rows of tables, of as many as there are: ``instructions`` (of LLVM IR), ``arena`` (memory), ``row_ends``
+  (what loops read and make), ``row_code`` (loops in LLVM IR), ``row_loop`` (a loop as a kernel), ``stacks`` (between numbers and tables),
   ``loop_fusion`` (two as one);
-- transformations: ``parts`` (named ones as functions), ``bodies`` (of loops), ``table`` (traced tables), ``loop`` (a loop as one node),
+- transforms: ``parts`` (named ones as functions), ``bodies`` (of loops), ``table`` (traced tables), ``loop`` (a loop as one node),
   ``implicit`` (roots and their derivatives), ``autodiff`` (derivatives), ``row_derivatives`` (of loops over rows), ``jacobians`` (of
   programs), ``trace`` (the program of a function);
-- machine code: ``schedule`` (fusion and registers), ``packs`` (equal parts), ``lanes`` (those as vectors), ``work`` (its memory),
+- codegen: ``schedule`` (fusion and registers), ``packs`` (equal parts), ``lanes`` (those as vectors), ``work`` (its memory),
   ``counters`` (of calls, for profiles), ``llvm`` (a program in LLVM IR), ``entry`` (its calls), ``rollout`` (a step repeated);
-- compiled functions: ``threads``, ``gufunc``, ``derivative``.
+- last: ``threads``, ``gufunc``, ``scan``, ``derivative`` (compiled functions).
 """
 
 from engine.compiler.derivative import gradient, jacobian
-from engine.compiler.gufunc import ArgumentError, Gufunc, get_threads, gufunc, rollout_ufunc, set_threads, signature_of
-from engine.compiler.interp import interpret
-from engine.compiler.program import Program, Shape, verify
-from engine.compiler.refusals import TraceError
-from engine.compiler.trace import calling, name_of, trace
+from engine.compiler.graph.interp import interpret
+from engine.compiler.graph.program import Program, Shape, verify
+from engine.compiler.graph.refusals import ArgumentError, TraceError
+from engine.compiler.gufunc import Gufunc, gufunc, signature_of
+from engine.compiler.scan import rollout_ufunc
+from engine.compiler.threads import get_threads, set_threads
+from engine.compiler.transforms.trace import calling, name_of, trace
 
 __all__ = ["ArgumentError", "Gufunc", "Program", "Shape", "TraceError", "calling", "get_threads", "gradient", "gufunc", "interpret",
            "jacobian", "name_of", "rollout_ufunc", "set_threads", "signature_of", "trace", "verify"]  # fmt: skip

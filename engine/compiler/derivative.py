@@ -9,10 +9,11 @@ from typing import Any, overload
 import numpy as np
 
 from engine.checks import require_importable, whole
-from engine.compiler import jacobians
-from engine.compiler.gufunc import ArgumentError, Gufunc, gufunc, signature_of, unsized
-from engine.compiler.program import Program, Shape, is_table
-from engine.compiler.trace import name_of, pure, trace
+from engine.compiler.graph.program import Program, Shape, is_table
+from engine.compiler.graph.refusals import ArgumentError
+from engine.compiler.gufunc import Gufunc, gufunc, signature_of, unsized
+from engine.compiler.transforms import jacobians
+from engine.compiler.transforms.trace import name_of, pure, trace
 
 
 class Derivative:

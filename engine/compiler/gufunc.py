@@ -15,17 +15,16 @@ import numpy as np
 from numpy._core import _multiarray_umath as umath  # type: ignore[attr-defined]
 
 from engine.checks import nearest, warn, whole
-from engine.compiler import entry, machine
-from engine.compiler.arena import NO_MEMORY
-from engine.compiler.counters import Counted, Counters
-from engine.compiler.expr import Expr
-from engine.compiler.interp import interpret
-from engine.compiler.program import COUNTED, Program, Shape, is_table, once
-from engine.compiler.refusals import ArgumentError, TraceError
-from engine.compiler.rollout import rollout
-from engine.compiler.table import Table
-from engine.compiler.threads import get_threads, set_threads, spread
-from engine.compiler.trace import calling, name_of, pure, trace
+from engine.compiler import machine
+from engine.compiler.codegen import entry
+from engine.compiler.graph.expr import Expr
+from engine.compiler.graph.interp import interpret
+from engine.compiler.graph.program import COUNTED, Program, Shape, is_table, once
+from engine.compiler.graph.refusals import ArgumentError
+from engine.compiler.kernels.arena import NO_MEMORY
+from engine.compiler.threads import get_threads, spread
+from engine.compiler.transforms.table import Table
+from engine.compiler.transforms.trace import calling, name_of, pure, trace
 
 #: what NumPy's generalized ufuncs take beside their arguments
 KEYWORDS = {"out", "axes", "axis", "keepdims", "casting", "order", "dtype", "subok", "signature"}
@@ -92,30 +91,6 @@ def _batch_code(program: Program, strict: bool) -> Any:
     return numpy_ufunc(code, program.name, "->".join(frozen))  # a size of zero must have a name
 
 
-@functools.cache
-def rollout_ufunc(step: Program, observe: Program, width: int, inputs: int = 0) -> Any:
-    """Return the NumPy gufunc ``(counts, t0, k, dt, p, x) -> records`` of :mod:`engine.compiler.rollout`, with inputs (r, inputs) last."""
-    width = 1 if step.tabled or observe.tabled else width
-    key = f"rollout{width}.{machine.width()}.{inputs}|{step.key}|{observe.key}"
-    code = machine.Code(key, lambda: rollout(step, observe, width, inputs), f"a run of {width} at once", [step, observe])
-    return numpy_ufunc(code, "rollout", _scan(step, observe, inputs))
-
-
-@functools.cache
-def counted_rollout(step: Program, observe: Program) -> tuple[Any, Counted]:
-    """Return :func:`rollout_ufunc` of one rollout at a time, with counters in it, and these: :mod:`engine.compiler.counters`."""
-    key = f"counted{machine.width()}|{step.key}|{observe.key}"
-    code = machine.Code(key, lambda: rollout(step, observe, 1, 0, Counters()), "a counted run", [step, observe])
-    return numpy_ufunc(code, "counted_rollout", _scan(step, observe)), Counted(code)
-
-
-def _scan(step: Program, observe: Program, inputs: int = 0) -> str:
-    """The signature of a rollout."""
-    n = len(step.outputs) - (observe.n_in - step.n_in)
-    p, more = step.n_in - 3 - n - inputs or "p", f",(r,{inputs})" * bool(inputs)               # a size of zero has no literal
-    return f"(r),(),(),(),({p}),({n}){more}->(r,{len(observe.outputs)})"
-
-
 def numpy_ufunc(code: machine.Code, name: str, signature: str) -> Any:
     """A ``numpy.ufunc`` on the ``loop`` of loaded code."""
     left, right = signature.split("->")
@@ -138,7 +113,7 @@ class Gufunc:
     Attributes
     ----------
     signature : the shapes, such as ``"(n),(m)->(k)"``
-    program : the traced :class:`~engine.compiler.trace.Program`
+    program : the traced :class:`~engine.compiler.transforms.trace.Program`
     ufunc : the ``numpy.ufunc`` for batches (one thread), for ``dask.array.apply_gufunc`` and the like
     """
 
@@ -449,6 +424,3 @@ def _parameters(fn: Callable[..., Any], count: int, signature: str) -> list[str]
     if not len(needed) <= count <= len(positional):
         raise ArgumentError(f"{name_of(fn)} takes {len(needed)} arguments; '{signature}' has {count}")
     return [p.name for p in positional[:count]]
-
-
-__all__ = ["ArgumentError", "Gufunc", "TraceError", "get_threads", "gufunc", "set_threads"]

@@ -22,15 +22,17 @@ from typing import Any, ParamSpec, TypeVar
 from engine import cache
 from engine.checks import EngineError
 from engine.collector import uncollected
-from engine.compiler import debug, vecmath
+from engine.compiler import debug
+from engine.compiler.graph import vecmath
 
 
 def texts() -> bytes:
     """Return the texts of all modules that make code: this compiler's, and those of the engine's that it imports."""
     here = Path(__file__).parent
     try:
-        files = [*here.iterdir(), *here.with_name("ops").iterdir(), *(here.with_name(f"{n}.py") for n in ("cache", "checks", "collector"))]
-        return b"".join(file.read_bytes() for file in sorted(files) if file.is_file())
+        alone = (here.with_name(f"{n}.py") for n in ("cache", "checks", "collector"))
+        files = [*here.rglob("*.py"), *here.with_name("ops").glob("*.py"), *alone]
+        return b"".join(file.read_bytes() for file in sorted(files))
     except OSError:  # in an archive, say: what this process keeps is found by no other
         return os.urandom(32)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.compiler.refusals import ArgumentError
+from engine.compiler.graph.refusals import ArgumentError
 
 _threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 

@@ -11,12 +11,13 @@ import numpy as np
 from engine import ops
 from engine.checks import EngineError, nearest, numbers, shown
 from engine.compiler import machine
-from engine.compiler.gufunc import Gufunc, rollout_ufunc, shaped
-from engine.compiler.trace import trace
+from engine.compiler.gufunc import Gufunc, shaped
+from engine.compiler.scan import rollout_ufunc
+from engine.compiler.transforms.trace import trace
+from engine.components.law import Called
+from engine.components.layout import Layout
 from engine.dynamics import rnea
 from engine.simulation import Simulator
-from engine.simulation.law import Called
-from engine.simulation.layout import Layout
 from engine.simulation.linearization import INPUT, ticking
 from engine.simulation.parameters import real
 from engine.simulation.surroundings import changed, surroundings
@@ -46,7 +47,7 @@ class Horizon:
         if not isinstance(simulator, Simulator):
             raise ControlError(f"the simulator is {shown(simulator)}; expected an engine.Simulator")
         require_names(parameters)
-        self.linear, self.forced = simulator._linear, INPUT not in simulator.parameters
+        self.linear, self.forced = simulator.linearization, INPUT not in simulator.parameters
         self.simulator, self.model, self.plant = self.linear.simulator, self.linear.model, self.linear.plant
         for c in ticking(self.simulator):
             if abs(c.period - simulator.dt) > 1e-9 * simulator.dt:
@@ -195,7 +196,7 @@ class Horizon:
 
     def require_unchanged(self) -> None:
         """Refuse to go on where something has changed that the steps or the costs read besides their arguments."""
-        self.simulator._kept.require_unchanged()
+        self.simulator.stepper.require_unchanged()
         now = surroundings([(f.name, f.law.fn) for f in self.functions if f is not None])
         for what in changed(self.kept, now):
             raise ControlError(f"{what} when it was compiled, which machine code goes on with; expected a parameter for what changes")

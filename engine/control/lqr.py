@@ -134,7 +134,7 @@ def weight(name: str, x: ArrayLike, n: int) -> Array:
 
 def require_still(simulator: Simulator, q: Array, u: Array, forced: bool) -> None:
     """Refuse a state that a step from rest changes."""
-    model, runs, dt = simulator.model, simulator._linear.simulator, simulator.dt
+    model, runs, dt = simulator.model, simulator.linearization.simulator, simulator.dt
     after = runs.step(runs.start(q, np.zeros(model.nv), {"u": u}))
     moved = np.concatenate([model.difference(q, after.q), after.v])
     k = int(np.argmax(np.abs(moved)))

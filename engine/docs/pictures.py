@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import engine
-from engine.simulation.controllers import computed_torque, minimum_jerk
+from engine.components.controllers import computed_torque, minimum_jerk
 
 HERE = Path(__file__).parent
 PICTURES, DEMOS = HERE / "pictures", HERE.parents[1] / "demos"

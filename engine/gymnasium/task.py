@@ -16,13 +16,12 @@ import numpy as np
 
 from engine import ops
 from engine.checks import EngineError, nearest, number, numeric, shown, warn, whole
-from engine.compiler.trace import Program, pure, trace
+from engine.compiled.function import units
+from engine.compiler.transforms.trace import Program, pure, trace
+from engine.components.component import SimulationError, SimulationWarning
+from engine.components.law import OFFERED, Called, Noise
+from engine.components.layout import Layout
 from engine.simulation import Simulator
-from engine.simulation.asked import Asked
-from engine.simulation.component import Context, SimulationError, SimulationWarning
-from engine.simulation.function import units
-from engine.simulation.law import OFFERED, Called, Noise
-from engine.simulation.layout import Layout
 from engine.simulation.parameters import Read, possible
 from engine.simulation.surroundings import Kept, surroundings
 
@@ -75,7 +74,7 @@ class Task:
         self.own = Layout({n: np.shape(x) for n, x in known.items()} | own)
         found: dict[str, tuple[int, ...]] = {"observation": self.shape, "reward": (), "terminated": (), "truncated": (), "diverged": ()}
         found |= {"final": self.shape} if autoreset == "same_step" else {}
-        self.state = Layout({"x": (simulator._step.layout.n,), "p": (self.own.n,), "k": ()})
+        self.state = Layout({"x": (simulator.stepper.layout.n,), "p": (self.own.n,), "k": ()})
         self.row = Layout({**self.state.shapes, **found})
         self.programs = self._traced()
         written = {**{name: f.law.fn for name, f in self.functions.items()}, **({"reset": reset} if reset else {})}
@@ -158,7 +157,7 @@ class Task:
         if bad := [n for n, x in drawn.items() if not numeric(x) or not np.isfinite(x).all()]:
             raise SimulationError(f"reset returned {bad[0]} = {shown(drawn[bad[0]])}; expected finite numbers")
         own = {n: x for n, x in drawn.items() if n in self.simulator.parameters}
-        return self.simulator._start(drawn["q"], drawn["v"], own)[1]
+        return self.simulator.stepper.begin(drawn["q"], drawn["v"], own)[1]
 
     def why(self, seed: int, row: int, episode: int) -> str:
         """Return why an episode cannot begin, "" where it can."""
@@ -170,8 +169,8 @@ class Task:
 
     def _said(self, t: Any, x: Array, parameters: Mapping[str, Any]) -> dict[str, Array]:
         """Return what the user's functions say of a state x (n), by name."""
-        step, plant = self.simulator._step, self.simulator.plant
-        s: Context = step.context(t, x[step.moving], plant.parameters.join(parameters))
+        stepper = self.simulator.stepper
+        s = stepper.context(t, stepper.parameters.join(parameters), x)
         s.parameters = Read(parameters, self.read)
         return {name: np.asarray(f(s, np.zeros(0))[0]) for name, f in self.functions.items()}
 
@@ -179,18 +178,17 @@ class Task:
 
     def require_unchanged(self) -> None:
         """Refuse to go on where something that the functions read has changed; it is looked for ten times a second."""
-        self.simulator._kept.require_unchanged(0.1)
+        self.simulator.stepper.require_unchanged(0.1)
         self._kept.require_unchanged(0.1)
 
     def _traced(self) -> tuple[Program, Program]:
-        """Return the step, and what looks at its end, as :func:`engine.compiler.gufunc.rollout_ufunc` takes them."""
-        shapes = [(), (), (), (self.own.n,), (self.simulator._step.layout.n,)]
+        """Return the step, and what looks at its end, as :func:`engine.compiler.scan.rollout_ufunc` takes them."""
+        shapes = [(), (), (), (self.own.n,), (self.simulator.stepper.layout.n,)]
         return trace(self.step, shapes), trace(self.look, shapes, named=True)
 
     def step(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> Array:
         """Return the state x (n) after a step of the simulator."""
-        step = self.simulator._step
-        return step.step(t0, k, dt, p[: self.simulator.plant.parameters.n], x)[: step.layout.n]
+        return self.simulator.stepper.step(t0, k, dt, p[: self.simulator.stepper.parameters.n], x)
 
     def look(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> dict[str, Any]:
         """Return a row: what is found where an action ends, and where the row goes on; an episode may begin before and after."""
@@ -210,32 +208,29 @@ class Task:
 
     def begun(self, p: Array) -> Array:
         """Return the state of a row (x, P, k) that begins its next episode that can begin; NaN where many one after another cannot."""
-        nowhere = np.concatenate([np.zeros(self.simulator._step.layout.n), p, [0.0]])
+        nowhere = np.concatenate([np.zeros(self.simulator.stepper.layout.n), p, [0.0]])
         w, found = ops.while_loop(lambda w: self.attempt(self.state.split(w)["p"]), nowhere, REFUSED)
         at = self.state.split(w)
         return self.state.join({**at, "x": np.array([ops.where(found, y, np.nan) for y in at["x"]])})
 
     def attempt(self, p: Array) -> tuple[Array, Any]:
         """Return the state of a row (x, P, k) that begins its next episode, and whether it can."""
-        own, step = self.own.split(p), self.simulator._step
+        own, stepper = self.own.split(p), self.simulator.stepper
         drawn = self.drawn(own["seed"], own["row"], own["episode"])
         own |= {"action": self.simulator.parameters["action"], **{n: drawn[n] for n in self.drawn_names}}
         if "noise.run" in self.simulator.parameters:
             own |= {"noise.seed": own["seed"], "noise.run": own["row"] + ROWS * own["episode"]}
-        plant = self.simulator.plant
-        good = self.sound(drawn, self.own.join(own)[: plant.parameters.n])
+        good = self.sound(drawn, self.own.join(own)[: stepper.parameters.n])
         p = self.own.join({**own, "episode": own["episode"] + 1.0, "begin": 0.0, "skipped": own["skipped"] + ops.where(good, 0.0, 1.0)})
         q = self.simulator.model.manifold.normalized(drawn["q"])
-        x = step.layout.join({"q": q, "v": drawn["v"], "state": plant.initial_states(), "memory": plant.initial_memories(),
-                              "events": np.zeros(0)})  # fmt: skip
-        return np.concatenate([step.prepared(0.0, p[: plant.parameters.n], x), p, [0.0]]), good
+        return np.concatenate([stepper.at(q, drawn["v"], p[: stepper.parameters.n]), p, [0.0]]), good
 
     def sound(self, drawn: Mapping[str, Any], p: Array) -> Any:
         """Whether an episode can begin with what was drawn, among the parameters p, as :meth:`Simulator.run` asks of its beginning."""
         numbers = [x for a in drawn.values() for x in a.reshape(-1)]
         good = [finite(numbers), *(possible(n, x) for n, x in drawn.items())]
         good += units(self.simulator.model.manifold, drawn["q"])
-        good += [self.simulator._overlaps.apart(drawn["q"], p)] if self.simulator._overlaps else []
+        good += self.simulator.stepper.apart(drawn["q"], p)
         return functools.reduce(ops.logical_and, good)
 
     def seen(self, dt: Any, w: Array, begin: Any) -> dict[str, Any]:
@@ -268,7 +263,7 @@ def fit(simulator: Any) -> Simulator:
         raise EnvError(f"an environment got a {type(simulator).__name__}; expected a Simulator")
     for wrong, what in ((not simulator.compiled, "compiled=False"), (bool(simulator.watch), "events"),
                         (simulator.plant.constraints is not None, "constraints"),
-                        (isinstance(simulator._process, Asked), "a controller in plain Python")):  # fmt: skip
+                        (simulator.stepper.asked, "a controller in plain Python")):  # fmt: skip
         if wrong:
             raise EnvError(f"an environment got a simulator with {what}; expected one without")
     if "action" not in simulator.parameters:

@@ -14,7 +14,7 @@ from gymnasium.vector.utils import batch_space
 
 from engine.checks import one_of, shown, warn, whole
 from engine.compiler import machine
-from engine.compiler.gufunc import rollout_ufunc
+from engine.compiler.scan import rollout_ufunc
 from engine.compiler.threads import get_threads, spread
 from engine.gymnasium.task import EnvError, Task
 from engine.simulation import SimulationWarning, Simulator
@@ -267,12 +267,12 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
     @property
     def q(self) -> Array:
         """Configurations (rows, nq)."""
-        return frozen(self.simulator._step.layout.split(self._found("x"))["q"])
+        return frozen(self.simulator.stepper.state(self._found("x")).q)
 
     @property
     def v(self) -> Array:
         """Velocities (rows, nv)."""
-        return frozen(self.simulator._step.layout.split(self._found("x"))["v"])
+        return frozen(self.simulator.stepper.state(self._found("x")).v)
 
     @property
     def parameters(self) -> dict[str, Array]:

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from engine.compiled.robot import robot_of
 from engine.compiler.gufunc import Gufunc, signature_of
-from engine.compiler.trace import trace
+from engine.compiler.transforms.trace import trace
 from engine.dynamics.friction import damping_matrix, dry_friction
 from engine.dynamics.regressor import momentum_regressor, regressor
 from engine.identification.motions import Motion
 from engine.identification.unknowns import Unknowns
 from engine.model import Model
-from engine.simulation.robot import robot_of
 
 Array = np.ndarray
 #: numbers in memory at a time, about

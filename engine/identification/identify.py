@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from engine.checks import numbers, one_of, shown, warn, whole
+from engine.compiled.robot import Robot, robot_of
 from engine.dynamics.base_parameters import BaseParameters
 from engine.dynamics.base_parameters import base_parameters as combinations
 from engine.dynamics.kinematics import GRAVITY
@@ -25,7 +26,6 @@ from engine.identification.result import Identification
 from engine.identification.solution import Solution, solved
 from engine.identification.unknowns import Unknowns, unknowns_of
 from engine.model import Model
-from engine.simulation.robot import Robot, robot_of
 
 Array = np.ndarray
 BY = ("torques", "momentum")

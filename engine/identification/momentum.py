@@ -22,10 +22,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from engine.compiled.robot import robot_of
 from engine.identification.equations import Equations, shown, triangle
 from engine.identification.motions import Motion
 from engine.identification.unknowns import Unknowns
-from engine.simulation.robot import robot_of
 
 Array = np.ndarray
 #: of the noisiest velocity: what any is taken to be noisy by

@@ -11,6 +11,7 @@ import numpy as np
 
 from engine import dynamics
 from engine.checks import nearest, numbers, path_of, shown
+from engine.compiled.robot import robot_of
 from engine.dynamics.kinematics import GRAVITY
 from engine.identification.columns import motion_of, rates, warn_of_noise
 from engine.identification.errors import IdentificationError
@@ -20,7 +21,6 @@ from engine.model import Model
 from engine.model.parameters import NUMBERS, is_number, nominal, split
 from engine.recording import is_recording
 from engine.simulation import Robot, Trajectory, load_trajectory
-from engine.simulation.robot import robot_of
 
 Array = np.ndarray
 #: what a mapping of arrays may hold

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.checks import number, require_packages
+from engine.compiled.robot import robot_of
 from engine.dynamics.base_parameters import BaseParameters
 from engine.identification.equations import directions, forces
 from engine.identification.errors import IdentificationError
 from engine.identification.motions import Motion, motions_of
 from engine.identification.unknowns import Unknowns
 from engine.model import Model
-from engine.simulation.robot import robot_of
 
 if TYPE_CHECKING:
     import pandas as pd

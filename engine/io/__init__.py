@@ -5,7 +5,7 @@ from engine.io.decomposition import convex_parts
 from engine.io.errors import RobotFileError, RobotFileWarning
 from engine.io.load import load
 from engine.io.mesh import load_mesh
-from engine.io.save_mjcf import save_mjcf
+from engine.io.mjcf.save.save import save_mjcf
 from engine.io.save_urdf import save_urdf
 from engine.io.sdf.sdf import load_sdf
 from engine.io.text import model_from_text, model_hash, model_text, text_hash

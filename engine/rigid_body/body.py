@@ -116,7 +116,7 @@ class RigidBody(ControlSystem):
 
     def wrench(self, x: Array, u: Array, t: Any) -> Array:
         """[moment; force] about the origin in body axes (6): by default of ``moments`` and ``forces``."""
-        return np.concatenate([self._returned("moments", 3, x, u, t), self.rotation(x).T @ self._returned("forces", 3, x, u, t)])
+        return np.concatenate([self.returned("moments", 3, x, u, t), self.rotation(x).T @ self.returned("forces", 3, x, u, t)])
 
     # ------------------------------------------------------------ the state by names
 
@@ -242,7 +242,7 @@ class RigidBody(ControlSystem):
 
     def acceleration(self, x: Array, u: Array, t: Any) -> Array:
         """V̇ (6) of the body twist V = [ω; v]: G V̇ = ad(V)ᵀ G V + F."""
-        return self._accelerated(x, u, t, self._returned("wrench", 6, x, u, t))
+        return self._accelerated(x, u, t, self.returned("wrench", 6, x, u, t))
 
     def _accelerated(self, x: Array, u: Array, t: Any, F: Array) -> Array:
         """V̇ (6) under a wrench F (6)."""
@@ -267,7 +267,7 @@ class RigidBody(ControlSystem):
             return np.concatenate([attitude, self.rotation(x) @ V[3:], Vdot])
         I = self._value("inertia", x, u, t)
         if I.shape == (3, 3) and not self.overrides("wrench"):  # the force in world axes as it was given
-            a = self._returned("forces", 3, x, u, t) / self._value("mass", x, u, t)
+            a = self.returned("forces", 3, x, u, t) / self._value("mass", x, u, t)
         else:
             a = self.rotation(x) @ (Vdot[3:] + ops.cross(V[:3], V[3:]))
         return np.concatenate([attitude, self.linear_velocity(x), Vdot[:3], a])
@@ -283,7 +283,7 @@ class RigidBody(ControlSystem):
 
         def wrench(t: Any, q: Array, V: Array) -> Array:
             x = self.from_motion(q, V)
-            return self._returned("wrench", 6, x, controls(x, t), t)
+            return self.returned("wrench", 6, x, controls(x, t), t)
 
         if callable(self.inertia) or callable(self.mass):
             return Mechanical(MOTION, acceleration)
@@ -414,7 +414,7 @@ class RigidBody(ControlSystem):
             found.append(m > 0.0)
         return found
 
-    def _returned(self, name: str, size: int, x: Array, u: Array, t: Any) -> Array:
+    def returned(self, name: str, size: int, x: Array, u: Array, t: Any) -> Array:
         """Call one of the user's functions, and return its result if it has the right shape."""
         fn = getattr(self, name)
         if fn is None:

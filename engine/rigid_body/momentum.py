@@ -65,7 +65,7 @@ class KeptMomentum(NamedTuple):
             q, V = self.carried(q, w[:3], w[6:])                # loads see what is kept, however far the body turns in a step
             x = body.from_motion(q, V)
             u = controls(x, t)
-            F, mass = body._returned("wrench", 6, x, u, t), body._value("mass", x, u, t) if callable(body.mass) else self.mass
+            F, mass = body.returned("wrench", 6, x, u, t), body._value("mass", x, u, t) if callable(body.mass) else self.mass
             return np.concatenate([body._accelerated(x, u, t, F), self.rate(q, F, mass, w[6:])])
 
         return field

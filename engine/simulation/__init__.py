@@ -1,28 +1,37 @@
 """Compiled robots, simulation and what it records."""
 
+from engine.compiled import Robot
+from engine.components import (
+    Component,
+    Context,
+    Effect,
+    FlexibleJoint,
+    GeneralActuator,
+    Law,
+    SimulationError,
+    SimulationWarning,
+    actuators,
+    controllers,
+    forces,
+    policy,
+)
 from engine.integrate import Crossing, Event, Solution, SolutionError
-from engine.simulation import actuators, controllers, forces
 from engine.simulation.body_trajectory import BodyTrajectory, StateTrajectory
 from engine.simulation.compile import compile
 from engine.simulation.compiled_system import CompiledSystem
-from engine.simulation.component import Component, Context, Effect, SimulationError, SimulationWarning
 from engine.simulation.contacts import Contacts, HalfSpace
 from engine.simulation.described import simulator_of
-from engine.simulation.flexible_joint import FlexibleJoint
-from engine.simulation.general_actuator import GeneralActuator
 from engine.simulation.impacts import impact
-from engine.simulation.law import Law
 from engine.simulation.live import Live, Trace
-from engine.simulation.policy import policy
 from engine.simulation.profile import Profile
-from engine.simulation.robot import Robot
 from engine.simulation.simulator import Simulator
 from engine.simulation.state import State
+from engine.simulation.stepper import Stepper
 from engine.simulation.trajectory import Trajectory, load_trajectory
 
 __all__ = [
     "BodyTrajectory", "CompiledSystem", "Component", "Contacts", "Context", "Crossing", "Effect", "Event", "FlexibleJoint",
     "GeneralActuator", "HalfSpace", "Law", "Live", "Profile", "Robot", "SimulationError", "SimulationWarning", "Simulator", "Solution",
-    "SolutionError", "State", "StateTrajectory", "Trace", "Trajectory", "actuators", "compile", "controllers", "forces", "impact",
-    "load_trajectory", "policy", "simulator_of",
+    "SolutionError", "State", "StateTrajectory", "Stepper", "Trace", "Trajectory", "actuators", "compile", "controllers", "forces",
+    "impact", "load_trajectory", "policy", "simulator_of",
 ]  # fmt: skip

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from engine import dynamics, ops
+from engine.components.component import Context
 from engine.contact import AT_ONCE, EVENLY, Unsolved
 from engine.dynamics.crba import solve_from_leaves
 from engine.integrate.method import Complete
 from engine.model import Model
-from engine.simulation.component import Context
 from engine.simulation.impulses import Impulses
 from engine.simulation.plant import LASTING, MOMENTUM, Plant
 

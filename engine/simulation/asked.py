@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from engine.checks import nearest, shown
-from engine.simulation.component import Interrupted, NotFinite, SimulationError
-from engine.simulation.controller import Controller
-from engine.simulation.layout import Layout
+from engine.components.component import Interrupted, NotFinite, SimulationError
+from engine.components.controller import Controller
+from engine.components.layout import Layout
 from engine.simulation.plant import Plant
 from engine.simulation.run import Kernel, Process
 

@@ -11,16 +11,16 @@ import numpy as np
 
 from engine import dynamics, ops
 from engine.checks import warn
-from engine.compiler.interp import interpret
-from engine.compiler.program import Program, result
-from engine.compiler.trace import trace
+from engine.compiler.graph.interp import interpret
+from engine.compiler.graph.program import Program, result
+from engine.compiler.transforms.trace import trace
+from engine.components.actuators import Drive
+from engine.components.component import Component, SimulationWarning
+from engine.components.joint_dynamics import listed
+from engine.components.law import Ticking
 from engine.contact import configurations
 from engine.integrate import ROS34PW2, FreeBody, Method
 from engine.model import Model
-from engine.simulation.actuators import Drive
-from engine.simulation.component import Component, SimulationWarning
-from engine.simulation.joint_dynamics import listed
-from engine.simulation.law import Ticking
 from engine.simulation.steep_places import FIRST, LINES, ORDINARY, bent, followed, lines
 from engine.simulation.stiffness import Stiffness, forces
 

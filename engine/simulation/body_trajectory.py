@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from engine.compiler.trace import TraceError
+from engine.compiled.function import Function
+from engine.compiler.transforms.trace import TraceError
 from engine.model import Builder, Geometry, Model, StateError
 from engine.rigid_body import BodyError, ControlSystem, RigidBody
-from engine.simulation.function import Function
 from engine.simulation.totals import About, central
 from engine.simulation.trajectory import Trajectory, described, not_finite
 from engine.spatial import inertia, se3

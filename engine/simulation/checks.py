@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.checks import number, whole
-from engine.simulation.component import SimulationError
+from engine.components.component import SimulationError
 
 
 def checked_step(dt: Any) -> float:

@@ -7,12 +7,12 @@ from typing import Any, overload
 
 from numpy.typing import ArrayLike
 
+from engine.compiled.robot import Robot, robot_of
 from engine.dynamics import GRAVITY
 from engine.model import Model, StateError
 from engine.rigid_body import ControlSystem, RigidBody
 from engine.simulation.body_trajectory import BodyTrajectory, StateTrajectory
 from engine.simulation.compiled_system import CompiledSystem
-from engine.simulation.robot import Robot, robot_of
 
 
 @overload

@@ -12,9 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from engine import ops
 from engine.checks import Fixed, warn
-from engine.compiler import jacobians
+from engine.compiled.function import Function, compiled_attempt, units
 from engine.compiler.gufunc import Gufunc
-from engine.compiler.trace import Shape, calling, name_of, pure, trace
+from engine.compiler.transforms import jacobians
+from engine.compiler.transforms.trace import Shape, calling, name_of, pure, trace
+from engine.components.component import Interrupted, NotFinite, SimulationError, SimulationWarning, named
 from engine.dynamics.momentum_conservation import defect
 from engine.integrate import FreeBody, Mechanical, Method, Solution, SolutionError, System, method_named, settled_step, solve
 from engine.model import StateError
@@ -23,10 +25,8 @@ from engine.rigid_body import BodyError, ControlSystem, LieState, RigidBody, Rig
 from engine.rigid_body.momentum import NOTES, PLAIN
 from engine.simulation.body_trajectory import BodyTrajectory, StateTrajectory
 from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance
-from engine.simulation.component import Interrupted, NotFinite, SimulationError, SimulationWarning, named
 from engine.simulation.diagnosis import blame, changed, reasons, sentence, warn_of, watch, watched
 from engine.simulation.doubts import Doubts
-from engine.simulation.function import Function, compiled_attempt, units
 from engine.simulation.run import Diverged, Failures, Process, collected, times
 from engine.simulation.surroundings import Kept, surroundings
 
@@ -245,10 +245,10 @@ class CompiledSystem(Fixed, Generic[Motion]):
 
         def parts(x: Array, u: Array, t: Any) -> Array:
             if body.overrides("wrench"):
-                W = body._returned("wrench", 6, x, u, t)
+                W = body.returned("wrench", 6, x, u, t)
                 W = np.concatenate([W[3:], W[:3]])
             else:
-                W = np.concatenate([body._returned("forces", 3, x, u, t), body._returned("moments", 3, x, u, t)])
+                W = np.concatenate([body.returned("forces", 3, x, u, t), body.returned("moments", 3, x, u, t)])
             return np.concatenate(by_state_and_control(W, x, u), axis=1)
 
         dense = jacobians.sparsity(trace(parts, [(self.state.n,), (self.controls,), ()]))[0]

@@ -10,6 +10,7 @@ import numpy as np
 
 from engine import ops
 from engine.checks import shown, warn
+from engine.components.component import Component, Context, Effect, NotClosed, SimulationError, SimulationWarning
 from engine.constraints import (
     Constraint,
     Grip,
@@ -29,7 +30,6 @@ from engine.constraints import (
 from engine.dynamics.gripped_momentum import Join
 from engine.dynamics.momentum_conservation import Tree
 from engine.model import Model
-from engine.simulation.component import Component, Context, Effect, NotClosed, SimulationError, SimulationWarning
 
 Array = np.ndarray
 #: m and rad: a start that is open by more is refused, one that is open by more than the second, or moves by more, relative to 1 + |v|,

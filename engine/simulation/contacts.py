@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from engine.checks import nearest, number, numbers, shown, warn
+from engine.components.component import SimulationWarning
 from engine.contact import ContactError, ContactLaws, ContactMaterial, Pair, Placed, inverse_inertia, number_of_points, shape_mobility
 from engine.geometry import Box, Capsule, Cylinder, Ellipsoid, HeightField, Plane, Shape, Sphere, hull_of
 from engine.geometry.vectors import across
@@ -18,7 +19,6 @@ from engine.io import convex_parts, load_mesh
 from engine.io.decomposition import HULL, library
 from engine.model import Geometry, Model
 from engine.model.combine import WORLD
-from engine.simulation.component import SimulationWarning
 from engine.simulation.resting_overlaps import overlapping
 from engine.spatial import se3
 

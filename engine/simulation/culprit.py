@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from engine import dynamics
+from engine.components.actuators import Drive
+from engine.components.component import WILD, Component, Context, Effect
+from engine.components.joint_dynamics import listed
+from engine.components.law import Ticking
 from engine.model import Model
-from engine.simulation.actuators import Drive
-from engine.simulation.component import WILD, Component, Context, Effect
-from engine.simulation.joint_dynamics import listed
-from engine.simulation.law import Ticking
 from engine.simulation.plant import Plant
 from engine.spatial import inertia
 

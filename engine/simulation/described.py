@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from engine.components.box_drag import BoxDrag
+from engine.components.component import SimulationError
+from engine.components.forces import JointSpring, PointForce
+from engine.components.general_actuator import GeneralActuator
 from engine.constraints import Ball, Coupling, Hinge, Slider, Weld
 from engine.contact import ContactMaterial
 from engine.dynamics import GRAVITY
 from engine.model import Model, Part
-from engine.simulation.box_drag import BoxDrag
-from engine.simulation.component import SimulationError
 from engine.simulation.contacts import MOST_PAIRS, Contacts, HalfSpace
-from engine.simulation.forces import JointSpring, PointForce
-from engine.simulation.general_actuator import GeneralActuator
 from engine.simulation.simulator import Simulator
 
 #: what parts are made into, by the names of their kinds

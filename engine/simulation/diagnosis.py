@@ -12,12 +12,12 @@ import numpy as np
 
 from engine import ops
 from engine.checks import warn
+from engine.components.component import AWAY, WILD, NotClosed, NotFinite, SimulationWarning
+from engine.components.law import Ticking
 from engine.contact import Unsolved
 from engine.integrate import SUBSTEPS, FreeBody, Method
 from engine.rigid_body import BodyError, ControlSystem, RigidBody
-from engine.simulation.component import AWAY, WILD, NotClosed, NotFinite, SimulationWarning
 from engine.simulation.culprit import Watched, weightless
-from engine.simulation.law import Ticking
 from engine.simulation.run import TRAIL, Diverged, Failures, Process
 from engine.simulation.step import Step
 from engine.simulation.stiffness import forces

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from engine.checks import warn
+from engine.components.component import SimulationWarning
 from engine.contact import ContactLaws
 from engine.dynamics.momentum_conservation import Tree, central_momentum, common_turn, with_momentum
 from engine.geometry import Plane
 from engine.model import Model
-from engine.simulation.component import SimulationWarning
 from engine.spatial import quaternion
 
 Array = np.ndarray

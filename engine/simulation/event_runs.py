@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from engine.simulation.component import SimulationError
+from engine.components.component import SimulationError
 from engine.simulation.run import Failures
 from engine.simulation.step import Step
 

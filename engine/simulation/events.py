@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from engine import ops
+from engine.components.component import Context, SimulationError
+from engine.components.law import Called
+from engine.components.layout import Layout
 from engine.contact import ContactLaws
 from engine.integrate import Event
 from engine.model import Model, StateError
-from engine.simulation.component import Context, SimulationError
-from engine.simulation.law import Called
-from engine.simulation.layout import Layout
 
 Array = np.ndarray
 

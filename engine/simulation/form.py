@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from engine.components.layout import Layout
 from engine.dynamics.momentum_conservation import defect
-from engine.simulation.layout import Layout
 from engine.simulation.plant import DEFECT, OWN
 
 Array = np.ndarray

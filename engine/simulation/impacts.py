@@ -9,13 +9,13 @@ import numpy as np
 
 from engine import ops
 from engine.checks import number, warn
+from engine.components.component import SimulationWarning
 from engine.contact import ContactError, ContactLaws
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics import crba
 from engine.dynamics.kinematics import body_poses
 from engine.integrate import Event
 from engine.model import Model
-from engine.simulation.component import SimulationWarning
 from engine.simulation.contacts import Contacts
 from engine.simulation.events import Barrier
 

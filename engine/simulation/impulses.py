@@ -11,11 +11,11 @@ import numpy as np
 from engine import ops
 from engine.checks import warn
 from engine.compiler.gufunc import shaped
+from engine.components.component import SimulationWarning
+from engine.components.layout import Layout
 from engine.contact import EVENLY, ContactError, ContactLaws, JointLaws, Law, Together, corrected, momentum_changes, velocity_after
 from engine.dynamics.momentum_conservation import Tree
 from engine.model import Model
-from engine.simulation.component import SimulationWarning
-from engine.simulation.layout import Layout
 from engine.simulation.parameters import moves_shapes, of_model
 from engine.simulation.parameters import own as stands
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.components.layout import Layout
 from engine.model import EqualTrees, Model, many_equal_trees
-from engine.simulation.layout import Layout
 from engine.simulation.plant import DEFECT, LASTING, MOMENTUM, Plant
 from engine.simulation.run import Kernel, Process
 

@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike
 from engine import ops
 from engine.checks import numbers
 from engine.compiler.gufunc import Gufunc, shaped
-from engine.simulation.asked import Asked
-from engine.simulation.component import SimulationError
-from engine.simulation.law import Ticking
-from engine.simulation.layout import Layout
+from engine.components.component import SimulationError
+from engine.components.law import Ticking
+from engine.components.layout import Layout
 from engine.simulation.plant import DEFECT, MOMENTUM
 
 Array = np.ndarray
@@ -31,7 +30,7 @@ class Linearization:
     """
 
     def __init__(self, simulator: Any) -> None:
-        if simulator.watch or isinstance(simulator._process, Asked):
+        if simulator.watch or simulator.stepper.asked:
             what = "events" if simulator.watch else "a controller in plain Python"
             raise SimulationError(f"a simulator with {what} cannot be linearized; expected one without")
         for c in ticking(simulator):
@@ -131,7 +130,7 @@ class Linearization:
         """Return what f gives along q, v and shown states (..., results, shown), and along u (..., results, nu), and v (..., nv)."""
         model, plant = self.model, self.plant
         for simulator in (self.given, self.simulator):
-            simulator._kept.require_unchanged()
+            simulator.stepper.require_unchanged()
         q, v = model.normalized(q), model.checked("v", v, batched=True)
         values = dict(plant.values)
         if u is not None:

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from engine import dynamics, ops
 from engine.checks import number, numbers
+from engine.components.component import Component, Context, Effect, SimulationError
+from engine.components.layout import Layout
 from engine.model import Model
 from engine.simulation.checks import checked_count
-from engine.simulation.component import Component, Context, Effect, SimulationError
-from engine.simulation.layout import Layout
 from engine.simulation.simulator import Simulator
 from engine.simulation.state import State
 from engine.simulation.trajectory import Trajectory

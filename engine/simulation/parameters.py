@@ -9,6 +9,8 @@ import numpy as np
 
 from engine import ops
 from engine.checks import nearest, numbers, shown
+from engine.components.component import SimulationError
+from engine.components.law import OFFERED, SEEDS
 from engine.contact import is_material, require_material
 from engine.contact.material import PARAMETERS
 from engine.model import Model
@@ -23,8 +25,6 @@ from engine.model.parameters import (
     split,
     unknown,
 )
-from engine.simulation.component import SimulationError
-from engine.simulation.law import OFFERED, SEEDS
 from engine.spatial import inertia
 
 Array = np.ndarray

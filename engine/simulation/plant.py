@@ -1,7 +1,7 @@
 """The plant: a model and all that acts on it, as one vector field that is integrated and one record that is observed.
 
 Functions take the time t, the configuration q (nq), the velocity v (nv), the components' states z, their memories m and the parameters p,
-each of them one vector; a :class:`~engine.simulation.layout.Layout` says what lies where.
+each of them one vector; a :class:`~engine.components.layout.Layout` says what lies where.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ import numpy as np
 
 from engine import dynamics, ops
 from engine.checks import warn
-from engine.compiler.trace import pure, trace
+from engine.compiler.transforms.trace import pure, trace
+from engine.components.actuators import Drive, Motor, ReactionWheels
+from engine.components.component import Component, Context, Effect, SimulationError, SimulationWarning, States, named
+from engine.components.controller import Controller
+from engine.components.forces import CentralGravity, JointFriction, JointSpring, JointStops
+from engine.components.general_actuator import GeneralActuator
+from engine.components.law import Ticking
+from engine.components.layout import Layout
 from engine.contact import ContactLaws
 from engine.dynamics.gripped_momentum import with_momenta
 from engine.dynamics.momentum_conservation import Tree, central_momentum, floating_trees, joined_trees, momentum_rate, noted
 from engine.geometry import Plane
 from engine.integrate import FreeBody, Mechanical, Stiff, System
 from engine.model import Model
-from engine.simulation.actuators import Drive, Motor, ReactionWheels
 from engine.simulation.assessment import Look
-from engine.simulation.component import Component, Context, Effect, SimulationError, SimulationWarning, States, named
 from engine.simulation.constraints import Constraints, Gripper
-from engine.simulation.controller import Controller
-from engine.simulation.forces import CentralGravity, JointFriction, JointSpring, JointStops
-from engine.simulation.general_actuator import GeneralActuator
 from engine.simulation.impulses import Impulses
-from engine.simulation.law import Ticking
-from engine.simulation.layout import Layout
 from engine.simulation.parameters import Read, with_parameters
 from engine.simulation.stiffness import Stiffness
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.compiler.counters import CLOCK_AROUND, CLOCK_INSIDE, OUTSIDE, Count, Counted
+from engine.compiler.codegen.counters import CLOCK_AROUND, CLOCK_INSIDE, OUTSIDE, Count, Counted
 from engine.compiler.debug import unique
-from engine.compiler.gufunc import counted_rollout, rollout_ufunc
-from engine.compiler.parts import Part
-from engine.compiler.program import Program
-from engine.simulation.component import SimulationError
+from engine.compiler.graph.program import Program
+from engine.compiler.scan import counted_rollout, rollout_ufunc
+from engine.compiler.transforms.parts import Part
+from engine.components.component import SimulationError
 from engine.simulation.diagnosis import ended
 from engine.simulation.run import Diverged, Process
 from engine.simulation.step import Step

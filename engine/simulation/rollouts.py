@@ -40,7 +40,7 @@ def rollouts(simulator: Simulator, q0: Array, v0: Array, duration: float, record
         rows, why = [*range(len(q0))], dict[int, str]()
         try:
             simulator._unresolved.afresh()
-            p, x = simulator._start(q0, v0, parameters)
+            p, x = simulator.stepper.begin(q0, v0, parameters)
         except EngineError:
             why = unstartable(simulator, q0, v0, parameters, np.arange(len(q0)))
             rows = [k for k in rows if k not in why]
@@ -48,7 +48,7 @@ def rollouts(simulator: Simulator, q0: Array, v0: Array, duration: float, record
                 return None, rows, why, []
             noted.clear()
             simulator._unresolved.afresh()
-            p, x = simulator._start(q0[rows], v0[rows], {n: x[rows] for n, x in parameters.items()})
+            p, x = simulator.stepper.begin(q0[rows], v0[rows], {n: x[rows] for n, x in parameters.items()})
         step, failures = simulator._step, Failures()
         records = collected(blocks(step, p, x, simulator.dt, duration, record_every, 0, failures), lambda done: None)
         found = simulator._step.trajectory(records, p)
@@ -60,7 +60,7 @@ def rollouts(simulator: Simulator, q0: Array, v0: Array, duration: float, record
 def unstartable(simulator: Simulator, q0: Array, v0: Array, parameters: dict[str, Array], rows: NDArray[np.int_]) -> dict[int, str]:
     """Return why rows cannot be started, by number: what is refused is halved until it is a single one."""
     try:
-        simulator._start(q0[rows], v0[rows], {n: x[rows] for n, x in parameters.items()})
+        simulator.stepper.begin(q0[rows], v0[rows], {n: x[rows] for n, x in parameters.items()})
     except EngineError as error:
         if len(rows) == 1:
             return {int(rows[0]): str(error).replace(" in row 0", "")}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.checks import warn
-from engine.simulation.component import SimulationWarning
+from engine.components.component import SimulationWarning
 
 #: the least double, the least that has all of its digits, and a half; by names, so that they are multiplied when they are asked for
 LEAST, NORMAL, A_HALF = 5e-324, 2.0**-1022, 0.5

@@ -12,12 +12,13 @@ import numpy as np
 
 from engine.checks import EngineError
 from engine.compiler import machine
-from engine.compiler.gufunc import WORTH_THREADS, rollout_ufunc
+from engine.compiler.gufunc import WORTH_THREADS
+from engine.compiler.scan import rollout_ufunc
 from engine.compiler.threads import get_threads, spread
-from engine.compiler.trace import Program, trace
+from engine.compiler.transforms.trace import Program, trace
+from engine.components.component import Interrupted, SimulationError
+from engine.components.layout import Layout
 from engine.model import StateError
-from engine.simulation.component import Interrupted, SimulationError
-from engine.simulation.layout import Layout
 from engine.simulation.rounding import require_usual
 
 Array = np.ndarray
@@ -25,7 +26,7 @@ Array = np.ndarray
 SHORT = 1e-9
 #: records before one that is not finite, from which steps are taken again to find out why
 TRAIL = 8
-#: kernel(counts, t0, k, dt, p, x) -> records (..., len(counts), m), as the gufunc of engine.compiler.rollout
+#: kernel(counts, t0, k, dt, p, x) -> records (..., len(counts), m), as the gufunc of engine.compiler.codegen.rollout
 Kernel = Callable[..., Array]
 
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from engine.components.component import Interrupted, SimulationError
 from engine.progress import progress_bar
 from engine.recording import Recorder, Recording, StorageError, aside, require_free
 from engine.simulation.checks import checked_duration
-from engine.simulation.component import Interrupted, SimulationError
 from engine.simulation.diagnosis import ended, failed, warn_of
 from engine.simulation.doubts import Doubts
 from engine.simulation.event_runs import blocks

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 import os
 import types
 import warnings
@@ -16,7 +15,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.checks import Fixed, path_of, require_importable, warn, whole
+from engine.compiled.function import compiled_attempt, parted
+from engine.compiled.robot import Robot, robot_of
 from engine.compiler import Program
+from engine.components.actuators import Drive
+from engine.components.assembly import assembled, require_acting, with_rotors
+from engine.components.component import Component, Interrupted, SimulationError, SimulationWarning
+from engine.components.controller import Controller
+from engine.components.joint_dynamics import mode_of, planned
+from engine.components.law import Force, Law, with_seeds
 from engine.constraints import Constraint
 from engine.dynamics import GRAVITY
 from engine.dynamics.momentum_conservation import floating_trees, joined_trees
@@ -24,32 +31,24 @@ from engine.integrate import IMPULSIVE, FreeBody, Solution, method_named, solve
 from engine.integrate.event import Event
 from engine.model import Model, StateError
 from engine.progress import progress_bar
-from engine.simulation.actuators import Drive
-from engine.simulation.assembly import assembled, require_acting, with_rotors
 from engine.simulation.assessment import flight
 from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance, listed
-from engine.simulation.component import Component, Interrupted, SimulationError, SimulationWarning
 from engine.simulation.constraints import Constraints
 from engine.simulation.contacts import Contacts, bound
-from engine.simulation.controller import Controller
 from engine.simulation.diagnosis import ended, failed, failed_as_a_whole, warn_of
-from engine.simulation.doubts import require_within
 from engine.simulation.event_runs import blocks
 from engine.simulation.events import Watch
-from engine.simulation.function import compiled_attempt, parted
 from engine.simulation.impulses import Impulses, Overlaps
 from engine.simulation.independent_trees import independent
-from engine.simulation.joint_dynamics import mode_of, planned
-from engine.simulation.law import Force, Law, with_seeds
 from engine.simulation.linearization import Linearization
 from engine.simulation.parameters import checked_parameters, checked_values, own, require_known, require_read, require_rigid
 from engine.simulation.plant import Plant
 from engine.simulation.profile import Profile, profiled
-from engine.simulation.robot import Robot, robot_of
 from engine.simulation.run import Diverged, Failures, collected
 from engine.simulation.run_file import record, resume
 from engine.simulation.state import State
 from engine.simulation.step import Step
+from engine.simulation.stepper import Stepper
 from engine.simulation.surroundings import Kept, surroundings
 from engine.simulation.trajectory import Trajectory
 from engine.simulation.unresolved import Unresolved
@@ -71,8 +70,8 @@ class Simulator(Fixed):
     controller : a function of ``t, q, v`` that returns generalized forces tau (nv), or a dictionary of commands: "tau", and one for each
         actuator by its name
     forces : functions of ``t, q, v`` that return generalized forces (nv), wrenches (nlinks, 6) on the links in the links' frames, or
-        wrenches {link: (6)}; and components of :mod:`engine.simulation.forces`
-    actuators : components of :mod:`engine.simulation.actuators`: motors, thrusters, reaction wheels
+        wrenches {link: (6)}; and components of :mod:`engine.components.forces`
+    actuators : components of :mod:`engine.components.actuators`: motors, thrusters, reaction wheels
     parameters : numbers and arrays by name, which functions may ask for, and which may differ from rollout to rollout without compiling
         anew. "gravity" counts instead of the gravity, and names of :meth:`engine.Model.with_parameters` instead of the model's numbers:
         "mass.LINK", "center.LINK", "inertia.LINK", "placement.JOINT", "displacement.JOINT", "damping.JOINT", "friction.JOINT",
@@ -140,7 +139,6 @@ class Simulator(Fixed):
         self.method, self.plant.stiffness = flight(self.plant, self.method, self.dt, None if kinds else mode, compiled, named)
         self.joint_dynamics = joints.words(self.plant.stiffness)
         self._unresolved = Unresolved(self.plant, self.method, self.dt, compiled)
-        self._overlaps = None if touch is None else Overlaps(touch, self.plant.parameters)
         if not issubclass(self.plant.kind, self.method.takes):
             many = f"moves by {n} joints" if (n := len(model.bodies)) > 1 else "has constraints" if exact else "has further states"
             raise SimulationError(f"integrator '{integrator}' is for a single free body; '{model.name}' {many}; "
@@ -148,9 +146,11 @@ class Simulator(Fixed):
         self._step = Step(self.plant, self.method, self.watch, self.dt, compiled, kinds)
         self._process = self._step.process
         self._process.record  # noqa: B018                      (traced now: what cannot be compiled is said here)
-        self._kept = Kept(self._read, lambda: Step(self.plant, self.method, self.watch, self.dt, True).process.keys,
-                          self._process.keys if compiled else None, "a parameter for what changes from run to run, or a new Simulator",
-                          tuple(f"{c.name}: " for c in self._given if type(c).__module__.startswith("engine.simulation")))  # fmt: skip
+        kept = Kept(self._read, lambda: Step(self.plant, self.method, self.watch, self.dt, True).process.keys,
+                    self._process.keys if compiled else None, "a parameter for what changes from run to run, or a new Simulator",
+                    tuple(f"{c.name}: " for c in self._given if type(c).__module__.startswith("engine.components.")))  # fmt: skip
+        overlaps = None if touch is None else Overlaps(touch, self.plant.parameters)
+        self.stepper = Stepper(self._step, self.values_of, kept, overlaps)
         if compiled or all(type(c).__module__.startswith("engine.") for c in self.components):  # on floats another might read one later
             require_read(model, self.parameters, {*self.plant.read, *(n for c in self.watch.called for n in c.extra)})
         self._made = True
@@ -212,31 +212,10 @@ class Simulator(Fixed):
         self._unresolved.warn_of(given)
         return given
 
-    def _start(self, q0: ArrayLike, v0: ArrayLike, parameters: Mapping[str, Any]) -> tuple[Array, Array]:
-        """Return the parameters p and the whole state x (..., n) at t = 0."""
-        self._kept.require_unchanged()
-        q0, v0 = self.model.normalized(q0), self.model.checked("v0", v0, batched=True)
-        values = self.parameters | self.values_of(parameters)
-        try:
-            batch = np.broadcast_shapes(q0.shape[:-1], v0.shape[:-1],
-                                        *[x.shape[: x.ndim - np.ndim(self.parameters[n])] for n, x in values.items()])  # fmt: skip
-        except ValueError:
-            shapes = f"q0 {q0.shape}, v0 {v0.shape} and parameters"
-            raise SimulationError(f"{shapes} do not broadcast; expected equal leading dimensions") from None
-        if not math.prod(batch):
-            raise SimulationError(f"q0 and v0 have shapes {q0.shape} and {v0.shape}, a batch without rollouts; expected one at least")
-        self.watch.require_start(q0)
-        if self.limited:
-            require_within(self.model, q0)
-        p, x = self.plant.parameters.spread(values, batch), self._step.begun(q0, v0, batch)
-        if self._overlaps is not None:
-            self._overlaps.require_apart(q0, p)
-        return p, self._step.prepare(p, x)
-
     def start(self, q0: ArrayLike, v0: ArrayLike, parameters: Mapping[str, Any] | None = None) -> State:
         """Return the state at t = 0, for :meth:`step`. Events stop it where they stop a run."""
         self.watch.require_stops("step by step it")
-        return self._state(*self._start(q0, v0, parameters or {}), 0.0, 0, 0)
+        return self._state(*self.stepper.begin(q0, v0, parameters), 0.0, 0, 0)
 
     def step(self, state: State, steps: int = 1, parameters: Mapping[str, Any] | None = None) -> State:
         """Return the state a number of steps later; parameters given here hold from now on.
@@ -251,7 +230,7 @@ class Simulator(Fixed):
         >>> round(float(simulator.step(state, 100).v[5]), 9)
         -9.81
         """
-        self._kept.require_unchanged(0.1)
+        self.stepper.require_unchanged(0.1)
         (x, begun, done), p = state.resumed(self._step), state.origin.parameters
         if parameters:
             given, p = self.values_of(parameters), p.copy()
@@ -319,7 +298,7 @@ class Simulator(Fixed):
         StorageError : ``out`` cannot be written
         """
         duration, record_every = checked_duration(duration, self.dt), checked_count(record_every)
-        p, x = self._start(q0, v0, parameters or {})
+        p, x = self.stepper.begin(q0, v0, parameters)
         if out is not None:
             return record(self._step, path_of(out, SimulationError), p, x, duration, record_every, progress, overwrite, notes or {})
         size = duration / self.dt / record_every * x.size / self._process.n * self._process.record.n * 8
@@ -362,7 +341,7 @@ class Simulator(Fixed):
         SimulationError : the file is of another model, or of a simulator that does something else
         StorageError : it is no recording, or damaged
         """
-        self._kept.require_unchanged()
+        self.stepper.require_unchanged()
         return resume(self._step, path_of(path, SimulationError), duration, progress)
 
     def solve(self, q0: ArrayLike, v0: ArrayLike, duration: float, tolerance: float = 1e-9, events: Iterable[Any] = (),
@@ -395,7 +374,7 @@ class Simulator(Fixed):
         """
         if self.plant.impulses is not None and self.plant.impulses.joints is not None:
             return self._flying.solve(q0, v0, duration, tolerance, events, max_step, parameters)
-        p, x = self._start(q0, v0, parameters or {})
+        p, x = self.stepper.begin(q0, v0, parameters)
         if x.ndim != 1:
             raise StateError(f"q0 has shape {np.shape(q0)}; expected ({self.model.nq},): an adaptive run takes one state")
         if self.plant.memories.n or self.watch:
@@ -411,7 +390,7 @@ class Simulator(Fixed):
     def profile(self, q0: ArrayLike, v0: ArrayLike, duration: float, record_every: int = 1,
                 parameters: Mapping[str, Any] | None = None) -> Profile:  # fmt: skip
         """Return where a step's time goes by part, s, in a run from (q0, v0): :class:`~engine.simulation.profile.Profile` shows one."""
-        p, x = self._start(q0, v0, parameters or {})
+        p, x = self.stepper.begin(q0, v0, parameters)
         return profiled(self._step, p, x, checked_duration(duration, self.dt), checked_count(record_every))
 
     def linearize(self, q: ArrayLike, v: ArrayLike, u: ArrayLike | None = None, t: float | Array = 0.0) -> tuple[Array, Array]:
@@ -430,14 +409,15 @@ class Simulator(Fixed):
         ------
         SimulationError : events, a controller in plain Python, a state where the step has no derivative
         """
-        return self._linear.discrete(q, v, u, t)
+        return self.linearization.discrete(q, v, u, t)
 
     def linearize_continuous(self, q: ArrayLike, v: ArrayLike, u: ArrayLike | None = None, t: float | Array = 0.0) -> tuple[Array, Array]:
         """Return A (..., 2 nv, 2 nv) and B (..., 2 nv, nu) of the motion: δẋ = A δx + B δu, as :meth:`linearize` of ever shorter steps."""
-        return self._linear.continuous(q, v, u, t)
+        return self.linearization.continuous(q, v, u, t)
 
     @functools.cached_property
-    def _linear(self) -> Linearization:
+    def linearization(self) -> Linearization:
+        """The derivatives of its step, compiled when they are first asked for."""
         return Linearization(self)
 
     @functools.cached_property

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.components.component import SimulationError
 from engine.model import Model
-from engine.simulation.component import SimulationError
 from engine.simulation.form import Form
 from engine.simulation.step import Step
 

@@ -10,21 +10,21 @@ from typing import Any
 import numpy as np
 
 from engine import ops
+from engine.compiler.graph.program import Program
 from engine.compiler.gufunc import shaped
-from engine.compiler.program import Program
-from engine.compiler.trace import calling, trace
+from engine.compiler.transforms.trace import calling, trace
+from engine.components.component import AS_IT_IS, AWAY, Context, SimulationError, onward
+from engine.components.law import Ticking
+from engine.components.layout import Layout
 from engine.integrate import Mechanical, Method, carrying, completed, conserving, noted_step
 from engine.integrate.event import crossings
 from engine.simulation.after_flight import AfterFlight
 from engine.simulation.asked import asked
-from engine.simulation.component import AS_IT_IS, AWAY, Context, SimulationError, onward
 from engine.simulation.doubts import Doubts
 from engine.simulation.events import Watch
 from engine.simulation.form import Form
 from engine.simulation.independent_trees import IndependentTrees, Kind
-from engine.simulation.law import Ticking
-from engine.simulation.layout import Layout
-from engine.simulation.plant import LASTING, Plant
+from engine.simulation.plant import Plant
 from engine.simulation.run import Process, times
 from engine.simulation.stiffness import Slopes
 from engine.simulation.surroundings import fingerprint

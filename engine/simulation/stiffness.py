@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import dynamics, ops
-from engine.compiler.jacobians import sparsity
-from engine.compiler.trace import calling, trace
+from engine.compiler.transforms.jacobians import sparsity
+from engine.compiler.transforms.trace import calling, trace
+from engine.components.layout import Layout
 from engine.constraints import Schur
 from engine.integrate import Stiff
 from engine.integrate.rosenbrock import W3
-from engine.simulation.layout import Layout
 
 Array = np.ndarray
 NONE = np.zeros(0)

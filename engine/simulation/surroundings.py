@@ -17,15 +17,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.compiled.function import Function
+from engine.compiled.robot import Robot
 from engine.compiler.gufunc import Gufunc
+from engine.components.component import Component, SimulationError
+from engine.components.law import Called, Law
 from engine.integrate import Event
 from engine.io import model_hash
 from engine.model import Model
 from engine.rigid_body import ControlSystem
-from engine.simulation.component import Component, SimulationError
-from engine.simulation.function import Function
-from engine.simulation.law import Called, Law
-from engine.simulation.robot import Robot
 
 Array = np.ndarray
 #: values that are compared as they stand

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from engine import dynamics
 from engine.checks import one_of
 from engine.compiler.gufunc import Gufunc, signature_of
-from engine.compiler.trace import trace
+from engine.compiler.transforms.trace import trace
 from engine.model import Model, StateError
 from engine.simulation.parameters import with_parameters
 

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.checks import nearest, path_of, require_packages, shown, writing
+from engine.compiled.robot import Robot, robot_of
 from engine.integrate.event import Crossing, crossings
 from engine.model import Model, StateError
 from engine.model.shown import figure, html
 from engine.recording import Recorder, Recording, StorageError
 from engine.simulation.parameters import moves_shapes, own, with_parameters
-from engine.simulation.robot import Robot, robot_of
 from engine.simulation.run_header import checked_path, ground_in, header_of, names_in, outcome, outcome_in, robot_in
 from engine.simulation.totals import About, central, compiled_sum
 from engine.spatial.manifold import hermite
@@ -134,7 +134,7 @@ class Trajectory:
 
     # ------------------------------------------------------------ parts of it
 
-    def _each(self, take: Callable[[Array, int], Array], t: Array, **more: Any) -> Trajectory:
+    def mapped(self, take: Callable[[Array, int], Array], t: Array, **more: Any) -> Trajectory:
         """Return the trajectory of what ``take`` makes of every array, whose time axis is the one before its core dimensions."""
         lead = self.q.ndim - 2
         arrays = {n: take(vars(self)[n], lead) if n in vars(self) else None for n in ("q", "v", "tau", "vdot")}
@@ -142,7 +142,7 @@ class Trajectory:
 
     def _row(self, k: Any, **more: Any) -> Trajectory:
         """Return one rollout of a batch, or several, with all of its records."""
-        return self._each(lambda x, lead: x[k], self.t, parameters={n: x[k] for n, x in self.parameters.items()}, **more)
+        return self.mapped(lambda x, lead: x[k], self.t, parameters={n: x[k] for n, x in self.parameters.items()}, **more)
 
     def __getitem__(self, part: Any) -> Trajectory:
         """Return a slice, an index or a mask in time.
@@ -162,7 +162,7 @@ class Trajectory:
             t = None
         if t is None or t.ndim != 1:
             raise StateError(f"trajectory[{shown(part)}] is no part of its {len(self)} states in time; expected an index, slice or mask")
-        return self._each(lambda x, lead: x[(slice(None),) * lead + (part,)], t)
+        return self.mapped(lambda x, lead: x[(slice(None),) * lead + (part,)], t)
 
     def rollout(self, k: Any) -> Trajectory:
         """Return one rollout of a batch.
@@ -225,7 +225,7 @@ class Trajectory:
             a, b = (x[(slice(None),) * lead + (i,)] for i in (k, k + 1))       # np.take would copy all of a view
             return (1 - w) * a + w * b
 
-        return self._each(linear, times, q=m.normalized(q), v=v)
+        return self.mapped(linear, times, q=m.normalized(q), v=v)
 
     # ------------------------------------------------------------ what follows from it
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from engine import dynamics, ops
 from engine.checks import warn
-from engine.compiler.interp import interpret
-from engine.compiler.trace import trace
+from engine.compiler.graph.interp import interpret
+from engine.compiler.transforms.trace import trace
+from engine.components.component import SimulationWarning
+from engine.components.law import Ticking
 from engine.integrate import Method
 from engine.simulation.assessment import RESOLVED, in_words, rate, samples
-from engine.simulation.component import SimulationWarning
-from engine.simulation.law import Ticking
 
 Array = np.ndarray
 #: times the largest value of a parameter until now: beyond it forces are looked at again

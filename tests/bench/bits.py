@@ -13,9 +13,9 @@ import numpy as np
 
 import engine
 from engine import ops
-from engine.simulation.actuators import Motor, ReactionWheels, Thrusters
-from engine.simulation.controllers import attitude_control, computed_torque, minimum_jerk
-from engine.simulation.forces import JointSpring, PointForce
+from engine.components.actuators import Motor, ReactionWheels, Thrusters
+from engine.components.controllers import attitude_control, computed_torque, minimum_jerk
+from engine.components.forces import JointSpring, PointForce
 from tests.bench.robots import FILES
 
 Array = np.ndarray

@@ -41,7 +41,7 @@ def free_flyer(runs: int, record_every: int, metrics: dict[str, Any], chunk: int
     from scipy import stats
 
     import engine
-    from engine.simulation.controllers import computed_torque, minimum_jerk
+    from engine.components.controllers import computed_torque, minimum_jerk
 
     model = engine.load_urdf(engine.example("free_flyer"), floating_base=True)
     goal = model.neutral()

@@ -19,7 +19,7 @@ import numpy as np
 
 import engine
 from engine.code import export_code
-from engine.simulation.controllers import computed_torque, minimum_jerk
+from engine.components.controllers import computed_torque, minimum_jerk
 from tests.bench.bits import load
 from tests.bench.robots import FILES
 from tests.code.programs import Rows, run

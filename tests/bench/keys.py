@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import engine
-from engine.compiler import entry, machine
-from engine.compiler.program import Program
+from engine.compiler import machine
+from engine.compiler.codegen import entry
+from engine.compiler.graph.program import Program
 
 ROBOTS = ("dual_arm_servicer", "free_flyer", "quadruped", "seven_joint_arm")
 FUNCTIONS = ("aba", "rnea", "crba", "energy", "momentum")

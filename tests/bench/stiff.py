@@ -53,7 +53,7 @@ def stiff(table: Table) -> None:
 def servoed(model: engine.Model, dt: float, gains: tuple[float, float], method: str = "ros34pw2") -> engine.Simulator:
     """A robot with a position servo on every joint, which wants it a little further."""
     import engine
-    from engine.simulation.general_actuator import GeneralActuator
+    from engine.components.general_actuator import GeneralActuator
 
     kp, kv = gains
     joints = [b.joint.name for b in model.bodies if not b.kind.floats]

@@ -15,7 +15,7 @@ from engine.campaign.chunk import looked_up
 from engine.campaign.manifest import text_of
 from engine.campaign.metrics import column
 from engine.campaign.tally import Tally
-from engine.simulation.actuators import ReactionWheels
+from engine.components.actuators import ReactionWheels
 from tests.campaign.cases import METRICS, RUNS, SCATTER, apart, campaign, hashes, rises, rises_not, same, simulator, stops, turned
 
 SICK = {**SCATTER, "mass.hull": stats.norm(10.0, 8.0), "pull": stats.bernoulli(0.4)}     # masses below zero, infinite forces

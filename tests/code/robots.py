@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import engine
-from engine.simulation.controllers import computed_torque, minimum_jerk, pd_gravity
+from engine.components.controllers import computed_torque, minimum_jerk, pd_gravity
 from tests.bench.robots import FILES
 from tests.trees import random_tree
 

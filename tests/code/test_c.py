@@ -9,7 +9,7 @@ import pytest
 import engine
 from engine import ops
 from engine.code import export_code, vectors
-from engine.compiler.operations import ROWS
+from engine.compiler.graph.operations import ROWS
 from engine.ops.box_qp import box_qp
 from tests.code.programs import FLAGS, FMA, Rows, needed, reported, run
 from tests.code.robots import ROBOTS, controllers, functions, pendulum

@@ -15,7 +15,7 @@ from engine import ops
 from engine.code import ExportError, export_code
 from engine.code.exported import identifier
 from engine.code.reserved import RESERVED, is_taken
-from engine.compiler.kernels import Kernel
+from engine.compiler.graph.kernel import Kernel
 from engine.rigid_body import Dynamics, LieState
 from tests.code.programs import needed, reported, run
 from tests.code.robots import pendulum

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.compiler import entry, machine
+from engine.compiler import machine
+from engine.compiler.codegen import entry
+from engine.compiler.graph.program import Program
 from engine.compiler.gufunc import numpy_ufunc
-from engine.compiler.program import Program
 
 WIDTHS = (1, 2, 4, 8)
 #: constants that rules look for; sums and products of a few of them are exact

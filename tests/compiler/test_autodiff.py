@@ -7,12 +7,13 @@ import pytest
 
 import engine
 from engine import ops
-from engine.compiler import TraceError, autodiff, interpret, jacobians, trace, verify
-from engine.compiler.expr import Graph
-from engine.compiler.operations import ARITY, OPERATIONS
-from engine.compiler.program import Program, live
-from engine.compiler.rewrite import RULES
-from engine.compiler.trace import calling
+from engine.compiler import TraceError, interpret, trace, verify
+from engine.compiler.graph.expr import Graph
+from engine.compiler.graph.operations import ARITY, OPERATIONS
+from engine.compiler.graph.program import Program, live
+from engine.compiler.graph.rewrite import RULES
+from engine.compiler.transforms import autodiff, jacobians
+from engine.compiler.transforms.trace import calling
 from tests.compiler.programs import ANALYTIC, SMOOTH, WIDTHS, bits, loop, random_function
 from tests.numeric import check_lives, close, derivative
 

@@ -16,7 +16,9 @@ import pytest
 
 import engine
 from engine import cache, ops
-from engine.compiler import entry, machine, trace, vecmath
+from engine.compiler import machine, trace
+from engine.compiler.codegen import entry
+from engine.compiler.graph import vecmath
 from engine.compiler.gufunc import numpy_ufunc
 
 posix = pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")
@@ -134,7 +136,8 @@ def test_the_key_names_all_texts_that_make_code():
                 found = [f"{node.module}.{a.name}" for a in node.names if importlib.util.find_spec(node.module).submodule_search_locations]
                 to_read.update({n for n in (found or [node.module]) if n.count(".") and importlib.util.find_spec(n)} - seen)
             assert not isinstance(node, ast.Import) or not any(a.name.startswith("engine") for a in node.names)
-    assert {"engine.ops", "engine.checks", "engine.compiler.vecmath", "engine.compiler.rollout", "engine.compiler.schedule"} <= seen
+    compiled = ("graph.vecmath", "codegen.rollout", "codegen.schedule")
+    assert {"engine.ops", "engine.checks", *(f"engine.compiler.{name}" for name in compiled)} <= seen
 
 
 FIRST_CALL = """
@@ -160,7 +163,7 @@ def test_no_edit_of_a_file_finds_stale_code(tmp_path, folder):
     value, cached = run()
     assert cached == "[False]\n"
     edits = [("ops/elementwise.py", "(-1) ** k / math.factorial", "1.5 * (-1) ** k / math.factorial", False),
-             ("compiler/llvm.py", "SEGMENT = 250", "SEGMENT = 99", True),
+             ("compiler/codegen/llvm.py", "SEGMENT = 250", "SEGMENT = 99", True),
              ("checks.py", "import pickle", "import pickle ", True)]  # fmt: skip
     for file, old, new, same in edits:
         path = tmp_path / "engine" / file

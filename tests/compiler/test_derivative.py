@@ -111,7 +111,7 @@ def test_it_is_made_once_for_each_shape():
     for n in (2, 3, 2, 3):
         assert J(np.arange(1.0, n + 1)).tolist() == np.diag(2 * np.arange(1.0, n + 1)).tolist()
         assert J.sparsity(np.zeros(n)).tolist() == np.eye(n, dtype=bool).tolist()
-    assert traced == [(2,), (2,), (3,), (3,)]                                 # twice each: see engine.compiler.trace.pure
+    assert traced == [(2,), (2,), (3,), (3,)]                                 # twice each: see engine.compiler.transforms.trace.pure
 
 
 def test_sparsity_is_a_tree_s():

@@ -5,7 +5,7 @@ import pytest
 
 import engine
 from engine import ops
-from engine.compiler.schedule import fused
+from engine.compiler.codegen.schedule import fused
 
 A = np.array([[3.0, 1.0], [0.5, 2.0]])
 

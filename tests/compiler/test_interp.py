@@ -5,7 +5,7 @@ import pytest
 
 from engine import ops
 from engine.compiler import interpret, trace
-from engine.compiler.trace import calling
+from engine.compiler.transforms.trace import calling
 from tests.compiler.programs import SMOOTH, bits, random_function
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from engine import ops
 from engine.compiler import interpret, trace
-from engine.compiler.operations import CALLS
+from engine.compiler.graph.operations import CALLS
 
 
 def halved(x, least):

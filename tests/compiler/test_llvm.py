@@ -10,10 +10,11 @@ import pytest
 
 import engine
 from engine import ops
-from engine.compiler import entry, interpret, llvm, machine, trace
+from engine.compiler import interpret, machine, trace
+from engine.compiler.codegen import entry, llvm
+from engine.compiler.graph.operations import ARITY
+from engine.compiler.graph.program import Program
 from engine.compiler.gufunc import Gufunc
-from engine.compiler.operations import ARITY
-from engine.compiler.program import Program
 from tests.compiler.programs import SMOOTH, WIDTHS, again, bits, loop, random_function, stumpff, stumpff_error
 from tests.numeric import ROUNDED
 

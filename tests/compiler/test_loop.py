@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 from engine import ops
-from engine.compiler import TraceError, interpret, llvm, machine, trace, verify
-from engine.compiler.gufunc import Gufunc, gufunc, rollout_ufunc, shaped
-from engine.compiler.program import Program
-from engine.compiler.trace import calling
+from engine.compiler import TraceError, interpret, machine, trace, verify
+from engine.compiler.codegen import llvm
+from engine.compiler.graph.program import Program
+from engine.compiler.gufunc import Gufunc, gufunc, shaped
+from engine.compiler.scan import rollout_ufunc
+from engine.compiler.transforms.trace import calling
 from tests.compiler.programs import WIDTHS, again, bits, loop
 from tests.numeric import ROUNDED, check_lives
 

@@ -6,12 +6,12 @@ import pytest
 import engine
 from engine import ops
 from engine.compiler import gufunc, trace
-from engine.compiler.lanes import Laned, Writer, count, laned, ordered
-from engine.compiler.llvm import Module
-from engine.compiler.operations import OPERATIONS
-from engine.compiler.packs import Packs
-from engine.compiler.program import size
-from engine.compiler.schedule import fused
+from engine.compiler.codegen.lanes import Laned, Writer, count, laned, ordered
+from engine.compiler.codegen.llvm import Module
+from engine.compiler.codegen.packs import Packs
+from engine.compiler.codegen.schedule import fused
+from engine.compiler.graph.operations import OPERATIONS
+from engine.compiler.graph.program import size
 from tests.compiler.programs import bits, limbs, random_function
 from tests.dynamics.support import robot
 

@@ -5,12 +5,12 @@ import pytest
 
 from engine import ops
 from engine.compiler import interpret, trace, verify
-from engine.compiler.counters import CLOCK_AROUND, CLOCK_INSIDE, OUTSIDE
-from engine.compiler.expr import Graph
-from engine.compiler.gufunc import counted_rollout, rollout_ufunc
-from engine.compiler.parts import Part, in_parts
-from engine.compiler.program import Program, live
-from engine.compiler.rewrite import inlined
+from engine.compiler.codegen.counters import CLOCK_AROUND, CLOCK_INSIDE, OUTSIDE
+from engine.compiler.graph.expr import Graph
+from engine.compiler.graph.program import Program, live
+from engine.compiler.graph.rewrite import inlined
+from engine.compiler.scan import counted_rollout, rollout_ufunc
+from engine.compiler.transforms.parts import Part, in_parts
 from tests.compiler.programs import exact, fractions, random_function
 from tests.numeric import close
 

@@ -11,7 +11,7 @@ import pytest
 import engine
 from engine import ops
 from engine.compiler import TraceError, interpret, trace
-from engine.compiler.trace import calling, pure
+from engine.compiler.transforms.trace import calling, pure
 from engine.rigid_body import Dynamics, LieState
 from tests.compiler.test_loop import collatz, factorial, reads, total
 

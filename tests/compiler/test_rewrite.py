@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from engine import gufunc, jacobian, ops
-from engine.compiler import TraceError, autodiff, interpret, jacobians, trace, verify
+from engine.compiler import TraceError, interpret, trace, verify
+from engine.compiler.graph.rewrite import RULES
 from engine.compiler.gufunc import Gufunc
-from engine.compiler.rewrite import RULES
+from engine.compiler.transforms import autodiff, jacobians
 from tests.compiler.programs import ARITHMETIC, SMOOTH, bits, exact, fractions, random_function
 from tests.numeric import ROUNDED
 

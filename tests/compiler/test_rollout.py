@@ -5,8 +5,9 @@ import pytest
 
 from engine import ops
 from engine.compiler import interpret, machine, trace
-from engine.compiler.gufunc import Gufunc, rollout_ufunc
-from engine.compiler.trace import calling
+from engine.compiler.gufunc import Gufunc
+from engine.compiler.scan import rollout_ufunc
+from engine.compiler.transforms.trace import calling
 from tests.compiler.programs import bits
 from tests.numeric import ROUNDED
 

@@ -8,13 +8,14 @@ import pytest
 
 import engine
 from engine import ops
-from engine.compiler import interpret, llvm, trace, verify
+from engine.compiler import interpret, trace, verify
+from engine.compiler.codegen import llvm
+from engine.compiler.codegen.lanes import laned
+from engine.compiler.codegen.schedule import STANDING, angles, fused, residence, segments
+from engine.compiler.graph.operations import operands
+from engine.compiler.graph.program import Program
 from engine.compiler.gufunc import Gufunc
-from engine.compiler.lanes import laned
-from engine.compiler.operations import operands
-from engine.compiler.program import Program
-from engine.compiler.schedule import STANDING, angles, fused, residence, segments
-from engine.compiler.trace import calling
+from engine.compiler.transforms.trace import calling
 from tests.compiler.programs import ARITHMETIC, SMOOTH, again, bits, exact, fractions, loop, random_function
 from tests.dynamics.support import robot
 
@@ -160,7 +161,7 @@ def test_placed_nodes_get_no_slot():
 
 
 def test_angles_are_the_inputs_that_are_turned(monkeypatch):
-    monkeypatch.setattr("engine.compiler.schedule.MANY_ANGLES", 2)
+    monkeypatch.setattr("engine.compiler.codegen.schedule.MANY_ANGLES", 2)
     nodes = trace(lambda x: ops.sin(x[2]) + ops.cos(x[0]) * ops.cos(x[2]) + ops.sin(x[1] * 2.0) + ops.tan(x[1]), [(3,)]).nodes
     assert [nodes[i] for i in angles(nodes)] == [("input", 2), ("input", 0)] and list(angles(nodes).values()) == [0, 1]
 

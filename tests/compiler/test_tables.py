@@ -10,9 +10,10 @@ import pytest
 import engine
 from engine import ArgumentError, EngineError, TraceError, ops
 from engine.compiler import interpret, machine, trace, verify
-from engine.compiler.gufunc import Gufunc, rollout_ufunc
-from engine.compiler.program import COUNTED, Program
-from engine.compiler.row_loop import RowLoop
+from engine.compiler.graph.program import COUNTED, Program
+from engine.compiler.gufunc import Gufunc
+from engine.compiler.kernels.row_loop import RowLoop
+from engine.compiler.scan import rollout_ufunc
 from tests.compiler.programs import WIDTHS, bits
 
 

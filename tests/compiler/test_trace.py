@@ -14,11 +14,11 @@ from scipy.spatial.transform import Rotation
 import engine
 from engine import ops
 from engine.compiler import TraceError, interpret, trace, verify
-from engine.compiler.expr import Graph
-from engine.compiler.operations import ARITY, OPERATIONS
-from engine.compiler.program import Program, live
-from engine.compiler.rewrite import RULES
-from engine.compiler.trace import calling, pure
+from engine.compiler.graph.expr import Graph
+from engine.compiler.graph.operations import ARITY, OPERATIONS
+from engine.compiler.graph.program import Program, live
+from engine.compiler.graph.rewrite import RULES
+from engine.compiler.transforms.trace import calling, pure
 
 
 def wrong(x):

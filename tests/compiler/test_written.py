@@ -12,7 +12,7 @@ from numpy import clip, where, zeros
 import engine
 from engine import ops
 from engine.compiler import interpret, trace
-from engine.compiler.trace import pure
+from engine.compiler.transforms.trace import pure
 
 WIDE = np.random.default_rng(0).normal(size=(60, 60))
 K = np.array([[2.0, 0.3, 0.0], [0.1, 1.5, -0.4], [0.0, 0.2, 3.0]])

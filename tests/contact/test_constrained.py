@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import root
 
 import engine
-from engine.compiler.interp import interpret
-from engine.compiler.trace import trace
+from engine.compiler.graph.interp import interpret
+from engine.compiler.transforms.trace import trace
 from engine.contact import JointLaws, Row, joint_laws, velocity_after
 from engine.spatial import inertia, quaternion
 from tests.constraints.mechanisms import at, rod

@@ -10,8 +10,8 @@ from scipy.optimize import brentq, root
 import engine
 from engine import dynamics, ops
 from engine.compiler import interpret, trace
+from engine.components.forces import stop_stiffness
 from engine.contact import JointLaws, corrected, minimum, rows_of, velocity_after
-from engine.simulation.forces import stop_stiffness
 from engine.spatial import inertia, se3
 from tests.numeric import ROUNDED
 from tests.trees import random_tree

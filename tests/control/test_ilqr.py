@@ -6,7 +6,7 @@ from scipy.optimize import lsq_linear
 
 import engine
 from engine import ControlError, SimulationWarning
-from engine.simulation.actuators import ReactionWheels
+from engine.components.actuators import ReactionWheels
 from engine.spatial import inertia
 from tests.control.test_lqr import cart_pole, pushed
 from tests.dynamics.support import robot

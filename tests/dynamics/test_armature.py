@@ -166,7 +166,7 @@ def test_operational_space_control_feels_it() -> None:
     def reference(t: Any) -> tuple[Any, Any, Any]:
         return T0 @ se3.exp(0.5 * t * t * twist), t * twist, twist
 
-    control = engine.simulation.controllers.operational_space(model, tip, reference, regular=1e-12)
+    control = engine.components.controllers.operational_space(model, tip, reference, regular=1e-12)
     run = engine.Simulator(model, dt=2e-3, controller=control, joint_dynamics=False).run(q, np.zeros(6), 0.5, record_every=50)
     for t, q in zip(run.t, run.q, strict=True):
         T = dynamics.forward_kinematics(model, q)[model.link_index(tip)]

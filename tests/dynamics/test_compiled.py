@@ -130,7 +130,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> Any:
 # ---------------------------------------------------------------- three lives
 
 
-#: tested in tests/simulation/test_robot.py, test_derivatives.py and test_regressor.py
+#: tested in tests/compiled/test_robot.py, test_derivatives.py and test_regressor.py
 ELSEWHERE = {"aba_derivatives", "base_reaction", "center_of_mass_jacobian", "center_of_mass_jacobian_dot", "centroidal_kinetic_energy",
              "centroidal_momentum", "centroidal_momentum_matrix", "centroidal_momentum_matrix_dot", "christoffel",
              "coriolis", "energy_derivatives", "energy_regressor",

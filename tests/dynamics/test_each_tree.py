@@ -6,7 +6,7 @@ import pytest
 import engine
 from engine import dynamics
 from engine.compiler import interpret, verify
-from engine.compiler.row_loop import RowLoop
+from engine.compiler.kernels.row_loop import RowLoop
 from engine.dynamics import each_tree
 from engine.spatial import inertia
 from tests.simulation.test_independent_trees import ROBOTS, arm, box

@@ -20,9 +20,9 @@ import numpy as np
 from engine import ops
 from engine.code import export_code
 from engine.compiler import machine
+from engine.compiler.graph.program import COUNTED, Program, is_table
 from engine.compiler.gufunc import Gufunc
-from engine.compiler.program import COUNTED, Program, is_table
-from engine.compiler.row_loop import RowLoop, sunk
+from engine.compiler.kernels.row_loop import RowLoop, sunk
 
 Array = np.ndarray
 #: numbers of rows

@@ -20,16 +20,17 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.compiler import autodiff, get_threads, interpret, jacobians, machine, set_threads, trace, verify
-from engine.compiler.expr import Expr, Graph
+from engine.compiler import get_threads, interpret, machine, set_threads, trace, verify
+from engine.compiler.codegen.schedule import fused
+from engine.compiler.graph.expr import Expr, Graph
+from engine.compiler.graph.kernel import Kernel
+from engine.compiler.graph.operations import OPERATIONS
+from engine.compiler.graph.program import Program, is_table
+from engine.compiler.graph.rewrite import RULES
 from engine.compiler.gufunc import Gufunc, signature_of
-from engine.compiler.kernels import Kernel
-from engine.compiler.operations import OPERATIONS
-from engine.compiler.program import Program, is_table
-from engine.compiler.rewrite import RULES
-from engine.compiler.row_loop import RowLoop
-from engine.compiler.schedule import fused
-from engine.compiler.trace import NumericTracer, calling, pure, recorded
+from engine.compiler.kernels.row_loop import RowLoop
+from engine.compiler.transforms import autodiff, jacobians
+from engine.compiler.transforms.trace import NumericTracer, calling, pure, recorded
 from tests.compiler.programs import WIDTHS, loop
 from tests.fuzz._tables import HAVE_C, SIGNATURE, InC, Tables, arguments, at_width, flat, lanes, loop_exactly, shaped_as
 from tests.numeric import derivative

@@ -11,8 +11,8 @@ from scipy.optimize import least_squares
 
 import engine
 from engine import IdentificationError, IdentificationWarning
+from engine.components.actuators import ReactionWheels
 from engine.identification.unknowns import unknowns_of
-from engine.simulation.actuators import ReactionWheels
 from engine.spatial import inertia
 from tests.identification.support import arm, other
 

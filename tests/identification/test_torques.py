@@ -11,12 +11,12 @@ import pytest
 from scipy import stats
 
 import engine
+from engine.compiled.robot import robot_of
 from engine.identification.equations import Equations, force_columns, forces
 from engine.identification.motions import motions_of
 from engine.identification.physical import pseudo_inertia
 from engine.identification.regression import fitted
 from engine.identification.unknowns import unknowns_of
-from engine.simulation.robot import robot_of
 from tests.dynamics.oracle_pinocchio import Pinocchio, from_urdf
 from tests.dynamics.support import file, robot
 from tests.identification.support import arm, motion, other, taken, turned

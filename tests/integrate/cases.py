@@ -11,8 +11,8 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from engine import Model, dynamics, gufunc, ops
-from engine.compiler.gufunc import rollout_ufunc
-from engine.compiler.trace import calling, trace
+from engine.compiler.scan import rollout_ufunc
+from engine.compiler.transforms.trace import calling, trace
 from engine.integrate import FreeBody, Mechanical, Method, step
 from engine.spatial import inertia, quaternion, se3
 from engine.spatial.manifold import MOTION, PLANE, ROTATION, Manifold

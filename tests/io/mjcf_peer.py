@@ -7,9 +7,9 @@ import warnings
 import numpy as np
 
 from engine import convert, dynamics
+from engine.components.box_drag import BoxDrag
+from engine.components.component import Context
 from engine.io import RobotFileWarning, load
-from engine.simulation.box_drag import BoxDrag
-from engine.simulation.component import Context
 from engine.simulation.described import made
 
 NO_GRAVITY = np.zeros(3)

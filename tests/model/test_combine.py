@@ -9,9 +9,9 @@ import pytest
 
 import engine
 from engine import ModelError, Mounted, combine, dynamics
+from engine.components.actuators import ReactionWheels
+from engine.components.forces import JointSpring
 from engine.recording import Recording
-from engine.simulation.actuators import ReactionWheels
-from engine.simulation.forces import JointSpring
 from engine.spatial import se3, so3
 from tests.dynamics.oracle_pinocchio import Pinocchio, built
 from tests.dynamics.support import error

@@ -15,13 +15,13 @@ import pytest
 
 import engine
 from engine import ops
+from engine.components.actuators import ReactionWheels, Thrusters
+from engine.components.forces import JointSpring
 from engine.progress import progress_bar
 from engine.recording import Recorder, Recording, aside
 from engine.recording.checksums import FIRST
 from engine.recording.journal import Head
-from engine.simulation.actuators import ReactionWheels, Thrusters
-from engine.simulation.forces import JointSpring
-from tests.simulation.test_actuators import satellite
+from tests.components.test_actuators import satellite
 from tests.simulation.test_events import UP, ball, event
 from tests.simulation.test_simulator import pendulum, slider
 

@@ -12,11 +12,11 @@ from scipy.spatial.transform import Rotation
 
 import engine
 from engine import BodyError, SimulationError, StateError, TraceError, ops
-from engine.compiler.interp import interpret
+from engine.compiler.graph.interp import interpret
+from engine.components.component import SimulationWarning
 from engine.integrate import METHODS, SolutionError
 from engine.rigid_body import RigidBody, RigidBodyState
 from engine.simulation import compiled_system as module
-from engine.simulation.component import SimulationWarning
 from engine.spatial import inertia, se3
 from tests.numeric import ROUNDED, close, derivative
 from tests.rigid_body.bodies import BODIES, CHOICES, DENSE, Burning, Heavy, Loaded, Mixed, Satellite, T, U, compiled, rotation, states

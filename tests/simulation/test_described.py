@@ -7,10 +7,10 @@ import pytest
 
 from engine import Builder, SimulationError, combine, load, simulator_of
 from engine.checks import EngineWarning
+from engine.components.box_drag import BoxDrag
+from engine.components.component import Context
 from engine.constraints import Ball, Coupling, Weld
 from engine.io import model_from_text, model_hash, model_text
-from engine.simulation.box_drag import BoxDrag
-from engine.simulation.component import Context
 from engine.simulation.described import made
 
 ARM = """<mujoco model="arm"><option timestep="0.001" gravity="0 0 -9"/><worldbody><geom type="plane" size="1 1 1"/>

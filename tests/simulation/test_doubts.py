@@ -8,7 +8,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import engine
-from engine.simulation.forces import JointSpring, JointStops, PointForce
+from engine.components.forces import JointSpring, JointStops, PointForce
 from engine.spatial import inertia
 from tests.contact.scenes import UPRIGHT, ball, block
 from tests.simulation.test_simulator import ASSET, pendulum

@@ -5,7 +5,7 @@ import pytest
 
 import engine
 from engine import Law, ops
-from engine.simulation.actuators import Motor
+from engine.components.actuators import Motor
 from engine.simulation.live import Live
 from tests.recording.test_recording import same
 from tests.simulation.test_events import event
@@ -206,11 +206,11 @@ def test_a_callback_that_fails_loses_nothing(tmp_path, callback, said):
         simulator.resume(tmp_path / "run.h5", 2.0)
 
 
-class Wind(engine.simulation.component.Component):
+class Wind(engine.components.component.Component):
     name = "wind"
 
     def act(self, s, state, memory, command):
-        return engine.simulation.component.Effect(tau=s.v * {0: 1.0}[int(s.t > 0.0205)])
+        return engine.components.component.Effect(tau=s.v * {0: 1.0}[int(s.t > 0.0205)])
 
 
 def test_a_component_on_floats_that_fails_is_named_and_loses_nothing():
@@ -257,7 +257,7 @@ def mild(t, q, v):
     return -0.1 * v
 
 
-class Drag(engine.simulation.component.Component):
+class Drag(engine.components.component.Component):
     """What a user writes: it is no number from t = 1 s on, by its force, or by what it says."""
 
     name = "drag"
@@ -267,14 +267,14 @@ class Drag(engine.simulation.component.Component):
 
     def act(self, s, state, memory, command):
         root = ops.sqrt(1.0 - s.t)
-        return engine.simulation.component.Effect(tau=-s.v * (1.0 if self.says else root), signals={"heat": root} if self.says else {})
+        return engine.components.component.Effect(tau=-s.v * (1.0 if self.says else root), signals={"heat": root} if self.says else {})
 
 
-class Grows(engine.simulation.component.Component):
+class Grows(engine.components.component.Component):
     name, state = "grows", np.full(1, 100.0)
 
     def act(self, s, state, memory, command):
-        return engine.simulation.component.Effect(rate=state * state * state)
+        return engine.components.component.Effect(rate=state * state * state)
 
 
 @pytest.mark.parametrize(("options", "said"), [

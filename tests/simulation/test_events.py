@@ -8,10 +8,10 @@ from scipy.special import ellipk
 
 import engine
 from engine import ops
-from engine.simulation.actuators import ReactionWheels
-from engine.simulation.forces import JointStops
+from engine.components.actuators import ReactionWheels
+from engine.components.forces import JointStops
 from engine.spatial import inertia
-from tests.simulation.test_actuators import satellite
+from tests.components.test_actuators import satellite
 from tests.simulation.test_simulator import pendulum, slider
 
 AWAY = {"gravity": (0, 0, 0)}

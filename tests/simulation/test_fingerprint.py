@@ -11,11 +11,11 @@ import pytest
 
 import engine
 from engine import ops
-from engine.simulation.actuators import ReactionWheels
-from engine.simulation.controllers import attitude_control, computed_torque
-from engine.simulation.forces import JointSpring
+from engine.components.actuators import ReactionWheels
+from engine.components.controllers import attitude_control, computed_torque
+from engine.components.forces import JointSpring
 from engine.simulation.surroundings import fingerprint
-from tests.simulation.test_actuators import satellite
+from tests.components.test_actuators import satellite
 from tests.simulation.test_simulator import pendulum
 
 GAIN = 2.0

@@ -169,7 +169,7 @@ def test_a_tumbling_satellite_is_gripped_braked_at_the_arms_stops_and_brought_to
         tau = np.concatenate([np.zeros(6), -2000.0 * brake * v[arm], np.zeros(6)])
         return {"grip": ops.where(t > 0.99, 1.0, 0.0), "tau": tau, "wheels": -2e4 * wheels * v[base][:3]}
 
-    wheels = engine.simulation.actuators.ReactionWheels("servicer/bus", torque=50.0)
+    wheels = engine.components.actuators.ReactionWheels("servicer/bus", torque=50.0)
     run = engine.Simulator(model, dt=0.02, controller=controller, actuators=[wheels], **AWAY,
                            constraints=[engine.Grip("servicer/elbow", "envisat/ring")]).run(q, v, 240.0)  # fmt: skip
     turns, stops = np.degrees(np.linalg.norm(run.v[:, target][:, :3], axis=1)), np.abs(run("stops.force")[:, arm]).max(axis=1)

@@ -14,17 +14,17 @@ import pytest
 import engine
 from engine import ops
 from engine.compiler.gufunc import Gufunc
+from engine.components.actuators import Motor, ReactionWheels
+from engine.components.component import NotFinite
+from engine.components.controllers import attitude_control, computed_torque, minimum_jerk, momentum_dumping, pd_gravity
+from engine.components.forces import JointSpring
+from engine.components.law import Law
 from engine.integrate import Event
 from engine.integrate.adaptive import SolutionError
 from engine.io import RobotFileError
 from engine.model import KINDS
 from engine.rigid_body import Dynamics, LieState, RigidBodyState
 from engine.simulation import SimulationError
-from engine.simulation.actuators import Motor, ReactionWheels
-from engine.simulation.component import NotFinite
-from engine.simulation.controllers import attitude_control, computed_torque, minimum_jerk, momentum_dumping, pd_gravity
-from engine.simulation.forces import JointSpring
-from engine.simulation.law import Law
 from engine.spatial import manifold
 from engine.spatial.rotations import ATTITUDES
 from tests.trees import random_tree

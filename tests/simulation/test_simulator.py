@@ -13,8 +13,8 @@ from scipy.special import ellipk
 
 import engine
 from engine import dynamics, integrate, ops
-from engine.simulation.actuators import Motor, ReactionWheels, Thrusters
-from engine.simulation.forces import JointSpring, PointForce
+from engine.components.actuators import Motor, ReactionWheels, Thrusters
+from engine.components.forces import JointSpring, PointForce
 from engine.spatial import inertia, se3
 from tests import trees
 from tests.dynamics.oracle_mujoco import MuJoCo, built

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 import engine
+from engine.components.actuators import Motor
+from engine.components.component import onward
+from engine.components.forces import JointSpring
+from engine.components.general_actuator import GeneralActuator
 from engine.contact.hunt_crossley import AT_ONCE, EVENLY, lasts, normal_impulse
-from engine.simulation.actuators import Motor
-from engine.simulation.component import onward
-from engine.simulation.forces import JointSpring
-from engine.simulation.general_actuator import GeneralActuator
 from engine.spatial import inertia, se3
 
 AWAY = {"gravity": (0.0, 0.0, 0.0)}

@@ -5,9 +5,9 @@ import pytest
 from scipy.integrate import cumulative_trapezoid, solve_ivp
 
 import engine
-from engine.simulation.actuators import ReactionWheels
-from engine.simulation.forces import JointSpring
-from engine.simulation.general_actuator import GeneralActuator
+from engine.components.actuators import ReactionWheels
+from engine.components.forces import JointSpring
+from engine.components.general_actuator import GeneralActuator
 from engine.spatial import inertia
 
 AWAY = {"gravity": (0.0, 0.0, 0.0)}

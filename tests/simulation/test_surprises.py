@@ -8,8 +8,8 @@ from scipy.integrate import solve_ivp
 
 import engine
 from engine import ops
+from engine.components.actuators import Motor, ReactionWheels
 from engine.simulation import controllers
-from engine.simulation.actuators import Motor, ReactionWheels
 from engine.spatial import inertia
 from tests.simulation.test_events import UP, ball, event
 from tests.simulation.test_several_trees import servicer_and_target, state, two_bodies
@@ -247,5 +247,5 @@ def test_help_of_components_is_about_them():
     """A class's array would be explained by NumPy's documentation of arrays, once for each class that inherits it."""
     import pydoc
 
-    for module in (engine.simulation.actuators, engine.simulation.forces, engine.simulation.component):
+    for module in (engine.components.actuators, engine.components.forces, engine.components.component):
         assert "ndarray(" not in pydoc.plain(pydoc.render_doc(module)), module

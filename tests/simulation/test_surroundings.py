@@ -13,9 +13,9 @@ import pytest
 from scipy.interpolate import CubicSpline
 
 import engine
-from engine.simulation.actuators import ReactionWheels
-from engine.simulation.component import Component, Effect
-from engine.simulation.forces import JointSpring
+from engine.components.actuators import ReactionWheels
+from engine.components.component import Component, Effect
+from engine.components.forces import JointSpring
 from engine.simulation.surroundings import Code, changed, surroundings
 from tests.simulation.test_events import UP, ball
 from tests.simulation.test_simulator import pendulum
@@ -191,7 +191,7 @@ def test_a_gain_that_changes_between_runs_is_said(change, monkeypatch):
         with pytest.raises(engine.SimulationError, match=f".*{SAID}") as caught:
             go_on()
         assert str(caught.value).startswith(what)
-    simulator._kept.looked = 0.0                                                    # a while ago
+    simulator.stepper._kept.looked = 0.0                                            # a while ago
     with pytest.raises(engine.SimulationError, match=SAID):
         simulator.step(state)
     assert engine.Simulator(pendulum(), controller=control).run([0.0], [1.0], 0.1).v[-1] < before.v[-1]

@@ -12,9 +12,9 @@ import pytest
 import xarray as xr
 
 import engine
-from engine.simulation.actuators import Motor, ReactionWheels
-from engine.simulation.forces import JointSpring
-from tests.simulation.test_actuators import boole
+from engine.components.actuators import Motor, ReactionWheels
+from engine.components.forces import JointSpring
+from tests.components.test_actuators import boole
 from tests.simulation.test_simulator import pendulum, slider
 from tests.trees import random_tree
 

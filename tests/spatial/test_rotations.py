@@ -8,8 +8,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from engine import ops
-from engine.compiler.operations import OPERATIONS
-from engine.compiler.trace import Program, trace
+from engine.compiler.graph.operations import OPERATIONS
+from engine.compiler.transforms.trace import Program, trace
 from engine.spatial import quaternion, rotations, so3
 from engine.spatial.rotations import ATTITUDES, rodrigues_from_quaternion, rodrigues_to_quaternion
 from tests.numeric import ANGLES, AXES, PI, ROUNDED, check_lives, close, derivative

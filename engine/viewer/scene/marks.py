@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from engine.checks import nearest
+from engine.components.forces import PointForce
 from engine.model import Model
-from engine.simulation.forces import PointForce
 from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.drawing import Drawing, measure
 from engine.viewer.scene.errors import ViewerError

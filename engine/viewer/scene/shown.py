@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from engine.checks import nearest
+from engine.components.actuators import Thrusters
+from engine.components.forces import PointForce
 from engine.simulation import Component
-from engine.simulation.actuators import Thrusters
-from engine.simulation.forces import PointForce
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.scene import Scene
 

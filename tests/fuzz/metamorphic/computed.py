@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 import engine
-from engine.compiler.interp import interpret
+from engine.compiler.graph.interp import interpret
+from engine.components.actuators import ReactionWheels
+from engine.components.forces import PointForce
 from engine.contact import ContactError
 from engine.model import Joint, Link
 from engine.model.combine import WORLD
 from engine.model.parameters import EXCLUSIVE, names_of, split
-from engine.simulation.actuators import ReactionWheels
-from engine.simulation.forces import PointForce
 from engine.spatial import inertia, se3
 from tests.code.programs import FLAGS, FMA, reported
 from tests.fuzz.metamorphic.descriptions import as_it_is

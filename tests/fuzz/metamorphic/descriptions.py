@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 import engine
+from engine.components.actuators import ReactionWheels
+from engine.components.forces import JointSpring, PointForce
 from engine.model import Joint, Limits, Link, Mimic
 from engine.model.combine import WORLD
-from engine.simulation.actuators import ReactionWheels
-from engine.simulation.forces import JointSpring, PointForce
 from engine.spatial import inertia, quaternion, se3
 from tests.fuzz.metamorphic.frames import tied
 from tests.fuzz.metamorphic.scene import Scene, ends, floating, poses, twists

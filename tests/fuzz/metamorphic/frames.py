@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 import engine
+from engine.components.actuators import ReactionWheels
+from engine.components.forces import CentralGravity, PointForce
 from engine.model import Joint, Link
 from engine.model.combine import WORLD
 from engine.model.joint_types import plane
-from engine.simulation.actuators import ReactionWheels
-from engine.simulation.forces import CentralGravity, PointForce
 from engine.spatial import quaternion, se3
 from tests.fuzz.metamorphic.scene import Scene, floating, mapped, pose_of
 from tests.fuzz.metamorphic.seen import Seen, View

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from engine.components.actuators import Motor, ReactionWheels
+from engine.components.component import Component
+from engine.components.forces import CentralGravity, JointSpring, PointForce
 from engine.integrate import METHODS
 from engine.model import KINDS, Geometry, Joint, Limits, Link, Mimic
 from engine.model.combine import WORLD
-from engine.simulation.actuators import Motor, ReactionWheels
-from engine.simulation.component import Component
-from engine.simulation.forces import CentralGravity, JointSpring, PointForce
 from engine.spatial import quaternion, se3
 from tests.fuzz.metamorphic.placing import brought_together, closed
 from tests.fuzz.metamorphic.scene import Drive, Scene

@@ -12,9 +12,9 @@ import numpy as np
 
 import engine
 from engine import dynamics, ops
+from engine.components.component import Component
 from engine.model import Joint, Link, Model
 from engine.model.combine import WORLD
-from engine.simulation.component import Component
 from engine.spatial import quaternion, se3
 
 Array = np.ndarray

@@ -17,9 +17,9 @@ import numpy as np
 
 import engine
 from engine import dynamics
+from engine.components.forces import JointSpring, PointForce
+from engine.components.joint_dynamics import SLOW
 from engine.constraints.projection import BESIDE
-from engine.simulation.forces import JointSpring, PointForce
-from engine.simulation.joint_dynamics import SLOW
 from tests.fuzz.metamorphic.scene import Scene
 
 Array = np.ndarray

@@ -11,8 +11,8 @@ import numpy as np
 
 import engine
 from engine import dynamics
+from engine.components.forces import JointSpring
 from engine.integrate import METHODS
-from engine.simulation.forces import JointSpring
 from tests.fuzz.metamorphic.random_scenes import random_scene
 from tests.fuzz.metamorphic.scene import Scene
 from tests.fuzz.metamorphic.seen import STEPS, TIMES, ULP, Unjudged, farthest, judged, look

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 import engine
+from engine.components.actuators import Motor, ReactionWheels
+from engine.components.forces import CentralGravity, JointSpring, PointForce
 from engine.model import Geometry, Joint, Limits, Link
-from engine.simulation.actuators import Motor, ReactionWheels
-from engine.simulation.forces import CentralGravity, JointSpring, PointForce
 from tests.fuzz.metamorphic.scene import Drive, Scene, ends, mapped
 from tests.fuzz.metamorphic.seen import Seen, View
 

@@ -1,0 +1,194 @@
+"""A program with packs as nodes of their own, vectors of a few lanes: one sample's equal parts go together, bit for bit as one by one.
+
+Three operations pass between numbers and vectors: ``pack`` of numbers, ``lane k`` of a vector, and ``consts``, a vector of constants. Signs
+that differ between lanes go into constants where there are any; a sum in one lane and a difference in another are ``fma`` with ±1, which
+rounds once, as they do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.compiler.codegen.packs import PACKED, Pack, Packs, found, kind
+from engine.compiler.graph.operations import Node, operands, renumbered
+from engine.compiler.graph.program import live
+
+#: nodes of a program that is looked through: longer ones (derivatives of humanoids) tangle, and looking is a fifth of making them
+LONGEST = 45_000
+#: packs must save this part of all operations: else the program stays as it is
+WORTH = 1 / 8
+#: packs that may need each other before all are given up
+TANGLES = 32
+
+
+@dataclass
+class Laned:
+    """Nodes and outputs, of which some are vectors.
+
+    Attributes
+    ----------
+    wide : node that is a vector -> its lanes
+    together : inputs whose sines and cosines should stand side by side, nodes
+    """
+
+    nodes: list[Node]
+    outputs: list[int]
+    wide: dict[int, int] = field(default_factory=dict)
+    together: list[Pack] = field(default_factory=list)
+
+
+def laned(nodes: list[Node], outputs: list[int], sizes: Sequence[int], most: int) -> Laned:
+    """The program in vectors of up to ``most`` lanes, if that is worth it; arguments have these sizes."""
+    for packs in found(nodes, outputs, sizes, most) if most > 1 and len(nodes) <= LONGEST else ():
+        writer = Writer(packs, ordered(packs))
+        made, results = live(writer.nodes, [writer.number(i) for i in outputs])
+        if count(made) < count(nodes) * (1 - WORTH):
+            return Laned(made, results, vectors(made, packs.lanes), angles_together(made))
+    return Laned(nodes, outputs)
+
+
+def count(nodes: list[Node]) -> int:
+    """Number of instructions, nearly: the first lane of a vector takes none."""
+    return sum(node[0] not in ("input", "const", "consts", "neg", "get") and node[:2] != ("lane", 0) for node in nodes)
+
+
+def ordered(packs: Packs) -> list[int | Pack]:
+    """Packs and other nodes, operands first: what the first lane's needs is made where it is needed. Packs that need each other are
+    taken apart."""
+    for _ in range(TANGLES):
+        order, tangled = in_order(packs)
+        if not tangled:
+            return order
+        for i in tangled:
+            del packs.pack[i]
+    packs.pack.clear()
+    return in_order(packs)[0]
+
+
+def in_order(packs: Packs) -> tuple[list[int | Pack], Pack]:
+    """Packs and other nodes, operands first, or a pack that needs itself."""
+    nodes, of = packs.nodes, packs.pack
+    order: list[int | Pack] = []
+    state: dict[int | Pack, int] = {}                                          # 1: begun, 2: made
+    for i, node in enumerate(nodes):
+        todo: list[tuple[int | Pack, bool]] = [] if node[0] == "neg" else [(of.get(i, i), False)]
+        while todo:
+            x, ready = todo.pop()
+            if ready:
+                state[x] = 2
+                order.append(x)
+            elif x not in state:
+                state[x] = 1
+                todo.append((x, True))
+                below = [of.get(j, j) for k in (x if isinstance(x, tuple) else (x,)) for j in packs.reads[k]]
+                if any(state.get(y) == 1 for y in below):
+                    begun = [y for y, ready in todo if ready and isinstance(y, tuple)]
+                    return [], begun[-1]
+                todo += [(y, False) for y in reversed(below) if y not in state]
+    return order, ()
+
+
+class Writer:
+    """The nodes of a program with packs, as they are made."""
+
+    def __init__(self, packs: Packs, order: list[int | Pack]) -> None:
+        self.packs, self.lanes = packs, packs.lanes
+        self.nodes: list[Node] = []
+        self.known: dict[Any, int] = {}
+        self.made: dict[int | Pack, int] = {}
+        for x in order:
+            if isinstance(x, tuple):
+                self.made[x] = self.packed(x)
+            else:
+                new = {j: self.number(j) for j in operands(packs.nodes[x])}
+                self.made[x] = self.put(*renumbered(packs.nodes[x], new))
+
+    def put(self, *node: Any) -> int:
+        """Number of a node, made if it is new; constants are told apart by their signs too."""
+        key = repr(node) if node[0] in ("const", "consts") else node
+        if key not in self.known:
+            self.known[key] = len(self.nodes)
+            self.nodes.append(node)
+        return self.known[key]
+
+    def number(self, i: int) -> int:
+        """A node as a number."""
+        j, t = self.packs.base[i], self.packs.pack.get(self.packs.base[i])
+        x = self.put("lane", t.index(j), self.made[t]) if t else self.made[j]
+        return self.put("neg", x) if self.packs.minus[i] else x
+
+    def column(self, column: Pack) -> tuple[Any, list[bool]]:
+        """What all lanes read, a vector or a list of constants, and where its sign is to change."""
+        base, minus = tuple(self.packs.base[i] for i in column), [self.packs.minus[i] for i in column]
+        nodes = [self.packs.nodes[i] for i in base]
+        if all(node[0] == "const" for node in nodes):
+            return [node[1] for node in nodes], minus
+        if self.packs.pack.get(base[0]) == base:
+            return self.made[base], minus
+        if len(set(minus)) == 1 or len(set(base)) == 1:
+            return self.put("pack", *map(self.number, base)), minus
+        return self.put("pack", *map(self.number, column)), [False] * self.lanes
+
+    def signed(self, x: Any, minus: list[bool]) -> int:
+        """A column with its signs."""
+        if isinstance(x, list):
+            return self.put("consts", *(-c if m else c for c, m in zip(x, minus, strict=True)))
+        if len(set(minus)) == 1:
+            return self.put("neg", x) if minus[0] else x
+        return self.put("mul", x, self.signed([1.0] * self.lanes, minus))
+
+    def packed(self, t: Pack) -> int:
+        """A pack as a node."""
+        op = kind(self.packs.nodes[t[0]][0])
+        columns = [self.column(c) for c in self.packs.columns(t)]
+        if op == "add":
+            return self.sum(t, *columns)
+        if op not in ("mul", "fma"):
+            return self.put(op, *(self.signed(*c) for c in columns))
+        (x, mx), (y, my), *rest = columns
+        if isinstance(x, list):
+            x, mx, y, my = y, my, x, mx
+        minus = [a != b for a, b in zip(mx, my, strict=True)]
+        factors = (x, self.signed(y, minus)) if isinstance(y, list) else (self.signed(x, minus), y)
+        return self.put(op, *factors, *(self.signed(*c) for c in rest))
+
+    def sum(self, t: Pack, first: tuple[Any, list[bool]], second: tuple[Any, list[bool]]) -> int:
+        """A pack of sums and differences."""
+        (x, mx), (y, my) = ((c, list(minus)) for c, minus in (first, second))
+        for lane, i in enumerate(t):
+            if self.packs.nodes[i][0] == "sub":                                # whose operands may have changed places
+                taken = my if self.packs.order[i] == list(operands(self.packs.nodes[i])) else mx
+                taken[lane] = not taken[lane]
+        if isinstance(x, list) or (len(set(mx)) > 1 and not isinstance(y, list)):
+            x, mx, y, my = y, my, x, mx
+        x = self.signed(x, mx) if len(set(mx)) > 1 else x
+        minus = mx[0] and len(set(mx)) == 1                                    # of x, which is as it was
+        if isinstance(y, list) or len(set(my)) == 1:
+            subtracted = not isinstance(y, list) and my[0]
+            y = self.signed(y, my) if isinstance(y, list) else y
+            if minus:
+                return self.put("sub", self.put("neg", y) if subtracted else y, x)
+            return self.put("sub" if subtracted else "add", x, y)
+        ones = self.signed([1.0] * self.lanes, my)
+        return self.put("fma", y, ones, self.put("neg", x) if minus else x)
+
+
+def vectors(nodes: Sequence[Node], lanes: int) -> dict[int, int]:
+    """Nodes that are vectors, and their lanes."""
+    wide: dict[int, int] = {}
+    for i, node in enumerate(nodes):
+        if node[0] in ("pack", "consts") or (node[0] in PACKED | {"neg"} and node[1] in wide):
+            wide[i] = lanes
+    return wide
+
+
+def angles_together(nodes: Sequence[Node]) -> list[Pack]:
+    """Inputs whose sines, or cosines, are packed."""
+    found = []
+    for node in nodes:
+        of = [nodes[i] for i in node[1:]] if node[0] == "pack" else []
+        if of and {x[0] for x in of} in ({"sin"}, {"cos"}) and all(nodes[x[1]][0] == "input" for x in of) and len(set(node[1:])) > 1:
+            found.append(tuple(x[1] for x in of))
+    return found

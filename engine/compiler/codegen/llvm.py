@@ -1,0 +1,448 @@
+"""Lowering: a program as LLVM IR text, on scalars or on vectors of W lanes, one sample a lane.
+
+A program becomes ``void @f(ptr in, ptr out, ptr work, i64 groups, i64 in.s, i64 out.s, i64 work.s)``. Memory is an array of lane vectors:
+input k of all W samples stands at ``in + k``; those of the next group of W samples stand ``in.s`` bytes further, and so do outputs and
+work. A long program is cut into segments, functions of a bounded number of nodes, so that LLVM's time grows linearly and code is fetched
+once for several groups; a call ends a segment, and serves all groups too. Values that cross a border, the arguments and the results of
+calls live in ``work``, and so does what leaves the registers: :mod:`engine.compiler.codegen.schedule` plans that, and LLVM follows. Sines
+and cosines of inputs, the joints' angles, are made first and together. One sample's equal parts go in the lanes of vectors of their own,
+which stand in memory as numbers side by side (:mod:`engine.compiler.codegen.lanes`). Only IEEE operations are emitted and none may be
+reordered, so lanes are independent bit for bit of W, of the batch and of the threads.
+"""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from engine.compiler import debug, machine
+from engine.compiler.codegen.counters import Counters
+from engine.compiler.codegen.lanes import Laned, laned
+from engine.compiler.codegen.schedule import STANDING, Stand, fused, runs, segments
+from engine.compiler.codegen.work import laid_out
+from engine.compiler.graph import exponentials, vecmath
+from engine.compiler.graph.kernel import SIGNATURE, Kernel
+from engine.compiler.graph.lowering import VECTORS
+from engine.compiler.graph.operations import CALLS, OPERATIONS, operands
+from engine.compiler.graph.program import Program, size, truth_values
+from engine.compiler.graph.vecmath import literal, splat, vector
+from engine.compiler.kernels import arena
+
+#: nodes in one segment: what serves several groups should stay in the cache of decoded instructions (flat from 150 to 300)
+SEGMENT = 250
+#: zeros side by side among the outputs, such as between robots in a mass matrix, from which on they are one call, or LLVM would look at
+#: their stores for a time that grows with the square of their number
+ZEROS = 32
+#: registers that are not planned with: what an operation overwrites must be copied first
+SPARE = 1
+#: parameters of a segment
+INSIDE = ("ptr noalias readonly %in.0, ptr noalias %out.0, ptr noalias %work.0, i64 %groups, i64 %in.s, i64 %out.s, i64 %work.s, "
+          "ptr noalias readonly %constants.m")  # fmt: skip
+BASES = ("in", "out", "work")
+#: a segment serves one group after another, and all of them before the next segment is fetched; where a group's memory begins is a whole
+#: number, or LLVM would look at every address in the loop for what it has in common with others
+FIRST = ["entry:", *(f"  %{p}.a = ptrtoint ptr %{p}.0 to i64" for p in BASES), "  br label %group", "group:",
+         "  %g = phi i64 [0, %entry], [%g.n, %served]", *(f"  %{p}.i = phi i64 [%{p}.a, %entry], [%{p}.n, %served]" for p in BASES),
+         "  %in = inttoptr i64 %in.i to ptr", "  %out = inttoptr i64 %out.i to ptr", "  %work.m = inttoptr i64 %work.i to ptr"]  # fmt: skip
+NEXT = ["  br label %served", "served:", *(f"  %{p}.n = add i64 %{p}.i, %{p}.s" for p in BASES), "  %g.n = add i64 %g, 1",
+        "  %more = icmp slt i64 %g.n, %groups", "  br i1 %more, label %group, label %end", "end:", "  ret void", "}"]  # fmt: skip
+
+
+def middle(places: list[int], width: int) -> int:
+    """The place that most of a segment's are near: so near that the way there takes a byte of an instruction, which AVX-512 has count
+    whole vectors."""
+    near, places = 128 if width == 8 else 16 // width, sorted(places)
+    first = max(range(len(places)), key=lambda i: bisect.bisect_left(places, places[i] + 2 * near) - i, default=-near)
+    return places[first] + near if places else 0
+
+
+class Module:
+    """IR text of programs for one width: functions are emitted once, in the order they are needed."""
+
+    def __init__(self, width: int, counters: Counters | None = None) -> None:
+        self.width, self.counters = width, counters
+        self.D, self.B = vector("double", width), vector("i1", width)
+        self.text: list[str] = []
+        self.declared: set[str] = set()
+        self.constants: dict[tuple[str, ...], int] = {}  # as LLVM writes them -> where they stand in their table
+        self.table: list[str] = []
+        self.functions: dict[str, tuple[str, int]] = {}  # program key -> name, size of its work in vectors
+        self.lent: Module | None = None  # of one sample's: functions on rows of tables, which stand in the lanes
+
+    def rows(self, f: Program) -> Module:
+        """The module of functions on rows of tables: of vectors, or this one, where a function takes memory for tables of its own."""
+        if f.tabled or (width := machine.rows()) == 1:
+            return self
+        self.lent = self.lent or Module(width)
+        return self.lent
+
+    def named(self, other: Module, name: str) -> str:
+        """The name here of a function of another module."""
+        return name if other is self else name.replace("@", "@rows.", 1)
+
+    def counted(self, caller: str, called: Program, call: str) -> list[str]:
+        """The line of a call, with what counts it if anything does; ``caller`` is a program's key."""
+        return [call] if self.counters is None else self.counters.around(caller, called.key, call)
+
+    def once(self, name: str, text: str) -> str:
+        """Add a declaration or definition that several functions share."""
+        if name not in self.declared:
+            self.declared.add(name)
+            self.text.append(text)
+        return name
+
+    def bytes(self, n: int) -> int:
+        """Size of n lane vectors."""
+        return n * self.width * 8
+
+    def registers(self) -> int:
+        """How many vector registers there are."""
+        return machine.registers()
+
+    def most(self) -> int:
+        """Lanes that one sample's equal parts go in."""
+        return machine.width() if self.width == 1 else 1
+
+    def constant(self, *c: str) -> int:
+        """Where constants stand side by side in their table."""
+        if c not in self.constants:
+            self.constants[c] = len(self.table)
+            self.table += c
+        return self.constants[c]
+
+    def sincos(self) -> str:
+        self.once("@far", vecmath.FAR)
+        self.once(f"@near{self.width}", vecmath.near(self.width))
+        return self.once("@sincos", vecmath.sincos(self.width))
+
+    def lanes(self, name: str) -> str:
+        """Name of a function of :mod:`engine.compiler.graph.exponentials`."""
+        return self.once(f"@{name}.lanes", getattr(exponentials, name)(self.width))
+
+    def stumpff(self) -> str:
+        self.sincos()
+        return self.once("@stumpff", vecmath.stumpff(self.width))
+
+    def loop(self, program: Program) -> str:
+        """Name of the function that repeats a body, which takes and returns n numbers of which the last says done."""
+        body, n = self.functions[program.key][0], len(program.outputs)
+        if program.tabled:
+            return self.once(f"{body}.loop", arena.looping(f"{body}.loop", body, program.made))
+        call = "\n".join(self.counted("", program, f"  call void {body}(ptr %in, ptr %out, ptr %work, i64 1, i64 0, i64 0, i64 0)"))
+        name, D, one = f"{body}.loop", self.D, splat("double", self.width, literal(1.0))
+        return self.once(name, f"""define internal void {name}(ptr %in, ptr %out, ptr %work, i64 %limit) noinline nounwind {{
+entry:
+  %flag = getelementptr inbounds {D}, ptr %in, i64 {n - 1}
+  br label %head
+head:
+  %i = phi i64 [0, %entry], [%next, %again]
+  %done = load {D}, ptr %flag
+  %left = fcmp une {D} %done, {one}
+  %some = {vecmath.some(self.width, "%left")}
+  %more = icmp slt i64 %i, %limit
+  %go = and i1 %some, %more
+  br i1 %go, label %again, label %end
+again:
+{call}
+  call void @llvm.memcpy.p0.p0.i64(ptr %in, ptr %out, i64 {self.bytes(n)}, i1 false)
+  %next = add i64 %i, 1
+  br label %head
+end:
+  call void @llvm.memcpy.p0.p0.i64(ptr %out, ptr %in, i64 {self.bytes(n)}, i1 false)
+  ret void
+}}""")
+
+    @property
+    def at_once(self) -> int:
+        """How many lane vectors of angles are turned at a time."""
+        return 1 if self.width > 1 else 8
+
+    def angles(self) -> str:
+        """Name of the function for angles in memory."""
+        lanes = self.width * self.at_once
+        self.once("@far", vecmath.FAR)
+        self.once(f"@near{lanes}", vecmath.near(lanes))
+        return self.once("@angles", vecmath.angles(lanes))
+
+    def libm(self, name: str, arity: int) -> str:
+        """Name of the function that is the C library's ``name`` on every lane."""
+        self.once(f"@{name}", f"declare double @{name}({', '.join(['double'] * arity)})")
+        return self.once(f"@lanes.{name}", vecmath.lanewise(name, arity, self.width)) if self.width > 1 else f"@{name}"
+
+    def function(self, program: Program) -> tuple[str, int]:
+        """Name and size of work (in lane vectors) of the function for ``program``."""
+        if program.key not in self.functions and isinstance(program, Kernel):
+            name = f"@f{len(self.functions)}"
+            self.functions[program.key] = name, 0                              # the name is taken
+            self.functions[program.key] = name, program.emit(self, name) or 0
+        elif program.key not in self.functions:
+            with debug.stage("fusing"):
+                nodes, outputs = fused(program)
+            called = {node[1] for node in nodes if node[0] in CALLS}
+            callees = {k: self.function(f) for k, f in enumerate(program.functions) if k in called}
+            with debug.stage("packing"):
+                made = laned(nodes, outputs, [size(s) for s in program.shapes_in], self.most())
+            self.functions[program.key] = self._emit(program, made, callees)
+        return self.functions[program.key]
+
+    def _emit(self, program: Program, made: Laned, callees) -> tuple[str, int]:
+        nodes, outputs = made.nodes, made.outputs
+        name, parts = f"@f{len(self.functions)}", segments(nodes, SEGMENT)
+        with debug.stage("planning"):
+            plan = laid_out(made, program.functions, callees, parts, self.registers() - SPARE, self.at_once)
+        slot, place, leaving, arguments, callee_work = plan.slot, plan.place, plan.leaving, plan.arguments, plan.lent
+        writes: dict[int, list[int]] = {}
+        for k, i in enumerate(outputs):
+            writes.setdefault(i, []).append(k)
+        truths = truth_values(nodes)
+        bodies = []
+        zeros = [("zero", None) if nodes[i][0] == "const" and literal(nodes[i][1]) == literal(0.0) else None for i in outputs]
+        if long := [(k, n) for k, n, stand in runs(zeros) if stand and n >= ZEROS]:
+            body = Body(self, made, slot, place, truths)
+            for k, n in long:
+                body.lines.append(f"  call void @llvm.memset.p0.i64(ptr {body.at('%out', k)}, i8 0, i64 {self.bytes(n)}, i1 false)")
+                writes[outputs[k]] = [j for j in writes[outputs[k]] if not k <= j < k + n]
+            bodies.append((body, -1))
+        if turned := [*plan.turned]:
+            body = Body(self, made, slot, place, truths)
+            for k in range(plan.room):
+                body.store(body.value(turned[min(k, len(turned) - 1)]), "%work", plan.angles + k)
+            places = ", ".join(f"ptr {body.at('%work', plan.angles + k * plan.room)}" for k in range(3))
+            body.lines.append(f"  call void {self.angles()}({places}, i64 {plan.room * self.width})")
+            bodies.append((body, -1))
+        for part in parts:
+            body = Body(self, made, slot, place, truths)
+            for i in part:
+                for j in leaving.get(i, ()):
+                    body.have.pop(j, None)
+                body.emit(i, program, callees, arguments, callee_work)
+                for k in writes.get(i, ()):
+                    body.store(body.result(i), "%out", k)
+            bodies.append((body, part[-1]))
+        text = [f"define internal void {name}({SIGNATURE}) nounwind {{"]
+        for s, (body, last) in enumerate(bodies):
+            near = {base: self.bytes(middle(places, self.width)) for base, places in body.used.items()}
+            own = [f"  {base} = getelementptr i8, ptr {base}.m, i64 {-there}" for base, there in near.items()]
+            lines = [f"void {name}.{s}({INSIDE}) noinline nounwind {{", *FIRST, *own, *body.lines, *NEXT]
+            calls = any("@" in line and "@llvm." not in line for line in body.lines)
+            self.text.append(f"define {'internal' if calls else 'hidden'} " + "\n".join(lines))
+            text.append(f"  %near{s} = getelementptr i8, ptr %work, i64 {near['%work']}")
+            constants = f"ptr getelementptr (i8, ptr @constants, i64 {near['%constants']})"
+            text.append(f"  call void {name}.{s}({SIGNATURE.replace('%work,', f'%near{s},')}, {constants})")
+            if last >= 0 and nodes[last][0] == "call":
+                for p, k in (("from", arguments), ("to", place[last]), ("with", callee_work)):
+                    text.append(f"  %{p}{s} = getelementptr i8, ptr %work, i64 {self.bytes(k)}")
+                places = f"ptr %from{s}, ptr %to{s}, ptr %with{s}"
+                call = f"  call void {callees[nodes[last][1]][0]}({places}, i64 %groups{', i64 %work.s' * 3})"
+                text += self.counted(program.key, program.functions[nodes[last][1]], call)
+        self.text.append("\n".join([*text, "  ret void", "}"]))
+        return name, plan.size
+
+    def __str__(self) -> str:
+        rows = ", ".join(f"{self.D} {splat('double', self.width, c)}" for c in self.table)
+        table = f"@constants = internal constant [{len(self.table)} x {self.D}] [{rows}]"
+        return "\n".join([*([] if self.counters is None else [str(self.counters)]), table, *self.text, *self.renamed()])
+
+    def renamed(self) -> list[str]:
+        """The text of the functions on rows, their names those by which they are called here; functions of C keep theirs."""
+        text = "" if self.lent is None else str(self.lent)
+        declared, here = (declarations(t) for t in (text, "\n".join(self.text)))
+        own = re.sub(r"@([\w.]+)", lambda m: m[0] if m[1] in declared or m[1].startswith("llvm.") else f"@rows.{m[1]}",
+                     "\n".join(line for line in text.split("\n") if not line.startswith("declare ")))  # fmt: skip
+        return [*(line for name, line in declared.items() if name not in here), own] if text else []
+
+
+def declarations(text: str) -> dict[str, str]:
+    """The lines of IR that declare functions, by their names."""
+    return {line.split("@")[1].split("(")[0]: line for line in text.split("\n") if line.startswith("declare ")}
+
+
+class Body:
+    """The instructions of one segment."""
+
+    def __init__(self, module: Module, made: Laned, slot, place, truths: set[int]) -> None:
+        self.module, self.nodes, self.wide, self.slot, self.place, self.truths = module, made.nodes, made.wide, slot, place, truths
+        self.width, self.D, self.B = module.width, module.D, module.B          # of the node that is being made
+        self.lines: list[str] = []
+        self.have: dict[int, str] = {}
+        self.pairs: dict[tuple[str, int], str] = {}  # (function, operand) -> its two results
+        self.count = 0
+        self.used: dict[str, list[int]] = {"%work": [], "%constants": []}      # by what they are counted from, where values stand
+
+    def put(self, text: str) -> str:
+        self.count += 1
+        self.lines.append(f"  %t{self.count} = {text}")
+        return f"%t{self.count}"
+
+    def call(self, function: str, arguments: Sequence[str]) -> str:
+        """Result of a function of numbers."""
+        return self.put(f"call {self.D} {function}({', '.join(f'{self.D} {x}' for x in arguments)})")
+
+    def pair(self, function: str, i: int, x: str) -> str:
+        """Both results of ``sincos`` or ``stumpff`` of x, the operand of node i."""
+        key = function, self.nodes[i][1]
+        if key not in self.pairs:
+            name = self.module.sincos() if function == "sincos" else self.module.stumpff()
+            self.pairs[key] = self.put(f"call {{{self.D}, {self.D}}} {name}({self.D} {x})")
+        return self.pairs[key]
+
+    def at(self, base: str, k: int) -> str:
+        if base in self.used:
+            self.used[base].append(k)
+        return self.put(f"getelementptr inbounds {self.module.D}, ptr {base}, i64 {k}") if k else base
+
+    def type(self, i: int) -> str:
+        """LLVM's type of a node that is a number, or a vector of numbers."""
+        return vector("double", self.wide[i]) if i in self.wide else self.module.D
+
+    def load(self, base: str, k: int, i: int) -> str:
+        """Node i's value from memory: volatile, or LLVM would keep what is to leave the registers, and find no room for it."""
+        return self.put(f"load volatile {self.type(i)}, ptr {self.at(base, k)}{', align 8' if i in self.wide else ''}")
+
+    def store(self, value: str, base: str, k: int, i: int = -1) -> None:
+        """A value to memory: volatile, but for results, or LLVM would ask of all stores which could be joined, for most of its time."""
+        how = "store" if base == "%out" else "store volatile"
+        self.lines.append(f"  {how} {self.type(i)} {value}, ptr {self.at(base, k)}{', align 8' if i in self.wide else ''}")
+
+    def value(self, i: int) -> str:
+        """Operand for node i: what is in a register, or a load."""
+        if i in self.have:
+            return self.have[i]
+        op, *args = self.nodes[i]
+        m = self.module
+        if op == "neg":  # made where it is read: most are part of a fused multiply-add
+            return self.put(f"fneg {self.type(i)} {self.value(args[0])}")
+        if op == "const" and i in self.truths:
+            return splat("i1", m.width, str(int(args[0])))
+        if op in ("const", "consts"):  # a load from a table takes no instruction of its own, unlike a constant in LLVM's hands
+            value = self.load("%constants", m.constant(*map(literal, args[:1] if op == "const" else args)), i)
+        elif op == "input":
+            value = self.load("%in", args[0], i)
+        else:
+            value = self.load("%work", self.place[i], i)
+        if i in self.truths:
+            value = self.put(f"fcmp une {m.D} {value}, {splat('double', m.width, literal(0.0))}")
+        self.have[i] = value
+        return value
+
+    def number(self, i: int) -> str:
+        """Operand for node i as a number: truth as 1 and 0."""
+        value = self.value(i)
+        return self.put(f"uitofp {self.B} {value} to {self.D}") if i in self.truths else value
+
+    def result(self, i: int) -> str:
+        """The same, to be stored: a constant as it stands, since LLVM stores several equal ones at once."""
+        x = self.nodes[i][1]
+        return splat("double", self.module.width, literal(x)) if self.nodes[i][0] == "const" else self.number(i)
+
+    def stands(self, i: int) -> Stand | None:
+        """Where in memory node i's number stands, if it does, or that it is zero."""
+        op, *args = self.nodes[i]
+        if op == "const":
+            return ("zero", None) if literal(args[0]) == literal(0.0) else None
+        if op == "input":
+            return None if i in self.truths else ("%in", args[0])
+        if i in self.slot and i in self.have:                                  # whose place may be another's by now
+            return None
+        return ("%work", self.place[i]) if i in self.place else None
+
+    def pass_on(self, given: Sequence[int], first: int) -> None:
+        """Nodes' numbers to work, from ``first`` on: what stands side by side in memory all at once."""
+        for k, n, place in runs([self.stands(j) for j in given]):
+            if place is None:
+                for i in range(k, k + n):
+                    self.store(self.number(given[i]), "%work", first + i)
+                continue
+            to, n = self.at("%work", first + k), self.module.bytes(n)
+            if place[1] is None:
+                self.lines.append(f"  call void @llvm.memset.p0.i64(ptr {to}, i8 0, i64 {n}, i1 false)")
+            else:
+                self.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {self.at(place[0], place[1])}, i64 {n}, i1 false)")
+
+    def branch(self, body: str, places: list[str], n: int, given: Sequence[int], arguments: int, counted: Any) -> None:
+        """A loop of one pass at most, which takes and returns n numbers: what else it is given is passed on only where it is taken."""
+        k, kept = self.count, (dict(self.have), dict(self.pairs))
+        left = self.put(f"fcmp une {self.D} {self.number(given[n - 1])}, {splat('double', self.width, literal(1.0))}")
+        self.lines += [f"  %some{k} = {vecmath.some(self.width, left)}", f"  br i1 %some{k}, label %take{k}, label %leave{k}", f"take{k}:"]
+        self.pass_on(given[n:], arguments + n)
+        call = counted(f"  call void {body}({', '.join(places)}, i64 1, i64 0, i64 0, i64 0)")
+        self.lines += [*call, f"  br label %after{k}", f"leave{k}:",
+                       f"  call void @llvm.memcpy.p0.p0.i64({places[1]}, {places[0]}, i64 {self.module.bytes(n)}, i1 false)",
+                       f"  br label %after{k}", f"after{k}:"]  # fmt: skip
+        self.have, self.pairs = kept                                           # what was loaded within is not known after it
+
+    def emit(self, i: int, program: Program, callees, arguments: int, callee_work: int) -> None:
+        node = self.nodes[i]
+        op = node[0]
+        if op in CALLS:
+            given, n = operands(node), len(program.functions[node[1]].outputs)
+            once = op == "loop" and node[2] == 1
+            if program.functions[node[1]].tabled:                              # it takes memory from where its caller does
+                arena = self.put(f"load volatile i64, ptr {self.at('%work', 0)}")
+                self.lines.append(f"  store volatile i64 {arena}, ptr {self.at('%work', callee_work)}")
+            self.pass_on(given[:n] if once else given, arguments)
+            if op == "loop":
+                places = [f"ptr {self.at('%work', x)}" for x in (arguments, self.place[i], callee_work)]
+                counted = functools.partial(self.module.counted, program.key, program.functions[node[1]])
+                if once:
+                    self.branch(callees[node[1]][0], places, n, given, arguments, counted)
+                else:
+                    f = self.module.loop(program.functions[node[1]])
+                    self.lines += counted(f"  call void {f}({', '.join(places)}, i64 {node[2]})")
+            return
+        if op in ("neg", *STANDING) or (i in self.place and i not in self.slot):
+            return
+        if op == "lane" and node[2] in self.place and node[2] not in self.have:
+            self.have[i] = self.load("%work", self.place[node[2]] + node[1], i)
+        else:
+            x = [self.value(j) for j in operands(node)]
+            self.width, self.D = self.wide.get(i, self.module.width), self.type(i)
+            self.have[i] = (OPERATIONS[op].lower or VECTORS[op])(self, i, *x)
+            self.width, self.D = self.module.width, self.module.D
+        if i in self.slot:
+            self.store(self.number(i), "%work", self.slot[i], i)
+
+
+def put_finite(m: Module) -> None:
+    """Add ``all_finite(x, n)``: Σ (x − x) is zero unless some x is not finite."""
+    m.once("@all_finite", """define internal i1 @all_finite(ptr %x, i64 %n) {
+entry:
+  %blocks = and i64 %n, -8
+  br label %head
+head:
+  %j = phi i64 [0, %entry], [%next, %body]
+  %sum = phi <8 x double> [zeroinitializer, %entry], [%worse, %body]
+  %more = icmp slt i64 %j, %blocks
+  br i1 %more, label %body, label %reduce
+body:
+  %p = getelementptr double, ptr %x, i64 %j
+  %v = load <8 x double>, ptr %p, align 8
+  %zero = fsub <8 x double> %v, %v
+  %worse = fadd <8 x double> %sum, %zero
+  %next = add i64 %j, 8
+  br label %head
+reduce:
+  %nan = fcmp uno <8 x double> %sum, zeroinitializer
+  %nans = bitcast <8 x i1> %nan to i8
+  %first = icmp ne i8 %nans, 0
+  br label %rest
+rest:
+  %k = phi i64 [%blocks, %reduce], [%knext, %one]
+  %bad = phi i1 [%first, %reduce], [%badnext, %one]
+  %left = icmp slt i64 %k, %n
+  br i1 %left, label %one, label %done
+one:
+  %q = getelementptr double, ptr %x, i64 %k
+  %y = load double, ptr %q, align 8
+  %d = fsub double %y, %y
+  %isnan = fcmp uno double %d, 0.0
+  %badnext = or i1 %bad, %isnan
+  %knext = add i64 %k, 1
+  br label %rest
+done:
+  %good = xor i1 %bad, true
+  ret i1 %good
+}""")

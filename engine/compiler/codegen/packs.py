@@ -1,0 +1,287 @@
+"""Equal parts of a program, such as a robot's legs: which of its nodes are one operation on several numbers, for the lanes of a vector.
+
+A pack is a tuple of nodes, a lane each, that do the same to packs, to what all lanes share, to constants and to inputs; constants, inputs
+and signs may differ, since a left leg is the right one's mirror image (superword-level parallelism, Larsen and Amarasinghe, 2000; packs are
+found here from the whole graph, not from neighbours in memory). Inputs that look alike from where they are read are the beginning
+(:func:`equal_inputs`); from them packs grow towards the results (:meth:`Packs.up`) until parts differ. They go on from results that look
+alike down to there (:meth:`Packs.likely`) towards the inputs (:meth:`Packs.down`), where a part that differs costs itself alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import heapq
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from engine.compiler.graph.operations import Node, operands
+
+Pack = tuple[int, ...]
+#: an input's node, and its colours round by round
+Appearance = tuple[int, tuple[int, ...]]
+#: operations that are one instruction on a vector
+PACKED = {"add", "sub", "mul", "fma", "div", "sqrt"}
+#: of these, those whose first two operands may change places; of a difference they do so with its sign
+SWAPPED = {"add", "sub", "mul", "fma"}
+#: how far from the inputs colours look, and how deep from the results :meth:`Packs.likely` does
+ROUNDS, DEPTH = 3, 4
+#: what speaks against two inputs being equal, and what must speak for some that are; numbers of the longest argument that is looked at
+DOUBT, SURE, LONGEST = 0.3, 2.0, 256
+
+
+def kind(op: str) -> str:
+    """The operation, signs apart."""
+    return "add" if op == "sub" else op
+
+
+def alike(op: str, columns: Sequence[Any]) -> tuple[Any, ...]:
+    """What two nodes of an operation have in common if their operands have: in any order where that does not matter."""
+    return (kind(op), *sorted(columns[:2]), *columns[2:]) if op in SWAPPED else (op, *columns)
+
+
+class Packs:
+    """A program's nodes, and those found to go together.
+
+    Attributes
+    ----------
+    lanes : of a pack
+    base, minus : of each node, what it is the negative of, or itself, and which of both
+    reads, readers : of each node, its operands and who reads it, signs apart
+    leaf : input that is equal to others, its sine or cosine -> what it is, the same in all lanes, and its lane
+    pack : node -> the pack that it is in
+    order : node of a pack -> its operands, so that those of all lanes match
+    """
+
+    def __init__(self, nodes: list[Node]) -> None:
+        self.nodes, self.lanes = nodes, 0
+        self.base, self.minus = list(range(len(nodes))), [False] * len(nodes)
+        self.reads: list[list[int]] = [[] for _ in nodes]
+        self.readers: list[list[int]] = [[] for _ in nodes]
+        for i, node in enumerate(nodes):
+            if node[0] == "neg":
+                self.base[i], self.minus[i] = self.base[node[1]], not self.minus[node[1]]
+                continue
+            self.reads[i] = [self.base[j] for j in operands(node)]
+            for j in self.reads[i]:
+                self.readers[j].append(i)
+        self.leaf: dict[int, tuple[Any, int]] = {}
+        self.pack: dict[int, Pack] = {}
+        self.order: dict[int, list[int]] = {}
+
+    def begin(self, lanes: int, equal: Iterable[Pack]) -> None:
+        """Begin with so many lanes and these inputs, nodes."""
+        self.lanes, self.leaf, self.pack, self.order = lanes, {}, {}, {}
+        for t in equal:
+            self.equate(t)
+
+    def equate(self, t: Pack) -> None:
+        """Take these inputs, nodes, for equal; and so their sines and cosines."""
+        for lane, i in enumerate(t):
+            self.leaf[i] = ("input", t[0]), lane
+            self.leaf |= {j: ((self.nodes[j][0], t[0]), lane) for j in self.readers[i] if self.nodes[j][0] in ("sin", "cos")}
+
+    def found(self, i: int) -> tuple[Any, int]:
+        """What a node is, the same in all lanes, and its lane; −1 if it is in none, and perhaps shared by all."""
+        if i in self.pack:
+            t = self.pack[i]
+            return ("pack", t[0]), t.index(i)
+        if i in self.leaf:
+            return self.leaf[i]
+        return ("const", 0) if self.nodes[i][0] == "const" else ("node", i), -1
+
+    def join(self, t: Pack) -> list[Pack]:
+        """Make a pack; return the columns of its operands."""
+        rows = [list(operands(self.nodes[i])) for i in t]
+        if self.nodes[t[0]][0] in SWAPPED:
+            for row in rows[1:]:
+                if self.match(rows[0], row) < self.match(rows[0], [row[1], row[0]]):
+                    row[0], row[1] = row[1], row[0]
+        for i, row in zip(t, rows, strict=True):
+            self.pack[i], self.order[i] = t, row
+        return self.columns(t)
+
+    def columns(self, t: Pack) -> list[Pack]:
+        """Operands of a pack, those of all lanes together."""
+        return list(zip(*(self.order[i] for i in t), strict=True))
+
+    def match(self, a: Sequence[int], b: Sequence[int]) -> int:
+        """How well the first two operands of two lanes match."""
+        score = 0
+        for i, j in zip(a[:2], b[:2], strict=True):
+            i, j = self.base[i], self.base[j]
+            t = self.pack.get(i)
+            if i == j or (t and t == self.pack.get(j)):
+                score += 8
+            elif kind(self.nodes[i][0]) == kind(self.nodes[j][0]):
+                score += 1 - 3 * ((i in self.pack) + (j in self.pack))
+            else:
+                score -= 2
+        return score
+
+    def up(self, apart: bool = False) -> None:
+        """Pack nodes that do the same to packs and inputs, from these on; if ``apart``, only what depends on one lane's inputs alone."""
+        sides = [0] * len(self.nodes)
+        if apart:
+            for i, reads in enumerate(self.reads):
+                sides[i] = 1 << self.leaf[i][1] if i in self.leaf else 0
+                for j in reads:
+                    sides[i] |= sides[j]
+
+        def look(i: int) -> tuple[Any, int]:
+            if i in self.pack or self.nodes[i][0] not in PACKED:
+                return None, -1
+            operands = [self.found(j) for j in self.reads[i]]
+            own = {lane for _, lane in operands if lane >= 0}
+            lane = own.pop() if len(own) == 1 else -1
+            return alike(self.nodes[i][0], [what for what, _ in operands]), -1 if apart and lane >= 0 and sides[i] != 1 << lane else lane
+
+        waiting: dict[Any, list[list[int]]] = {}
+        todo = sorted({j for i in (*self.leaf, *self.pack) for j in self.readers[i]})   # a heap
+        while todo:
+            i = heapq.heappop(todo)
+            what, lane = look(i)
+            if lane < 0:
+                continue
+            rows = waiting.setdefault(what, [[] for _ in range(self.lanes)])
+            if i not in rows[lane]:
+                rows[lane].append(i)
+            for k, row in enumerate(rows):
+                rows[k] = [j for j in row if look(j) == (what, k)]             # others are packed by now, or read what is
+            if all(rows):
+                t = tuple(row.pop(0) for row in rows)
+                self.join(t)
+                for j in t:
+                    for reader in self.readers[j]:
+                        heapq.heappush(todo, reader)
+
+    def likely(self, outputs: Sequence[int]) -> list[Pack]:
+        """Results that look alike down to packs and inputs, one of each lane."""
+
+        @functools.cache
+        def look(i: int, depth: int) -> tuple[int, frozenset[int]]:
+            """What a node looks like, and the lanes of what it reads."""
+            what, lane = self.found(i)
+            own, op = frozenset({lane} - {-1}), self.nodes[i][0]
+            if what[0] != "node" or not self.reads[i]:
+                return hash(what), own
+            if not depth:
+                return hash(kind(op)), own
+            below = [look(j, depth - 1) for j in self.reads[i]]
+            return hash(alike(op, [h for h, _ in below])), own.union(*(lanes for _, lanes in below))
+
+        groups: dict[int, list[list[int]]] = {}
+        for i in dict.fromkeys(self.base[i] for i in outputs):
+            if i not in self.pack:
+                what, own = look(i, DEPTH)
+                if len(own) == 1:
+                    groups.setdefault(what, [[] for _ in range(self.lanes)])[min(own)].append(i)
+        return [t for rows in groups.values() for t in zip(*rows, strict=False)]
+
+    def down(self, packs: Sequence[Pack]) -> None:
+        """Pack these, and what they read, as far as it is the same operation."""
+        todo = [(-max(t), t) for t in packs]
+        heapq.heapify(todo)
+        while todo:
+            t = heapq.heappop(todo)[1]
+            ops = {kind(self.nodes[i][0]) for i in t}
+            if len(ops) > 1 or len(set(t)) < len(t) or any(i in self.pack for i in t):
+                continue
+            if ops == {"input"}:
+                if not any(i in self.leaf for i in t):
+                    self.equate(t)
+            elif ops <= PACKED:
+                for column in self.join(t):
+                    below = tuple(self.base[i] for i in column)
+                    heapq.heappush(todo, (-max(below), below))
+
+
+def found(nodes: list[Node], outputs: list[int], sizes: Sequence[int], most: int) -> Iterator[Packs]:
+    """The packs of a program of arguments of these sizes: of four lanes, then of two, where there may be some."""
+    if max(sizes, default=0) < 4:                                              # of which no two blocks of two are equal
+        return
+    packs = Packs(nodes)
+    looks = appearances(packs, sizes)
+    equal = {lanes: equal_inputs(looks, lanes) for lanes in (4, 2) if lanes <= most}
+    for lanes, inputs in equal.items():
+        if inputs and lanes * len(inputs) >= len(equal[2]):
+            packs.begin(lanes, inputs)
+            packs.up(apart=True)
+            packs.down(packs.likely(outputs))
+            packs.up()
+            if packs.pack:
+                yield packs
+
+
+def appearances(packs: Packs, sizes: Sequence[int]) -> list[list[Appearance | None]]:
+    """Of each argument's numbers: their nodes, and what they look like from where they are read; None of those that are not."""
+    colour = colours(packs)
+    node = {x[1]: i for i, x in enumerate(packs.nodes) if x[0] == "input"}
+    arguments = [range(end - n, end) for n, end in zip(sizes, itertools.accumulate(sizes), strict=True) if n <= LONGEST]
+    return [[(node[k], tuple(colour(node[k], r) for r in range(ROUNDS + 1))) if k in node else None for k in a] for a in arguments]
+
+
+def equal_inputs(arguments: Sequence[Sequence[Appearance | None]], lanes: int) -> list[Pack]:
+    """Inputs that are equal in blocks: in each argument, a run of numbers that look like those at a distance, and at its multiples.
+
+    What a look says is −log of how many of an argument's numbers have it. The distance is the one that says most in all arguments together:
+    a leg has as many positions as velocities.
+    """
+    left = [list(looks) for looks in arguments]
+    count = [Counter((r, x) for look in looks if look for r, x in enumerate(look[1])) for looks in arguments]
+
+    def worth(a: int, block: range) -> float | None:
+        looks = [left[a][k] for k in block]
+        if None in looks:
+            return None
+        rounds = [set(same) for same in zip(*(look[1] for look in looks if look), strict=True)]
+        last = max(r for r, same in enumerate(rounds) if len(same) == 1)
+        return math.log(len(left[a]) / count[a][last, rounds[last].pop()]) - DOUBT
+
+    def best_run(a: int, distance: int) -> tuple[float, list[range]]:
+        blocks = [range(k, k + distance * lanes, distance) for k in range(len(left[a]) - distance * (lanes - 1))]
+        each = [worth(a, block) for block in blocks]
+        best: tuple[float, list[range]] = (0.0, [])
+        for first in range(len(blocks)):
+            total = 0.0
+            for last, x in enumerate(each[first : first + distance], first):
+                if x is None:
+                    break
+                total += x
+                if total > best[0] and last > first:
+                    best = total, blocks[first : last + 1]
+        return best
+
+    equal: list[Pack] = []
+    enough, longest = SURE, max(map(len, arguments), default=0)
+    while True:
+        tried = [[best_run(a, distance) for a in range(len(left))] for distance in range(2, longest // lanes + 1)]
+        runs = max(tried, key=lambda runs: sum(total for total, _ in runs), default=[])
+        total = sum(total for total, _ in runs)
+        if total < enough:
+            return equal
+        enough = max(enough, total / 4)                                        # what says much less says nothing
+        for a, (_, run) in enumerate(runs):
+            for block in run:
+                equal.append(tuple(look[0] for k in block if (look := left[a][k])))
+                for k in block:
+                    left[a][k] = None
+
+
+def colours(packs: Packs) -> Callable[[int, int], int]:
+    """What a node looks like after some rounds (Weisfeiler and Leman): a number that is the same for nodes with the same neighbours."""
+    names: dict[Any, int] = {}
+    known: list[dict[int, int]] = [{} for _ in range(ROUNDS + 1)]
+
+    def colour(i: int, rounds: int) -> int:
+        if i not in known[rounds]:
+            look: Any = kind(packs.nodes[i][0])
+            if rounds:
+                around = (tuple(sorted(colour(j, rounds - 1) for j in near[i])) for near in (packs.reads, packs.readers))
+                look = colour(i, rounds - 1), *around
+            known[rounds][i] = names.setdefault(look, len(names))
+        return known[rounds][i]
+
+    return colour

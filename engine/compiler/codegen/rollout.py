@@ -1,0 +1,160 @@
+"""A scan: a step repeated in machine code, with a record taken now and then.
+
+The gufunc ``rollout(counts, t0, k, dt, p, x) -> records`` has the signature ``(r),(),(),(),(p),(n)->(r,m)``. Record j is taken after
+``counts[j]`` more steps; ``step(t0, k, dt, p, x) -> x`` advances, ``observe(t0, k, dt, p, x) -> record`` looks. The parameters p stay as
+they are. k counts steps, so that time is t0 + k dt without adding up rounding errors. Each lane is a rollout of its own; all share
+``counts``; where something makes tables, there is one lane. Where steps have inputs w, a row for each record, it is ``rollout(counts, t0,
+k, dt, p, x, w)`` with (r,w), and both functions take them between p and x.
+
+A step may also return notes, after x, which ``observe`` then takes after x: those of the step that begins where it looks. That step is the
+next one, or is lost where the scan ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterator
+
+from engine.compiler.codegen.counters import OUTSIDE, Counters
+from engine.compiler.codegen.entry import ALL_FLAGS, GROUPS, strided
+from engine.compiler.codegen.llvm import Module
+from engine.compiler.graph.program import Program
+from engine.compiler.graph.vecmath import literal, splat, vector
+from engine.compiler.kernels.arena import put_spare
+from engine.compiler.kernels.instructions import Writer
+
+
+def rollout(step: Program, observe: Program, width: int, inputs: int = 0, counters: Counters | None = None) -> str:
+    """IR text of the gufunc loop; where ``counters`` are given, they count what is called, and the whole."""
+    notes = observe.n_in - step.n_in
+    n, n_record = len(step.outputs) - notes, len(observe.outputs)
+    kept = step.n_in - n                                        # t0, k, dt, the parameters and inputs, which lie before x
+    n_p, last = kept - 3 - inputs, 7 if inputs else 6           # parameters, and the argument that the records are
+    m = Module(width, counters)
+    begun, ended = ([], []) if counters is None else counters.whole()
+    f_step, work_step = m.function(step)
+    f_observe, work_observe = m.function(observe)
+    D, tabled = vector("double", width), step.tabled or observe.tabled
+    groups = 1 if tabled else GROUPS                            # at once: tables are those of one sample
+    if tabled:
+        put_spare(m)
+    m.text += [strided(width, gather=True), strided(width, gather=False)]
+    lines = ["define void @loop(ptr %args, ptr %dims, ptr %steps, ptr %data) {", "entry:", *begun]
+    writer = GroupWriter(lines, width)
+    put, element, each_group, vector_of = writer.put, writer.element, writer.each_group, writer.vector_of
+    N, R = element("%dims", 0, "i64"), element("%dims", 1, "i64")
+    base = [element("%args", k, "ptr") for k in range(last + 1)]
+    outer = [element("%steps", k, "i64") for k in range(last + 1)]
+    step_counts, step_p, step_x, *step_w, step_record, step_column = (element("%steps", last + k, "i64") for k in range(1, 2 * last - 6))
+    state, work = kept + n + notes, max(work_step, work_observe)
+    raw, first = writer.aligned(m.bytes(groups * (2 * state + n_record + work) + 1))
+    second = put(f"getelementptr {D}, ptr {first}, i64 {groups * state}")
+    record = put(f"getelementptr {D}, ptr {second}, i64 {groups * state}")
+    scratch = put(f"getelementptr {D}, ptr {record}, i64 {groups * n_record}")
+    arena = put("call ptr @arena.lent()") if tabled else ""
+    begin = [f"  call void @arena.begin(ptr {arena})", f"  store ptr {arena}, ptr {scratch}"]
+    lines += ["  br label %rows", "rows:", "  %row = phi i64 [0, %entry], [%nextrow, %endrow]", f"  %left = sub i64 {N}, %row",
+              "  %more = icmp sgt i64 %left, 0", "  br i1 %more, label %load, label %done", "load:",
+              f"  %full = icmp sgt i64 %left, {groups * width}", f"  %taken = select i1 %full, i64 {groups * width}, i64 %left",
+              f"  %up = add i64 %taken, {width - 1}", f"  %groups = sdiv i64 %up, {width}"]  # fmt: skip
+    with each_group() as (g, i, lanes):
+        for argument, at, size, stride in ((1, 0, 1, "0"), (2, 1, 1, "0"), (3, 2, 1, "0"), (4, 3, n_p, step_p), (5, kept, n, step_x)):
+            row = put(f"getelementptr i8, ptr {base[argument]}, i64 {put(f'mul i64 {i}, {outer[argument]}')}")
+            for buffer in (first, second) if size and argument < 5 else (first,):
+                writer.moved("gather", row, outer[argument], lanes, size, stride, vector_of(buffer, g, state, at))
+    counts = put(f"getelementptr i8, ptr {base[0]}, i64 {put(f'mul i64 %row, {outer[0]}')}")
+    lines += ["  br label %records", "records:", f"  %j = phi i64 [0, %{writer.block}], [%nextj, %endlook]",
+              f"  %now = phi ptr [{first}, %{writer.block}], [%at, %endlook]",
+              f"  %other = phi ptr [{second}, %{writer.block}], [%away, %endlook]",
+              f"  %morej = icmp slt i64 %j, {R}", "  br i1 %morej, label %count, label %endrow", "count:"]  # fmt: skip
+    writer.block = "count"
+    counted = put(f"getelementptr i8, ptr {counts}, i64 {put(f'mul i64 %j, {step_counts}')}")
+    count = put(f"fptosi double {put(f'load double, ptr {counted}')} to i64")
+    if inputs:
+        seen = any(node[0] == "input" and 3 + n_p <= node[1] < kept for node in observe.nodes)
+        seldom = str(inputs) if seen else put(f"select i1 {put(f'icmp sgt i64 {count}, 1')}, i64 {inputs}, i64 0")   # one step reads one
+        with each_group() as (g, i, lanes):
+            from_w = put(f"getelementptr i8, ptr {base[6]}, i64 {put(f'mul i64 {i}, {outer[6]}')}")
+            from_w = put(f"getelementptr i8, ptr {from_w}, i64 {put(f'mul i64 %j, {step_w[0]}')}")
+            for buffer, many in (("%now", str(inputs)), ("%other", seldom)):
+                writer.moved("gather", from_w, outer[6], lanes, many, step_w[1], vector_of(buffer, g, state, 3 + n_p))
+    done, begun_at, begun_to = writer.begun(count) if notes else ("0", "%now", "%other")
+    lines += ["  br label %advance", "advance:", f"  %i = phi i64 [{done}, %{writer.block}], [%nexti, %endagain]",
+              f"  %at = phi ptr [{begun_at}, %{writer.block}], [%away, %endagain]",
+              f"  %away = phi ptr [{begun_to}, %{writer.block}], [%at, %endagain]",
+              f"  %to = getelementptr {D}, ptr %away, i64 {kept}",
+              f"  %morei = icmp slt i64 %i, {count}", "  br i1 %morei, label %again, label %look", "again:"]  # fmt: skip
+    call = (f"  call void {f_step}(ptr %at, ptr %to, ptr {scratch}, i64 %groups, i64 {m.bytes(state)}, i64 {m.bytes(state)}, "
+            f"i64 {m.bytes(work)})")  # fmt: skip
+    lines += [*begin * step.tabled, *m.counted(OUTSIDE, step, call)]
+    writer.count_on("again", state)
+    lines += ["  br label %endagain", "endagain:", "  %nexti = add i64 %i, 1", "  br label %advance", "look:"]
+    if notes:
+        lines += [*begin * step.tabled, *m.counted(OUTSIDE, step, call)]
+        writer.count_on("look", state, m.bytes(notes), kept + n)
+    writer.block = writer.block if notes else "look"
+    strides = f"i64 {m.bytes(state)}, i64 {m.bytes(n_record)}, i64 {m.bytes(work)}"
+    lines += [*begin * observe.tabled,
+              *m.counted(OUTSIDE, observe, f"  call void {f_observe}(ptr %at, ptr {record}, ptr {scratch}, i64 %groups, {strides})")]
+    with each_group() as (g, i, lanes):
+        where = put(f"getelementptr i8, ptr {base[last]}, i64 {put(f'mul i64 {i}, {outer[last]}')}")
+        where = put(f"getelementptr i8, ptr {where}, i64 {put(f'mul i64 %j, {step_record}')}")
+        writer.moved("scatter", where, outer[last], lanes, n_record, step_column, vector_of(record, g, n_record, 0))
+    lines += ["  br label %endlook", "endlook:", "  %nextj = add i64 %j, 1", "  br label %records",
+              "endrow:", f"  %nextrow = add i64 %row, {groups * width}", "  br label %rows",
+              "done:", *ended, *[f"  call void @arena.back(ptr {arena})"] * tabled, f"  call void @free(ptr {raw})",
+              f"  call i32 @feclearexcept(i32 {ALL_FLAGS})", "  ret void", "}"]  # fmt: skip
+    return "\n".join([str(m), *["declare ptr @malloc(i64)", "declare void @free(ptr)"] * (not tabled),         # an arena has them
+                      "declare i32 @feclearexcept(i32)", *lines])
+
+
+class GroupWriter(Writer):
+    """Instructions, some of them repeated for every group of ``width`` rows."""
+
+    def __init__(self, lines: list[str], width: int) -> None:
+        super().__init__(lines)
+        self.width, self.D = width, vector("double", width)
+        self.names = (f"groups{k}" for k in itertools.count())
+        self.block = "load"  # the label of the block that is being written
+
+    @contextlib.contextmanager
+    def each_group(self) -> Iterator[tuple[str, str, str]]:
+        """A loop over the groups around what is written within: gives a group's number, its first row, and how many rows it has."""
+        name, put = next(self.names), self.put
+        self.lines.extend([f"  br label %{name}", f"{name}:", f"  %g{name} = phi i64 [0, %{self.block}], [%n{name}, %{name}]"])
+        done = put(f"mul i64 %g{name}, {self.width}")
+        rest = put(f"sub i64 %left, {done}")
+        first = put(f"add i64 %row, {done}")
+        yield f"%g{name}", first, put(f"select i1 {put(f'icmp slt i64 {rest}, {self.width}')}, i64 {rest}, i64 {self.width}")
+        self.lines.extend([f"  %n{name} = add i64 %g{name}, 1", f"  %m{name} = icmp slt i64 %n{name}, %groups",
+                           f"  br i1 %m{name}, label %{name}, label %after{name}", f"after{name}:"])  # fmt: skip
+        self.block = f"after{name}"
+
+    def begun(self, count: str) -> tuple[str, str, str]:
+        """How many steps have been taken to a record's, of so many, and where from and where to the next one goes: the first was taken for
+        the notes of the record before."""
+        taken = self.put(f"and i1 {self.put('icmp sgt i64 %j, 0')}, {self.put(f'icmp sgt i64 {count}, 0')}")
+        return (self.put(f"zext i1 {taken} to i64"), self.put(f"select i1 {taken}, ptr %other, ptr %now"),
+                self.put(f"select i1 {taken}, ptr %now, ptr %other"))  # fmt: skip
+
+    def count_on(self, block: str, state: int, notes: int = 0, at: int = 0) -> None:
+        """After a step from %at to %away, which end a ``block``: k + 1 there, and so many bytes of notes here, from vector ``at``."""
+        self.block = block
+        with self.each_group() as (g, _, _):
+            now = self.put(f"load {self.D}, ptr {self.vector_of('%at', g, state, 1)}")
+            one_more = self.put(f"fadd {self.D} {now}, {splat('double', self.width, literal(1.0))}")
+            self.lines.append(f"  store {self.D} {one_more}, ptr {self.vector_of('%away', g, state, 1)}")
+            if notes:
+                noted, to = (self.vector_of(buffer, g, state, at) for buffer in ("%away", "%at"))
+                self.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {noted}, i64 {notes}, i1 false)")
+
+    def moved(self, how: str, memory: str, outer: str, lanes: str, n: int | str, stride: str, vectors: str) -> None:
+        """Gather, or scatter, vectors of n numbers between memory and lanes."""
+        self.lines.append(f"  call void @{how}(ptr {memory}, i64 {outer}, i64 {lanes}, i64 1, i64 0, i64 1, i64 0, i64 {n}, i64 {stride}, "
+                          f"ptr {vectors})")  # fmt: skip
+
+    def vector_of(self, pointer: str, group: str, size: int, k: int) -> str:
+        """Where vector k of a group lies, among groups of ``size`` vectors."""
+        here = self.put(f"mul i64 {group}, {size}")
+        return self.put(f"getelementptr {self.D}, ptr {pointer}, i64 {self.put(f'add i64 {here}, {k}')}")

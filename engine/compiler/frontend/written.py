@@ -1,0 +1,290 @@
+"""Functions as people write them: while one is traced, NumPy, ``math`` and Python's own functions take traced values too.
+
+``math.sin``, ``max`` and ``np.array([...])`` ask nobody what to do with a traced value. So others stand in for them for as long as the
+function runs, which do as they do, but for traced values. ``from math import sin`` is found among the names of the function's
+own module. Where a function writes traced values into an array of floats it is called once more, and arrays that it makes hold any number.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import functools
+import inspect
+import math
+import os
+import sys
+import threading
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from engine import ops
+from engine.compiler.frontend import whole_arrays
+from engine.compiler.frontend.arrays import Traced, boxed, has_traced, of_arrays, plain, refuse, wrapped
+from engine.compiler.frontend.elementary import MATH, UFUNCS, rint
+from engine.compiler.graph.expr import Expr
+from engine.compiler.graph.refusals import TraceError, is_installed, is_ours
+
+#: held while something is lent; a fork waits for it, as for :data:`engine.compiler.machine.LOCK`
+LOCK = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
+#: NumPy's functions that make arrays
+MAKERS = ("array", "asarray", "asanyarray", "ascontiguousarray", "empty", "zeros", "ones", "full", "eye", "identity", "empty_like",
+          "zeros_like", "ones_like", "full_like", "copy")  # fmt: skip
+
+
+class Holding(threading.local):
+    """Whether arrays that the user's function makes hold traced values."""
+
+    now = False
+
+
+HOLDING = Holding()
+
+
+def maker(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that makes arrays, with traced values in them too."""
+
+    @functools.wraps(original)
+    def make(*args: Any, **options: Any) -> Any:
+        if has_traced(args) or has_traced(options):
+            dtype = options.pop("dtype", None)
+            if original.__name__ == "full_like" and dtype is None and not has_traced(args[0]):
+                dtype = np.asarray(args[0]).dtype
+            if dtype is None and len(args) > 1 and isinstance(args[1], (type, np.dtype, str)):
+                dtype, args = args[1], (args[0], *args[2:])
+            made = original(*map(plain, args), dtype=object, **options).view(Traced)
+            return made if dtype is None else made.astype(dtype)
+        made = original(*args, **options)
+        if isinstance(made, np.ndarray) and (made.dtype == object or (HOLDING.now and made.dtype == float and is_users())):
+            return made.astype(object, copy=made.dtype != object, subok=False).view(Traced)
+        return made
+
+    return make
+
+
+def is_users() -> bool:
+    """Whether the function that calls the one that asks is the user's."""
+    return not is_ours(sys._getframe(2))
+
+
+def asking(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of arrays of NumPy's, which looks for traced values in lists too."""
+
+    @functools.wraps(original)
+    def asked(*args: Any, **options: Any) -> Any:
+        if not has_traced(args) and not has_traced(options):
+            return original(*args, **options)
+        return of_arrays(original, tuple(map(asked_for, args)), {name: asked_for(x) for name, x in options.items()})
+
+    asked._implementation = original._implementation  # type: ignore[attr-defined]
+    return asked
+
+
+def asked_for(x: Any) -> Any:
+    """A list of numbers as an array, and arrays in lists, so that NumPy asks them."""
+    if isinstance(x, (list, tuple)) and has_traced(x):
+        return wrapped(x) if any(isinstance(y, np.ndarray) for y in leaves(x)) else wrapped(boxed(x))
+    return wrapped(x) if isinstance(x, np.ndarray) else x
+
+
+def leaves(x: Any) -> Iterator[Any]:
+    """What lists of lists hold."""
+    for y in x:
+        if isinstance(y, (list, tuple)):
+            yield from leaves(y)
+        else:
+            yield y
+
+
+def of_numbers(original: Callable[..., Any], meaning: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of numbers, with the meaning it has on traced ones."""
+
+    @functools.wraps(original)
+    def called(*args: Any, **options: Any) -> Any:
+        if args and isinstance(args[0], Iterator):
+            if original in (builtins.any, builtins.all):
+                return meaning(*args)
+            args = (list(args[0]), *args[1:])
+        return meaning(*map(boxed_size_one, args), **options) if has_traced(args) else original(*args, **options)
+
+    return called
+
+
+def boxed_size_one(x: Any) -> Any:
+    """The number of an array of one."""
+    return x.reshape(())[()] if isinstance(x, np.ndarray) and x.size == 1 else x
+
+
+# ------------------------------------------------------------ Python's own functions
+
+
+def extremum(of_two: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """``max`` or ``min`` of several, or of all in one."""
+
+    def found(*args: Any, **options: Any) -> Any:
+        if options.keys() - {"default"}:
+            raise refuse("max or min of traced values with a key", "use np.where(condition, a, b)")
+        return functools.reduce(of_two, list(args[0]) if len(args) == 1 else args)
+
+    return found
+
+
+def total(xs: Any, start: Any = 0) -> Any:
+    """``sum``, in which a truth counts as 1."""
+    return functools.reduce(lambda a, b: UFUNCS[np.add](a, b), [ops.where(x, 1.0, 0.0) if is_truth(x) else x for x in xs], start)
+
+
+def is_truth(x: Any) -> bool:
+    return type(x) is Expr and x.i in x.g.truths
+
+
+def quantifier(decisive: bool) -> Callable[[Any], Any]:
+    """``any`` or ``all``: what is known for sure decides at once, as it does there."""
+    join = ops.logical_or if decisive else ops.logical_and
+
+    def found(xs: Any) -> Any:
+        result: Any = not decisive
+        for x in xs:
+            if has_traced(x):
+                result = join(result, x)
+            elif bool(x) is decisive:
+                return decisive
+        return result
+
+    return found
+
+
+def rounded(x: Any, ndigits: int | None = None) -> Any:
+    return rint(x) if ndigits is None else whole_arrays.around(x, ndigits)
+
+
+class FloatType(type):
+    """So that ``isinstance(x, float)`` is what it was."""
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, (float, Expr))
+
+    def __subclasscheck__(cls, kind: type) -> bool:
+        return issubclass(kind, float)
+
+
+class Float(float, metaclass=FloatType):
+    """``float``, which leaves a traced value as it is."""
+
+    dtype = np.dtype(float)  # by which NumPy knows what arrays of it are
+
+    def __new__(cls, x: Any = 0.0) -> Any:
+        if not has_traced(x):
+            return float(x)
+        x = boxed_size_one(x)
+        return ops.where(x, 1.0, 0.0) if is_truth(x) else x
+
+
+BUILTINS: dict[str, Callable[..., Any]] = {
+    "max": extremum(lambda best, x: ops.where(ops.less(best, x), x, best)),
+    "min": extremum(lambda best, x: ops.where(ops.less(x, best), x, best)), "sum": total, "round": rounded,
+    "any": quantifier(True), "all": quantifier(False), "divmod": ops.floor_mod, "pow": lambda x, y: x**y,
+}  # fmt: skip
+def is_instance(x: Any, kinds: Any) -> bool:
+    """``isinstance``, to which a traced value is a number of NumPy's."""
+    return isinstance(np.float64(0.0) if type(x) is Expr and not is_truth(x) else np.True_ if type(x) is Expr else x, kinds)
+
+
+LENT_BUILTINS = {"isinstance": is_instance, **{name: of_numbers(getattr(builtins, name), f) for name, f in BUILTINS.items()}}
+LENT_MATH = {name: of_numbers(getattr(math, name), f) for name, f in MATH.items() if hasattr(math, name)}
+LENT_NUMPY = {name: asking(f) for name, f in vars(np).items() if hasattr(f, "_implementation")}
+LENT_NUMPY |= {name: maker(getattr(np, name)) for name in MAKERS}
+LENT_LINALG = {name: asking(f) for name, f in vars(np.linalg).items() if hasattr(f, "_implementation")}
+LENT = ((math, LENT_MATH), (np, LENT_NUMPY), (np.linalg, LENT_LINALG))
+#: what is lent, by the function that it stands in for
+INSTEAD = {id(vars(module)[name]): f for module, table in LENT for name, f in table.items()}
+ABSENT = object()
+
+
+# ------------------------------------------------------------ lending
+
+
+@contextlib.contextmanager
+def lent(fn: Callable[..., Any], graph: Any) -> Iterator[None]:
+    """Let NumPy, ``math``, and the modules of ``fn`` have them while it is traced in a graph."""
+    with LOCK:
+        changes: list[tuple[dict[str, Any], str, Any]] = []
+        changes += [(vars(module), name, f) for module, table in LENT for name, f in table.items()]
+        for names in namespaces(fn):
+            changes += [(names, name, INSTEAD[id(x)]) for name, x in names.items() if id(x) in INSTEAD]
+            changes += [(names, name, f) for name, f in LENT_BUILTINS.items() if name not in names]
+            changes += [(names, "float", Float)] if HOLDING.now and "float" not in names else []
+        before = [(names, name, names.get(name, ABSENT)) for names, name, _ in changes]
+        users = vars(ops.USERS).copy()
+        ops.USERS.made, ops.USERS.graph = wrapped, graph
+        try:
+            for names, name, f in changes:
+                names[name] = f
+            yield
+        finally:
+            vars(ops.USERS).clear()
+            vars(ops.USERS).update(users)
+            for names, name, x in reversed(before):
+                if x is ABSENT:
+                    names.pop(name, None)
+                else:
+                    names[name] = x
+
+
+def namespaces(fn: Any) -> list[dict[str, Any]]:
+    """The names of the modules in which a function, and what it may use by name, are written; not those of installed libraries."""
+    found: dict[int, dict[str, Any]] = {}
+    left = [fn]
+    while left:
+        x = left.pop()
+        names = names_of(x)
+        left += [x.__wrapped__] if hasattr(x, "__wrapped__") else []
+        if id(names) not in found and not is_installed(names):
+            found[id(names)] = names
+            left += [y for y in list(names.values()) if isinstance(y, (types.FunctionType, types.ModuleType, type))]
+    return list(found.values())
+
+
+def names_of(x: Any) -> dict[str, Any]:
+    """The names of the module in which a function, a class, or the class of an object that is called, is written; of a module its own."""
+    while isinstance(x, functools.partial):
+        x = x.func
+    x = getattr(x, "__func__", x)
+    if isinstance(x, types.ModuleType):
+        return vars(x)
+    if isinstance(x, type):
+        return vars(sys.modules.get(x.__module__, types.ModuleType("")))
+    return getattr(x if inspect.isfunction(x) else type(x).__call__, "__globals__", {})
+
+
+def as_written(fn: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """``fn`` of traced arguments, as of floats; once more with arrays that hold traced values, if it writes them into floats."""
+    graph = ops.graph_of(*args, *named.values())
+
+    def result() -> Any:
+        with lent(fn, graph):
+            return plain(fn(*map(own, args), **{name: own(x) for name, x in named.items()}))
+
+    try:
+        return result()
+    except TraceError as error:
+        if graph is None or not graph.floats or HOLDING.now:
+            raise
+        first = error
+    graph.refused, graph.floats, HOLDING.now = None, False, True
+    try:
+        return result()
+    except TraceError as error:
+        raise error from first
+    finally:
+        HOLDING.now = False
+
+
+def own(x: Any) -> Any:
+    """An array copied, as the function that is traced sees it; anything else as it is."""
+    return wrapped(x.copy()) if isinstance(x, np.ndarray) else x

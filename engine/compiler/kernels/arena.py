@@ -1,0 +1,329 @@
+"""Memory of tables while a program runs: descriptors, and the arena that rows are taken from, in LLVM IR.
+
+A descriptor is two words: how many rows there are, and where the first begins; rows follow one another, as NumPy has them. An arena hands
+out memory one piece after another and takes it back all at once. Where there is none left it asks for more, at least twice as much as
+before; if that fails, or more is wanted than it may have, what was asked for is an empty table, and the state of the arena says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from engine.compiler import machine
+from engine.compiler.kernels.instructions import Writer
+
+#: words of an arena: where its free memory begins and ends; its last chunk, whose first two words are the chunk before and its size; its
+#: state; what it has asked for in all
+TOP, END, CHUNK, STATE, TAKEN = range(5)
+SIZE = 64
+#: states, added up: no memory; a number that is not that of a row; tables of different numbers of rows
+NO_MEMORY, NO_ROW, DIFFERENT = 1, 2, 4
+#: bytes of a descriptor, and before the rows of a table, which begin at a multiple of 64 as the memory does
+DESCRIPTOR = 64
+#: bytes of the first chunk, and most that one program may take in all
+FIRST, MOST = 1 << 16, 1 << 36
+
+TEXT = f"""@table.none = internal global [2 x i64] zeroinitializer, align 64
+
+define internal ptr @take(ptr %arena, i64 %bytes) alwaysinline nounwind {{
+  %more = add i64 %bytes, 63
+  %whole = and i64 %more, -64
+  %top = load i64, ptr %arena
+  %new = add i64 %top, %whole
+  %end.p = getelementptr i64, ptr %arena, i64 {END}
+  %end = load i64, ptr %end.p
+  %fits = icmp ule i64 %new, %end
+  br i1 %fits, label %here, label %elsewhere
+here:
+  store i64 %new, ptr %arena
+  %p = inttoptr i64 %top to ptr
+  ret ptr %p
+elsewhere:
+  %q = call ptr @take.more(ptr %arena, i64 %whole)
+  ret ptr %q
+}}
+
+define internal ptr @take.more(ptr %arena, i64 %bytes) noinline nounwind {{
+entry:
+  %chunk.p = getelementptr i64, ptr %arena, i64 {CHUNK}
+  %taken.p = getelementptr i64, ptr %arena, i64 {TAKEN}
+  %state.p = getelementptr i64, ptr %arena, i64 {STATE}
+  %old = load ptr, ptr %chunk.p
+  %taken = load i64, ptr %taken.p
+  %twice = shl i64 %taken, 1
+  %least = call i64 @llvm.umax.i64(i64 %twice, i64 {FIRST})
+  %rows = call i64 @llvm.umax.i64(i64 %least, i64 %bytes)
+  %size = add i64 %rows, 128
+  %all = add i64 %taken, %size
+  %bounded = icmp ule i64 %all, {MOST}
+  br i1 %bounded, label %ask, label %none
+ask:
+  %raw = call ptr @malloc(i64 %size)
+  %got = icmp ne ptr %raw, null
+  br i1 %got, label %some, label %none
+some:
+  store ptr %old, ptr %raw
+  %size.p = getelementptr i64, ptr %raw, i64 1
+  store i64 %size, ptr %size.p
+  store ptr %raw, ptr %chunk.p
+  store i64 %all, ptr %taken.p
+  %address = ptrtoint ptr %raw to i64
+  %after = add i64 %address, 79
+  %first = and i64 %after, -64
+  %top = add i64 %first, %bytes
+  %last = add i64 %address, %size
+  store i64 %top, ptr %arena
+  %end.p = getelementptr i64, ptr %arena, i64 {END}
+  store i64 %last, ptr %end.p
+  %p = inttoptr i64 %first to ptr
+  ret ptr %p
+none:
+  %state = load i64, ptr %state.p
+  %marked = or i64 %state, {NO_MEMORY}
+  store i64 %marked, ptr %state.p
+  ret ptr null
+}}
+
+define internal void @arena.free(ptr %arena) noinline nounwind {{
+entry:
+  %chunk.p = getelementptr i64, ptr %arena, i64 {CHUNK}
+  %first = load ptr, ptr %chunk.p
+  br label %head
+head:
+  %chunk = phi ptr [%first, %entry], [%before, %one]
+  %more = icmp ne ptr %chunk, null
+  br i1 %more, label %one, label %end
+one:
+  %before = load ptr, ptr %chunk
+  call void @free(ptr %chunk)
+  br label %head
+end:
+  call void @llvm.memset.p0.i64(ptr %arena, i8 0, i64 {SIZE}, i1 false)
+  ret void
+}}
+
+define internal void @arena.begin(ptr %arena) noinline nounwind {{
+entry:
+  %chunk.p = getelementptr i64, ptr %arena, i64 {CHUNK}
+  %chunk = load ptr, ptr %chunk.p
+  %some = icmp ne ptr %chunk, null
+  br i1 %some, label %kept, label %end
+kept:
+  %before = load ptr, ptr %chunk
+  %whole = icmp eq ptr %before, null
+  br i1 %whole, label %again, label %new
+again:
+  %address = ptrtoint ptr %chunk to i64
+  %after = add i64 %address, 79
+  %top = and i64 %after, -64
+  store i64 %top, ptr %arena
+  br label %end
+new:
+  %taken.p = getelementptr i64, ptr %arena, i64 {TAKEN}
+  %taken = load i64, ptr %taken.p
+  call void @arena.free(ptr %arena)
+  %p = call ptr @take.more(ptr %arena, i64 %taken)
+  %q = ptrtoint ptr %p to i64
+  store i64 %q, ptr %arena
+  br label %end
+end:
+  %state.p = getelementptr i64, ptr %arena, i64 {STATE}
+  store i64 0, ptr %state.p
+  ret void
+}}"""
+
+
+SPARE = f"""@arena.spare = internal global i64 0, align 8
+
+define internal ptr @arena.lent() noinline nounwind {{
+  %spare = atomicrmw xchg ptr @arena.spare, i64 0 seq_cst
+  %some = icmp ne i64 %spare, 0
+  br i1 %some, label %kept, label %new
+kept:
+  %p = inttoptr i64 %spare to ptr
+  call void @arena.begin(ptr %p)
+  ret ptr %p
+new:
+  %q = call ptr @malloc(i64 {SIZE})
+  %got = icmp ne ptr %q, null
+  br i1 %got, label %zero, label %end
+zero:
+  call void @llvm.memset.p0.i64(ptr %q, i8 0, i64 {SIZE}, i1 false)
+  br label %end
+end:
+  ret ptr %q
+}}
+
+define internal void @arena.back(ptr %arena) noinline nounwind {{
+  %address = ptrtoint ptr %arena to i64
+  %other = atomicrmw xchg ptr @arena.spare, i64 %address seq_cst
+  %some = icmp ne i64 %other, 0
+  br i1 %some, label %one, label %end
+one:
+  %p = inttoptr i64 %other to ptr
+  call void @arena.free(ptr %p)
+  call void @free(ptr %p)
+  br label %end
+end:
+  ret void
+}}"""
+
+
+def looping(name: str, body: str, columns: Sequence[int]) -> str:
+    """IR of ``loop(in, out, work, limit)``, which repeats a body that makes tables, by turns in one of two arenas of its own, and copies
+    those that it passes on (of ``columns``; 0 of numbers), in the end to the caller's."""
+    w, n = TableWriter([]), len(columns)
+
+    def copies(to: str) -> None:
+        for k, m in enumerate(columns):
+            if m:
+                table = w.put(f"call ptr @table.copy(ptr {to}, ptr {w.element('%in', k, 'ptr')}, i64 {8 * m})")
+                w.keep(table, "%in", k, "ptr")
+
+    w.lines += [f"  %flag = getelementptr double, ptr %in, i64 {n - 1}", "  %outer = load ptr, ptr %work",
+                f"  %both = alloca [{2 * SIZE} x i8], align 64",
+                f"  call void @llvm.memset.p0.i64(ptr %both, i8 0, i64 {2 * SIZE}, i1 false)", "  br label %head", "head:",
+                "  %i = phi i64 [0, %entry], [%next, %passed]", "  %done = load double, ptr %flag", "  %open = fcmp une double %done, 1.0",
+                "  %more = icmp slt i64 %i, %limit", "  %go = and i1 %open, %more", "  br i1 %go, label %again, label %end", "again:",
+                "  %turn = and i64 %i, 1", f"  %off = mul i64 %turn, {SIZE}", "  %own = getelementptr i8, ptr %both, i64 %off",
+                "  call void @arena.begin(ptr %own)", "  store ptr %own, ptr %work",
+                f"  call void {body}(ptr %in, ptr %out, ptr %work, i64 1, i64 0, i64 0, i64 0)",
+                f"  call void @llvm.memcpy.p0.p0.i64(ptr %in, ptr %out, i64 {8 * n}, i1 false)"]  # fmt: skip
+    copies("%own")
+    w.pass_on("%own", "%outer")
+    w.begin("passed")
+    w.lines += ["  %next = add i64 %i, 1", "  br label %head", "end:"]
+    copies("%outer")
+    w.lines += [f"  call void @llvm.memcpy.p0.p0.i64(ptr %out, ptr %in, i64 {8 * n}, i1 false)", "  store ptr %outer, ptr %work",
+                "  call void @arena.free(ptr %both)", f"  call void @arena.free(ptr {w.byte('%both', SIZE)})"]  # fmt: skip
+    return "\n".join([f"define internal void {name}(ptr %in, ptr %out, ptr %work, i64 %limit) noinline nounwind {{", "entry:", *w.lines,
+                      "  ret void", "}"])  # fmt: skip
+
+
+def put_spare(module: Any) -> None:
+    """Add ``arena.lent()`` and ``arena.back(arena)``: a call borrows the arena that another has brought back, with its memory."""
+    put_arena(module)
+    module.once("@arena.lent", SPARE)
+
+
+COPY = f"""define internal ptr @table.copy(ptr %arena, ptr %d, i64 %row) noinline nounwind {{
+  %n = load i64, ptr %d
+  %rows.p = getelementptr i64, ptr %d, i64 1
+  %rows = load ptr, ptr %rows.p
+  %bytes = mul i64 %n, %row
+  %room = add i64 %bytes, {DESCRIPTOR + 64 + 64}
+  %p = call ptr @take(ptr %arena, i64 %room)
+  %got = icmp ne ptr %p, null
+  br i1 %got, label %good, label %bad
+bad:
+  ret ptr @table.none
+good:
+  %to = getelementptr i8, ptr %p, i64 {DESCRIPTOR}
+  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %rows, i64 %bytes, i1 false)
+  store i64 %n, ptr %p
+  %to.p = getelementptr i64, ptr %p, i64 1
+  store ptr %to, ptr %to.p
+  ret ptr %p
+}}"""
+
+
+def put_arena(module: Any) -> None:
+    """Add ``take(arena, bytes)``, ``arena.begin``, which makes one piece of what was taken before, and ``arena.free``."""
+    module.once("@malloc", "declare ptr @malloc(i64)\ndeclare void @free(ptr)")
+    module.once("@take", f"{TEXT}\n{COPY}")
+
+
+class TableWriter(Writer):
+    """Instructions on descriptors and arenas."""
+
+    def keep(self, x: str, base: str, k: int, kind: str = "i64") -> None:
+        """Store word k of memory."""
+        self.lines.append(f"  store {kind} {x}, ptr {self.put(f'getelementptr i64, ptr {base}, i64 {k}')}")
+
+    def described(self, memory: str, count: str) -> str:
+        """Write the descriptor of a table, which stands before its rows in a piece of memory; where these begin."""
+        rows = self.put(f"getelementptr i8, ptr {memory}, i64 {DESCRIPTOR}")
+        self.keep(count, memory, 0)
+        self.keep(rows, memory, 1, "ptr")
+        return rows
+
+    @property
+    def block(self) -> str:
+        """The label of the block that is being written."""
+        return next((line[:-1] for line in reversed(self.lines) if line.endswith(":")), "entry")
+
+    def mark(self, arena: str, state: int | str, truth: str) -> None:
+        """Add a state to the arena's where a truth holds, which it hardly ever does: in a branch, lest all wait for what is stored."""
+        k = self.count
+        self.lines += [f"  br i1 {truth}, label %mark{k}, label %marked{k}", f"mark{k}:"]
+        place = self.put(f"getelementptr i64, ptr {arena}, i64 {STATE}")
+        now = self.put(f"load i64, ptr {place}")
+        self.lines.append(f"  store i64 {self.put(f'or i64 {now}, {state}')}, ptr {place}")
+        self.begin(f"marked{k}")
+
+    def spread(self, x: str, width: int, kind: str = "double") -> str:
+        """A number in all lanes."""
+        if width == 1:
+            return x
+        D = f"<{width} x {kind}>"
+        one = self.put(f"insertelement {D} poison, {kind} {x}, i64 0")
+        return self.put(f"shufflevector {D} {one}, {D} poison, <{width} x i32> zeroinitializer")
+
+    def pass_on(self, arena: str, to: str) -> None:
+        """Add an arena's state to that of another."""
+        state = self.element(arena, STATE)
+        self.mark(to, state, self.put(f"icmp ne i64 {state}, 0"))
+
+    def below(self, n: str, width: int) -> str:
+        """A condition on lanes, with its type: the first n."""
+        if width == 1:
+            return f"i1 {self.put(f'icmp slt i64 0, {n}')}"
+        lanes = ", ".join(f"i64 {lane}" for lane in range(width))
+        all_n = self.spread(n, width, "i64")
+        return f"<{width} x i1> {self.put(f'icmp slt <{width} x i64> <{lanes}>, {all_n}')}"
+
+    def numbers(self, data: str, first: str, last: str, width: int) -> str:
+        """W numbers that stand side by side, from the one numbered ``first`` on; beyond the last it is that again."""
+        at = self.byte(data, self.product(first, 8))
+        if width == 1:
+            return self.put(f"load double, ptr {at}")
+        n = self.put(f"add i64 {self.put(f'sub i64 {last}, {first}')}, 1")
+        D, end = f"<{width} x double>", self.put(f"load double, ptr {self.byte(data, self.product(last, 8))}")
+        condition, others = self.below(n, width), self.spread(end, width)
+        return self.put(f"call {D} @llvm.masked.load.v{width}f64.p0(ptr {at}, i32 8, {condition}, {D} {others})")
+
+    def row_numbers(self, x: str, rows: str, width: int, arena: str) -> list[str]:
+        """W numbers that are to be rows', of so many, as whole ones of 32 bits: of what is none, the first; the arena's state says so."""
+        D, B, I = (f"<{width} x {t}>" if width > 1 else t for t in ("double", "i1", "i32"))
+        most = self.put(f"call i64 @llvm.smin.i64(i64 {rows}, i64 {2**31})")
+        top, zero = self.spread(self.put(f"sitofp i64 {most} to double"), width), "zeroinitializer" if width > 1 else "0.0"
+        inside = self.put(f"and {B} {self.put(f'fcmp oge {D} {x}, {zero}')}, {self.put(f'fcmp olt {D} {x}, {top}')}")
+        i = self.put(f"fptosi {D} {self.put(f'select {B} {inside}, {D} {x}, {D} {zero}')} to {I}")
+        back = self.put(f"sitofp {I} {i} to {D}")
+        good = self.put(f"and {B} {inside}, {self.put(f'fcmp oeq {D} {back}, {x}')}")
+        bits = self.put(f"bitcast {B} {good} to i{width}") if width > 1 else good
+        self.mark(arena, NO_ROW, self.put(f"icmp ne i{width} {bits}, -1"))
+        if width == 1:
+            return [self.put(f"sext i32 {i} to i64")]
+        i = self.put(f"sext {I} {i} to <{width} x i64>")
+        return [self.put(f"extractelement <{width} x i64> {i}, i64 {lane}") for lane in range(width)]
+
+    def add_row(self, to: str, row: str, columns: int) -> None:
+        """Add a row to another, as many columns at a time as there are lanes."""
+        c = 0
+        while c < columns:
+            n = next(n for n in (8, 4, 2, 1) if n <= min(columns - c, machine.width()))
+            D, a = f"<{n} x double>", self.byte(to, 8 * c)
+            x, y = self.put(f"load {D}, ptr {a}, align 8"), self.put(f"load {D}, ptr {self.byte(row, 8 * c)}, align 8")
+            self.lines.append(f"  store {D} {self.put(f'fadd {D} {x}, {y}')}, ptr {a}, align 8")
+            c += n
+
+    def product(self, a: str, b: int | str, more: int = 0) -> str:
+        """a b + more, whole numbers."""
+        ab = self.put(f"mul i64 {a}, {b}")
+        return self.put(f"add i64 {ab}, {more}") if more else ab
+
+    def begin(self, label: str) -> None:
+        """Go on in a new block."""
+        self.lines += [f"  br label %{label}", f"{label}:"]

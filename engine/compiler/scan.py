@@ -1,0 +1,36 @@
+"""A step repeated, as a NumPy gufunc."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from engine.compiler import machine
+from engine.compiler.codegen.counters import Counted, Counters
+from engine.compiler.codegen.rollout import rollout
+from engine.compiler.graph.program import Program
+from engine.compiler.gufunc import numpy_ufunc
+
+
+@functools.cache
+def rollout_ufunc(step: Program, observe: Program, width: int, inputs: int = 0) -> Any:
+    """Return the NumPy gufunc ``(counts, t0, k, dt, p, x) -> records`` of ``codegen.rollout``, with inputs (r, inputs) last."""
+    width = 1 if step.tabled or observe.tabled else width
+    key = f"rollout{width}.{machine.width()}.{inputs}|{step.key}|{observe.key}"
+    code = machine.Code(key, lambda: rollout(step, observe, width, inputs), f"a run of {width} at once", [step, observe])
+    return numpy_ufunc(code, "rollout", _scan(step, observe, inputs))
+
+
+@functools.cache
+def counted_rollout(step: Program, observe: Program) -> tuple[Any, Counted]:
+    """Return :func:`rollout_ufunc` of one rollout at a time, with counters in it, and these: :mod:`engine.compiler.codegen.counters`."""
+    key = f"counted{machine.width()}|{step.key}|{observe.key}"
+    code = machine.Code(key, lambda: rollout(step, observe, 1, 0, Counters()), "a counted run", [step, observe])
+    return numpy_ufunc(code, "counted_rollout", _scan(step, observe)), Counted(code)
+
+
+def _scan(step: Program, observe: Program, inputs: int = 0) -> str:
+    """The signature of a rollout."""
+    n = len(step.outputs) - (observe.n_in - step.n_in)
+    p, more = step.n_in - 3 - n - inputs or "p", f",(r,{inputs})" * bool(inputs)               # a size of zero has no literal
+    return f"(r),(),(),(),({p}),({n}){more}->(r,{len(observe.outputs)})"

@@ -1,0 +1,1 @@
+"""Programs from functions, and from programs: traces, calls, loops, roots, derivatives."""

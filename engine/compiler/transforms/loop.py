@@ -1,0 +1,78 @@
+"""Loops that end when a value says so: a body traced once, run by machine code until every lane is done.
+
+A ``loop`` node holds the body as a program ``(carry, done, captured) -> (carry, done)``. What the body reads from outside, and whatever
+it computes that does not change from pass to pass, is captured: computed once, before the loop. A loop of one pass at most is a condition:
+it keeps all that it computes within, where it is not taken nothing is computed, and derivatives pass through it. A lane that is done
+keeps its carry, so its result does not depend on how long the others take. Tables are carried as their handles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from engine import ops
+from engine.compiler.graph.expr import Expr, Graph
+from engine.compiler.graph.program import Shape, is_table, size
+from engine.compiler.transforms.bodies import extracted, scope_of
+from engine.compiler.transforms.parts import body_in_parts
+from engine.compiler.transforms.table import Table, given
+
+
+def while_loop(graph: Graph, advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, finished: Any) -> tuple[Any, Any]:
+    """``x, done = advance(x)`` until done, at most ``limit`` times, as one node of the graph."""
+    leaves, built = ops.structure(x)
+    parts = [given(graph, leaf, isinstance(leaf, Table)) for leaf in leaves]
+    shapes, first = [shape for _, shape in parts], [graph.index(y) for own, _ in parts for y in own]
+    n, start = len(first), len(graph.nodes)
+    carry = [Expr(graph, graph.node(("carry", start, k))) for k in range(n + 1)]
+    before, done = arrays(graph, carry, shapes), ops.logical_not(ops.equal(carry[n], 0.0))
+    after, now = advance(built(before))
+    results = [given(graph, leaf, as_rows) for leaf, as_rows in as_begun(ops.structure(after)[0], shapes)]
+    if [shape for _, shape in results] != shapes or np.shape(now) != ():
+        raise graph.refuse(f"a loop whose body returns shapes {', '.join(said(s) for _, s in results)}, {np.shape(now)}",
+                           f"expected {', '.join(map(said, shapes))} and a truth value")  # fmt: skip
+    each = ((shape, c, y) for (own, shape), old in zip(results, divided(carry, shapes), strict=True) for c, y in zip(old, own, strict=True))
+    flat = [y if is_table(shape) else ops.where(done, c, y) for shape, c, y in each]    # one sample's loop has ended when it is done
+    outputs = [graph.index(r) for r in (*flat, ops.logical_or(done, now))]
+    if limit == 1:                                              # what is within is not found again, from outside or the next time
+        for node in graph.nodes[start:]:
+            graph.memo.pop(node, None)
+    body, captured = extracted(graph, start, carry, outputs, limit == 1, scope_of(advance))
+    body = body_in_parts(graph, body)
+    begin = [Expr(graph, i) for i in (*map(graph.number, first), *captured)]
+    final = graph.call(body, [*begin[:n], ops.where(finished, 1.0, 0.0), *begin[n:]], "loop", int(limit))
+    return built(arrays(graph, final, shapes)), ops.logical_not(ops.equal(final[n], 0.0))
+
+
+def as_begun(leaves: list[Any], shapes: list[Shape]) -> list[tuple[Any, bool]]:
+    """What a body returns, and whether as a table: where its rows are known to be so many, as the loop began with it."""
+    begun = [*shapes, *[()] * len(leaves)]
+    known = [isinstance(x, Table) and x.count is not None for x in leaves]
+    return [(x, is_table(s) if k else isinstance(x, Table)) for x, k, s in zip(leaves, known, begun, strict=False)]
+
+
+def divided(scalars: list[Expr], shapes: list[Shape]) -> list[list[Expr]]:
+    """Scalars by the shapes that they are of."""
+    rest = iter(scalars)
+    return [[next(rest) for _ in range(size(s))] for s in shapes]
+
+
+def arrays(graph: Graph, scalars: list[Expr], shapes: list[Shape]) -> list[Any]:
+    """Arrays and tables of scalars."""
+    found: list[Any] = []
+    for own, shape in zip(divided(scalars, shapes), shapes, strict=True):
+        if is_table(shape):
+            if graph.nodes[own[0].i][0] == "carry":
+                graph.tables[own[0].i] = size(shape[1:])
+            found.append(Table(graph, own[0], shape[1:]))
+        else:
+            found.append(np.array(own, dtype=object).reshape(shape)[()])
+    return found
+
+
+def said(shape: Shape) -> str:
+    """A shape in words."""
+    return f"a table of rows {shape[1:]}" if is_table(shape) else str(shape)

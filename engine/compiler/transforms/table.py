@@ -1,0 +1,290 @@
+"""Traced tables: handles in a graph, with what :mod:`engine.ops.rows` asks of a tracer.
+
+A table is memory, rows of numbers, of which there are as many as its descriptor says when the program runs. In the graph it is one number,
+its descriptor's address, of which nothing is asked but by loops over rows (:mod:`engine.compiler.kernels.row_loop`) and by what passes
+between tables and numbers (:mod:`engine.compiler.kernels.stacks`); so it goes through calls, branches and loops as numbers do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from engine import ops
+from engine.compiler.graph.expr import Expr, Graph
+from engine.compiler.graph.program import COUNTED, Shape, size
+from engine.compiler.graph.refusals import users_place
+from engine.compiler.kernels.row_ends import Sink, Source
+from engine.compiler.kernels.row_loop import RowLoop
+from engine.compiler.kernels.stacks import Constants, Stack, Unstack
+from engine.compiler.transforms.bodies import columns_of, extracted, scope_of
+from engine.ops.rows import is_number
+
+Array = np.ndarray
+#: arrays of as many rows, or fewer, are dealt with row by row in a straight line, which is faster than a loop
+FEW = 4
+#: what to write in place of what tables do not have
+INSTEAD = "use engine.ops.rows(f, table), total, gather, add_at and chosen, or give the size a number"
+#: attributes of arrays that tables do not have
+ATTRIBUTES = {"T", "all", "any", "argmax", "argmin", "argsort", "astype", "copy", "cumsum", "dot", "dtype", "flatten", "max", "mean", "min",
+              "ndim", "prod", "ravel", "repeat", "reshape", "size", "sort", "squeeze", "std", "sum", "take", "tolist", "trace", "transpose",
+              "var"}  # fmt: skip
+
+
+class Table(NDArrayOperatorsMixin):
+    """A traced table, (n, *shape), or rows of one by their numbers, or the numbers of its rows.
+
+    Attributes
+    ----------
+    g : its graph
+    handle : its descriptor's address, traced
+    shape : of a row
+    through : of rows by their numbers, the handle of a table of these
+    counting : whether it stands for the numbers of its rows
+    count : how many rows there are, if that is known
+    """
+
+    def __init__(self, g: Graph, handle: Expr, shape: Sequence[int], through: Expr | None = None, counting: bool = False,
+                 count: int | None = None) -> None:  # fmt: skip
+        self.g, self.handle, self.shape, self.through, self.counting, self.count = g, handle, tuple(shape), through, counting, count
+        self.where = ""  # of rows by their numbers, the user's line
+
+    @property
+    def how(self) -> str:
+        """How a loop reads it."""
+        return "numbers" if self.counting else "rows" if self.through is None else "through"
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        """NumPy's functions of every number by itself: of each row."""
+        if method != "__call__" or options or ufunc.signature is not None:
+            raise self.g.refuse(f"np.{ufunc.__name__}{'' if method == '__call__' else f'.{method}'} of a table", INSTEAD)
+        return self.by_rows(ufunc, inputs)
+
+    def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, options: Any) -> Any:
+        """NumPy's functions of whole arrays: of tables whose rows are known to be so many alone."""
+        if any(t.count is None for t in tables_in((args, options))):
+            raise self.g.refuse(f"np.{function.__name__} of a table", INSTEAD)
+        return function(*untabled(args), **untabled(options))
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ATTRIBUTES:
+            if self.count is not None:
+                return getattr(as_array(self, self.count), name)
+            raise self.g.refuse(f".{name} of a table", INSTEAD)
+        raise AttributeError(f"a traced table has no '{name}'")
+
+    def by_rows(self, f: Callable[..., Any], inputs: Sequence[Any]) -> Any:
+        """``f`` of each row of the tables among its inputs; arrays with as many rows count as tables."""
+        shapes = [x.shape for x in inputs if isinstance(x, Table)]
+        if len({len(s) for s in shapes}) > 1:
+            raise self.g.refuse(f"tables of rows of the shapes {', '.join(map(str, shapes))} in one expression", "expected as many axes in "
+                                "each: write table[:, None], or engine.ops.rows(lambda a, b: …, one, other)")  # fmt: skip
+        wide = len(shapes[0]) + 1
+        in_rows = [isinstance(x, Table) or np.ndim(x) >= wide for x in inputs]
+
+        def one(*own: Any) -> Any:
+            given = iter(own)
+            return f(*[next(given) if own else x for own, x in zip(in_rows, inputs, strict=True)])
+
+        return row_loop(self.g, one, [x for own, x in zip(in_rows, inputs, strict=True) if own])
+
+    def __getitem__(self, key: Any) -> Any:
+        """Columns: ``table[:, 0]``, ``table[:, :3]``."""
+        if self.count is not None:
+            return as_array(self, self.count)[key]
+        if not (isinstance(key, tuple) and isinstance(key[0], slice) and key[0] == slice(None)):
+            raise self.g.refuse("rows of a table by their numbers", "use engine.ops.gather(table, numbers), and table[:, …] for columns, "
+                                "or give the size a number")  # fmt: skip
+        return row_loop(self.g, lambda x: np.asarray(x, dtype=object)[key[1:]], [self])
+
+    def __len__(self) -> int:
+        if self.count is None:
+            raise self.g.refuse("how many rows a table has", "use engine.ops.total(engine.ops.rows(lambda x: 1.0, table)), or give the "
+                                "size a number")  # fmt: skip
+        return self.count
+
+    def __iter__(self) -> Any:
+        if self.count is None:
+            raise self.g.refuse("a table's rows one by one", "use engine.ops.rows(f, table), or give the size a number")
+        return iter(as_array(self, self.count))
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
+        """Traced numbers where it is known how many there are; else what NumPy cannot look into."""
+        if self.count is not None:
+            return as_array(self, self.count)
+        box = np.empty((), dtype=object)
+        box[()] = self
+        return box
+
+    def __bool__(self) -> bool:
+        raise self.g.refuse("a decision on a table", "use engine.ops.where in a function of its rows")
+
+
+def tables_in(x: Any) -> list[Table]:
+    """The tables among arguments."""
+    if isinstance(x, Table):
+        return [x]
+    return [t for y in (x.values() if isinstance(x, dict) else x if isinstance(x, (tuple, list)) else ()) for t in tables_in(y)]
+
+
+def untabled(x: Any) -> Any:
+    """Arguments with arrays in place of tables."""
+    if isinstance(x, dict):
+        return {name: untabled(y) for name, y in x.items()}
+    return type(x)(map(untabled, x)) if isinstance(x, (tuple, list)) else np.asarray(x) if isinstance(x, Table) else x
+
+
+# ------------------------------------------------------------ tables and arrays
+
+
+def given_table(g: Graph, k: int, shape: Sequence[int]) -> Table:
+    """Input k of a graph, the handle of a table (COUNTED, …)."""
+    handle, row = g.input(k), tuple(shape[1:])
+    g.tables[handle.i] = size(row)
+    return Table(g, handle, row)
+
+
+def as_table(g: Graph, x: Any) -> Table:
+    """A table; an array (n, …) as one."""
+    if isinstance(x, Table):
+        return x
+    x = np.asarray(x, dtype=object)
+    if not x.ndim:
+        raise g.refuse("a number for a table", "expected an array (n, …)")
+    if x.size == 0:
+        raise g.refuse(f"a table of the shape {x.shape}", "expected a row and a column at least")
+    flat = list(x.ravel())
+    if any(type(y) is Expr for y in flat):
+        (handle,) = g.call(Stack(len(x), size(x.shape[1:])), flat)
+    else:
+        (handle,) = g.call(Constants(np.array([float(y) for y in flat]).reshape(len(x), -1)), [])
+    return Table(g, handle, x.shape[1:], count=len(x))
+
+
+def given(g: Graph, x: Any, as_rows: bool) -> tuple[list[Any], Shape]:
+    """The scalars and the shape of what a function is given, or returns: a table's handle, or numbers."""
+    if as_rows:
+        t = materialised(as_table(g, x))
+        return [t.handle], (COUNTED, *t.shape)
+    a = np.asarray(x, dtype=object)
+    return list(a.ravel()), a.shape
+
+
+def shape_of(x: Any) -> Shape:
+    """The shape of an array, or of a table whose rows are not known to be so many."""
+    return (COUNTED, *x.shape) if isinstance(x, Table) and x.count is None else np.shape(x)
+
+
+def returned(x: Any) -> tuple[list[Any], Shape]:
+    """The same of what a traced function returned: tables whose rows are known to be so many are arrays."""
+    return given(x.g, x, True) if isinstance(x, Table) and x.count is None else given(None, x, False)  # type: ignore[arg-type]
+
+
+def as_array(t: Table, n: int) -> Array:
+    """A table of n rows as an array of traced numbers."""
+    t = materialised(t)
+    return np.array(t.g.call(Unstack(n, size(t.shape)), [t.handle]), dtype=object).reshape(n, *t.shape)
+
+
+def materialised(t: Table) -> Table:
+    """A table whose rows lie in memory of its own."""
+    return row_loop(t.g, lambda x: x, [t]) if t.counting or t.through is not None else t
+
+
+def known(tables: Sequence[Any]) -> int | None:
+    """How many rows the tables have, if that is known."""
+    tables = [x if isinstance(x, Table) else np.atleast_1d(np.asarray(x, dtype=object)) for x in tables]
+    counts = [n for x in tables if (n := x.count if isinstance(x, Table) else len(x)) is not None]
+    return ops.common(counts) if counts else None
+
+
+# ------------------------------------------------------------ loops
+
+
+def row_loop(g: Graph, f: Callable[..., Any], tables: Sequence[Any]) -> Any:
+    """:func:`engine.ops.rows`."""
+    n = known(tables)
+    if n is not None and n <= FEW and not any(isinstance(t, Table) for t in tables):
+        each = [f(*row) for row in zip(*tables, strict=True)]
+        return tuple(map(stacked, zip(*each, strict=True))) if isinstance(each[0], tuple) else stacked(each)
+    several, shapes, made = looped(g, f, [as_table(g, t) for t in tables], lambda shapes: [Sink("rows", size(s)) for s in shapes])
+    results = tuple(Table(g, h, s, count=n) for h, s in zip(made, shapes, strict=True))
+    return results if several else results[0]
+
+
+def stacked(rows: Sequence[Any]) -> Array:
+    """Rows one below the other, traced or not."""
+    return np.stack([np.asarray(x, dtype=object) for x in rows])
+
+
+def looped(g: Graph, f: Callable[..., Any], tables: Sequence[Table], sinks: Callable[[list[tuple[int, ...]]], list[Sink]],
+           targets: Sequence[Expr] = ()) -> tuple[bool, list[tuple[int, ...]], list[Expr]]:  # fmt: skip
+    """Whether ``f`` returns a tuple, of what shapes, and what a loop of it over rows makes in ``sinks`` of these shapes."""
+    start, place, sources, arguments, fresh = len(g.nodes), 0, list[Source](), list[Any](), list[Expr]()
+    index = {t.through.i: t.through for t in tables if t.through is not None}
+    for t in tables:
+        m = 1 if t.counting else size(t.shape)
+        carry = [Expr(g, g.node(("carry", start, place + k))) for k in range(m)]
+        through = -1 if t.through is None else [*index].index(t.through.i)
+        sources.append(Source(t.how, place, m, through, columns_of(g, t.handle.i) if t.counting else 1))
+        arguments.append(carry[0] if t.counting else ops.USERS.made(np.array(carry, dtype=object).reshape(t.shape)[()]))
+        place, fresh = place + m, fresh + carry
+    results = f(*arguments)
+    several = isinstance(results, tuple)
+    arrays = [np.asarray(r, dtype=object) for r in (results if several else (results,))]
+    body, captured = extracted(g, start, fresh, [g.number(g.index(x)) for a in arrays for x in a.ravel()], False, scope_of(f))
+    shapes = [a.shape for a in arrays]
+    loop = RowLoop(body, sources, body.n_in - place, sinks(shapes))
+    loop.where = next((t.where for t in tables if t.through is not None), None) or users_place()
+    return several, shapes, g.call(loop, [*(t.handle for t in tables), *index.values(), *(Expr(g, i) for i in captured), *targets])
+
+
+def row_numbers(g: Graph, table: Any) -> Table:
+    """:func:`engine.ops.row_numbers`."""
+    t = as_table(g, table)
+    return Table(g, t.handle if t.through is None else t.through, (), counting=True, count=t.count)
+
+
+def gathered(g: Graph, table: Any, index: Any) -> Any:
+    """:func:`engine.ops.gather`: nothing is moved before it is read."""
+    if not isinstance(table, Table) and not isinstance(index, Table) and ops.graph_of(index) is None:
+        return np.asarray(table)[ops.whole(index, len(table))]
+    if is_number(index):
+        return as_array(gathered(g, table, np.array([index], dtype=object)), 1)[0, ...][()]
+    t, i = materialised(as_table(g, table)), materialised(as_table(g, index))
+    if i.shape:
+        raise g.refuse(f"numbers of rows of the shape (n, {', '.join(map(str, i.shape))})", "expected (n)")
+    found = Table(g, t.handle, t.shape, through=i.handle, count=i.count)
+    found.where = users_place()
+    return found
+
+
+def added_at(g: Graph, table: Any, places: Sequence[Any], given: Sequence[Any]) -> Table:
+    """:func:`engine.ops.add_at`."""
+    t = materialised(as_table(g, table))
+    index, more = [as_table(g, i) for i in places], [as_table(g, y) for y in given]
+    if len(index) != len(more) or any(y.shape != t.shape for y in more):
+        what = f"rows {[y.shape for y in more]} added to a table of rows {t.shape} at {len(index)} places"
+        raise g.refuse(what, "expected rows as its own, at a place each")
+    pairs = [x for pair in zip(index, more, strict=True) for x in pair]
+    sink = Sink("added", size(t.shape), len(index))
+    return Table(g, looped(g, lambda *x: x, pairs, lambda _: [sink], [t.handle])[2][0], t.shape, count=t.count)
+
+
+def total(g: Graph, table: Any) -> Any:
+    """:func:`engine.ops.total`."""
+    t = as_table(g, table)
+    made = looped(g, lambda x: x, [t], lambda shapes: [Sink("sum", size(shapes[0]))])[2]
+    return np.array(made, dtype=object).reshape(() if t.counting else t.shape)[()]
+
+
+def chosen(g: Graph, table: Any, truth: Any) -> Table:
+    """:func:`engine.ops.chosen`."""
+    t, c = as_table(g, table), as_table(g, truth)
+    if c.shape:
+        raise g.refuse(f"rows chosen by truths of the shape (n, {', '.join(map(str, c.shape))})", "expected (n): a truth a row")
+    made = looped(g, lambda c, x: (c, x), [c, t], lambda shapes: [Sink("chosen", size(shapes[1]))])[2]
+    return Table(g, made[0], t.shape)

@@ -1,0 +1,14 @@
+"""What acts in a simulation: forces, motors, controllers and functions of the user's; knows nothing of steps.
+
+``component`` says what each of them is, ``law`` what a function is, ``layout`` where their numbers lie.
+"""
+
+from engine.components import actuators, controllers, forces
+from engine.components.component import Component, Context, Effect, SimulationError, SimulationWarning
+from engine.components.flexible_joint import FlexibleJoint
+from engine.components.general_actuator import GeneralActuator
+from engine.components.law import Law
+from engine.components.policy import policy
+
+__all__ = ["Component", "Context", "Effect", "FlexibleJoint", "GeneralActuator", "Law", "SimulationError", "SimulationWarning", "actuators",
+           "controllers", "forces", "policy"]  # fmt: skip

@@ -1,0 +1,244 @@
+"""Actuators: commands of a controller become forces, with the limits that real ones have.
+
+What is more than they have is clipped, without a warning: it is what real ones do. The signal ``saturated`` of each says when.
+An actuator is a :class:`~engine.components.component.Component` with a ``command``; one that drives a joint subclasses :class:`Motor`, so
+that its torque counts in a trajectory's ``tau`` and its rotor in the model's armature."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine import ops
+from engine.checks import number
+from engine.components.component import Component, Context, Effect, SimulationError
+from engine.components.forces import one_coordinate
+from engine.model import Model
+
+Array = np.ndarray
+
+
+class Motor(Component):
+    """A motor with a gear at a joint with one coordinate; its command is the joint torque wanted (the controller's ``tau`` there).
+
+    Parameters
+    ----------
+    joint : its joint
+    gear : turns of the rotor per turn of the joint, n, not zero
+    rotor : inertia of the rotor, kg·m², which adds n² times itself to the joint's (the rotor's own spin momentum is left out)
+    effort : largest joint torque, N·m; the joint's own limit by default (none, where that is zero)
+    no_load_speed : joint speed, rad/s, at which the torque available in the direction of motion is zero: it falls linearly from ``effort``
+    efficiency is 1
+
+    Signals: ``torque``, at the joint, and ``saturated``, 1 where it is less than was commanded.
+    """
+
+    command = ()
+
+    def __init__(self, joint: str, gear: float = 1.0, rotor: float = 0.0, effort: float | None = None,
+                 no_load_speed: float = np.inf, name: str = "") -> None:  # fmt: skip
+        self.joint, self.gear, self.rotor, self.effort, self.no_load_speed = joint, gear, rotor, effort, no_load_speed
+        self.name = name or f"motor of {joint}"
+        self.efforts = {joint: effort if isinstance(effort, (int, float)) else np.inf}
+
+    def bind(self, model: Model, dt: float) -> None:
+        self.i, self.j = one_coordinate(model, self.joint, self.name)
+        self.limit = (model.joint(self.joint).limits.effort or np.inf) if self.effort is None else self.effort
+        self.bounds = int(self.limit != np.inf)
+        if not number(f"{self.name}: gear", self.gear, "a finite number other than zero", error=SimulationError):
+            raise SimulationError(f"{self.name}: gear is {self.gear!r}; expected a finite number other than zero")
+        number(f"{self.name}: rotor", self.rotor, "zero or more", least=0.0, error=SimulationError)
+        for what, x, above in (("effort", self.limit, -np.nextafter(0.0, 1.0)), ("no_load_speed", self.no_load_speed, 0.0)):
+            if x != np.inf:
+                number(f"{self.name}: {what}", x, "a speed greater than zero" if above == 0.0 else "zero or more", above=above,
+                       error=SimulationError)  # fmt: skip
+        if np.isfinite(self.no_load_speed) and not np.isfinite(self.limit):
+            raise SimulationError(f"{self.name}: a no_load_speed without an effort, from which torque falls; expected effort=…")
+        self.steepness = {self.j: self.limit / self.no_load_speed} if np.isfinite(self.no_load_speed) else {}
+
+    @property
+    def armature(self) -> float:
+        """The inertia that the rotor adds to the joint's, n² J."""
+        return float(self.gear**2 * self.rotor)
+
+    def given(self, commands: Mapping[str, Any]) -> Any:
+        """Its own command, or else the controller's ``tau`` at its joint."""
+        return commands[self.name] if self.name in commands else commands["tau"][self.j] if "tau" in commands else None
+
+    def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
+        wanted = 0.0 if command is None else command
+        torque, saturated, beyond = wanted, 0.0, np.zeros(0)
+        if np.isfinite(self.limit):
+            w, end = s.v[self.j] / self.no_load_speed, np.array([self.limit])
+            lines = ops.array([-self.limit * (1.0 + w), self.limit * (1.0 - w)])[:, None] if self.steepness else None
+            (torque,), beyond = s.bounded(self.name, ops.array([wanted]), -end, end, lines)
+            saturated = ops.where(ops.equal(torque, wanted), 0.0, 1.0)
+        tau: list[Any] = [0.0] * s.model.nv
+        tau[self.j] = torque
+        return Effect(tau=ops.array(tau), signals={"torque": torque, "saturated": saturated}, beyond=beyond)
+
+
+class Thrusters(Component):
+    """Thrusters on a link; the command is the thrust wanted of each (n), N.
+
+    Parameters
+    ----------
+    link : what they are fixed to
+    positions, directions : in the link's frame, (n, 3); a direction is that of the force on the link
+    most, least : largest and smallest thrust, N: a command below ``least`` is none
+    pulse : shortest time that one is on or off, s: thrusters are then on, with ``most``, or off; they switch at the beginning of a step,
+        on where the command is at least half of ``most``
+
+    Signals: ``thrust`` (n), and ``saturated`` (n).
+    """
+
+    def __init__(self, link: str, positions: Any, directions: Any, most: float, least: float = 0.0, pulse: float | None = None,
+                 name: str = "thrusters") -> None:  # fmt: skip
+        self.link, self.most, self.least, self.pulse, self.name = link, most, least, pulse, name
+        self.positions, self.directions = np.atleast_2d(np.array(positions, dtype=float)), np.atleast_2d(np.array(directions, dtype=float))
+        n = len(self.positions)
+        if self.positions.shape != (n, 3) or self.directions.shape != (n, 3):
+            shapes = f"positions have shape {self.positions.shape}, directions {self.directions.shape}"
+            raise SimulationError(f"{name}: {shapes}; expected (n, 3)")
+        lengths = np.linalg.norm(self.directions, axis=1)
+        if not np.isfinite(lengths).all() or not lengths.all():
+            raise SimulationError(f"{name}: a direction has length {lengths.min():g}; expected vectors")
+        self.directions = self.directions / lengths[:, None]
+        self.command = (n,)
+        self.memory = np.zeros(2 * n if pulse else 0)  # thrust of each, and the time from which it may switch
+
+    def bind(self, model: Model, dt: float) -> None:
+        require_moving(model, self.link, self.name)
+        if not np.isfinite(self.positions).all():
+            raise SimulationError(f"{self.name}: a position holds NaN or infinity; expected finite numbers")
+        numbers = all(isinstance(x, (int, float, np.floating, np.integer)) for x in (self.least, self.most))
+        if not numbers or not 0 <= self.least <= self.most or not np.isfinite(self.most):
+            raise SimulationError(f"{self.name}: thrust from {self.least!r} to {self.most!r} N; expected 0 ≤ least ≤ most")
+        if self.pulse is not None and not self.pulse > 0:
+            raise SimulationError(f"{self.name}: pulse is {self.pulse!r}; expected seconds greater than zero")
+
+    def update(self, s: Context, state: Array, memory: Array, command: Any, dt: Any) -> Array:
+        if not self.pulse or command is None:
+            return memory
+        n = len(self.positions)
+        thrust, free = memory[:n], memory[n:]
+        wanted = ops.where(ops.less_equal(0.5 * self.most, command), self.most, 0.0)
+        switches = ops.logical_and(ops.less_equal(free - 1e-9 * self.pulse, s.t), ops.logical_not(ops.equal(wanted, thrust)))
+        return np.concatenate([ops.where(switches, wanted, thrust), ops.where(switches, s.t + self.pulse, free)])
+
+    def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
+        n = len(self.positions)
+        wanted = np.zeros(n) if command is None else command
+        if self.pulse:
+            thrust = memory[:n]
+        else:
+            thrust = ops.where(ops.less(wanted, self.least), 0.0, ops.minimum(ops.maximum(wanted, 0.0), self.most))
+        arms = np.array([np.concatenate([np.cross(p, d), d]) for p, d in zip(self.positions, self.directions, strict=True)])
+        saturated = ops.where(ops.equal(thrust, wanted), 0.0, 1.0)
+        return Effect(wrenches={self.link: arms.T @ thrust}, signals={"thrust": thrust, "saturated": saturated})
+
+
+class ReactionWheels(Component):
+    """Reaction wheels on a link; the command is the torque wanted on the link along each axis (n), N·m.
+
+    A wheel's momentum h along its axis a is a state of its own: the torque τ on the link is taken from it, ḣ = −τ, and turning the link
+    turns h, so the link feels the moment Σ a τ − ω × Σ a h. The link's inertia is to be without the wheels' axial inertias. The momentum of
+    link and wheels together is constant.
+
+    Parameters
+    ----------
+    link : what they are fixed to
+    axes : unit vectors in the link's frame (n, 3)
+    torque : largest torque of a wheel, N·m
+    momentum : largest momentum of a wheel, N·m·s: in that sense its torque falls to zero as it fills, over the last two steps' worth of it
+    initial : momenta at first (n)
+
+    Signals: ``torque`` (n), ``momentum`` (n), ``saturated`` (n), and ``angular_momentum`` (3), the wheels' together in world axes.
+    """
+
+    def __init__(self, link: str, axes: Any = np.eye(3), torque: float = np.inf, momentum: float = np.inf, initial: Any = None,
+                 name: str = "wheels") -> None:  # fmt: skip
+        self.link, self.torque, self.momentum, self.name = link, torque, momentum, name
+        self.axes = np.atleast_2d(np.array(axes, dtype=float))
+        n = len(self.axes)
+        lengths = np.linalg.norm(self.axes, axis=-1)
+        if self.axes.shape != (n, 3) or not np.isfinite(lengths).all() or not lengths.all():
+            raise SimulationError(f"{name}: axes have shape {self.axes.shape}; expected (n, 3) vectors")
+        self.axes = self.axes / lengths[:, None]
+        self.command = (n,)
+        self.state = np.zeros(n) if initial is None else np.array(initial, dtype=float)
+        if self.state.shape != (n,):
+            raise SimulationError(f"{name}: initial has shape {self.state.shape}; expected ({n},), a momentum for each wheel")
+
+    def bind(self, model: Model, dt: float) -> None:
+        require_moving(model, self.link, self.name)
+        self.time = 2.0 * dt
+        for what in ("torque", "momentum"):
+            if (x := getattr(self, what)) != np.inf:
+                number(f"{self.name}: {what}", x, "a number greater than zero", above=0.0, error=SimulationError)
+        if not (np.isfinite(self.state) & (np.abs(self.state) <= self.momentum)).all():
+            raise SimulationError(f"{self.name}: initial is {self.state.tolist()}; expected momenta within ±{self.momentum:g}")
+
+    def stored(self, s: Context, state: Array) -> Array:
+        """Return the wheels' angular momentum (3) together, in world axes."""
+        return s.pose(self.link)[:3, :3] @ (self.axes.T @ state)
+
+    def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
+        wanted = np.zeros(len(self.axes)) if command is None else command
+        torque = ops.minimum(ops.maximum(wanted, -self.torque), self.torque) if np.isfinite(self.torque) else wanted
+        if np.isfinite(self.momentum):  # ḣ = −τ must not lead beyond ±momentum within a step, at any of its stages
+            most, least = (self.momentum + state) / self.time, (state - self.momentum) / self.time
+            torque = ops.minimum(ops.maximum(torque, ops.minimum(least, 0.0)), ops.maximum(most, 0.0))
+        h = self.axes.T @ state
+        moment = self.axes.T @ torque - ops.cross(s.twist(self.link)[:3], h)
+        saturated = ops.where(ops.equal(torque, wanted), 0.0, 1.0)
+        return Effect(wrenches={self.link: np.concatenate([moment, np.zeros(3)])}, rate=-torque,
+                      signals={"torque": torque, "momentum": state, "saturated": saturated,
+                               "angular_momentum": self.stored(s, state)})  # fmt: skip
+
+
+class Drive(Component):
+    """The joints' own limits: the controller's ``tau``, clipped to the effort that the robot's file allows, where it gives one.
+
+    An effort of zero counts as not given. Signal: ``saturated`` (nv), 1 where it was clipped.
+    """
+
+    name = "drive"
+
+    def __init__(self, motors: Sequence[Motor] = (), limited: bool = True) -> None:
+        self.motors, self.limited = motors, limited
+
+    def bind(self, model: Model, dt: float) -> None:
+        self.command = (model.nv,)
+        self.limit = np.full(model.nv, np.inf)
+        if self.limited:
+            for b in model.bodies:
+                if not b.mimics and b.kind.nv == 1 and b.joint.limits.effort > 0:
+                    self.limit[b.v] = b.joint.limits.effort
+        self.driven = np.ones(model.nv)
+        self.driven[[m.j for m in self.motors]] = 0.0
+        self.limit[[m.j for m in self.motors]] = np.inf
+        self.bounds = int(np.isfinite(self.limit).sum())
+
+    def given(self, commands: Mapping[str, Any]) -> Any:
+        """The controller's ``tau``, or None."""
+        return commands.get("tau")
+
+    def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
+        if command is None:
+            return Effect(tau=np.zeros(s.model.nv), signals={"saturated": np.zeros(s.model.nv)})
+        command = ops.array(list(command))
+        own, within = np.flatnonzero(np.isfinite(self.limit)), command[np.isfinite(self.limit)]
+        bounded, beyond = s.bounded(self.name, within, -self.limit[own], self.limit[own])
+        tau, saturated = list(command * self.driven), [0.0] * s.model.nv
+        for j, x, y in zip(own, within, bounded, strict=True):
+            tau[j], saturated[j] = y, ops.where(ops.equal(x, y), 0.0, 1.0)
+        return Effect(tau=ops.array(tau), signals={"saturated": ops.array(saturated)}, beyond=beyond)
+
+
+def require_moving(model: Model, link: str, name: str) -> None:
+    """Refuse a link that does not move."""
+    if model.carrier[model.link_index(link)][0] < 0:
+        raise SimulationError(f"{name}: link '{link}' does not move; expected one that does")

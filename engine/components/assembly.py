@@ -1,0 +1,52 @@
+"""A simulator's components, from what a user gives."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+from engine.compiler import name_of
+from engine.components.actuators import Drive, Motor
+from engine.components.component import Component, SimulationError
+from engine.components.controller import Controller
+from engine.components.law import Force, Law
+from engine.model import Model
+
+
+def assembled(model: Model, dt: float, forces: list[Any], actuators: list[Component], joints: list[Component], limited: bool,
+              parameters: Mapping[str, Any]) -> list[Component]:  # fmt: skip
+    """Return all components, named, and bound to the model: copies, as another simulator may have the same ones."""
+    actuators, forces = [copy.copy(a) for a in actuators], [copy.copy(f) if isinstance(f, Component) else f for f in forces]
+    motors = [a for a in actuators if isinstance(a, Motor)]
+    found: list[Component] = [*actuators, Drive(motors, limited), *joints]
+    for k, f in enumerate(forces):
+        if isinstance(f, Component):
+            found.append(f)
+        else:
+            own = name_of(f)
+            found.append(Force(f, own if own not in ("<lambda>", *(c.name for c in found)) else f"force {k + 1}", parameters))
+    names: set[str] = set()
+    for c in found:
+        c.bind(model, dt)
+        if not c.name or c.name in names or c.name == Controller.name:
+            raise SimulationError(f"two components are named '{c.name}'; expected unique names (give one name=…)")
+        names.add(c.name)
+    return found
+
+
+def require_acting(controller: Any, forces: list[Any], actuators: list[Any]) -> None:
+    """Refuse what is no function nor component."""
+    for f in (*([] if controller is None else [controller]), *forces):
+        if not callable(f) and not isinstance(f, (Component, Law)):
+            raise SimulationError(f"a controller or force is {f!r}; expected a function of (t, q, v)")
+    for f in actuators:
+        if not isinstance(f, Component):
+            raise SimulationError(f"an actuator is {f!r}; expected a component of engine.components.actuators")
+
+
+def with_rotors(model: Model, components: list[Component]) -> Model:
+    """Return the model with what the motors' rotors add to its joints."""
+    for c in components:
+        model = model.with_armature({c.joint: c.armature}) if isinstance(c, Motor) and c.rotor else model
+    return model

@@ -1,0 +1,55 @@
+"""The controller as a component: a function of the user's whose effect is commands, continuous or held between ticks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from engine import ops
+from engine.checks import nearest
+from engine.components.component import Component, Context, Effect, SimulationError
+from engine.components.law import Called, Ticking
+from engine.model import Model
+
+Array = np.ndarray
+
+
+class Controller(Ticking):
+    """Calls the user's function, and gives its result as commands: "tau" to the joints, and one by name to each actuator."""
+
+    name = "controller"
+
+    def __init__(self, fn: Any, parameters: Mapping[str, Any]) -> None:
+        self.called = Called(fn, parameters)
+        self.state = self.called.law.state
+        self.takers: dict[str, tuple[int, ...]] = {}
+
+    def serve(self, components: list[Component], model: Model) -> None:
+        """Take note of who takes commands, and of which shapes."""
+        own = {c.name: c.command for c in components if c.command is not None and c.name != "drive"}
+        self.model, self.takers = model, {"tau": (model.nv,), **own}
+        self.called.require_made_for(model, components)
+
+    def said(self, s: Context, state: Array, memory: Any, count: Any) -> tuple[dict[str, Any], Any, Any]:
+        """Return the user's commands now, checked, the rate of the law's own state, and its memory."""
+        result, rate, memory = self.called(s, state, memory, count)
+        self.called.require_finite(s, result)
+        found = {}
+        for name, command in (result.items() if isinstance(result, Mapping) else [("tau", result)]):
+            if name not in self.takers:
+                meant = nearest(str(name), self.takers)
+                raise SimulationError(f"{self.called.name} commands '{name}'{meant}; expected some of {', '.join(self.takers)}")
+            if np.shape(command) != self.takers[name]:
+                what = "" if name == "tau" else f" for {name}"
+                raise SimulationError(f"{self.called.name} returned shape {np.shape(command)}{what}; "
+                                      f"expected {self.takers[name]} for '{self.model.name}'")  # fmt: skip
+            command = np.asarray(command)[()]
+            # an infinite one would end at the limits of what it drives, and nobody would know
+            found[name] = ops.where(ops.less(ops.absolute(command), np.inf), command, np.nan)
+        return found, rate, memory
+
+    def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
+        commands, rate = self.now(s, state, memory)
+        return Effect(commands=commands, rate=rate)

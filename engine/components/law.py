@@ -1,0 +1,328 @@
+"""Laws: functions of the user's that steer or push, continuous with a state, or held between ticks with a memory and noise."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import zlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from engine import ops
+from engine.checks import in_order, nearest, numbers, numeric, shown
+from engine.compiler.transforms.trace import name_of, pure
+from engine.components.component import WILD, Component, Context, Effect, NotFinite, SimulationError, named
+from engine.components.layout import Layout
+from engine.model import Model
+
+Array = np.ndarray
+#: what functions of the user's may ask for by parameter name, besides t, q, v and the simulation's parameters
+OFFERED = ("model", "poses", "twists", "pose", "twist", "jacobian", "gravity", "armature", "states", "state", "memory", "noise")
+#: parameters of a simulation in which something asks for noise
+SEEDS = ("noise.seed", "noise.run")
+
+
+class Law:
+    """A control law or force with a continuous state of its own, or that is held between ticks.
+
+    Parameters
+    ----------
+    fn : function of ``t, q, v`` and what else it asks for by name: ``poses``, ``twists`` (of all links), ``pose(link)``, ``twist(link)``,
+        ``jacobian(link)``, ``model``, ``gravity``, ``states`` (the components' own, by name), ``state``, ``memory``, ``noise``, and the
+        simulation's parameters
+    state : initial value of its own continuous state (n); it then takes ``state`` and returns (result, rate of the state)
+    period : s, dt or more; at t = 0, period, 2·period, …, at the beginning of the step that reaches it, its *result* is evaluated, and held
+        in between. Its ``state`` is not: its rate is evaluated, and integrated continuously, at every stage of every step
+    memory : initial value (m) of what it remembers from tick to tick; it then takes ``memory`` and returns (result, memory from now on).
+        Without a period it ticks at every step
+    delay : s, a multiple of the period: what it says at a tick acts so much later; until the first has arrived, nothing does
+    python : whether ``fn`` runs as plain Python between the steps of machine code, at its ticks (a ``period`` is needed): anything goes
+        there, other libraries too. Of a batch it gets q (..., nq), v (..., nv) and parameters as arrays, and returns (..., nv), or commands
+        (..., *shape) by name; a rollout that failed is shown at rest. Besides t, q, v it may ask for parameters, ``model`` and ``gravity``.
+        For controllers only. What it remembers by itself is in no recording: a run that is resumed knows what it said last, and when it is
+        asked next
+    stiff : whether a linearly implicit flight takes its derivatives by q, v and t along; None: where steps of dt do not resolve it, in
+        some configurations or where it is steepest (:mod:`engine.simulation.stiffness`)
+
+    With ``noise`` among its parameters it ticks too, and gets a function: ``noise(n)`` are n normal numbers of mean 0 and deviation 1,
+    ``noise.uniform(n)`` uniform ones in [0, 1), new ones at each call and at each tick. They depend on the parameters "noise.seed" and
+    "noise.run" of the simulation (both 0), on the law's name, on the tick's number, and on nothing else: a rollout has the same ones alone
+    and in any batch.
+
+    >>> integral = Law(lambda t, q, v, state: (-state, q), state=[0.0])
+    >>> counts = Law(lambda t, q, v, memory: (0.0 * v, memory + 1.0), memory=[0.0], period=0.1)
+    >>> measured = Law(lambda t, q, v, noise: -(q + 0.01 * noise(1)) - v, period=0.01, delay=0.02)
+    """
+
+    def __init__(self, fn: Callable[..., Any], state: Any = (), period: float | None = None, memory: Any = (), delay: float = 0.0,
+                 python: bool = False, stiff: bool | None = None) -> None:  # fmt: skip
+        if not callable(fn):
+            raise SimulationError(f"a Law got {fn!r}; expected a function of (t, q, v)")
+        for name, x, least in (("period", period, False), ("delay", delay, True)):
+            if x is not None and (not isinstance(x, (int, float, np.floating)) or not np.isfinite(x) or x < 0 or not (x or least)):
+                raise SimulationError(f"{name_of(fn)}: the {name} is {x!r}; expected seconds greater than zero")
+        self.fn, self.period, self.delay, self.python, self.stiff = fn, period, float(delay), python, stiff
+        if stiff not in (None, True, False):
+            raise SimulationError(f"{name_of(fn)}: stiff is {shown(stiff)}; expected True, False, or None: as its slopes ask for")
+        self.state, self.memory = (numbers(f"{name_of(fn)}: the {name}", x, SimulationError).copy()
+                                   for name, x in (("state", state), ("memory", memory)))  # fmt: skip
+        for name, own in (("state", self.state), ("memory", self.memory)):
+            if own.ndim != 1 or not np.isfinite(own).all():
+                raise SimulationError(f"{name_of(fn)}: the {name} is {own.tolist()}; expected a vector of finite numbers")
+        if self.state.size and (self.memory.size or delay):
+            raise SimulationError(f"{name_of(fn)} has a continuous state, and a memory or delay; expected one of both")
+        if stiff and (python or period is not None or self.memory.size or delay):
+            raise SimulationError(f"{name_of(fn)} is to be implicit, and is held between its ticks; expected stiff=None, and a period that "
+                                  "is short for what it steers")  # fmt: skip
+        if python and (period is None or self.state.size or self.memory.size):
+            raise SimulationError(f"{name_of(fn)} is plain Python: it is asked at ticks, and remembers by itself; expected a period, and "
+                                  "neither a state nor a memory")  # fmt: skip
+
+    @property
+    def __name__(self) -> str:
+        return name_of(self.fn)
+
+
+class Noise:
+    """Random numbers of one tick of a law: new ones at each call."""
+
+    def __init__(self, seed: Any, run: Any, stream: int, count: Any) -> None:
+        self.seed, self.run, self.stream, self.count, self.calls = seed, run, stream, count, 0
+
+    def __call__(self, n: int) -> Any:
+        """n normal numbers of mean 0 and deviation 1."""
+        return ops.normal(n, **self._next)
+
+    def uniform(self, n: int, *others: Any) -> Any:
+        """n uniform numbers in [0, 1)."""
+        if others:
+            raise SimulationError(f"uniform got {(n, *others)}; expected n alone, and low + (high - low) * uniform(n)")
+        return ops.uniform(n, **self._next)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise SimulationError(f"random numbers have no '{name}'; expected noise(n), normal numbers, or noise.uniform(n), in [0, 1)")
+
+    @property
+    def _next(self) -> dict[str, Any]:
+        self.calls += 1
+        return {"seed": self.seed, "stream": self.stream, "call": self.calls - 1, "count": self.count, "run": self.run}
+
+
+def asks_noise(fn: Any) -> bool:
+    """Whether a function of the user's asks for noise."""
+    try:
+        return "noise" in inspect.signature(fn.fn if isinstance(fn, Law) else fn).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+def with_seeds(parameters: Mapping[str, Any], functions: list[Any]) -> dict[str, Any]:
+    """Return the parameters of a simulation, and those of noise if one of its functions asks for it."""
+    return {**(dict.fromkeys(SEEDS, 0.0) if any(map(asks_noise, functions)) else {}), **parameters}
+
+
+class Called:
+    """A function of the user's, called by what its parameters are named; its own state and hold are those of a :class:`Law`.
+
+    Attributes
+    ----------
+    ticks : whether it is evaluated at ticks, and held in between
+    """
+
+    def __init__(self, fn: Any, parameters: Mapping[str, Any]) -> None:
+        self.law = fn if isinstance(fn, Law) else Law(fn)
+        self.name, self.stream = name_of(self.law.fn), 0
+        if isinstance(self.law.fn, type):
+            raise SimulationError(f"{self.name} is a class; expected one of its instances, {self.name}(…)")
+        self.fn = pure(noisy(self.law.fn) if asks_noise(self.law) else self.law.fn)
+        in_order(self.name, self.fn, ("t", "q", "v"), SimulationError)
+        self.extra = self._asked(parameters)
+        self.ticks = self.law.period is not None or bool(self.law.memory.size or self.law.delay or "noise" in self.extra)
+        if self.law.state.size and "noise" in self.extra:
+            raise SimulationError(f"{self.name} has a continuous state, and asks for noise; expected one of both")
+        if self.law.python and (beyond := [n for n in self.extra if n not in parameters and n not in ("model", "gravity")]):
+            raise SimulationError(f"{self.name} is plain Python, and asks for '{beyond[0]}'; expected t, q, v, parameters, model, gravity")
+
+    def _asked(self, parameters: Mapping[str, Any]) -> list[str]:
+        """Return what it asks for besides t, q, v."""
+        try:
+            signature = inspect.signature(self.fn)
+        except (TypeError, ValueError):  # a builtin without a signature
+            return []
+        known = [*OFFERED, *parameters]
+        names = list(signature.parameters.values())
+        positional = [p for p in names if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+        starred = any(p.kind is p.VAR_POSITIONAL for p in names)
+        if len(positional) < 3 and not starred:
+            raise SimulationError(f"{self.name} takes {signature}; expected a function of (t, q, v)")
+        extra = [p.name for p in positional[3:] if p.default is p.empty or p.name in known]
+        for name in extra:
+            if name not in known:
+                raise SimulationError(f"{self.name} asks for '{name}'{nearest(name, known)}; expected some of {', '.join(known)}")
+        for what in ("state", "memory"):
+            if getattr(self.law, what).size and what not in extra:
+                raise SimulationError(f"{self.name} has a {what} of its own and takes {signature}; expected a parameter named {what}")
+            if what in extra and not getattr(self.law, what).size:
+                raise SimulationError(f"{self.name} asks for a {what}, and has none; expected engine.Law({self.name}, {what}=[…])")
+        return extra
+
+    def __call__(self, s: Context, state: Array, memory: Any = None, count: Any = 0.0) -> tuple[Any, Any, Any]:
+        """Return the result, the rate of its own state, and its memory from now on."""
+        extra = {n: self._given(n, s, state, memory, count) for n in self.extra}
+        with named(self.name, s.q.dtype == object):
+            result = self.fn(s.t, s.q, s.v, **extra)
+        what = "state" if self.law.state.size else "memory" if self.law.memory.size else ""
+        if not what:
+            return result, None, memory
+        shape = getattr(self.law, what).shape
+        if not isinstance(result, tuple) or len(result) != 2 or np.shape(result[1]) != shape:
+            expected = f"(result, rate of its state {shape})" if what == "state" else f"(result, its memory {shape})"
+            second = f" with {np.shape(result[1])} second" if isinstance(result, tuple) and len(result) == 2 else ""
+            raise SimulationError(f"{self.name} returned {type(result).__name__}{second}; expected {expected}")
+        own = np.asarray(result[1])
+        return (result[0], own, memory) if what == "state" else (result[0], None, own)
+
+    def _given(self, name: str, s: Context, state: Array, memory: Any, count: Any) -> Any:
+        """Return what it asks for by a name."""
+        if name == "noise":
+            return s.parameters["noise.seed"], s.parameters["noise.run"], self.stream, count
+        if name in ("state", "memory"):
+            return state if name == "state" else memory
+        own = s.parameters[name] if name in s.parameters else getattr(s, name)
+        return np.asarray(own) if name == "gravity" else own
+
+    def require_made_for(self, model: Model, components: list[Component]) -> None:
+        """Let a ready function refuse a model, or components, other than those that it was made for."""
+        if (require := getattr(self.law.fn, "require_made_for", None)) is not None:
+            require(model, components)
+
+    def require_finite(self, s: Context, result: Any) -> None:
+        """Refuse what is no number, and NaN and infinity where there are numbers; machine code shows them in the records."""
+        for x in result.values() if isinstance(result, Mapping) else [result]:
+            try:
+                good = numeric(a := np.asarray(x))
+            except ValueError:                                                 # ragged
+                good = False
+            if not good:
+                raise SimulationError(f"{self.name} returned {shown(x)}; expected numbers")
+            if np.isfinite(np.array([y for y in a.ravel().tolist() if isinstance(y, (int, float))], dtype=float)).all():
+                continue
+            if s.q.dtype == object:                                            # in every state that there is
+                raise SimulationError(f"{self.name} returned {shown(x)}; expected finite numbers")
+            raise NotFinite(self.name, float(s.t), wild=not (np.abs(np.append(s.q, s.v)) <= WILD).all())
+
+
+def noisy(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that gets its noise made anew at each call, of seed, run, stream and count."""
+
+    @functools.wraps(fn)
+    def called(*args: Any, noise: tuple[Any, Any, int, Any], **named: Any) -> Any:
+        return fn(*args, noise=Noise(*noise), **named)
+
+    called.__signature__ = inspect.signature(fn)  # type: ignore[attr-defined]
+    return called
+
+
+class Ticking(Component):
+    """A component that is a function of the user's: evaluated at every stage, or at ticks and held in between."""
+
+    called: Called
+    period: float
+
+    def bind(self, model: Model, dt: float) -> None:
+        law = self.called.law
+        self.period, self.called.stream = law.period or dt, zlib.crc32(self.name.encode())
+        if law.period is not None and law.period < dt * (1.0 - 1e-9):
+            raise SimulationError(f"Law period {law.period:g} s of {self.called.name} is shorter than dt {dt:g} s; expected dt or more")
+        self.every = law.period is None
+        self.waits = round(law.delay / self.period)
+        if abs(law.delay - self.waits * self.period) > 1e-6 * self.period:
+            raise SimulationError(f"{self.called.name}: a delay of {law.delay:g} s; expected a multiple of its period of {self.period:g} s")
+
+    def said(self, s: Context, state: Array, memory: Any, count: Any) -> tuple[dict[str, Any], Any, Any]:
+        """Return what the function says now, by name and checked, the rate of its own state, and its memory from now on."""
+        raise NotImplementedError
+
+    def hold(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        """Make room for what it says, of these shapes by name, between ticks."""
+        own = self.called.law.memory
+        self.shapes = dict(shapes)
+        self.held = Layout({"tick": (), "count": (), "memory": own.shape, **{f"now.{n}": s for n, s in shapes.items()},
+                            **{f"later.{n}": (self.waits, *s) for n, s in shapes.items()}})  # fmt: skip
+        self.memory = self.held.join({n: own if n == "memory" else np.zeros(s) for n, s in self.held.shapes.items()})
+
+    def now(self, s: Context, state: Array, memory: Array) -> tuple[dict[str, Any], Any]:
+        """Return what holds now, by name, and the rate of its own state."""
+        if not self.called.ticks:
+            return self.said(s, state, None, 0.0)[:2]
+        held = self.held.split(memory)
+        return {n: held[f"now.{n}"] for n in self.shapes}, self.said(s, state, None, 0.0)[1] if state.size else None
+
+    def update(self, s: Context, state: Array, memory: Array, command: Any, dt: Any) -> Array:
+        if not self.called.ticks or self.called.law.python:
+            return memory
+        held = self.held.split(memory)
+
+        def ticked() -> Array:
+            said, _, own = self.said(s, state, held["memory"], held["count"])
+            after = {"tick": held["tick"] + self.period, "count": held["count"] + 1.0, "memory": own}
+            for n, x in said.items():
+                line = [*held[f"later.{n}"], np.asarray(x)]
+                after |= {f"now.{n}": line[0], f"later.{n}": np.array(line[1:]).reshape(self.waits, *np.shape(x))}
+            return self.held.join(after)
+
+        return ticked() if self.every else ops.when(s.t >= held["tick"] - 1e-9 * self.period, ticked, memory)
+
+    def told(self, memory: Array, said: Mapping[str, Array]) -> Array:
+        """Return memories (..., m) after a tick at which it says this, by name (..., *shape); what it does not say is as it was."""
+        held = self.held.split(memory)
+        after = {"tick": held["tick"] + self.period, "count": held["count"] + 1.0, "memory": held["memory"]}
+        for n, shape in self.shapes.items():
+            lead, place = memory.shape[:-1], memory.ndim - 1
+            fresh = np.broadcast_to(said.get(n, held[f"now.{n}"]), (*lead, *shape))
+            line = np.concatenate([held[f"later.{n}"], np.expand_dims(fresh, place)], axis=place)
+            after |= {f"now.{n}": np.take(line, 0, axis=place), f"later.{n}": np.delete(line, 0, axis=place)}
+        return self.held.spread(after, memory.shape[:-1])
+
+
+class Force(Ticking):
+    """A force of the user's: generalized forces (nv), wrenches (nlinks, 6), or wrenches by link {link: (6)}."""
+
+    def __init__(self, fn: Any, name: str, parameters: Mapping[str, Any]) -> None:
+        self.called, self.name = Called(fn, parameters), name
+        self.state = self.called.law.state
+
+    def bind(self, model: Model, dt: float) -> None:
+        super().bind(model, dt)
+        self.called.require_made_for(model, [])
+        if self.called.law.python:
+            raise SimulationError(f"{self.called.name} is a force in plain Python; expected a controller, or a force that compiles")
+
+    def said(self, s: Context, state: Array, memory: Any, count: Any) -> tuple[dict[str, Any], Any, Any]:
+        """Generalized forces by "tau", or wrenches by "in LINK"."""
+        result, rate, memory = self.called(s, state, memory, count)
+        self.called.require_finite(s, result)
+        model = s.model
+        if isinstance(result, Mapping):
+            wrenches = {}
+            for link, F in result.items():
+                model.link_index(link)
+                wrenches[f"in {link}"] = np.asarray(F)
+                if np.shape(F) != (6,):
+                    raise SimulationError(f"{self.called.name} returned shape {np.shape(F)} for link '{link}'; expected (6,)")
+            return wrenches, rate, memory
+        f = np.asarray(result)
+        if f.shape == (len(model.links), 6):
+            return {f"in {link.name}": F for link, F in zip(model.links, f, strict=True)}, rate, memory
+        if f.shape != (model.nv,):
+            wanted = f"({model.nv},) or ({len(model.links)}, 6)"
+            raise SimulationError(f"{self.called.name} returned shape {f.shape}; expected {wanted} for '{model.name}'")
+        return {"tau": f}, rate, memory
+
+    def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
+        said, rate = self.now(s, state, memory)
+        return Effect(tau=said.pop("tau", None), wrenches={n.removeprefix("in "): F for n, F in said.items()}, rate=rate)

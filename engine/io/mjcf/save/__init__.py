@@ -1,0 +1,1 @@
+"""A model as MJCF: its tree, what acts on it, what it touches, its states."""

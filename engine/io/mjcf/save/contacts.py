@@ -1,0 +1,169 @@
+"""Contacts as MJCF: the ground, which bodies may touch, and how stiff and rough they are, as the reader has materials of it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from engine.io.mjcf.document import Node
+from engine.io.mjcf.save.tree import Tree, section
+from engine.io.mjcf.settings import Settings
+from engine.io.mjcf.surfaces import DISSIPATION, RIGID, SOLIMP, SOLREF, Surfaces, impedance, masses, weight
+from engine.io.mjcf.touching import GROUND, bodies_above, joined
+from engine.io.notes import Notes
+from engine.io.written import row
+from engine.model import Described, Part
+
+Pair = frozenset[str]
+#: of numbers of materials, relative to themselves: what counts as the same
+SAME = 1e-9
+#: masks (contype, conaffinity) of what touches all but one another, and of what touches nothing; "1" and "1" is what touches all
+ALL_ELSE, NOTHING = ("1", "0"), ("2", "0")
+
+
+def write_contacts(root: Any, tree: Tree, said: Described) -> None:
+    """Write the contacts, or say that they are left out: those of which MuJoCo's masks, excludes and soft surfaces make others."""
+    from lxml import etree
+
+    part = said.contacts
+    if part is None:
+        if tree.geoms:
+            etree.SubElement(root.find("option"), "flag", contact="disable")
+        return
+    solref = friction = None
+    mass = masses(tree.model)
+    if sayable(tree, part) and all(mass.get(a) or mass.get(b) for a, b in part.values["pairs"]):
+        surfaces = surfaces_of(part)
+        solref, friction = softness(tree, said, surfaces, mass), frictions(tree, part.values["pairs"], surfaces, mass)
+    if solref is None or friction is None:
+        tree.lost.append("the contacts described")
+        return
+    if (ground := part.values.get("ground")) is not None:
+        n, offset = np.array(ground.values["normal"]), ground.values["offset"]
+        plane = etree.Element("geom", type="plane", size="0 0 1", pos=row(offset * n), zaxis=row(n))
+        tree.world.insert(0, plane)
+        tree.geoms[GROUND] = [plane]
+    for name, geoms in tree.geoms.items():
+        for geom in geoms:
+            if solref.get(name):
+                geom.set("solref", solref[name])
+            if (x := friction.get(name)) is not None:
+                geom.set("friction", row(x)), geom.set("condim", "3" if x else "1")
+    write_pairs(root, tree, [frozenset(pair) for pair in part.values["pairs"]])
+
+
+def sayable(tree: Tree, part: Part) -> bool:
+    """Whether contacts have the form of those that the reader makes: pairs, a material of each link in them, level or sloping ground."""
+    values, ground = part.values, part.values.get("ground")
+    pairs = values.get("pairs")
+    links = {n for pair in pairs for n in pair} if isinstance(pairs, tuple) else set()
+    solid = {*tree.geoms} | ({GROUND} if ground is not None else set())
+    materials = {*values.get("materials", ())} | ({GROUND} if ground is not None else set())
+    of_ground = ground is None or {*ground.values} == {"normal", "offset", "material"}
+    return {*values} <= {"pairs", "materials", "ground"} and bool(links) and links == materials and links <= solid and of_ground and (
+        GROUND not in tree.geoms and all({*m.values} == {"stiffness", "dissipation", "friction"} for m in surfaces_of(part).values()))
+
+
+def surfaces_of(part: Part) -> dict[str, Part]:
+    """Return the materials by links, "world" for the ground's."""
+    ground = part.values.get("ground")
+    return {**part.values["materials"], **({GROUND: ground.values["material"]} if ground is not None else {})}
+
+
+# ---------------------------------------------------------------- how stiff, and how lossy
+
+
+def softness(tree: Tree, said: Described, surfaces: Mapping[str, Part], mass: Mapping[str, float]) -> dict[str, str] | None:
+    """Return the solref of each link, '' for the usual one, or None where there is none that is read as its material."""
+    usual = Settings()
+    settings = replace(usual, gravity=said.gravity or usual.gravity, dt=said.dt or usual.dt)
+    reader, found = Surfaces(tree.model, settings, Notes()), {}
+    texts = [""]
+    most = max((m.values["stiffness"] for n, m in surfaces.items() if mass.get(n)), default=0.0)
+    for name in sorted(surfaces, key=lambda n: not mass.get(n)):                # what stands still is as soft as something that moves
+        m, (K, loss) = mass.get(name, 0.0), (surfaces[name].values[n] for n in ("stiffness", "dissipation"))
+        for text in (*(texts if m else reversed(texts)), solref_of(K, loss, m, settings)):
+            stiffness, lossy = reader.soft(Node("geom", {"solref": text} if text else {}), m)
+            if abs((stiffness if m else RIGID * most) - K) <= SAME * K and abs(lossy - loss) <= SAME * max(loss, 1.0):
+                found[name] = text
+                texts = list(dict.fromkeys((*texts, text)))
+                break
+        else:
+            return None
+    return found
+
+
+def solref_of(stiffness: float, dissipation: float, mass: float, settings: Settings) -> str:
+    """Return the solref, with the usual solimp, of a material: of one that stands still, where the mass is zero, as soft as usual.
+
+    A link of the stiffness K, N/m, rests r = m g/K deep under its tree's weight, where MuJoCo's impedance is d: its spring is
+    k = (1 − d) g/(d² r), 1/s².
+    """
+    k, ratio = (SOLIMP[1] * SOLREF[0]) ** -2, sqrt(min(dissipation / DISSIPATION, 1.0))
+    if mass:
+        d = impedance(mass * weight(settings) / stiffness, SOLIMP)
+        k = (1.0 - d) * stiffness / (d * d * mass)
+    time = 1.0 / (SOLIMP[1] * sqrt(k) * ratio) if ratio else 0.0
+    if time < 2.0 * settings.dt:                                                # where MuJoCo has twice the step instead
+        return row((-k * SOLIMP[1] ** 2, -2.0 * SOLIMP[1] * sqrt(k) * ratio))
+    return row((time, ratio))
+
+
+# ---------------------------------------------------------------- how rough
+
+
+def frictions(tree: Tree, pairs: Iterable[tuple[str, str]], surfaces: Mapping[str, Part], mass: Mapping[str, float]
+              ) -> dict[str, float] | None:  # fmt: skip
+    """Return the friction of the geoms of each link, or None where the reader would make other materials of any.
+
+    MuJoCo takes the larger of two, so that what stands still, and meets the others first, has the least of theirs: the harmonic mean of
+    both materials.
+    """
+    own = {name: float(material.values["friction"]) for name, material in surfaces.items()}
+    found = dict(own)
+    hub = next((n for n in (GROUND, *tree.links) if n in own and not mass.get(n)), None)
+    if hub is not None:
+        x = own[hub]
+        means = {n: 2.0 * x * own[n] / (x + own[n] or 1.0) for pair in pairs if hub in pair for n in pair if n != hub}
+        if abs(max(means.values()) - x) > SAME * max(x, 1.0) or not (x or max(own[n] for n in means) == 0.0):
+            return None
+        found |= {hub: min(means.values())} | means
+    return found
+
+
+# ---------------------------------------------------------------- who may touch whom
+
+
+def write_pairs(root: Any, tree: Tree, pairs: list[Pair]) -> None:
+    """Write masks and excludes of bodies, of which no others than these pairs may touch."""
+    from lxml import etree
+
+    model = tree.model
+    carrier = {GROUND: -1} | {link.name: body for link, (body, _) in zip(model.links, model.carrier, strict=True)}
+    names, wanted = dict.fromkeys(n for pair in pairs for n in sorted(pair)), {*pairs}
+    possible = [frozenset(p) for p in itertools.combinations(names, 2) if carrier[p[0]] != carrier[p[1]]]
+    above = bodies_above(model, tree.bodies)
+    if any(joined(above, *(carrier[n] for n in pair)) for pair in pairs):
+        etree.SubElement(root.find("option"), "flag", filterparent="disable")
+    else:
+        possible = [p for p in possible if not joined(above, *(carrier[n] for n in p))]
+    met = {n: sum(n in pair for pair in pairs) for n in names}
+    among = {n: sum(n in pair for pair in possible) for n in names}
+    aside = {n for n in names if 2 * met[n] <= among[n] and n != GROUND}
+    for pair in pairs:
+        if pair <= aside:
+            aside.remove(max(sorted(pair), key=lambda n: met[n]))
+    for name, geoms in tree.geoms.items():
+        if name in aside or name not in names:
+            for geom in geoms:
+                for what, mask in zip(("contype", "conaffinity"), ALL_ELSE if name in aside else NOTHING, strict=True):
+                    geom.set(what, mask)
+    for pair in possible:
+        if not pair <= aside and pair not in wanted:
+            a, b = sorted(pair)
+            etree.SubElement(section(root, "contact"), "exclude", body1=a, body2=b)

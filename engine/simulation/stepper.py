@@ -1,0 +1,156 @@
+"""A simulator's step for whoever repeats it otherwise: its state and its parameters as vectors, and what lies where in them."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from engine.compiler import Program, trace
+from engine.components.component import Context, SimulationError
+from engine.components.layout import Layout
+from engine.simulation.asked import Asked
+from engine.simulation.doubts import require_within
+from engine.simulation.impulses import Overlaps
+from engine.simulation.run_file import header
+from engine.simulation.step import Step
+from engine.simulation.surroundings import Kept
+from engine.simulation.trajectory import Trajectory
+
+Array = np.ndarray
+
+
+class Fields(NamedTuple):
+    """A state x (..., n) by its parts: configuration, velocity, states and memories of the components, and the events' memory."""
+
+    q: Array
+    v: Array
+    state: Array
+    memory: Array
+    events: Array
+
+
+class Stepper:
+    """What :attr:`engine.Simulator.stepper` is: campaigns, environments, exported code and controllers step by it.
+
+    Attributes
+    ----------
+    dt : the simulator's step, s
+    layout : of a state x: the names of :class:`Fields`
+    parameters : layout of the parameters p
+    asked : whether a controller in plain Python is asked between steps, which :meth:`step` does not do
+
+    >>> import engine
+    >>> stepper = engine.Simulator(engine.load(engine.example("seven_joint_arm")), dt=0.01).stepper
+    >>> p, x = stepper.begin(np.zeros(7), np.zeros(7))
+    >>> stepper.state(stepper.advance(p, x, steps=10)).v.shape
+    (7,)
+    """
+
+    def __init__(self, step: Step, values_of: Callable[[Mapping[str, Any]], dict[str, Array]], kept: Kept,
+                 overlaps: Overlaps | None) -> None:  # fmt: skip
+        self._step, self._values_of, self._kept, self._overlaps = step, values_of, kept, overlaps
+        self.dt, self.layout, self.parameters = step.dt, step.layout, step.plant.parameters
+        self.asked = isinstance(step.process, Asked)
+
+    @property
+    def record(self) -> Layout:
+        """The layout of a record."""
+        return self._step.process.record
+
+    @functools.cached_property
+    def program(self) -> Program:
+        """:meth:`step`, traced: of (t0, k, dt, p, x)."""
+        return trace(self.step, [(), (), (), (self.parameters.n,), (self.layout.n,)])
+
+    def require_unchanged(self, patience: float = 0.0) -> None:
+        """Refuse to go on where something has changed that machine code has as it was; looked for again after ``patience``, s."""
+        self._kept.require_unchanged(patience)
+
+    # ------------------------------------------------------------ states
+
+    def begin(self, q0: ArrayLike, v0: ArrayLike, parameters: Mapping[str, Any] | None = None) -> tuple[Array, Array]:
+        """Return the parameters p (..., np) and the state x (..., n) in which a run begins.
+
+        Parameters
+        ----------
+        q0, v0 : (..., nq) and (..., nv), rad, m and per s; put on the constraints
+        parameters : values (..., *shape) by name, the simulator's own where there is none
+
+        Raises
+        ------
+        SimulationError, StateError, ContactError : what :meth:`engine.Simulator.run` refuses to begin with
+        """
+        self.require_unchanged()
+        step = self._step
+        model, nominal = step.plant.model, step.plant.values
+        q0, v0 = model.normalized(q0), model.checked("v0", v0, batched=True)
+        values = nominal | self._values_of(parameters or {})
+        leads = [x.shape[: x.ndim - np.ndim(nominal[n])] for n, x in values.items()]
+        try:
+            batch = np.broadcast_shapes(q0.shape[:-1], v0.shape[:-1], *leads)
+        except ValueError:
+            shapes = f"q0 {q0.shape}, v0 {v0.shape} and parameters"
+            raise SimulationError(f"{shapes} do not broadcast; expected equal leading dimensions") from None
+        if not math.prod(batch):
+            raise SimulationError(f"q0 and v0 have shapes {q0.shape} and {v0.shape}, a batch without rollouts; expected one at least")
+        step.watch.require_start(q0)
+        if step.plant.limited:
+            require_within(model, q0)
+        p, x = self.parameters.spread(values, batch), step.begun(q0, v0, batch)
+        if self._overlaps is not None:
+            self._overlaps.require_apart(q0, p)
+        return p, step.prepare(p, x)
+
+    def nominal(self) -> Array:
+        """Return the parameters p (np) that the simulator was made with."""
+        return self.parameters.join(self._step.plant.values)
+
+    def at(self, q: Array, v: Array, p: Array) -> Array:
+        """Return the state x (n) at q and v as a run begins, with nothing checked. Traceable where nothing is constrained."""
+        if not np.result_type(q, v, p).hasobject:
+            return self._step.prepare(p, self._step.begun(q, v))
+        plant = self._step.plant
+        own = {"state": plant.initial_states(), "memory": plant.initial_memories(), "events": np.zeros(self._step.watch.memory.n)}
+        return self._step.prepared(0.0, p, self.layout.join({"q": q, "v": v, **own}))
+
+    def apart(self, q: Array, p: Array) -> list[Any]:
+        """Return whether no shapes lie deep in each other at q (nq): one truth, none where nothing touches. Traceable."""
+        return [] if self._overlaps is None else [self._overlaps.apart(q, p)]
+
+    def state(self, x: Array) -> Fields:
+        """Return the parts (..., size) of states x (..., n), traced or not."""
+        return Fields(**self.layout.split(x))
+
+    def context(self, t: Any, p: Array, x: Array) -> Context:
+        """Return a state x (n) at t, with parameters p, as components see it. Traceable."""
+        return self._step.context(t, x[self._step.moving], p)
+
+    # ------------------------------------------------------------ motion
+
+    def step(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> Array:
+        """Return x (n) after the k-th step of dt from t0: traced, or on floats of a simulator that is not compiled."""
+        return self._step.step(t0, k, dt, p, x)[: self.layout.n]
+
+    def observe(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> dict[str, Any]:
+        """Return the record of x (n) after k steps of dt from t0, by name; traced or not as :meth:`step`."""
+        return self._step.process.looked(t0, k, dt, p, x)
+
+    def advance(self, p: Array, x: Array, steps: int = 1, k: int = 0) -> Array:
+        """Return the states x (..., n) so many steps after the first k; NaN where one runs away."""
+        process = self._step.process
+        with np.errstate(all="ignore"):
+            found = process.kernel(x.shape[:-1])(np.array([float(steps)]), 0.0, float(k), self.dt, p, x)[..., 0, :]
+        return np.where(process.good(found)[..., None], found[..., 1 : 1 + process.n], np.nan)
+
+    def seen(self, p: Array, x: Array) -> Trajectory:
+        """Return a state x (n) at t = 0 as a trajectory of one record."""
+        return self._step.trajectory(self._step.process.kernel(())(np.zeros(1), 0.0, 0.0, self.dt, p, x), p)
+
+    def header(self, duration: float, record_every: int) -> dict[str, Any]:
+        """Return what the files of such a run say of how its records came about."""
+        return header(self._step, self.nominal(), duration, record_every)
