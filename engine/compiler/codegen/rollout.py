@@ -63,20 +63,19 @@ def rollout(step: Program, observe: Program, width: int, inputs: int = 0, counte
             row = put(f"getelementptr i8, ptr {base[argument]}, i64 {put(f'mul i64 {i}, {outer[argument]}')}")
             for buffer in (first, second) if size and argument < 5 else (first,):
                 writer.moved("gather", row, outer[argument], lanes, size, stride, vector_of(buffer, g, state, at))
-    counts = put(f"getelementptr i8, ptr {base[0]}, i64 {put(f'mul i64 %row, {outer[0]}')}")
+    counts = writer.byte(base[0], put(f"mul i64 %row, {outer[0]}"))
     lines += ["  br label %records", "records:", f"  %j = phi i64 [0, %{writer.block}], [%nextj, %endlook]",
               f"  %now = phi ptr [{first}, %{writer.block}], [%at, %endlook]",
               f"  %other = phi ptr [{second}, %{writer.block}], [%away, %endlook]",
               f"  %morej = icmp slt i64 %j, {R}", "  br i1 %morej, label %count, label %endrow", "count:"]  # fmt: skip
     writer.block = "count"
-    counted = put(f"getelementptr i8, ptr {counts}, i64 {put(f'mul i64 %j, {step_counts}')}")
-    count = put(f"fptosi double {put(f'load double, ptr {counted}')} to i64")
+    counted = put("load double, ptr " + writer.byte(counts, put(f"mul i64 %j, {step_counts}")))
+    count = put(f"fptosi double {counted} to i64")
     if inputs:
         seen = any(node[0] == "input" and 3 + n_p <= node[1] < kept for node in observe.nodes)
         seldom = str(inputs) if seen else put(f"select i1 {put(f'icmp sgt i64 {count}, 1')}, i64 {inputs}, i64 0")   # one step reads one
         with each_group() as (g, i, lanes):
-            from_w = put(f"getelementptr i8, ptr {base[6]}, i64 {put(f'mul i64 {i}, {outer[6]}')}")
-            from_w = put(f"getelementptr i8, ptr {from_w}, i64 {put(f'mul i64 %j, {step_w[0]}')}")
+            from_w = writer.byte(writer.byte(base[6], put(f"mul i64 {i}, {outer[6]}")), put(f"mul i64 %j, {step_w[0]}"))
             for buffer, many in (("%now", str(inputs)), ("%other", seldom)):
                 writer.moved("gather", from_w, outer[6], lanes, many, step_w[1], vector_of(buffer, g, state, 3 + n_p))
     done, begun_at, begun_to = writer.begun(count) if notes else ("0", "%now", "%other")
@@ -98,8 +97,7 @@ def rollout(step: Program, observe: Program, width: int, inputs: int = 0, counte
     lines += [*begin * observe.tabled,
               *m.counted(OUTSIDE, observe, f"  call void {f_observe}(ptr %at, ptr {record}, ptr {scratch}, i64 %groups, {strides})")]
     with each_group() as (g, i, lanes):
-        where = put(f"getelementptr i8, ptr {base[last]}, i64 {put(f'mul i64 {i}, {outer[last]}')}")
-        where = put(f"getelementptr i8, ptr {where}, i64 {put(f'mul i64 %j, {step_record}')}")
+        where = writer.byte(writer.byte(base[last], put(f"mul i64 {i}, {outer[last]}")), put(f"mul i64 %j, {step_record}"))
         writer.moved("scatter", where, outer[last], lanes, n_record, step_column, vector_of(record, g, n_record, 0))
     lines += ["  br label %endlook", "endlook:", "  %nextj = add i64 %j, 1", "  br label %records",
               "endrow:", f"  %nextrow = add i64 %row, {groups * width}", "  br label %rows",
