@@ -1,4 +1,4 @@
-"""Compiled code goes to a folder of this run's own, never to the user's cache; how files are read; and which tests are quick."""
+"""Compiled code goes to a folder of this run's own, never to the user's cache; how files are read; and which tests are quick, or long."""
 
 from __future__ import annotations
 
@@ -25,6 +25,15 @@ collect_ignore = ["viewer/desk.py", "viewer/hands.py"]
 QUICK = ("spatial/", "test_ops.py", "test_architecture.py", "dynamics/test_laws.py", "dynamics/test_mujoco.py",
          *(f"compiler/test_{name}.py" for name in ("operations", "rewrite", "llvm", "interp", "trace")))  # fmt: skip
 
+#: what takes more than a second of a processor: half of what all tests take
+LONG = frozenset((Path(__file__).parent / "long.txt").read_text(encoding="utf-8").splitlines())
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Leave out what takes long where nothing is named: ``pytest engine tests`` has it, and so has a file or a test by its name."""
+    if config.args_source is not config.ArgsSource.ARGS and not config.option.markexpr and not config.option.keyword:
+        config.option.markexpr = "not long"
+
 
 def pytest_collection(session: pytest.Session) -> None:
     """Read the files that every worker reads: each reads its part first, and finds what the others made of theirs.
@@ -46,8 +55,10 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is quick."""
+    """Mark what is quick, and what is long."""
     here = Path(__file__).parent
     for item in items:
+        if item.nodeid in LONG:
+            item.add_marker("long")
         if item.path.is_relative_to(here) and item.path.relative_to(here).as_posix().startswith(QUICK):
             item.add_marker("quick")
