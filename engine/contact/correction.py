@@ -22,9 +22,9 @@ PASSES = 10
 NAMED = 3
 
 
-def velocity_after(M: Array, law: Law, before: Array, free: Array, J: Array | None = None) -> Array:
+def velocity_after(M: Array, law: Law, before: Array, free: Array, J: Array | None = None) -> tuple[Array, Array]:
     """Return v⁺ (nv) after the impulses of a step from the velocity ``before`` (nv), whose flight ends at ``free`` (nv), with the inertia M
-    there, and the Jacobian J (n, nv) of what constraints hold.
+    there, and the Jacobian J (n, nv) of what constraints hold; and the friction (n) that goes with it.
 
     Friction is found with the normal impulses of ``before``, and with those that this leads to, until they agree. Where Newton's method
     does not converge it is NaN, and on floats an error that names what acts. Derivatives are those of what both agree on.
@@ -33,43 +33,41 @@ def velocity_after(M: Array, law: Law, before: Array, free: Array, J: Array | No
 
     def unbalanced(v: Array) -> Array:
         """M (v − ṽ) − γ(v), with friction by what is normal at v; where constraints hold, the change of v that this asks for."""
-        law.know(known)
-        law.know(law.lagged(v)[0])
-        impulse, G = law.impulse(v)
+        impulse, G = law.impulse(v, law.lagged(v, friction)[0])
         residual = M @ (v - free) - impulse
         return residual if J is None else -Schur(ops.stop_gradient(M + G), J).accelerations(-residual, J @ (v - free))[0]
 
-    def solved(start: Array) -> tuple[Array, Any]:
-        after, found = minimum(M, free, law, start, J)
+    def solved(start: Array, friction: Array) -> tuple[Array, Any]:
+        after, found = minimum(M, free, law, friction, start, J)
         if after.dtype != object and not found and np.isfinite(free).all():
-            raise Unsolved(in_words(law, after, M @ (after - free) - law.impulse(after)[0], None if J is None else Schur(M, J)))
+            left = M @ (after - free) - law.impulse(after, friction)[0]
+            raise Unsolved(in_words(law, after, friction, left, None if J is None else Schur(M, J)))
         return after, found
 
-    if not len(law.known):
-        known = law.known
-        after, found = solved(start)
-        return ops.where(found, 1.0, np.nan) * ops.implicit(unbalanced, after)
+    if not len(friction := law.friction):
+        after, found = solved(start, friction)
+        return ops.where(found, 1.0, np.nan) * ops.implicit(unbalanced, after), friction
 
     def again(z: Array) -> tuple[Array, Any]:
-        law.know(z[n:-1])
-        after, found = solved(z[:n])
-        known, agrees = law.lagged(after)
+        taken = z[n:-1]
+        after, found = solved(z[:n], taken)
+        rubs, agrees = law.lagged(after, taken)
         failed = ops.logical_not(found)
-        return np.concatenate([after, known, [ops.where(failed, 1.0, 0.0)]]), ops.logical_or(agrees, failed)
+        return np.concatenate([after, rubs, [ops.where(failed, 1.0, 0.0)]]), ops.logical_or(agrees, failed)
 
-    z, _ = ops.while_loop(again, np.concatenate([start, law.known, [0.0]]), PASSES)
-    known = z[n:-1]
+    z, _ = ops.while_loop(again, np.concatenate([start, friction, [0.0]]), PASSES)
+    friction = z[n:-1]
     after = ops.implicit(unbalanced, z[:n])
-    law.know(known)
-    law.know(ops.implicit(lambda friction: friction - law.lagged(after)[0], known))
-    return ops.where(z[-1] > 0.5, np.nan, 1.0) * after
+    rubs = ops.implicit(lambda rubs: rubs - law.lagged(after, friction)[0], friction)
+    return ops.where(z[-1] > 0.5, np.nan, 1.0) * after, rubs
 
 
-def in_words(law: Law, v: Array, left: Array, constraints: Schur | None) -> str:
-    """Return in words that M (v − ṽ) − γ(v) = ``left`` (nv) at the last v (nv), of which constraints take a part, and what acts there."""
+def in_words(law: Law, v: Array, friction: Array, left: Array, constraints: Schur | None) -> str:
+    """Return in words that M (v − ṽ) − γ(v) = ``left`` (nv) at the last v (nv), of which constraints take a part, and what acts there with
+    a friction (n)."""
     if constraints is not None:
         left = left + constraints.J.T @ constraints.accelerations(-left, np.zeros(len(constraints.J)))[1]
-    acting = [f"{name} ({size:.3g})" for size, name in sorted(law.acting(v), reverse=True)[:NAMED]]
+    acting = [f"{name} ({size:.3g})" for size, name in sorted(law.acting(v, friction), reverse=True)[:NAMED]]
     return (f"Newton's method did not find the impulses of a step: {np.abs(left).max():.3g} N·s or N·m·s are not balanced, beside "
             f"{', '.join(acting) or 'nothing'}; expected a smaller dt, or gentler forces")
 

@@ -210,7 +210,7 @@ class JointLaws:
 
     >>> row = Row("slide", 0, 0, 1.0, 0.0, 0.0, 3.0, -np.inf, np.inf, np.inf, np.inf, 0.5, 0.5)
     >>> law = JointLaws([row], 1e-5, lambda row: 0.0, 0.0).step(1e-3, np.ones(1), np.zeros(1), np.ones(1))
-    >>> law.impulse(np.ones(1))[0].round(9)
+    >>> law.impulse(np.ones(1), law.friction)[0].round(9)
     array([-0.003])
     """
 
@@ -245,22 +245,19 @@ class Rubbing:
         """Whether there is an impulse where flight leads."""
         return ops.largest(np.array([rub.impulse(rub.free)[0] for rub in self.rubs])) > 0.0
 
-    known = np.zeros(0)                                         # joints know nothing beforehand
+    friction = np.zeros(0)                                      # that of joints does not lag
 
-    def know(self, known: Array) -> None:
-        """Nothing is known."""
+    def lagged(self, v: Array, friction: Array) -> tuple[Array, Any]:
+        """Nothing lags."""
+        return friction, True
 
-    def lagged(self, v: Array) -> tuple[Array, Any]:
-        """Nothing is known."""
-        return self.known, True
-
-    def acting(self, v: Array) -> list[tuple[float, str]]:
+    def acting(self, v: Array, friction: Array) -> list[tuple[float, str]]:
         """Return the impulses at v (nv) that are not zero, and their names."""
         found = [(abs(float(law(rub.row.ratio * v[rub.row.j])[0])), f"the {name} of joint '{rub.row.joint}'")
                  for rub in self.rubs for name, law in rub.laws]  # fmt: skip
         return [(size, name) for size, name in found if size]
 
-    def impulse(self, v: Array) -> tuple[Array, Array]:
+    def impulse(self, v: Array, friction: Array) -> tuple[Array, Array]:
         """Return γ (nv) and G (nv, nv), diagonal."""
         total, slopes = [0.0] * self.nv, [0.0] * self.nv
         for rub in self.rubs:

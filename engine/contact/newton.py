@@ -38,26 +38,23 @@ class Law(Protocol):
     def acts(self) -> Any:
         """Whether there is an impulse where flight leads: γ(ṽ) ≠ 0."""
 
-    def impulse(self, v: Array) -> tuple[Array, Array]:
-        """Return γ (nv) = −∂ℓ/∂v and G (nv, nv) = ∂²ℓ/∂v², positive semidefinite."""
+    def impulse(self, v: Array, friction: Array) -> tuple[Array, Array]:
+        """Return γ (nv) = −∂ℓ/∂v and G (nv, nv) = ∂²ℓ/∂v², positive semidefinite, with a friction (n)."""
 
     @property
-    def known(self) -> Array:
-        """What the law takes as known of v⁺ (the normal impulses of friction): any numbers, or none."""
+    def friction(self) -> Array:
+        """The friction (n) that is lagged, as it is at first: that of the normal impulses before the step; or none."""
 
-    def know(self, known: Array) -> None:
-        """Take that as known."""
+    def lagged(self, v: Array, friction: Array) -> tuple[Array, Any]:
+        """Return the friction (n) of the normal impulses at v (nv), with the friction (n) taken for it, and whether both agree."""
 
-    def lagged(self, v: Array) -> tuple[Array, Any]:
-        """Return what goes with v (nv) of that, and whether both agree."""
-
-    def acting(self, v: Array) -> list[tuple[float, str]]:
+    def acting(self, v: Array, friction: Array) -> list[tuple[float, str]]:
         """Return what acts at v (nv), on floats: how much, N·s or N·m·s, and its name."""
 
 
-def minimum(M: Array, free: Array, law: Law, start: Array, J: Array | None = None) -> tuple[Array, Any]:
-    """Return v⁺ (nv), and whether it was found, for the inertia M (nv, nv), the velocity ṽ = ``free`` (nv) of flight, and the Jacobian
-    J (n, nv) of what constraints hold; J (start − ṽ) = 0.
+def minimum(M: Array, free: Array, law: Law, friction: Array, start: Array, J: Array | None = None) -> tuple[Array, Any]:
+    """Return v⁺ (nv), and whether it was found, for the inertia M (nv, nv), the velocity ṽ = ``free`` (nv) of flight, a law with a friction
+    (n), and the Jacobian J (n, nv) of what constraints hold; J (start − ṽ) = 0.
 
     Every line is searched on its slope, which grows along it, so that each step goes down; where the law is smooth the last steps converge
     quadratically. Traceable: in a batch every sample stops by itself.
@@ -69,7 +66,8 @@ def minimum(M: Array, free: Array, law: Law, start: Array, J: Array | None = Non
     >>> from engine.contact.joint_laws import JointLaws, Row
     >>> row = Row("slide", 0, 0, 1.0, 0.0, 0.0, 3.0, -np.inf, np.inf, np.inf, np.inf, 0.5, 0.5)
     >>> free = np.array([1e-3])
-    >>> v, found = minimum(np.array([[2.0]]), free, JointLaws([row], 1e-5, lambda row: 0.0, 0.0).step(1e-3, free, np.zeros(1), free), free)
+    >>> law = JointLaws([row], 1e-5, lambda row: 0.0, 0.0).step(1e-3, free, np.zeros(1), free)
+    >>> v, found = minimum(np.array([[2.0]]), free, law, law.friction, free)
     >>> bool(found), bool(0.0 < v[0] < 1e-5)
     (True, True)
     """
@@ -78,7 +76,7 @@ def minimum(M: Array, free: Array, law: Law, start: Array, J: Array | None = Non
     def advance(z: Array) -> tuple[Array, Any]:
         v, d, held, (first, a, low, high, halve) = z[:n], z[n : 2 * n], z[2 * n : -5], z[-5:]
         with ops.part("impulses: laws", v):
-            impulse, G = law.impulse(v)
+            impulse, G = law.impulse(v, friction)
         H, residual = M + G, M @ (v - free) - impulse
         residual = residual if J is None else residual - held
         slope = residual @ d                                    # of the line along d, a of which has been gone

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -28,25 +29,24 @@ class Together:
         return acts
 
     @property
-    def known(self) -> Array:
-        """What each of them takes as known, together."""
-        return np.concatenate([law.known for law in self.laws])
+    def friction(self) -> Array:
+        """The friction of each, together."""
+        return np.concatenate([law.friction for law in self.laws])
 
-    def know(self, known: Array) -> None:
-        """Let each take its own."""
-        for law, own in zip(self.laws, np.split(known, np.cumsum([len(law.known) for law in self.laws])[:-1]), strict=True):
-            law.know(own)
+    def each(self, friction: Array) -> Iterator[tuple[Law, Array]]:
+        """Yield each law with its own friction."""
+        yield from zip(self.laws, np.split(friction, np.cumsum([len(law.friction) for law in self.laws])[:-1]), strict=True)
 
-    def lagged(self, v: Array) -> tuple[Array, Any]:
-        """Return what goes with v (nv) of that, and whether all agree."""
-        known, agree = zip(*(law.lagged(v) for law in self.laws), strict=True)
-        return np.concatenate(known), functools.reduce(ops.logical_and, agree)
+    def lagged(self, v: Array, friction: Array) -> tuple[Array, Any]:
+        """Return the friction that goes with v (nv), and whether all agree."""
+        found, agree = zip(*(law.lagged(v, own) for law, own in self.each(friction)), strict=True)
+        return np.concatenate(found), functools.reduce(ops.logical_and, agree)
 
-    def acting(self, v: Array) -> list[tuple[float, str]]:
+    def acting(self, v: Array, friction: Array) -> list[tuple[float, str]]:
         """Return what acts at v (nv), of all of them."""
-        return [found for law in self.laws for found in law.acting(v)]
+        return [found for law, own in self.each(friction) for found in law.acting(v, own)]
 
-    def impulse(self, v: Array) -> tuple[Array, Array]:
+    def impulse(self, v: Array, friction: Array) -> tuple[Array, Array]:
         """Return γ (nv) and G (nv, nv)."""
-        given = [law.impulse(v) for law in self.laws]
+        given = [law.impulse(v, own) for law, own in self.each(friction)]
         return sum(g for g, _ in given), sum(G for _, G in given)  # type: ignore[return-value]

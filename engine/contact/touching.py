@@ -49,7 +49,7 @@ class Touching:
                  slow: float, way: float) -> None:  # fmt: skip
         self.axes, self.h, self.slow, self.way = axes, h, slow, way
         self.patches: list[Patch] = []
-        self.friction: list[Array] = []
+        rubs: list[Array] = []
         self.acts: Any = False
         was, flown = axes.twists(before), axes.twists(free)
         for pair, near in zip(pairs, found.near, strict=True):
@@ -62,45 +62,43 @@ class Touching:
             nothing = np.array([*[0.0] * (ROW * n), *[0.0, slow] * n, 0.0])
             rows, friction, (push,) = np.split(ops.when(near, begin, nothing), [ROW * n, (ROW + 2) * n])
             self.patches.append(Patch(pair, near, c, rows.reshape(n, ROW)))
-            self.friction.append(friction.reshape(n, 2))
+            rubs.append(friction)
             self.acts = ops.logical_or(self.acts, push > 0.0)
+        #: friction (2) of every point, by the normal impulses before the step
+        self.friction = np.concatenate(rubs)
         #: pairs of bodies, with their pairs of shapes
         self.bodies: dict[tuple[int, int], list[int]] = {}
         for k, p in enumerate(self.patches):
             self.bodies.setdefault((p.pair.a.body, p.pair.b.body), []).append(k)
 
-    @property
-    def known(self) -> Array:
-        """The friction (2) of every point."""
-        return np.concatenate([f.ravel() for f in self.friction])
-
-    def know(self, known: Array) -> None:
-        """Take the friction (2) of every point as known."""
-        ends = np.cumsum([f.size for f in self.friction])[:-1]
-        self.friction = [f.reshape(-1, 2) for f in np.split(known, ends)]
+    def of_patches(self, friction: Array) -> list[Array]:
+        """Return the friction (n, 2) of the points of each patch."""
+        ends = np.cumsum([2 * p.pair.points for p in self.patches])[:-1]
+        return [f.reshape(-1, 2) for f in np.split(friction, ends)]
 
     def asked(self, kernel: Callable[..., Array], p: Patch, f: Array, V: list[Any], nothing: Array) -> Array:
         """Return what a function of :mod:`engine.contact.point_law` says of a patch with its friction, or ``nothing`` where it is not
         near."""
         return ops.when(p.near, lambda: ops.shared(kernel, p.constants, p.rows, f, relative(p.pair, V)), nothing)
 
-    def lagged(self, x: Array) -> tuple[Array, Any]:
-        """Return the friction (2) of every point that goes with the normal impulses at x (nv), and whether it is what was known, about."""
+    def lagged(self, x: Array, friction: Array) -> tuple[Array, Any]:
+        """Return the friction (2) of every point that goes with the normal impulses at x (nv), and whether it is what was taken for it,
+        about."""
         V, found = self.axes.twists(x), []
         changes: Any = 0.0
         largest: Any = 0.0
-        for p, f in zip(self.patches, self.friction, strict=True):
+        for p, f in zip(self.patches, self.of_patches(friction), strict=True):
             *now, change, most = self.asked(point_law.lagged, p, f, V, np.array([*[0.0, self.slow] * len(f), 0.0, 0.0]))
             found += now
             changes, largest = ops.maximum(changes, change), ops.maximum(largest, most)
         return ops.array(found), changes <= AGREES * largest
 
-    def impulses(self, x: Array) -> tuple[list[Array], Array]:
+    def impulses(self, x: Array, friction: Array) -> tuple[list[Array], Array]:
         """Return the impulses (n, 3) of every pair's points, on the second, in world axes, and the generalized impulse (nv), on velocities
-        of the model, of what lasts of them."""
+        of the model, of what lasts of them, at x (nv) with a friction (2) of every point."""
         V, found = self.axes.twists(x), []
         F: list[Any] = [np.zeros(6)] * len(V)
-        for p, f in zip(self.patches, self.friction, strict=True):
+        for p, f in zip(self.patches, self.of_patches(friction), strict=True):
             g, lasting = np.split(self.asked(point_law.impulses, p, f, V, np.zeros(3 * len(f) + 6)), [3 * len(f)])
             a, b = p.pair.a.body, p.pair.b.body
             F[a], F[b] = F[a] - lasting, F[b] + lasting
@@ -109,23 +107,25 @@ class Touching:
 
     # ------------------------------------------------------------ what Newton's method asks
 
-    def acting(self, x: Array) -> list[tuple[float, str]]:
+    def acting(self, x: Array, friction: Array) -> list[tuple[float, str]]:
         """Return the impulses at x (nv) that are not zero, and the names of their pairs."""
-        sizes = [float(np.linalg.norm(g.sum(axis=0))) for g in self.impulses(x)[0]]
+        sizes = [float(np.linalg.norm(g.sum(axis=0))) for g in self.impulses(x, friction)[0]]
         return [(size, f"the contact of {p.pair.name}") for size, p in zip(sizes, self.patches, strict=True) if size]
 
-    def impulse(self, x: Array) -> tuple[Array, Array]:
+    def impulse(self, x: Array, friction: Array) -> tuple[Array, Array]:
         """Return γ (nv) and G (nv, nv)."""
         V, nv = self.axes.twists(x), len(x)
-        forces, stiffness = self.parts(list(self.bodies), V)
+        forces, stiffness = self.parts(list(self.bodies), V, self.of_patches(friction))
         F: list[Any] = [forces.get(i, np.zeros(6)) for i in range(len(V) - 1)] + [np.zeros(6)]
         G = np.zeros((nv, nv), dtype=object if x.dtype == object else float)
         for (i, j), g in stiffness.items():
             G[i, j] = G[j, i] = g
         return self.axes.forces(F), G
 
-    def parts(self, bodies: list[tuple[int, int]], V: list[Any]) -> tuple[dict[int, Any], dict[tuple[int, int], Any]]:
-        """Return the wrenches (6) on bodies, in world axes about c, and the entries of G, by pairs of bodies."""
+    def parts(self, bodies: list[tuple[int, int]], V: list[Any],
+              rubs: list[Array]) -> tuple[dict[int, Any], dict[tuple[int, int], Any]]:  # fmt: skip
+        """Return the wrenches (6) on bodies, in world axes about c, and the entries of G, by pairs of bodies; with twists V of all bodies
+        and the friction (n, 2) of all patches."""
         blocks = [[pair] for pair in bodies]
         while len(blocks) > BLOCK:
             blocks = [[pair for block in blocks[k : k + BLOCK] for pair in block] for k in range(0, len(blocks), BLOCK)]
@@ -136,7 +136,7 @@ class Touching:
             entries = sorted({entry for pair in block for entry in self.entries(*pair)})
 
             def own(block: list[tuple[int, int]] = block, moved: list[int] = moved, entries: list[tuple[int, int]] = entries) -> Array:
-                f, g = self.pair_of_bodies(*block[0], V) if len(block) == 1 else self.parts(block, V)
+                f, g = self.pair_of_bodies(*block[0], V, rubs) if len(block) == 1 else self.parts(block, V, rubs)
                 return np.concatenate([*(f[i] for i in moved), [g[entry] for entry in entries]])
 
             near = functools.reduce(ops.logical_or, [self.patches[k].near for pair in block for k in self.bodies[pair]])
@@ -152,10 +152,11 @@ class Touching:
         dofs = sorted({j for _, i in self.axes.between(a, b) for j, _ in self.axes.columns[i]})
         return [(i, j) for i in dofs for j in dofs if i <= j]
 
-    def pair_of_bodies(self, a: int, b: int, V: list[Any]) -> tuple[dict[int, Any], dict[tuple[int, int], Any]]:
+    def pair_of_bodies(self, a: int, b: int, V: list[Any],
+                       rubs: list[Array]) -> tuple[dict[int, Any], dict[tuple[int, int], Any]]:  # fmt: skip
         """Return the wrenches on two bodies, and the entries of Jᵀ K J with J (6, nv) of the second relative to the first."""
         total: Any = np.zeros(27)
-        for p, f in ((self.patches[k], self.friction[k]) for k in self.bodies[a, b]):
+        for p, f in ((self.patches[k], rubs[k]) for k in self.bodies[a, b]):
             total = total + self.asked(point_law.wrench, p, f, V, np.zeros(27))
         K = np.empty((6, 6), dtype=total.dtype)
         K[UPPER], K.T[UPPER] = total[6:], total[6:]

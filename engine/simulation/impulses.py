@@ -87,8 +87,8 @@ class Impulses:
             rubbing = joints
 
             def rub() -> Array:
-                v = velocity_after(inertia(), rubbing, before, free, jacobian and jacobian())
-                return np.concatenate([v, rubbing.lasting(v) / h, noted(v, np.zeros((0, 3)), lambda: rubbing.impulse(v)[0])])
+                v, friction = velocity_after(inertia(), rubbing, before, free, jacobian and jacobian())
+                return np.concatenate([v, rubbing.lasting(v) / h, noted(v, np.zeros((0, 3)), lambda: rubbing.impulse(v, friction)[0])])
 
             return ops.when(joints.acts, rub, nothing)
         contacts = self.contacts
@@ -104,12 +104,13 @@ class Impulses:
             def corrected() -> Array:
                 flown = axes.seen(free)
                 J = np.array([axes.force(row) for row in jacobian()]) if jacobian else None
-                x = velocity_after(axes.inertia(inertia()), law, axes.seen(before), flown, J)
-                (impulses, lasting), v = touching.impulses(x), axes.back(x)
+                x, friction = velocity_after(axes.inertia(inertia()), law, axes.seen(before), flown, J)
+                (impulses, lasting), v = touching.impulses(x, friction), axes.back(x)
                 changes = momentum_changes(model, self.conserved, momenta, touching, flown, impulses)
                 lasting = lasting if joints is None else lasting + joints.lasting(v)
                 forces = np.concatenate(impulses) / h
-                return np.concatenate([v, changes.ravel(), lasting / h, noted(v, forces, lambda: axes.force_back(law.impulse(x)[0]))])
+                notes = noted(v, forces, lambda: axes.force_back(law.impulse(x, friction)[0]))
+                return np.concatenate([v, changes.ravel(), lasting / h, notes])
 
             return ops.when(law.acts, corrected, nothing)
 

@@ -48,7 +48,7 @@ def rubbing(seed, n=6):
 def stepped(model, laws, h, before, q, free):
     """q and v after the impulses of a step of h from the velocity ``before``, whose flight ends at q and ``free``."""
     law = laws.step(h, before, q, free)
-    after = ops.when(law.acts, lambda: velocity_after(dynamics.crba(model, q), law, before, free), free)
+    after = ops.when(law.acts, lambda: velocity_after(dynamics.crba(model, q), law, before, free)[0], free)
     x = corrected(model, h, q, free, after, lambda q, v: np.concatenate([q, v]), np.concatenate([q, free]))
     return x[: model.nq], x[model.nq :]
 
@@ -61,7 +61,7 @@ def test_losses_only_take_and_nothing_inside_pushes_the_base(seed):
     """½ (v⁺ − ṽ)ᵀ M (v⁺ + ṽ) = γ·(v⁺ + ṽ)/2: below zero without stops, which may give back; rows of a base have no impulse."""
     model, laws, _, q, free = rubbing(seed)
     rows = [r._replace(low=-np.inf, high=np.inf) for r in laws.rows]
-    v = velocity_after(dynamics.crba(model, q), JointLaws(rows, 1e-5, laws.stiffness, 1.0).step(5e-3, free, q, free), free, free)
+    v = velocity_after(dynamics.crba(model, q), JointLaws(rows, 1e-5, laws.stiffness, 1.0).step(5e-3, free, q, free), free, free)[0]
     M = dynamics.crba(model, q)
     assert v @ M @ v < free @ M @ free
     if model.floats:
@@ -144,17 +144,18 @@ def test_stops_of_mimic_and_universal_joints_hold(mimic):
 def test_newton_finds_what_another_solver_finds(seed):
     model, laws, before, q, free = rubbing(seed)
     law, M = laws.step(5e-3, before, q, free), dynamics.crba(model, q)
-    v, found = minimum(M, free, law, before)
+    v, found = minimum(M, free, law, law.friction, before)
     assert found
 
     def residual(v):
-        return M @ (v - free) - law.impulse(v)[0]
+        return M @ (v - free) - law.impulse(v, law.friction)[0]
 
     assert np.abs(residual(v)).max() < 1e-9 * np.abs(M @ free).max()
-    other = root(residual, v + 1e-3 * np.random.default_rng(seed).standard_normal(len(v)), jac=lambda v: M + law.impulse(v)[1], tol=1e-13)
+    other = root(residual, v + 1e-3 * np.random.default_rng(seed).standard_normal(len(v)),
+                 jac=lambda v: M + law.impulse(v, law.friction)[1], tol=1e-13)  # fmt: skip
     if other.success:
         np.testing.assert_allclose(v, other.x, atol=1e-8 * np.abs(free).max())
-    start, _ = minimum(M, free, law, 0.0 * free)
+    start, _ = minimum(M, free, law, law.friction, 0.0 * free)
     np.testing.assert_allclose(v, start, atol=1e-8 * np.abs(free).max())
 
 
@@ -163,8 +164,8 @@ def test_slopes_are_the_derivatives_of_impulses(seed):
     _, laws, before, q, free = rubbing(seed)
     law = laws.step(5e-3, before, q, free)
     v, h = free + 0.3, 1e-7
-    columns = [(law.impulse(v + h * e)[0] - law.impulse(v - h * e)[0]) / (2 * h) for e in np.eye(len(v))]
-    G = law.impulse(v)[1]
+    columns = [(law.impulse(v + h * e, law.friction)[0] - law.impulse(v - h * e, law.friction)[0]) / (2 * h) for e in np.eye(len(v))]
+    G = law.impulse(v, law.friction)[1]
     np.testing.assert_allclose(-np.array(columns).T, G, atol=1e-5 * np.abs(G).max())
 
 
