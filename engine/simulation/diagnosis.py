@@ -13,10 +13,10 @@ import numpy as np
 from engine import ops
 from engine.checks import warn
 from engine.contact import Unsolved
-from engine.integrate import SUBSTEPS, FreeBody, Method
+from engine.integrate import ROS34PW2, SUBSTEPS, FreeBody, Method
 from engine.rigid_body import BodyError, ControlSystem, RigidBody
 from engine.simulation.component import AWAY, WILD, NotClosed, NotFinite, SimulationWarning
-from engine.simulation.culprit import Watched, weightless
+from engine.simulation.culprit import ITS_STATE, Watched, weightless
 from engine.simulation.law import Ticking
 from engine.simulation.run import TRAIL, Diverged, Failures, Process
 from engine.simulation.step import Step
@@ -26,6 +26,7 @@ Array = np.ndarray
 #: steps that are taken again at once
 PIECE = 1000
 MOST, SMALLER = float(np.finfo(float).max), "a smaller dt or gentler forces"
+BY_SLOPES = f"a smaller dt, gentler forces, or integrator='{ROS34PW2.name}', for forces that are stiff"
 #: failures of a batch that are looked into
 BLAMED = 10
 #: joints that are named
@@ -50,7 +51,8 @@ def ended(step: Step, stop: Diverged, blamed: bool = True) -> str:
         last = [record[1 : 1 + step.layout.n] for record in [*stop.data, *found.trail][-TRAIL:]]
         light = weightless(step.plant.model_at(stop.p), [x[step.layout.slices["q"]] for x in [*last, stop.x, found.last]])
         under += f", as {light}" if light else ""
-    wanted = f"a shorter period than {plant.period:g} s, or gentler gains" if plant.period else SMALLER
+    explicit = not (step.method.implicit or step.method.stiff) and plant.found and ITS_STATE not in plant.found
+    wanted = f"a shorter period than {plant.period:g} s, or gentler gains" if plant.period else BY_SLOPES if explicit else SMALLER
     return sentence(stop, step.dt, step.method, tuple(slice(i, i + 3) for i in turns), lambda x: lost(step, x), found, under, wanted)
 
 
