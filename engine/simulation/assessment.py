@@ -39,6 +39,8 @@ SOME = 4
 STEEPER = 4.0
 #: of the largest slope: as far as K and D may be from symmetric, or from the same elsewhere, by rounding
 SYMMETRIC = 1e-9
+#: of forces and slopes, in SI units: none is as large
+HUGE = 1e100
 #: what was found of models
 SAMPLES: weakref.WeakKeyDictionary[Model, tuple[list[Array], list[Array]]] = weakref.WeakKeyDictionary()
 
@@ -49,7 +51,7 @@ def flight(plant: Any, method: Method, dt: float, mode: str | None, compiled: bo
 
     Warns
     -----
-    SimulationWarning : in "auto" an explicit method is ``named``, and something is stiff for it; what :func:`warn_of_fast` says
+    SimulationWarning : in "auto" an explicit method is ``named``, and something is stiff for it; what :func:`warned_of_fast` says
     """
     explicit = mode in ("auto", "implicit") and not method.implicit and method.takes is not FreeBody
     if not explicit and not method.stiff:
@@ -108,7 +110,8 @@ def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness |
     if dt * whole <= RESOLVED and not forced and not asked:
         return None
     stiff = frozenset(name for c, name in enumerate(names) if name in asked or dt * alone[name] > PART * RESOLVED or (forced and acts[c]))
-    warn_of_fast(model, dt, moving, W[: len(states)], all_K[: len(states)], all_D[: len(states)])
+    places = slice(len(states)), *(slice(i, i + 1) for i in range(len(states), len(W)))
+    any(warned_of_fast(model, dt, moving, W[at], all_K[at], all_D[at]) for at in places)
     anywhere, v = moved(model, states)
     looked = [found, others, *(x[None] for _, x, _ in steep), look.slopes(anywhere, at_rest[1])]
     even = all(symmetric(x, n) for x in looked)
@@ -165,7 +168,7 @@ def moved(model: Model, states: list[Array]) -> tuple[Array, Array]:
 
 
 class Look:
-    """The forces of components and their slopes, at rest at first and without the limits of efforts; zero where they are no numbers.
+    """The forces of components and their slopes, at rest at first and without the limits of efforts; zero where they are nobody's.
 
     Parameters
     ----------
@@ -211,7 +214,7 @@ class Look:
                 flat = q.reshape(-1, q.shape[-1]), v.reshape(-1, v.shape[-1])
                 found = np.array([fn(*state, *given) for state in zip(*flat, strict=True)])
         found = found.reshape(*q.shape[:-1], len(self.names), len(self.moving), *found.shape[-1:] * which)
-        return np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)
+        return np.where(np.abs(found) < HUGE, found, 0.0)
 
     def forces(self, q: Array, v: Array) -> Array:
         """Return the forces (..., components, n) at states (..., nq) and (..., nv)."""
@@ -276,20 +279,25 @@ def in_words(model: Model, dt: float, whole: float, names: Iterable[str], moving
     return ", ".join(sorted(names)) + (f", up to {whole:.3g}/s" if whole else "") + (f" at {joints}" if joints else "")
 
 
-def warn_of_fast(model: Model, dt: float, moving: Array, W: list[Array], K: Array, D: Array) -> None:
-    """Warn of oscillations that steps of dt damp away, and of motion that runs away as fast, by slopes that are the same everywhere."""
-    n = len(moving)
-    for w, k, d in zip(W, K, D, strict=True) if constant(K) and constant(D) else ():
+def warned_of_fast(model: Model, dt: float, moving: Array, W: list[Array], K: Array, D: Array) -> bool:
+    """Warn of oscillations that steps of dt damp away in one of some places, or in most where slopes are not the same everywhere, and of
+    motion that runs away as fast, by slopes that are; return whether there are any."""
+    n, even, found = len(moving), constant(K) and constant(D), []
+    for w, k, d in zip(W, K, D, strict=True):
         rates, shapes = np.linalg.eig(first_order(w, k, d))
         size = np.abs(rates)
-        grows, swings = rates.real > RESOLVED / dt, (dt * size > FOLLOWED) & (np.abs(rates.real) < LIGHT * size)
-        for which, what, then in ((grows, "runs away", "faster than steps of {dt:g} s follow"),
-                                  (swings, "oscillates", "which steps of {dt:g} s damp away")):
+        grows, swings = even & (rates.real > RESOLVED / dt), (dt * size > FOLLOWED) & (np.abs(rates.real) < LIGHT * size)
+        for which, what, then in ((grows, "runs away", f"faster than steps of {dt:g} s follow"),
+                                  (swings, "oscillates", f"which steps of {dt:g} s damp away")):
             if which.any():
                 i = int(np.argmax(np.where(which, size, 0.0)))
                 amplitude = np.abs(shapes[:n, i])
                 where = joints_of(model, moving, amplitude, 0.3 * amplitude.max())
-                warn(f"'{model.name}' {what} at {size[i]:.3g} rad/s by the forces at {where}, {then.format(dt=dt)}; expected a dt of "
-                     f"{RESOLVED / size[i]:.2g} s or less to follow it", SimulationWarning)  # fmt: skip
-                return
+                found.append(f"'{model.name}' {what} at {size[i]:.3g} rad/s by the forces at {where}, {then}; expected a dt of "
+                             f"{RESOLVED / size[i]:.2g} s or less to follow it")  # fmt: skip
+                break
+    if len(found) <= (0 if even else len(W) // 2):
+        return False
+    warn(found[0], SimulationWarning)
+    return True
 
