@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import weakref
 from collections.abc import Iterable
@@ -39,6 +40,8 @@ SOME = 4
 STEEPER = 4.0
 #: of the largest slope: as far as K and D may be from symmetric, or from the same elsewhere, by rounding
 SYMMETRIC = 1e-9
+#: s, when laws are looked at again: by then gains that are raised at the start have grown
+LATER = 10.0
 #: of forces and slopes, in SI units: none is as large
 HUGE = 1e100
 #: what was found of models
@@ -85,7 +88,7 @@ def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness |
     n, (states, inverses) = len(moving), samples(model)
     look, held, W = Look(plant, names, moving, compiled), limits(plant, names, moving), [w[np.ix_(moving, moving)] for w in inverses]
     plant.look, p, at_rest = look, plant.parameters.join(plant.values), (np.array(states), np.zeros((len(states), model.nv)))
-    found, steep = look.slopes(*at_rest), steep_slopes(plant, dt, look, np.diag(W[0]))
+    (found, varies), steep = look.steeper(*at_rest), steep_slopes(plant, dt, look, np.diag(W[0]))
     others = found if p.all() or not forced else look.slopes(*at_rest, np.where(p == 0.0, 1.0, p))
     acts = ((found[..., :-1] != 0.0) | (others[..., :-1] != 0.0)).any(axis=(0, 2, 3))
     if not acts.any() and not held.any() and not steep and not asked:
@@ -97,7 +100,7 @@ def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness |
         return max(rates) if constant(K) and constant(D) else float(np.median(rates))
 
     all_K, all_D, same = K.sum(axis=1), D.sum(axis=1), [c for c in range(len(names)) if constant(K[:, c]) and constant(D[:, c])]
-    narrow = False
+    narrow = bool(varies.any())
     whole = max(fastest(all_K, all_D), fastest(K[:, same].sum(axis=1), D[:, same].sum(axis=1)))
     alone = {name: fastest(K[:, c], D[:, c]) for c, name in enumerate(names)}
     for name, x, w in steep:
@@ -113,9 +116,9 @@ def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness |
     places = slice(len(states)), *(slice(i, i + 1) for i in range(len(states), len(W)))
     any(warned_of_fast(model, dt, moving, W[at], all_K[at], all_D[at]) for at in places)
     anywhere, v = moved(model, states)
-    looked = [found, others, *(x[None] for _, x, _ in steep), look.slopes(anywhere, at_rest[1])]
+    looked = [found, others, *(x[None] for _, x, _ in steep), look.steeper(anywhere, at_rest[1])[0]]
     even = all(symmetric(x, n) for x in looked)
-    always = even and symmetric(look.slopes(anywhere, np.tile(v, (len(states), 1))), n)
+    always = even and symmetric(look.steeper(anywhere, np.tile(v, (len(states), 1)))[0], n)
     return Stiffness(plant, stiff, moving, even, always, narrow, in_words(model, dt, whole, stiff, moving, W, all_K, all_D))
 
 
@@ -203,9 +206,9 @@ class Look:
         program = trace(self.both, [(model.nq,), (model.nv,), *(x.shape for x in (*self.given, self.still))])
         return result(program, 0), result(program, 1)
 
-    def asked(self, which: int, q: Array, v: Array, p: Array | None = None) -> Array:
+    def asked(self, which: int, q: Array, v: Array, p: Array | None = None, t: float = 0.0) -> Array:
         """Return what one of them says at states (..., nq) and (..., nv), with parameters as they are or p, traced or on floats."""
-        given = (*self.given[:2], self.given[2] if p is None else p, self.still)
+        given = (*self.given[:2], self.given[2] if p is None else p, np.append(self.still[:-1], t))
         with np.errstate(all="ignore"):
             if self.compiled:
                 found = interpret(self.programs[which], q, v, *given)
@@ -223,6 +226,15 @@ class Look:
     def slopes(self, q: Array, v: Array, p: Array | None = None) -> Array:
         """Return ∂τ/∂(q, v, t) (..., components, n, 2 n + 1)."""
         return self.asked(1, q, v, p)
+
+    def steeper(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """Return the slopes of each component at t = 0 or LATER, whichever are larger, and whether the latter are, as of gains that grow."""
+        found = later = self.asked(1, q, v)
+        with contextlib.suppress(Exception):                                   # on floats, of a law that is not made for then
+            later = self.asked(1, q, v, t=LATER)
+        sizes = [np.abs(x[..., :-1]).sum(axis=(0, 2, 3)) for x in (found, later)]
+        grown = sizes[1] > (1.0 + SYMMETRIC) * sizes[0]
+        return np.where(grown[:, None, None], later, found), grown
 
 
 def steep_slopes(plant: Any, dt: float, look: Look, w: Array) -> list[tuple[str, Array, Array]]:
