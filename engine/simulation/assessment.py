@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import weakref
 from collections.abc import Iterable
@@ -206,16 +205,18 @@ class Look:
         program = trace(self.both, [(model.nq,), (model.nv,), *(x.shape for x in (*self.given, self.still))])
         return result(program, 0), result(program, 1)
 
-    def asked(self, which: int, q: Array, v: Array, p: Array | None = None, t: float = 0.0) -> Array:
-        """Return what one of them says at states (..., nq) and (..., nv), with parameters as they are or p, traced or on floats."""
-        given = (*self.given[:2], self.given[2] if p is None else p, np.append(self.still[:-1], t))
+    def asked(self, which: int, q: Array, v: Array, p: Array | None = None, t: Any = 0.0) -> Array:
+        """Return what one of them says at states (..., nq) and (..., nv) and times (...), with parameters as they are or p, traced or on
+        floats."""
+        given, d = (*self.given[:2], self.given[2] if p is None else p), np.zeros((*q.shape[:-1], len(self.still)))
+        d[..., -1] = t
         with np.errstate(all="ignore"):
             if self.compiled:
-                found = interpret(self.programs[which], q, v, *given)
+                found = interpret(self.programs[which], q, v, *given, d)
             else:
                 fn = (self.stacked, self.differences)[which]
-                flat = q.reshape(-1, q.shape[-1]), v.reshape(-1, v.shape[-1])
-                found = np.array([fn(*state, *given) for state in zip(*flat, strict=True)])
+                flat = zip(*(x.reshape(-1, x.shape[-1]) for x in (q, v, d)), strict=True)
+                found = np.array([fn(x, u, *given, at) for x, u, at in flat])
         found = found.reshape(*q.shape[:-1], len(self.names), len(self.moving), *found.shape[-1:] * which)
         return np.where(np.abs(found) < HUGE, found, 0.0)
 
@@ -229,9 +230,10 @@ class Look:
 
     def steeper(self, q: Array, v: Array) -> tuple[Array, Array]:
         """Return the slopes of each component at t = 0 or LATER, whichever are larger, and whether the latter are, as of gains that grow."""
-        found = later = self.asked(1, q, v)
-        with contextlib.suppress(Exception):                                   # on floats, of a law that is not made for then
-            later = self.asked(1, q, v, t=LATER)
+        try:
+            found, later = self.asked(1, np.array([q, q]), np.array([v, v]), t=np.array([[0.0], [LATER]]))
+        except Exception:                                                      # on floats, of a law that is not made for then
+            found = later = self.asked(1, q, v)
         sizes = [np.abs(x[..., :-1]).sum(axis=(0, 2, 3)) for x in (found, later)]
         grown = sizes[1] > (1.0 + SYMMETRIC) * sizes[0]
         return np.where(grown[:, None, None], later, found), grown
