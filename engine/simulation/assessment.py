@@ -229,7 +229,8 @@ class Look:
         return self.asked(1, q, v, p)
 
     def steeper(self, q: Array, v: Array) -> tuple[Array, Array]:
-        """Return the slopes of each component at t = 0 or LATER, whichever are larger, and whether the latter are, as of gains that grow."""
+        """Return the slopes of each component at t = 0 or LATER, whichever are larger, and whether those are later, as of gains that grow.
+        """
         try:
             found, later = self.asked(1, np.array([q, q]), np.array([v, v]), t=np.array([[0.0], [LATER]]))
         except Exception:                                                      # on floats, of a law that is not made for then
