@@ -1,5 +1,7 @@
 """Ten stiff controllers and forces as people write them, at steps of 2 ms, beside SciPy's Radau of the same equations in closed form."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -168,6 +170,31 @@ def test_a_gain_that_is_switched_on(switch):
     run = simulated(law, "revolute").run(np.zeros(1), np.zeros(1), 0.3)
     exact = solve_ivp(lambda t, y: [y[1], law(t, y[0], y[1]) / I], (0.0, 0.3), [0.0, 0.0], "Radau", run.t, rtol=1e-5, max_step=2e-3).y[0]
     assert np.abs(run.q[:, 0] - exact).max() < 5e-2 * np.ptp(exact)
+
+
+def lossless_wall(t, q, v):
+    return -1e6 * np.maximum(q - 0.1, 0.0)
+
+
+def hardening(t, q, v):
+    return -1e6 * q * q * q
+
+
+@pytest.mark.parametrize("law", [lossless_wall, hardening])
+def test_what_steps_damp_away_of_oscillations_is_named_where_slopes_vary(law):
+    """As a cart comes back from a wall at a tenth of its speed."""
+    with pytest.warns(engine.SimulationWarning, match=r"oscillates at .* rad/s by the forces at 'j', which steps of 0.002 s damp away"):
+        simulated(law, "prismatic")
+
+
+def barrier(t, q, v):
+    return -np.exp((q - 0.1) / 0.002)
+
+
+def test_a_law_that_overflows_where_it_is_looked_at_says_nothing():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        simulated(barrier, "revolute")
 
 
 def wide(t, q, v):
