@@ -47,8 +47,7 @@ class Motor(Component):
         self.i, self.j = one_coordinate(model, self.joint, self.name)
         self.limit = (model.joint(self.joint).limits.effort or np.inf) if self.effort is None else self.effort
         self.bounds = int(self.limit != np.inf)
-        if not number(f"{self.name}: gear", self.gear, "a finite number other than zero", error=SimulationError):
-            raise SimulationError(f"{self.name}: gear is {self.gear!r}; expected a finite number other than zero")
+        self.require_gear()
         number(f"{self.name}: rotor", self.rotor, "zero or more", least=0.0, error=SimulationError)
         for what, x, above in (("effort", self.limit, -np.nextafter(0.0, 1.0)), ("no_load_speed", self.no_load_speed, 0.0)):
             if x != np.inf:
@@ -57,6 +56,11 @@ class Motor(Component):
         if np.isfinite(self.no_load_speed) and not np.isfinite(self.limit):
             raise SimulationError(f"{self.name}: a no_load_speed without an effort, from which torque falls; expected effort=…")
         self.steepness = {self.j: self.limit / self.no_load_speed} if np.isfinite(self.no_load_speed) else {}
+
+    def require_gear(self) -> None:
+        """Refuse what is no ratio."""
+        if not number(f"{self.name}: gear", self.gear, "a finite number other than zero", error=SimulationError):
+            raise SimulationError(f"{self.name}: gear is {self.gear!r}; expected a finite number other than zero")
 
     @property
     def armature(self) -> float:

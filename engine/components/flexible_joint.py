@@ -62,6 +62,7 @@ class FlexibleJoint(Motor):
                  friction: float = 0.0, effort: float | None = None, name: str = "") -> None:  # fmt: skip
         super().__init__(joint, gear, rotor, effort, name=name or f"drive of {joint}")
         self.stiffness, self.damping, self.backlash, self.friction = stiffness, damping, backlash, friction
+        self.require_gear()
         for what in ("rotor", "stiffness"):
             number(f"{self.name}: {what}", getattr(self, what), "a number above 0", above=0.0, error=SimulationError)
         for what in ("damping", "backlash", "friction"):

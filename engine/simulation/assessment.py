@@ -39,6 +39,10 @@ SOME = 4
 STEEPER = 4.0
 #: of the largest slope: as far as K and D may be from symmetric, or from the same elsewhere, by rounding
 SYMMETRIC = 1e-9
+#: s, when laws are looked at again: by then gains that are raised at the start have grown
+LATER = 10.0
+#: of forces and slopes, in SI units: none is as large
+HUGE = 1e100
 #: what was found of models
 SAMPLES: weakref.WeakKeyDictionary[Model, tuple[list[Array], list[Array]]] = weakref.WeakKeyDictionary()
 
@@ -49,7 +53,7 @@ def flight(plant: Any, method: Method, dt: float, mode: str | None, compiled: bo
 
     Warns
     -----
-    SimulationWarning : in "auto" an explicit method is ``named``, and something is stiff for it; what :func:`warn_of_fast` says
+    SimulationWarning : in "auto" an explicit method is ``named``, and something is stiff for it; what :func:`warned_of_fast` says
     """
     explicit = mode in ("auto", "implicit") and not method.implicit and method.takes is not FreeBody
     if not explicit and not method.stiff:
@@ -83,7 +87,7 @@ def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness |
     n, (states, inverses) = len(moving), samples(model)
     look, held, W = Look(plant, names, moving, compiled), limits(plant, names, moving), [w[np.ix_(moving, moving)] for w in inverses]
     plant.look, p, at_rest = look, plant.parameters.join(plant.values), (np.array(states), np.zeros((len(states), model.nv)))
-    found, steep = look.slopes(*at_rest), steep_slopes(plant, dt, look, np.diag(W[0]))
+    (found, varies), steep = look.steeper(*at_rest), steep_slopes(plant, dt, look, np.diag(W[0]))
     others = found if p.all() or not forced else look.slopes(*at_rest, np.where(p == 0.0, 1.0, p))
     acts = ((found[..., :-1] != 0.0) | (others[..., :-1] != 0.0)).any(axis=(0, 2, 3))
     if not acts.any() and not held.any() and not steep and not asked:
@@ -95,7 +99,7 @@ def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness |
         return max(rates) if constant(K) and constant(D) else float(np.median(rates))
 
     all_K, all_D, same = K.sum(axis=1), D.sum(axis=1), [c for c in range(len(names)) if constant(K[:, c]) and constant(D[:, c])]
-    narrow = False
+    narrow = bool(varies.any())
     whole = max(fastest(all_K, all_D), fastest(K[:, same].sum(axis=1), D[:, same].sum(axis=1)))
     alone = {name: fastest(K[:, c], D[:, c]) for c, name in enumerate(names)}
     for name, x, w in steep:
@@ -108,11 +112,12 @@ def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness |
     if dt * whole <= RESOLVED and not forced and not asked:
         return None
     stiff = frozenset(name for c, name in enumerate(names) if name in asked or dt * alone[name] > PART * RESOLVED or (forced and acts[c]))
-    warn_of_fast(model, dt, moving, W[: len(states)], all_K[: len(states)], all_D[: len(states)])
+    places = slice(len(states)), *(slice(i, i + 1) for i in range(len(states), len(W)))
+    any(warned_of_fast(model, dt, moving, W[at], all_K[at], all_D[at]) for at in places)
     anywhere, v = moved(model, states)
-    looked = [found, others, *(x[None] for _, x, _ in steep), look.slopes(anywhere, at_rest[1])]
+    looked = [found, others, *(x[None] for _, x, _ in steep), look.steeper(anywhere, at_rest[1])[0]]
     even = all(symmetric(x, n) for x in looked)
-    always = even and symmetric(look.slopes(anywhere, np.tile(v, (len(states), 1))), n)
+    always = even and symmetric(look.steeper(anywhere, np.tile(v, (len(states), 1)))[0], n)
     return Stiffness(plant, stiff, moving, even, always, narrow, in_words(model, dt, whole, stiff, moving, W, all_K, all_D))
 
 
@@ -165,7 +170,7 @@ def moved(model: Model, states: list[Array]) -> tuple[Array, Array]:
 
 
 class Look:
-    """The forces of components and their slopes, at rest at first and without the limits of efforts; zero where they are no numbers.
+    """The forces of components and their slopes, at rest at first and without the limits of efforts; zero where they are nobody's.
 
     Parameters
     ----------
@@ -200,18 +205,20 @@ class Look:
         program = trace(self.both, [(model.nq,), (model.nv,), *(x.shape for x in (*self.given, self.still))])
         return result(program, 0), result(program, 1)
 
-    def asked(self, which: int, q: Array, v: Array, p: Array | None = None) -> Array:
-        """Return what one of them says at states (..., nq) and (..., nv), with parameters as they are or p, traced or on floats."""
-        given = (*self.given[:2], self.given[2] if p is None else p, self.still)
+    def asked(self, which: int, q: Array, v: Array, p: Array | None = None, t: Any = 0.0) -> Array:
+        """Return what one of them says at states (..., nq) and (..., nv) and times (...), with parameters as they are or p, traced or on
+        floats."""
+        given, d = (*self.given[:2], self.given[2] if p is None else p), np.zeros((*q.shape[:-1], len(self.still)))
+        d[..., -1] = t
         with np.errstate(all="ignore"):
             if self.compiled:
-                found = interpret(self.programs[which], q, v, *given)
+                found = interpret(self.programs[which], q, v, *given, d)
             else:
                 fn = (self.stacked, self.differences)[which]
-                flat = q.reshape(-1, q.shape[-1]), v.reshape(-1, v.shape[-1])
-                found = np.array([fn(*state, *given) for state in zip(*flat, strict=True)])
+                flat = zip(*(x.reshape(-1, x.shape[-1]) for x in (q, v, d)), strict=True)
+                found = np.array([fn(x, u, *given, at) for x, u, at in flat])
         found = found.reshape(*q.shape[:-1], len(self.names), len(self.moving), *found.shape[-1:] * which)
-        return np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)
+        return np.where(np.abs(found) < HUGE, found, 0.0)
 
     def forces(self, q: Array, v: Array) -> Array:
         """Return the forces (..., components, n) at states (..., nq) and (..., nv)."""
@@ -220,6 +227,17 @@ class Look:
     def slopes(self, q: Array, v: Array, p: Array | None = None) -> Array:
         """Return ∂τ/∂(q, v, t) (..., components, n, 2 n + 1)."""
         return self.asked(1, q, v, p)
+
+    def steeper(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """Return the slopes of each component at t = 0 or LATER, whichever are larger, and whether those are later, as of gains that grow.
+        """
+        try:
+            found, later = self.asked(1, np.array([q, q]), np.array([v, v]), t=np.array([[0.0], [LATER]]))
+        except Exception:                                                      # on floats, of a law that is not made for then
+            found = later = self.asked(1, q, v)
+        sizes = [np.abs(x[..., :-1]).sum(axis=(0, 2, 3)) for x in (found, later)]
+        grown = sizes[1] > (1.0 + SYMMETRIC) * sizes[0]
+        return np.where(grown[:, None, None], later, found), grown
 
 
 def steep_slopes(plant: Any, dt: float, look: Look, w: Array) -> list[tuple[str, Array, Array]]:
@@ -276,20 +294,25 @@ def in_words(model: Model, dt: float, whole: float, names: Iterable[str], moving
     return ", ".join(sorted(names)) + (f", up to {whole:.3g}/s" if whole else "") + (f" at {joints}" if joints else "")
 
 
-def warn_of_fast(model: Model, dt: float, moving: Array, W: list[Array], K: Array, D: Array) -> None:
-    """Warn of oscillations that steps of dt damp away, and of motion that runs away as fast, by slopes that are the same everywhere."""
-    n = len(moving)
-    for w, k, d in zip(W, K, D, strict=True) if constant(K) and constant(D) else ():
+def warned_of_fast(model: Model, dt: float, moving: Array, W: list[Array], K: Array, D: Array) -> bool:
+    """Warn of oscillations that steps of dt damp away in one of some places, or in most where slopes are not the same everywhere, and of
+    motion that runs away as fast, by slopes that are; return whether there are any."""
+    n, even, found = len(moving), constant(K) and constant(D), []
+    for w, k, d in zip(W, K, D, strict=True):
         rates, shapes = np.linalg.eig(first_order(w, k, d))
         size = np.abs(rates)
-        grows, swings = rates.real > RESOLVED / dt, (dt * size > FOLLOWED) & (np.abs(rates.real) < LIGHT * size)
-        for which, what, then in ((grows, "runs away", "faster than steps of {dt:g} s follow"),
-                                  (swings, "oscillates", "which steps of {dt:g} s damp away")):
+        grows, swings = even & (rates.real > RESOLVED / dt), (dt * size > FOLLOWED) & (np.abs(rates.real) < LIGHT * size)
+        for which, what, then in ((grows, "runs away", f"faster than steps of {dt:g} s follow"),
+                                  (swings, "oscillates", f"which steps of {dt:g} s damp away")):
             if which.any():
                 i = int(np.argmax(np.where(which, size, 0.0)))
                 amplitude = np.abs(shapes[:n, i])
                 where = joints_of(model, moving, amplitude, 0.3 * amplitude.max())
-                warn(f"'{model.name}' {what} at {size[i]:.3g} rad/s by the forces at {where}, {then.format(dt=dt)}; expected a dt of "
-                     f"{RESOLVED / size[i]:.2g} s or less to follow it", SimulationWarning)  # fmt: skip
-                return
+                found.append(f"'{model.name}' {what} at {size[i]:.3g} rad/s by the forces at {where}, {then}; expected a dt of "
+                             f"{RESOLVED / size[i]:.2g} s or less to follow it")  # fmt: skip
+                break
+    if len(found) <= (0 if even else len(W) // 2):
+        return False
+    warn(found[0], SimulationWarning)
+    return True
 

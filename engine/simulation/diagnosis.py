@@ -15,9 +15,9 @@ from engine.checks import warn
 from engine.components.component import AWAY, WILD, NotClosed, NotFinite, SimulationWarning
 from engine.components.law import Ticking
 from engine.contact import Unsolved
-from engine.integrate import SUBSTEPS, FreeBody, Method
+from engine.integrate import ROS34PW2, SUBSTEPS, FreeBody, Method
 from engine.rigid_body import BodyError, ControlSystem, RigidBody
-from engine.simulation.culprit import Watched, weightless
+from engine.simulation.culprit import ITS_STATE, Watched, weightless
 from engine.simulation.run import TRAIL, Diverged, Failures, Process
 from engine.simulation.step import Step
 from engine.simulation.stiffness import forces
@@ -26,6 +26,7 @@ Array = np.ndarray
 #: steps that are taken again at once
 PIECE = 1000
 MOST, SMALLER = float(np.finfo(float).max), "a smaller dt or gentler forces"
+BY_SLOPES = f"a smaller dt, gentler forces, or integrator='{ROS34PW2.name}', for stiff forces on all that moves"
 #: failures of a batch that are looked into
 BLAMED = 10
 #: joints that are named
@@ -50,8 +51,15 @@ def ended(step: Step, stop: Diverged, blamed: bool = True) -> str:
         last = [record[1 : 1 + step.layout.n] for record in [*stop.data, *found.trail][-TRAIL:]]
         light = weightless(step.plant.model_at(stop.p), [x[step.layout.slices["q"]] for x in [*last, stop.x, found.last]])
         under += f", as {light}" if light else ""
-    wanted = f"a shorter period than {plant.period:g} s, or gentler gains" if plant.period else SMALLER
+    wanted = BY_SLOPES if plant.found and ITS_STATE not in plant.found and explicit(step) else SMALLER
+    wanted = f"a shorter period than {plant.period:g} s, or gentler gains" if plant.period else wanted
     return sentence(stop, step.dt, step.method, tuple(slice(i, i + 3) for i in turns), lambda x: lost(step, x), found, under, wanted)
+
+
+def explicit(step: Step) -> bool:
+    """Return whether some of what moves, all or what floats, is flown without the slopes of forces."""
+    stiffness, floats = step.plant.stiffness, [b.v.start for b in step.plant.model.bodies if b.kind.floats]
+    return not step.method.implicit if stiffness is None else not np.isin(floats, stiffness.moving).all()
 
 
 def without_slopes(step: Step, x: Array, stop: Diverged) -> str:

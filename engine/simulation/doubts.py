@@ -124,7 +124,8 @@ class Doubts:
                  free: Mapping[Tree, int] | None = None, held: Mapping[str, float] | None = None,
                  stiff: tuple[int, tuple[Tree, ...]] | None = None) -> None:  # fmt: skip
         self.model, self.dt, self.limited, self.free, self.held = model, dt, limited, free or {}, held or {}
-        self.stiff, self.fastest, self.turned = stiff, 0.0, np.zeros(1)        # how fast trees turn, rad/s; errors of that, rad
+        self.stiff, self.turned = stiff, np.zeros(1)                           # errors of how far trees turn, rad
+        self.fastest: list[tuple[Array, Array]] = []                           # of a few rows: q and v where they move fastest
         self.began: list[list[Array]] = []                                     # the momenta (9) of rows' free trees, at first
         self.contacts = contacts.names if contacts else []
         self.deepest = DEEP * contacts.sizes if contacts else np.zeros(0)
@@ -222,10 +223,12 @@ class Doubts:
             order, trees = self.stiff
             missed = self.turned + self._missed(t, turn, order)
             self.turned = missed[..., -1:]
-            for x, u in list(zip(q.reshape(-1, *q.shape[-2:]), v.reshape(-1, *v.shape[-2:]), strict=True))[:ROWS]:
-                k = int(np.abs(u).max(axis=-1).argmax())
-                self.fastest = max([self.fastest, *(common_turn(self.model, tree, x[k], u[k]) for tree in trees)])
-            off = np.minimum(defect, defect * self.dt * self.fastest + missed)
+            rows = list(zip(q.reshape(-1, *q.shape[-2:]), v.reshape(-1, *v.shape[-2:]), strict=True))[:ROWS]
+            found = [(x[k], u[k]) for x, u in rows for k in [np.abs(u).max(axis=-1).argmax()]]
+            self.fastest = [max(pair, key=lambda state: np.abs(state[1]).max()) for pair in zip(found, self.fastest or found, strict=True)]
+            if (defect > ERROR).any():
+                turns = [common_turn(self.model, tree, x, u) for x, u in self.fastest for tree in trees]
+                off = np.minimum(defect, defect * self.dt * max(turns, default=0.0) + missed)
 
         def errs(k: tuple[int, ...]) -> str:
             what = "energy and attitude are as far off" if off is defect else f"the attitude is up to {off[k]:.2g} rad off"

@@ -50,7 +50,7 @@ class Stiffness:
     names : of the components
     moving : the velocities (a few of nv) by which, and whose forces, are differentiated
     symmetric : whether K and D are at rest; always : and in motion
-    narrow : whether forces are steep in narrow places, into which a step may lead
+    narrow : whether forces are steep in narrow places, or at times, into which a step may lead
     words : why they are stiff
     """
 
@@ -107,14 +107,15 @@ class Stiffness:
         """Return K, D, ∂τ/∂t and M + s (D + s K) factored, numbered from the leaves on, where a tree's zeros stay."""
         (K, D, rate), M = self.at(t, q, v, z, m, p, modes), self.inertia(q, p)
         if self.narrow:
-            K, D = self.ahead(M, K, D, s, self.at(t, self.plant.model.manifold.plus(q, s / GAMMA * v), v, z, m, p, modes))
+            K, D = self.ahead(M, K, D, s, self.at(t + s / GAMMA, self.plant.model.manifold.plus(q, s / GAMMA * v), v, z, m, p, modes))
         if self.factor is ops.LDL and not self.always:
             K, D = (0.5 * (X + X.T) if self.symmetric else own_part(X) for X in (K, D))
         A = M + s * (D + s * K)
         return K, D, rate, *self.factor(A[::-1, ::-1]).numbers
 
     def ahead(self, M: Array, K: Array, D: Array, s: Any, there: Slopes) -> tuple[Array, Array]:
-        """Return K and D, or those where the velocity leads to in a step, whichever are steeper: a wall is met by what it is inside."""
+        """Return K and D, or those where the velocity leads to in a step, whichever are steeper: a wall is met by what it is inside, and a
+        gain that is switched on by what it is then."""
         here, then = (np.diag(X) @ (1.0 / np.diag(M)) for X in (D + s * K, there.D + s * there.K))
         steeper = ops.less(here, then)
         return ops.where(steeper, there.K, K), ops.where(steeper, there.D, D)

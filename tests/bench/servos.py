@@ -2,8 +2,8 @@
 
 Every servo wants 0.1 rad more than its keyframe, or the configuration in its file, for 2 s, without contacts, at the file's step and twice
 that. Printed are the fastest joint at the end, how far joints end from where steps of a sixteenth end, and how far from MuJoCo's, whose
-steps are 20 µs. ``--without friction limits equality`` takes those out of the file, for both: what MuJoCo has softly; ``--hard`` makes
-it hard in MuJoCo.
+steps are 20 µs. Actuators and tendons that are not read act in neither. ``--without friction limits equality`` takes those out of the file,
+for both: what MuJoCo has softly; ``--hard`` makes it hard in MuJoCo.
 """
 
 from __future__ import annotations
@@ -36,9 +36,14 @@ def text_of(path: Path, without: list[str]) -> str:
     return etree.tostring(tree, encoding="unicode")
 
 
-def peer(text: str) -> tuple[mujoco.MjModel, mujoco.MjData]:
-    """Return MuJoCo's model, and its data as a run begins, with the commands."""
+def peer(text: str, read: list[str]) -> tuple[mujoco.MjModel, mujoco.MjData, list[int]]:
+    """Return MuJoCo's model, its data as a run begins, with the commands, and which of its actuators are ``read``, or have no name."""
     model = mujoco.MjModel.from_xml_string(text)
+    there = [model.actuator(i).name in {*read, ""} for i in range(model.nu)]
+    model.actuator_gear[np.flatnonzero(~np.array(there, dtype=bool))] = 0.0
+    through_space = model.wrap_type[model.tendon_adr] != mujoco.mjtWrap.mjWRAP_JOINT
+    for passive in (model.tendon_stiffness, model.tendon_damping, model.tendon_frictionloss, model.tendon_limited):
+        passive[through_space] = 0
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
     data = mujoco.MjData(model)
     if model.nkey:
@@ -48,13 +53,13 @@ def peer(text: str) -> tuple[mujoco.MjModel, mujoco.MjData]:
     data.ctrl[:] = np.where(servos, FAR + (data.ctrl if model.nkey else data.actuator_length), data.ctrl)
     limited = model.actuator_ctrllimited.astype(bool)
     data.ctrl[limited] = np.clip(data.ctrl[limited], *model.actuator_ctrlrange[limited].T)
-    return model, data
+    return model, data, np.flatnonzero(there).tolist()
 
 
-def theirs(text: str, hard: bool) -> tuple[Ends, float]:
+def theirs(text: str, read: list[str], hard: bool) -> tuple[Ends, float]:
     """Return where MuJoCo's joints of one coordinate end, with what it has softly as hard as its steps allow, if so asked, and how fast the
     fastest is then: some chatter."""
-    model, data = peer(text)
+    model, data, _ = peer(text, read)
     for refs, imps in (("eq_solref", "eq_solimp"), ("jnt_solref", "jnt_solimp"), ("dof_solref", "dof_solimp")) if hard else ():
         getattr(model, refs)[:], getattr(model, imps)[:] = (4.0 * SHORT, 1.0), (0.9999, 0.9999, 1e-3, 0.5, 2.0)
     model.opt.tolerance, model.opt.iterations = 1e-12, 100
@@ -65,11 +70,10 @@ def theirs(text: str, hard: bool) -> tuple[Ends, float]:
     return {model.joint(j).name: float(data.qpos[model.jnt_qposadr[j]]) for j in single}, float(speed)
 
 
-def ours(text: str, factor: float) -> tuple[Ends, float, float, str]:
+def ours(model: engine.Model, text: str, read: list[str], factor: float) -> tuple[Ends, float, float, str]:
     """Return where joints of one coordinate end in steps of so many of the file's, how fast the fastest is then, dt, and the method."""
-    model, (_, data) = engine.load(text), peer(text)
-    said = model.described
-    commands = dict(zip([str(part.values["name"]) for part in said.actuators], map(float, data.ctrl), strict=True))
+    (_, data, there), said = peer(text, read), model.described
+    commands = dict(zip(read, map(float, data.ctrl[there]), strict=True))
     q = next(iter(said.keyframes.values())).q if said.keyframes else said.q
     options = {"controller": lambda t, q, v: commands} if commands else {}
     simulator = engine.simulator_of(model, dt=said.dt * factor, contacts=None, **options)
@@ -96,10 +100,11 @@ def main() -> None:
     for path in [f for x in given.files for f in (sorted(x.glob("*.xml")) if x.is_dir() else [x])]:
         begun = time.perf_counter()
         try:
-            text = text_of(path, given.without)
-            exact, (end, their_speed) = ours(text, 1.0 / FINER)[0], theirs(text, given.hard)
+            model = engine.load(text := text_of(path, given.without))
+            read = [str(part.values["name"]) for part in model.described.actuators]
+            exact, (end, their_speed) = ours(model, text, read, 1.0 / FINER)[0], theirs(text, read, given.hard)
             for factor in (1.0, 2.0):
-                found, speed, dt, method = ours(text, factor)
+                found, speed, dt, method = ours(model, text, read, factor)
                 print(f"{path.stem[-30:]:30} {dt:g} s {method:8} speed {speed:7.1e}  finer {apart(found, exact)}  "
                       f"MuJoCo {their_speed:7.1e} {apart(found, end)} {time.perf_counter() - begun:.0f} s", flush=True)  # fmt: skip
         except engine.EngineError as error:

@@ -93,7 +93,8 @@ def test_a_stiff_gear_is_flown_at_steps_that_are_too_long_for_it():
 
 def test_what_is_refused():
     for given, said in (({"backlash": -1e-3}, "backlash is -0.001; expected zero or more"), ({"rotor": 0.0}, "rotor is 0.0"),
-                        ({"stiffness": np.nan}, "stiffness is nan"), ({"friction": "low"}, "friction is 'low'")):  # fmt: skip
+                        ({"stiffness": np.nan}, "stiffness is nan"), ({"friction": "low"}, "friction is 'low'"),
+                        ({"gear": 0.0}, "gear is 0.0; expected a finite number other than zero")):  # fmt: skip
         with pytest.raises(engine.SimulationError, match=said):
             engine.FlexibleJoint("elbow", **{"rotor": 0.1, "stiffness": 1e4, **given})
     drive, model = engine.FlexibleJoint("elbow", rotor=0.1, stiffness=1e4), arm().model()

@@ -9,6 +9,7 @@ from scipy.integrate import solve_ivp
 
 import engine
 from engine.components.forces import JointSpring, JointStops, PointForce
+from engine.simulation import doubts
 from engine.spatial import inertia
 from tests.contact.scenes import UPRIGHT, ball, block
 from tests.simulation.test_simulator import ASSET, pendulum
@@ -207,6 +208,22 @@ def test_without_a_momentum_to_keep_what_is_lost_of_it_is_said():
         simulator(0.4, gravity=(0, 0, -9.81)).run(*start, 24.0)
     assert simulator(0.01).run(*start, 2.0).warnings == simulator(0.01, gravity=(0, 0, -9.81)).run(*start, 2.0).warnings == ()
     assert simulator(0.3, forces=[push]).run(*start, 18.0).warnings == ()
+
+
+def test_how_fast_trees_turn_is_asked_where_steps_err_of_what_moved_fastest_until_then(monkeypatch):
+    """It takes milliseconds of a large robot, in each block of records."""
+    asked = []
+    monkeypatch.setattr(doubts, "common_turn", lambda model, tree, q, v: asked.append(v[5]) or 0.0)
+    seen = doubts.Doubts(brick(), False, 1e-3, stiff=(3, ((0,),)))
+
+    def add(speeds, defect):
+        v = np.array([5 * [0.0] + [speed] for speed in speeds])
+        seen.add(np.arange(len(v)) * 1e-3, {"q": np.tile(AT_REST, (len(v), 1)), "v": v, "vdot": 0.0 * v, "defect": np.full(len(v), defect)})
+
+    add([1.0, 4.0, 2.0], 1e-3), add([3.0, 1.0, 0.0], 1e-3)
+    assert asked == []
+    add([2.0, 1.0, 0.0], 0.5)
+    assert asked == [4.0]
 
 
 # ---------------------------------------------------------------- what may pass through

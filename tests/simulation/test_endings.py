@@ -278,7 +278,8 @@ class Grows(engine.components.component.Component):
 
 
 @pytest.mark.parametrize(("options", "said"), [
-    ({"controller": stiff}, r"the motion diverges under stiff, which would change the velocities \S+-fold in a step; expected a small"),
+    ({"controller": stiff}, r"the motion diverges under stiff, which would change the velocities \S+-fold in a step; expected a smaller "
+     "dt, gentler forces, or integrator='ros34pw2', for stiff forces on all that moves"),
     ({"controller": mild, "forces": [stiff]}, "the motion diverges under stiff, which"),
     ({"controller": Law(held, period=0.05)}, r"the motion diverges under held, which would change the velocities \S+-fold in the 0\.05 s "
      r"that it is held; expected a shorter period than 0\.05 s, or gentler gains"),

@@ -1,5 +1,7 @@
 """Ten stiff controllers and forces as people write them, at steps of 2 ms, beside SciPy's Radau of the same equations in closed form."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -121,11 +123,16 @@ def velocity_servo(t, q, v):
     return 300.0 * (np.sin(4.0 * t) - v)
 
 
+def soft_start(t, q, v):
+    """Its gains are raised at the beginning, from nothing."""
+    return np.minimum(t / 0.2, 1.0) * (5000.0 * (0.1 * np.sin(5.0 * t) - q) - 200.0 * v)
+
+
 START = np.array([np.arctan2(0.4, 0.3) - np.arccos(0.5 / (2.0 * L1)), 2.0 * np.arccos(0.5 / (2.0 * L1))])   # where the spring is at rest
 HINGE, RAIL, ARM = ("revolute", I), ("prismatic", SLIDER), (None, None)
 CASES = [(pd, HINGE), (sliding_mode, HINGE), (smooth_sliding_mode, HINGE), (impedance_against_a_wall, RAIL), (admittance, HINGE, 2),
          (cascade, HINGE, 1), (computed_torque, ARM), (task_space_spring, ARM), (cable, RAIL), (saturated_pd, HINGE),
-         (thick_fluid, HINGE), (velocity_servo, HINGE)]  # fmt: skip
+         (thick_fluid, HINGE), (velocity_servo, HINGE), (soft_start, HINGE)]  # fmt: skip
 
 
 def simulated(law, kind, states=0, **options):
@@ -151,6 +158,43 @@ def test_a_steep_place_is_found_as_it_is_by_machine_code_and_on_floats():
     for compiled in (True, False):
         simulator = simulated(sliding_mode, "revolute", compiled=compiled)
         assert simulator.method.name == "ros34pw2" and "stiff: drive, up to 4." in repr(simulator)   # (0.2/0.01)/I = 5e3/s
+
+
+@pytest.mark.parametrize("switch", [0.1, 0.1007])
+def test_a_gain_that_is_switched_on(switch):
+    """Within a step, or at its beginning, which counts as a step's length of time: of 25/s, 5e-2."""
+
+    def law(t, q, v):
+        return np.where(t > switch, 5000.0 * (0.1 - q) - 200.0 * v, 0.5 * np.cos(20.0 * t))
+
+    run = simulated(law, "revolute").run(np.zeros(1), np.zeros(1), 0.3)
+    exact = solve_ivp(lambda t, y: [y[1], law(t, y[0], y[1]) / I], (0.0, 0.3), [0.0, 0.0], "Radau", run.t, rtol=1e-5, max_step=2e-3).y[0]
+    assert np.abs(run.q[:, 0] - exact).max() < 5e-2 * np.ptp(exact)
+
+
+def lossless_wall(t, q, v):
+    return -1e6 * np.maximum(q - 0.1, 0.0)
+
+
+def hardening(t, q, v):
+    return -1e6 * q * q * q
+
+
+@pytest.mark.parametrize("law", [lossless_wall, hardening])
+def test_what_steps_damp_away_of_oscillations_is_named_where_slopes_vary(law):
+    """As a cart comes back from a wall at a tenth of its speed."""
+    with pytest.warns(engine.SimulationWarning, match=r"oscillates at .* rad/s by the forces at 'j', which steps of 0.002 s damp away"):
+        simulated(law, "prismatic")
+
+
+def barrier(t, q, v):
+    return -np.exp((q - 0.1) / 0.002)
+
+
+def test_a_law_that_overflows_where_it_is_looked_at_says_nothing():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        simulated(barrier, "revolute")
 
 
 def wide(t, q, v):

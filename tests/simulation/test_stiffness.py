@@ -182,6 +182,23 @@ def test_a_tether_on_what_floats_holds_it_and_does_not_turn_it(given):
     np.testing.assert_allclose(run.v[-1, [0, 1, 2, 6]], free.v[-1, [0, 1, 2, 6]], rtol=0, atol=1e-8)
 
 
+def test_a_law_that_is_stiff_on_what_floats_only_is_told_of_the_integrator_that_follows_it():
+    """A damping of 10 N·m·s/rad on 1/600 kg·m²: 6e3/s in steps of 2 ms."""
+    body = engine.Builder("body")
+    body.add_link("body", inertia=inertia.box(1.0, (0.1, 0.1, 0.1)))
+    model = body.model(floating_base=True)
+
+    def attitude(t, q, v):
+        return np.concatenate([-100.0 * q[1:4] - 10.0 * v[:3], np.zeros(3)])
+
+    start = [np.cos(0.2), np.sin(0.2), 0, 0, 0, 0, 0], np.zeros(6), 0.2
+    with pytest.raises(engine.SimulationError, match=r"under attitude, .*, or integrator='ros34pw2', for stiff forces on all that moves"):
+        engine.Simulator(model, dt=2e-3, controller=attitude, **AWAY).run(*start)
+    run = engine.Simulator(model, dt=2e-3, controller=attitude, integrator="ros34pw2", **AWAY).run(*start)
+    exact = solve_ivp(lambda t, y: [y[1], -(100.0 * np.sin(y[0] / 2.0) + 10.0 * y[1]) * 600.0], (0.0, 0.2), [0.4, 0.0], "Radau", rtol=1e-9)
+    assert abs(2.0 * np.arctan2(run.q[-1, 1], run.q[-1, 0]) - exact.y[0, -1]) < 1e-5
+
+
 # ---------------------------------------------------------------- limits, stops, contacts
 
 
