@@ -160,15 +160,23 @@ def assemble(text: str) -> list[bytes]:
     return [assembled(module) for module in modules]
 
 
-def assembled(text: str, host: Any = None) -> bytes:
-    """Object code of one module, for the host or another of LLVM's target machines. The graph is folded and fused already: LLVM inlines,
-    selects, schedules and allocates registers."""
+def divided(text: str) -> tuple[str, list[str]]:
+    """IR text without modules that stand in it between form feeds, and these."""
+    parts = text.split("\f")
+    return "".join(parts[::2]), parts[1::2]
+
+
+def assembled(text: str, host: Any = None, level: int = 0) -> bytes:
+    """Object code of one module, for the host or another of LLVM's target machines. The graph is folded and fused already: at level 0 LLVM
+    inlines, selects, schedules and allocates registers; at 2 it makes of loops what it can."""
     with debug.share("LLVM reads"):
         module = llvm().parse_assembly(text, llvm().create_context())
         module.verify()
     host = target() if host is None else host
     with debug.share("LLVM's passes"):
-        builder = llvm().create_pass_builder(host, llvm().create_pipeline_tuning_options(speed_level=0))
+        options = llvm().create_pipeline_tuning_options(speed_level=level)
+        options.loop_vectorization, options.slp_vectorization = False, level > 0      # along rows, the first would gather numbers
+        builder = llvm().create_pass_builder(host, options)
         builder.getModulePassManager().run(module, builder)
     ffi = llvm().ffi
     emit = ffi.lib.LLVMPY_TargetMachineEmitToMemory
@@ -218,8 +226,11 @@ class Code:
             if kept is None:
                 with uncollected(), debug.stage("written"):
                     made = text()
+                main, loops = divided(made)
+                with debug.stage("LLVM"):
+                    own = [assembled(module, level=2) for module in loops]
                 with hurried(), debug.stage("LLVM"):
-                    kept = joined(assemble(made))
+                    kept = joined([*assemble(main), *own])
                 cache.store(whole, kept)
             if report is not None:
                 report.found, report.text = self.cached, "" if self.cached else made

@@ -67,6 +67,7 @@ class Module:
         self.D, self.B = vector("double", width), vector("i1", width)
         self.text: list[str] = []
         self.declared: set[str] = set()
+        self.apart: dict[str, str] = {}  # modules of their own, by the functions that they have
         self.constants: dict[tuple[str, ...], int] = {}  # as LLVM writes them -> where they stand in their table
         self.table: list[str] = []
         self.functions: dict[str, tuple[str, int]] = {}  # program key -> name, size of its work in vectors
@@ -244,7 +245,8 @@ end:
     def __str__(self) -> str:
         rows = ", ".join(f"{self.D} {splat('double', self.width, c)}" for c in self.table)
         table = f"@constants = internal constant [{len(self.table)} x {self.D}] [{rows}]"
-        return "\n".join([*([] if self.counters is None else [str(self.counters)]), table, *self.text, *self.renamed()])
+        apart = [f"\f{text}\f" for text in self.apart.values()]
+        return "\n".join([*([] if self.counters is None else [str(self.counters)]), table, *self.text, *self.renamed(), *apart])
 
     def renamed(self) -> list[str]:
         """The text of the functions on rows, their names those by which they are called here; functions of C keep theirs."""

@@ -18,6 +18,7 @@ from engine.compiler.graph.expr import Expr, Graph
 from engine.compiler.graph.program import COUNTED, Shape, size
 from engine.compiler.graph.refusals import users_place
 from engine.compiler.kernels.row_ends import Sink, Source
+from engine.compiler.kernels.procedure import NUMBER, PLAIN, Procedure
 from engine.compiler.kernels.row_loop import RowLoop
 from engine.compiler.kernels.stacks import Constants, Stack, Unstack
 from engine.compiler.transforms.bodies import columns_of, extracted, scope_of
@@ -272,6 +273,17 @@ def added_at(g: Graph, table: Any, places: Sequence[Any], given: Sequence[Any]) 
     pairs = [x for pair in zip(index, more, strict=True) for x in pair]
     sink = Sink("added", size(t.shape), len(index))
     return Table(g, looped(g, lambda *x: x, pairs, lambda _: [sink], [t.handle])[2][0], t.shape, count=t.count)
+
+
+def procedure(g: Graph, fn: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+    """:func:`engine.ops.procedure`."""
+    given: list[Any] = [x if is_number(x) else materialised(as_table(g, x)) for x in arguments]
+    if any(isinstance(x, Table) and len(x.shape) > 1 for x in given):
+        raise g.refuse(f"a table of rows of several axes for the procedure '{fn.__name__}'", "expected tables (n) and (n, m)")
+    kernel = Procedure(fn, tuple((x.shape or (PLAIN,))[0] if isinstance(x, Table) else NUMBER for x in given))
+    made = g.call(kernel, [x.handle if isinstance(x, Table) else x for x in given])
+    results = tuple(Table(g, h, (m,) if m else ()) for h, m in zip(made, kernel.made_columns, strict=True))
+    return results if len(results) > 1 else results[0]
 
 
 def total(g: Graph, table: Any) -> Any:

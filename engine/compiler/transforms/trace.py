@@ -76,6 +76,10 @@ class Tracer(Graph):
         """:func:`engine.ops.chosen` of traced tables and arrays."""
         return table.chosen(self, x, truth)
 
+    def procedure(self, fn: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+        """:func:`engine.ops.procedure` of traced tables, arrays and numbers."""
+        return table.procedure(self, fn, arguments)
+
     def kernel(self, kind: str, *data: Any) -> Kernel:
         """A kernel by its name."""
         return KERNELS[kind](*data)
