@@ -13,6 +13,7 @@ Layers, from the bottom up; a file imports from those named before it only:
 - kernels: ``dense`` (layers), ``lookups`` (tables), ``solves`` (systems with many right sides), ``products`` (of matrices), ``philox``
   (random numbers); loops over the rows of tables, of as many as there are: ``instructions`` (of LLVM IR), ``arena`` (memory), ``row_ends``
   (what loops read and make), ``row_code`` (loops in LLVM IR), ``row_loop`` (a loop as a kernel), ``stacks`` (between numbers and tables),
+  ``procedure_values``, ``procedure_code`` (loops as people write them, in LLVM IR), ``procedure`` (those as a kernel),
   ``loop_fusion`` (two as one);
 - transforms: ``parts`` (named ones as functions), ``bodies`` (of loops), ``table`` (traced tables), ``loop`` (a loop as one node),
   ``implicit`` (roots and their derivatives), ``autodiff`` (derivatives), ``row_derivatives`` (of loops over rows), ``jacobians`` (of

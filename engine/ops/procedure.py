@@ -18,8 +18,8 @@ def procedure(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     Its lines are a small part of Python: ``for k in range(…)``, ``while``, ``if``, ``break``, ``continue``; arithmetic, of which ``//`` and
     ``%`` are of whole numbers from 0; comparisons, ``and``, ``or``, ``not``; ``int``, ``float``, ``abs``, ``len``, ``min`` and ``max`` of
-    two, ``sqrt``, ``floor``; entries of arrays by whole numbers; arrays of zeros by :func:`floats` and :func:`ints`; other functions of such
-    lines, which change arrays or return a number. What is given stays as it is. Every operation rounds by itself, so that machine code
+    two, ``sqrt``, ``floor``; entries of arrays by whole numbers; arrays of zeros by :func:`floats` and :func:`ints`; other functions of
+    such lines, which change arrays or return a number. What is given stays as it is. Every operation rounds by itself, so that machine code
     gives the bits that Python gives. It has no derivatives.
 
     >>> @procedure

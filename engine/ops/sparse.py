@@ -30,14 +30,14 @@ class Plan(NamedTuple):
 
 
 @procedure
-def block_plan(n: Any, pairs: Any) -> Any:
-    """Return the :class:`Plan` of a matrix of n rows of blocks, with blocks beside its diagonal at ``pairs`` (m, 2) of rows.
+def block_plan(diagonal: Any, pairs: Any) -> Any:
+    """Return the :class:`Plan` of a matrix with as many blocks on its diagonal (n, 36), and blocks beside it at ``pairs`` (m, 2) of rows.
 
     The row with the fewest neighbours is eliminated next, of several the first: a function of the graph alone.
 
     Reference: George & Liu, *The evolution of the minimum degree ordering algorithm*, SIAM Review 31 (1989).
     """
-    count = int(n)
+    count = len(diagonal)
     words = (count + BITS - 1) // BITS
     near = ints(count * words)                                                 # of each row, the bits of its neighbours
     alike = ints((count + 1) * words)                                          # of each degree, the rows that have it

@@ -44,7 +44,8 @@ class Procedure(Kernel):
         given = [float(x) if m == NUMBER else np.asarray(x).reshape((len(x),) if m == PLAIN else (len(x), m))
                  for x, m in zip(inputs, self.given_columns, strict=True)]  # fmt: skip
         found = self.fn(*given)
-        return [y.reshape(len(y), max(m, 1)) for y, m in zip(found if isinstance(found, tuple) else (found,), self.made_columns, strict=True)]
+        made = found if isinstance(found, tuple) else (found,)
+        return [y.reshape(len(y), max(m, 1)) for y, m in zip(made, self.made_columns, strict=True)]
 
     def emit(self, module: Any, name: str) -> int:
         """Call it; it is a module of its own, which LLVM's passes for loops go over."""
@@ -56,8 +57,8 @@ class Procedure(Kernel):
         return 1
 
     def tangents(self, call: Call, inputs: list[Any], directions: list[Any]) -> list[Any]:
-        raise TraceError(f"the derivative of the procedure '{self.name}' is asked for; expected what it makes within engine.ops.implicit, or "
-                         "engine.ops.stop_gradient of what it is given")  # fmt: skip
+        raise TraceError(f"the derivative of the procedure '{self.name}' is asked for; expected what it makes within engine.ops.implicit, "
+                         "or engine.ops.stop_gradient of what it is given")  # fmt: skip
 
     def adjoints(self, call: Call, inputs: list[Any], weights: list[Any], wanted: set[int]) -> dict[int, Any]:
         self.tangents(call, inputs, [])

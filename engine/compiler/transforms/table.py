@@ -17,8 +17,8 @@ from engine import ops
 from engine.compiler.graph.expr import Expr, Graph
 from engine.compiler.graph.program import COUNTED, Shape, size
 from engine.compiler.graph.refusals import users_place
-from engine.compiler.kernels.row_ends import Sink, Source
 from engine.compiler.kernels.procedure import NUMBER, PLAIN, Procedure
+from engine.compiler.kernels.row_ends import Sink, Source
 from engine.compiler.kernels.row_loop import RowLoop
 from engine.compiler.kernels.stacks import Constants, Stack, Unstack
 from engine.compiler.transforms.bodies import columns_of, extracted, scope_of

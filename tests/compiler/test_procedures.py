@@ -1,0 +1,121 @@
+"""Procedures: machine code gives the bits that Python gives; what they have not is said where it is traced."""
+
+import numpy as np
+import pytest
+
+import engine
+from engine import ops
+from engine.ops import bit_count, floats, ints, lowest_bit
+
+TWO = 2
+
+
+def added(y, k, x):
+    """Add to an entry, and say nothing."""
+    y[k] += x
+
+
+def norm(x, k):
+    """The size of a row."""
+    return np.sqrt(x[k, 0] * x[k, 0] + x[k, 1] * x[k, 1])
+
+
+@ops.procedure
+def everything(x, h):
+    """A line of each kind."""
+    n = len(x)
+    y, z = floats(n), floats(2 * n + 1, 3)
+    order = ints(n)
+    for k in range(n - 1, -1, -1):
+        order[k] = n - 1 - k
+        if x[k, 0] < 0.0 < h or not x[k, 1] <= 0.5:
+            added(y, k, abs(x[k, 0]))
+        elif x[k, 1] == 0.25 and k % TWO != 1:
+            continue
+        else:
+            y[k] = -h if k // 2 > 1 else k
+    k = 0
+    while True:
+        if k >= n or y[order[k]] > 3.0:
+            break
+        z[k, 1], z[k, 0] = z[k, 0] + norm(x, k), float(min(k, 3))
+        z[k, 2] = max(x[k, 0], x[k, 1]) + int(x[k, 0] * 10.0) + np.floor(x[k, 1]) / 7
+        z[k, 0] *= 3 - h
+        z[k, 1] -= bit_count(k & 6 | 1 ^ 3) + lowest_bit(8 >> 1) + (1 << 3)
+        k += 1
+    return y, z[:k]
+
+
+@pytest.mark.parametrize("n", [1, 2, 9])
+def test_machine_code_gives_pythons_bits(n):
+    x = np.random.default_rng(n).standard_normal((n, 2))
+    x[0, 1] = 0.25
+    f = engine.gufunc(lambda x, h: everything(x, h), "(n,2),()->(n),(k,3)")
+    for plain, interpreted, compiled in zip(everything(x, 0.5), engine.compiler.interpret(f.program, x, 0.5), f(x, 0.5), strict=True):
+        np.testing.assert_array_equal(interpreted, plain)
+        np.testing.assert_array_equal(compiled, plain)
+
+
+def test_it_goes_with_loops_over_rows_and_within_loops():
+    """Halves of running sums, twice, beside plain NumPy."""
+    @ops.procedure
+    def running(x):
+        y = floats(len(x))
+        total = 0.0
+        for k in range(len(x)):
+            total += x[k]
+            y[k] = total
+        return y
+
+    f = engine.gufunc(lambda x: ops.each(lambda k, y: ops.rows(lambda a: 0.5 * a, running(y)), 2, x), "(n)->(n)")
+    x = np.random.default_rng(0).standard_normal(50)
+    np.testing.assert_array_equal(f(x), 0.5 * np.cumsum(0.5 * np.cumsum(x)))
+
+
+def grows(x):
+    y = floats(len(x))
+    y = floats(len(x) + 1)
+    return y
+
+
+def changes(x):
+    x[0] = 1.0
+    return floats(1)
+
+
+def truncates(x):
+    k = 0
+    k = x[0]
+    return floats(k)
+
+
+def lists(x):
+    y = [0.0]
+    return y
+
+
+def whole(x):
+    return ints(len(x))
+
+
+def unknown(x):
+    y = floats(1)
+    y[0] = np.sin(x[0])
+    return y
+
+
+@pytest.mark.parametrize(("fn", "text"), [
+    (grows, "grows, line 3: is an array made again: y"), (changes, "is the caller's, and is not to be changed: x[0]"),
+    (truncates, "is not a whole: k"), (lists, "lists, line 2: is not what procedures have: [0.0]"), (whole, "an array of whole numbers"),
+    (unknown, "is not what procedures have: np.sin(x[0])"),
+])  # fmt: skip
+def test_what_it_has_not_is_said(fn, text):
+    with pytest.raises(engine.EngineError) as error:
+        engine.gufunc(lambda x: ops.procedure(fn)(x), "(n)->(k)")
+    assert text in str(error.value)
+
+
+def test_its_derivative_is_refused():
+    f = engine.gufunc(lambda x: ops.total(everything(x, 0.5)[0]), "(n,2)->()")
+    with pytest.raises(engine.EngineError, match="the derivative of the procedure 'everything'"):
+        engine.gradient(f)(np.ones((3, 2)))
