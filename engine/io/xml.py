@@ -58,6 +58,7 @@ def root_of(data: bytes, file: str, expected: str, encoding: str | None = None, 
                                          attribute_defaults=False, recover=recover, remove_comments=True, remove_pis=True,
                                          encoding=encoding) for recover in (False, True))  # fmt: skip
     typed = RobotFileError("the file declares a document type (<!DOCTYPE>), which is not read; expected XML without one", file)
+    root, fault = None, typed
     try:
         try:
             root = etree.fromstring(data, strict)
@@ -66,16 +67,15 @@ def root_of(data: bytes, file: str, expected: str, encoding: str | None = None, 
                 raise
             root = etree.fromstring(data, repairing)                    # of which there is nothing else to repair
     except etree.XMLSyntaxError as e:
-        if b"<!DOCTYPE" in data.replace(b"\0", b""):
-            raise typed from None
-        reason = f"not well-formed XML ({short((e.msg or 'nothing in it').split(', line ')[0])}); expected {expected}"
-        if "depth" in reason:
-            reason = f"the elements are nested too deeply; expected {expected}"
-        raise RobotFileError(reason, file, e.lineno or 1) from None
+        if b"<!DOCTYPE" not in data.replace(b"\0", b""):
+            reason = f"not well-formed XML ({short((e.msg or 'nothing in it').split(', line ')[0])}); expected {expected}"
+            if "depth" in reason:
+                reason = f"the elements are nested too deeply; expected {expected}"
+            fault = RobotFileError(reason, file, e.lineno or 1)
     except (ValueError, LookupError) as e:
-        raise RobotFileError(f"not readable as XML ({short(str(e))}); expected {expected}", file) from None
-    if root.getroottree().docinfo.doctype:
-        raise typed
+        fault = RobotFileError(f"not readable as XML ({short(str(e))}); expected {expected}", file)
+    if root is None or root.getroottree().docinfo.doctype:
+        raise fault                                                     # out of the reach of lxml's errors, which cannot be pickled
     return root
 
 

@@ -125,7 +125,7 @@ def test_the_key_names_this_compiler_and_its_tools():
 
 def test_the_key_names_all_texts_that_make_code():
     """Those of the compiler's modules, and of the engine's modules that one of them imports, and so on."""
-    seen, to_read = set(), {"engine.compiler.gufunc", "engine.compiler.derivative"}
+    seen, to_read = set(), {"engine.compiler.gufunc", "engine.compiler.scan", "engine.compiler.derivative"}
     while to_read:
         name = to_read.pop()
         seen.add(name)

@@ -47,7 +47,7 @@ def test_a_step_has_derivatives(state, monkeypatch):
     simulator = make()
     step, dt = simulator._step, simulator.dt
     x = step.prepare(np.zeros(0), step.begun(np.array(q, float), np.array(v, float)))
-    after = engine.gufunc(lambda x: step.process.step(0.0, 0.0, dt, np.zeros(0), x), "(n)->(n)", n=len(x))
+    after = engine.gufunc(lambda x: step.step(0.0, 0.0, dt, np.zeros(0), x)[: len(x)], "(n)->(n)", n=len(x))
     for _ in range(steps):
         x = after(x)
     h, e = 2e-6, np.eye(len(x))

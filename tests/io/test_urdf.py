@@ -249,6 +249,7 @@ def test_fault(tmp_path, case):
     said = str(caught.value)
     assert said.startswith(str(tmp_path / "robot.urdf")) and message in said and "\n" not in said and len(said) < 500, said
     assert str(pickle.loads(pickle.dumps(caught.value))) == said
+    pickle.dumps(caught.value.__context__)                                     # as Dask's workers do, too
 
 
 def test_a_zero_axis_on_a_fixed_joint_is_no_fault(tmp_path):
