@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import linecache
 import re
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +25,8 @@ def blocks(path: Path) -> list[Block]:
 
 def run(path: Path, block: Block, names: dict[str, Any]) -> str:
     """Run a block of a page among the names of those before it, and return what it printed; its lines are the page's in errors."""
-    out = io.StringIO()
+    out, code = io.StringIO(), "\n" * block.line + block.code
+    linecache.cache[path.name] = len(code), None, code.splitlines(keepends=True), path.name        # as a notebook's cells have them
     with contextlib.redirect_stdout(out):
-        exec(compile("\n" * block.line + block.code, path.name, "exec"), names)
+        exec(compile(code, path.name, "exec"), names)
     return out.getvalue()

@@ -115,6 +115,14 @@ def test_what_it_has_not_is_said(fn, text):
     assert text in str(error.value)
 
 
+def test_lines_that_are_not_to_be_found_are_told():
+    space = {}
+    exec("def typed(x):\n    return x", space)
+    for fn, text in ((space["typed"], "the lines of the procedure 'typed' are not to be found"), (lambda x: x, "is no function of lines")):
+        with pytest.raises(engine.EngineError, match=text):
+            engine.gufunc(lambda x, fn=fn: ops.procedure(fn)(x), "(n)->(k)")
+
+
 def test_its_derivative_is_refused():
     f = engine.gufunc(lambda x: ops.total(everything(x, 0.5)[0]), "(n,2)->()")
     with pytest.raises(engine.EngineError, match="the derivative of the procedure 'everything'"):

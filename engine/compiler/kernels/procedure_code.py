@@ -37,8 +37,13 @@ class Library:
 
 def parsed(fn: Callable[..., Any]) -> ast.FunctionDef:
     """Return the lines of a function."""
-    found = ast.parse(textwrap.dedent(inspect.getsource(fn))).body[0]
-    assert isinstance(found, ast.FunctionDef)
+    try:
+        found = ast.parse(textwrap.dedent(inspect.getsource(fn))).body[0]
+    except (OSError, TypeError):
+        raise EngineError(f"the lines of the procedure '{getattr(fn, '__name__', fn)}' are not to be found; expected a function that is "
+                          "defined in a file, or a cell of a notebook") from None  # fmt: skip
+    if not isinstance(found, ast.FunctionDef):
+        raise EngineError(f"the procedure '{fn.__name__}' is no function of lines; expected def {fn.__name__}(…):")
     return found
 
 
