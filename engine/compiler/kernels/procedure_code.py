@@ -7,6 +7,7 @@ What there is: ``for k in range(…)``, ``while``, ``if``, ``break``, ``continue
 from __future__ import annotations
 
 import ast
+import contextlib
 import inspect
 import textwrap
 from collections.abc import Callable, Sequence
@@ -37,8 +38,10 @@ class Library:
 
 def parsed(fn: Callable[..., Any]) -> ast.FunctionDef:
     """Return the lines of a function."""
+    found = None
     try:
-        found = ast.parse(textwrap.dedent(inspect.getsource(fn))).body[0]
+        with contextlib.suppress(SyntaxError):                                 # a lambda within a line
+            found = ast.parse(textwrap.dedent(inspect.getsource(fn))).body[0]
     except (OSError, TypeError):
         raise EngineError(f"the lines of the procedure '{getattr(fn, '__name__', fn)}' are not to be found; expected a function that is "
                           "defined in a file, or a cell of a notebook") from None  # fmt: skip
