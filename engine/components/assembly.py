@@ -1,4 +1,4 @@
-"""A simulator's components, from what a user gives."""
+"""The list of a simulator's components, bound and named, from the forces, actuators and controller that a user gives."""
 
 from __future__ import annotations
 

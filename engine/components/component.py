@@ -1,4 +1,4 @@
-"""Components: all that acts on a robot in a simulation, of one form.
+"""The interface of components: ``Component.act`` takes a ``Context`` (time, state, kinematics) and returns an ``Effect`` (forces).
 
 A component takes a :class:`Context` and returns an :class:`Effect`. It may have a continuous ``state`` of its own, which is integrated
 with the robot's, and a ``memory``, which changes once a step, at its beginning. All of it is traced into the step.

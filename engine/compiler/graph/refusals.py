@@ -1,4 +1,4 @@
-"""Refusals: what cannot be traced, said at the user's line, with what to use instead."""
+"""Errors of tracing: what cannot be traced, at which line of the user's, and what to use instead."""
 
 from __future__ import annotations
 
