@@ -127,8 +127,8 @@ class Nearness(NamedTuple):
 
 
 def nearness(model: Model, pairs: list[Pair], q: Array, reach: list[Any]) -> Nearness:
-    """Broad phase: return which pairs may meet at q (nq): their spheres are no farther apart than ``reach``, a length for each body, the world
-    last."""
+    """Broad phase: return which pairs may meet at q (nq): their spheres are no farther apart than ``reach``, a length for each body,
+    the world last."""
     T_W = body_poses(model, q)
     apart = [spheres_apart(pair, T_W) for pair in pairs]
     near = [x <= reach[pair.a.body] + reach[pair.b.body] for pair, x in zip(pairs, apart, strict=True)]
