@@ -13,7 +13,7 @@ from engine.code.objects import object_code, shared_object
 from engine.code.script import script
 from engine.code.sources import exported
 from engine.code.texts import header, selftest, source
-from engine.code.wasm import wasm
+from engine.code.wasm import GIVEN, wasm
 
 SUFFIXES = (".c", ".o", ".so", ".wasm")
 
@@ -71,7 +71,7 @@ def export_code(f: Any, path: str | Path, name: str | None = None, target: str |
     for own in (head, test, path):
         require_own(own)
     code, work, about = made(e, suffix, target)
-    files = {head: header(e, work, about), test: script(e) if suffix == ".wasm" else selftest(e, work)}
+    files = {head: header(e, work, about), test: script(e, path.name) if suffix == ".wasm" else selftest(e, work)}
     write_together({path: code, **{file: text.encode() for file, text in files.items()}})
     return path
 
@@ -108,7 +108,7 @@ def made(e: Any, suffix: str, target: str | None) -> tuple[bytes, int, str]:
     if suffix == ".wasm":
         code, work = wasm(e)
         return code, work, ("In WebAssembly the arguments are addresses in memory (i32) and numbers (f64); those of room for each are "
-                            "exported as globals by its name. sin, cos, tan, asin, acos, atan, atan2, pow and fmod are imported from "
-                            "'env', where they are called.")  # fmt: skip
+                            f"exported as globals by its name. {', '.join(GIVEN)} are imported from 'env', where they are "
+                            "called.")  # fmt: skip
     code, work = object_code(e, target)
     return (shared_object(code) if suffix == ".so" else code), work, f"Object code for {target or 'the processor that it was made on'}."

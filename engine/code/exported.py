@@ -156,7 +156,7 @@ def require_name(name: Any) -> str:
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise ExportError(f"name is {shown(name)}; expected an identifier of C: letters, digits and _, no digit first")
     if is_taken(name):
-        raise ExportError(f"name is '{name}', which C or its library has already; expected another")
+        raise ExportError(f"name is '{name}', which C, its library or exported code has already; expected another")
     return name
 
 

@@ -11,23 +11,24 @@ from engine.code.texts import WRITTEN
 NEAR = 1e-12
 
 
-def script(e: Exported) -> str:
-    """A script that compares results with the engine's: it prints ok, or which entry differs and by how much."""
+def script(e: Exported, file: str) -> str:
+    """A script that compares results of the module in a ``file`` beside it with the engine's: it prints ok, or which entry differs and by
+    how much."""
     samples = [[[x.tolist() for x in part] for part in sample] for sample in e.samples()]
     takes, returns = [[a.name, bool(a.shape)] for a in e.parameters], [r.name for r in e.returned]
-    return (SCRIPT.replace("NAME", e.name).replace("NEAR", repr(NEAR)).replace("TAKES", json.dumps(takes))
-            .replace("WRITTEN", WRITTEN).replace("RETURNS", json.dumps(returns)).replace("SAMPLES", json.dumps(samples)))  # fmt: skip
+    return (SCRIPT.replace("MODULE", json.dumps(file)).replace("NAME", e.name).replace("NEAR", repr(NEAR))
+            .replace("TAKES", json.dumps(takes)).replace("WRITTEN", WRITTEN).replace("RETURNS", json.dumps(returns))
+            .replace("SAMPLES", json.dumps(samples)))  # fmt: skip
 
 
-SCRIPT = """// NAME_test.mjs: NAME.wasm compared with the results that the engine has recorded; run it by: node NAME_test.mjs
+SCRIPT = """// NAME_test.mjs: MODULE compared with the results that the engine has recorded; run it by: node NAME_test.mjs
 // WRITTEN
 import {readFileSync} from "node:fs";
 
 const takes = TAKES, returns = RETURNS;
 const samples = SAMPLES;
-const {sin, cos, tan, asin, acos, atan, atan2, pow} = Math;
-const env = {sin, cos, tan, asin, acos, atan, atan2, pow, fmod: (x, y) => x % y};
-const {instance} = await WebAssembly.instantiate(readFileSync(new URL("NAME.wasm", import.meta.url)), {env});
+const env = {__proto__: Math, fmod: (x, y) => x % y};
+const {instance} = await WebAssembly.instantiate(readFileSync(new URL(encodeURIComponent(MODULE), import.meta.url)), {env});
 const {exports: module} = instance;
 const at = (name) => new Float64Array(module.memory.buffer, module[name].value, module[`${name}_size`].value);
 let wrong = 0;

@@ -21,8 +21,8 @@ PAGE, STACK = 65536, 65536
 CUSTOM, TYPES, IMPORTS, FUNCTIONS, MEMORY, GLOBALS, EXPORTS, CODE, DATA, COUNT = 0, 1, 2, 3, 5, 6, 7, 10, 11, 12
 FUNCTION, TABLE_KIND, MEMORY_KIND, GLOBAL = 0, 1, 2, 3
 I32 = b"\x7f"
-#: functions that whoever loads a module gives it
-GIVEN = {"sin", "cos", "tan", "asin", "acos", "atan", "atan2", "pow", "fmod"}
+#: functions that whoever loads a module gives it: JavaScript's Math has all but the last
+GIVEN = ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "pow", "fmod")
 #: functions of LLVM IR that stand for @llvm.fma: rounded twice, or once but where numbers overflow or vanish (Boldo and Melquiond,
 #: *Emulation of FMA and correctly rounded sums*, 2008, without its rounding to odd: the last bit may be another)
 TWICE = """define internal double @twice(double %a, double %b, double %c) alwaysinline {

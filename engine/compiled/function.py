@@ -1,4 +1,4 @@
-"""Compiled functions of a state that name the argument's entry, or the row of the result, where a number is NaN or infinite."""
+"""Compiled functions of a state; an error of a NaN or infinity names the entry of the argument, or the row of the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of a robot some of whose numbers are parameters: one program for all their values."""
+"""Compiled dynamics with parameters, such as masses, as arguments: one program for all their values."""
 
 from __future__ import annotations
 

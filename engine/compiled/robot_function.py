@@ -1,4 +1,4 @@
-"""Compiled functions of a model's state, which know what their arguments are."""
+"""Compiled functions of a model's state that check the shapes of q, v, … and document them in ``help``."""
 
 from __future__ import annotations
 

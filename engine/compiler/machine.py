@@ -1,4 +1,4 @@
-"""The processor: object code from IR text, and addresses from object code.
+"""LLVM: object code from IR text for this processor, and function addresses from object code.
 
 Set ``ENGINE_LANES`` to 1, 2, 4 or 8 to choose how many samples of a batch, or up to 4 equal parts of one sample, go together; results are
 the same bits at any number, also at one that is wider than the processor's vectors.

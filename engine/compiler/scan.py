@@ -1,4 +1,4 @@
-"""A step repeated, as a NumPy gufunc."""
+"""A rollout, a step repeated in machine code with records, as a NumPy gufunc."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads that share large batches."""
+"""The thread pool that large batches are spread over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What acts in a simulation: forces, motors, controllers and functions of the user's; knows nothing of steps.
+"""Components of a simulation: forces, actuators, controllers and users' functions; knows nothing of steps.
 
 ``component`` says what each of them is, ``law`` what a function is, ``layout`` where their numbers lie.
 """

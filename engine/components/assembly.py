@@ -1,4 +1,4 @@
-"""A simulator's components, from what a user gives."""
+"""The list of a simulator's components, bound and named, from the forces, actuators and controller that a user gives."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
+from engine.checks import numbers, shown
 from engine.compiler import name_of
 from engine.components.actuators import Drive, Motor
 from engine.components.component import Component, SimulationError
@@ -29,10 +32,20 @@ def assembled(model: Model, dt: float, forces: list[Any], actuators: list[Compon
     names: set[str] = set()
     for c in found:
         c.bind(model, dt)
-        if not c.name or c.name in names or c.name == Controller.name:
+        require_whole(c)
+        if c.name in names or c.name == Controller.name:
             raise SimulationError(f"two components are named '{c.name}'; expected unique names (give one name=…)")
         names.add(c.name)
     return found
+
+
+def require_whole(c: Component) -> None:
+    """Refuse a component without a name, or whose state or memory is no vector of numbers."""
+    if not c.name:
+        raise SimulationError(f"a component of the class {type(c).__name__} has no name; expected one, by which its signals are recorded")
+    for what, x in (("state", c.state), ("memory", c.memory)):
+        if not isinstance(x, np.ndarray) or numbers(f"the {what} of '{c.name}'", x, SimulationError).ndim != 1:
+            raise SimulationError(f"the {what} of '{c.name}' is {shown(x)}; expected a NumPy array (n) of finite numbers")
 
 
 def require_acting(controller: Any, forces: list[Any], actuators: list[Any]) -> None:

@@ -1,4 +1,4 @@
-"""Where an attitude should be, and how that turns: fixed, or a function whose rates are derived."""
+"""Attitude references: a fixed rotation, or a function of time whose angular velocity and acceleration are derived."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The force of a fluid on bodies, as on boxes: what slows a swimmer."""
+"""Fluid drag on bodies approximated by boxes: viscous and quadratic, as for swimming robots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Components: all that acts on a robot in a simulation, of one form.
+"""The interface of components: ``Component.act`` takes a ``Context`` (time, state, kinematics) and returns an ``Effect`` (forces).
 
 A component takes a :class:`Context` and returns an :class:`Effect`. It may have a continuous ``state`` of its own, which is integrated
 with the robot's, and a ``memory``, which changes once a step, at its beginning. All of it is traced into the step.
@@ -121,7 +121,7 @@ class Context:
     pose(link), twist(link) : of one
     jacobian(link) : its body Jacobian (6, nv)
     gravity (3); armature (nv) : what motors' rotors add to the joints' inertia
-    parameters : by name; states : the components' own, by their names
+    parameters : by name; states : the components' own, by their names. Accelerations are not here: they follow from what components do
     modes : how limited forces act during a step that is implicit, by components' names: see :meth:`bounded`
     """
 
@@ -205,6 +205,15 @@ class Effect:
             if not all(np.isfinite(np.asarray(x, dtype=float)).all() for x in parts if x is not None):
                 raise NotFinite(name, float(s.t), wild=not (np.abs(np.append(s.q, s.v)) <= WILD).all(), what=what)
 
+    def require_shapes(self, name: str, s: Context, state: Array) -> None:
+        """Refuse what the component of that name, whose state (n) is given, returned in other shapes than it acts in."""
+        for what, x, shape in (("tau", self.tau, s.v.shape), *((f"wrench on '{link}'", F, (6,)) for link, F in self.wrenches.items())):
+            if x is not None and np.shape(x) != shape:
+                raise SimulationError(f"act of '{name}' returned a {what} of shape {np.shape(x)}; expected {shape}")
+        n = 0 if self.rate is None else np.size(self.rate)
+        if n != state.size:
+            raise SimulationError(f"act of '{name}' returned a rate of {n} numbers; expected {state.size}, one for each of its state")
+
     def force(self, s: Context) -> Array:
         """Return its generalized force (nv), of the wrenches too."""
         tau: Any = np.zeros(s.model.nv) if self.tau is None else np.asarray(self.tau)
@@ -265,7 +274,8 @@ class Component:
         raise NotImplementedError
 
     def update(self, s: Context, state: Array, memory: Array, command: Any, dt: Any) -> Array:
-        """Return the memory for the step of dt that begins now."""
+        """Return the memory for the step of dt that begins now: what :meth:`act` gets all through that step, and where its beginning is
+        recorded."""
         return memory
 
 

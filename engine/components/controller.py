@@ -1,4 +1,4 @@
-"""The controller as a component: a function of the user's whose effect is commands, continuous or held between ticks."""
+"""The controller as a component: calls the user's function or ``Law``, and hands its result to joints and actuators as commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Controllers ready to use: each is a function of (t, q, v) and of what else it asks for, to be given to a Simulator.
+"""Controllers ready to use, such as PD and computed torque: functions of (t, q, v) and of what else they ask for by name.
 
 References are functions of t as in :mod:`engine.components.references`: joints' ``t -> (q_d, v_d, a_d)``, links' ``t -> (T_d, V_d, A_d)``.
 

@@ -1,4 +1,4 @@
-"""A joint behind a gear that gives: the rotor of its motor is a link of its own, and a spring stands between the two."""
+"""A flexible joint: a motor's rotor as a link of its own, coupled to the joint by a gear with a spring, backlash and friction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forces that are part of a robot or of its surroundings."""
+"""Forces that components exert: joint friction, stops and springs, a force at a point of a link, central gravity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An actuator whose force is a gain times its command, and a bias, both of which may depend on how far it reaches and how fast."""
+"""A general affine actuator: f = gain(ℓ, ℓ̇)·u + bias(ℓ, ℓ̇), as MuJoCo's ``general``, on joints or on a link."""
 
 from __future__ import annotations
 

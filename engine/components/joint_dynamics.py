@@ -1,4 +1,4 @@
-"""Joints as the robot's file describes them: which of their losses and ends act in flight, and which as impulses after it."""
+"""Damping, friction, stops and speed limits of joints: which act as forces in flight, and which as impulses after it."""
 
 from __future__ import annotations
 

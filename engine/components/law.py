@@ -1,4 +1,4 @@
-"""Laws: functions of the user's that steer or push, continuous with a state, or held between ticks with a memory and noise."""
+"""Laws: users' functions as controllers or forces, with a continuous state, or sampled with a period, memory, delay and noise."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def with_seeds(parameters: Mapping[str, Any], functions: list[Any]) -> dict[str,
 
 
 class Called:
-    """A function of the user's, called by what its parameters are named; its own state and hold are those of a :class:`Law`.
+    """A user's function or :class:`Law` bound to a simulation: it gets the arguments that its parameters' names ask for.
 
     Attributes
     ----------

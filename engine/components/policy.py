@@ -1,4 +1,4 @@
-"""Networks of dense layers as functions that compile: learned controllers."""
+"""Neural networks of dense layers as functions that compile: learned controllers."""
 
 from __future__ import annotations
 

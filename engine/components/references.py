@@ -1,4 +1,4 @@
-"""References: what controllers follow, as functions of time.
+"""Reference trajectories for controllers to follow, as functions of time.
 
 A joint reference is a function ``t -> (q_d, v_d, a_d)``: configuration (nq), velocity and acceleration (nv). A link's reference is a
 function ``t -> (T_d, V_d, A_d)``: pose (4×4), twist in the wanted link's frame and its rate (6). Both are traced.

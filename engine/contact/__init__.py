@@ -1,4 +1,4 @@
-"""What rubs and touches: after a step's free flight, one strongly convex problem for the velocity that its impulses leave."""
+"""Contact and joint friction: after a step's free flight, one strongly convex problem for the velocity with the impulses."""
 
 from engine.contact.contact_laws import ContactLaws
 from engine.contact.correction import corrected, velocity_after

@@ -1,4 +1,4 @@
-"""Contacts of a model: which pairs of shapes may meet, where they do, and their laws in a step."""
+"""``ContactLaws``, all contacts of a model: its pairs, tests of whether any is near, the laws of one step, and what is recorded."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Array = np.ndarray
 
 
 class ContactLaws:
-    """The laws of pairs in one step.
+    """All contacts of a model: its pairs of shapes, and their impulse laws in one step (:meth:`step`).
 
     Parameters
     ----------

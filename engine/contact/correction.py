@@ -1,4 +1,4 @@
-"""The correction of a step: the velocity that rubbing and touching leave of a free flight's, and where that leads."""
+"""The velocity solve at the end of a step: v⁺ with the impulses of friction, stops and contacts, and the q that it leads to."""
 
 from __future__ import annotations
 

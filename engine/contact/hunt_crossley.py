@@ -1,4 +1,4 @@
-"""Hunt & Crossley's force of a spring that pushes and loses, f = k δ (1 + d δ̇)₊, as an impulse over a step."""
+"""Hunt & Crossley's contact force, a nonlinear spring with damping f = k δ (1 + d δ̇)₊, as a normal impulse over a step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What surfaces are made of, as far as contact knows it."""
+"""``ContactMaterial``: stiffness, dissipation and friction coefficients of a surface, and how those of two combine."""
 
 from __future__ import annotations
 

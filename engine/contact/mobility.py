@@ -1,4 +1,4 @@
-"""Mobilities: the velocity that a unit impulse leaves a joint or a shape with, about, in the neutral configuration.
+"""Mobility (inverse effective mass) of joints and shapes, approximate, in the neutral configuration: it scales springs to steps.
 
 They say how stiff a spring or a damper is for a step, and nothing else. Those of a model with parameters in place of its numbers are found
 anew from these, traced where they are.

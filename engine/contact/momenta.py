@@ -1,4 +1,4 @@
-"""What contacts change of the momenta of floating trees, which are states of their own."""
+"""Changes of floating trees' momenta by contact impulses, for ``conserve_momentum``, where momenta are states of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which shapes may touch: a static list of pairs, and where they are to each other in a configuration."""
+"""A pair of shapes that may touch, and its geometry in a configuration: broad phase, then contact points, normals and gaps."""
 
 from __future__ import annotations
 
@@ -118,8 +118,8 @@ class Touch(NamedTuple):
 
 
 class Nearness(NamedTuple):
-    """How far the spheres around both shapes of every pair are apart (pairs), and whether they may meet; the bodies' poses, the world's
-    last."""
+    """Result of the broad phase: how far the spheres around both shapes of every pair are apart (pairs), and whether they may meet; the
+    bodies' poses, the world's last."""
 
     apart: list[Any]
     near: list[Any]
@@ -127,7 +127,8 @@ class Nearness(NamedTuple):
 
 
 def nearness(model: Model, pairs: list[Pair], q: Array, reach: list[Any]) -> Nearness:
-    """Return which pairs may meet at q (nq): their spheres are no farther apart than ``reach``, a length for each body, the world last."""
+    """Broad phase: return which pairs may meet at q (nq): their spheres are no farther apart than ``reach``, a length for each body,
+    the world last."""
     T_W = body_poses(model, q)
     apart = [spheres_apart(pair, T_W) for pair in pairs]
     near = [x <= reach[pair.a.body] + reach[pair.b.body] for pair, x in zip(pairs, apart, strict=True)]
@@ -147,7 +148,8 @@ class Began(NamedTuple):
 
 
 def touch(pair: Pair, apart: Any, near: Any, poses: list[Array], about: Array, began: Began) -> Touch:
-    """Return where a pair is, with the bodies at T_WB (``poses``), seen from a point (3) in the world."""
+    """Narrow phase: return where a pair touches, zeros if it is not near, with the bodies at T_WB (``poses``), seen from a point
+    (3) in the world."""
     n = pair.points
     nowhere = np.concatenate([np.zeros(3 * n), np.tile([0.0, 0.0, 1.0], n), np.array([apart] * n), np.zeros(2 * n)])
     found = ops.when(near, lambda: np.concatenate([x.ravel() for x in look(pair, poses, about, began)]), nowhere)

@@ -1,4 +1,4 @@
-"""The law of a contact's points: at each a spring that pushes and loses, and Coulomb's friction.
+"""Contact impulses from the velocity, at the points of a pair: Hunt & Crossley's normal impulse and regularised Coulomb friction.
 
 The normal impulse is a function of the velocity after the step, as :mod:`engine.contact.hunt_crossley` has it. Friction is that of a
 normal impulse that is known, of the velocity before the step at first, and then of what this leads to: so both are gradients of one convex

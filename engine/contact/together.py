@@ -1,4 +1,4 @@
-"""Several laws as one."""
+"""The sum of several impulse laws, as one law for the velocity solve."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = np.ndarray
 
 
 class Together:
-    """The sum of laws: a :class:`~engine.contact.newton.Law`."""
+    """The sum of several impulse laws: a :class:`~engine.contact.newton.Law`."""
 
     def __init__(self, laws: list[Law]) -> None:
         self.laws, self.slow = laws, min(law.slow for law in laws)

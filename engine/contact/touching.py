@@ -1,4 +1,4 @@
-"""The contacts of one step as a law of velocities: what :mod:`engine.contact.newton` finds the impulses of."""
+"""All contacts of one step as one impulse law γ(v), with its Jacobian, which :mod:`engine.contact.newton` solves with."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BLOCK = 8
 
 
 class Patch(NamedTuple):
-    """A pair of shapes in a step: c (9) and rows (n, 11) of :mod:`engine.contact.point_law`, zeros where it is not near."""
+    """The contact points of one pair in a step: c (9) and rows (n, 11) of :mod:`engine.contact.point_law`, zeros where it is not near."""
 
     pair: Pair
     near: Any
@@ -36,7 +36,7 @@ class Patch(NamedTuple):
 
 
 class Touching:
-    """The laws of a step of h, of velocities x (nv) in ``axes``: a :class:`~engine.contact.newton.Law`.
+    """The impulse law γ(x) of all contacts in a step of h, of velocities x (nv) in ``axes``: a :class:`~engine.contact.newton.Law`.
 
     Parameters
     ----------

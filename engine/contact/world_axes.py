@@ -1,4 +1,4 @@
-"""Velocities as contacts see them: floating roots move by twists in world axes, about one point for all."""
+"""The change of velocity coordinates for contacts: floating roots' twists in world axes about one common point."""
 
 from __future__ import annotations
 

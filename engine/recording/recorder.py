@@ -1,4 +1,4 @@
-"""Writing a recording while a simulation runs: what is recorded is collected, and committed some megabytes at a time."""
+"""Writing a recording to disk while a simulation runs: records are buffered, and committed some megabytes at a time."""
 
 from __future__ import annotations
 

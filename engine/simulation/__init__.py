@@ -1,4 +1,4 @@
-"""Compiled robots, simulation and what it records."""
+"""Simulation of a model: its equations of motion with all forces (plant), a step, runs, and trajectories. Public names of the package."""
 
 from engine.compiled import Robot
 from engine.components import (

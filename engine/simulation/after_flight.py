@@ -1,4 +1,4 @@
-"""What acts by impulses after a flight, and what of it lasts into the next: a plant's step from where its flight ends to where it leads."""
+"""The second half of a step: impulses of joints and contacts at the end of free flight, and q and v that they lead to."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Array = np.ndarray
 
 
 class AfterFlight:
-    """The impulses of a plant, found on what its constraints leave free, beside what of its forces is stiff.
+    """The end of a step: impulses of joints and contacts, consistent with constraints and with stiff forces.
 
     ``by`` has the functions :meth:`Plant.acceleration`, :meth:`after` and :meth:`yielding`, or calls of them, and what resists.
     """

@@ -1,4 +1,4 @@
-"""Controllers in plain Python: asked between the steps of machine code, at their ticks, with whole batches as arrays.
+"""Controllers in plain Python (``Law(…, python=True)``): called at their ticks, between steps of machine code, for whole batches.
 
 What such a controller says is held in the state's memory, where the compiled step finds it; so a record, a file and a resumed run know when
 the next tick is, and what is said until then.
@@ -21,7 +21,7 @@ NOW = 1e-9
 
 
 class Asked(Process):
-    """A process with a controller that is asked between steps, of a batch as a whole: its rows are always the same ones."""
+    """A run's loop that calls a plain Python controller between steps, with a batch as a whole: its rows are always the same ones."""
 
     together = True
 
@@ -107,5 +107,5 @@ class Asked(Process):
 
 
 def asked(process: Process, plant: Plant, layout: Layout) -> Process:
-    """Return a process with the plant's controller asked between steps, if it is plain Python."""
+    """Return the process that calls the plant's controller between steps, if that is plain Python; else the process as it is."""
     return Asked(process, plant, layout) if plant.controller is not None and plant.controller.called.law.python else process

@@ -1,4 +1,4 @@
-"""Whether what acts is stiff for steps of some length: its slopes in some configurations, and whether steps resolve them."""
+"""Stiffness test before a run: slopes of all forces at sample states against the step dt, and the choice of an implicit method."""
 
 from __future__ import annotations
 

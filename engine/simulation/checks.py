@@ -1,4 +1,4 @@
-"""Checks of what runs are asked for: steps, durations, counts, tolerances."""
+"""Checks of a run's arguments: steps, durations, counts, tolerances."""
 
 from __future__ import annotations
 

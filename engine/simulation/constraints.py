@@ -1,4 +1,4 @@
-"""Exact constraints in a simulation: their forces in every evaluation of v̇, the projection after each step, grips that close and open."""
+"""Loop constraints and grips in a simulation: their forces in v̇, the projection after each step, grips that close and open."""
 
 from __future__ import annotations
 

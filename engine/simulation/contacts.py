@@ -1,4 +1,4 @@
-"""What may touch what: the shapes of a robot's links, the ground, and the pairs of them."""
+"""``Contacts``, the user's choice of contacts: from a model's collision shapes and the ground to the pairs of shapes that may touch."""
 
 from __future__ import annotations
 

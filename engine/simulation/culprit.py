@@ -1,4 +1,4 @@
-"""Who drives a motion apart: what acts so strongly that a step cannot follow it, found as the last states are looked at again on floats."""
+"""Which component makes a run diverge: the one that changes v or its own state the most, found by stepping the last states on floats."""
 
 from __future__ import annotations
 

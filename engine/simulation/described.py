@@ -1,4 +1,4 @@
-"""What a robot's file describes besides the tree, made into what a simulator takes."""
+"""The simulator that a robot's file describes: components, contacts and settings from the plain data that a reader left in the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run does that no robot would do, or that its steps are too long for: said once, when it is over."""
+"""Plausibility warnings after a run: joints beyond limits, chatter, missed contacts, momentum errors, steps too long."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def drifting(model: Model, root: int, q: Array, v: Array) -> Array:
 
 
 class Doubts:
-    """What is noted of a run's records, block by block.
+    """Plausibility warnings of a run, collected from its records block by block.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the numbers of a simulation are: its form, plain data, which its states take along."""
+"""Layout of a simulator's records, states and parameters, as plain data that states and trajectories keep."""
 
 from __future__ import annotations
 

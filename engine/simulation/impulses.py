@@ -1,4 +1,4 @@
-"""What acts by impulses after a step's flight: joints' losses and stops, and contacts, as one problem."""
+"""The impulse laws of a plant, of joint friction, stops and contacts, collected for the one velocity problem after a step's flight."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees that nothing joins: of each kind one step is compiled, and its trees are a batch of it.
+"""Models of independent trees, joined by nothing: equal trees are simulated as a batch of one compiled step.
 
 A model of 64 quadrupeds, or of a thousand free bodies, whose trees no law, contact or constraint joins, moves as each of them does alone:
 the steps of equal ones are those of a batch of rollouts, whose numbers that differ are parameters.

@@ -1,4 +1,4 @@
-"""A simulation that runs by itself, in real time, and can be steered and pulled while somebody watches."""
+"""``Live``: a simulator that runs in real time in a thread of its own, and can be steered and pulled at."""
 
 from __future__ import annotations
 

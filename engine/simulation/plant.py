@@ -170,6 +170,8 @@ class Plant:
                 update = c.update if isinstance(c, Ticking) else pure(c.update)          # a law's function is asked twice anyway
                 with named(c.name, s.q.dtype == object), ops.part(c.name, s.q, s.v):
                     memories[c.name] = update(s, state, memories[c.name], c.given(commands), dt)
+                if (shape := np.shape(memories[c.name])) != c.memory.shape:
+                    raise SimulationError(f"update of '{c.name}' returned a memory of shape {shape}; expected {c.memory.shape}")
             if c is self.controller:
                 commands = c.act(s, state, memories.get(c.name, c.memory), None).commands
         return self.memories.join(memories)
@@ -405,6 +407,7 @@ def effect(c: Component, s: Context, state: Array, memory: Array, command: Any) 
             does = c.act(s, state, memory, command)
             if not isinstance(does, Effect):
                 raise SimulationError(f"act of {c.name!r} returned {type(does).__name__}; expected an engine.simulation.Effect")
+            does.require_shapes(c.name, s, c.state)
             return does
 
     found: Effect = acting(s.q) if type(c).__module__.startswith("engine.") else pure(acting)(s.q)

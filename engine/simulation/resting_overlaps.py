@@ -1,4 +1,4 @@
-"""Which shapes of a robot lie in each other at rest: those are joined closely, and are not meant to touch."""
+"""Pairs of shapes of one robot that overlap at rest: neighbours by design, left out of contact detection."""
 
 from __future__ import annotations
 

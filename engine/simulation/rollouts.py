@@ -1,4 +1,4 @@
-"""The rollouts of a batch as rows, each by itself: none warns, and what is said of one does not depend on the others."""
+"""Batches whose rows are independent, for campaigns: a row that fails is reported by number, and affects no other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How this thread's processor rounds: usually to the nearest double, tiny ones too, unless another library has set it otherwise."""
+"""Check of the processor's rounding mode and of flushing tiny numbers to zero, which other libraries may have set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a recording says of its robot and of its run: written with the records, and checked when it is read."""
+"""Metadata in a recording's header: the robot, the ground, the parameters, and how the run ended; written, and checked when read."""
 
 from __future__ import annotations
 

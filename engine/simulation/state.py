@@ -1,4 +1,4 @@
-"""The state of a simulation between steps: what is shown of it counts, what follows from it is read-only."""
+"""``State``: a simulation at one time, to go on from: t, q and v may be changed, what follows from them is read-only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a law is steep that is not so elsewhere: the layer of a sliding mode, the middle of what is clipped, a wall, a rope that goes taut.
+"""Search for states where a force is steepest (sliding modes, saturation, walls, taut ropes), for the stiffness test.
 
 Slopes that differ have a bend of the forces between them. On lines through all that joints reach, the largest bend is followed through
 ever shorter pieces, and the slopes beside it are those that count. Forces that are straight on all lines have the same slopes everywhere.

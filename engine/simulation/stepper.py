@@ -1,4 +1,4 @@
-"""A simulator's step for whoever repeats it otherwise: its state and its parameters as vectors, and what lies where in them."""
+"""``Stepper``: a simulator's step as functions of a state vector and a parameter vector, for code that runs its own loop."""
 
 from __future__ import annotations
 

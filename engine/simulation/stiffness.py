@@ -1,4 +1,4 @@
-"""What is stiff: how forces in flight change with the position and the velocity of joints, and whether steps resolve that.
+"""Stiffness and damping matrices of the forces in flight, K = −∂τ/∂q and D = −∂τ/∂v, for linearly implicit steps and for impulses.
 
 With K = −∂τ/∂q and D = −∂τ/∂v of the forces of components (dampers, springs, servos, controllers, forces of the user's), differentiated at
 the beginning of a step, the stiff part of the motion is::

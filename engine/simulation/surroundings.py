@@ -1,4 +1,4 @@
-"""What functions are and read besides their arguments: machine code has it as it was when they were traced, a file when they ran."""
+"""Values that users' functions capture (globals, closures, attributes), and detection that they have changed since compilation."""
 
 from __future__ import annotations
 
@@ -256,7 +256,7 @@ def joined(path: str, name: str) -> str:
 
 
 class Kept:
-    """What machine code was made of, so that it is not gone on with when that has changed.
+    """The captured values that machine code was compiled with, to detect that they have changed since.
 
     ``read()`` returns the surroundings now, and ``traced()`` the program that they make; of ``program`` and of what is read now the machine
     code was made. What is named with one of the prefixes ``always`` may not change even where the program stays the same; ``expected`` are

@@ -1,4 +1,4 @@
-"""Energies and momenta of all states of a motion, as compiled functions, seen from the world or from the centre of mass."""
+"""Energy and momentum over a whole trajectory, as compiled functions, in the world frame or about the centre of mass."""
 
 from __future__ import annotations
 

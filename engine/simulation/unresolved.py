@@ -1,4 +1,4 @@
-"""What steps do not resolve though they are explicit: states of components that are fast, and forces that parameters make stiff."""
+"""Warnings of stiffness that explicit steps do not resolve: fast states of components, and forces that parameter values make stiff."""
 
 from __future__ import annotations
 

@@ -35,10 +35,10 @@ def dot():
     ("2dot.c", {}, "name is '2dot'; expected an identifier of C: letters, digits and _, no digit first"),
     ("dot.c", {"name": "my-dot"}, "name is 'my-dot'; expected an identifier of C"),
     ("dot.c", {"name": "größe"}, "name is 'größe'; expected an identifier of C"),
-    ("dot.c", {"name": "while"}, "name is 'while', which C or its library has already; expected another"),
-    ("sin.c", {}, "name is 'sin', which C or its library has already"),
-    ("random.so", {}, "name is 'random', which C or its library has already"),
-    ("dot.c", {"name": "given"}, "name is 'given', which C or its library has already"),
+    ("dot.c", {"name": "while"}, "name is 'while', which C, its library or exported code has already; expected another"),
+    ("sin.c", {}, "name is 'sin', which C, its library or exported code has already"),
+    ("random.so", {}, "name is 'random', which C, its library or exported code has already"),
+    ("dot.c", {"name": "given"}, "name is 'given', which C, its library or exported code has already"),
     ("dot.c", {"name": 3}, "name is 3; expected an identifier of C"),
     ("dot.o", {"target": "aarch46"}, r"target is 'aarch46' \(did you mean 'aarch64'\?\); expected one of x86-64, aarch64, riscv64, thumb"),
     ("dot.c", {"target": "aarch64"}, "target is 'aarch64' for 'dot.c'; expected one for a .o alone"),
@@ -257,5 +257,5 @@ def test_names_that_a_compiler_does_not_give_to_a_function_are_refused():
 
 @pytest.mark.parametrize("name", ["cbrt", "sqrtf", "cexp", "nextafter", "sincos", "strdup", "alignas", "co_await", "noexcept", "INT8_MAX"])
 def test_a_name_of_the_c_library_is_refused(dot, tmp_path, name):
-    with pytest.raises(ExportError, match=f"name is '{name}', which C or its library has already; expected another"):
+    with pytest.raises(ExportError, match=f"name is '{name}', which C, its library or exported code has already; expected another"):
         engine.export_code(dot, tmp_path / "dot.c", name=name)

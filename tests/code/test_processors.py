@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import engine
+from engine import ops
 from engine.code import ExportError, export_code
+from engine.code.wasm import GIVEN
 from engine.compiler import trace
 from tests.code.programs import CORTEX_M4, CORTEX_M7, FLAGS, FMA, board, emulated, needed, reported, run
 from tests.code.robots import controllers, functions, pendulum
@@ -90,6 +92,16 @@ def test_webassembly(written, tmp_path):
         path = export_code(f, tmp_path / f"{name}.wasm", part=part)
         assert path.read_bytes()[:4] == b"\0asm"
         assert reported_by_node(tmp_path, name) == f"ok: {name}, 20 samples, within 1e-12\n"
+
+
+def test_functions_that_a_module_is_given(tmp_path):
+    """Each of them, in a module whose file has another name."""
+    needed("node")
+    f = engine.gufunc(lambda x, y: np.array([ops.sin(1e15 * x), ops.cos(1e15 * x), ops.tan(x), ops.arcsin(x), ops.arccos(x), ops.arctan(x),
+                                             ops.arctan2(x, y), ops.power(abs(x), y), ops.fmod(y, x)]), "(),()->(n)")  # fmt: skip
+    code = export_code(f, tmp_path / "other file.wasm", name="library").read_bytes()
+    assert all(bytes([3]) + b"env" + bytes([len(name)]) + name.encode() in code for name in GIVEN)
+    assert reported_by_node(tmp_path, "library") == "ok: library, 20 samples, within 1e-12\n"
 
 
 def reported_by_node(folder, name):

@@ -1,5 +1,6 @@
 """Tracing: what is recorded, and what is refused, at whose line, with what to use instead."""
 
+import contextlib
 import operator
 import re
 import sys
@@ -17,6 +18,7 @@ from engine.compiler import TraceError, interpret, trace, verify
 from engine.compiler.graph.expr import Graph
 from engine.compiler.graph.operations import ARITY, OPERATIONS
 from engine.compiler.graph.program import Program, live
+from engine.compiler.graph.refusals import users_place
 from engine.compiler.graph.rewrite import RULES
 from engine.compiler.transforms.trace import calling, pure
 
@@ -391,3 +393,15 @@ def test_the_verifier_finds_what_is_wrong(what):
 
 def test_every_operation_has_a_meaning_on_floats():
     assert set(ARITY) == {name for name, row in OPERATIONS.items() if row.numpy}
+
+
+def test_a_decorator_of_pythons_is_no_place_of_the_users():
+    """Where only the engine's functions are traced, an error is at the line that asked for it, not in contextlib."""
+
+    def written(module, text, **names):
+        exec(text, names := {"__name__": module, **names})
+        return names["f"]
+
+    inner = contextlib.contextmanager(lambda: (yield))()(written("engine.model", "def f(): return place()", place=users_place))
+    traced = written("engine.compiler.transforms.trace", "def f(): return inner()", inner=inner)
+    assert traced().startswith(f"{__file__}:")

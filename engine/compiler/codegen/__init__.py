@@ -1,1 +1,1 @@
-"""Machine code from programs: its order, registers and vectors, in LLVM IR, and how it is entered."""
+"""Machine code from programs: scheduling, registers, vectors and LLVM IR, and the entry points by which Python calls it."""

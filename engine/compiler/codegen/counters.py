@@ -1,4 +1,4 @@
-"""Counters in machine code that is made for a profile: how often each function calls each other, and the processor's ticks in these calls.
+"""Call counters and cycle timers in machine code, for profiles.
 
 A call is two readings of the processor's clock and three additions, some tens of cycles. What is counted lies in one array, whose entries
 a text beside it names, so that code out of the cache knows them too.

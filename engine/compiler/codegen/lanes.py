@@ -1,4 +1,4 @@
-"""A program with packs as nodes of their own, vectors of a few lanes: one sample's equal parts go together, bit for bit as one by one.
+"""Vectorisation within one sample: packs of equal operations become vector nodes of a program, bit for bit as one by one.
 
 Three operations pass between numbers and vectors: ``pack`` of numbers, ``lane k`` of a vector, and ``consts``, a vector of constants. Signs
 that differ between lanes go into constants where there are any; a sum in one lane and a difference in another are ``fma`` with ±1, which

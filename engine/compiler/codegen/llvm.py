@@ -1,4 +1,4 @@
-"""Lowering: a program as LLVM IR text, on scalars or on vectors of W lanes, one sample a lane.
+"""A program as LLVM IR text: scalar, or vectors of W lanes, one sample a lane.
 
 A program becomes ``void @f(ptr in, ptr out, ptr work, i64 groups, i64 in.s, i64 out.s, i64 work.s)``. Memory is an array of lane vectors:
 input k of all W samples stands at ``in + k``; those of the next group of W samples stand ``in.s`` bytes further, and so do outputs and

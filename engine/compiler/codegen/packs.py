@@ -1,4 +1,4 @@
-"""Equal parts of a program, such as a robot's legs: which of its nodes are one operation on several numbers, for the lanes of a vector.
+"""Search for packs: nodes in equal parts of a program, such as a robot's legs, that can be one vector operation.
 
 A pack is a tuple of nodes, a lane each, that do the same to packs, to what all lanes share, to constants and to inputs; constants, inputs
 and signs may differ, since a left leg is the right one's mirror image (superword-level parallelism, Larsen and Amarasinghe, 2000; packs are

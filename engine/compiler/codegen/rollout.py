@@ -1,4 +1,4 @@
-"""A scan: a step repeated in machine code, with a record taken now and then.
+"""LLVM IR of a rollout, the loop that repeats a step in machine code, with a record every so many steps.
 
 The gufunc ``rollout(counts, t0, k, dt, p, x) -> records`` has the signature ``(r),(),(),(),(p),(n)->(r,m)``. Record j is taken after
 ``counts[j]`` more steps; ``step(t0, k, dt, p, x) -> x`` advances, ``observe(t0, k, dt, p, x) -> record`` looks. The parameters p stay as

@@ -1,4 +1,4 @@
-"""Between tracing and lowering: choose fused multiply-adds, cut a long program into segments, and share out the registers."""
+"""Scheduling between tracing and LLVM IR: fuse multiply-adds, cut a long program into segments, plan registers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The work of a program, memory that whoever calls it lends: what lies where, for machine code and for C."""
+"""Layout of a program's scratch memory, which its caller allocates, for machine code and for C."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Functions as people write them: NumPy and Python that answer with traced values."""
+"""NumPy's, ``math``'s and Python's functions on traced values, so that users' functions can be traced as they are written."""

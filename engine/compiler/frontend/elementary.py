@@ -1,4 +1,4 @@
-"""What NumPy's and Python's functions of numbers mean on traced values, by those of ``engine.ops``: as exact as theirs, to some ulp."""
+"""NumPy's and Python's elementwise functions on traced values, written in ``engine.ops``; accurate to some ulp."""
 
 from __future__ import annotations
 

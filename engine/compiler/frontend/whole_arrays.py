@@ -1,4 +1,4 @@
-"""What NumPy's functions of whole arrays mean where they decide by values, or hand their arguments to compiled code."""
+"""NumPy's functions of whole arrays on traced values (sort, median, interp, solve, …), without branches on values."""
 
 from __future__ import annotations
 

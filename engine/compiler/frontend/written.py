@@ -1,4 +1,4 @@
-"""Functions as people write them: while one is traced, NumPy, ``math`` and Python's own functions take traced values too.
+"""Replacement of NumPy's, ``math``'s and Python's own functions by ones that take traced values, while a function is traced.
 
 ``math.sin``, ``max`` and ``np.array([...])`` ask nobody what to do with a traced value. So others stand in for them for as long as the
 function runs, which do as they do, but for traced values. ``from math import sin`` is found among the names of the function's

@@ -1,1 +1,1 @@
-"""Programs: what operations are, the graph of them, what it folds to, and how it runs without machine code."""
+"""The program graph: the table of operations, traced scalars, folding, kernels, and the interpreter."""

@@ -1,4 +1,4 @@
-"""Comparisons in a chain, a < x < b: Python asks whether the first holds before it looks at the next. Of traced values both are taken.
+"""Chained comparisons of traced values, a < x < b, which Python splits by a jump: both are taken, and joined by ``and``.
 
 Python's answer is a jump between two comparisons that stand at one place of the text. There the first is kept, counts as true for the
 moment, and is joined with the one that follows.

@@ -1,4 +1,4 @@
-"""Functions of machine code that are loops, not straight lines, of which a call is one node: dense layers, look-ups, random numbers.
+"""``Kernel``: a function that is a loop in machine code and one node of a program (dense layers, look-ups, random numbers, rows).
 
 A kernel is a :class:`~engine.compiler.graph.program.Program` without nodes, which says itself what it does on floats, in LLVM IR, and to
 derivatives.

@@ -1,4 +1,4 @@
-"""Programs as text: an operation a line, in the order in which they are made, with the lines that made them where these are known.
+"""Programs as text: an operation a line, in the order of computation, with its source lines where these are known.
 
 Inputs and constants stand where they are read; what is called stands below its first call, further in. Numbers that stand side by side are
 written once: ``x[0…5]``.

@@ -1,4 +1,4 @@
-"""What is noted of a node when it is made, where somebody asks: the lines that made it, and the part of a computation that it belongs to.
+"""Debug information of nodes: the source lines that made each, and the part of a profile that it belongs to.
 
 Lines are noted where ``ENGINE_DEBUG`` is 3, for whoever reads a program's text, and make tracing twice as long; parts where a program is
 traced for a profile.

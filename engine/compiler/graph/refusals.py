@@ -1,4 +1,4 @@
-"""Refusals: what cannot be traced, said at the user's line, with what to use instead."""
+"""Errors of tracing: what cannot be traced, at which line of the user's, and what to use instead."""
 
 from __future__ import annotations
 
@@ -74,8 +74,13 @@ def users(frames: Iterable[Frame]) -> Frame | None:
     """The innermost frame of the user's: in no library, or, where the function that is traced is in one, not in this engine or NumPy."""
     frames = list(frames)
     inside = list(itertools.takewhile(lambda f: f[0].f_globals.get("__name__") != "engine.compiler.transforms.trace", frames))
-    own = [f for f in inside if not is_library(f[0])] or [f for f in (*inside, *frames) if not is_ours(f[0])]
+    own = [f for f in inside if not is_library(f[0])] or [f for f in (*inside, *frames) if not is_ours(f[0]) and not decorates(f[0])]
     return own[0] if own else None
+
+
+def decorates(frame: FrameType) -> bool:
+    """Whether a frame is of Python's decorators, through which the engine's functions are called."""
+    return frame.f_globals.get("__name__") in ("contextlib", "functools")
 
 
 def is_ours(frame: FrameType) -> bool:

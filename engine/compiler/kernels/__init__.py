@@ -1,1 +1,1 @@
-"""Functions that are loops, as one node of a program; and loops over the rows of tables."""
+"""Kernels that come with the compiler: dense layers, look-ups, random numbers, matrix products, and loops over rows of tables."""

@@ -1,4 +1,4 @@
-"""Numbered instructions of LLVM IR, as they are put one after another."""
+"""A writer of LLVM IR that numbers instructions as they are appended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random numbers that are a function of whole numbers: of a seed, and of what is counted."""
+"""Philox counter-based random numbers: a function of a seed and counters, with no hidden state."""
 
 from __future__ import annotations
 

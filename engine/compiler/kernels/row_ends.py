@@ -1,4 +1,4 @@
-"""Where the rows of a loop come from, and what becomes of what is made of them."""
+"""Sources and sinks of a loop over rows: where rows are read from, and whether results are stored, summed or added to a table."""
 
 from __future__ import annotations
 

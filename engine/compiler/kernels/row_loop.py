@@ -1,4 +1,4 @@
-"""A function of each row of tables: a loop whose rows stand in the lanes of vectors.
+"""``RowLoop``: a program run on each row of tables, with W rows in the lanes of vectors.
 
 Inputs: for each source a table; tables of numbers of rows; numbers (and tables) from outside, the same for all rows; for each sink that
 adds to a table, that table. Results: for each sink a table, or the numbers of a sum. Rows are taken W at a time, several times W where the

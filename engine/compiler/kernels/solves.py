@@ -1,4 +1,4 @@
-"""Systems with many right sides, L D Lᵀ x = b of a factored matrix: along its entries once, and for each in a loop over the columns."""
+"""Triangular solves with many right sides, L D Lᵀ X = B with a factored matrix: one loop over the columns of B."""
 
 from __future__ import annotations
 

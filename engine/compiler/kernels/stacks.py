@@ -1,4 +1,4 @@
-"""Between numbers and tables: numbers stacked as a table's rows, and a table's rows as numbers."""
+"""Kernels that stack numbers into a table, and read a table's rows back as numbers."""
 
 from __future__ import annotations
 

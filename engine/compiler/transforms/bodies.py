@@ -1,4 +1,4 @@
-"""Bodies of loops: the program of what depends on what a loop passes on, and what it reads besides.
+"""Closure conversion of loop bodies: the body as a program of its own, and what it captures from outside.
 
 What a body reads from outside, and whatever it computes that does not change from pass to pass, is captured: computed once, before the
 loop.

@@ -1,4 +1,4 @@
-"""Roots that know their derivatives: x with r(x, p) = 0, however it was found, moves by dx = −(∂r/∂x)⁻¹ ∂r/∂p dp.
+"""Implicit differentiation of roots: x with r(x, p) = 0, however it was found, has dx = −(∂r/∂x)⁻¹ ∂r/∂p dp.
 
 A ``root`` node holds r as a program ``(x, p) -> r`` and returns x as it is: it costs nothing in machine code, and is asked by derivatives
 alone.

@@ -1,4 +1,4 @@
-"""Jacobians of programs, as programs; and where they are zero by structure."""
+"""Jacobians of programs, as programs, and their structural sparsity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops that end when a value says so: a body traced once, run by machine code until every lane is done.
+"""While-loops and branches on traced values: a body traced once, run by machine code until every lane is done.
 
 A ``loop`` node holds the body as a program ``(carry, done, captured) -> (carry, done)``. What the body reads from outside, and whatever
 it computes that does not change from pass to pass, is captured: computed once, before the loop. A loop of one pass at most is a condition:

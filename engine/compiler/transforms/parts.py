@@ -1,4 +1,4 @@
-"""Programs whose parts are functions of their own: what a profile counts and times, which the program itself has run together.
+"""Profiling transform: the parts that ``ops.part`` names, which are inlined otherwise, become functions that can be timed.
 
 Parts are what ``engine.ops.part`` has named while the program was traced. What they compute is the same; where one's value is another's
 too, it is computed once, by whoever came first.

@@ -1,4 +1,4 @@
-"""Derivatives of loops over rows: loops too, of a function's tangents, or of the adjoints of what it reads.
+"""Forward and reverse derivatives of loops over rows, as loops over rows.
 
 Forward, each table that moves has a table of tangents beside it, a direction each. Backward, rows that were read through numbers are added
 to at these numbers, what was added is read there, what is the same for all rows is a sum over them; a table that a loop within the loop

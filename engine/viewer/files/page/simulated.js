@@ -5,7 +5,7 @@ const PULLED = 4 * Math.PI;                                // rad/s, as fast as 
 
 // The functions of the page, by name: each with its memory, run by arrays and numbers in order; it returns its result, and whether it is finite.
 async function modules(simulated) {
-  const {sin, cos, tan, asin, acos, atan, atan2, pow} = Math, env = {sin, cos, tan, asin, acos, atan, atan2, pow, fmod: (x, y) => x % y}, made = {};
+  const env = {__proto__: Math, fmod: (x, y) => x % y}, made = {};
   for (const [name, {code, takes, returns}] of Object.entries(simulated.functions)) {
     const bytes = Uint8Array.from(atob(code), c => c.charCodeAt(0));
     const {instance: {exports: e}} = await WebAssembly.instantiate(bytes, {env});
