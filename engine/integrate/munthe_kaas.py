@@ -30,7 +30,7 @@ def rkmk4(system: System, t: Any, h: Any, x: Array) -> Array:
         x⁺ = x ⊕ ((k1 + 2 k2 + 2 k3 + k4)/6 + [k1, k4]/12)
     """
     plus, bracket = system.space.plus, system.space.bracket
-    k1 = h * system.field(t, x)
+    k1 = h * system.field(during(t, 0.0, h), x)
     k2 = h * system.field(t + 0.5 * h, plus(x, 0.5 * k1))
     k3 = h * system.field(t + 0.5 * h, plus(x, 0.5 * k2 + 0.125 * bracket(k1, k2)))
     k4 = h * system.field(during(t, 1.0, h), plus(x, k3))

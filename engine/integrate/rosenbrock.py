@@ -46,7 +46,7 @@ class Rosenbrock:
     def stages(self, system: System, t: Any, h: Any, x: Array) -> list[Array]:
         """Return h k_i (nv)."""
         space, k = system.space, list[Array]()
-        solve = None if system.stiff is None else system.stiff(t, x, self.diagonal * h)
+        solve = None if system.stiff is None else system.stiff(during(t, 0.0, h), x, self.diagonal * h)
         for a_i, c_i in zip(self.a, self.c, strict=True):
             u = weighted(a_i, k) if k else None
             x_i = x if u is None else space.plus(x, u)

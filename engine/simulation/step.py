@@ -146,12 +146,12 @@ class Step:
         plant, lasts = self.plant, self.plant.lasts
         if plant.stiffness is None or not plant.bounds.n:
             return ()
-        x, over = y[: len(y) - lasts], during(t, 1.0, h)
+        x, begun, over = y[: len(y) - lasts], during(t, 0.0, h), during(t, 1.0, h)
 
         def again(modes: Array) -> tuple[Array, Any]:
             system = plant.system(self, m, p, (modes,), y[len(y) - lasts :] if lasts else None)
             assert system.stiff is not None
-            end = system.space.plus(x, h * system.stiff(t, x, h)(system.field(t, x), h))
+            end = system.space.plus(x, h * system.stiff(begun, x, h)(system.field(over, x), 0.0))
             found = self.beyond(over, *self.flown(end), m, p)
             return onward(modes, found), ops.largest(found - modes) < 0.5
 
@@ -159,7 +159,7 @@ class Step:
         if plant.stiffness.steep:
             return (ops.while_loop(again, none, MODES)[0],)
         q, v, z = self.flown(x)
-        start, ahead = self.beyond(t, q, v, z, m, p), self.beyond(over, plant.model.manifold.plus(q, h * v), v, z, m, p)
+        start, ahead = self.beyond(begun, q, v, z, m, p), self.beyond(over, plant.model.manifold.plus(q, h * v), v, z, m, p)
         return (ops.when(ops.largest(np.concatenate([start, ahead])) > 0.5, lambda: ops.while_loop(again, none, MODES)[0], none),)
 
     @property
