@@ -10,12 +10,12 @@ from engine.integrate.midpoint import IMPLICIT_MIDPOINT
 from engine.integrate.munthe_kaas import RKMK4, RKMK5
 from engine.integrate.rosenbrock import ROS34PW2
 from engine.integrate.runge_kutta import RALSTON2, RALSTON3, RK4
-from engine.integrate.system import FreeBody, Mechanical, Stiff, System
+from engine.integrate.system import FreeBody, Mechanical, Stiff, System, during
 from engine.integrate.variational import DQVI, SUBSTEPS
 
 __all__ = [
     "CF4", "CG3", "CG4", "DQVI", "IMPLICIT_MIDPOINT", "IMPULSIVE", "LIE_EULER", "LIE_EULER_WORLD", "METHODS", "RALSTON2",
     "RALSTON3", "RK4", "RKMK4", "RKMK5", "ROS34PW2", "SEMI_IMPLICIT_EULER", "SUBSTEPS", "Crossing", "Event", "FreeBody", "Mechanical",
-    "Method", "Solution", "SolutionError", "Stiff", "System", "attempt", "carrying", "completed", "conserving", "method_named",
+    "Method", "Solution", "SolutionError", "Stiff", "System", "attempt", "carrying", "completed", "conserving", "during", "method_named",
     "noted_step", "settled_step", "solve", "step",
 ]  # fmt: skip

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from engine.integrate.method import Method, register
-from engine.integrate.system import System
+from engine.integrate.system import System, during
 
 Array = np.ndarray
 Factors = tuple[tuple[float, ...], ...]
@@ -53,7 +53,7 @@ class Tableau:
             return to
 
         for factors, c in zip(self.a, self.c, strict=True):
-            velocities.append(system.field(t + c * h, moved(factors)))                                      # (1)
+            velocities.append(system.field(during(t, c, h), moved(factors)))                                      # (1)
         return moved(self.b)                                                                                # (2)
 
 

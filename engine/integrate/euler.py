@@ -13,7 +13,7 @@ import numpy as np
 from engine import ops
 from engine.integrate.commutator_free import Tableau, method
 from engine.integrate.method import Method, register
-from engine.integrate.system import Mechanical
+from engine.integrate.system import Mechanical, during
 from engine.spatial import quaternion
 from engine.spatial.manifold import MOTION, PLANE
 
@@ -32,7 +32,7 @@ def lie_euler_world(system: Mechanical, t: Any, h: Any, x: Array) -> Array:
     All else is as in Lie–Euler.
     """
     q, w = system.split(x)
-    wdot = system.acceleration(t, q, w)
+    wdot = system.acceleration(during(t, 0.0, h), q, w)
     to, velocity = [], []
     for manifold, i, j in system.configuration.parts:
         own, V, Vdot = q[i], w[j], wdot[j]
@@ -61,7 +61,7 @@ LIE_EULER_WORLD = register(Method("lie_euler_world", 1, lie_euler_world, 1, 1, "
 def semi_implicit_euler(system: Mechanical, t: Any, h: Any, x: Array) -> Array:
     """w⁺ = w + h K(t, q, w), q⁺ = q ⊕ h v⁺."""
     q, w = system.split(x)
-    w = w + h * system.acceleration(t, q, w)
+    w = w + h * system.acceleration(during(t, 0.0, h), q, w)
     return np.concatenate([system.configuration.plus(q, h * system.velocity(w)), w])
 
 

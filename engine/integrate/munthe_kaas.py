@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from engine.integrate.method import Method, register
-from engine.integrate.system import System
+from engine.integrate.system import System, during
 from engine.spatial.manifold import Manifold
 
 Array = np.ndarray
@@ -30,10 +30,10 @@ def rkmk4(system: System, t: Any, h: Any, x: Array) -> Array:
         x⁺ = x ⊕ ((k1 + 2 k2 + 2 k3 + k4)/6 + [k1, k4]/12)
     """
     plus, bracket = system.space.plus, system.space.bracket
-    k1 = h * system.field(t, x)
+    k1 = h * system.field(during(t, 0.0, h), x)
     k2 = h * system.field(t + 0.5 * h, plus(x, 0.5 * k1))
     k3 = h * system.field(t + 0.5 * h, plus(x, 0.5 * k2 + 0.125 * bracket(k1, k2)))
-    k4 = h * system.field(t + h, plus(x, k3))
+    k4 = h * system.field(during(t, 1.0, h), plus(x, k3))
     return plus(x, (k1 + 2.0 * k2 + 2.0 * k3 + k4) * (1 / 6) + bracket(k1, k4) * (1 / 12))
 
 
@@ -66,7 +66,7 @@ class Butcher:
         for a_i in self.a[: max(i for i, w in enumerate(weights, 1) if w)]:
             u = weighted(a_i, k) if k else None
             x_i = x if u is None else self.moved(system.space, x, u)
-            k.append(h * self.slope(system.space, x_i, u, system.field(t + sum(a_i) * h, x_i)))
+            k.append(h * self.slope(system.space, x_i, u, system.field(during(t, sum(a_i), h), x_i)))
         return k
 
     def __call__(self, system: System, t: Any, h: Any, x: Array) -> Array:

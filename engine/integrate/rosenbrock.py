@@ -22,7 +22,7 @@ import numpy as np
 
 from engine.integrate.method import Method, register
 from engine.integrate.munthe_kaas import weighted
-from engine.integrate.system import System
+from engine.integrate.system import System, during
 
 Array = np.ndarray
 
@@ -46,11 +46,11 @@ class Rosenbrock:
     def stages(self, system: System, t: Any, h: Any, x: Array) -> list[Array]:
         """Return h k_i (nv)."""
         space, k = system.space, list[Array]()
-        solve = None if system.stiff is None else system.stiff(t, x, self.diagonal * h)
+        solve = None if system.stiff is None else system.stiff(during(t, 0.0, h), x, self.diagonal * h)
         for a_i, c_i in zip(self.a, self.c, strict=True):
             u = weighted(a_i, k) if k else None
             x_i = x if u is None else space.plus(x, u)
-            velocity = system.field(t + sum(a_i) * h, x_i)
+            velocity = system.field(during(t, sum(a_i), h), x_i)
             F = h * (velocity if u is None else space.dexp_inv(u, velocity))
             if solve is None:
                 k.append(F)

@@ -16,7 +16,7 @@ from engine.compiler.transforms.trace import calling, trace
 from engine.components.component import AS_IT_IS, AWAY, Context, SimulationError, onward
 from engine.components.law import Ticking
 from engine.components.layout import Layout
-from engine.integrate import Mechanical, Method, carrying, completed, conserving, noted_step
+from engine.integrate import Mechanical, Method, carrying, completed, conserving, during, noted_step
 from engine.integrate.event import crossings
 from engine.simulation.after_flight import AfterFlight
 from engine.simulation.asked import asked
@@ -141,25 +141,26 @@ class Step:
 
     def modes(self, t: Any, h: Any, y: Array, m: Array, p: Array) -> tuple[Array, ...]:
         """Return which of the stiff forces that have limits are at these during a step of h from t and y = (q, v, z): those that are there
-        at its end, by Euler's implicit method, which takes them so; none where all are within their limits at its beginning, and these
-        are not steep."""
+        at its end, by Euler's implicit method, which takes them so; none where these are not steep and all within their limits at its
+        beginning, and where the velocity leads to in it."""
         plant, lasts = self.plant, self.plant.lasts
         if plant.stiffness is None or not plant.bounds.n:
             return ()
-        x = y[: len(y) - lasts]
+        x, begun, over = y[: len(y) - lasts], during(t, 0.0, h), during(t, 1.0, h)
 
         def again(modes: Array) -> tuple[Array, Any]:
             system = plant.system(self, m, p, (modes,), y[len(y) - lasts :] if lasts else None)
             assert system.stiff is not None
-            end = system.space.plus(x, h * system.stiff(t, x, h)(system.field(t, x), h))
-            found = self.beyond(t + h, *self.flown(end), m, p)
+            end = system.space.plus(x, h * system.stiff(begun, x, h)(system.field(over, x), 0.0))
+            found = self.beyond(over, *self.flown(end), m, p)
             return onward(modes, found), ops.largest(found - modes) < 0.5
 
         none = np.zeros(plant.bounds.n)
         if plant.stiffness.steep:
             return (ops.while_loop(again, none, MODES)[0],)
-        start = self.beyond(t, *self.flown(x), m, p)
-        return (ops.when(ops.largest(start) > 0.5, lambda: ops.while_loop(again, none, MODES)[0], none),)
+        q, v, z = self.flown(x)
+        start, ahead = self.beyond(begun, q, v, z, m, p), self.beyond(over, plant.model.manifold.plus(q, h * v), v, z, m, p)
+        return (ops.when(ops.largest(np.concatenate([start, ahead])) > 0.5, lambda: ops.while_loop(again, none, MODES)[0], none),)
 
     @property
     def as_they_are(self) -> tuple[Array, ...]:

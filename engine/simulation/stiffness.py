@@ -22,7 +22,7 @@ from engine.compiler.transforms.jacobians import sparsity
 from engine.compiler.transforms.trace import calling, trace
 from engine.components.layout import Layout
 from engine.constraints import Schur
-from engine.integrate import Stiff
+from engine.integrate import Stiff, during
 from engine.integrate.rosenbrock import W3
 
 Array = np.ndarray
@@ -107,7 +107,8 @@ class Stiffness:
         """Return K, D, ∂τ/∂t and M + s (D + s K) factored, numbered from the leaves on, where a tree's zeros stay."""
         (K, D, rate), M = self.at(t, q, v, z, m, p, modes), self.inertia(q, p)
         if self.narrow:
-            K, D = self.ahead(M, K, D, s, self.at(t + s / GAMMA, self.plant.model.manifold.plus(q, s / GAMMA * v), v, z, m, p, modes))
+            h = s / GAMMA
+            K, D = self.ahead(M, K, D, s, self.at(during(t, 1.0, h), self.plant.model.manifold.plus(q, h * v), v, z, m, p, modes))
         if self.factor is ops.LDL and not self.always:
             K, D = (0.5 * (X + X.T) if self.symmetric else own_part(X) for X in (K, D))
         A = M + s * (D + s * K)

@@ -33,6 +33,17 @@ def test_three_lives(method, name):
     check_lives(lambda t, h, x: step(method, case.system, t, h, x), rng.uniform(0, 1, 3), h, x, tolerance=2e-14)
 
 
+@pytest.mark.parametrize("method", [m for m in METHODS.values() if not issubclass(m.takes, FreeBody)], ids=lambda m: m.name)
+@pytest.mark.parametrize("then", [lambda t: ops.less(t, 0.3), lambda t: ops.less_equal(t, 0.3)], ids=["<", "<="])
+def test_a_force_that_jumps_where_a_step_ends_acts_as_it_did_until_then(method, then):
+    """One way for three steps of 0.1 s, the other way for three more: what it gave it takes."""
+    push = Mechanical(manifold.vector(1), lambda t, q, v: np.array([ops.where(then(t), 1.0, -1.0)]))
+    x = np.zeros(2)
+    for k in range(6):
+        x = step(method, push, np.float64(0.1 * k), 0.1, x)
+    np.testing.assert_allclose(x, [0.09 if method.order > 1 else x[0], 0.0], rtol=0, atol=1e-15)
+
+
 # ---------------------------------------------------------------- slow, and still
 
 

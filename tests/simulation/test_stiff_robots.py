@@ -166,6 +166,27 @@ def test_a_servo_with_a_limit_that_strikes_a_stop_makes_no_energy(dt):
     assert (0.5 * 4e-3 * run.v[:, 0] ** 2).max() < 5.0 * 1.05 and run.q.max() < 0.75 and abs(run.v[-1, 0]) < 1e-6
 
 
+@pytest.mark.parametrize("dt", [5e-3, 2e-3])
+@pytest.mark.parametrize("switched", [0.2, 0.2 + 1e-15, 0.2013], ids=["at a step", "after its beginning", "within it"])
+def test_a_command_that_jumps_asks_no_more_than_the_effort(switched, dt):
+    """30 N·m turn 0.02 kg·m² by 1500 rad/s² at most: no step gains more, but a tenth where it comes off the limit within one, and none
+    before the command jumps. After that, the joint is where it would be had the command jumped within the step."""
+    b = engine.Builder("rod")
+    b.add_link("stand"), b.add_link("rod", inertia=inertia.from_mass(1.0, np.zeros(3), 0.02 * np.eye(3)))
+    b.add_joint("hinge", "revolute", "stand", "rod", axis=(0, 0, 1), limits=engine.Limits(effort=30.0))
+
+    def law(t, q, v):
+        return 2000.0 * (np.where(t < switched, 0.1, -0.3) - q) - 60.0 * v
+
+    simulator = engine.Simulator(b.model(), dt=dt, controller=law, **AWAY)
+    run, fine = simulator.run([0.1], [0.0], 0.3), engine.Simulator(b.model(), dt=1e-5, controller=law, **AWAY).run([0.1], [0.0], 0.3)
+    assert simulator.method.name == "ros34pw2"
+    assert np.abs(np.diff(run.v[:, 0])).max() < 1.1 * 1500.0 * dt
+    assert np.abs(run.v[run.t <= switched - dt + 1e-12]).max() < 1e-12
+    off = np.abs(run.q[:, 0] - fine.q[:: round(dt / 1e-5), 0]).max()
+    assert off < (1.1 * dt * np.abs(fine.v).max() if switched == 0.2013 else 5e-3 * (dt / 2e-3) ** 2)
+
+
 def test_what_lasts_is_found_where_the_step_ends():
     """At rest v⁺ = v₀ = 0 after a flight to ũ = −h f/A, x̃ = x + c h ũ: the force is that of the depth x, between middle and end alike."""
     h, k, x = 1e-3, 1e4, -2e-4
