@@ -229,11 +229,11 @@ class Look:
         return self.asked(1, q, v, p)
 
     def steeper(self, q: Array, v: Array) -> tuple[Array, Array]:
-        """Return the slopes of each component at t = 0 or LATER, whichever are larger, and whether those are later, as of gains that grow.
-        """
-        try:
+        """Return the slopes of each component at t = 0 or LATER, whichever are larger, and whether those are later, as of gains that grow:
+        traced, as a law on floats would be called at a time that is not yet."""
+        if self.compiled:
             found, later = self.asked(1, np.array([q, q]), np.array([v, v]), t=np.array([[0.0], [LATER]]))
-        except Exception:                                                      # on floats, of a law that is not made for then
+        else:
             found = later = self.asked(1, q, v)
         sizes = [np.abs(x[..., :-1]).sum(axis=(0, 2, 3)) for x in (found, later)]
         grown = sizes[1] > (1.0 + SYMMETRIC) * sizes[0]
