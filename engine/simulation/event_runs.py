@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from engine.components.component import SimulationError
-from engine.simulation.run import Failures
+from engine.simulation.run import Failures, steps_in
 from engine.simulation.step import Step
 
 Array = np.ndarray
@@ -48,18 +48,29 @@ def blocks(step: Step, p: Array, x: Array, dt: float, duration: float, record_ev
             return
         for _ in range(MOST):
             t = float(step.watched(stop)["time"])
-            yield run.advance(np.zeros(1), t, 0.0, dt, p, stop), -1
-            if (onward := after(step, t, p, stop)) is None:
-                return
-            if (onward[step.places] != stop[step.places]).any():
-                yield run.advance(np.zeros(1), t, 0.0, dt, p, onward), -1
-            if duration - t <= 1e-12 * dt:
-                return
             start = int(np.floor(t / dt + 1e-9)) + 1
             whole = start * dt <= duration + 1e-6 * dt
             end = start * dt if whole else duration
-            rest = run.advance(np.ones(1), t, 0.0, end - t, p, onward)
-            x = stop = rest[-1, 1 : 1 + n].copy()
+            over = duration - t <= 1e-12 * dt
+            rest = dt if over else end - t
+            try:
+                onward = after(step, t, p, stop)
+            except BaseException:
+                yield run.look(t, dt, p, stop), -1
+                raise
+            if onward is None:
+                yield run.look(t, dt, p, stop), -1
+                return
+            on = run.look(t, rest, p, onward)
+            jumps = (onward[step.places] != stop[step.places]).any()
+            at = run.look(t, dt, p, stop) if jumps else on.copy()
+            at[:, 1 : 1 + n] = stop                                            # which says what has its zero here
+            yield at, -1
+            if jumps:
+                yield on, -1
+            if over:
+                return
+            x = stop = run.advance(np.ones(1), t, 0.0, rest, p, onward)[-1, 1 : 1 + n].copy()
             if not step.watched(stop)["stopped"]:
                 break
         else:
@@ -67,8 +78,8 @@ def blocks(step: Step, p: Array, x: Array, dt: float, duration: float, record_ev
             raise SimulationError(f"{name} has a thousand zeros in a step at t = {t:.6g} s; expected a callback that makes them end")
         over = end >= duration - 1e-6 * dt
         if over or start % record_every == 0:
-            rest[:, 0] = end
-            yield rest, start if whole else -1
+            short = steps_in(duration, dt) == (start, True)                    # the step from here is the last, shorter one
+            yield run.look(end, duration - end if short else dt, p, x), start if whole and not short else -1
         if over:
             return
 

@@ -91,15 +91,16 @@ class Watch:
         """Return the memory of a state at which nothing has stopped."""
         return self.memory.join({"values": self.values(s), "stopped": 0.0, "time": 0.0, "zeros": np.zeros(len(self.events))})
 
-    def stop(self, after: Callable[[Any], Array], context: Callable[[Any, Array], Context], t: Any, h: Any, y: Array, to: Array,
-             e: Array) -> tuple[Array, Array]:  # fmt: skip
-        """Return the state at the first zero, if one is in the step from y to ``to``, and the memory. Traceable.
+    def stop(self, after: Callable[[Any], tuple[Array, Array]], context: Callable[[Any, Array], Context], t: Any, h: Any, y: Array,
+             to: Array, e: Array, notes: Array) -> tuple[Array, Array, Array]:  # fmt: skip
+        """Return the state at the first zero, if one is in the step from y to ``to``, the memory, and the notes of what of the step is
+        taken. Traceable.
 
         From then on the state stays as it is.
 
         Parameters
         ----------
-        after : the state after a part of the step, s
+        after : the state after a part of the step, s, and its notes
         context : time and state at a time
         t, h : the step's beginning and length, s; e : the memory at its beginning
         """
@@ -116,19 +117,19 @@ class Watch:
         def halve(bracket: Array) -> tuple[Array, Any]:
             low, high = bracket
             middle = 0.5 * (low + high)
-            there = either(crossed(middle, after(middle))[0])
+            there = either(crossed(middle, after(middle)[0])[0])
             bracket = ops.array([ops.where(there, low, middle), ops.where(there, middle, high)])
             return bracket, bracket[1] - bracket[0] <= 1e-13 * h
 
         bracket, _ = ops.while_loop(halve, ops.array([0.0 * h, 1.0 * h]), 60, done=ops.logical_not(hit))
-        at = after(bracket[1])
+        at, noted = after(bracket[1])
         zeros = ops.array([ops.where(c, 1.0, 0.0) for c in crossed(bracket[1], at)[0]])
         return ops.where(stopped, y, ops.where(hit, at, to)), self.memory.join({
             "values": ops.where(ops.logical_or(stopped, hit), memory["values"], now),
             "stopped": ops.where(hit, 1.0, memory["stopped"]),
             "time": ops.where(hit, t + bracket[1], memory["time"]),
             "zeros": ops.where(hit, zeros, memory["zeros"]),
-        })  # fmt: skip
+        }), ops.where(hit, noted, notes)  # fmt: skip
 
     @staticmethod
     def stop_times(memory: Mapping[str, Array]) -> Array:

@@ -170,6 +170,10 @@ class Process:
             raise ended
         return new
 
+    def look(self, t: float, dt: float, p: Array, x: Array, failures: Failures | None = None) -> Array:
+        """Return the record (..., 1, m) of states x (..., n) at t, from where a step of dt goes on."""
+        return self.advance(np.zeros(1), t, 0.0, dt, p, x, failures)
+
     def good(self, records: Array) -> Array:
         """Return which records (..., m) are of a motion that goes on: finite, and not run away."""
         return np.asarray(np.isfinite(records).all(axis=-1) & ~np.asarray(self.away(records[..., 1 : 1 + self.n])))
@@ -217,11 +221,9 @@ class Process:
         Raises :class:`Diverged`, or notes it, as :meth:`advance`; a SimulationError says after how many ``steps`` its last record is.
         """
         require_usual()
-        steps = duration / dt
-        whole = round(steps) if abs(steps - round(steps)) < 1e-6 and steps >= 0.5 else int(steps)
-        shorter = steps > whole + 1e-6 or not whole
+        whole, shorter = steps_in(duration, dt)
         before = start // record_every + bool(start)  # records before these
-        last = whole // record_every if shorter else -(-whole // record_every)
+        last = (whole - 1) // record_every if shorter else -(-whole // record_every)      # of those from which steps of dt go on
 
         def counts(i: int, j: int) -> Array:
             """Steps from the record before to each of the records i … j − 1; of a long run they are not all in memory."""
@@ -243,7 +245,11 @@ class Process:
         if shorter:
             if done < whole:
                 x = self.advance(np.array([float(whole - done)]), 0.0, float(done), dt, p, x, failures)[..., -1, 1 : 1 + self.n]
-            yield self.advance(np.ones(1), whole * dt, 0.0, duration - whole * dt, p, x, failures), -1
+            t, rest = whole * dt, duration - whole * dt
+            if whole % record_every == 0 and (start < whole or not start):
+                yield self.look(t, rest, p, x, failures), -1
+            x = self.advance(np.ones(1), t, 0.0, rest, p, x, failures)[..., -1, 1 : 1 + self.n]
+            yield self.look(duration, dt, p, x, failures), -1
 
 
 def collected(blocks: Iterator[tuple[Array, int]], advanced: Callable[[int], None]) -> Array:
@@ -260,6 +266,13 @@ def collected(blocks: Iterator[tuple[Array, int]], advanced: Callable[[int], Non
         error.records = [*found, *error.records]
         raise
     return np.concatenate(found, axis=-2)
+
+
+def steps_in(duration: float, dt: float) -> tuple[int, bool]:
+    """Return how many steps of dt a duration has, and whether a shorter one ends it."""
+    steps = duration / dt
+    whole = round(steps) if abs(steps - round(steps)) < 1e-6 and steps >= 0.5 else int(steps)
+    return whole, steps > whole + 1e-6 or not whole
 
 
 def times(data: Array) -> Array:

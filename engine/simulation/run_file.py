@@ -22,7 +22,7 @@ from engine.simulation.diagnosis import ended, failed, warn_of
 from engine.simulation.doubts import Doubts
 from engine.simulation.event_runs import blocks
 from engine.simulation.plant import DEFECT, OWN
-from engine.simulation.run import Diverged, Failures, times
+from engine.simulation.run import Diverged, Failures, steps_in, times
 from engine.simulation.run_header import checked_path, ended_how, header_in, header_of, outcome, parameter_in, robot_in, too_short
 from engine.simulation.step import Step
 
@@ -96,6 +96,9 @@ def resume(step: Step, path: Path, duration: float | None, progress: bool) -> Pa
         raise SimulationError(f"'{path}' {how}; expected a run that ended on its grid, or was interrupted")
     if steps * step.dt >= wanted - 1e-6 * step.dt and checkpoint:
         return path
+    if checkpoint and step.notes and steps_in(wanted, step.dt) == (steps, True):
+        raise SimulationError(f"'{path}' ends at t = {steps * step.dt:.6g} s with the forces of a step of {step.dt:g} s, not of one to "
+                              f"{wanted:.9g} s; expected a duration of a step more")  # fmt: skip
     known = {**known, "duration": wanted, **({"reasons": rows_of(known["reasons"])} if "reasons" in known else {})}
     return written(step, path, lambda: Recorder.resume(path, header={n: known[n] for n in ("duration", "reasons") if n in known}), p, x,
                    wanted, int(known["record_every"]), steps, progress, known)  # fmt: skip

@@ -206,13 +206,13 @@ class Step:
         y, m = self.updated(t, y, m, p, dt)
         method, system = self.system(m, p, self.modes(t, dt, y, m, p))
 
-        def after(h: Any) -> Array:
-            return noted_step(method, system, t, h, y)[0]
+        def after(h: Any) -> tuple[Array, Array]:
+            return noted_step(method, system, t, h, y)
 
-        to, notes = noted_step(method, system, t, dt, y)
+        to, notes = after(dt)
         if self.watch:
             with ops.part("events", y):
-                to, e = self.watch.stop(after, lambda t, y: self.context(t, y, p), t, dt, y, to, e)
+                to, e, notes = self.watch.stop(after, lambda t, y: self.context(t, y, p), t, dt, y, to, e, notes)
         return np.concatenate([to, m, e, notes])
 
     def observe(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> dict[str, Any]:
