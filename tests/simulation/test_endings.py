@@ -95,7 +95,7 @@ def test_ctrl_c_in_a_law_loses_nothing(tmp_path, steps, every, compiled):
 
 
 def pressed(t, q, v):
-    if 0.0105 < t < 1.0:                                                        # not where its slopes are asked for
+    if t > 0.0105:
         raise KeyboardInterrupt
     return -q
 
@@ -287,7 +287,7 @@ class Grows(engine.components.component.Component):
     ({"controller": blow, "forces": [mild]}, r"the motion diverges under blow, which would change the velocities"),
     ({"controller": lambda t, q, v: {"m": -1e4 * v[6]}, "actuators": [Motor("joint0", name="m")]},
      "the motion diverges under <lambda> through 'm', which"),
-    ({"forces": [Drag(False)]}, r"configuration of 3 joints \(.*\) is .*t = 1\.01 s .*: drag returns NaN or infinity at t = 1\.00\d+ s"),
+    ({"forces": [Drag(False)]}, r"configuration of 3 joints \(.*\) is .*t = 1\.01 s .*: drag returns NaN or infinity at t = 1(\.00\d+)? s"),
     ({"forces": [Drag(True)]}, r"'drag.heat' is .*: drag returns NaN or infinity as its signal 'heat' at t = 1\.01 s"),
     ({"forces": [Grows()]}, "the state of 'grows' is .*: .*grows"),
 ])  # fmt: skip
