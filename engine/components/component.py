@@ -58,7 +58,7 @@ class NotFinite(SimulationError):
 
     def __init__(self, name: str, t: float, wild: bool, what: str = "NaN or infinity", where: str = "") -> None:
         super().__init__(f"{name} returned {what}{where}")
-        self.wild, self.text = wild, f"{name} returns {what} at t = {t:.6g} s"
+        self.wild, self.text = wild, f"{name} returns {what} at t = {round(t, 12):.6g} s"          # at 0 s, just inside the first step
 
 
 @contextlib.contextmanager

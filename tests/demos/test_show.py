@@ -10,6 +10,7 @@ import pytest
 
 import engine
 from engine.spatial import inertia
+from engine.viewer.draw.opengl import settle
 
 DEMOS = Path(__file__).parents[2] / "demos"
 
@@ -78,6 +79,7 @@ def test_options(show, motions, tmp_path, monkeypatch, capsys):
 def test_what_cannot_be_shown_is_one_sentence(show, motions, tmp_path, monkeypatch):
     import pyglet
 
+    settle()                                                                   # so that it is put back to what holds here
     monkeypatch.setattr(pyglet.options, "headless", True)
     source = show.body(motions[0], "brick", [show.shape("box", (0.3, 0.2, 0.1), (1.0, 0.0, 0.0))])
     with pytest.raises(SystemExit, match=r"^error: '.*x\.avi' ends in '\.avi'; expected"):
