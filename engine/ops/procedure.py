@@ -20,7 +20,8 @@ def procedure(fn: Callable[..., Any]) -> Callable[..., Any]:
     ``%`` are of whole numbers from 0; comparisons, ``and``, ``or``, ``not``; ``int``, ``float``, ``abs``, ``len``, ``min`` and ``max`` of
     two, ``sqrt``, ``floor``; entries of arrays by whole numbers; arrays of zeros by :func:`floats` and :func:`ints`; other functions of
     such lines, which change arrays or return a number. What is given stays as it is. Every operation rounds by itself, so that machine code
-    gives the bits that Python gives. It has no derivatives.
+    gives the bits that Python gives; but it does not look whether an entry is there, nor count numbers below zero from the end: try it on
+    floats first. It has no derivatives.
 
     >>> @procedure
     ... def running(x):

@@ -125,7 +125,7 @@ def divide(L: Any, i: Any, D: Any, j: Any) -> None:
 
 
 def less_product(X: Any, i: Any, L: Any, a: Any, T: Any, t: Any) -> None:
-    """Subtract from block i of X the product of block a of L and block t of T."""
+    """Subtract from block i of X the product of block a of L and block t of T: a row's six numbers stay in registers, as vectors."""
     for r in range(SIDE):
         first = SIDE * r
         u, v, w = X[i, first], X[i, first + 1], X[i, first + 2]

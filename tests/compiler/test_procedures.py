@@ -72,6 +72,25 @@ def test_it_goes_with_loops_over_rows_and_within_loops():
     np.testing.assert_array_equal(f(x), 0.5 * np.cumsum(0.5 * np.cumsum(x)))
 
 
+@ops.procedure
+def named_as_llvm_names(v1, a0, l1, τ):
+    x1 = floats(len(v1))
+    k1 = squared(a0, τ)
+    for v2 in range(len(v1)):
+        x1[v2] = v1[v2] * k1 + l1
+    return x1
+
+
+def squared(v1, l2):
+    return v1 * v1 + l2
+
+
+def test_any_names_will_do():
+    x = np.arange(3.0)
+    f = engine.gufunc(lambda x: named_as_llvm_names(x, 2.0, 1.0, 0.5), "(n)->(n)")
+    np.testing.assert_array_equal(f(x), 4.5 * x + 1.0)
+
+
 def grows(x):
     y = floats(len(x))
     y = floats(len(x) + 1)
@@ -98,6 +117,18 @@ def whole(x):
     return ints(len(x))
 
 
+def early(x):
+    y = floats(1)
+    if x[0] > 0.0:
+        return y
+    return floats(2)
+
+
+def nothing(x):
+    k = added(floats(1), 0, 1.0)
+    return floats(k)
+
+
 def unknown(x):
     y = floats(1)
     y[0] = np.sin(x[0])
@@ -107,6 +138,7 @@ def unknown(x):
 @pytest.mark.parametrize(("fn", "text"), [
     (grows, "grows, line 3: is an array made again: y"), (changes, "is the caller's, and is not to be changed: x[0]"),
     (truncates, "is not a whole: k"), (lists, "lists, line 2: is not what procedures have: [0.0]"), (whole, "an array of whole numbers"),
+    (early, "returns arrays before the end: return y"), (nothing, "is what a procedure returns that returns nothing: k"),
     (unknown, "is not what procedures have: np.sin(x[0])"),
 ])  # fmt: skip
 def test_what_it_has_not_is_said(fn, text):

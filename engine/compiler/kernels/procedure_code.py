@@ -29,10 +29,9 @@ class Library:
         """Return a procedure that another calls with arguments such as these."""
         kinds = tuple(x.kind if isinstance(x, Number) else (x.kind, x.columns, x.own) for x in given)
         if (fn, kinds) not in self.functions:
-            writer = Procedure(self, fn, given)
-            name = f"@{fn.__name__}.{len(self.functions)}"
+            name = f"@called{len(self.functions)}"
             self.functions[fn, kinds] = Function(name, "")                     # which another of this name would take
-            self.functions[fn, kinds] = writer.called(name)
+            self.functions[fn, kinds] = Procedure(self, fn, inner=True).called(name, given)
         return self.functions[fn, kinds]
 
 
@@ -53,36 +52,32 @@ def parsed(fn: Callable[..., Any]) -> ast.FunctionDef:
 class Procedure(Values):
     """Writes one procedure: its lines one after another, its variables in memory, which LLVM puts into registers."""
 
-    def __init__(self, library: Library, fn: Callable[..., Any], given: Sequence[Number | Rows]) -> None:
+    def __init__(self, library: Library, fn: Callable[..., Any], inner: bool) -> None:
         super().__init__(library, fn)
-        self.tree, self.given, self.returns = parsed(fn), given, ""
+        self.tree, self.returns, self.inner = parsed(fn), "", inner
         self.loops: list[tuple[str, str]] = []                                 # labels to go on, and to end
         self.results: list[tuple[Rows, str]] | None = None                     # arrays that are returned, and of how many rows
 
     # ------------------------------------------------------------ the whole
 
-    def written(self) -> None:
-        """Write the lines; arguments are variables, too, or arrays."""
-        for a, x in zip(self.tree.args.args, self.given, strict=True):
-            own = Rows(x.kind, x.columns, f"%{a.arg}", f"%{a.arg}.n", x.own) if isinstance(x, Rows) else x
-            if isinstance(own, Rows):
-                self.names[a.arg] = own
-            else:
-                self.assign(a.arg, Number(x.kind, f"%{a.arg}"), a)
+    def write(self, given: Sequence[Number | Rows]) -> None:
+        """Write the lines, of arguments that lie there."""
+        for a, x in zip(self.tree.args.args, given, strict=True):
+            self.assign(a.arg, x, a)
         self.block(self.tree.body)
 
-    def called(self, name: str) -> Function:
-        """A function of the library's."""
-        self.inner = True
-        self.written()
+    def called(self, name: str, given: Sequence[Number | Rows]) -> Function:
+        """A function of the library's, of arguments such as these."""
+        at = [f"%a{k}" for k in range(len(given))]
+        self.write([Rows(x.kind, x.columns, a, f"{a}.n", x.own) if isinstance(x, Rows) else Number(x.kind, a)
+                    for a, x in zip(at, given, strict=True)])  # fmt: skip
         if self.results is not None:
             raise EngineError(f"{self.fn.__name__} returns arrays to another procedure; expected a number, or nothing")
         returned = TYPES[self.returns] if self.returns else "void"
         if not self.ended:
             self.lines.append("  ret void")
-        arguments = []
-        for a, x in zip(self.tree.args.args, self.given, strict=True):
-            arguments += [f"ptr noalias %{a.arg}", f"i64 %{a.arg}.n"] if isinstance(x, Rows) else [f"{TYPES[x.kind]} %{a.arg}"]
+        arguments = [f"ptr noalias {a}, i64 {a}.n" if isinstance(x, Rows) else f"{TYPES[x.kind]} {a}"
+                     for a, x in zip(at, given, strict=True)]  # fmt: skip
         text = "\n".join([f"define internal {returned} {name}({', '.join(arguments)}) nounwind {{", "entry:", *self.begin,
                           "  br label %lines", "lines:", *self.lines, "}"])  # fmt: skip
         return Function(name, text, self.returns)
@@ -139,9 +134,12 @@ class Procedure(Values):
             self.names[name] = x
             return
         known = self.names.get(name)
+        if known is None and x.kind not in TYPES:
+            raise self.refuse(node, "is what a procedure returns that returns nothing")
         if known is None:
-            self.begin.append(f"  %{name}.at = alloca {TYPES[x.kind]}")
-            known = self.names[name] = Number(x.kind, f"%{name}.at")
+            self.count += 1                                                    # a number, as Python's names may be none of LLVM's
+            self.begin.append(f"  %x{self.count} = alloca {TYPES[x.kind]}")
+            known = self.names[name] = Number(x.kind, f"%x{self.count}")
         if isinstance(known, Rows):
             raise self.refuse(node, "is an array")
         x = self.as_kind(x, known.kind, node)
@@ -209,6 +207,8 @@ class Procedure(Values):
             self.returns = found[0].kind
             self.lines.append(f"  ret {TYPES[self.returns]} {found[0].name}")
         elif found:
+            if s is not self.tree.body[-1]:
+                raise self.refuse(s, "returns arrays before the end")
             self.results = [x for x in found if isinstance(x, tuple)]
             self.go("end")
         else:
@@ -236,14 +236,9 @@ def module_of(fn: Callable[..., Any], name: str, given: Sequence[int]) -> tuple[
         else:
             descriptor = w.element("%in", k, "ptr")
             arguments.append(Rows("number", m, w.element(descriptor, 1, "ptr"), w.element(descriptor, 0), own=False))
-    main = Procedure(library, fn, arguments)
+    main = Procedure(library, fn, inner=False)
     main.count = w.count
-    for a, x in zip(main.tree.args.args, arguments, strict=True):
-        if isinstance(x, Rows):
-            main.names[a.arg] = x
-        else:
-            main.assign(a.arg, x, a)
-    main.block(main.tree.body)
+    main.write(arguments)
     if main.results is None:
         raise EngineError(f"{fn.__name__} returns no arrays; expected some that it has made")
     lines = [*main.lines, "end:"]

@@ -74,7 +74,7 @@ class Values:
         self.lines: list[str] = []
         self.begin: list[str] = []                                             # of variables
         self.names: dict[str, Number | Rows] = {}                              # variables: of numbers, where they lie
-        self.count, self.ended, self.inner = 0, False, False
+        self.count, self.ended, self.inner = 0, False, False                   # inner: whether another procedure calls it
 
     def put(self, text: str) -> str:
         self.count += 1
