@@ -130,14 +130,14 @@ class AfterFlight:
         model = plant.model_at(p)
         return self.impulses(model, values).passing(x[:nq], x[nq : nq + nv], h)
 
-    def remaining(self, s: Context) -> Array:
-        """Return the force (nv) that lasts, as much of it as is looked for in flight where the impulses of its step are added: none, but
-        beside what is stiff, which yields to it less."""
+    def recorded_force(self, s: Context) -> Array:
+        """Return the carried force (nv) under which the v̇ of free flight is recorded, to which the impulses of its step are added: zero, as
+        these have it anew; beside stiff forces the force itself, which :meth:`resisted` then takes off as they yield to it."""
         return s.states[LASTING] if self.plant.stiffness is not None else np.zeros(self.plant.lasts)
 
     def resisted(self, by: Any, s: Context, h: Any, m: Array, vdot: Array, notes: Array,
                  p: Array) -> tuple[Array, dict[str, Any], Array | None]:  # fmt: skip
-        """Return v̇ (nv) of flight, under what is :meth:`remaining`, with what acts after it in a step of h that begins now, which leaves
+        """Return v̇ (nv) of flight, under :meth:`recorded_force`, with what acts after it in a step of h that begins now, which leaves
         these notes; what is recorded of that; and the generalized force (nv) besides flight's where constraints pass it on."""
         plant = self.plant
         if plant.impulses is None:

@@ -189,12 +189,12 @@ def blame(process: Process, plain: Process, stop: Diverged) -> Blame:
                 if good < len(again):
                     bad, left = again[good], 1
                     break
-            plain.looked(t, 0.0, dt, p, last)
+            plain.record_of(t, 0.0, dt, p, last)
             y = last
             for k in range(left):
                 when = float(t + (k + 1.0) * dt)
                 y = plain.step(t, float(k), dt, p, y)[: plain.n]
-                plain.looked(t, k + 1.0, dt, p, y)
+                plain.record_of(t, k + 1.0, dt, p, y)
                 if not np.isfinite(y).all() or process.away(y):
                     break
                 last = y

@@ -193,7 +193,7 @@ class Process:
                     continue
                 for _ in range(int(count)):
                     x, k = self.step(t0, k, dt, p, x)[: self.n], k + 1.0
-                records.append(self.record.join(self.looked(t0, k, dt, p, x)))
+                records.append(self.record.join(self.record_of(t0, k, dt, p, x)))
         except Exception as error:
             if k == 0.0 and isinstance(error, StateError):                     # what is no system is known before anything could be lost
                 raise
@@ -207,8 +207,8 @@ class Process:
             raise cut from error
         return np.array(records)
 
-    def looked(self, t0: float, k: float, dt: float, p: Array, x: Array) -> dict[str, Any]:
-        """Return a record of a state x (n) on floats, with the notes of a step from there."""
+    def record_of(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> dict[str, Any]:
+        """Return the record of a state x (n) k steps of dt after t0, with the notes of the step from there; traced or not."""
         notes = self.step(t0, k, dt, p, x)[self.n :] if self.notes else np.zeros(0)
         return self.observe(t0, k, dt, p, np.append(x, notes))
 

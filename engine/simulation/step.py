@@ -221,7 +221,7 @@ class Step:
         t, a = t0 + k * dt, self.layout.split(x)
         y, m = self.updated(t, x[self.moving], a["memory"], p, dt)
         s = self.context(t, y, p)
-        given = *((self.impulsive.remaining(s),) if self.plant.lasts else ()), *self.as_they_are
+        given = *((self.impulsive.recorded_force(s),) if self.plant.lasts else ()), *self.as_they_are
         flight, _, *forces = self.acceleration(t, s.q, s.v, a["state"][: self.plant.flown], m, p, *given)
         vdot, rubbed, push = self.impulsive.resisted(self, s, dt, m, flight, notes, p)
         return {"t": t, "x": x, **self.plant.observed(s, m, vdot, rubbed, push, forces)}

@@ -65,6 +65,8 @@ class Stepper:
     @functools.cached_property
     def program(self) -> Program:
         """:meth:`step`, traced: of (t0, k, dt, p, x)."""
+        if not self._step.notes:
+            return self._step.process.programs[0]
         return trace(self.step, [(), (), (), (self.parameters.n,), (self.layout.n,)])
 
     def require_unchanged(self, patience: float = 0.0) -> None:
@@ -138,7 +140,7 @@ class Stepper:
 
     def observe(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> dict[str, Any]:
         """Return the record of x (n) after k steps of dt from t0, by name; traced or not as :meth:`step`."""
-        return self._step.process.looked(t0, k, dt, p, x)
+        return self._step.process.record_of(t0, k, dt, p, x)
 
     def advance(self, p: Array, x: Array, steps: int = 1, k: int = 0) -> Array:
         """Return the states x (..., n) so many steps after the first k; NaN where one runs away."""
