@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -85,9 +85,13 @@ class ContactMaterial:
 
     def with_surface(self, other: ContactMaterial) -> ContactMaterial:
         """Return the material of this surface on another."""
-        k1, k2 = self.stiffness, other.stiffness
-        return ContactMaterial(k1 * k2 / (k1 + k2), (k2 * self.dissipation + k1 * other.dissipation) / (k1 + k2),
-                               harmonic(self.friction, other.friction), harmonic(self.static, other.static))  # fmt: skip
+        return ContactMaterial(*on_each_other(*((m.stiffness, m.dissipation, m.friction, m.static) for m in (self, other))))
+
+
+def on_each_other(x: Sequence[Any], y: Sequence[Any]) -> tuple[Any, Any, Any, Any]:
+    """Return stiffness, dissipation, friction and static friction of two surfaces with these numbers where they meet."""
+    (k1, d1, *rub1), (k2, d2, *rub2) = x, y
+    return k1 * k2 / (k1 + k2), (k2 * d1 + k1 * d2) / (k1 + k2), harmonic(rub1[0], rub2[0]), harmonic(rub1[1], rub2[1])
 
 
 def harmonic(a: Any, b: Any) -> Any:

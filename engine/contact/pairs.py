@@ -19,8 +19,6 @@ from engine.spatial import se3
 Array = np.ndarray
 #: shapes without end
 GROUNDS = (geometry.Plane, geometry.HeightField)
-#: a hull
-CUBE = geometry.Hull(tuple((x, y, z) for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)))
 
 
 class Placed(NamedTuple):
@@ -157,7 +155,7 @@ def touch(pair: Pair, apart: Any, near: Any, poses: list[Array], about: Array, b
     return Touch(pair, near, position.reshape(n, 3), normal.reshape(n, 3), gap, before, share)
 
 
-def look(pair: Pair, poses: list[Array], about: Array, began: Began) -> tuple[Array, Array, Array, Array, Array]:
+def look(pair: Pair, poses: list[Array], about: Array, began: Began) -> tuple[Array, ...]:
     """Return position and normal (n, 3), gap, its rate before, and share (n) of the points of a pair, as in :class:`Touch`.
 
     One program serves equal pairs of shapes, and all hulls of as many vertices.
@@ -170,19 +168,19 @@ def look(pair: Pair, poses: list[Array], about: Array, began: Began) -> tuple[Ar
 
 
 @functools.cache
-def looking(*kinds: Shape | int) -> Callable[..., tuple[Array, Array, Array, Array, Array]]:
+def looking(*kinds: geometry.Kind, points: Callable[..., geometry.Points] = geometry.points) -> Callable[..., tuple[Array, ...]]:
     """Return the function that looks where two shapes touch: of both bodies' T_WB (3×4), R_WB and twist before the step, shape's T_BS (3×4)
-    and centre, of the point to see it from, and of the numbers of hulls."""
+    and centre, of the point to see it from, and of the measures of shapes that are known by their kind alone."""
 
     def rate(place: Array, c: Array, y: Array) -> Array:
         """The velocity at the beginning of the step of what was then where y (3) is now, as seen from the shape's centre."""
         R, V, center = place[12:21].reshape(3, 3), place[21:27], place[39:]
         return R @ V[3:] + ops.cross(R @ V[:3], y - c + R @ center)            # so that a rolling ball is asked where it touched then
 
-    def looks(a: Array, b: Array, about: Array, *given: Array) -> tuple[Array, Array, Array, Array, Array]:
+    def looks(a: Array, b: Array, about: Array, *given: Array) -> tuple[Array, ...]:
         left, (T_a, T_b) = iter(given), (whole(x[:12]) @ whole(x[27:39]) for x in (a, b))
-        one, two = (geometry.HullOfNumbers(next(left)) if isinstance(k, int) else k for k in kinds)
-        p = geometry.points(one, two, se3.inv(T_a) @ T_b)
+        one, two = (k if isinstance(k, Shape) else geometry.measured(k, next(left)) for k in kinds)
+        p = points(one, two, se3.inv(T_a) @ T_b)
         R, o, centers = se3.rotation(T_a), se3.position(T_a), [placed(whole(x[:12]), x[39:]) for x in (a, b)]
         places, normals = [R @ x + o for x in p.position], [R @ x for x in p.normal]
         rates = [n @ (rate(b, centers[1], y) - rate(a, centers[0], y)) for n, y in zip(normals, places, strict=True)]
@@ -220,5 +218,5 @@ def number_of_points(a: Shape, b: Shape) -> int:
 
 @functools.cache
 def _count(*kinds: Shape | int) -> int:
-    a, b = (CUBE if isinstance(k, int) else k for k in kinds)
+    a, b = map(geometry.example, kinds)
     return len(geometry.points(a, b, np.eye(4)).gap)

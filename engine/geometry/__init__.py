@@ -3,11 +3,12 @@
 from engine.geometry.contact_points import FAR, Points
 from engine.geometry.height_field import clearance
 from engine.geometry.hulls import HullOfNumbers, hull_of, numbers_of
-from engine.geometry.pairs import distance, points
+from engine.geometry.measures import Kind, example, measured, measures
+from engine.geometry.pairs import distance, points, touching_points
 from engine.geometry.separation import Separation
 from engine.geometry.shapes import Box, Capsule, Cylinder, Ellipsoid, GeometryError, HeightField, Hull, Plane, Shape, Sphere
 
 __all__ = [
-    "FAR", "Box", "Capsule", "Cylinder", "Ellipsoid", "GeometryError", "HeightField", "Hull", "HullOfNumbers", "Plane", "Points",
-    "Separation", "Shape", "Sphere", "clearance", "distance", "hull_of", "numbers_of", "points",
+    "FAR", "Box", "Capsule", "Cylinder", "Ellipsoid", "GeometryError", "HeightField", "Hull", "HullOfNumbers", "Kind", "Plane", "Points",
+    "Separation", "Shape", "Sphere", "clearance", "distance", "example", "hull_of", "measured", "measures", "numbers_of", "points", "touching_points",
 ]  # fmt: skip

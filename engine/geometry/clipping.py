@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import ops
+from engine.geometry.boxes import box_separation
 from engine.geometry.contact_points import FAR, Points, points_of
 from engine.geometry.faces import Face, face
-from engine.geometry.separation import separation
-from engine.geometry.shapes import Shape
+from engine.geometry.separation import Separation, separation
+from engine.geometry.shapes import Box, Shape
 from engine.geometry.vectors import across
 
 Array = np.ndarray
@@ -19,8 +20,8 @@ Array = np.ndarray
 SAME = 1e-9
 
 
-def convex_points(a: Shape, b: Shape, T: Array) -> Points:
-    """Return the contact points of two convex shapes, B at the pose T (4, 4) in A's frame.
+def convex_points(a: Shape, b: Shape, T: Array, near: Separation | None = None) -> Points:
+    """Return the contact points of two convex shapes, B at the pose T (4, 4) in A's frame, which are ``near`` so, if that is known.
 
     Along the normal n of least overlap, the faces of both are polygons in a plane. Their common part is a polygon too, each side of which
     lies on a side of one of the two; there is a point for every side of either, where that common side begins. Its gap is that between the
@@ -35,7 +36,7 @@ def convex_points(a: Shape, b: Shape, T: Array) -> Points:
     array([-0.1, -0.1, -0.1, -0.1])
     """
     R, p = T[:3, :3], T[:3, 3]
-    near = separation(a, b, T, meet=False)
+    near = near or nearest(a, b, T)
     n, gap = near.normal, near.gap
     one, two = face(a, n), face(b, -(n @ R)).placed(R, p)
     size = ops.minimum(a.bounding_radius, b.bounding_radius)
@@ -59,6 +60,20 @@ def convex_points(a: Shape, b: Shape, T: Array) -> Points:
     (x, _, g), *others = points
     first, *rest = shares(sides_a, sides_b, of_a, of_b, ops.minimum(one.counts, two.counts))
     return points_of([(ops.where(missed, middle, x), n, ops.where(missed, gap, g)), *others], [ops.where(missed, 1.0, first), *rest])
+
+
+def nearest(a: Shape, b: Shape, T: Array) -> Separation:
+    """Return the signed distance of two convex shapes; of boxes that overlap by their axes."""
+    if not (isinstance(a, Box) and isinstance(b, Box)):
+        return separation(a, b, T, meet=False)
+    near = box_separation(a, b, T)
+    exact = ops.when(near.gap > 0.0, lambda: flat(separation(a, b, T, meet=False)), flat(near))
+    return Separation(exact[0], exact[1:4], exact[4:7], exact[7:])
+
+
+def flat(s: Separation) -> Array:
+    """Return gap, normal and points, one after another (10)."""
+    return np.concatenate([[s.gap], s.normal, s.a, s.b])
 
 
 def shares(sides_a: list[Side], sides_b: list[Side], of_a: Array, of_b: Array, most: Any) -> list[Any]:

@@ -45,7 +45,7 @@ def capsule_points(a: Capsule, b: Capsule, T: Array) -> Points:
     first = ops.where(sine2 < PARALLEL * PARALLEL, begin, nearest)
     second = ops.where(abs(first - begin) < abs(end - first), end, begin)
     square, _ = unit(ops.array([e[1], -e[0], 0.0 * c]), X, 1e-12)              # to both
-    share = 0.5 + abs(first - second) / (4.0 * min(h_a, h_b))                  # from a half each, where they cross, to one
+    share = 0.5 + abs(first - second) / (4.0 * ops.minimum(h_a, h_b))                  # from a half each, where they cross, to one
     return points_of([between(a, b, z * Z, p + beside(z)[0] * e, square) for z in (first, second)], [share, share])
 
 

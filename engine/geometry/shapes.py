@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -43,7 +44,7 @@ class Shape:
         return np.zeros(3)
 
     @property
-    def bounding_radius(self) -> float:
+    def bounding_radius(self) -> Any:
         """Radius of a sphere about the shape and this center, m."""
         return np.inf
 
@@ -173,9 +174,9 @@ class Box(Shape):
         return 0.5 * np.array(self.size)
 
     @property
-    def bounding_radius(self) -> float:
+    def bounding_radius(self) -> Any:
         """Radius of the sphere about the shape and its center, m."""
-        return float(np.linalg.norm(self.half))
+        return ops.norm(self.half)
 
     @property
     def vertices(self) -> Array:
@@ -213,9 +214,9 @@ class Cylinder(Shape):
         object.__setattr__(self, "length", length(self, "length"))
 
     @property
-    def bounding_radius(self) -> float:
+    def bounding_radius(self) -> Any:
         """Radius of the sphere about the shape and its center, m."""
-        return float(np.hypot(self.radius, 0.5 * self.length))
+        return ops.norm(ops.array([self.radius, 0.5 * self.length]))
 
     def core(self, d: Array) -> Array:
         """Return a point of a rim."""

@@ -1,0 +1,149 @@
+"""Impulses of all points by the bodies' velocities, with their Jacobian, and along a line: loops over points, then over pairs.
+
+Velocities V (n, 6) are the bodies' twists in world axes, each about its own origin, so that what lies far from the world's origin costs no
+digits. Of a pair, r goes from the origin of A to that of B, about which are the pair's twist W and wrench F::
+
+    W = V_b − S V_a,   S (ω, v) = (ω, v + ω × r),   F_b = F,   F_a = −Sᵀ F                                      (1)
+    H_bb = K,   H_ab = −Sᵀ K,   H_aa = Sᵀ K S,   K = −∂F/∂W                                                      (2)
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine import ops
+from engine.contact import point_law
+from engine.contact.many.manifolds import MATERIAL, MOBILITY, Touching
+from engine.contact.material import on_each_other
+from engine.contact.point_law import UPPER, velocity
+from engine.spatial import so3
+
+Array = np.ndarray
+#: columns of a pair
+A, B, MOVES, OFFSET = 0, 1, 2, slice(3, 6)
+
+
+class Problem(NamedTuple):
+    """Tables of all contacts of a step.
+
+    Attributes
+    ----------
+    inertia : (n, 36), M of each body about its origin, in world axes, row by row
+    free : (n, 6), the velocities where flight ends
+    pairs : (m, 6), the bodies of both, the second twice where the first stands still; whether the first moves; and r (3)
+    points : (p, 21), the pair, the constants (9) and the row (11) of :mod:`engine.contact.point_law`
+    friction : (p, 2), that of the normal impulses before the step
+    acts : (p), the normal impulse where flight leads
+    """
+
+    inertia: Any
+    free: Any
+    pairs: Any
+    points: Any
+    friction: Any
+    acts: Any
+
+
+def problem(found: Touching, outlines: Any, poses: Any, inertia: Any, before: Any, free: Any, h: Any, stiction: Any,
+            way: float) -> Problem:  # fmt: skip
+    """Return the problem of what touches in a step of h, with the velocities (n, 6) before it and where its flight ends."""
+    a, b, one, two = (ops.rows(lambda p, k=k: p[k], found.pairs) for k in (A, B, 3, 4))
+    pairs = ops.rows(lambda p, T_a, T_b: np.concatenate([p[:3], p[MOVES] * (T_b - T_a)[[3, 7, 11]]]), found.pairs,
+                     ops.gather(poses, a), ops.gather(poses, b))  # fmt: skip
+    surfaces = ops.rows(lambda x, y: ops.array([*on_each_other(x[MATERIAL], y[MATERIAL]), x[MOBILITY] + y[MOBILITY]]),
+                        ops.gather(outlines, one), ops.gather(outlines, two))  # fmt: skip
+    of = ops.rows(lambda x: x[0], found.points)
+
+    def begun(x: Array, surface: Array, was: Array, flown: Array) -> tuple[Array, Array, Any]:
+        k, d, mu, static, w = surface
+        c = ops.array([k, d, h, k * w * x[10], mu, static, w, stiction, way])
+        row = point_law.begun(c, x[None, 1:4], x[None, 4:7], x[None, 7], x[None, 8], x[None, 9], was, flown)
+        return np.concatenate([x[:1], c, row[:11]]), row[11:13], row[13]
+
+    rows = ops.rows(begun, found.points, ops.gather(surfaces, of), *(ops.gather(twists(pairs, V), of) for V in (before, free)))
+    return Problem(inertia, free, pairs, *rows)
+
+
+def twists(pairs: Any, V: Any) -> Any:
+    """Return the twists W (m, 6) of the pairs: (1)."""
+    return ops.rows(lambda p, V_a, V_b: V_b - p[MOVES] * shifted(V_a, p[OFFSET]), pairs, *ends(pairs, V))
+
+
+def ends(pairs: Any, V: Any) -> list[Any]:
+    """Return the rows of both bodies of the pairs."""
+    return [ops.gather(V, ops.rows(lambda p, k=k: p[k], pairs)) for k in (A, B)]
+
+
+def shifted(V: Array, r: Array) -> Array:
+    """Return the twist S V about a point r (3) from where V is."""
+    return np.concatenate([V[:3], V[3:] + ops.cross(V[:3], r)])
+
+
+def of_pair(x: Problem) -> Any:
+    """Return the pair of each point."""
+    return ops.rows(lambda p: p[0], x.points)
+
+
+class Evaluation(NamedTuple):
+    """The gradient M (V − Ṽ) − γ (n, 6), the blocks (n, 36) on the diagonal of its Jacobian, and those of pairs (m, 36)."""
+
+    gradient: Any
+    diagonal: Any
+    blocks: Any
+
+
+def evaluated(x: Problem, V: Any, friction: Any) -> Evaluation:
+    """Return the gradient of the problem and its Jacobian at V (n, 6), with a friction (p, 2) of all points."""
+    of = of_pair(x)
+    pushes = ops.rows(lambda p, f, W: point_law.wrench(p[1:10], p[None, 10:], f[None], W), x.points, friction,
+                      ops.gather(twists(x.pairs, V), of))  # fmt: skip
+    sums = ops.add_at(ops.rows(lambda p: np.zeros(27), x.pairs), of, pushes)
+
+    def divided(p: Array, sum: Array) -> tuple[Array, ...]:
+        K = np.empty((6, 6), dtype=sum.dtype)
+        K[UPPER], K.T[UPPER] = sum[6:], sum[6:]
+        S = np.block([[np.eye(3), np.zeros((3, 3))], [-so3.hat(p[OFFSET]), np.eye(3)]])
+        SK = p[MOVES] * (S.T @ K)                                              # (2)
+        return p[MOVES] * (S.T @ sum[:6]), -sum[:6], (SK @ S).ravel(), K.ravel(), -SK.ravel()
+
+    to_a, to_b, of_a, of_b, blocks = ops.rows(divided, x.pairs, sums)
+    at = tuple(ops.rows(lambda p, k=k: p[k], x.pairs) for k in (A, B))
+    change = ops.rows(lambda M, v, f: M.reshape(6, 6) @ (v - f), x.inertia, V, x.free)
+    return Evaluation(ops.add_at(change, at, (to_a, to_b)), ops.add_at(x.inertia, at, (of_a, of_b)), blocks)
+
+
+def along(x: Problem, W: Any, D: Any, friction: Any, alpha: Any) -> Any:
+    """Return for each point (p, 2) its part of the slope of the objective and of the slope's change, at α (m) of each pair along D from W,
+    twists (m, 6) of the pairs."""
+    of = of_pair(x)
+
+    def part(p: Array, f: Array, W: Array, d: Array, a: Any) -> Array:
+        c, row = p[1:10], p[10:]
+        n, un, ut = point_law.split(row, W + a * d)
+        push, slope = point_law.pushed(c, row, un)
+        b, slides = point_law.drag(f[0], f[1], ut)
+        du = velocity(d, row[7:10])
+        dn = n @ du
+        turn = ut @ (du - dn * n)
+        return ops.array([b * turn - push * dn, b * (du @ du) + (slope - b) * dn * dn - b * slides * turn * turn])
+
+    return ops.rows(part, x.points, friction, *(ops.gather(table, of) for table in (W, D, alpha)))
+
+
+def lagged(x: Problem, V: Any, friction: Any) -> tuple[Any, Any]:
+    """Return the friction (p, 2) that goes with V (n, 6), and (p, 2) how far its impulses are from what they were taken for, and what they
+    are, squared."""
+
+    def one(p: Array, f: Array, W: Array) -> tuple[Array, Array]:
+        rubs, slow, change, most = point_law.lagged(p[1:10], p[None, 10:], f[None], W)
+        return ops.array([rubs, slow]), ops.array([change * change, most * most])
+
+    return ops.rows(one, x.points, friction, ops.gather(twists(x.pairs, V), of_pair(x)))
+
+
+def impulses(x: Problem, V: Any, friction: Any) -> Any:
+    """Return the impulses (p, 3) of all points on their second bodies, in world axes, at V (n, 6)."""
+    return ops.rows(lambda p, f, W: point_law.impulses(p[1:10], p[None, 10:], f[None], W)[:3], x.points, friction,
+                    ops.gather(twists(x.pairs, V), of_pair(x)))  # fmt: skip
