@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import ops
+from engine.contact import cone_law
 from engine.contact.many.islands import islands
-from engine.contact.many.problem import Problem, along, evaluated, lagged, of_pair, twists
+from engine.contact.many.problem import Problem, along, evaluated, of_pair, slipping, twists
 
 Array = np.ndarray
 #: of the momentum of a step: what may be left unbalanced
@@ -19,6 +20,8 @@ STEPS, TRIES, PASSES = 200, 60, 10
 AGREES = 1e-3
 #: of the slope at the beginning of a line: what is left of it where it is long enough; and of its length, what is one point
 FLAT, NARROW = 0.1, 1e-12
+#: of the momentum of a step: what must be unbalanced for a Hessian that has friction's upper parabola too
+FIRST = 1e-2
 #: a length that no line has
 FAR = 1e30
 
@@ -47,7 +50,7 @@ def velocities_after(x: Problem, before: Any) -> Solution:
 
     def again(z: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         V, steps = minimum(x, plan, island, scale, z["live"], z["V"], z["friction"])
-        friction, changes = lagged(x, V, z["friction"])
+        friction, changes = slipping(x, V, z["friction"])
         both = ops.add_at(ops.rows(lambda i: np.zeros(2) * i, island), of_point, changes)
         live = ops.rows(lambda on, both: ops.where(both[0] > AGREES**2 * both[1], on, 0.0), z["live"], ops.gather(both, island))
         return {"V": V, "friction": friction, "live": live, "steps": z["steps"] + steps}, ops.equal(ops.total(live), 0.0)
@@ -78,9 +81,10 @@ def minimum(x: Problem, plan: ops.Plan, island: Any, scale: Any, live: Any, V: A
 
     def step(z: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         V = z["V"]
-        found = evaluated(x, V, friction)
+        found = evaluated(x, V, friction, z["upper"])
         unbalanced = at_island(summed(island, island, ops.rows(weighed, x.inertia, found.gradient)), island)
         live = ops.rows(lambda on, g2, s: ops.where(g2 > TOLERANCE**2 * s, on, 0.0), z["live"], unbalanced, ops.gather(scale, island))
+        upper = ops.rows(lambda g2, s: ops.where(g2 > FIRST**2 * s, cone_law.UPPERMOST, 0.0), unbalanced, ops.gather(scale, island))
         go = ops.total(live) > 0.0
 
         def onward() -> Any:
@@ -91,9 +95,9 @@ def minimum(x: Problem, plan: ops.Plan, island: Any, scale: Any, live: Any, V: A
             return ops.rows(lambda V, d, a: V + a * d, V, d, alpha)
 
         moved = ops.when(go, onward, V)
-        return {"V": moved, "live": live, "steps": z["steps"] + ops.where(go, 1.0, 0.0)}, ops.logical_not(go)
+        return {"V": moved, "live": live, "upper": upper, "steps": z["steps"] + ops.where(go, 1.0, 0.0)}, ops.logical_not(go)
 
-    z, found = ops.while_loop(step, {"V": V, "live": live, "steps": 0.0}, STEPS)
+    z, found = ops.while_loop(step, {"V": V, "live": live, "upper": ops.rows(lambda on: 0.0 * on, live), "steps": 0.0}, STEPS)
     return ops.rows(lambda V, on: ops.where(ops.logical_or(found, ops.equal(on, 0.0)), 1.0, np.nan) * V, z["V"], z["live"]), z["steps"]
 
 
