@@ -14,11 +14,11 @@ from engine.components.component import SimulationWarning
 from engine.contact import ContactError, ContactLaws, ContactMaterial, Pair, Placed, inverse_inertia, number_of_points, shape_mobility
 from engine.geometry import Box, Capsule, Cylinder, Ellipsoid, HeightField, Plane, Shape, Sphere, hull_of
 from engine.geometry.vectors import across
-from engine.integrate import Method
 from engine.io import convex_parts, load_mesh
 from engine.io.decomposition import HULL, library
 from engine.model import Geometry, Model
 from engine.model.combine import WORLD
+from engine.simulation.many_contacts import ManyContacts
 from engine.simulation.resting_overlaps import overlapping
 from engine.spatial import se3
 
@@ -27,6 +27,8 @@ Array = np.ndarray
 COARSE = 0.01
 #: pairs of shapes, beyond which a simulator is not made; and points, beyond which its making is warned of
 MOST_PAIRS, MANY_POINTS = 3000, 400
+#: free bodies, more of which meet by tables
+FEW_BODIES = 3
 #: cells of a height field, than which a shape is wider with a word
 WIDE = 1.0
 
@@ -142,6 +144,18 @@ class Contacts:
                  "expected pairs=[...] of what matters", SimulationWarning)  # fmt: skip
         return ContactLaws(model, pairs, self.stiction_velocity)
 
+    def many(self, model: Model) -> ManyContacts | None:
+        """Return the contacts of a model whose trees are free bodies as tables, where all may touch and they are many; else None."""
+        free = all(len(tree) == 1 and model.bodies[tree[0]].kind.floats for tree in model.trees)
+        if self.pairs is not None or not free or len(model.bodies) <= FEW_BODIES:
+            return None
+        placed = [s for link in model.links if link.collisions for s in placed_shapes(model, link.name)]
+        for name in {s.link for s in placed}:
+            require_touchable(model, name, [s for s in placed if s.link == name])
+        ground = [] if self.ground is None else [ground_shape(self.ground)]
+        surfaces = {**self.materials, **({WORLD: self.ground.material} if self.ground else {})}
+        return ManyContacts(model, ground + placed, surfaces, self.material, self.stiction_velocity)
+
     def apart(self, model: Model, pairs: list[Pair]) -> list[Pair]:
         """Return the pairs without those of one robot that lie in each other at rest, if the user has not named them."""
         if self.pairs is not None:
@@ -179,19 +193,6 @@ class Contacts:
             if WORLD not in (a, b) and model.carrier[model.link_index(a)][0] == model.carrier[model.link_index(b)][0]:
                 raise ContactError(f"contacts pair '{a}' with '{b}', which are one rigid body; expected links that move against each other")
         yield from ((a, b) if model.carrier[model.link_index(b)][0] >= 0 else (b, a) for a, b in given if WORLD not in (a, b))
-
-
-def bound(contacts: Any, model: Model, method: Method) -> ContactLaws | None:
-    """Return the laws of a model's contacts, or None; refuse what is neither, and warn of a method that is too simple for them."""
-    if contacts is None:
-        return None
-    if not isinstance(contacts, Contacts):
-        raise ContactError(f"contacts is {shown(contacts)}; expected engine.Contacts(...), or None")
-    if method.order < 2:
-        warn(f"contacts with the integrator '{method.name}', whose order is {method.order}: at rest velocities are off by up to half of "
-             "what a step of flight adds, and recorded forces by what that takes; expected one of order two or more, such as cg4 or "
-             "ralston2", SimulationWarning)  # fmt: skip
-    return contacts.bind(model)
 
 
 def checked_material(what: str, x: Any) -> None:

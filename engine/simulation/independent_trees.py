@@ -30,14 +30,22 @@ class Kind(NamedTuple):
     step: Any
 
 
-def independent(model: Model, arguments: Mapping[str, Any], make: Callable[..., Any]) -> tuple[Kind, ...]:
+def joined(arguments: Mapping[str, Any]) -> bool:
+    """Return whether something among a simulator's arguments joins trees, but for contacts."""
+    others = [name for name in JOINING if name != "contacts"]
+    return not arguments["compiled"] or any(arguments.get(name) for name in others) or bool({*arguments["parameters"]} - {"gravity"})
+
+
+def independent(model: Model, arguments: Mapping[str, Any], make: Callable[..., Any], meeting: bool = False) -> tuple[Kind, ...]:
     """Return the kinds of trees of a model, with simulators that ``make`` makes of one of each kind by the same ``arguments``; none where
-    something joins trees, or each is of a kind of its own, or something is stiff, which one method flies for all."""
-    joined = not arguments["compiled"] or any(arguments[name] for name in JOINING) or {*arguments["parameters"]} - {"gravity"}
-    kinds = [] if joined else many_equal_trees(model, 1)
+    something joins trees, or each is of a kind of its own, or something is stiff, which one method flies for all. Where they are
+    ``meeting`` in contacts alone, these join nothing, and trees may be of kinds of their own."""
+    apart = not joined(arguments) and (meeting or not arguments["contacts"])
+    kinds = many_equal_trees(model, 0 if meeting else 1) if apart else []
+    alone = {**arguments, "contacts": None}
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        made = [make(trees.first.model, **{**arguments, "parameters": {**arguments["parameters"], **nominal(trees)}}) for trees in kinds]
+        made = [make(trees.first.model, **{**alone, "parameters": {**arguments["parameters"], **nominal(trees)}}) for trees in kinds]
     if said or any(map(is_stiff, made, kinds)):                                # what is said is said of all
         return ()
     return tuple(Kind(trees, simulator._step) for trees, simulator in zip(kinds, made, strict=True))

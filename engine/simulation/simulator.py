@@ -34,14 +34,14 @@ from engine.progress import progress_bar
 from engine.simulation.assessment import flight
 from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance, listed
 from engine.simulation.constraints import Constraints
-from engine.simulation.contacts import Contacts, bound
+from engine.simulation.contacts import Contacts
 from engine.simulation.diagnosis import ended, failed, failed_as_a_whole, warn_of
 from engine.simulation.event_runs import blocks
 from engine.simulation.events import Watch
 from engine.simulation.impulses import Impulses, Overlaps
-from engine.simulation.independent_trees import independent
 from engine.simulation.linearization import Linearization
 from engine.simulation.parameters import checked_parameters, checked_values, own, require_known, require_read, require_rigid
+from engine.simulation.meeting import bound
 from engine.simulation.plant import Plant
 from engine.simulation.profile import Profile, profiled
 from engine.simulation.run import Diverged, Failures, collected
@@ -128,14 +128,14 @@ class Simulator(Fixed):
         self.conserved = joined_trees(driven, self.conserved, exact.loops.joined(grips=False)) if exact else self.conserved
         require_rigid(model, self.conserved, self.parameters)
         self.watch = Watch(events, self.parameters)
-        touch = bound(contacts, driven, self.method)
-        require_known(self.parameters, exact, self.watch.rebounds, touch.surfaces if touch else ())
         self._arguments["events"] = self.watch.events
+        touch, many, kinds = bound(contacts, driven, self.method, self._arguments, type(self))
+        require_known(self.parameters, exact, self.watch.rebounds, (touch or many).surfaces if touch or many else ())
         if (control := None if controller is None else Controller(controller, self.parameters)) is not None:
             control.bind(model, self.dt)
         impulses = Impulses(joints.laws, touch, self.conserved, model.nv, bool(constraints)) if joints.laws or touch else None
         self.plant = Plant(driven, self.gravity, self.components, control, self.parameters, self.conserved, compiled, impulses, exact)
-        kinds, named = independent(driven, self._arguments, type(self)), integrator is not None
+        named = integrator is not None
         self.method, self.plant.stiffness = flight(self.plant, self.method, self.dt, None if kinds else mode, compiled, named)
         self.joint_dynamics = joints.words(self.plant.stiffness)
         self._unresolved = Unresolved(self.plant, self.method, self.dt, compiled)
@@ -143,7 +143,7 @@ class Simulator(Fixed):
             many = f"moves by {n} joints" if (n := len(model.bodies)) > 1 else "has constraints" if exact else "has further states"
             raise SimulationError(f"integrator '{integrator}' is for a single free body; '{model.name}' {many}; "
                                   "expected another, such as cg4")  # fmt: skip
-        self._step = Step(self.plant, self.method, self.watch, self.dt, compiled, kinds)
+        self._step = Step(self.plant, self.method, self.watch, self.dt, compiled, kinds, meeting=many)
         self._process = self._step.process
         self._process.record  # noqa: B018                      (traced now: what cannot be compiled is said here)
         kept = Kept(self._read, lambda: Step(self.plant, self.method, self.watch, self.dt, True).process.keys,

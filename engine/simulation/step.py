@@ -24,6 +24,8 @@ from engine.simulation.doubts import Doubts
 from engine.simulation.events import Watch
 from engine.simulation.form import Form
 from engine.simulation.independent_trees import IndependentTrees, Kind
+from engine.simulation.many_contacts import ManyContacts
+from engine.simulation.meeting_trees import MeetingTrees
 from engine.simulation.plant import Plant
 from engine.simulation.run import Process, times
 from engine.simulation.stiffness import Slopes
@@ -43,6 +45,7 @@ class Step:
     dt : the step, s, of which errors on floats speak
     compiled : whether the functions are traced
     kinds : of trees that nothing joins, which are steps of their own: see :mod:`engine.simulation.independent_trees`
+    meeting : contacts of those trees, as tables: see :mod:`engine.simulation.meeting_trees`
     parts : whether the parts of its programs are functions of their own, for a profile
 
     Attributes
@@ -52,9 +55,9 @@ class Step:
     """
 
     def __init__(self, plant: Plant, method: Method, watch: Watch, dt: float, compiled: bool, kinds: Sequence[Kind] = (),
-                 parts: bool = False) -> None:  # fmt: skip
+                 parts: bool = False, meeting: ManyContacts | None = None) -> None:  # fmt: skip
         self.plant, self.method, self.watch, self.dt, self.compiled = plant, method, watch, dt, compiled
-        self.kinds, self.parts = kinds, parts
+        self.kinds, self.parts, self.meeting = kinds, parts, meeting
         model, states, memories = plant.model, plant.states.n, plant.memories.n
         self.layout = Layout({"q": (model.nq,), "v": (model.nv,), "state": (states,), "memory": (memories,), "events": (watch.memory.n,)})
         self.moving = slice(0, model.nq + model.nv + states)                   # of x: what the method steps
@@ -232,6 +235,8 @@ class Step:
         model = self.plant.model
         example = self.plant.parameters.join(self.plant.values), self.begun(model.neutral(), np.zeros(model.nv))
         whole = Process(self.step, self.observe, self.compiled, example, self.over, self._where, self.away, self.notes)
+        if self.meeting is not None:
+            return MeetingTrees(whole, self.layout, self.plant, self.kinds, self.meeting)
         return IndependentTrees(whole, self.layout, self.plant, self.kinds) if self.kinds else asked(whole, self.plant, self.layout)
 
     @property

@@ -3,3 +3,11 @@
 The order of a step: :mod:`near` (broad phase), :mod:`manifolds` (narrow phase, and the table of points), :mod:`islands`, :mod:`problem`
 (impulses of the points by the velocity, with their Jacobian), :mod:`newton` (the velocity after the step).
 """
+
+from engine.contact.many.manifolds import Bodies, Shapes, touching
+from engine.contact.many.momenta import momentum_changes
+from engine.contact.many.newton import velocities_after
+from engine.contact.many.problem import impulses, problem
+from engine.contact.many.shapes import kinds_of, tables
+
+__all__ = ["Bodies", "Shapes", "impulses", "kinds_of", "momentum_changes", "problem", "tables", "touching", "velocities_after"]

@@ -23,8 +23,9 @@ class Shapes(NamedTuple):
 
     Attributes
     ----------
-    outlines : (n, 27): the body (−1: the world), T_BS (3×4), centre (3) and half sizes (3) of a box around it in its frame, the radius of
-        a ball about that centre, kind, number among its kind; stiffness, dissipation, μ, static μ, and mobility
+    outlines : (n, 28): the body (−1: the world), T_BS (3×4), centre (3) and half sizes (3) of a box around it in its frame, the radius of
+        a ball about that centre, kind, number among its kind; stiffness, dissipation, μ, static μ, mobility;
+        and about which radius it has where it is touched
     kinds : for each kind (n, 15 + m): T_BS (3×4), the centre (3) in the body's frame, and the measures (m)
     start, others, grounds : see :func:`~engine.contact.many.near.near_pairs`
     """
@@ -37,7 +38,8 @@ class Shapes(NamedTuple):
 
 
 #: columns of outlines
-BODY, POSE, CENTER, HALF, RADIUS, KIND, NUMBER, MATERIAL, MOBILITY = 0, slice(1, 13), slice(13, 16), slice(16, 19), 19, 20, 21, slice(22, 26), 26
+BODY, POSE, CENTER, HALF, RADIUS, KIND, NUMBER, MATERIAL = 0, slice(1, 13), slice(13, 16), slice(16, 19), 19, 20, 21, slice(22, 26)
+MOBILITY, ROUNDNESS = 26, 27
 
 
 class Bodies(NamedTuple):
@@ -97,6 +99,11 @@ def box(s: Array, T: Array, far: Any) -> Array:
     T_WS = ops.where(s[BODY] < 0.0, np.eye(4), whole(T)) @ whole(s[POSE])
     half = ops.minimum(abs(T_WS[:3, :3]) @ s[HALF], s[RADIUS]) + far
     return np.concatenate([T_WS[:3, :3] @ s[CENTER] + T_WS[:3, 3], half, s[[BODY, KIND]]])
+
+
+def carried(T: Array, s: Array) -> Array:
+    """Return the centre (3) of a shape with an outline on a body at T (3×4, flattened), in the world."""
+    return (whole(T) @ whole(s[POSE]) @ np.append(s[CENTER], 1.0))[:3]
 
 
 def added(found: Touching, shapes: Shapes, at: tuple[int, int], kinds: tuple[geometry.Kind, geometry.Kind], pairs: Any, bodies: Bodies,

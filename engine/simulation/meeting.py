@@ -1,0 +1,37 @@
+"""What joins the trees of a simulator: contacts as laws of its pairs, or as tables where trees only meet, or nothing at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from engine.checks import shown, warn
+from engine.components.component import SimulationWarning
+from engine.contact import ContactError, ContactLaws
+from engine.integrate import Method
+from engine.model import Model
+from engine.simulation.contacts import Contacts
+from engine.simulation.independent_trees import Kind, independent, joined
+from engine.simulation.many_contacts import ManyContacts
+
+
+def bound(contacts: Any, model: Model, method: Method, arguments: Mapping[str, Any],
+          make: Callable[..., Any]) -> tuple[ContactLaws | None, ManyContacts | None, tuple[Kind, ...]]:  # fmt: skip
+    """Return the laws of a model's contacts, or None, or contacts as tables and the kinds of the bodies that meet by them; of trees that
+    nothing joins the kinds alone: see :func:`~engine.simulation.independent_trees.independent`.
+
+    Raises
+    ------
+    ContactError : what is no Contacts; of a method that is too simple for them it is warned
+    """
+    if contacts is None:
+        return None, None, independent(model, arguments, make)
+    if not isinstance(contacts, Contacts):
+        raise ContactError(f"contacts is {shown(contacts)}; expected engine.Contacts(...), or None")
+    if method.order < 2:
+        warn(f"contacts with the integrator '{method.name}', whose order is {method.order}: at rest velocities are off by up to half of "
+             "what a step of flight adds, and recorded forces by what that takes; expected one of order two or more, such as cg4 or "
+             "ralston2", SimulationWarning)  # fmt: skip
+    if not joined(arguments) and (many := contacts.many(model)) is not None and (kinds := independent(model, arguments, make, True)):
+        return None, many, kinds
+    return contacts.bind(model), None, ()

@@ -1,0 +1,244 @@
+"""Models of free bodies that nothing but contacts joins: one step for all of them, whose flights, pairs and points are rows of tables."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine import ops
+from engine.compiler.gufunc import shaped
+from engine.compiler.transforms.trace import calling
+from engine.components.layout import Layout
+from engine.contact import EVENLY, corrected
+from engine.contact.many import Bodies, Shapes, impulses, momentum_changes, problem, touching, velocities_after
+from engine.ops import floats, procedure
+from engine.simulation.independent_trees import IndependentTrees, Kind
+from engine.simulation.many_contacts import ManyContacts
+from engine.simulation.plant import MOMENTUM, Plant
+from engine.simulation.run import Kernel, Process
+from engine.spatial import se3
+
+Array = np.ndarray
+#: columns of what is recorded of a point: shapes, place, normal, gap, force, slip
+POINT = 13
+#: where parts of what is seen of a body begin
+ENDS = (0, 12, 27, 29, 65, 71, 77, 87)
+SEEN = 87
+#: steps that a loop may take
+MOST = 2**53
+
+
+class Notes(NamedTuple):
+    """What a step leaves for its record: rates of change (n, 6) by impulses and wrenches (n, 6) of the bodies, and points (p, 13)."""
+
+    changes: Any
+    wrenches: Any
+    points: Any
+
+
+class MeetingTrees(IndependentTrees):
+    """A process of free bodies in contact: their flights are those of the processes of their kinds.
+
+    Parameters
+    ----------
+    contacts : the contacts, as tables
+    """
+
+    def __init__(self, process: Process, layout: Layout, plant: Plant, kinds: Sequence[Kind], contacts: ManyContacts) -> None:
+        super().__init__(process, layout, plant, kinds)
+        number = {plant.model.bodies[i].v.start: i for i in range(len(plant.model.bodies))}
+        self.bodies = np.array([number[int(v[0])] for kind in kinds for v in kind.trees.v])
+        self.links = [plant.model.link_index(plant.model.bodies[i].joint.child) for i in self.bodies]
+        self.contacts = contacts.in_order(self.bodies)
+        G = np.array([body.inertia.ravel() for body in (plant.model.bodies[i] for i in self.bodies)])
+        ends = np.cumsum([len(kind.trees.names) for kind in kinds])[:-1]
+        self.inertias = np.split(G, ends)
+
+    @functools.cached_property
+    def keys(self) -> list[str]:
+        """What the program is known by, and how many of what there are."""
+        return [self.advanced.program.key, *(str(len(kind.trees.names)) for kind in self.kinds)]
+
+    @functools.cached_property
+    def record(self) -> Layout:
+        """The layout of a record: as of trees that nothing joins, and the wrench on each link."""
+        return Layout({**super().record.shapes, "contacts.wrench": (len(self.plant.model.links), 6)})
+
+    @functools.cached_property
+    def alone(self) -> IndependentTrees:
+        """The same bodies, if nothing touched."""
+        return IndependentTrees(self, self.layout, self.plant, self.kinds)
+
+    def write(self, record: Array, notes: Notes) -> None:
+        """Put the notes of a step into the record (m) of the state where it begins."""
+        at = self.record.slices
+        change = np.zeros(self.plant.model.nv)
+        change[np.concatenate([kind.trees.v for kind in self.kinds])] = notes.changes
+        record[at["vdot"]] += change
+        record[at["contacts.wrench"]].reshape(-1, 6)[self.links] = notes.wrenches
+
+    # ------------------------------------------------------------ a step, traced
+
+    def step_of(self, t0: Any, k: Any, dt: Any, p: list[Any], x: list[Any], G: list[Any], shapes: Shapes) -> tuple[list[Any], Notes]:
+        """Return the states (n, m) of each kind after the k-th step of dt from t0, with parameters (n, np) and inertias (n, 36)."""
+
+        def fly(kind: Kind, p: Array, x: Array) -> Any:
+            step, n = kind.step.process.programs[0], kind.step.plant.parameters.n
+            return calling(step)(t0, k, dt, p if n else np.zeros(0), x)
+
+        flown = [ops.rows(functools.partial(fly, kind), *given) for kind, *given in zip(self.kinds, p, x, strict=True)]
+        parts = [ops.rows(functools.partial(seen, kind.step.plant), *given) for kind, *given in zip(self.kinds, x, flown, G, strict=True)]
+        bodies = functools.reduce(below, parts)
+        poses, began, reach, M, before, free, momenta = (ops.rows(lambda y, a=a, b=b: y[a:b], bodies) for a, b in itertools.pairwise(ENDS))
+        found = touching(shapes, self.contacts.kinds, dt, Bodies(poses, began, reach))
+        met = problem(found, shapes.outlines, poses, M, before, free, dt, self.contacts.stiction, EVENLY)
+        V, friction, _ = velocities_after(met, before)
+        push = impulses(met, V, friction)
+        changes = momentum_changes(met, found, shapes.outlines, poses, momenta, push, EVENLY * dt)
+        begin, after = 0.0, []
+        for kind, given in zip(self.kinds, flown, strict=True):
+            own = [ops.gather(table, ops.rows(lambda i, n=begin: i + n, ops.row_numbers(given))) for table in (V, free, changes)]
+            after.append(ops.rows(functools.partial(completed, kind.step.plant, dt), given, *own))
+            begin = begin + ops.total(ops.rows(lambda x: 1.0 + 0.0 * x[0], given))
+        return after, self.noted(met, found, poses, V, push, dt)
+
+    def noted(self, met: Any, found: Any, poses: Any, V: Any, push: Any, dt: Any) -> Notes:
+        """Return what is noted of a step."""
+        change = ops.rows(lambda T, V, free: turned_back(T, V - free) / dt, poses, V, met.free)
+        of = ops.rows(lambda p: p[0], met.points)
+        pairs = ops.gather(found.pairs, of)
+        force = ops.rows(lambda p, g: np.concatenate([ops.cross(p[17:20], g), g]) / dt, met.points, push)
+
+        def on_a(p: Array, F: Array) -> Array:
+            return -p[2] * np.concatenate([F[:3] + ops.cross(p[3:6], F[3:]), F[3:]])
+
+        to_a = ops.rows(on_a, ops.gather(met.pairs, of), force)
+        at = tuple(ops.rows(lambda p, k=k: p[k], pairs) for k in (0, 1))
+        wrenches = ops.add_at(ops.rows(lambda V: 0.0 * V, V), at, (to_a, force))
+        points = ops.rows(lambda pair, p, F: np.concatenate([pair[3:5], p[17:20], p[14:17], p[11:12], F[3:], [0.0]]), pairs, met.points, force)
+        return Notes(change, wrenches, points)
+
+    @functools.cached_property
+    def advanced(self) -> Any:
+        """The machine code of so many steps: states of all kinds, and the notes of the last one."""
+        kinds, letters = len(self.kinds), iter("abcdefghijklmnopqrstuvwxyz")
+        own = [(next(letters), kind.step.plant.parameters.n, kind.step.layout.n) for kind in self.kinds]
+        given = [f"({c},{n})" if n else f"({c})" for c, n, _ in own] + [f"({c},{n})" for c, _, n in own] + [f"({c},36)" for c, *_ in own]
+        tables = [f"({next(letters)}{','.join(['', *map(str, x.shape[1:])])})" for x in self.contacts.flat]
+        outs = [f"({c},{n})" for c, _, n in own] + [f"({next(letters)},6)", f"({next(letters)},6)", f"({next(letters)},{POINT})"]
+
+        def run(count: Any, t0: Any, k: Any, dt: Any, *rest: Any) -> tuple[Any, ...]:
+            p, x, G = (list(rest[i * kinds : (i + 1) * kinds]) for i in range(3))
+            shapes = self.contacts.of(rest[3 * kinds :])
+            bodies = functools.reduce(below, [ops.rows(lambda G: np.zeros(SEEN) + 0.0 * G[0], g) for g in G])
+            still = ops.rows(lambda y: y[:6], bodies)
+            nothing = Notes(still, still, no_points(still))
+
+            def advance(z: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+                after, notes = self.step_of(t0, z["k"], dt, p, list(z["x"]), G, shapes)
+                return {"x": tuple(after), "k": z["k"] + 1.0, "notes": tuple(notes)}, z["k"] + 1.0 > k + count - 0.5
+
+            z, _ = ops.while_loop(advance, {"x": tuple(x), "k": k, "notes": tuple(nothing)}, MOST, count < 0.5)
+            return (*z["x"], *z["notes"])
+
+        return shaped(run, f"(),(),(),(),{','.join(given + tables)}->{','.join(outs)}")
+
+    # ------------------------------------------------------------ running
+
+    def kernel(self, batch: tuple[int, ...]) -> Kernel:
+        """Return the function that runs a batch, one rollout after the other."""
+        looks = IndependentTrees.kernel(self.alone, ())
+
+        def one(counts: Array, t0: float, k: float, dt: float, p: Array, x: Array) -> Array:
+            given = [self.parameters(kind, p) if kind.step.plant.parameters.n else np.zeros(len(kind.trees.names)) for kind in self.kinds]
+            data, done, ahead = [], k, None
+            for count in counts:
+                if count > 0 and ahead is not None:
+                    x, done, count = ahead, done + 1.0, count - 1.0            # that step was taken for the record before
+                if count > 0:
+                    x, _ = self.moved(count, t0, done, dt, given, x)
+                    done += count
+                ahead, notes = self.moved(1.0, t0, done, dt, given, x)
+                row = np.zeros(self.record.n)
+                row[: self.alone.record.n] = looks(np.zeros(1), t0, done, dt, p, x)[0]
+                self.write(row, notes)
+                data.append(row)
+            return np.array(data)
+
+        def run(counts: Array, t0: float, k: float, dt: float, p: Array, x: Array) -> Array:
+            p, x = (np.broadcast_to(a, (*batch, a.shape[-1])) for a in (p, x))
+            rows = [one(counts, t0, k, dt, p[i], x[i]) for i in np.ndindex(batch)]
+            return np.array(rows).reshape(*batch, len(counts), self.record.n)
+
+        return run if batch else one
+
+    def moved(self, count: float, t0: float, k: float, dt: float, p: list[Array], x: Array) -> tuple[Array, Notes]:
+        """Return the state x (n) so many steps later, and the notes of the last of them."""
+        n = len(self.kinds)
+        own = [places.taken(x) for places in self.states]
+        *found, changes, wrenches, points = self.advanced(count, t0, k, dt, *p, *own, *self.inertias, *self.contacts.flat)
+        x = x.copy()
+        for places, rows in zip(self.states, found[:n], strict=True):
+            places.put(x, rows)
+        return x, Notes(changes, wrenches, points)
+
+
+def seen(plant: Plant, x: Array, flown: Array, G: Array) -> Array:
+    """Return what contacts ask of a free body with states x before its flight and after it (87): see
+    :class:`~engine.contact.many.Bodies`; M (36), velocities before and after (6), about its origin in world axes; its momentum and mass (10)."""
+    model = plant.model
+    T0, T = (model.bodies[0].pose(y[: model.nq]) for y in (x, flown))
+    v0, v = (y[model.nq : model.nq + 6] for y in (x, flown))
+    R = se3.rotation(T)
+    X = np.block([[R, np.zeros((3, 3))], [np.zeros((3, 3)), R]])
+    G = G.reshape(6, 6)
+    z = plant.states.split(flown[model.nq + 6 : model.nq + 6 + plant.states.n])
+    P = z[MOMENTUM][0] if MOMENTUM in z else np.zeros(9)
+    speeds = ops.array([ops.norm(v[3:]), ops.norm(v[:3])])
+    return np.concatenate([T[:3].ravel(), se3.rotation(T0).ravel(), v0, speeds, (X @ G @ X.T).ravel(), X @ v0, X @ v, P, G[5:, 5]])
+
+
+def completed(plant: Plant, h: Any, flown: Array, V: Array, free: Array, change: Array) -> Array:
+    """Return the state of a free body after a step of h whose flight ends at ``flown`` and ``free`` (6), and whose impulses leave V (6), in
+    world axes, and ``change`` its momentum (9)."""
+    model, n = plant.model, plant.model.nq
+    q, v, z = flown[:n], flown[n : n + 6], plant.states.split(flown[n + 6 : n + 6 + plant.states.n])
+    after = v + turned_back(model.bodies[0].pose(q)[:3].ravel(), V - free)
+
+    def settle(q: Array, v: Array) -> Array:
+        if MOMENTUM not in z:
+            return np.concatenate([q, v, plant.states.join(z)])
+        q, v, P, _ = plant.kept(model, q, v, z[MOMENTUM] + change[None], np.zeros(0))
+        return np.concatenate([q, v, plant.states.join({**z, MOMENTUM: P})])
+
+    end = corrected(model, h, q, v, after, settle, flown[: n + 6 + plant.states.n])
+    return np.concatenate([end, flown[n + 6 + plant.states.n :]])
+
+
+def turned_back(T: Array, V: Array) -> Array:
+    """Return a twist (6) in world axes in those of a body at T (3×4, flattened)."""
+    R = T.reshape(3, 4)[:, :3]
+    return np.concatenate([R.T @ V[:3], R.T @ V[3:]])
+
+
+@procedure
+def below(one: Any, other: Any) -> Any:
+    """Return what is :func:`seen` of bodies (n, 87) with that of others below."""
+    n = len(one)
+    found = floats(n + len(other), SEEN)
+    for k in range(SEEN):
+        for i in range(n):
+            found[i, k] = one[i, k]
+        for i in range(len(other)):
+            found[n + i, k] = other[i, k]
+    return found
+
+
+@procedure
+def no_points(bodies: Any) -> Any:
+    """Return a table of no points."""
+    return floats(0 * len(bodies), 13)
