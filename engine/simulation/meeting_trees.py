@@ -100,9 +100,9 @@ class MeetingTrees(IndependentTrees):
         push = impulses(met, V, friction)
         changes = momentum_changes(met, found, shapes.outlines, poses, momenta, push, EVENLY * dt)
         begin, after = 0.0, []
-        for kind, given in zip(self.kinds, flown, strict=True):
+        for kind, values, given in zip(self.kinds, p, flown, strict=True):
             own = [ops.gather(table, ops.rows(lambda i, n=begin: i + n, ops.row_numbers(given))) for table in (V, free, changes)]
-            after.append(ops.rows(functools.partial(completed, kind.step.plant, dt), given, *own))
+            after.append(ops.rows(functools.partial(completed, kind.step.plant, dt), values, given, *own))
             begin = begin + ops.total(ops.rows(lambda x: 1.0 + 0.0 * x[0], given))
         return after, self.noted(met, found, poses, V, push, dt)
 
@@ -202,10 +202,10 @@ def seen(plant: Plant, x: Array, flown: Array, G: Array) -> Array:
     return np.concatenate([T[:3].ravel(), se3.rotation(T0).ravel(), v0, speeds, (X @ G @ X.T).ravel(), X @ v0, X @ v, P, G[5:, 5]])
 
 
-def completed(plant: Plant, h: Any, flown: Array, V: Array, free: Array, change: Array) -> Array:
-    """Return the state of a free body after a step of h whose flight ends at ``flown`` and ``free`` (6), and whose impulses leave V (6), in
+def completed(plant: Plant, h: Any, p: Array, flown: Array, V: Array, free: Array, change: Array) -> Array:
+    """Return the state of a free body with parameters p after a step of h whose flight ends at ``flown`` and ``free`` (6), and whose impulses leave V (6), in
     world axes, and ``change`` its momentum (9)."""
-    model, n = plant.model, plant.model.nq
+    model, n = plant.model_at(p if plant.parameters.n else np.zeros(0)), plant.model.nq
     q, v, z = flown[:n], flown[n : n + 6], plant.states.split(flown[n + 6 : n + 6 + plant.states.n])
     after = v + turned_back(model.bodies[0].pose(q)[:3].ravel(), V - free)
 

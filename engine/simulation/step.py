@@ -120,7 +120,7 @@ class Step:
     def doubts(self, dt: float) -> Doubts:
         """Return what notes what is wrong with a run in steps of dt."""
         plant, watch = self.plant, self.watch
-        free = {} if any(callable(e.action) for e in watch.events) else plant.free
+        free = {} if self.meeting is not None or any(callable(e.action) for e in watch.events) else plant.free
         held = {c.called.name: c.period for c in plant.acting if isinstance(c, Ticking) and c.called.law.period is not None}
         stiff = None if plant.stiffness is None else (self.method.order, plant.conserved)
         return Doubts(plant.model, plant.limited, dt, plant.contacts, watch.meeting, free, held, stiff)
