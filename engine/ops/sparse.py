@@ -115,36 +115,46 @@ def decompose(D: Any, j: Any) -> None:
 
 
 def divide(L: Any, i: Any, D: Any, j: Any) -> None:
-    """Put L C⁻ᵀ into block i of L, with the triangle C in block j of D."""
-    for a in range(SIDE):
-        for b in range(SIDE):
-            x = L[i, SIDE * a + b]
-            for k in range(b):
-                x -= L[i, SIDE * a + k] * D[j, SIDE * b + k]
-            L[i, SIDE * a + b] = x * D[j, SIDE * b + b]
+    """Put L C⁻ᵀ into block i of L, column by column, with the triangle C in block j of D: a column's six numbers go together."""
+    for c in range(SIDE):
+        to = SIDE * c
+        u, v, w = L[i, to], L[i, to + 1], L[i, to + 2]
+        x, y, z = L[i, to + 3], L[i, to + 4], L[i, to + 5]
+        for k in range(c):
+            f, at = D[j, SIDE * c + k], SIDE * k
+            u -= f * L[i, at]
+            v -= f * L[i, at + 1]
+            w -= f * L[i, at + 2]
+            x -= f * L[i, at + 3]
+            y -= f * L[i, at + 4]
+            z -= f * L[i, at + 5]
+        f = D[j, to + c]
+        L[i, to], L[i, to + 1], L[i, to + 2] = u * f, v * f, w * f
+        L[i, to + 3], L[i, to + 4], L[i, to + 5] = x * f, y * f, z * f
 
 
-def less_product(X: Any, i: Any, L: Any, a: Any, T: Any, t: Any) -> None:
-    """Subtract from block i of X the product of block a of L and block t of T: a row's six numbers stay in registers, as vectors."""
-    for r in range(SIDE):
-        first = SIDE * r
-        u, v, w = X[i, first], X[i, first + 1], X[i, first + 2]
-        x, y, z = X[i, first + 3], X[i, first + 4], X[i, first + 5]
+def less_product(X: Any, i: Any, L: Any, a: Any, b: Any) -> None:
+    """Subtract from block i of X the product A Bᵀ of blocks a and b of L, all column by column: a column's six numbers go together."""
+    for c in range(SIDE):
+        to = SIDE * c
+        u, v, w = X[i, to], X[i, to + 1], X[i, to + 2]
+        x, y, z = X[i, to + 3], X[i, to + 4], X[i, to + 5]
         for k in range(SIDE):
-            f, to = L[a, first + k], SIDE * k
-            u -= f * T[t, to]
-            v -= f * T[t, to + 1]
-            w -= f * T[t, to + 2]
-            x -= f * T[t, to + 3]
-            y -= f * T[t, to + 4]
-            z -= f * T[t, to + 5]
-        X[i, first], X[i, first + 1], X[i, first + 2] = u, v, w
-        X[i, first + 3], X[i, first + 4], X[i, first + 5] = x, y, z
+            f, at = L[b, SIDE * k + c], SIDE * k
+            u -= f * L[a, at]
+            v -= f * L[a, at + 1]
+            w -= f * L[a, at + 2]
+            x -= f * L[a, at + 3]
+            y -= f * L[a, at + 4]
+            z -= f * L[a, at + 5]
+        X[i, to], X[i, to + 1], X[i, to + 2] = u, v, w
+        X[i, to + 3], X[i, to + 4], X[i, to + 5] = x, y, z
 
 
 @procedure
 def block_cholesky(diagonal: Any, pairs: Any, blocks: Any, place: Any, start: Any, row: Any) -> Any:
-    """Return C (n, 36) and L (m, 36) of a matrix by its :class:`Plan`: C Cᵀ + Σ L Lᵀ is what is on the diagonal, row by row of each block.
+    """Return C (n, 36) and L (m, 36) of a matrix by its :class:`Plan`: C Cᵀ + Σ L Lᵀ is what is on the diagonal; C row by row of each block, L
+    column by column.
 
     Parameters
     ----------
@@ -157,7 +167,6 @@ def block_cholesky(diagonal: Any, pairs: Any, blocks: Any, place: Any, start: An
     D = floats(n, BLOCK)
     L = floats(len(row), BLOCK)
     X = floats(n + 1, BLOCK)                                                   # a column, by rows
-    T = floats(1, BLOCK)
     slot = ints(n + 1)                                                         # where a column's row is in L
     begin = ints(n + 1)                                                        # the next block of each column before that counts here
     ahead = ints(n + 1)                                                        # columns, by the row of their next block
@@ -175,7 +184,7 @@ def block_cholesky(diagonal: Any, pairs: Any, blocks: Any, place: Any, start: An
                 i += 1
             for r in range(SIDE):
                 for c in range(SIDE):
-                    L[i, SIDE * r + c] += blocks[p, SIDE * r + c] if a > b else blocks[p, SIDE * c + r]
+                    L[i, SIDE * c + r] += blocks[p, SIDE * r + c] if a > b else blocks[p, SIDE * c + r]
     for j in range(n):
         for i in range(int(start[j]), int(start[j + 1])):
             slot[int(row[i])] = i
@@ -183,12 +192,9 @@ def block_cholesky(diagonal: Any, pairs: Any, blocks: Any, place: Any, start: An
         while q >= 0:                                                          # columns before, of which a block lies in row j
             following = after[q]
             at = begin[q]
-            for r in range(SIDE):
-                for c in range(SIDE):
-                    T[0, SIDE * r + c] = L[at, SIDE * c + r]
-            less_product(D, j, L, at, T, 0)
+            less_product(D, j, L, at, at)
             for i in range(at + 1, int(start[q + 1])):
-                less_product(X, int(row[i]), L, i, T, 0)
+                less_product(X, int(row[i]), L, i, at)
             begin[q] = at + 1
             if at + 1 < int(start[q + 1]):
                 to = int(row[at + 1])
@@ -222,15 +228,15 @@ def block_solve(order: Any, start: Any, row: Any, D: Any, L: Any, b: Any) -> Any
             y[j, a] = y[j, a] * D[j, SIDE * a + a]
         for i in range(int(start[j]), int(start[j + 1])):
             to = int(row[i])
-            for a in range(SIDE):
-                for k in range(SIDE):
-                    y[to, a] -= L[i, SIDE * a + k] * y[j, k]
+            for k in range(SIDE):
+                for a in range(SIDE):
+                    y[to, a] -= L[i, SIDE * k + a] * y[j, k]
     for j in range(n - 1, -1, -1):
         for i in range(int(start[j]), int(start[j + 1])):
             to = int(row[i])
             for a in range(SIDE):
                 for k in range(SIDE):
-                    y[j, k] -= L[i, SIDE * a + k] * y[to, a]
+                    y[j, k] -= L[i, SIDE * k + a] * y[to, a]
         for a in range(SIDE - 1, -1, -1):
             for k in range(a + 1, SIDE):
                 y[j, a] -= D[j, SIDE * k + a] * y[j, k]

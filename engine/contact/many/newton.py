@@ -13,11 +13,11 @@ from engine.contact.many.problem import Problem, along, evaluated, of_pair, slip
 
 Array = np.ndarray
 #: of the momentum of a step: what may be left unbalanced
-TOLERANCE = 1e-8
+TOLERANCE = 1e-6
 #: steps of Newton's method, tries of a length along each, and passes, after which friction goes with the normal impulses of the pass before
 STEPS, TRIES, PASSES = 200, 60, 10
 #: of friction: a difference at which what was known agrees with what it leads to
-AGREES = 1e-3
+AGREES = 2e-2
 #: of the slope at the beginning of a line: what is left of it where it is long enough; and of its length, what is one point
 FLAT, NARROW = 0.1, 1e-12
 #: of the momentum of a step: what must be unbalanced for a Hessian that has friction's upper parabola too
