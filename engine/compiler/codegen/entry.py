@@ -271,8 +271,8 @@ def single(program: Program, strict: bool = False) -> str:
     for pointer, n, here in zip(data, sizes, itertools.accumulate(sizes, initial=0), strict=False):
         writer.copy(byte(memory, here * 8), pointer, n)
     if program.tabled:
-        arena = guard(put("call ptr @arena.lent()"), *drop, *release, "  call ptr @PyErr_NoMemory()")
-        release.append(f"  call void @arena.back(ptr {arena})")
+        arena = guard(put("call ptr @arena.lent(ptr @arena.spare)"), *drop, *release, "  call ptr @PyErr_NoMemory()")
+        release.append(f"  call void @arena.back(ptr @arena.spare, ptr {arena})")
         lines.append(f"  store ptr {arena}, ptr {byte(memory, (n_in + n_out) * 8)}")
     straight = not several and bool(arrays[0])  # one array: computed in place
     target = field(arrays[0], DATA, "ptr") if straight else byte(memory, n_in * 8)

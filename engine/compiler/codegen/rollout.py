@@ -52,7 +52,7 @@ def rollout(step: Program, observe: Program, width: int, inputs: int = 0, counte
     second = put(f"getelementptr {D}, ptr {first}, i64 {groups * state}")
     record = put(f"getelementptr {D}, ptr {second}, i64 {groups * state}")
     scratch = put(f"getelementptr {D}, ptr {record}, i64 {groups * n_record}")
-    arena = put("call ptr @arena.lent()") if tabled else ""
+    arena = put("call ptr @arena.lent(ptr @arena.spare)") if tabled else ""
     begin = [f"  call void @arena.begin(ptr {arena})", f"  store ptr {arena}, ptr {scratch}"]
     lines += ["  br label %rows", "rows:", "  %row = phi i64 [0, %entry], [%nextrow, %endrow]", f"  %left = sub i64 {N}, %row",
               "  %more = icmp sgt i64 %left, 0", "  br i1 %more, label %load, label %done", "load:",
@@ -101,7 +101,7 @@ def rollout(step: Program, observe: Program, width: int, inputs: int = 0, counte
         writer.moved("scatter", where, outer[last], lanes, n_record, step_column, vector_of(record, g, n_record, 0))
     lines += ["  br label %endlook", "endlook:", "  %nextj = add i64 %j, 1", "  br label %records",
               "endrow:", f"  %nextrow = add i64 %row, {groups * width}", "  br label %rows",
-              "done:", *ended, *[f"  call void @arena.back(ptr {arena})"] * tabled, f"  call void @free(ptr {raw})",
+              "done:", *ended, *[f"  call void @arena.back(ptr @arena.spare, ptr {arena})"] * tabled, f"  call void @free(ptr {raw})",
               f"  call i32 @feclearexcept(i32 {ALL_FLAGS})", "  ret void", "}"]  # fmt: skip
     return "\n".join([str(m), *["declare ptr @malloc(i64)", "declare void @free(ptr)"] * (not tabled),         # an arena has them
                       "declare i32 @feclearexcept(i32)", *lines])

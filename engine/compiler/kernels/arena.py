@@ -134,10 +134,8 @@ end:
 }}"""
 
 
-SPARE = f"""@arena.spare = internal global i64 0, align 8
-
-define internal ptr @arena.lent() noinline nounwind {{
-  %spare = atomicrmw xchg ptr @arena.spare, i64 0 seq_cst
+SPARE = f"""define internal ptr @arena.lent(ptr %place) noinline nounwind {{
+  %spare = atomicrmw xchg ptr %place, i64 0 seq_cst
   %some = icmp ne i64 %spare, 0
   br i1 %some, label %kept, label %new
 kept:
@@ -155,9 +153,9 @@ end:
   ret ptr %q
 }}
 
-define internal void @arena.back(ptr %arena) noinline nounwind {{
+define internal void @arena.back(ptr %place, ptr %arena) noinline nounwind {{
   %address = ptrtoint ptr %arena to i64
-  %other = atomicrmw xchg ptr @arena.spare, i64 %address seq_cst
+  %other = atomicrmw xchg ptr %place, i64 %address seq_cst
   %some = icmp ne i64 %other, 0
   br i1 %some, label %one, label %end
 one:
@@ -182,11 +180,10 @@ def looping(name: str, body: str, columns: Sequence[int]) -> str:
                 w.keep(table, "%in", k, "ptr")
 
     w.lines += [f"  %flag = getelementptr double, ptr %in, i64 {n - 1}", "  %outer = load ptr, ptr %work",
-                f"  %both = alloca [{2 * SIZE} x i8], align 64",
-                f"  call void @llvm.memset.p0.i64(ptr %both, i8 0, i64 {2 * SIZE}, i1 false)", "  br label %head", "head:",
+                *(f"  %lent{k} = call ptr @arena.lent(ptr {name}.spare{k})" for k in (0, 1)), "  br label %head", "head:",
                 "  %i = phi i64 [0, %entry], [%next, %passed]", "  %done = load double, ptr %flag", "  %open = fcmp une double %done, 1.0",
                 "  %more = icmp slt i64 %i, %limit", "  %go = and i1 %open, %more", "  br i1 %go, label %again, label %end", "again:",
-                "  %turn = and i64 %i, 1", f"  %off = mul i64 %turn, {SIZE}", "  %own = getelementptr i8, ptr %both, i64 %off",
+                "  %turn = trunc i64 %i to i1", "  %own = select i1 %turn, ptr %lent1, ptr %lent0",
                 "  call void @arena.begin(ptr %own)", "  store ptr %own, ptr %work",
                 f"  call void {body}(ptr %in, ptr %out, ptr %work, i64 1, i64 0, i64 0, i64 0)",
                 f"  call void @llvm.memcpy.p0.p0.i64(ptr %in, ptr %out, i64 {8 * n}, i1 false)"]  # fmt: skip
@@ -196,15 +193,17 @@ def looping(name: str, body: str, columns: Sequence[int]) -> str:
     w.lines += ["  %next = add i64 %i, 1", "  br label %head", "end:"]
     copies("%outer")
     w.lines += [f"  call void @llvm.memcpy.p0.p0.i64(ptr %out, ptr %in, i64 {8 * n}, i1 false)", "  store ptr %outer, ptr %work",
-                "  call void @arena.free(ptr %both)", f"  call void @arena.free(ptr {w.byte('%both', SIZE)})"]  # fmt: skip
+                *(f"  call void @arena.back(ptr {name}.spare{k}, ptr %lent{k})" for k in (0, 1))]
     return "\n".join([f"define internal void {name}(ptr %in, ptr %out, ptr %work, i64 %limit) noinline nounwind {{", "entry:", *w.lines,
                       "  ret void", "}"])  # fmt: skip
 
 
-def put_spare(module: Any) -> None:
-    """Add ``arena.lent()`` and ``arena.back(arena)``: a call borrows the arena that another has brought back, with its memory."""
+def put_spare(module: Any, place: str = "@arena.spare") -> None:
+    """Add ``arena.lent(place)`` and ``arena.back(place, arena)``: who needs an arena at a place of the program borrows the one that was
+    brought back there, with its memory."""
     put_arena(module)
     module.once("@arena.lent", SPARE)
+    module.once(place, f"{place} = internal global i64 0, align 8")
 
 
 COPY = f"""define internal ptr @table.copy(ptr %arena, ptr %d, i64 %row) noinline nounwind {{
