@@ -75,13 +75,15 @@ def search(boxes: Any, start: Any, others: Any, grounds: Any, large: Any, many: 
         if cell[4 * i + 3] != 0:
             continue
         cx, cy, cz = cell[4 * i], cell[4 * i + 1], cell[4 * i + 2]
-        for side in range(13, 27):                                             # its own cell, and one of each two opposite to each other
-            x, y, z = cx + side % 3 - 1, cy + side // 3 % 3 - 1, cz + side // 9 - 1
-            h = bucket(x, y, z, mask)
-            for k in range(begin[h], begin[h + 1]):
-                j = within[k]
-                if cell[4 * j] == x and cell[4 * j + 1] == y and cell[4 * j + 2] == z and (side > 13 or j > i):
-                    found = tested(boxes, start, others, i, j, key, found)
+        for z in range(cz, cz + 2):                                            # its own cell, and one of each two opposite to each other
+            for y in range(cy if z == cz else cy - 1, cy + 2):
+                for x in range(cx if z == cz and y == cy else cx - 1, cx + 2):
+                    h = bucket(x, y, z, mask)
+                    for k in range(begin[h], begin[h + 1]):
+                        j = within[k]
+                        if cell[4 * j] == x and cell[4 * j + 1] == y and cell[4 * j + 2] == z and (
+                                j > i or x != cx or y != cy or z != cz):  # fmt: skip
+                            found = tested(boxes, start, others, i, j, key, found)
     return found
 
 
