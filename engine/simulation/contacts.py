@@ -27,8 +27,8 @@ Array = np.ndarray
 COARSE = 0.01
 #: pairs of shapes, beyond which a simulator is not made; and points, beyond which its making is warned of
 MOST_PAIRS, MANY_POINTS = 3000, 400
-#: free bodies, more of which meet by tables
-FEW_BODIES = 3
+#: pairs of shapes of free bodies, more of which are tables
+FEW_PAIRS = 20
 #: cells of a height field, than which a shape is wider with a word
 WIDE = 1.0
 
@@ -147,12 +147,15 @@ class Contacts:
     def many(self, model: Model) -> ManyContacts | None:
         """Return the contacts of a model whose trees are free bodies as tables, where all may touch and they are many; else None."""
         free = all(len(tree) == 1 and model.bodies[tree[0]].kind.floats for tree in model.trees)
-        if self.pairs is not None or not free or len(model.bodies) <= FEW_BODIES:
+        if self.pairs is not None or not free:
             return None
         placed = [s for link in model.links if link.collisions for s in placed_shapes(model, link.name)]
         for name in {s.link for s in placed}:
             require_touchable(model, name, [s for s in placed if s.link == name])
         ground = [] if self.ground is None else [ground_shape(self.ground)]
+        moving = sum(s.body >= 0 for s in placed)
+        if moving * (moving - 1) // 2 + moving * (len(ground) + len(placed) - moving) <= FEW_PAIRS:
+            return None
         surfaces = {**self.materials, **({WORLD: self.ground.material} if self.ground else {})}
         return ManyContacts(model, ground + placed, surfaces, self.material, self.stiction_velocity)
 

@@ -7,9 +7,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from engine.contact import ContactMaterial, Placed
+from engine.checks import warn
+from engine.components.component import SimulationWarning
+from engine.contact import ContactError, ContactMaterial, Placed
 from engine.contact.many import Shapes, kinds_of, tables
+from engine.contact.pairs import GROUNDS, thickness
 from engine.model import Model
+from engine.simulation.impulses import OVERLAP, THROWN
 
 Array = np.ndarray
 
@@ -64,3 +68,29 @@ class ManyContacts:
         """Return such tables by their names."""
         outlines, *kinds, start, others, grounds = flat
         return Shapes(outlines, tuple(kinds), start, others, grounds)
+
+    def require_apart(self, pairs: Array, depth: Array, where: str) -> None:
+        """Refuse points of pairs (p, 2) of shapes that lie so deep (p) in each other, m, at the start, and warn of springs that throw."""
+        if not len(pairs):
+            return
+        size = self.sizes[pairs].min(axis=1)
+        worst = int(np.argmax(depth / size))
+        name = ":".join(self.placed[int(k)].link for k in pairs[worst])
+        if depth[worst] > OVERLAP * size[worst]:
+            others = int((depth > OVERLAP * size).sum()) - 1
+            more = f" ({others} other points too)" if others else ""
+            raise ContactError(f"'{name}' overlap by {depth[worst]:.3g} m at the start{where}{more}; expected shapes that touch at most, or "
+                               "pairs=[...] without these")  # fmt: skip
+        numbers = [self.shapes.outlines[pairs[:, k]] for k in (0, 1)]
+        k = numbers[0][:, 22] * numbers[1][:, 22] / (numbers[0][:, 22] + numbers[1][:, 22])
+        throws = k * (numbers[0][:, 26] + numbers[1][:, 26]) * depth
+        worst = int(np.argmax(throws))
+        if throws[worst] > THROWN:
+            name = ":".join(self.placed[int(k)].link for k in pairs[worst])
+            warn(f"'{name}' overlap by {depth[worst]:.3g} m at the start{where}, and are thrown apart with about {throws[worst]:.3g} m/s²; "
+                 "expected shapes that touch at most", SimulationWarning)  # fmt: skip
+
+    @functools.cached_property
+    def sizes(self) -> Array:
+        """Half of how thick each shape is, m, about; what has no end is no measure."""
+        return np.array([np.inf if isinstance(s.shape, GROUNDS) else thickness(s.shape) / 2.0 for s in self.placed])

@@ -13,9 +13,10 @@ from engine import ops
 from engine.compiler.gufunc import shaped
 from engine.compiler.transforms.trace import calling
 from engine.components.layout import Layout
-from engine.contact import EVENLY, corrected
-from engine.contact.many import Bodies, Shapes, impulses, momentum_changes, problem, touching, velocities_after
+from engine.contact import EVENLY, corrected, point_law
+from engine.contact.many import Bodies, Shapes, impulses, momentum_changes, problem, touching, twists, velocities_after
 from engine.ops import floats, procedure
+from engine.simulation.contact_table import ContactTable
 from engine.simulation.independent_trees import IndependentTrees, Kind
 from engine.simulation.many_contacts import ManyContacts
 from engine.simulation.plant import MOMENTUM, Plant
@@ -28,6 +29,8 @@ POINT = 13
 #: where parts of what is seen of a body begin
 ENDS = (0, 12, 27, 29, 65, 71, 77, 87)
 SEEN = 87
+#: s: a step in which nothing moves to speak of
+INSTANT = 1e-6
 #: steps that a loop may take
 MOST = 2**53
 
@@ -119,7 +122,13 @@ class MeetingTrees(IndependentTrees):
         to_a = ops.rows(on_a, ops.gather(met.pairs, of), force)
         at = tuple(ops.rows(lambda p, k=k: p[k], pairs) for k in (0, 1))
         wrenches = ops.add_at(ops.rows(lambda V: 0.0 * V, V), at, (to_a, force))
-        points = ops.rows(lambda pair, p, F: np.concatenate([pair[3:5], p[17:20], p[14:17], p[11:12], F[3:], [0.0]]), pairs, met.points, force)
+
+        def point(pair: Array, p: Array, T: Array, F: Array, W: Array) -> Array:
+            slip = ops.norm(point_law.split(p[10:], W)[2])
+            return np.concatenate([pair[3:5], p[17:20] + T[[3, 7, 11]], p[14:17], p[11:12], F[3:], [slip]])
+
+        at_b, W = (ops.gather(table, i) for table, i in ((poses, at[1]), (twists(met.pairs, V), of)))
+        points = ops.rows(point, pairs, met.points, at_b, force, W)
         return Notes(change, wrenches, points)
 
     @functools.cached_property
@@ -154,7 +163,7 @@ class MeetingTrees(IndependentTrees):
         looks = IndependentTrees.kernel(self.alone, ())
 
         def one(counts: Array, t0: float, k: float, dt: float, p: Array, x: Array) -> Array:
-            given = [self.parameters(kind, p) if kind.step.plant.parameters.n else np.zeros(len(kind.trees.names)) for kind in self.kinds]
+            given = self.given(p)
             data, done, ahead = [], k, None
             for count in counts:
                 if count > 0 and ahead is not None:
@@ -175,6 +184,33 @@ class MeetingTrees(IndependentTrees):
             return np.array(rows).reshape(*batch, len(counts), self.record.n)
 
         return run if batch else one
+
+    def points_of(self, t: Array, x: Array, p: Array, dt: float) -> ContactTable:
+        """Return the points of contact in the steps of dt that begin at times (T) in states x (T, n)."""
+        given = self.given(p)
+        each = [self.moved(1.0, at, 0.0, dt, given, row)[1].points for at, row in zip(t, x, strict=True)]
+        each = [points[np.linalg.norm(points[:, 9:12], axis=1) > 0.0] for points in each]
+        start, rows = np.cumsum([0, *map(len, each)]), np.concatenate(each)
+        links = np.array([s.link for s in self.contacts.placed])
+        a, b = links[rows[:, :2].astype(int)].T
+        return ContactTable(start, np.repeat(np.arange(len(each)), np.diff(start)), a, b, rows[:, 2:5], rows[:, 5:8], rows[:, 8], rows[:, 9:12],
+                            rows[:, 12])  # fmt: skip
+
+    def require_apart(self, p: Array, x: Array, dt: float) -> None:
+        """Refuse states (..., n) in which shapes lie deep in each other, as :class:`~engine.simulation.impulses.Overlaps` does.
+
+        Raises
+        ------
+        ContactError : names the deepest pair, with its depth
+        """
+        for i in np.ndindex(x.shape[:-1]):
+            points = self.moved(1.0, 0.0, 0.0, min(dt, INSTANT), self.given(np.broadcast_to(p, (*x.shape[:-1], p.shape[-1]))[i]), x[i])[1].points
+            where = f" of rollout {list(i)}" if i else ""
+            self.contacts.require_apart(points[:, :2].astype(int), -points[:, 8], where)
+
+    def given(self, p: Array) -> list[Array]:
+        """Return the parameters (n, np) of each kind's trees."""
+        return [self.parameters(kind, p) if kind.step.plant.parameters.n else np.zeros(len(kind.trees.names)) for kind in self.kinds]
 
     def moved(self, count: float, t0: float, k: float, dt: float, p: list[Array], x: Array) -> tuple[Array, Notes]:
         """Return the state x (n) so many steps later, and the notes of the last of them."""

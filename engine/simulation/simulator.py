@@ -180,6 +180,7 @@ class Simulator(Fixed):
     def __repr__(self) -> str:
         parts = [f"<simulator of '{self.model.name}': {self.method.name}, dt = {self.dt:g} s", f"joints: {self.joint_dynamics or 'ideal'}"]
         parts += [f"contacts: {len(self.plant.contacts.pairs)} pairs"] if self.plant.contacts else []
+        parts += [f"contacts: all of {len(many.placed)} shapes, by tables"] if (many := self._step.meeting) else []
         parts += [f"acting: {', '.join(acting)}"] if (acting := [c.name for c in self.plant.acting if c.name != Drive.name]) else []
         return "; ".join(parts + ([repr(self.plant.constraints)] if self.plant.constraints else [])) + ">"
 
@@ -374,6 +375,7 @@ class Simulator(Fixed):
         """
         if self.plant.impulses is not None and self.plant.impulses.joints is not None:
             return self._flying.solve(q0, v0, duration, tolerance, events, max_step, parameters)
+        self._step.require_one_program()
         p, x = self.stepper.begin(q0, v0, parameters)
         if x.ndim != 1:
             raise StateError(f"q0 has shape {np.shape(q0)}; expected ({self.model.nq},): an adaptive run takes one state")

@@ -20,6 +20,7 @@ from engine.integrate import Mechanical, Method, carrying, completed, conserving
 from engine.integrate.event import crossings
 from engine.simulation.after_flight import AfterFlight
 from engine.simulation.asked import asked
+from engine.simulation.contact_table import ContactTable
 from engine.simulation.doubts import Doubts
 from engine.simulation.events import Watch
 from engine.simulation.form import Form
@@ -205,6 +206,7 @@ class Step:
 
     def step(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> Array:
         """Return x after the k-th step of dt, and what is noted of its impulses."""
+        self.require_one_program()
         t, y, m, e = t0 + k * dt, x[self.moving], x[self.layout.slices["memory"]], x[self.layout.slices["events"]]
         y, m = self.updated(t, y, m, p, dt)
         method, system = self.system(m, p, self.modes(t, dt, y, m, p))
@@ -220,6 +222,7 @@ class Step:
 
     def observe(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> dict[str, Any]:
         """Return a record: the time, x, and what the components say, by name; beside x are the notes of the step that begins there."""
+        self.require_one_program()
         x, notes = x[: self.layout.n], x[self.layout.n :]
         t, a = t0 + k * dt, self.layout.split(x)
         y, m = self.updated(t, x[self.moving], a["memory"], p, dt)
@@ -228,6 +231,13 @@ class Step:
         flight, _, *forces = self.acceleration(t, s.q, s.v, a["state"][: self.plant.flown], m, p, *given)
         vdot, rubbed, push = self.impulsive.resisted(self, s, dt, m, flight, notes, p)
         return {"t": t, "x": x, **self.plant.observed(s, m, vdot, rubbed, push, forces)}
+
+    def require_one_program(self) -> None:
+        """Refuse what is asked of the step as one function of the whole state, where bodies meet by tables, as it knows no contacts."""
+        if self.meeting is not None:
+            raise SimulationError(f"the step of '{self.plant.model.name}', whose {len(self.plant.model.bodies)} bodies meet by tables, is no "
+                                  "program of its state, as derivatives, exported code, environments and profiles want it; expected "
+                                  "fewer bodies, or Contacts with pairs=[...] of what matters")  # fmt: skip
 
     @functools.cached_property
     def process(self) -> Process:
@@ -334,13 +344,20 @@ class Step:
         t, doubts = times(records), self.doubts(self.dt)
         doubts.add(t, {"q": q, "v": v, "vdot": vdot, **columns})
         found = Trajectory(plant.model, plant.gravity, t, q, v, tau, vdot, columns, parameters=plant.parameters.split(p),
-                           warnings=doubts.texts, names=plant.names, ground=plant.ground)  # fmt: skip
+                           warnings=doubts.texts, names=plant.names, ground=plant.ground,
+                           touching=self.touching(records, p))  # fmt: skip
         if not watch:
             return found
         memory = self.watched(records[..., 1 : 1 + self.process.n])
         if records.ndim > 2:
             return dataclasses.replace(found, stopped=watch.stop_times(memory)[..., -1])
         return dataclasses.replace(found, events=crossings(watch.names, memory["zeros"], found.t, q, v))
+
+    def touching(self, records: Array, p: Array) -> Callable[[], ContactTable] | None:
+        """Return what finds the points of contact of records (T, m) of bodies that meet by tables."""
+        if not isinstance(self.process, MeetingTrees) or records.ndim > 2:
+            return None
+        return functools.partial(self.process.points_of, times(records), records[:, 1 : 1 + self.process.n], p, self.dt)
 
     def columns(self, records: Array) -> dict[str, Array]:
         """Return what records (..., T, m) hold besides the time, by name (..., T, *shape)."""

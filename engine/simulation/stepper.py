@@ -16,6 +16,7 @@ from engine.components.layout import Layout
 from engine.simulation.asked import Asked
 from engine.simulation.doubts import require_within
 from engine.simulation.impulses import Overlaps
+from engine.simulation.meeting_trees import MeetingTrees
 from engine.simulation.run_file import header
 from engine.simulation.step import Step
 from engine.simulation.surroundings import Kept
@@ -106,7 +107,10 @@ class Stepper:
         p, x = self.parameters.spread(values, batch), step.begun(q0, v0, batch)
         if self._overlaps is not None:
             self._overlaps.require_apart(q0, p)
-        return p, step.prepare(p, x)
+        x = step.prepare(p, x)
+        if isinstance(step.process, MeetingTrees):
+            step.process.require_apart(p, x, step.dt)
+        return p, x
 
     def nominal(self) -> Array:
         """Return the parameters p (np) that the simulator was made with."""

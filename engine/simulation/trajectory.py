@@ -74,6 +74,7 @@ class Trajectory:
     warnings: tuple[str, ...] = ()
     names: dict[str, tuple[str, ...]] = field(default_factory=dict)
     ground: Array | None = None
+    touching: Callable[[], Any] | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return described(f"'{self.model.name}'", self.t, self.q)
@@ -273,6 +274,8 @@ class Trajectory:
         """Return a signal by its name."""
         if name.removesuffix(".names") in self.names and name.endswith(".names"):
             return np.array(self.names[name.removesuffix(".names")])
+        if name == "contacts" and self.touching is not None:
+            return self.touching()
         if name not in self.signals:
             raise StateError(f"no signal '{name}'{nearest(name, self.signals)}; expected one of {', '.join(self.signals)}")
         return self.signals[name]

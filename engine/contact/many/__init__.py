@@ -7,7 +7,7 @@ The order of a step: :mod:`near` (broad phase), :mod:`manifolds` (narrow phase, 
 from engine.contact.many.manifolds import Bodies, Shapes, touching
 from engine.contact.many.momenta import momentum_changes
 from engine.contact.many.newton import velocities_after
-from engine.contact.many.problem import impulses, problem
+from engine.contact.many.problem import impulses, problem, twists
 from engine.contact.many.shapes import kinds_of, tables
 
-__all__ = ["Bodies", "Shapes", "impulses", "kinds_of", "momentum_changes", "problem", "tables", "touching", "velocities_after"]
+__all__ = ["Bodies", "Shapes", "impulses", "kinds_of", "momentum_changes", "problem", "tables", "touching", "twists", "velocities_after"]

@@ -1,0 +1,54 @@
+"""``ContactTable``: the points of contact of many bodies, as many at each record as there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class ContactTable:
+    """What pushes in the steps that begin at the T records of a trajectory: one row for each of N points, record after record.
+
+    Attributes
+    ----------
+    start : (T + 1), where the rows of each record begin
+    record : (N), the number of the record
+    a, b : (N), names of the links that touch; the ground is "world"
+    position : (N, 3), m, midway between the surfaces, where the step's flight ends, in the world
+    normal : (N, 3), out of a
+    gap : (N), m, below zero where they overlap
+    force : (N, 3), N, on b, in world axes; what acts on a is its opposite
+    slip : (N), how fast b slides on a after the step, m/s
+
+    >>> table = ContactTable(np.array([0, 0, 1]), np.array([1]), np.array(["world"]), np.array(["box"]), np.zeros((1, 3)),
+    ...                      np.array([[0.0, 0.0, 1.0]]), np.array([-1e-4]), np.array([[0.0, 0.0, 9.81]]), np.zeros(1))
+    >>> len(table.at(0).gap), table.at(1).force
+    (0, array([[0.  , 0.  , 9.81]]))
+    """
+
+    start: Array
+    record: Array
+    a: Array
+    b: Array
+    position: Array
+    normal: Array
+    gap: Array
+    force: Array
+    slip: Array
+
+    def at(self, k: int) -> ContactTable:
+        """Return the points of record k."""
+        n = len(self.start) - 1
+        if not -n <= k < n:
+            raise IndexError(f"record {k} of a table of contacts with {n}; expected one from {-n} to {n - 1}")
+        k %= n
+        own = slice(int(self.start[k]), int(self.start[k + 1]))
+        rest = (getattr(self, name)[own] for name in ("a", "b", "position", "normal", "gap", "force", "slip"))
+        return ContactTable(np.array([0, own.stop - own.start]), self.record[own], *rest)
+
+    def __len__(self) -> int:
+        return len(self.gap)
