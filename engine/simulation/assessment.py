@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import weakref
 from collections.abc import Iterable
@@ -58,7 +59,14 @@ def flight(plant: Any, method: Method, dt: float, mode: str | None, compiled: bo
     explicit = mode in ("auto", "implicit") and not method.implicit and method.takes is not FreeBody
     if not explicit and not method.stiff:
         return method, None
-    stiffness = assessed(plant, dt, compiled, method.stiff or mode == "implicit")
+    forced = method.stiff or mode == "implicit"
+    if compiled:
+        plant.unclip()
+    stiffness = assessed(plant, dt, compiled, forced)
+    if stiffness is not None and not compiled:                                 # a law on floats is asked on symbols where it counts alone
+        with contextlib.suppress(Exception):                                   # not every one can be
+            plant.unclip()
+        stiffness = assessed(plant, dt, compiled, forced) if any(c.bounds for c in plant.acting) else stiffness
     if stiffness is None:
         return method, None
     if named and mode == "auto" and not method.stiff:
@@ -180,7 +188,7 @@ class Look:
 
     def __init__(self, plant: Any, names: list[str], moving: Array, compiled: bool) -> None:
         self.plant, self.names, self.moving, self.compiled = plant, names, moving, compiled
-        self.free = {c.name: np.zeros(c.bounds) for c in plant.components if c.bounds}
+        self.free = {c.name: np.zeros(c.bounds) for c in plant.acting if c.bounds}
         self.given = plant.initial_states()[: plant.flown], plant.initial_memories(), plant.parameters.join(plant.values)
         self.still = np.zeros(2 * len(moving) + 1)
 
@@ -262,12 +270,8 @@ def steep_slopes(plant: Any, dt: float, look: Look, w: Array) -> list[tuple[str,
 
 def written(plant: Any, c: Component) -> bool:
     """Return whether the force of a component is of the user's making, and flown."""
-
-    def flown(law: Any) -> bool:
-        return not law.called.ticks and law.called.law.stiff is not False
-
-    steered = c.command is not None and plant.controller is not None and flown(plant.controller)
-    return steered or (flown(c) if isinstance(c, Ticking) else not type(c).__module__.startswith("engine."))
+    steered = c.command is not None and plant.controller is not None and plant.controller.flown
+    return steered or (c.flown if isinstance(c, Ticking) else not type(c).__module__.startswith("engine."))
 
 
 def limits(plant: Any, names: list[str], moving: Array) -> Array:

@@ -16,7 +16,7 @@ from engine import dynamics, ops
 from engine.checks import warn
 from engine.compiler.transforms.trace import pure, trace
 from engine.components.actuators import Drive, Motor, ReactionWheels
-from engine.components.component import Component, Context, Effect, SimulationError, SimulationWarning, States, named
+from engine.components.component import AS_IT_IS, Component, Context, Effect, SimulationError, SimulationWarning, States, named
 from engine.components.controller import Controller
 from engine.components.forces import CentralGravity, JointFriction, JointSpring, JointStops
 from engine.components.general_actuator import GeneralActuator
@@ -89,6 +89,13 @@ class Plant:
                 c.hold(c.takers if c.called.law.python and isinstance(c, Controller) else self._said(c, compiled))
                 self.read.update(c.called.extra if c.called.law.python else ())
         self.memories = Layout({c.name: c.memory.shape for c in self.acting if c.memory.size})
+
+    def unclip(self) -> None:
+        """Let laws that are flown have their clips as limits where a flight is implicit."""
+        shapes: list[tuple[int, ...]] = [(), (self.model.nq,), (self.model.nv,), (self.states.n,), (self.parameters.n,)]
+        for c in self.acting:
+            if isinstance(c, Ticking) and c.flown:
+                c.unclip(self.context, shapes, self.states, self.parameters)
 
     def _said(self, c: Ticking, compiled: bool) -> dict[str, tuple[int, ...]]:
         """Return the shapes of what a law says, by name: it is asked once."""
@@ -227,7 +234,8 @@ class Plant:
 
     def beyond(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array) -> Array:
         """Return which of the stiff forces that have limits are beyond these: see :meth:`Context.bounded`."""
-        effects = self.effects(self.in_flight(t, q, v, z, p), m)
+        modes = self.bounds.split(np.full(self.bounds.n, AS_IT_IS))
+        effects = self.effects(self.in_flight(t, q, v, z, p, modes), m)
         return self.bounds.join({name: effects[name].beyond for name in self.bounds.shapes})
 
     def system(self, by: Any, m: Array, p: Array, modes: Sequence[Array], lasting: Array | None = None) -> Mechanical:

@@ -63,7 +63,9 @@ class Stiffness:
         self.begun: Callable[..., tuple[Array, ...]] = self.factored
         self.steep = any(c.steepness for c in plant.components if c.name in names)
         self.kinds = {type(c).__name__ for c in plant.components if c.name in names}
-        self.bounds = Layout({c.name: (c.bounds,) for c in plant.components if c.name in names and c.bounds})
+        steered = any(c.command is not None for c in plant.components if c.name in names)
+        own = [c for c in plant.acting if c.bounds and (c.name in names or (steered and c is plant.controller))]
+        self.bounds = Layout({c.name: (c.bounds,) for c in own})
 
     def compile(self) -> None:
         """Make functions in the machine code of the derivatives, of M, and of what a flight begins with; find where slopes are zero by
