@@ -207,8 +207,7 @@ class Plant:
         """Return v̇ (nv) under a force (nv) that lasts, if one may, ż but for the notes at the end of z, whose rates are zero, and the
         forces of constraints where there are any; last ``given`` are the modes of limited forces, where there are any."""
         lasting = given[0] if self.lasts else None
-        modes = self.bounds.split(given[-1]) if self.bounds.n else None
-        s = self.in_flight(t, q, v, z, p, modes)
+        s = self.in_flight(t, q, v, z, p, self.within(given[-1]) if self.bounds.n else None)
         effects = self.effects(s, m)
         tau, F = self.loads(effects)
         forces: list[Array] = []
@@ -232,6 +231,20 @@ class Plant:
         rest = np.zeros(self.model.nv)
         return tau - dynamics.rnea(s.model, s.q, rest, rest, s.gravity, F)
 
+    def within(self, modes: Array) -> dict[str, Array]:
+        """Return the modes of limited forces that are to be within their limits, whatever they ask for on the way."""
+        return self.bounds.split(ops.where(ops.equal(modes, 0.0), AS_IT_IS, modes))
+
+    def excess(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array, modes: Array) -> Array:
+        """Return what limited forces ask for beyond their limits, as a generalized force (nv), where their modes are that the end of a step
+        decides: a force that comes back within them, or jumps, asks for many times as much on the way. It is no load of the field, where the
+        inertia would be another than that which slopes go with."""
+        whole: Array = np.zeros(self.model.nv)
+        for sign, own in ((1.0, self.bounds.split(modes)), (-1.0, self.within(modes))):
+            s = self.in_flight(t, q, v, z, p, own)
+            whole = whole + sign * sum((e.force(s) for e in self.effects(s, m).values()), np.zeros(self.model.nv))
+        return whole
+
     def beyond(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array) -> Array:
         """Return which of the stiff forces that have limits are beyond these: see :meth:`Context.bounded`."""
         modes = self.bounds.split(np.full(self.bounds.n, AS_IT_IS))
@@ -251,12 +264,16 @@ class Plant:
             s = self.context(t, q, v, np.zeros(0), p)
             return self.external(s, *self.loads(self.effects(s, m)))
 
+        def beyond(t: Any, x: Array) -> Array:
+            return np.asarray(by.excess(t, *by.flown(x), m, p, *modes))
+
+        excess = beyond if self.bounds.n else None
         if self.kind is not FreeBody:
-            return Mechanical(model.manifold, field, n, notes, self.stiff(by, m, p, modes))
+            return Mechanical(model.manifold, field, n, notes, self.stiff(by, m, p, modes), excess)
         active = [c for c in self.components if not isinstance(c, Drive)]
         coasting = self.controller is None and not active and not any(self.gravity) and "gravity" not in self.parameters.shapes
         body = with_parameters(model, self.gravity, self.parameters.split(p))[0].bodies[0]
-        return FreeBody(model.manifold, field, body.inertia, None if coasting else wrench, self.stiff(by, m, p, modes))
+        return FreeBody(model.manifold, field, body.inertia, None if coasting else wrench, self.stiff(by, m, p, modes), excess)
 
     def stiff(self, by: Any, m: Array, p: Array, modes: Sequence[Array]) -> Stiff | None:
         """Return what a linearly implicit method asks of the system, if something is stiff."""

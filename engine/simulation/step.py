@@ -97,6 +97,11 @@ class Step:
         return self.called(self.plant.beyond, *self.flown_shapes)
 
     @functools.cached_property
+    def excess(self) -> Callable[..., Any]:
+        """:meth:`Plant.excess`."""
+        return self.called(self.plant.excess, *self.flown_shapes, (self.plant.bounds.n,))
+
+    @functools.cached_property
     def yielding(self) -> Callable[..., Any]:
         """:meth:`AfterFlight.yielding`."""
         return self.called(self.impulsive.yielding, (self.plant.model.nq,), (self.plant.model.nv,), *self.resisted_shapes)
@@ -151,7 +156,8 @@ class Step:
         def again(modes: Array) -> tuple[Array, Any]:
             system = plant.system(self, m, p, (modes,), y[len(y) - lasts :] if lasts else None)
             assert system.stiff is not None
-            end = system.space.plus(x, h * system.stiff(begun, x, h)(system.field(over, x), 0.0))
+            assert system.excess is not None
+            end = system.space.plus(x, h * system.stiff(begun, x, h)(system.field(over, x), 0.0, system.excess(over, x)))
             found = self.beyond(over, *self.flown(end), m, p)
             return onward(modes, found), ops.largest(found - modes) < 0.5
 

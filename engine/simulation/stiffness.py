@@ -135,15 +135,15 @@ class Stiffness:
             loops = Schur(A, constraints(x[:nq])) if isinstance(A, ops.LDL) and constraints is not None else None
 
             @ops.subroutine
-            def changed(a: Array, b: Array, w: Any) -> Array:
-                f = w * rate - s * (K @ (a + s * b) + D @ b)
+            def changed(a: Array, b: Array, w: Any, *loads: Array) -> Array:
+                f = sum(loads, w * rate - s * (K @ (a + s * b) + D @ b))
                 return A.solve(f[::-1])[::-1] if loops is None else loops.accelerations(f, np.zeros(len(loops.J)))[0]  # (1)
 
-            def solved(r: Array, w: Any) -> Array:
+            def solved(r: Array, w: Any, *loads: Array) -> Array:
                 a, b, z = r[:nv], r[nv : 2 * nv], r[2 * nv :]
-                k = b + changed(a, b, w)
+                k = b + changed(a, b, w, *loads)
                 moves = a + s * k
-                z = z if pushed is None or not len(z) else pushed(x[:nq], w * rate - s * (K @ moves + D @ k), z, s)
+                z = z if pushed is None or not len(z) else pushed(x[:nq], sum(loads, w * rate - s * (K @ moves + D @ k)), z, s)
                 return np.concatenate([moves, k, z])
 
             return solved
