@@ -1,7 +1,7 @@
 """Clips of what laws say, found in a law's graph, as limits of effort beside what it asks for within them.
 
-A clip is min(max(x, low), top), in either order and of one side or both, as np.clip, np.minimum and np.maximum write it; also times, or
-plus, what depends on neither q nor v, as its ends do. Several in each other are one::
+A clip is min(max(x, low), top), in either order and of one side or both, as np.clip, np.minimum and np.maximum write it, whose ends depend
+on neither q nor v; also times what depends on neither, and plus anything. Several in each other are one::
 
     max(clip(x, low, top), c) = clip(x, max(low, c), max(top, c)),   min(…) likewise,   −clip(x, low, top) = clip(−x, −top, −low)
 """
@@ -17,7 +17,7 @@ import numpy as np
 from engine import ops
 from engine.compiler.graph.expr import Expr, Graph
 from engine.compiler.graph.interp import interpret
-from engine.compiler.graph.operations import operands
+from engine.compiler.graph.operations import Node, operands
 from engine.compiler.graph.rewrite import inlined, operand
 from engine.compiler.transforms.trace import trace
 from engine.components.component import Context
@@ -46,48 +46,52 @@ class Clip(NamedTuple):
         return Clip(x, ops.minimum(low, top), ops.maximum(low, top))
 
 
-def moving(g: Graph, symbols: Iterable[Any]) -> set[int]:
-    """Return the nodes of a graph that depend on some of its symbols."""
-    found = {x.i for x in symbols}
-    for i, node in enumerate(g.nodes):
-        if not found.isdisjoint(operands(node)):
-            found.add(i)
-    return found
-
-
-def clip_of(x: Any, moves: set[int]) -> Clip | None:
-    """Return the clip that a traced scalar is, among nodes of which some move, if it is one: x moves, and its ends do not.
+def clips_of(g: Graph, symbols: Iterable[Any]) -> dict[int, Clip]:
+    """Return the nodes of a graph that are clips of what depends on some of its symbols.
 
     >>> def law(q, limit):
-    ...     return tuple(clip_of(-2.0 * np.clip(q, -limit, 1.0), moving(q.g, [q])))
+    ...     force = -2.0 * np.clip(q, -limit, 1.0)
+    ...     return tuple(clips_of(q.g, [q])[force.i])
     >>> [float(y) for y in interpret(trace(law, [(), ()]), 3.0, 0.5)]
     [-6.0, -2.0, 1.0]
     """
-    if not isinstance(x, Expr) or x.i not in moves:
+    moves, clips = {x.i for x in symbols}, dict[int, Clip]()
+    for i, node in enumerate([*g.nodes]):
+        if moves.isdisjoint(operands(node)):
+            continue
+        moves.add(i)
+        if node[0] in EXTREMES or node[0] in FORMS or node[0] == "select":
+            x = Expr(g, i)
+            if (clip := clip_of(node, [operand(x, k + 1) for k in range(len(operands(node)))], moves, clips)) is not None:
+                clips[i] = clip
+    return clips
+
+
+def clip_of(node: Node, parts: list[Any], moves: set[int], clips: dict[int, Clip]) -> Clip | None:
+    """Return the clip that a node with these operands is, if it is one, of the nodes that move and the clips before it."""
+    own = [k for k, part in enumerate(parts) if isinstance(part, Expr) and part.i in moves]
+    clipped = [k for k in own if parts[k].i in clips]
+    if node[0] == "select":                                                    # a number, or none where it is not finite
+        return clips[parts[1].i] if 1 in clipped and isinstance(parts[2], float) and math.isnan(parts[2]) else None
+    if node[0] in EXTREMES and len(own) == 1:
+        extreme, (k,), c = EXTREMES[node[0]], own, parts[1 - own[0]]
+        x, low, top = clips[parts[k].i] if clipped else Clip(parts[k], -NO_END, NO_END)
+        return Clip(x, extreme(low, c), extreme(top, c))
+    if node[0] not in FORMS or len(clipped) != 1 or (node[0] in SCALING and len(own) > 1):
         return None
-    node = x.g.nodes[x.i]
-    parts = [operand(x, k + 1) for k in range(len(operands(node)))] if node[0] in FORMS else []
-    own = [part for part in parts if isinstance(part, Expr) and part.i in moves]
-    if node[0] == "select" and isinstance(parts[2], float) and math.isnan(parts[2]):                         # no number where it is not finite
-        return clip_of(parts[1], moves)
-    if len(own) != 1:
-        return None
-    inner, still = clip_of(own[0], moves), [part for part in parts if part is not own[0]]
-    if node[0] in EXTREMES:
-        extreme, (x, low, top) = EXTREMES[node[0]], inner or Clip(own[0], -NO_END, NO_END)
-        return Clip(x, extreme(low, *still), extreme(top, *still))
-    return None if inner is None else FORMS[node[0]](inner, own[0] is parts[0], *still)
+    (k,) = clipped
+    return FORMS[node[0]](clips[parts[k].i], k == 0, *parts[:k], *parts[k + 1 :])
 
 
 #: operation -> the clip that it makes of one, which is its first operand or not, and of the other operand
-FORMS: dict[str, Any] = {
-    "min": None, "max": None, "select": None,
+FORMS: dict[str, Callable[..., Clip | None]] = {
     "neg": lambda clip, first: clip.times(-1.0),
     "add": lambda clip, first, c: clip.plus(c),
     "sub": lambda clip, first, c: clip.plus(-c) if first else clip.times(-1.0).plus(c),
     "mul": lambda clip, first, c: clip.times(c),
     "div": lambda clip, first, c: clip.times(1.0 / c) if first else None,
 }  # fmt: skip
+SCALING = "mul", "div"
 
 
 class Unclipped:
@@ -112,8 +116,8 @@ class Unclipped:
         def split(t: Any, q: Array, v: Array, *others: Array) -> tuple[Array, ...]:
             found, rate = said(at(t, q, v, *others))
             self.says = Layout({name: np.shape(x) for name, x in found.items()})
-            flat, moves = self.says.join(found), moving(t.g, [*q, *v])
-            clips = {k: clip for k, x in enumerate(flat) if (clip := clip_of(x, moves)) is not None}
+            flat, known = self.says.join(found), clips_of(t.g, [*q, *v])
+            clips = {k: known[x.i] for k, x in enumerate(flat) if isinstance(x, Expr) and x.i in known}
             self.own = np.array([*clips], dtype=int)
             free = ops.array([clips[k].x if k in clips else x for k, x in enumerate(flat)])
             low, top = (ops.array([clip[k] for clip in clips.values()]) for k in (1, 2))
