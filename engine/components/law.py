@@ -273,7 +273,7 @@ class Ticking(Component):
             if self.unclipped is None or self.name not in s.modes:
                 return *self.said(s, state, None, 0.0)[:2], ()
             if s.q.dtype != object:
-                self.said(s, state, None, 0.0)                                                # what is no number there is said of it as it is
+                self.said(s, state, None, 0.0)                                 # what is no number is said of it
             return self.unclipped(s, functools.partial(s.bounded, self.name))
         held = self.held.split(memory)
         return {n: held[f"now.{n}"] for n in self.shapes}, self.said(s, state, None, 0.0)[1] if state.size else None, ()

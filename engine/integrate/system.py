@@ -39,8 +39,8 @@ class System:
     field : ξ(t, x), the velocity (its dimension) in the point's own axes
     stiff : where some of the field is stiff: ``stiff(t, x, s)`` is a function of r and a number w, (1 − s J)⁻¹ (r + w ∂ξ/∂t), with the
         stiff part J of ∂ξ/∂x at (t, x), and of ∂ξ/∂t
-    excess : where ξ lacks stiff loads that J has, as they are beyond what they may be in the end, these loads (t, x): ``stiff`` takes them, so
-        that they meet the inertia that J has
+    excess : stiff loads (t, x) that ξ lacks, as they are beyond what they may be at a step's end: what ``stiff`` gives takes them as its
+        third argument, and they meet the inertia that J has
     """
 
     space: Manifold

@@ -195,25 +195,25 @@ class Look:
         self.given = plant.initial_states()[: plant.flown], plant.initial_memories(), p, free
         self.still = np.zeros(2 * len(moving) + 1)
 
-    def stacked(self, q: Array, v: Array, z: Array, m: Array, p: Array, modes: Array, d: Array) -> Array:
+    def stacked(self, d: Array, q: Array, v: Array, z: Array, m: Array, p: Array, modes: Array) -> Array:
         """Return the forces (components · n) at a state moved by d = (δq, δv, δt), at t = 0."""
         found = forces(self.plant, self.names, self.moving, 0.0, q, v, z, m, p, d, self.bounds.split(modes))
         return np.concatenate([found[name][self.moving] for name in self.names])
 
-    def both(self, q: Array, v: Array, *given: Array) -> tuple[Array, Array]:
+    def both(self, d: Array, *given: Array) -> tuple[Array, Array]:
         """Return the forces, and ∂τ/∂(q, v, t), traced."""
-        tau, d = self.stacked(q, v, *given), given[-1]
+        tau = self.stacked(d, *given)
         return tau, ops.jacobian(lambda _: tau, d)
 
-    def differences(self, q: Array, v: Array, *given: Array) -> Array:
+    def differences(self, d: Array, *given: Array) -> Array:
         """Return ∂τ/∂(q, v, t) on floats."""
-        return ops.jacobian(lambda d: self.stacked(q, v, *given[:-1], d), given[-1])
+        return ops.jacobian(lambda d: self.stacked(d, *given), d)
 
     @functools.cached_property
     def programs(self) -> tuple[Program, Program]:
         """The programs of the forces and of their slopes."""
         model = self.plant.model
-        program = trace(self.both, [(model.nq,), (model.nv,), *(x.shape for x in (*self.given, self.still))])
+        program = trace(self.both, [self.still.shape, (model.nq,), (model.nv,), *(x.shape for x in self.given)])
         return result(program, 0), result(program, 1)
 
     def asked(self, which: int, q: Array, v: Array, p: Array | None = None, t: Any = 0.0, mode: float = 0.0) -> Array:
@@ -224,11 +224,11 @@ class Look:
         d[..., -1] = t
         with np.errstate(all="ignore"):
             if self.compiled:
-                found = interpret(self.programs[which], q, v, *given, d)
+                found = interpret(self.programs[which], d, q, v, *given)
             else:
                 fn = (self.stacked, self.differences)[which]
                 flat = zip(*(x.reshape(-1, x.shape[-1]) for x in (q, v, d)), strict=True)
-                found = np.array([fn(x, u, *given, at) for x, u, at in flat])
+                found = np.array([fn(at, x, u, *given) for x, u, at in flat])
         found = found.reshape(*q.shape[:-1], len(self.names), len(self.moving), *found.shape[-1:] * which)
         return np.where(np.abs(found) < HUGE, found, 0.0)
 

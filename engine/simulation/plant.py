@@ -236,9 +236,9 @@ class Plant:
         return self.bounds.split(ops.where(ops.equal(modes, 0.0), AS_IT_IS, modes))
 
     def excess(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array, modes: Array) -> Array:
-        """Return what limited forces ask for beyond their limits, as a generalized force (nv), where their modes are that the end of a step
-        decides: a force that comes back within them, or jumps, asks for many times as much on the way. It is no load of the field, where the
-        inertia would be another than that which slopes go with."""
+        """Return what limited forces ask for beyond their limits, as a generalized force (nv), where the end of a step leaves them within:
+        one that comes back, or jumps, asks for many times as much on the way. Where the inertia of a stage, which is another than that of
+        the slopes, met it, what is left of both would throw the joints that are at their limits."""
         whole: Array = np.zeros(self.model.nv)
         for sign, own in ((1.0, self.bounds.split(modes)), (-1.0, self.within(modes))):
             s = self.in_flight(t, q, v, z, p, own)

@@ -125,7 +125,9 @@ class Step:
         free = {} if any(callable(e.action) for e in watch.events) else plant.free
         held = {c.called.name: c.period for c in plant.acting if isinstance(c, Ticking) and c.called.law.period is not None}
         stiff = None if plant.stiffness is None else (self.method.order, plant.conserved)
-        return Doubts(plant.model, plant.limited, dt, plant.contacts, watch.meeting, free, held, stiff)
+        narrow = plant.stiffness is not None and plant.stiffness.narrow
+        steep = ", ".join(c.called.name for c in plant.acting if isinstance(c, Ticking) and c.flown) if narrow else ""
+        return Doubts(plant.model, plant.limited, dt, plant.contacts, watch.meeting, free, held, stiff, steep)
 
     def context(self, t: Any, y: Array, p: Array) -> Context:
         """Return time and state as components see them, of y = (q, v, z)."""
