@@ -101,14 +101,15 @@ def test_clips_in_sums_and_of_one_side_and_goals_that_jump(law):
     assert found.warnings == ()
 
 
-def test_a_goal_that_jumps_changes_velocities_by_no_more_than_the_efforts_can():
-    """Of a joint that comes to its goal beside one at its limit: of the 3500 N·m that it asks for on the way nothing is to be left."""
+def test_a_goal_that_jumps_throws_nothing():
+    """Of a joint that follows beside one at its limit: of the 3500 N·m that it asks for on the way nothing is to be left. Its gains ask for
+    17.5 rad/s."""
 
     def law(t, q, v):
         return np.clip(100.0 * (KP * (np.where(t > 0.2503, 0.1, GOAL) - q) - KD * v), -EFFORT, EFFORT)
 
     found = simulator(controller=law, dt=2e-3).run([GOAL, GOAL], [0.0, 0.0], 0.3)
-    assert np.abs(np.diff(found.v, axis=0)).max() < 2.0 * 2e-3 * np.abs(found.vdot).max()
+    assert np.abs(found.v).max() < 1.5 * KP / KD * (GOAL - 0.1)
 
 
 def test_only_what_is_clipped_is_limited():
@@ -156,7 +157,7 @@ def test_the_momentum_of_what_floats_is_kept():
 
 
 def test_what_stops_what_floats_changes_its_momentum_as_much():
-    """A brake of 1 N·m and 1 N, which asks for 50 of them in its last step, and one of a joint."""
+    """A brake of 1 N·m and 1 N, which asks for 50 of them in its last step, and one of a joint; to a tenth of a step's impulse."""
     gains = np.array([100.0 * KD] * 6 + [KD])
     brake = engine.Law(lambda t, q, v: -np.clip(gains * v, -EFFORT, EFFORT), stiff=True)
     model = finger(1, floats=True)
@@ -165,7 +166,7 @@ def test_what_stops_what_floats_changes_its_momentum_as_much():
     exact = simulator(controller=brake, model=model, dt=1e-3 / 64, integrator="rkmk4",
                       joint_dynamics="explicit").run(*start, 0.04, record_every=64)  # fmt: skip
     assert np.abs(model.difference(found.q, exact.q)).max() < 1e-6 * np.abs(exact.vdot).max()
-    assert np.abs(found.momentum()[-1]).max() < 1e-3 * np.abs(found.momentum()[0]).max()
+    assert np.abs(found.momentum() - exact.momentum()).max() < 0.1 * 1e-3 * EFFORT
 
 
 def test_machine_code_and_the_interpreter_and_floats():
