@@ -51,5 +51,5 @@ class Controller(Ticking):
         return found, rate, memory
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
-        commands, rate = self.now(s, state, memory)
-        return Effect(commands=commands, rate=rate)
+        commands, rate, beyond = self.now(s, state, memory)
+        return Effect(commands=commands, rate=rate, beyond=beyond)

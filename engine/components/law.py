@@ -13,6 +13,7 @@ import numpy as np
 from engine import ops
 from engine.checks import in_order, nearest, numbers, numeric, shown
 from engine.compiler.transforms.trace import name_of, pure
+from engine.components.clips import Unclipped
 from engine.components.component import WILD, Component, Context, Effect, NotFinite, SimulationError, named
 from engine.components.layout import Layout
 from engine.model import Model
@@ -232,6 +233,7 @@ class Ticking(Component):
 
     called: Called
     period: float
+    unclipped: Unclipped | None = None
 
     def bind(self, model: Model, dt: float) -> None:
         law = self.called.law
@@ -255,12 +257,26 @@ class Ticking(Component):
                             **{f"later.{n}": (self.waits, *s) for n, s in shapes.items()}})  # fmt: skip
         self.memory = self.held.join({n: own if n == "memory" else np.zeros(s) for n, s in self.held.shapes.items()})
 
-    def now(self, s: Context, state: Array, memory: Array) -> tuple[dict[str, Any], Any]:
-        """Return what holds now, by name, and the rate of its own state."""
+    @property
+    def flown(self) -> bool:
+        """Whether it is evaluated at every stage, and may be implicit."""
+        return not self.called.ticks and self.called.law.stiff is not False
+
+    def unclip(self, at: Callable[..., Context], shapes: list[tuple[int, ...]], states: Layout, parameters: Layout) -> None:
+        """Take the clips of what it says as limits of it where a flight is implicit: see :class:`~engine.components.clips.Unclipped`."""
+        found = Unclipped(lambda s: self.said(s, s.states.get(self.name, self.state), None, 0.0)[:2], at, shapes, states, parameters)
+        self.unclipped, self.bounds = found if len(found.own) else None, len(found.own)
+
+    def now(self, s: Context, state: Array, memory: Array) -> tuple[dict[str, Any], Any, Any]:
+        """Return what holds now, by name, the rate of its own state, and what of it is beyond its limits, where it is limited."""
         if not self.called.ticks:
-            return self.said(s, state, None, 0.0)[:2]
+            if self.unclipped is None or self.name not in s.modes:
+                return *self.said(s, state, None, 0.0)[:2], ()
+            if s.q.dtype != object:
+                self.said(s, state, None, 0.0)                                 # what is no number is said of it
+            return self.unclipped(s, functools.partial(s.bounded, self.name))
         held = self.held.split(memory)
-        return {n: held[f"now.{n}"] for n in self.shapes}, self.said(s, state, None, 0.0)[1] if state.size else None
+        return {n: held[f"now.{n}"] for n in self.shapes}, self.said(s, state, None, 0.0)[1] if state.size else None, ()
 
     def update(self, s: Context, state: Array, memory: Array, command: Any, dt: Any) -> Array:
         if not self.called.ticks or self.called.law.python:
@@ -324,5 +340,5 @@ class Force(Ticking):
         return {"tau": f}, rate, memory
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
-        said, rate = self.now(s, state, memory)
-        return Effect(tau=said.pop("tau", None), wrenches={n.removeprefix("in "): F for n, F in said.items()}, rate=rate)
+        said, rate, beyond = self.now(s, state, memory)
+        return Effect(tau=said.pop("tau", None), wrenches={n.removeprefix("in "): F for n, F in said.items()}, rate=rate, beyond=beyond)

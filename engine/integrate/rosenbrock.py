@@ -56,7 +56,8 @@ class Rosenbrock:
                 k.append(F)
                 continue
             g = weighted(c_i, k) * (1.0 / self.diagonal) if k else 0.0 * F
-            k.append(solve(F + g, (self.diagonal + sum(c_i)) * h * h) - g)                                              # (2)
+            loads = [] if system.excess is None else [h * system.excess(during(t, sum(a_i), h), x_i)]
+            k.append(solve(F + g, (self.diagonal + sum(c_i)) * h * h, *loads) - g)                                              # (2)
         return k
 
     def __call__(self, system: System, t: Any, h: Any, x: Array) -> Array:

@@ -13,8 +13,8 @@ import numpy as np
 from engine.spatial.manifold import Manifold, product, vector
 
 Array = np.ndarray
-#: (t, x, s) -> (r, w) -> (1 − s J)⁻¹ (r + w ∂ξ/∂t)
-Stiff = Callable[[Any, Array, Any], Callable[[Array, Any], Array]]
+#: (t, x, s) -> (r, w) -> (1 − s J)⁻¹ (r + w ∂ξ/∂t); or (r, w, loads), see System.excess
+Stiff = Callable[[Any, Array, Any], Callable[..., Array]]
 #: how far inside a step its ends are, of the time: more than times that are written, or counted by steps, are rounded
 INSIDE = 2.0**-50
 
@@ -39,12 +39,15 @@ class System:
     field : ξ(t, x), the velocity (its dimension) in the point's own axes
     stiff : where some of the field is stiff: ``stiff(t, x, s)`` is a function of r and a number w, (1 − s J)⁻¹ (r + w ∂ξ/∂t), with the
         stiff part J of ∂ξ/∂x at (t, x), and of ∂ξ/∂t
+    excess : stiff loads (t, x) that ξ lacks, as they are beyond what they may be at a step's end: what ``stiff`` gives takes them as its
+        third argument, and they meet the inertia that J has
     """
 
     space: Manifold
     field: Callable[[Any, Array], Array]
     notes: int = 0
     stiff: Stiff | None = None
+    excess: Callable[[Any, Array], Array] | None = None
 
 
 class Mechanical(System):
@@ -61,13 +64,13 @@ class Mechanical(System):
     """
 
     def __init__(self, configuration: Manifold, acceleration: Callable[[Any, Array, Array], Array], states: int = 0,
-                 notes: int = 0, stiff: Stiff | None = None) -> None:  # fmt: skip
+                 notes: int = 0, stiff: Stiff | None = None, excess: Callable[[Any, Array], Array] | None = None) -> None:  # fmt: skip
         def field(t: Any, x: Array) -> Array:
             q, w = self.split(x)
             return np.concatenate([w[: configuration.nv], acceleration(t, q, w)])
 
         super().__init__(bundle(configuration, states), field)
-        self.__dict__.update(configuration=configuration, acceleration=acceleration, states=states, notes=notes, stiff=stiff)
+        self.__dict__.update(configuration=configuration, acceleration=acceleration, states=states, notes=notes, stiff=stiff, excess=excess)
 
     configuration: Manifold
     acceleration: Callable[[Any, Array, Array], Array]
@@ -92,8 +95,9 @@ class FreeBody(Mechanical):
     """
 
     def __init__(self, configuration: Manifold, acceleration: Callable[[Any, Array, Array], Array], inertia: Array,
-                 wrench: Callable[[Any, Array, Array], Array] | None = None, stiff: Stiff | None = None) -> None:  # fmt: skip
-        super().__init__(configuration, acceleration, stiff=stiff)
+                 wrench: Callable[[Any, Array, Array], Array] | None = None, stiff: Stiff | None = None,
+                 excess: Callable[[Any, Array], Array] | None = None) -> None:  # fmt: skip
+        super().__init__(configuration, acceleration, stiff=stiff, excess=excess)
         self.__dict__.update(inertia=inertia, wrench=wrench)
 
     inertia: Array

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import weakref
 from collections.abc import Iterable
@@ -18,6 +19,7 @@ from engine.components.actuators import Drive
 from engine.components.component import Component, SimulationWarning
 from engine.components.joint_dynamics import listed
 from engine.components.law import Ticking
+from engine.components.layout import Layout
 from engine.contact import configurations
 from engine.integrate import ROS34PW2, FreeBody, Method
 from engine.model import Model
@@ -58,7 +60,14 @@ def flight(plant: Any, method: Method, dt: float, mode: str | None, compiled: bo
     explicit = mode in ("auto", "implicit") and not method.implicit and method.takes is not FreeBody
     if not explicit and not method.stiff:
         return method, None
-    stiffness = assessed(plant, dt, compiled, method.stiff or mode == "implicit")
+    forced = method.stiff or mode == "implicit"
+    if compiled:
+        plant.unclip()
+    stiffness = assessed(plant, dt, compiled, forced)
+    if stiffness is not None and not compiled:                                 # a law on floats is asked on symbols where it counts alone
+        with contextlib.suppress(Exception):                                   # not every one can be
+            plant.unclip()
+        stiffness = assessed(plant, dt, compiled, forced) if any(c.bounds for c in plant.acting) else stiffness
     if stiffness is None:
         return method, None
     if named and mode == "auto" and not method.stiff:
@@ -180,43 +189,46 @@ class Look:
 
     def __init__(self, plant: Any, names: list[str], moving: Array, compiled: bool) -> None:
         self.plant, self.names, self.moving, self.compiled = plant, names, moving, compiled
-        self.free = {c.name: np.zeros(c.bounds) for c in plant.components if c.bounds}
-        self.given = plant.initial_states()[: plant.flown], plant.initial_memories(), plant.parameters.join(plant.values)
+        self.bounds = Layout({c.name: (c.bounds,) for c in plant.acting if c.bounds})
+        self.clips = any(c.bounds for c in plant.acting if isinstance(c, Ticking))
+        free, p = np.zeros(self.bounds.n), plant.parameters.join(plant.values)
+        self.given = plant.initial_states()[: plant.flown], plant.initial_memories(), p, free
         self.still = np.zeros(2 * len(moving) + 1)
 
-    def stacked(self, q: Array, v: Array, z: Array, m: Array, p: Array, d: Array) -> Array:
+    def stacked(self, d: Array, q: Array, v: Array, z: Array, m: Array, p: Array, modes: Array) -> Array:
         """Return the forces (components · n) at a state moved by d = (δq, δv, δt), at t = 0."""
-        found = forces(self.plant, self.names, self.moving, 0.0, q, v, z, m, p, d, self.free)
+        found = forces(self.plant, self.names, self.moving, 0.0, q, v, z, m, p, d, self.bounds.split(modes))
         return np.concatenate([found[name][self.moving] for name in self.names])
 
-    def both(self, q: Array, v: Array, z: Array, m: Array, p: Array, d: Array) -> tuple[Array, Array]:
+    def both(self, d: Array, *given: Array) -> tuple[Array, Array]:
         """Return the forces, and ∂τ/∂(q, v, t), traced."""
-        tau = self.stacked(q, v, z, m, p, d)
+        tau = self.stacked(d, *given)
         return tau, ops.jacobian(lambda _: tau, d)
 
-    def differences(self, q: Array, v: Array, z: Array, m: Array, p: Array, d: Array) -> Array:
+    def differences(self, d: Array, *given: Array) -> Array:
         """Return ∂τ/∂(q, v, t) on floats."""
-        return ops.jacobian(lambda d: self.stacked(q, v, z, m, p, d), d)
+        return ops.jacobian(lambda d: self.stacked(d, *given), d)
 
     @functools.cached_property
     def programs(self) -> tuple[Program, Program]:
         """The programs of the forces and of their slopes."""
         model = self.plant.model
-        program = trace(self.both, [(model.nq,), (model.nv,), *(x.shape for x in (*self.given, self.still))])
+        program = trace(self.both, [self.still.shape, (model.nq,), (model.nv,), *(x.shape for x in self.given)])
         return result(program, 0), result(program, 1)
 
-    def asked(self, which: int, q: Array, v: Array, p: Array | None = None, t: Any = 0.0) -> Array:
-        """Return what one of them says at states (..., nq) and (..., nv) and times (...), with parameters as they are or p, traced or on
-        floats."""
-        given, d = (*self.given[:2], self.given[2] if p is None else p), np.zeros((*q.shape[:-1], len(self.still)))
+    def asked(self, which: int, q: Array, v: Array, p: Array | None = None, t: Any = 0.0, mode: float = 0.0) -> Array:
+        """Return what one of them says at states (..., nq) and (..., nv) and times (...), with parameters as they are or p, and limited
+        forces in a mode, traced or on floats."""
+        z, m, nominal, free = self.given
+        given, d = (z, m, nominal if p is None else p, free + mode), np.zeros((*q.shape[:-1], len(self.still)))
         d[..., -1] = t
         with np.errstate(all="ignore"):
             if self.compiled:
-                found = interpret(self.programs[which], q, v, *given, d)
+                found = interpret(self.programs[which], d, q, v, *given)
             else:
                 fn = (self.stacked, self.differences)[which]
                 flat = zip(*(x.reshape(-1, x.shape[-1]) for x in (q, v, d)), strict=True)
-                found = np.array([fn(x, u, *given, at) for x, u, at in flat])
+                found = np.array([fn(at, x, u, *given) for x, u, at in flat])
         found = found.reshape(*q.shape[:-1], len(self.names), len(self.moving), *found.shape[-1:] * which)
         return np.where(np.abs(found) < HUGE, found, 0.0)
 
@@ -230,14 +242,20 @@ class Look:
 
     def steeper(self, q: Array, v: Array) -> tuple[Array, Array]:
         """Return the slopes of each component at t = 0 or LATER, whichever are larger, and whether those are later, as of gains that grow:
-        traced, as a law on floats would be called at a time that is not yet."""
+        traced, as a law on floats would be called at a time that is not yet. Where they are larger yet at the ends of what a law clips, as
+        of dead bands, they are those."""
         if self.compiled:
             found, later = self.asked(1, np.array([q, q]), np.array([v, v]), t=np.array([[0.0], [LATER]]))
         else:
             found = later = self.asked(1, q, v)
         sizes = [np.abs(x[..., :-1]).sum(axis=(0, 2, 3)) for x in (found, later)]
         grown = sizes[1] > (1.0 + SYMMETRIC) * sizes[0]
-        return np.where(grown[:, None, None], later, found), grown
+        found = np.where(grown[:, None, None], later, found)
+        if not self.clips:
+            return found, grown
+        held = self.asked(1, q, v, mode=1.0)
+        more = [np.abs(x[..., :-1]).sum(axis=(0, 2, 3)) for x in (found, held)]
+        return np.where((more[1] > (1.0 + SYMMETRIC) * more[0])[:, None, None], held, found), grown
 
 
 def steep_slopes(plant: Any, dt: float, look: Look, w: Array) -> list[tuple[str, Array, Array]]:
@@ -262,12 +280,8 @@ def steep_slopes(plant: Any, dt: float, look: Look, w: Array) -> list[tuple[str,
 
 def written(plant: Any, c: Component) -> bool:
     """Return whether the force of a component is of the user's making, and flown."""
-
-    def flown(law: Any) -> bool:
-        return not law.called.ticks and law.called.law.stiff is not False
-
-    steered = c.command is not None and plant.controller is not None and flown(plant.controller)
-    return steered or (flown(c) if isinstance(c, Ticking) else not type(c).__module__.startswith("engine."))
+    steered = c.command is not None and plant.controller is not None and plant.controller.flown
+    return steered or (c.flown if isinstance(c, Ticking) else not type(c).__module__.startswith("engine."))
 
 
 def limits(plant: Any, names: list[str], moving: Array) -> Array:

@@ -68,7 +68,7 @@ def without_slopes(step: Step, x: Array, stop: Diverged) -> str:
     if stiffness is None:
         return ""
     moving, given = stiffness.moving, (a["q"], a["v"], a["state"][: plant.flown], a["memory"], stop.p)
-    still, modes = np.zeros(2 * len(moving) + 1), {c.name: np.zeros(c.bounds) for c in plant.components if c.bounds}
+    still, modes = np.zeros(2 * len(moving) + 1), plant.bounds.split(np.zeros(plant.bounds.n))
 
     def force(name: str, d: Array) -> Array:
         return forces(plant, [name], moving, np.float64(stop.begin), *given, d, modes)[name][moving]

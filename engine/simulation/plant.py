@@ -16,7 +16,7 @@ from engine import dynamics, ops
 from engine.checks import warn
 from engine.compiler.transforms.trace import pure, trace
 from engine.components.actuators import Drive, Motor, ReactionWheels
-from engine.components.component import Component, Context, Effect, SimulationError, SimulationWarning, States, named
+from engine.components.component import AS_IT_IS, Component, Context, Effect, SimulationError, SimulationWarning, States, named
 from engine.components.controller import Controller
 from engine.components.forces import CentralGravity, JointFriction, JointSpring, JointStops
 from engine.components.general_actuator import GeneralActuator
@@ -89,6 +89,13 @@ class Plant:
                 c.hold(c.takers if c.called.law.python and isinstance(c, Controller) else self._said(c, compiled))
                 self.read.update(c.called.extra if c.called.law.python else ())
         self.memories = Layout({c.name: c.memory.shape for c in self.acting if c.memory.size})
+
+    def unclip(self) -> None:
+        """Let laws that are flown have their clips as limits where a flight is implicit."""
+        shapes: list[tuple[int, ...]] = [(), (self.model.nq,), (self.model.nv,), (self.states.n,), (self.parameters.n,)]
+        for c in self.acting:
+            if isinstance(c, Ticking) and c.flown:
+                c.unclip(self.context, shapes, self.states, self.parameters)
 
     def _said(self, c: Ticking, compiled: bool) -> dict[str, tuple[int, ...]]:
         """Return the shapes of what a law says, by name: it is asked once."""
@@ -200,8 +207,7 @@ class Plant:
         """Return v̇ (nv) under a force (nv) that lasts, if one may, ż but for the notes at the end of z, whose rates are zero, and the
         forces of constraints where there are any; last ``given`` are the modes of limited forces, where there are any."""
         lasting = given[0] if self.lasts else None
-        modes = self.bounds.split(given[-1]) if self.bounds.n else None
-        s = self.in_flight(t, q, v, z, p, modes)
+        s = self.in_flight(t, q, v, z, p, self.within(given[-1]) if self.bounds.n else None)
         effects = self.effects(s, m)
         tau, F = self.loads(effects)
         forces: list[Array] = []
@@ -225,9 +231,24 @@ class Plant:
         rest = np.zeros(self.model.nv)
         return tau - dynamics.rnea(s.model, s.q, rest, rest, s.gravity, F)
 
+    def within(self, modes: Array) -> dict[str, Array]:
+        """Return the modes of limited forces that are to be within their limits, whatever they ask for on the way."""
+        return self.bounds.split(ops.where(ops.equal(modes, 0.0), AS_IT_IS, modes))
+
+    def excess(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array, modes: Array) -> Array:
+        """Return what limited forces ask for beyond their limits, as a generalized force (nv), where the end of a step leaves them within:
+        one that comes back, or jumps, asks for many times as much on the way. Where the inertia of a stage, which is another than that of
+        the slopes, met it, what is left of both would throw the joints that are at their limits."""
+        whole: Array = np.zeros(self.model.nv)
+        for sign, own in ((1.0, self.bounds.split(modes)), (-1.0, self.within(modes))):
+            s = self.in_flight(t, q, v, z, p, own)
+            whole = whole + sign * sum((e.force(s) for e in self.effects(s, m).values()), np.zeros(self.model.nv))
+        return whole
+
     def beyond(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array) -> Array:
         """Return which of the stiff forces that have limits are beyond these: see :meth:`Context.bounded`."""
-        effects = self.effects(self.in_flight(t, q, v, z, p), m)
+        modes = self.bounds.split(np.full(self.bounds.n, AS_IT_IS))
+        effects = self.effects(self.in_flight(t, q, v, z, p, modes), m)
         return self.bounds.join({name: effects[name].beyond for name in self.bounds.shapes})
 
     def system(self, by: Any, m: Array, p: Array, modes: Sequence[Array], lasting: Array | None = None) -> Mechanical:
@@ -243,12 +264,16 @@ class Plant:
             s = self.context(t, q, v, np.zeros(0), p)
             return self.external(s, *self.loads(self.effects(s, m)))
 
+        def beyond(t: Any, x: Array) -> Array:
+            return np.asarray(by.excess(t, *by.flown(x), m, p, *modes))
+
+        excess = beyond if self.bounds.n else None
         if self.kind is not FreeBody:
-            return Mechanical(model.manifold, field, n, notes, self.stiff(by, m, p, modes))
+            return Mechanical(model.manifold, field, n, notes, self.stiff(by, m, p, modes), excess)
         active = [c for c in self.components if not isinstance(c, Drive)]
         coasting = self.controller is None and not active and not any(self.gravity) and "gravity" not in self.parameters.shapes
         body = with_parameters(model, self.gravity, self.parameters.split(p))[0].bodies[0]
-        return FreeBody(model.manifold, field, body.inertia, None if coasting else wrench, self.stiff(by, m, p, modes))
+        return FreeBody(model.manifold, field, body.inertia, None if coasting else wrench, self.stiff(by, m, p, modes), excess)
 
     def stiff(self, by: Any, m: Array, p: Array, modes: Sequence[Array]) -> Stiff | None:
         """Return what a linearly implicit method asks of the system, if something is stiff."""

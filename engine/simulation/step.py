@@ -101,6 +101,11 @@ class Step:
         return self.called(self.plant.beyond, *self.flown_shapes)
 
     @functools.cached_property
+    def excess(self) -> Callable[..., Any]:
+        """:meth:`Plant.excess`."""
+        return self.called(self.plant.excess, *self.flown_shapes, (self.plant.bounds.n,))
+
+    @functools.cached_property
     def yielding(self) -> Callable[..., Any]:
         """:meth:`AfterFlight.yielding`."""
         return self.called(self.impulsive.yielding, (self.plant.model.nq,), (self.plant.model.nv,), *self.resisted_shapes)
@@ -124,7 +129,9 @@ class Step:
         free = {} if self.meeting is not None or any(callable(e.action) for e in watch.events) else plant.free
         held = {c.called.name: c.period for c in plant.acting if isinstance(c, Ticking) and c.called.law.period is not None}
         stiff = None if plant.stiffness is None else (self.method.order, plant.conserved)
-        return Doubts(plant.model, plant.limited, dt, plant.contacts, watch.meeting, free, held, stiff)
+        narrow = plant.stiffness is not None and plant.stiffness.narrow
+        steep = ", ".join(c.called.name for c in plant.acting if isinstance(c, Ticking) and c.flown) if narrow else ""
+        return Doubts(plant.model, plant.limited, dt, plant.contacts, watch.meeting, free, held, stiff, steep)
 
     def context(self, t: Any, y: Array, p: Array) -> Context:
         """Return time and state as components see them, of y = (q, v, z)."""
@@ -155,7 +162,8 @@ class Step:
         def again(modes: Array) -> tuple[Array, Any]:
             system = plant.system(self, m, p, (modes,), y[len(y) - lasts :] if lasts else None)
             assert system.stiff is not None
-            end = system.space.plus(x, h * system.stiff(begun, x, h)(system.field(over, x), 0.0))
+            assert system.excess is not None
+            end = system.space.plus(x, h * system.stiff(begun, x, h)(system.field(over, x), 0.0, system.excess(over, x)))
             found = self.beyond(over, *self.flown(end), m, p)
             return onward(modes, found), ops.largest(found - modes) < 0.5
 

@@ -63,7 +63,9 @@ class Stiffness:
         self.begun: Callable[..., tuple[Array, ...]] = self.factored
         self.steep = any(c.steepness for c in plant.components if c.name in names)
         self.kinds = {type(c).__name__ for c in plant.components if c.name in names}
-        self.bounds = Layout({c.name: (c.bounds,) for c in plant.components if c.name in names and c.bounds})
+        steered = any(c.command is not None for c in plant.components if c.name in names)
+        own = [c for c in plant.acting if c.bounds and (c.name in names or (steered and c is plant.controller))]
+        self.bounds = Layout({c.name: (c.bounds,) for c in own})
 
     def compile(self) -> None:
         """Make functions in the machine code of the derivatives, of M, and of what a flight begins with; find where slopes are zero by
@@ -133,15 +135,15 @@ class Stiffness:
             loops = Schur(A, constraints(x[:nq])) if isinstance(A, ops.LDL) and constraints is not None else None
 
             @ops.subroutine
-            def changed(a: Array, b: Array, w: Any) -> Array:
-                f = w * rate - s * (K @ (a + s * b) + D @ b)
+            def changed(a: Array, b: Array, w: Any, *loads: Array) -> Array:
+                f = sum(loads, w * rate - s * (K @ (a + s * b) + D @ b))
                 return A.solve(f[::-1])[::-1] if loops is None else loops.accelerations(f, np.zeros(len(loops.J)))[0]  # (1)
 
-            def solved(r: Array, w: Any) -> Array:
+            def solved(r: Array, w: Any, *loads: Array) -> Array:
                 a, b, z = r[:nv], r[nv : 2 * nv], r[2 * nv :]
-                k = b + changed(a, b, w)
+                k = b + changed(a, b, w, *loads)
                 moves = a + s * k
-                z = z if pushed is None or not len(z) else pushed(x[:nq], w * rate - s * (K @ moves + D @ k), z, s)
+                z = z if pushed is None or not len(z) else pushed(x[:nq], sum(loads, w * rate - s * (K @ moves + D @ k)), z, s)
                 return np.concatenate([moves, k, z])
 
             return solved
