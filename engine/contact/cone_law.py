@@ -30,7 +30,7 @@ from engine.spatial import so3
 
 Array = np.ndarray
 #: of what a normal impulse changes of the velocity: a slip below which friction counts as sticking, so that Newton's method finds it
-STIFFEST = 1e-3
+STIFFEST = 1e-2
 #: of friction's upper parabola in the Hessian where much is left to do: a line is then not stopped by each well of sticking on its way
 UPPERMOST = 0.3
 

@@ -86,8 +86,10 @@ class MeetingTrees(IndependentTrees):
 
     # ------------------------------------------------------------ a step, traced
 
-    def step_of(self, t0: Any, k: Any, dt: Any, p: list[Any], x: list[Any], G: list[Any], shapes: Shapes) -> tuple[list[Any], Notes]:
-        """Return the states (n, m) of each kind after the k-th step of dt from t0, with parameters (n, np) and inertias (n, 36)."""
+    def step_of(self, t0: Any, k: Any, dt: Any, p: list[Any], x: list[Any], G: list[Any],
+                shapes: Shapes) -> tuple[list[Any], Callable[[], Notes]]:  # fmt: skip
+        """Return the states (n, m) of each kind after the k-th step of dt from t0, with parameters (n, np) and inertias (n, 36); and
+        what notes the step."""
 
         def fly(kind: Kind, p: Array, x: Array) -> Any:
             step, n = kind.step.process.programs[0], kind.step.plant.parameters.n
@@ -107,7 +109,7 @@ class MeetingTrees(IndependentTrees):
             own = [ops.gather(table, ops.rows(lambda i, n=begin: i + n, ops.row_numbers(given))) for table in (V, free, changes)]
             after.append(ops.rows(functools.partial(completed, kind.step.plant, dt), values, given, *own))
             begin = begin + ops.total(ops.rows(lambda x: 1.0 + 0.0 * x[0], given))
-        return after, self.noted(met, found, poses, V, push, dt)
+        return after, lambda: self.noted(met, found, poses, V, push, dt)
 
     def noted(self, met: Any, found: Any, poses: Any, V: Any, push: Any, dt: Any) -> Notes:
         """Return what is noted of a step."""
@@ -149,7 +151,8 @@ class MeetingTrees(IndependentTrees):
 
             def advance(z: dict[str, Any]) -> tuple[dict[str, Any], Any]:
                 after, notes = self.step_of(t0, z["k"], dt, p, list(z["x"]), G, shapes)
-                return {"x": tuple(after), "k": z["k"] + 1.0, "notes": tuple(notes)}, z["k"] + 1.0 > k + count - 0.5
+                last = z["k"] + 1.5 > k + count
+                return {"x": tuple(after), "k": z["k"] + 1.0, "notes": ops.when(last, lambda: tuple(notes()), z["notes"])}, last
 
             z, _ = ops.while_loop(advance, {"x": tuple(x), "k": k, "notes": tuple(nothing)}, MOST, count < 0.5)
             return (*z["x"], *z["notes"])

@@ -18,6 +18,8 @@ TOLERANCE = 1e-6
 STEPS, TRIES, PASSES = 200, 60, 10
 #: of friction: a difference at which what was known agrees with what it leads to
 AGREES = 2e-2
+#: of the momentum of a step: what may be left in a first pass, and of that in each that follows
+ROUGH = 1e-2
 #: of the slope at the beginning of a line: what is left of it where it is long enough; and of its length, what is one point
 FLAT, NARROW = 0.1, 1e-12
 #: of the momentum of a step: what must be unbalanced for a Hessian that has friction's upper parabola too
@@ -49,13 +51,15 @@ def velocities_after(x: Problem, before: Any) -> Solution:
     plan = ops.Plan(*ops.block_plan(x.inertia, x.pairs))
 
     def again(z: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-        V, steps = minimum(x, plan, island, scale, z["live"], z["V"], z["friction"])
+        V, left, steps = minimum(x, plan, island, scale, z["live"], z["V"], z["friction"], z["most"])
         friction, changes = slipping(x, V, z["friction"])
         both = ops.add_at(ops.rows(lambda i: np.zeros(2) * i, island), of_point, changes)
-        live = ops.rows(lambda on, both: ops.where(both[0] > AGREES**2 * both[1], on, 0.0), z["live"], ops.gather(both, island))
-        return {"V": V, "friction": friction, "live": live, "steps": z["steps"] + steps}, ops.equal(ops.total(live), 0.0)
+        live = ops.rows(lambda on, both, left, s: ops.where(ops.logical_or(both[0] > AGREES**2 * both[1], left > TOLERANCE**2 * s), on, 0.0),
+                        z["live"], ops.gather(both, island), left, ops.gather(scale, island))  # fmt: skip
+        most = ops.maximum(ROUGH * z["most"], TOLERANCE)
+        return {"V": V, "friction": friction, "live": live, "most": most, "steps": z["steps"] + steps}, ops.equal(ops.total(live), 0.0)
 
-    z, _ = ops.while_loop(again, {"V": V, "friction": x.friction, "live": live, "steps": 0.0}, PASSES)
+    z, _ = ops.while_loop(again, {"V": V, "friction": x.friction, "live": live, "most": ROUGH, "steps": 0.0}, PASSES)
     return Solution(z["V"], z["friction"], z["steps"])
 
 
@@ -76,14 +80,16 @@ def momentum(M: Array, free: Array, before: Array) -> Any:
     return free @ (M @ free) + change @ (M @ change)
 
 
-def minimum(x: Problem, plan: ops.Plan, island: Any, scale: Any, live: Any, V: Any, friction: Any) -> tuple[Any, Any]:
-    """Return the V (n, 6) of least cost with a friction (p, 2), in the islands of bodies that are ``live`` (n), and steps taken."""
+def minimum(x: Problem, plan: ops.Plan, island: Any, scale: Any, live: Any, V: Any, friction: Any,
+            most: Any) -> tuple[Any, Any, Any]:  # fmt: skip
+    """Return the V (n, 6) of least cost with a friction (p, 3), in the islands of bodies that are ``live`` (n), what is unbalanced there (n),
+    squared, which is ``most`` of the momentum of the step, and steps taken."""
 
     def step(z: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         V = z["V"]
         found = evaluated(x, V, friction, z["upper"])
         unbalanced = at_island(summed(island, island, ops.rows(weighed, x.inertia, found.gradient)), island)
-        live = ops.rows(lambda on, g2, s: ops.where(g2 > TOLERANCE**2 * s, on, 0.0), z["live"], unbalanced, ops.gather(scale, island))
+        live = ops.rows(lambda on, g2, s: ops.where(g2 > most * most * s, on, 0.0), z["live"], unbalanced, ops.gather(scale, island))
         upper = ops.rows(lambda g2, s: ops.where(g2 > FIRST**2 * s, cone_law.UPPERMOST, 0.0), unbalanced, ops.gather(scale, island))
         go = ops.total(live) > 0.0
 
@@ -95,10 +101,11 @@ def minimum(x: Problem, plan: ops.Plan, island: Any, scale: Any, live: Any, V: A
             return ops.rows(lambda V, d, a: V + a * d, V, d, alpha)
 
         moved = ops.when(go, onward, V)
-        return {"V": moved, "live": live, "upper": upper, "steps": z["steps"] + ops.where(go, 1.0, 0.0)}, ops.logical_not(go)
+        return {"V": moved, "live": live, "upper": upper, "left": unbalanced, "steps": z["steps"] + ops.where(go, 1.0, 0.0)}, ops.logical_not(go)
 
-    z, found = ops.while_loop(step, {"V": V, "live": live, "upper": ops.rows(lambda on: 0.0 * on, live), "steps": 0.0}, STEPS)
-    return ops.rows(lambda V, on: ops.where(ops.logical_or(found, ops.equal(on, 0.0)), 1.0, np.nan) * V, z["V"], z["live"]), z["steps"]
+    none = ops.rows(lambda on: 0.0 * on, live)
+    z, found = ops.while_loop(step, {"V": V, "live": live, "upper": none, "left": none, "steps": 0.0}, STEPS)
+    return ops.rows(lambda V, on: ops.where(ops.logical_or(found, ops.equal(on, 0.0)), 1.0, np.nan) * V, z["V"], z["live"]), z["left"], z["steps"]
 
 
 def weighed(M: Array, g: Array) -> Any:
