@@ -274,7 +274,7 @@ def values(nodes: Sequence[Node], start: int) -> dict[int, int]:
 
 
 def difference(a: Any, b: Any, same: Mapping[int, int]) -> str | None:
-    """Return where two results differ first, as one writes it after a name; None where they do not. Nodes of the same value are ``same``."""
+    """Return where two results differ first, as one writes it after a name; None where they do not; equal nodes are the ``same``."""
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.shape == b.shape:
         pairs = enumerate(zip(a.flat, b.flat, strict=True))
         k = next((k for k, (x, y) in pairs if difference(x, y, same) is not None), None)
