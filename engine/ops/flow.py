@@ -143,7 +143,8 @@ def jacobian(fn: Callable[[Any], Any], x: Any) -> np.ndarray:
     if (graph := graph_of(x)) is not None:
         return graph.jacobian(fn(x), x)
     h = 6e-6 * (1.0 + np.abs(x))
-    return np.stack([(fn(x + h[i] * e) - fn(x - h[i] * e)) / (2.0 * h[i]) for i, e in enumerate(np.eye(len(x)))], axis=-1)
+    columns = [(fn(x + h[i] * e) - fn(x - h[i] * e)) / (2.0 * h[i]) for i, e in enumerate(np.eye(len(x)))]
+    return np.stack(columns, axis=-1) if columns else np.zeros((*np.shape(fn(x)), 0))
 
 
 def root(residual: Callable[[Any], Any], x: Any, derivative: Callable[[Any], Any] | None = None, tolerance: float = 1e-8,

@@ -126,15 +126,18 @@ class Graph:
         """A node as a truth value: what is not 0 is true."""
         return i if i in self.truths else self.node(("not", self.node(("eq", *sorted((i, self.index(0.0)))))))
 
+    def forget(self, start: int) -> dict[Node, int]:
+        """Let nodes from ``start`` on not be found again: what is computed is made as if they were not there. Returns which these were."""
+        return {node: i for node in self.nodes[start:] if (i := self.memo.pop(node, None)) is not None}
+
     @contextlib.contextmanager
     def forgotten(self, start: int) -> Iterator[None]:
-        """Within, nodes from ``start`` on are not found again: what is computed is made as if they were not there."""
-        known, end = {node: i for node in self.nodes[start:] if (i := self.memo.pop(node, None)) is not None}, len(self.nodes)
+        """Within, nodes from ``start`` on are not found again, and afterwards none that are made within."""
+        known, end = self.forget(start), len(self.nodes)
         try:
             yield
         finally:
-            for node in self.nodes[end:]:
-                self.memo.pop(node, None)
+            self.forget(end)
             self.memo.update(known)
 
     def input(self, k: int) -> Expr:
