@@ -285,7 +285,8 @@ def numeric(a: Array) -> bool:
     >>> numeric(np.eye(2)), numeric(np.array("one")), numeric(np.array([1j]))
     (True, False, False)
     """
-    return a.dtype.kind in "fiub" or (a.dtype == object and all(hasattr(y, "g") or isinstance(y, (int, float, np.number)) for y in a.flat))
+    known = (int, float, np.number, np.bool_)
+    return a.dtype.kind in "fiub" or (a.dtype == object and all(hasattr(y, "g") or isinstance(y, known) for y in a.flat))
 
 
 def array(what: str, x: Any, error: type[EngineError] = EngineError) -> Array:

@@ -35,7 +35,7 @@ HIGH = """static uint64_t high(uint64_t x, uint64_t y)
 
 def table(name: str, x: Any, kind: str = "double") -> str:
     """C of numbers in memory that nobody changes."""
-    texts = [decimal(y) if kind == "double" else str(int(y)) for y in np.ravel(x)]
+    texts = [decimal(y) if kind == "double" else str(int(y)) for y in np.ravel(x)] or ["0"]   # C has no arrays of nothing
     rows = ["    " + ", ".join(texts[k : k + 6]) for k in range(0, len(texts), 6)]
     return f"static const {kind} {name}[{len(texts)}] = {{\n" + ",\n".join(rows) + "\n};"
 

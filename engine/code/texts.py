@@ -13,6 +13,7 @@ from engine.code.memory import ARGUMENT, DESCRIPTOR, DIFFERENT, NO_ROOM, NO_ROW,
 from engine.code.memory import needed as needed_memory
 from engine.code.translate import decimal
 from engine.code.vectors import WIDE
+from engine.compiler.graph.operations import LIBRARY
 
 #: doubles of work that a function takes from the stack; one that needs more is lent them
 STACK = 512
@@ -45,7 +46,7 @@ PREAMBLE = """#include <float.h>
 #endif"""
 COMPILE = ("Results are the engine's, bit for bit: every operation rounds once, and fma() must round once too. Where the processor has "
            "such an instruction, let the compiler know (x86-64: -mfma or -march=native), or each is a call of the C library; define "
-           "SOFT_FMA where that rounds twice. tan, asin, acos, atan, atan2, pow, fmod, and sin and cos beyond 2^46, are the C "
+           f"SOFT_FMA where that rounds twice. {', '.join(LIBRARY)}, and sin and cos beyond 2^46, are the C "
            "library's. -ffp-contract=fast and -ffast-math change results.", WRITTEN)  # fmt: skip
 
 

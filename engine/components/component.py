@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from engine import dynamics, ops
-from engine.checks import EngineError, EngineWarning, nearest, shown
+from engine.checks import EngineError, EngineWarning, nearest, numeric, shown
 from engine.model import Model
 
 Array = np.ndarray
@@ -187,7 +187,7 @@ class Effect:
     rate : of the component's own state
     signals : what is to be recorded, by name; "energy" (J) counts as potential energy in :meth:`Trajectory.energy`, "angular_momentum"
         (3, world axes) in :meth:`Trajectory.momentum`
-    commands : to components, by their names: a controller's effect
+    commands : to components, by their names, that come after it and have no memory: a controller's effect, which goes to all of them
     beyond : of its limited forces (as many as its ``bounds``), where they are: see :meth:`Context.bounded`
     """
 
@@ -204,6 +204,21 @@ class Effect:
         for what, parts in ({"NaN or infinity": [self.tau, self.rate, *self.wrenches.values()]} | said).items():
             if not all(np.isfinite(np.asarray(x, dtype=float)).all() for x in parts if x is not None):
                 raise NotFinite(name, float(s.t), wild=not (np.abs(np.append(s.q, s.v)) <= WILD).all(), what=what)
+
+    def require_numbers(self, name: str) -> None:
+        """Refuse what the component of that name returned that is no number."""
+        for what, parts in (("wrenches", self.wrenches), ("signals", self.signals), ("commands", self.commands)):
+            if not isinstance(parts, Mapping):
+                raise SimulationError(f"act of '{name}' returned {shown(parts)} as its {what}; expected a dictionary")
+        acts = {"tau": self.tau, "rate": self.rate, **{f"wrench on '{link}'": F for link, F in self.wrenches.items()}}
+        said = {f"{what} '{n}'": x for what, parts in (("signal", self.signals), ("command", self.commands)) for n, x in parts.items()}
+        for what, x in ({n: x for n, x in acts.items() if x is not None} | said).items():
+            try:
+                good = numeric(np.asarray(x))
+            except ValueError:                                                 # of lists that are no array
+                good = False
+            if not good:
+                raise SimulationError(f"act of '{name}' returned {shown(x)} as its {what}; expected numbers")
 
     def require_shapes(self, name: str, s: Context, state: Array) -> None:
         """Refuse what the component of that name, whose state (n) is given, returned in other shapes than it acts in."""

@@ -89,11 +89,9 @@ def operational_space(model: Model, link: str, reference: Reference, bandwidth: 
 
     ``rest`` (1/s) damps what the task leaves free; ``regular`` is added to J M⁻¹ Jᵀ, relative to its trace, for singular arms.
     """
-    forest, own = model, one_tree("operational_space", model, tree, link, floating=False)
-    model = own.model
-    require_positive("operational_space", bandwidth=bandwidth, damping=damping)
-    require_positive("operational_space", True, rest=rest, regular=regular)
-    reference = followed("operational_space", reference, (4, 4), (6,))
+    positive, others = {"bandwidth": bandwidth, "damping": damping}, {"rest": rest, "regular": regular}
+    own, reference = link_task("operational_space", model, link, reference, tree, positive, others, floating=False)
+    forest, model = model, own.model
 
     def operational_space(t: Any, q: Array, v: Array, pose: Any, jacobian: Any, gravity: Any, armature: Array) -> Array:
         J, M, b = jacobian(link), dynamics.crba(with_rotors(model, armature), q), dynamics.bias(model, q, v, gravity)
@@ -115,11 +113,9 @@ def resolved_rate(model: Model, link: str, reference: Reference, gain: float = 5
 
     J is the body Jacobian, or of a floating base the generalized one: the base is not held, and its momentum is allowed for.
     """
-    forest, own = model, one_tree("resolved_rate", model, tree, link)
-    model = own.model
-    require_positive("resolved_rate", gain=gain, servo=servo)
-    require_positive("resolved_rate", True, regular=regular)
-    reference = followed("resolved_rate", reference, (4, 4), (6,))
+    positive, others = {"gain": gain, "servo": servo}, {"regular": regular}
+    own, reference = link_task("resolved_rate", model, link, reference, tree, positive, others)
+    forest, model = model, own.model
     base = 6 if model.floats else 0
 
     def resolved_rate(t: Any, q: Array, v: Array, pose: Any, jacobian: Any, gravity: Any, armature: Array) -> Array:
@@ -146,11 +142,9 @@ def generalized_jacobian_control(model: Model, link: str, reference: Reference, 
 
     The joints' torques are those of :func:`engine.dynamics.floating_inverse_dynamics`.
     """
-    forest, own = model, one_tree("generalized_jacobian_control", model, tree, link, floating=True)
-    model = own.model
-    require_positive("generalized_jacobian_control", bandwidth=bandwidth, damping=damping)
-    require_positive("generalized_jacobian_control", True, rest=rest, regular=regular)
-    reference = followed("generalized_jacobian_control", reference, (4, 4), (6,))
+    positive, others = {"bandwidth": bandwidth, "damping": damping}, {"rest": rest, "regular": regular}
+    own, reference = link_task("generalized_jacobian_control", model, link, reference, tree, positive, others, floating=True)
+    forest, model = model, own.model
 
     def generalized_jacobian_control(t: Any, q: Array, v: Array, pose: Any, jacobian: Any, gravity: Any, armature: Array) -> Array:
         J = jacobian(link)
@@ -363,6 +357,15 @@ def one_tree(what: str, model: Model, tree: str | None, link: str | None = None,
         raise SimulationError(f"{what}: '{name}' has a fixed base; expected a model loaded with floating_base=True" if floating else
                               f"{what}: '{name}' floats; expected a fixed base, or generalized_jacobian_control")  # fmt: skip
     return own
+
+
+def link_task(what: str, model: Model, link: str, reference: Reference, tree: str | None, positive: Mapping[str, Any],
+              others: Mapping[str, Any], floating: bool | None = None) -> tuple[Tree, Reference]:  # fmt: skip
+    """Return the tree that carries a link and the link's reference, checked, as are numbers above zero, and others from zero."""
+    own = one_tree(what, model, tree, link, floating=floating)
+    require_positive(what, **positive)
+    require_positive(what, True, **others)
+    return own, followed(what, reference, (4, 4), (6,))
 
 
 def of_tree(control: Callable[..., Array], forest: Model, own: Tree) -> Callable[..., Array]:

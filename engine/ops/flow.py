@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.checks import EngineError
+from engine.checks import EngineError, warn
 from engine.ops.elementwise import equal, floor, graph_of, logical_and, logical_not, logical_or, maximum, stop_gradient, where
 from engine.ops.linear import largest, lu_solve
 from engine.ops.rows import rows
@@ -17,6 +17,8 @@ from engine.ops.structure import structure
 
 #: passes of a loop that says itself when it ends
 MOST = 2**53
+#: passes from which on it is looked whether anything goes on
+LONG = 2**20
 #: a part of a computation that nobody profiles
 NOTHING = contextlib.nullcontext()
 
@@ -28,10 +30,50 @@ def while_loop(advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, do
     Traced, it is one loop in the machine code, in which every sample of a batch stops by itself. Derivatives do not pass through a
     loop of several passes (they are NaN): where they are wanted, use :func:`root`.
 
+    A comparison with NaN is false, so that a loop whose values become NaN goes on to its limit, and is not done; with a limit of more than
+    2²⁰ passes it ends, with the same result, when all values are as they were before the pass, and one is NaN (where none is a table).
+
+    Warns
+    -----
+    EngineWarning : on floats, a loop ends with NaN, and is not done
+
     >>> x, done = while_loop(lambda x: (0.5 * (x + 2.0 / x), abs(x * x - 2.0) < 1e-8), 1.0, 20)
     >>> bool(done), round(float(x), 12)
     (True, 1.414213562373)
     """
+    if limit > LONG:
+        (y, stuck), now = passes(stopping(advance), (x, logical_not(logical_or(done, True))), limit, done)
+        now = logical_and(now, logical_not(stuck))
+    else:
+        y, now = passes(advance, x, limit, done)
+    leaves = structure(y)[0]
+    own = getattr(advance, "__module__", "").startswith("engine.")             # that knows what it does
+    if not own and graph_of(*leaves, now) is None and not np.all(now) and any(np.isnan(leaf).any() for leaf in leaves):
+        warn(f"while_loop of '{getattr(advance, '__name__', advance)}' is not done: its values are NaN, and no comparison with NaN is "
+             f"true, so that it goes on to its limit of {limit} passes; expected values that stay numbers")  # fmt: skip
+    return y, now
+
+
+def stopping(advance: Callable[[Any], tuple[Any, Any]]) -> Callable[[Any], tuple[Any, Any]]:
+    """A loop's function, of values and of whether they are stuck: not done, with NaN, and as before, so that they stay so for ever."""
+
+    def once(s: tuple[Any, Any]) -> tuple[tuple[Any, Any], Any]:
+        after, done = advance(s[0])
+        pairs = [*zip(structure(s[0])[0], structure(after)[0], strict=True)]
+        if any(hasattr(b, "by_rows") or np.shape(a) != np.shape(b) for a, b in pairs):
+            return (after, s[1]), done
+        if not np.ndim(done):
+            pairs = [pair for a, b in pairs for pair in zip(np.ravel(a), np.ravel(b), strict=True)]
+        is_nan = [logical_not(equal(b, b)) for _, b in pairs]
+        same = [logical_or(equal(a, b), logical_and(nan, logical_not(equal(a, a)))) for (a, b), nan in zip(pairs, is_nan, strict=True)]
+        stuck = functools.reduce(logical_and, [*same, functools.reduce(logical_or, is_nan, False)], logical_not(done))
+        return (after, stuck), logical_or(done, stuck)
+
+    return once
+
+
+def passes(advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, done: Any = False) -> tuple[Any, Any]:
+    """:func:`while_loop`, of whatever comes."""
     leaves, built = structure(x)
     leaves = [leaf if hasattr(leaf, "by_rows") else np.asarray(leaf)[()] for leaf in leaves]
     limit = min(limit, MOST)
@@ -69,9 +111,9 @@ def each(f: Callable[[Any, Any], Any], n: Any, x: Any) -> Any:
         return (s[0] + 1.0, f(*s)), s[0] + 1.0 >= n
 
     if graph_of(n) is None:
-        return while_loop(advance, (0.0, x), MOST, n <= 0)[0][1]
+        return passes(advance, (0.0, x), MOST, n <= 0)[0][1]
     whole = logical_and(equal(floor(n), n), logical_and(n >= 0.0, n < float(MOST)))
-    leaves, built = structure(while_loop(advance, (0.0, x), MOST, logical_not(logical_and(whole, n > 0.0)))[0][1])
+    leaves, built = structure(passes(advance, (0.0, x), MOST, logical_not(logical_and(whole, n > 0.0)))[0][1])
     return built([rows(lambda y: where(whole, y, np.nan), y) if hasattr(y, "by_rows") else where(whole, y, np.nan) for y in leaves])
 
 
@@ -86,7 +128,7 @@ def when(condition: Any, fn: Callable[[], Any], otherwise: Any) -> Any:
     if isinstance(condition, (bool, np.bool_)):
         return fn() if condition else otherwise if isinstance(otherwise, (tuple, dict)) else np.array(otherwise)
     once = functools.wraps(fn)(lambda _: (fn(), True))         # under the name of what it does
-    return while_loop(once, otherwise, 1, logical_not(condition))[0]
+    return passes(once, otherwise, 1, logical_not(condition))[0]
 
 
 def part(name: str, *values: Any) -> contextlib.AbstractContextManager[None]:
@@ -143,7 +185,8 @@ def jacobian(fn: Callable[[Any], Any], x: Any) -> np.ndarray:
     if (graph := graph_of(x)) is not None:
         return graph.jacobian(fn(x), x)
     h = 6e-6 * (1.0 + np.abs(x))
-    return np.stack([(fn(x + h[i] * e) - fn(x - h[i] * e)) / (2.0 * h[i]) for i, e in enumerate(np.eye(len(x)))], axis=-1)
+    columns = [(fn(x + h[i] * e) - fn(x - h[i] * e)) / (2.0 * h[i]) for i, e in enumerate(np.eye(len(x)))]
+    return np.stack(columns, axis=-1) if columns else np.zeros((*np.shape(fn(x)), 0))
 
 
 def root(residual: Callable[[Any], Any], x: Any, derivative: Callable[[Any], Any] | None = None, tolerance: float = 1e-8,

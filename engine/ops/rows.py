@@ -117,6 +117,8 @@ def add_at(table: Any, index: Any, more: Any) -> Any:
     array([4., 0., 2.])
     """
     places, given = (index, more) if isinstance(index, tuple) else ((index,), (more,))
+    if not places:
+        raise EngineError("add_at got no row numbers; expected those of one place at least")
     if all(is_number(i) for i in places):
         places, given = tuple(asarray([i]) for i in places), tuple(asarray(y)[None] for y in given)
     if (graph := graph_of(table, *places, *given)) is not None:
@@ -160,6 +162,8 @@ def chosen(table: Any, truth: Any) -> Any:
     c = asarray(truth, dtype=bool)
     if c.ndim != 1:
         raise EngineError(f"chosen got truths of the shape {c.shape}; expected (n): a truth a row")
+    if len(c) != len(table):
+        raise EngineError(f"chosen got {len(c)} truths of a table of {len(table)} rows; expected one of each")
     return asarray(table)[c]
 
 

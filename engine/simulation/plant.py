@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from engine import dynamics, ops
-from engine.checks import warn
+from engine.checks import nearest, numeric, shown, warn
 from engine.compiler.transforms.trace import pure, trace
 from engine.components.actuators import Drive, Motor, ReactionWheels
 from engine.components.component import AS_IT_IS, Component, Context, Effect, SimulationError, SimulationWarning, States, named
@@ -162,8 +162,20 @@ class Plant:
             at = held if held is not None and isinstance(c, Ticking) and c.called.law.stiff is False else s
             with ops.part(c.name, s.q, s.v):
                 effects[c.name] = effect(c, at, s.states.get(c.name, c.state), memories.get(c.name, c.memory), c.given(commands))
+            self.require_taken(c, effects[c.name].commands)
             commands |= effects[c.name].commands
         return effects
+
+    def require_taken(self, c: Component, commands: Mapping[str, Any]) -> None:
+        """Refuse a component's commands to what takes none: what comes before it has acted, and memories take the controller's alone."""
+        if c is self.controller or not commands:
+            return
+        after = self.acting[self.acting.index(c) + 1 :]
+        takers = ["tau" if isinstance(x, Drive) else x.name for x in after if x.command is not None and not x.memory.size]
+        for name in commands:
+            if name not in takers:
+                expected = f"some of {', '.join(takers)}, which take commands and come after it" if takers else "a controller that does"
+                raise SimulationError(f"'{c.name}' commands '{name}'{nearest(str(name), takers)}; expected {expected}")
 
     def update(self, s: Context, m: Array, dt: Any) -> Array:
         """Return the memories for the step of dt that begins now."""
@@ -177,6 +189,8 @@ class Plant:
                 update = c.update if isinstance(c, Ticking) else pure(c.update)          # a law's function is asked twice anyway
                 with named(c.name, s.q.dtype == object), ops.part(c.name, s.q, s.v):
                     memories[c.name] = update(s, state, memories[c.name], c.given(commands), dt)
+                if not numeric(np.asarray(memories[c.name])):
+                    raise SimulationError(f"update of '{c.name}' returned {shown(memories[c.name])}; expected numbers")
                 if (shape := np.shape(memories[c.name])) != c.memory.shape:
                     raise SimulationError(f"update of '{c.name}' returned a memory of shape {shape}; expected {c.memory.shape}")
             if c is self.controller:
@@ -432,6 +446,7 @@ def effect(c: Component, s: Context, state: Array, memory: Array, command: Any) 
             does = c.act(s, state, memory, command)
             if not isinstance(does, Effect):
                 raise SimulationError(f"act of {c.name!r} returned {type(does).__name__}; expected an engine.simulation.Effect")
+            does.require_numbers(c.name)
             does.require_shapes(c.name, s, c.state)
             return does
 

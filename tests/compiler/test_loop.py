@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from engine import ops
+from engine import EngineWarning, ops
 from engine.compiler import TraceError, interpret, machine, trace, verify
 from engine.compiler.codegen import llvm
 from engine.compiler.graph.program import Program
@@ -77,6 +77,33 @@ def test_a_lane_that_is_not_finite_leaves_the_others_alone():
         for results in everywhere(trace(collatz, [()]), n):
             assert np.isnan(results[3, 0]) and np.isinf(results[17, 0]) and results[[3, 17], 1:].tolist() == [[200, 0]] * 2
             assert bits(np.delete(results, [3, 17], 0)) == bits([by_hand(int(k)) for k in np.delete(n, [3, 17])])
+
+
+def unending(a, limit=10**15):
+    """√a by halves and quotients, of all numbers from 0 and of no others, with what has been, in a dictionary."""
+    def advance(s):
+        x = 0.5 * (s["x"] + a / s["x"])
+        return {"x": x, "before": ops.array([s["x"], s["before"][0]])}, ops.absolute(x - s["x"]) <= 1e-12 * x
+
+    s, done = ops.while_loop(advance, {"x": a, "before": np.zeros(2)}, limit, a < 0.0)
+    return ops.array([s["x"], *s["before"], ops.where(done, 1.0, 0.0)])
+
+
+def test_a_loop_of_nan_ends():
+    """With what it has in the end, however far its limit; what was done before it began is done. On floats it is said."""
+    a = np.array([4.0, np.nan, -np.nan, -1.0, 1e10])
+    said = re.escape("while_loop of 'advance' is not done: its values are NaN, and no comparison with NaN is true, so that it goes on to "
+                     "its limit of 1000000000000000 passes; expected values that stay numbers")  # fmt: skip
+    with pytest.warns(EngineWarning, match=said) as told:
+        expected = np.array([unending(k) for k in a])
+    assert len(told) == 2 and all(w.filename == __file__ for w in told)
+    assert expected[[0, 3, 4]][:, [0, 3]].tolist() == [[2.0, 1.0], [-1.0, 1.0], [1e5, 1.0]]
+    assert np.isnan(expected[1:3, :3]).all() and expected[1:3, 3].tolist() == [0.0, 0.0]
+    with pytest.warns(EngineWarning, match="its limit of 9 passes"):
+        np.testing.assert_array_equal(unending(np.nan, 9), expected[1])
+    with np.errstate(invalid="ignore"):
+        for results in everywhere(trace(unending, [()]), a):
+            np.testing.assert_allclose(results, expected, rtol=1e-15)
 
 
 @pytest.mark.parametrize("start", [True, np.True_, 1.0])

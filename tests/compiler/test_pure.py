@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import re
 import time
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -73,10 +74,44 @@ PURE = [
     (lambda x: ops.root(lambda y: y * y * y + np.sin(x) * y - x, x), (3,)),
     (lambda x: ops.root(lambda y: ops.array([y[0] * ops.root(lambda z: z * z - y, y)[0][0] - x[0]]), x), (1,)),
     (lambda x: ops.when(x[1] > 0.0, lambda: x[0] - 7.0 * x[1], 0.0) + 7.0, (2,)),              # a constant, within and then outside
+    (lambda x: ops.when(x[1] > 0.0, lambda: ops.cos(x[0]), 0.0) + ops.cos(x[0]), (2,)),        # what it computes, and then outside
+    (lambda x: named(x)["both"].a + ops.sin(x[1]) * x[0], (2,)),
+    (lambda x: ops.when(x[1] > 0.0, lambda: ops.when(x[0] > 0.0, lambda: ops.exp(x), x) + ops.exp(x), x) + ops.exp(x), (2,)),
+    (lambda x: ops.when(x[0] > 0.0, lambda: SQUARED(x[1]) + 1.0, 0.0) + SQUARED(x[1]), (2,)),
+    (lambda x: ops.when(x[1] > 0.0, lambda: listed(x), x) + listed(x), (2,)),
+    (lambda x: ops.when(x[1] > 0.0, lambda: scaled(x[0]), np.zeros(2)) + scaled(x[0]), (2,)),  # loops over rows
+    (lambda x: ops.when(x[1] > 0.0, lambda: collatz(x[0])[1], 0.0) + collatz(x[0])[1], (2,)),
+    (lambda x: ops.when(x[1] > 0.0, lambda: engine.gradient(lambda y: ops.exp(y) * y)(x[0]), 0.0) + ops.exp(x[0]), (2,)),
     (lambda x: ops.jacobian(lambda y: ops.stumpff(y @ y)[2] * y, x), (3,)),
     (lambda x: engine.gufunc(lambda y: engine.ops.exp(y) + 1.0, "()->()")(x), ()),
     (lambda x: engine.jacobian(lambda y: y * y, "(n)->(n)", n=3)(x), (3,)),
 ]
+
+
+class Pair(NamedTuple):
+    a: object
+    b: object
+
+
+def named(x):
+    """A branch of two, in a dictionary."""
+    return ops.when(x[1] > 0.0, lambda: {"both": Pair(ops.sin(x[1]) * x[0], x)}, {"both": Pair(0.0, np.zeros(2))})
+
+
+def listed(x):
+    """What is built in a list."""
+    found = []
+    for k in range(3):
+        found.append(ops.cos(x + k))
+    return found[0] + found[1] * found[2]
+
+
+def scaled(x):
+    """The sum of a table's rows."""
+    return ops.total(ops.rows(lambda row: ops.cos(x) * row, np.arange(12.0).reshape(6, 2)))
+
+
+SQUARED = ops.subroutine(lambda y: ops.sin(y) * ops.sin(y))
 
 
 @pytest.mark.parametrize(("f", "shape", "entry"), IMPURE)
@@ -140,7 +175,7 @@ def test_each_call_has_arrays_of_its_own():
 
 
 def test_results_of_any_make_are_compared():
-    @dataclasses.dataclass
+    @dataclasses.dataclass(slots=True)
     class Effect:
         tau: object = None
         wrenches: dict = dataclasses.field(default_factory=dict)

@@ -68,6 +68,15 @@ def halves(x):
     return ops.when(ops.total(s["x"]) > 40.0, lambda: (s["x"], s["n"]), (2.0 * s["x"], 0.0))
 
 
+def empty(x, m):
+    """Tables that are known to have no rows, alone, with others, and in their places."""
+    none, nowhere = np.zeros((0, 3)), np.zeros(0)
+    kept = ops.when(ops.total(m) > 0.0, lambda: ops.chosen(x, m > 0.0), none)
+    gone, _ = ops.while_loop(lambda s: ((none, s[0]), ops.total(s[0])[0] > 0.0), (x, none), 2)
+    taken = ops.total(ops.rows(lambda a: 2.0 * a, ops.gather(x, nowhere))) + ops.total(ops.gather(none, nowhere))
+    return kept, gone[1], ops.add_at(x, (nowhere, nowhere), (none, none)), taken + ops.total(x)
+
+
 def whole_numbers(rng, *shape):
     """Small whole numbers: sums and products of a few are exact, whatever is fused."""
     return rng.integers(-3, 4, shape).astype(float)
@@ -77,11 +86,12 @@ def given(f, n):
     rng = np.random.default_rng(n)
     x, m = whole_numbers(rng, n, 3), whole_numbers(rng, n)
     i, j = (rng.integers(0, max(n, 1), 2 * n).astype(float) for _ in range(2))
-    return {gravity: (x, m), springs: (x, m, i, j), some: (x, m), heat: (m, 4.0), halves: (rng.integers(0, 6, n).astype(float),)}[f]
+    return {gravity: (x, m), springs: (x, m, i, j), some: (x, m), heat: (m, 4.0), halves: (rng.integers(0, 6, n).astype(float),),
+            empty: (x, m)}[f]
 
 
 SIGNATURES = {gravity: "(n,3),(n)->(n,3)", springs: "(n,3),(n),(k),(k)->(n,3)", some: "(n,3),(n)->(k,3),(3),(),(n)",
-              heat: "(n),()->(n),()", halves: "(n)->(k),()"}  # fmt: skip
+              heat: "(n),()->(n),()", halves: "(n)->(k),()", empty: "(n,3),(n)->(k,3),(l,3),(n,3),(3)"}  # fmt: skip
 COUNTS = (0, 1, 3, 8, 33)
 
 
@@ -132,6 +142,38 @@ def test_forces_between_pairs_add_up_to_nothing():
     x, i, j = whole_numbers(rng, 50, 3), rng.integers(0, 50, 200), rng.integers(0, 50, 200)
     made = engine.gufunc(springs, SIGNATURES[springs])(x, np.ones(50), i, j)
     assert (made - 2.0 * x).sum(axis=0).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_tables_of_the_same_numbers_may_have_different_rows():
+    numbers = np.arange(30.0)
+
+    def f(x):
+        return ops.gather(numbers.reshape(5, 6), x - 1.0)[0] + 100.0 * ops.gather(numbers.reshape(6, 5), x)[0]
+
+    assert engine.gufunc(f, "()->()")(5.0) == f(5.0) == 24.0 + 2500.0
+
+
+NONE = np.zeros((0, 2))
+
+
+@pytest.mark.parametrize(("f", "says"), [
+    (lambda x: ops.rows(lambda a: a[:0], x), "a table of rows of the shape (0,)"),
+    (lambda x: ops.total(x[:, :0]), "a table of rows of the shape (0,)"),
+    (lambda x: ops.add_at(NONE, ops.total(x)[0], np.zeros(2)), "adding to a row of a table of 0 rows"),
+    (lambda x: ops.add_at(x, (), ()), "add_at got no row numbers; expected those of one place at least"),
+])  # fmt: skip
+def test_what_has_no_numbers_is_refused(f, says):
+    with pytest.raises(EngineError, match=re.escape(says)):
+        trace(f, [(COUNTED, 2)])
+    with pytest.raises(EngineError, match=re.escape("a table of rows of the shape (0,)")):
+        trace(lambda x: ops.total(x), [(COUNTED, 0)])
+
+
+def test_no_truth_of_a_row():
+    for n in (0, 3):
+        with pytest.raises(EngineError, match=f"chosen got {n} truths of a table of {3 - n} rows; expected one of each"):
+            ops.chosen(np.zeros((3 - n, 2)), np.zeros(n))
+    assert ops.jacobian(lambda y: np.append(y, 1.0), np.zeros(0)).shape == (1, 0)
 
 
 # ------------------------------------------------------------ derivatives

@@ -11,7 +11,7 @@ import contextlib
 import math
 import numbers
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -125,6 +125,20 @@ class Graph:
     def truth(self, i: int) -> int:
         """A node as a truth value: what is not 0 is true."""
         return i if i in self.truths else self.node(("not", self.node(("eq", *sorted((i, self.index(0.0)))))))
+
+    def forget(self, start: int) -> dict[Node, int]:
+        """Let nodes from ``start`` on not be found again: what is computed is made as if they were not there. Returns which these were."""
+        return {node: i for node in self.nodes[start:] if (i := self.memo.pop(node, None)) is not None}
+
+    @contextlib.contextmanager
+    def forgotten(self, start: int) -> Iterator[None]:
+        """Within, nodes from ``start`` on are not found again, and afterwards none that are made within."""
+        known, end = self.forget(start), len(self.nodes)
+        try:
+            yield
+        finally:
+            self.forget(end)
+            self.memo.update(known)
 
     def input(self, k: int) -> Expr:
         return Expr(self, self.node(("input", k)))

@@ -61,8 +61,8 @@ def table(module: Any, x: Array) -> str:
     """Return the name of numbers in a module's memory."""
     raw = np.ascontiguousarray(x, dtype=float).tobytes()
     name = f"@table.{hashlib.sha256(raw).hexdigest()[:32]}"
-    text = raw.hex("\\")
-    return module.once(name, f'{name} = internal constant [{len(raw)} x i8] c"\\{text}", align 64')
+    text = "\\" + raw.hex("\\") if raw else ""
+    return module.once(name, f'{name} = internal constant [{len(raw)} x i8] c"{text}", align 64')
 
 
 def for_one(name: str, lines: list[str]) -> str:

@@ -7,6 +7,7 @@ operands by their names in the IR; it appends instructions and returns the name 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from engine.compiler.graph.vecmath import intrinsic, literal, splat
@@ -29,9 +30,15 @@ def llvm(name: str) -> Lowering:
     return lambda body, i, *x: body.call(intrinsic(name, body.width), x)
 
 
-def libm(name: str) -> Lowering:
+@dataclass(frozen=True)
+class Libm:
     """A function of numbers in the C library."""
-    return lambda body, i, *x: body.call(body.module.libm(name, len(x)), x)
+
+    name: str
+
+    def __call__(self, body: Any, i: int, *x: str) -> str:
+        found: str = body.call(body.module.libm(self.name, len(x)), x)
+        return found
 
 
 def lanes(name: str) -> Lowering:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.compiler.graph.lowering import Lowering, extremum, half, instruction, lanes, libm, llvm, negated, on_truths, select, unchanged
+from engine.compiler.graph.lowering import Libm, Lowering, extremum, half, instruction, lanes, llvm, negated, on_truths, select, unchanged
 
 Node = tuple[Any, ...]
 END = sys.maxsize
@@ -88,16 +88,16 @@ ROWS = (
     Operation("floor", "x>x", np.floor, llvm("floor")),
     Operation("sin", "x>x", np.sin, half("sincos", 0), lambda y, a: (ops.cos(a),)),
     Operation("cos", "x>x", np.cos, half("sincos", 1), lambda y, a: (-ops.sin(a),)),
-    Operation("tan", "x>x", np.tan, libm("tan"), lambda y, a: (1.0 + y * y,)),
-    Operation("asin", "x>x", np.arcsin, libm("asin"), lambda y, a: (1.0 / ops.sqrt(1.0 - a * a),)),
-    Operation("acos", "x>x", np.arccos, libm("acos"), lambda y, a: (-1.0 / ops.sqrt(1.0 - a * a),)),
-    Operation("atan", "x>x", np.arctan, libm("atan"), lambda y, a: (1.0 / (1.0 + a * a),)),
-    Operation("atan2", "xx>x", np.arctan2, libm("atan2"), lambda y, a, b: (b / (a * a + b * b), -a / (a * a + b * b))),
+    Operation("tan", "x>x", np.tan, Libm("tan"), lambda y, a: (1.0 + y * y,)),
+    Operation("asin", "x>x", np.arcsin, Libm("asin"), lambda y, a: (1.0 / ops.sqrt(1.0 - a * a),)),
+    Operation("acos", "x>x", np.arccos, Libm("acos"), lambda y, a: (-1.0 / ops.sqrt(1.0 - a * a),)),
+    Operation("atan", "x>x", np.arctan, Libm("atan"), lambda y, a: (1.0 / (1.0 + a * a),)),
+    Operation("atan2", "xx>x", np.arctan2, Libm("atan2"), lambda y, a, b: (b / (a * a + b * b), -a / (a * a + b * b))),
     Operation("exp", "x>x", np.exp, lanes("exp"), lambda y, a: (y,)),
     Operation("log", "x>x", np.log, lanes("log"), lambda y, a: (1.0 / a,)),
     Operation("tanh", "x>x", np.tanh, lanes("tanh"), lambda y, a: (1.0 - y * y,)),
-    Operation("pow", "xx>x", np.power, libm("pow"), power_partials),
-    Operation("fmod", "xx>x", np.fmod, libm("fmod"), lambda y, a, b: (1.0, -ops.sign(a / b) * ops.floor(ops.absolute(a / b)))),
+    Operation("pow", "xx>x", np.power, Libm("pow"), power_partials),
+    Operation("fmod", "xx>x", np.fmod, Libm("fmod"), lambda y, a, b: (1.0, -ops.sign(a / b) * ops.floor(ops.absolute(a / b)))),
     Operation("c2", "x>x", ops.c2_of_floats, half("stumpff", 0), c2_partials),
     Operation("c3", "x>x", ops.c3_of_floats, half("stumpff", 1), c3_partials),
     # choices
@@ -137,6 +137,8 @@ CONDITIONAL = {row.name for row in ROWS if "t" in row.takes}
 RECORDED = {row.numpy: row.name for row in ROWS if row.kinds}
 #: operations with a program of their own, whose results lie in memory
 CALLS = {"call", "loop", "root"}
+#: functions of the C library that operations are
+LIBRARY = tuple(row.lower.name for row in ROWS if isinstance(row.lower, Libm))
 OPERANDS = {row.name: slice(*row.operands) for row in ROWS}
 
 

@@ -26,8 +26,9 @@ class Constants(Kernel):
         return [self.rows]
 
     def emit(self, module: Any, name: str) -> None:
-        rows = table(module, self.rows)
-        d = module.once(f"{rows}.rows", f"{rows}.rows = internal constant {{ i64, ptr }} {{ i64 {len(self.rows)}, ptr {rows} }}, align 64")
+        rows, n = table(module, self.rows), len(self.rows)
+        d = f"{rows}.rows{n}"                                                  # the same numbers may be as many rows as there are divisors
+        module.once(d, f"{d} = internal constant {{ i64, ptr }} {{ i64 {n}, ptr {rows} }}, align 64")
         stores = [f"  store ptr {d}, ptr {at}" for at in ("%out.g", *(f"%lane{k}" for k in range(1, module.width)))]
         lanes = [f"  %lane{k} = getelementptr i64, ptr %out.g, i64 {k}" for k in range(1, module.width)]
         module.text.append(over_groups(name, [*lanes, *stores, "  br label %done"]))

@@ -18,7 +18,7 @@ from engine.compiler.graph.expr import Expr, Graph
 from engine.compiler.graph.program import Shape, is_table, size
 from engine.compiler.transforms.bodies import extracted, scope_of
 from engine.compiler.transforms.parts import body_in_parts
-from engine.compiler.transforms.table import Table, given
+from engine.compiler.transforms.table import Table, as_table, given
 
 
 def while_loop(graph: Graph, advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, finished: Any) -> tuple[Any, Any]:
@@ -30,7 +30,12 @@ def while_loop(graph: Graph, advance: Callable[[Any], tuple[Any, Any]], x: Any, 
     carry = [Expr(graph, graph.node(("carry", start, k))) for k in range(n + 1)]
     before, done = arrays(graph, carry, shapes), ops.logical_not(ops.equal(carry[n], 0.0))
     after, now = advance(built(before))
-    results = [given(graph, leaf, as_rows) for leaf, as_rows in as_begun(ops.structure(after)[0], shapes)]
+    ended = ops.structure(after)[0]
+    if len(ended) == len(leaves) and any(map(becomes_table, leaves, ended)):
+        graph.forget(start)
+        begun = [as_table(graph, x) if becomes_table(x, y) else x for x, y in zip(leaves, ended, strict=True)]
+        return while_loop(graph, advance, built(begun), limit, finished)
+    results = [given(graph, leaf, as_rows) for leaf, as_rows in as_begun(ended, shapes)]
     if [shape for _, shape in results] != shapes or np.shape(now) != ():
         raise graph.refuse(f"a loop whose body returns shapes {', '.join(said(s) for _, s in results)}, {np.shape(now)}",
                            f"expected {', '.join(map(said, shapes))} and a truth value")  # fmt: skip
@@ -38,8 +43,7 @@ def while_loop(graph: Graph, advance: Callable[[Any], tuple[Any, Any]], x: Any, 
     flat = [y if is_table(shape) else ops.where(done, c, y) for shape, c, y in each]    # one sample's loop has ended when it is done
     outputs = [graph.index(r) for r in (*flat, ops.logical_or(done, now))]
     if limit == 1:                                              # what is within is not found again, from outside or the next time
-        for node in graph.nodes[start:]:
-            graph.memo.pop(node, None)
+        graph.forget(start)
     body, captured = extracted(graph, start, carry, outputs, limit == 1, scope_of(advance))
     body = body_in_parts(graph, body)
     begin = [Expr(graph, i) for i in (*map(graph.number, first), *captured)]
@@ -50,8 +54,18 @@ def while_loop(graph: Graph, advance: Callable[[Any], tuple[Any, Any]], x: Any, 
 def as_begun(leaves: list[Any], shapes: list[Shape]) -> list[tuple[Any, bool]]:
     """What a body returns, and whether as a table: where its rows are known to be so many, as the loop began with it."""
     begun = [*shapes, *[()] * len(leaves)]
-    known = [isinstance(x, Table) and x.count is not None for x in leaves]
-    return [(x, is_table(s) if k else isinstance(x, Table)) for x, k, s in zip(leaves, known, begun, strict=False)]
+    counted = [isinstance(x, Table) and x.count is None for x in leaves]
+    return [(x, c or (is_table(s) and row_of(x) == s[1:])) for x, c, s in zip(leaves, counted, begun, strict=False)]
+
+
+def becomes_table(begun: Any, ended: Any) -> bool:
+    """Whether a loop begins with an array of a known number of rows, and goes on with a table of such rows."""
+    return not isinstance(begun, Table) and isinstance(ended, Table) and ended.count is None and row_of(begun) == ended.shape
+
+
+def row_of(x: Any) -> tuple[int, ...] | None:
+    """The shape of a row of a table or an array; none of a number."""
+    return x.shape if isinstance(x, Table) else np.shape(x)[1:] if np.ndim(x) else None
 
 
 def divided(scalars: list[Expr], shapes: list[Shape]) -> list[list[Expr]]:

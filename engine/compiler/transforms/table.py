@@ -52,6 +52,8 @@ class Table(NDArrayOperatorsMixin):
                  count: int | None = None) -> None:  # fmt: skip
         self.g, self.handle, self.shape, self.through, self.counting, self.count = g, handle, tuple(shape), through, counting, count
         self.where = ""  # of rows by their numbers, the user's line
+        if not size(self.shape):
+            raise g.refuse(f"a table of rows of the shape {self.shape}", "expected a number in each row at least")
 
     @property
     def how(self) -> str:
@@ -155,13 +157,11 @@ def as_table(g: Graph, x: Any) -> Table:
     x = np.asarray(x, dtype=object)
     if not x.ndim:
         raise g.refuse("a number for a table", "expected an array (n, …)")
-    if x.size == 0:
-        raise g.refuse(f"a table of the shape {x.shape}", "expected a row and a column at least")
     flat = list(x.ravel())
     if any(type(y) is Expr for y in flat):
         (handle,) = g.call(Stack(len(x), size(x.shape[1:])), flat)
     else:
-        (handle,) = g.call(Constants(np.array([float(y) for y in flat]).reshape(len(x), -1)), [])
+        (handle,) = g.call(Constants(np.array([float(y) for y in flat]).reshape(len(x), size(x.shape[1:]))), [])
     return Table(g, handle, x.shape[1:], count=len(x))
 
 
@@ -186,6 +186,8 @@ def returned(x: Any) -> tuple[list[Any], Shape]:
 
 def as_array(t: Table, n: int) -> Array:
     """A table of n rows as an array of traced numbers."""
+    if not n:
+        return np.empty((0, *t.shape), dtype=object)
     t = materialised(t)
     return np.array(t.g.call(Unstack(n, size(t.shape)), [t.handle]), dtype=object).reshape(n, *t.shape)
 
@@ -270,6 +272,8 @@ def added_at(g: Graph, table: Any, places: Sequence[Any], given: Sequence[Any]) 
     if len(index) != len(more) or any(y.shape != t.shape for y in more):
         what = f"rows {[y.shape for y in more]} added to a table of rows {t.shape} at {len(index)} places"
         raise g.refuse(what, "expected rows as its own, at a place each")
+    if t.count == 0 and any(x.count for x in (*index, *more)):                # where nothing is, nothing could say so
+        raise g.refuse("adding to a row of a table of 0 rows", "expected none to be added")
     pairs = [x for pair in zip(index, more, strict=True) for x in pair]
     sink = Sink("added", size(t.shape), len(index))
     return Table(g, looped(g, lambda *x: x, pairs, lambda _: [sink], [t.handle])[2][0], t.shape, count=t.count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import inspect
@@ -18,6 +19,7 @@ from engine.compiler import debug
 from engine.compiler.frontend.written import as_written
 from engine.compiler.graph.expr import SCALAR, Expr, Graph
 from engine.compiler.graph.kernel import Kernel
+from engine.compiler.graph.operations import COMMUTATIVE, Node, operands, renumbered
 from engine.compiler.graph.program import Program, Shape, is_table, live, size, verify
 from engine.compiler.graph.refusals import TraceError, explained, refuse
 from engine.compiler.graph.rewrite import RULES, folded
@@ -205,10 +207,11 @@ def words_of(fn: Callable[..., Any], n: int) -> tuple[str, ...]:
 
 
 def pure(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ``fn`` with a check: on traced arguments it is called twice, each time with arrays of its own, and must return the same nodes.
+    """Return ``fn`` with a check: on traced arguments it is called twice, with arrays of its own, and must return the same values.
     What has passed it on arguments of some shapes is called once on others of the same.
 
-    Equal computations are the same nodes, loops, roots and calls too: what differs depends on something that tracing would freeze.
+    The second time nothing is found of what the first has made, as a branch reads what is there already, and else computes it within. Equal
+    computations are then the same nodes under other numbers: what differs depends on something that tracing would freeze.
 
     >>> dice = iter([1.0, 6.0])
     >>> trace(pure(lambda x: np.array([x, x * next(dice)])), [()])  # doctest: +ELLIPSIS
@@ -223,7 +226,9 @@ def pure(fn: Callable[..., Any]) -> Callable[..., Any]:
     def checked(*args: Any, **named: Any) -> Any:
         if not any(type(x) in (Expr, table.Table) or (isinstance(x, np.ndarray) and x.dtype == object) for x in (*args, *named.values())):
             return fn(*map(own, args), **{name: own(x) for name, x in named.items()})
-        first, graph = as_written(fn, args, named), ops.graph_of(*args, *named.values())
+        graph = ops.graph_of(*args, *named.values())
+        start = len(graph.nodes) if graph is not None else 0
+        first = as_written(fn, args, named)
         if graph is not None and graph.chains:
             raise TraceError(f"{place_of(fn)}a chain of comparisons in {name_of(fn)}, of which the last is not of traced numbers, cannot "
                              "be compiled: write (a < x) & (x < b)")  # fmt: skip
@@ -231,12 +236,13 @@ def pure(fn: Callable[..., Any]) -> Callable[..., Any]:
         if shapes in passed:
             return first
         try:
-            second = as_written(fn, args, named)
+            with contextlib.nullcontext() if graph is None else graph.forgotten(start):
+                second = as_written(fn, args, named)
         except TraceError:
             raise
         except Exception as error:
             raise changing(fn, f"raised {type(error).__name__} ({error}) when it was called again") from error
-        if (place := difference(first, second)) is not None:
+        if (place := difference(first, second, {} if graph is None else values(graph.nodes, start))) is not None:
             where = f", first in entry {place}" if place else ""
             raise changing(fn, f"returned something else when it was called again{where}")
         passed.add(shapes)
@@ -258,24 +264,34 @@ def own(x: Any) -> Any:
     return x.copy() if isinstance(x, np.ndarray) else x
 
 
-def difference(a: Any, b: Any) -> str | None:
-    """Return where two results differ first, as one writes it after a name; None where they do not."""
+def values(nodes: Sequence[Node], start: int) -> dict[int, int]:
+    """Nodes from ``start`` on, and of each the first that is the same operation on the same values."""
+    first, same = dict[Node, int](), dict[int, int]()
+    for i in range(start, len(nodes)):
+        op, *rest = renumbered(nodes[i], {k: same.get(k, k) for k in operands(nodes[i])})
+        same[i] = first.setdefault((op, *(sorted(rest) if op in COMMUTATIVE else rest)), i)
+    return same
+
+
+def difference(a: Any, b: Any, same: Mapping[int, int]) -> str | None:
+    """Return where two results differ first, as one writes it after a name; None where they do not; equal nodes are the ``same``."""
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.shape == b.shape:
-        k = next((k for k, (x, y) in enumerate(zip(a.flat, b.flat, strict=True)) if difference(x, y) is not None), None)
+        pairs = enumerate(zip(a.flat, b.flat, strict=True))
+        k = next((k for k, (x, y) in pairs if difference(x, y, same) is not None), None)
         return None if k is None else str([int(i) for i in np.unravel_index(k, a.shape)]) if a.ndim else ""
     if type(a) is table.Table and type(b) is table.Table:
-        return difference((a.shape, a.how, a.handle, a.through), (b.shape, b.how, b.handle, b.through))
+        return difference((a.shape, a.how, a.handle, a.through), (b.shape, b.how, b.handle, b.through), same)
     if type(a) is Expr and type(b) is Expr:
-        return None if a.g is b.g and a.i == b.i else ""
+        return None if a.g is b.g and same.get(a.i, a.i) == same.get(b.i, b.i) else ""
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         parts = [(f"[{n!r}]", a.get(n), b.get(n)) for n in {**a, **b}]
     elif isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
         parts = [(f"[{k}]", x, y) for k, (x, y) in enumerate(itertools.zip_longest(a, b))]
     elif dataclasses.is_dataclass(a) and type(a) is type(b):
-        parts = [(f".{n}", x, vars(b)[n]) for n, x in vars(a).items()]
+        parts = [(f".{f.name}", getattr(a, f.name), getattr(b, f.name)) for f in dataclasses.fields(a)]
     else:
         return None if a is b or (type(a) is type(b) and repr(a) == repr(b)) else ""  # numbers: NaN is itself, and 0.0 is not −0.0
-    return next((place + rest for place, x, y in parts if (rest := difference(x, y)) is not None), None)
+    return next((place + rest for place, x, y in parts if (rest := difference(x, y, same)) is not None), None)
 
 
 def calling(program: Program, plain: Callable[..., Any] | None = None) -> Callable[..., Any]:
