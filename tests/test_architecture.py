@@ -61,9 +61,11 @@ ROOMS = {
 }
 #: layers of files in ``simulation``: a file imports only from those before its own
 SIMULATION = (
-    ("parameters", "rounding", "checks", "doubts", "resting_overlaps", "run_header", "constraints", "steep_places", "stiffness"),
-    ("contacts", "impulses", "run", "surroundings", "totals", "assessment"), ("plant", "events", "trajectory"),
-    ("after_flight", "asked", "form", "impacts", "independent_trees", "unresolved"), ("step", "body_trajectory"),
+    ("parameters", "rounding", "checks", "doubts", "resting_overlaps", "run_header", "constraints", "steep_places", "stiffness",
+     "contact_table"),
+    ("impulses", "run", "surroundings", "totals", "assessment"), ("many_contacts",), ("contacts", "plant", "events", "trajectory"),
+    ("after_flight", "asked", "form", "impacts", "independent_trees", "unresolved"), ("meeting_trees", "meeting"),
+    ("step", "body_trajectory"),
     ("culprit", "event_runs", "state", "linearization"),
     ("diagnosis",), ("run_file", "compiled_system", "profile"), ("stepper",), ("simulator", "compile"),
     ("described", "live", "rollouts"), ("__init__",),

@@ -24,8 +24,9 @@ from typing import Any
 import numpy as np
 
 from engine import ops
+from engine.contact.hunt_crossley import weight
 from engine.contact.material import STRIBECK
-from engine.contact.point_law import UPPER, pushed, split, velocity, weight
+from engine.contact.point_law import UPPER, pushed, split, velocity
 from engine.spatial import so3
 
 Array = np.ndarray
@@ -55,14 +56,14 @@ def smoothed(slip: Any, slow: Any) -> Any:
 
 
 def at(c: Array, row: Array, f: Array, W: Array) -> tuple[Array, Array, Any, Any, Any, Array, Any]:
-    """Return at a twist W: n (3), m (3), γ_n, −N'(z), b = μ γ_n/max(|u_t|, v_s), u_t (3), and 1/|u_t|² where it slides, else 0: (1), (2)."""
+    """Return at a twist W: n (3), m (3), γ_n, −N'(z), b = μ γ_n/max(|u_t|, v_s), u_t (3), and 1/|u_t|² where it slides, else 0."""
     n, un, ut = split(row, W)
     slip2, slow2 = ut @ ut, f[1] * f[1]
     longest = ops.maximum(slip2, slow2)
     inverse = 1.0 / ops.sqrt(longest)
     slides = slip2 > slow2
     phi = ops.where(slides, longest * inverse - 0.5 * f[1], 0.5 * slip2 * inverse)
-    push, slope = pushed(c, row, un - f[0] * (phi - f[2]))
+    push, slope = pushed(c, row, un - f[0] * (phi - f[2]))                     # (1)
     return n, n - f[0] * inverse * ut, push, slope, f[0] * push * inverse, ut, ops.where(slides, inverse * inverse, 0.0)
 
 
@@ -72,7 +73,8 @@ def wrench(c: Array, row: Array, f: Array, W: Array, upper: Any) -> Array:
     n, m, push, slope, b, ut, slides = at(c, row, f, W)
     X = so3.hat(row[7:10])
     a, w, l = (np.concatenate([X @ y, y]) for y in (m, ut, n))
-    K = b * (np.block([[-X @ X, X], [-X, np.eye(3)]]) - np.outer(l, l)) + slope * np.outer(a, a) - (1.0 - upper) * b * slides * np.outer(w, w)
+    across = np.block([[-X @ X, X], [-X, np.eye(3)]]) - np.outer(l, l) - (1.0 - upper) * slides * np.outer(w, w)
+    K = b * across + slope * np.outer(a, a)                                    # (2)
     return np.concatenate([push * l - b * w, K[UPPER]])
 
 

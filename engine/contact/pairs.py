@@ -168,7 +168,7 @@ def look(pair: Pair, poses: list[Array], about: Array, began: Began) -> tuple[Ar
 
 
 @functools.cache
-def looking(*kinds: geometry.Kind, points: Callable[..., geometry.Points] = geometry.points) -> Callable[..., tuple[Array, ...]]:
+def looking(*kinds: Any, points: Callable[..., geometry.Points] = geometry.points) -> Callable[..., tuple[Array, ...]]:
     """Return the function that looks where two shapes touch: of both bodies' T_WB (3×4), R_WB and twist before the step, shape's T_BS (3×4)
     and centre, of the point to see it from, and of the measures of shapes that are known by their kind alone."""
 

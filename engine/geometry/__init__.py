@@ -9,6 +9,7 @@ from engine.geometry.separation import Separation
 from engine.geometry.shapes import Box, Capsule, Cylinder, Ellipsoid, GeometryError, HeightField, Hull, Plane, Shape, Sphere
 
 __all__ = [
-    "FAR", "Box", "Capsule", "Cylinder", "Ellipsoid", "GeometryError", "HeightField", "Hull", "HullOfNumbers", "Kind", "Plane", "Points",
-    "Separation", "Shape", "Sphere", "clearance", "distance", "example", "hull_of", "measured", "measures", "numbers_of", "points", "touching_points",
+    "Box", "Capsule", "Cylinder", "Ellipsoid", "FAR", "GeometryError", "HeightField", "Hull", "HullOfNumbers", "Kind", "Plane",
+    "Points", "Separation", "Shape", "Sphere", "clearance", "distance", "example", "hull_of", "measured", "measures", "numbers_of",
+    "points", "touching_points",
 ]  # fmt: skip

@@ -10,7 +10,8 @@ from engine.geometry.shapes import Box, Capsule, Cylinder, Hull, Plane, Shape, S
 Array = np.ndarray
 #: the measures of a shape of each kind, by name, and how many numbers each is
 MEASURES: dict[type[Shape], dict[str, int]] = {
-    Plane: {}, Sphere: {"radius": 1}, Capsule: {"radius": 1, "length": 1}, Cylinder: {"radius": 1, "length": 1}, Box: {"size": 3}}  # fmt: skip
+    Plane: {}, Sphere: {"radius": 1}, Capsule: {"radius": 1, "length": 1}, Cylinder: {"radius": 1, "length": 1},
+    Box: {"size": 3}}  # fmt: skip
 #: a hull
 CUBE = Hull(tuple((x, y, z) for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)))
 #: a kind of shapes: a type, how many numbers a hull has, or a shape that is one of its own

@@ -153,8 +153,8 @@ def less_product(X: Any, i: Any, L: Any, a: Any, b: Any) -> None:
 
 @procedure
 def block_cholesky(diagonal: Any, pairs: Any, blocks: Any, place: Any, start: Any, row: Any) -> Any:
-    """Return C (n, 36) and L (m, 36) of a matrix by its :class:`Plan`: C Cᵀ + Σ L Lᵀ is what is on the diagonal; C row by row of each block, L
-    column by column.
+    """Return C (n, 36) and L (m, 36) of a matrix by its :class:`Plan`: C Cᵀ + Σ L Lᵀ is what is on the diagonal. C is row by row of each
+    block, L column by column.
 
     Parameters
     ----------

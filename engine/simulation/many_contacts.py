@@ -79,8 +79,8 @@ class ManyContacts:
         if depth[worst] > OVERLAP * size[worst]:
             others = int((depth > OVERLAP * size).sum()) - 1
             more = f" ({others} other points too)" if others else ""
-            raise ContactError(f"'{name}' overlap by {depth[worst]:.3g} m at the start{where}{more}; expected shapes that touch at most, or "
-                               "pairs=[...] without these")  # fmt: skip
+            raise ContactError(f"'{name}' overlap by {depth[worst]:.3g} m at the start{where}{more}; expected shapes that touch at "
+                               "most, or pairs=[...] without these")  # fmt: skip
         numbers = [self.shapes.outlines[pairs[:, k]] for k in (0, 1)]
         k = numbers[0][:, 22] * numbers[1][:, 22] / (numbers[0][:, 22] + numbers[1][:, 22])
         throws = k * (numbers[0][:, 26] + numbers[1][:, 26]) * depth

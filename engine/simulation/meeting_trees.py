@@ -196,8 +196,8 @@ class MeetingTrees(IndependentTrees):
         start, rows = np.cumsum([0, *map(len, each)]), np.concatenate(each)
         links = np.array([s.link for s in self.contacts.placed])
         a, b = links[rows[:, :2].astype(int)].T
-        return ContactTable(start, np.repeat(np.arange(len(each)), np.diff(start)), a, b, rows[:, 2:5], rows[:, 5:8], rows[:, 8], rows[:, 9:12],
-                            rows[:, 12])  # fmt: skip
+        record = np.repeat(np.arange(len(each)), np.diff(start))
+        return ContactTable(start, record, a, b, rows[:, 2:5], rows[:, 5:8], rows[:, 8], rows[:, 9:12], rows[:, 12])
 
     def require_apart(self, p: Array, x: Array, dt: float) -> None:
         """Refuse states (..., n) in which shapes lie deep in each other, as :class:`~engine.simulation.impulses.Overlaps` does.
@@ -206,8 +206,9 @@ class MeetingTrees(IndependentTrees):
         ------
         ContactError : names the deepest pair, with its depth
         """
+        p = np.broadcast_to(p, (*x.shape[:-1], p.shape[-1]))
         for i in np.ndindex(x.shape[:-1]):
-            points = self.moved(1.0, 0.0, 0.0, min(dt, INSTANT), self.given(np.broadcast_to(p, (*x.shape[:-1], p.shape[-1]))[i]), x[i])[1].points
+            points = self.moved(1.0, 0.0, 0.0, min(dt, INSTANT), self.given(p[i]), x[i])[1].points
             where = f" of rollout {list(i)}" if i else ""
             self.contacts.require_apart(points[:, :2].astype(int), -points[:, 8], where)
 
@@ -228,7 +229,7 @@ class MeetingTrees(IndependentTrees):
 
 def seen(plant: Plant, x: Array, flown: Array, G: Array) -> Array:
     """Return what contacts ask of a free body with states x before its flight and after it (87): see
-    :class:`~engine.contact.many.Bodies`; M (36), velocities before and after (6), about its origin in world axes; its momentum and mass (10)."""
+    :class:`~engine.contact.many.Bodies`; M (36) and velocities before and after (6), about its origin in world axes; momentum, and mass."""
     model = plant.model
     T0, T = (model.bodies[0].pose(y[: model.nq]) for y in (x, flown))
     v0, v = (y[model.nq : model.nq + 6] for y in (x, flown))
@@ -242,8 +243,8 @@ def seen(plant: Plant, x: Array, flown: Array, G: Array) -> Array:
 
 
 def completed(plant: Plant, h: Any, p: Array, flown: Array, V: Array, free: Array, change: Array) -> Array:
-    """Return the state of a free body with parameters p after a step of h whose flight ends at ``flown`` and ``free`` (6), and whose impulses leave V (6), in
-    world axes, and ``change`` its momentum (9)."""
+    """Return the state of a free body with parameters p after a step of h whose flight ends at ``flown`` and ``free`` (6), and whose
+    impulses leave V (6), in world axes, and ``change`` its momentum (9)."""
     model, n = plant.model_at(p if plant.parameters.n else np.zeros(0)), plant.model.nq
     q, v, z = flown[:n], flown[n : n + 6], plant.states.split(flown[n + 6 : n + 6 + plant.states.n])
     after = v + turned_back(model.bodies[0].pose(q)[:3].ravel(), V - free)

@@ -18,6 +18,7 @@ from engine.compiler.transforms.trace import pure, trace
 from engine.components.actuators import Drive, Motor, ReactionWheels
 from engine.components.component import AS_IT_IS, Component, Context, Effect, SimulationError, SimulationWarning, States, named
 from engine.components.controller import Controller
+from engine.components.effect import effect
 from engine.components.forces import CentralGravity, JointFriction, JointSpring, JointStops
 from engine.components.general_actuator import GeneralActuator
 from engine.components.law import Ticking
@@ -434,23 +435,3 @@ class Plant:
         if self.constraints is not None:
             signals |= self.constraints.observed(s, forces[0], push, self.memories.split(m))
         return signals
-
-
-def effect(c: Component, s: Context, state: Array, memory: Array, command: Any) -> Effect:
-    """Return what a component does; where it is traced, one of the user's must do the same when it is called again."""
-    traced = s.q.dtype == object
-
-    @functools.wraps(c.act)
-    def acting(q: Array) -> Effect:
-        with named(c.name, traced):
-            does = c.act(s, state, memory, command)
-            if not isinstance(does, Effect):
-                raise SimulationError(f"act of {c.name!r} returned {type(does).__name__}; expected an engine.simulation.Effect")
-            does.require_numbers(c.name)
-            does.require_shapes(c.name, s, c.state)
-            return does
-
-    found: Effect = acting(s.q) if type(c).__module__.startswith("engine.") else pure(acting)(s.q)
-    if not traced:
-        found.require_finite(c.name, s)
-    return found

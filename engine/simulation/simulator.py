@@ -40,8 +40,8 @@ from engine.simulation.event_runs import blocks
 from engine.simulation.events import Watch
 from engine.simulation.impulses import Impulses, Overlaps
 from engine.simulation.linearization import Linearization
-from engine.simulation.parameters import checked_parameters, checked_values, own, require_known, require_read, require_rigid
 from engine.simulation.meeting import bound
+from engine.simulation.parameters import checked_parameters, checked_values, own, require_known, require_read, require_rigid
 from engine.simulation.plant import Plant
 from engine.simulation.profile import Profile, profiled
 from engine.simulation.run import Diverged, Failures, collected
@@ -130,7 +130,7 @@ class Simulator(Fixed):
         self.watch = Watch(events, self.parameters)
         self._arguments["events"] = self.watch.events
         touch, many, kinds = bound(contacts, driven, self.method, self._arguments, type(self))
-        require_known(self.parameters, exact, self.watch.rebounds, (touch or many).surfaces if touch or many else ())
+        require_known(self.parameters, exact, self.watch.rebounds, x.surfaces if (x := touch or many) else ())
         if (control := None if controller is None else Controller(controller, self.parameters)) is not None:
             control.bind(model, self.dt)
         impulses = Impulses(joints.laws, touch, self.conserved, model.nv, bool(constraints)) if joints.laws or touch else None
@@ -140,8 +140,8 @@ class Simulator(Fixed):
         self.joint_dynamics = joints.words(self.plant.stiffness)
         self._unresolved = Unresolved(self.plant, self.method, self.dt, compiled)
         if not issubclass(self.plant.kind, self.method.takes):
-            many = f"moves by {n} joints" if (n := len(model.bodies)) > 1 else "has constraints" if exact else "has further states"
-            raise SimulationError(f"integrator '{integrator}' is for a single free body; '{model.name}' {many}; "
+            moves = f"moves by {n} joints" if (n := len(model.bodies)) > 1 else "has constraints" if exact else "has further states"
+            raise SimulationError(f"integrator '{integrator}' is for a single free body; '{model.name}' {moves}; "
                                   "expected another, such as cg4")  # fmt: skip
         self._step = Step(self.plant, self.method, self.watch, self.dt, compiled, kinds, meeting=many)
         self._process = self._step.process

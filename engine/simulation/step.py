@@ -243,9 +243,9 @@ class Step:
     def require_one_program(self) -> None:
         """Refuse what is asked of the step as one function of the whole state, where bodies meet by tables, as it knows no contacts."""
         if self.meeting is not None:
-            raise SimulationError(f"the step of '{self.plant.model.name}', whose {len(self.plant.model.bodies)} bodies meet by tables, is no "
-                                  "program of its state, as derivatives, exported code, environments and profiles want it; expected "
-                                  "fewer bodies, or Contacts with pairs=[...] of what matters")  # fmt: skip
+            raise SimulationError(f"the step of '{self.plant.model.name}', whose bodies meet by tables, is no program of its state, as "
+                                  "derivatives, exported code, environments, profiles and adaptive runs want it; expected fewer bodies, or "
+                                  "Contacts with pairs=[...] of what matters")  # fmt: skip
 
     @functools.cached_property
     def process(self) -> Process:

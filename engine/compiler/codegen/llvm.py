@@ -131,9 +131,7 @@ class Module:
         """Name of the function that repeats a body, which takes and returns n numbers of which the last says done."""
         body, n = self.functions[program.key][0], len(program.outputs)
         if program.tabled:
-            for k in (0, 1):
-                arena.put_spare(self, f"{body}.loop.spare{k}")
-            return self.once(f"{body}.loop", arena.looping(f"{body}.loop", body, program.made))
+            return arena.put_looping(self, f"{body}.loop", body, program.made)
         call = "\n".join(self.counted("", program, f"  call void {body}(ptr %in, ptr %out, ptr %work, i64 1, i64 0, i64 0, i64 0)"))
         name, D, one = f"{body}.loop", self.D, splat("double", self.width, literal(1.0))
         return self.once(name, f"""define internal void {name}(ptr %in, ptr %out, ptr %work, i64 %limit) noinline nounwind {{

@@ -198,6 +198,13 @@ def looping(name: str, body: str, columns: Sequence[int]) -> str:
                       "  ret void", "}"])  # fmt: skip
 
 
+def put_looping(module: Any, name: str, body: str, columns: Sequence[int]) -> str:
+    """Add :func:`looping`, whose arenas stay from call to call, and return its name."""
+    for k in (0, 1):
+        put_spare(module, f"{name}.spare{k}")
+    return str(module.once(name, looping(name, body, columns)))
+
+
 def put_spare(module: Any, place: str = "@arena.spare") -> None:
     """Add ``arena.lent(place)`` and ``arena.back(place, arena)``: who needs an arena at a place of the program borrows the one that was
     brought back there, with its memory."""

@@ -79,8 +79,7 @@ def touching(shapes: Shapes, kinds: Sequence[geometry.Kind], h: Any, bodies: Bod
     kinds : the kinds of shapes, as :func:`engine.geometry.measures` has them, in the order of the shapes' tables
     """
     carriers = ops.rows(lambda s: ops.maximum(s[BODY], 0.0), shapes.outlines)
-    far = ops.rows(lambda s, r: ops.where(s[BODY] < 0.0, 0.0, 2.0 * h * (r[0] + r[1] * (ops.norm(s[POSE].reshape(3, 4)[:, 3]) + s[RADIUS]))),
-                   shapes.outlines, ops.gather(bodies.reach, carriers))  # fmt: skip
+    far = ops.rows(lambda s, r: way(h, s, r), shapes.outlines, ops.gather(bodies.reach, carriers))
     boxes = ops.rows(box, shapes.outlines, ops.gather(bodies.poses, carriers), far)
     near = near_pairs(boxes, shapes.start, shapes.others, shapes.grounds, float(len(kinds)))
     found = Touching(*nothing(near))
@@ -92,6 +91,12 @@ def touching(shapes: Shapes, kinds: Sequence[geometry.Kind], h: Any, bodies: Bod
             pairs = ops.chosen(near, ops.rows(lambda p, code=code: ops.equal(p[2], code), near))
             found = added(found, shapes, (k, j), (one, two), pairs, bodies, far)
     return found
+
+
+def way(h: Any, s: Array, speeds: Array) -> Any:
+    """Return how far a shape with an outline may go within a step of h, and as far again, by the speeds (2) of its body."""
+    lever = ops.norm(s[POSE].reshape(3, 4)[:, 3]) + ops.norm(s[CENTER]) + s[RADIUS]
+    return ops.where(s[BODY] < 0.0, 0.0, 2.0 * h * (speeds[0] + speeds[1] * lever))
 
 
 def box(s: Array, T: Array, far: Any) -> Array:
@@ -106,7 +111,7 @@ def carried(T: Array, s: Array) -> Array:
     return (whole(T) @ whole(s[POSE]) @ np.append(s[CENTER], 1.0))[:3]
 
 
-def added(found: Touching, shapes: Shapes, at: tuple[int, int], kinds: tuple[geometry.Kind, geometry.Kind], pairs: Any, bodies: Bodies,
+def added(found: Touching, shapes: Shapes, at: tuple[int, int], kinds: tuple[Any, Any], pairs: Any, bodies: Bodies,
           far: Any) -> Touching:  # fmt: skip
     """Return what touches with the points of pairs of shapes (n, 3) of two kinds, numbers ``at`` of all."""
     n = points_of(*kinds)
@@ -126,7 +131,8 @@ def added(found: Touching, shapes: Shapes, at: tuple[int, int], kinds: tuple[geo
 
     tables = [x for s, i in zip(own, on, strict=True) for x in (s, ops.gather(bodies.poses, i), ops.gather(bodies.began, i))]
     manifolds = ops.rows(look, still, *tables)
-    ends = ops.rows(lambda p, still, a, b: ops.array([ops.where(still, b, a), b, ops.where(still, 0.0, 1.0), p[0], p[1]]), pairs, still, *on)
+    ends = ops.rows(lambda p, still, a, b: ops.array([ops.where(still, b, a), b, ops.where(still, 0.0, 1.0), p[0], p[1]]),
+                    pairs, still, *on)  # fmt: skip
     return Touching(*collected(found.pairs, found.points, ends, manifolds, margin, float(n), float(min(flat_points(*kinds), 4))))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from engine import ops
 from engine.contact.many.manifolds import BODY, ROUNDNESS, Touching, carried
-from engine.contact.many.problem import A, B, MOVES, OFFSET, Problem, ends, of_pair
+from engine.contact.many.problem import MOVES, A, B, Problem, ends, of_pair
 from engine.contact.point_law import velocity
 
 Array = np.ndarray
@@ -30,7 +30,7 @@ def momentum_changes(x: Problem, found: Touching, outlines: Any, kinematics: Any
     def one(p: Array, F: Array, V_a: Array, V_b: Array, T_a: Array, T_b: Array, P_a: Array, P_b: Array, s_a: Array,
             s_b: Array) -> tuple[Array, Array]:  # fmt: skip
         still = s_a[BODY] < 0.0
-        V_a, r = ops.where(still, 0.0, V_a), p[OFFSET]
+        V_a = ops.where(still, 0.0, V_a)
         u_a = velocity(V_a, carried(T_a, s_a) - T_a[[3, 7, 11]])
         u_b = velocity(V_b, carried(T_b, s_b) - T_b[[3, 7, 11]])
         R_a, R_b = s_a[ROUNDNESS], s_b[ROUNDNESS]

@@ -69,7 +69,7 @@ def search(boxes: Any, start: Any, others: Any, grounds: Any, large: Any, many: 
     for x in range(many):
         i = large[x]
         for j in range(len(boxes)):
-            if cell[4 * j + 3] == 0 or cell[4 * j + 3] == 1 and j > i:
+            if cell[4 * j + 3] == 0 or (cell[4 * j + 3] == 1 and j > i):
                 found = tested(boxes, start, others, i, j, key, found)
     for i in range(len(boxes)):
         if cell[4 * i + 3] != 0:

@@ -54,8 +54,11 @@ def velocities_after(x: Problem, before: Any) -> Solution:
         V, left, steps = minimum(x, plan, island, scale, z["live"], z["V"], z["friction"], z["most"])
         friction, changes = slipping(x, V, z["friction"])
         both = ops.add_at(ops.rows(lambda i: np.zeros(2) * i, island), of_point, changes)
-        live = ops.rows(lambda on, both, left, s: ops.where(ops.logical_or(both[0] > AGREES**2 * both[1], left > TOLERANCE**2 * s), on, 0.0),
-                        z["live"], ops.gather(both, island), left, ops.gather(scale, island))  # fmt: skip
+
+        def goes_on(on: Any, both: Array, left: Any, s: Any) -> Any:
+            return ops.where(ops.logical_or(both[0] > AGREES**2 * both[1], left > TOLERANCE**2 * s), on, 0.0)
+
+        live = ops.rows(goes_on, z["live"], ops.gather(both, island), left, ops.gather(scale, island))
         most = ops.maximum(ROUGH * z["most"], TOLERANCE)
         return {"V": V, "friction": friction, "live": live, "most": most, "steps": z["steps"] + steps}, ops.equal(ops.total(live), 0.0)
 
@@ -82,8 +85,8 @@ def momentum(M: Array, free: Array, before: Array) -> Any:
 
 def minimum(x: Problem, plan: ops.Plan, island: Any, scale: Any, live: Any, V: Any, friction: Any,
             most: Any) -> tuple[Any, Any, Any]:  # fmt: skip
-    """Return the V (n, 6) of least cost with a friction (p, 3), in the islands of bodies that are ``live`` (n), what is unbalanced there (n),
-    squared, which is ``most`` of the momentum of the step, and steps taken."""
+    """Return the V (n, 6) of least cost with a friction (p, 3), in islands of ``live`` bodies (n); what is unbalanced there (n), squared, no
+    more than ``most`` of the momentum of the step; and steps taken."""
 
     def step(z: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         V = z["V"]
@@ -95,17 +98,19 @@ def minimum(x: Problem, plan: ops.Plan, island: Any, scale: Any, live: Any, V: A
 
         def onward() -> Any:
             C, L = ops.block_cholesky(found.diagonal, x.pairs, found.blocks, plan.place, plan.start, plan.row)
-            d = ops.rows(lambda y, on: ops.where(on > 0.0, -y, 0.0), ops.block_solve(plan.order, plan.start, plan.row, C, L, found.gradient),
-                         live)  # fmt: skip
+            y = ops.block_solve(plan.order, plan.start, plan.row, C, L, found.gradient)
+            d = ops.rows(lambda y, on: ops.where(on > 0.0, -y, 0.0), y, live)
             alpha = line(x, island, V, d, found.gradient, friction, live)
             return ops.rows(lambda V, d, a: V + a * d, V, d, alpha)
 
         moved = ops.when(go, onward, V)
-        return {"V": moved, "live": live, "upper": upper, "left": unbalanced, "steps": z["steps"] + ops.where(go, 1.0, 0.0)}, ops.logical_not(go)
+        steps = z["steps"] + ops.where(go, 1.0, 0.0)
+        return {"V": moved, "live": live, "upper": upper, "left": unbalanced, "steps": steps}, ops.logical_not(go)
 
     none = ops.rows(lambda on: 0.0 * on, live)
     z, found = ops.while_loop(step, {"V": V, "live": live, "upper": none, "left": none, "steps": 0.0}, STEPS)
-    return ops.rows(lambda V, on: ops.where(ops.logical_or(found, ops.equal(on, 0.0)), 1.0, np.nan) * V, z["V"], z["live"]), z["left"], z["steps"]
+    V = ops.rows(lambda V, on: ops.where(ops.logical_or(found, ops.equal(on, 0.0)), 1.0, np.nan) * V, z["V"], z["live"])
+    return V, z["left"], z["steps"]
 
 
 def weighed(M: Array, g: Array) -> Any:
@@ -141,8 +146,8 @@ def line(x: Problem, island: Any, V: Any, d: Any, gradient: Any, friction: Any, 
 
 
 def tried(s: Array, first: Array, now: Array) -> Array:
-    """Return the next length α on an island's line, between ``low`` and ``high``, by the slope and its change there, or halfway; and whether
-    it is still searched."""
+    """Return the next length α on an island's line, between two ends, by the slope and its change there, or halfway; and whether it
+    is still searched."""
     a, low, high, halve, open_ = s
     slope, bend = now
     done = ops.logical_or(abs(slope) <= FLAT * abs(first[0]), high - low <= NARROW)
