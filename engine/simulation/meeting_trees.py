@@ -126,8 +126,9 @@ class MeetingTrees(IndependentTrees):
         wrenches = ops.add_at(ops.rows(lambda V: 0.0 * V, V), at, (to_a, force))
 
         def point(pair: Array, p: Array, T: Array, F: Array, W: Array) -> Array:
-            slip = ops.norm(point_law.split(p[10:], W)[2])
-            return np.concatenate([pair[3:5], p[17:20] + T[[3, 7, 11]], p[14:17], p[11:12], F[3:], [slip]])
+            _, opens, slip = point_law.split(p[10:], W)
+            gap = p[11] + EVENLY * dt * (opens - p[13])                        # where impulses lead to from where flight ends
+            return np.concatenate([pair[3:5], p[17:20] + T[[3, 7, 11]], p[14:17], [gap], F[3:], [ops.norm(slip)]])
 
         at_b, W = (ops.gather(table, i) for table, i in ((poses, at[1]), (twists(met.pairs, V), of)))
         points = ops.rows(point, pairs, met.points, at_b, force, W)
