@@ -279,6 +279,14 @@ def test_starts_in_each_other_are_named_with_their_depth(boxes):
         boxes.run(*state(x, UPRIGHT), 0.1)
 
 
+def test_shapes_deep_in_each_other_are_told():
+    soft = engine.ContactMaterial(stiffness=200.0)
+    with pytest.warns(engine.simulation.SimulationWarning, match=r"shapes lie in each other by 0\.\d+ of the thinner one, over a tenth"):
+        run = simulator(["box"] * 10, material=soft).run(*state(STACKS, UPRIGHT), 1.0, record_every=100)
+    assert 0.1 < run("contacts.overlap").max() < 1.0
+    assert (run("contacts.count") == np.diff(run("contacts").start)).all()
+
+
 def test_a_body_that_flies_off_stops_nobody(boxes):
     x = STACKS.copy()
     x[9] = 1e9, 0.0, 5.0
