@@ -12,6 +12,7 @@ from engine.components.component import SimulationWarning
 from engine.contact import ContactError, ContactMaterial, Placed
 from engine.contact.many import Shapes, kinds_of, tables
 from engine.contact.pairs import GROUNDS, thickness
+from engine.geometry import Plane
 from engine.model import Model
 from engine.simulation.impulses import OVERLAP, THROWN
 
@@ -40,6 +41,11 @@ class ManyContacts:
     def surfaces(self) -> set[str]:
         """The links whose surfaces may touch."""
         return {s.link for s in self.placed}
+
+    @property
+    def ground(self) -> Array | None:
+        """The pose (4, 4) of the ground, whose z axis is its normal; None without one."""
+        return next((s.pose for s in self.placed if isinstance(s.shape, Plane)), None)
 
     def mobility(self, s: Placed) -> float:
         """Return the velocity that a unit impulse on a shape's centre leaves it with, a mean over directions."""
