@@ -47,7 +47,8 @@ def begun(c: Array, position: Array, normal: Array, gap: Any, before: Any, share
     ahead = pushed(c, row, row[3])[0]
     mu = c[4] + (c[5] - c[4]) * ops.exp(-slip2 / STRIBECK**2)
     slow = ops.maximum(STIFFEST * c[6] * mu * ops.maximum(pushed(c, row, before)[0], ahead), c[7])
-    return row, ops.array([mu, slow, smoothed(ops.sqrt(slip2), slow)]), ahead
+    friction = ops.array([mu, slow, smoothed(ops.sqrt(slip2), slow)])
+    return row, friction, ops.maximum(ahead, at(c, row, friction, flown)[2])
 
 
 def smoothed(slip: Any, slow: Any) -> Any:
@@ -93,8 +94,7 @@ def impulse(c: Array, row: Array, f: Array, W: Array) -> Array:
 
 
 def slipping(c: Array, row: Array, f: Array, W: Array) -> tuple[Array, Array]:
-    """Return the friction (3) with the slip at W, and (2) what the change of φ₀ makes of the normal impulse, and that, squared."""
-    _, _, push, slope, _, ut, _ = at(c, row, f, W)
-    phi = smoothed(ops.norm(ut), f[1])
-    change = f[0] * slope * (phi - f[2])
-    return ops.array([f[0], f[1], phi]), ops.array([change * change, push * push])
+    """Return the friction (3) with the slip at W, and (2) by how much that changes the normal impulse, and what it was, squared."""
+    _, un, ut = split(row, W)
+    push, then = at(c, row, f, W)[2], pushed(c, row, un)[0]                    # φ − φ₀ is nought then
+    return ops.array([f[0], f[1], smoothed(ops.norm(ut), f[1])]), ops.array([(then - push) ** 2, push * push])

@@ -15,7 +15,7 @@ from engine.compiler.gufunc import shaped
 from engine.compiler.threads import get_threads, spread
 from engine.compiler.transforms.trace import calling
 from engine.components.layout import Layout
-from engine.contact import EVENLY, corrected, point_law
+from engine.contact import EVENLY, point_law
 from engine.contact.many import Bodies, Shapes, impulses, momentum_changes, problem, touching, twists, velocities_after
 from engine.ops import floats, procedure
 from engine.simulation.contact_table import ContactTable
@@ -267,7 +267,8 @@ def completed(plant: Plant, h: Any, p: Array, flown: Array, V: Array, free: Arra
         q, v, P, _ = plant.kept(model, q, v, z[MOMENTUM] + change[None], np.zeros(0))
         return np.concatenate([q, v, plant.states.join({**z, MOMENTUM: P})])
 
-    end = corrected(model, h, q, v, after, settle, flown[: n + 6 + plant.states.n])
+    pushed = ops.largest(np.concatenate([after - v, change])) > 0.0
+    end = ops.when(pushed, lambda: settle(model.manifold.plus(q, EVENLY * h * (after - v)), after), flown[: n + 6 + plant.states.n])
     return np.concatenate([end, flown[n + 6 + plant.states.n :]])
 
 

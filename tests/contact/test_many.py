@@ -293,3 +293,24 @@ def test_a_body_that_flies_off_stops_nobody(boxes):
     run = boxes.run(*state(x, UPRIGHT), 0.2, record_every=50)
     assert np.abs(run.q[-1].reshape(10, 7)[:9, 4:] - x[:9]).max() < 1e-3
     assert so3.log(rotations(run.q[-1])[0]) @ np.ones(3) < 1e-6
+
+
+@pytest.mark.filterwarnings("ignore:.*over a tenth")
+def test_a_light_body_that_grazes_a_heavy_one_gives_what_it_takes(monkeypatch):
+    """Momenta stay to rounding whatever friction asks of whom, also where flight alone would take them apart."""
+    monkeypatch.setattr(choice, "FEW_PAIRS", -1)
+    made = engine.combine(light=body("brick", 0.5), heavy=body("box", 50.0))
+    material = engine.ContactMaterial(stiffness=1e6, dissipation=0.1, friction=0.5)
+    runner = engine.Simulator(made, dt=1e-3, gravity=(0, 0, 0), contacts=engine.Contacts(material=material))
+    rng = np.random.default_rng(1)
+    rows = 200
+    turns = rng.standard_normal((rows, 4))
+    x = np.concatenate([np.full((rows, 1), 0.25), 0.08 * rng.standard_normal((rows, 2))], axis=1)
+    upright = np.tile([1.0, 0, 0, 0, 0, 0, 0], (rows, 1))
+    q = np.concatenate([turns / np.linalg.norm(turns, axis=1)[:, None], x, upright], axis=1)
+    v = np.concatenate([5 * rng.standard_normal((rows, 3)), np.zeros((rows, 3)), np.tile([0.3, 0.2, 0.1, 20.0, 0, 0], (rows, 1))], axis=1)
+    run = runner.run(q, v, 0.02)
+    R = rotations(run.q).reshape(*run.q.shape[:2], 2, 3, 3)
+    p = np.einsum("btkij,btkj,k->bti", R, run.v.reshape(*run.q.shape[:2], 2, 6)[..., 3:], [0.5, 50.0])
+    assert np.abs(np.diff(run.v[..., :6], axis=1)).max() > 1.0
+    assert np.abs(np.diff(p, axis=1)).max() < 1e-14 * 1000.0 * 16

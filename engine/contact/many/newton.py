@@ -29,7 +29,7 @@ FAR = 1e30
 
 
 class Solution(NamedTuple):
-    """Velocities V (n, 6) after a step, the friction (p, 2) that goes with them, and steps of Newton's method that it took."""
+    """Velocities V (n, 6) after a step, the friction (p, 3) with which they were found, and steps of Newton's method that it took."""
 
     V: Any
     friction: Any
@@ -43,7 +43,8 @@ def velocities_after(x: Problem, before: Any) -> Solution:
     :mod:`engine.contact.correction`, of which this is the same for many bodies. Where Newton's method does not converge, V is NaN.
     """
     island = islands(x.free, x.pairs)
-    of_point = ops.gather(island, ops.rows(lambda p: p[1], ops.gather(x.pairs, of_pair(x))))
+    body_of_point = ops.rows(lambda p: p[1], ops.gather(x.pairs, of_pair(x)))
+    of_point = ops.gather(island, body_of_point)
     scale = summed(island, island, ops.rows(momentum, x.inertia, x.free, before))
     acts = ops.add_at(ops.rows(lambda i: 0.0 * i, island), of_point, ops.rows(lambda a: ops.where(a > 0.0, 1.0, 0.0), x.acts))
     live = at_island(acts, island)
@@ -52,18 +53,20 @@ def velocities_after(x: Problem, before: Any) -> Solution:
 
     def again(z: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         V, left, steps = minimum(x, plan, island, scale, z["live"], z["V"], z["friction"], z["most"])
-        friction, changes = slipping(x, V, z["friction"])
+        slips, changes = slipping(x, V, z["friction"])
         both = ops.add_at(ops.rows(lambda i: np.zeros(2) * i, island), of_point, changes)
 
         def goes_on(on: Any, both: Array, left: Any, s: Any) -> Any:
             return ops.where(ops.logical_or(both[0] > AGREES**2 * both[1], left > TOLERANCE**2 * s), on, 0.0)
 
         live = ops.rows(goes_on, z["live"], ops.gather(both, island), left, ops.gather(scale, island))
+        friction = ops.rows(lambda on, new, old: ops.where(on > 0.0, new, old), ops.gather(live, body_of_point), slips, z["friction"])
         most = ops.maximum(ROUGH * z["most"], TOLERANCE)
-        return {"V": V, "friction": friction, "live": live, "most": most, "steps": z["steps"] + steps}, ops.equal(ops.total(live), 0.0)
+        return {"V": V, "friction": friction, "known": z["friction"], "live": live, "most": most,
+                "steps": z["steps"] + steps}, ops.equal(ops.total(live), 0.0)  # fmt: skip
 
-    z, _ = ops.while_loop(again, {"V": V, "friction": x.friction, "live": live, "most": ROUGH, "steps": 0.0}, PASSES)
-    return Solution(z["V"], z["friction"], z["steps"])
+    z, _ = ops.while_loop(again, {"V": V, "friction": x.friction, "known": x.friction, "live": live, "most": ROUGH, "steps": 0.0}, PASSES)
+    return Solution(z["V"], z["known"], z["steps"])
 
 
 def summed(island: Any, like: Any, each: Any) -> Any:
