@@ -109,10 +109,8 @@ class Contacts:
         ------
         ContactError : a link that there is not, or without shapes or mass; a shape that cannot touch; more pairs than can be
         """
+        self.require_links(model)
         names = [link.name for link in model.links]
-        for name in (*self.materials, *itertools.chain(*(self.pairs or ()))):
-            if name != WORLD and name not in names:
-                raise ContactError(f"contacts name a link '{name}', which '{model.name}' has not{nearest(str(name), names)}")
         every = self.pairs is None or (self.ground is not None and not any(WORLD in pair for pair in self.pairs))
         named = {n for pair in self.pairs or () for n in pair}
         placed = {n: placed_shapes(model, n) for n in names if every or n in named}
@@ -144,11 +142,19 @@ class Contacts:
                  "expected pairs=[...] of what matters", SimulationWarning)  # fmt: skip
         return ContactLaws(model, pairs, self.stiction_velocity)
 
+    def require_links(self, model: Model) -> None:
+        """Refuse names of links that a model has not."""
+        names = [link.name for link in model.links]
+        for name in (*self.materials, *itertools.chain(*(self.pairs or ()))):
+            if name != WORLD and name not in names:
+                raise ContactError(f"contacts name a link '{name}', which '{model.name}' has not{nearest(str(name), names)}")
+
     def many(self, model: Model) -> ManyContacts | None:
         """Return the contacts of a model whose trees are free bodies as tables, where all may touch and they are many; else None."""
         free = all(len(tree) == 1 and model.bodies[tree[0]].kind.floats for tree in model.trees)
         if self.pairs is not None or not free:
             return None
+        self.require_links(model)
         placed = [s for link in model.links if link.collisions for s in placed_shapes(model, link.name)]
         for name in {s.link for s in placed}:
             require_touchable(model, name, [s for s in placed if s.link == name])

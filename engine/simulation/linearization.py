@@ -30,6 +30,7 @@ class Linearization:
     """
 
     def __init__(self, simulator: Any) -> None:
+        simulator.stepper.require_one_program()
         if simulator.watch or simulator.stepper.asked:
             what = "events" if simulator.watch else "a controller in plain Python"
             raise SimulationError(f"a simulator with {what} cannot be linearized; expected one without")

@@ -97,7 +97,7 @@ class ManyContacts:
                  "expected shapes that touch at most", SimulationWarning)  # fmt: skip
 
     def overlaps(self, points: Array) -> Array:
-        """Return how far the shapes of points (p, 13) lie in each other, of the thickness of the thinner one."""
+        """Return how far the shapes of points (p, 14) lie in each other, of the thickness of the thinner one."""
         return np.maximum(-points[:, 8], 0.0) / (2.0 * self.sizes[points[:, :2].astype(int)].min(axis=1))
 
     @functools.cached_property

@@ -26,8 +26,8 @@ from engine.simulation.run import Kernel, Process
 from engine.spatial import se3
 
 Array = np.ndarray
-#: columns of what is recorded of a point: shapes, place, normal, gap, force, slip
-POINT = 13
+#: columns of what is recorded of a point: shapes, place, normal, gap, force, slip, and what steps can give back of its spring's energy
+POINT = 14
 #: where parts of what is seen of a body begin
 ENDS = (0, 12, 27, 29, 65, 71, 77, 87)
 SEEN = 87
@@ -38,7 +38,7 @@ MOST = 2**53
 
 
 class Notes(NamedTuple):
-    """What a step leaves for its record: rates of change (n, 6) by impulses and wrenches (n, 6) of the bodies, and points (p, 13)."""
+    """What a step leaves for its record: rates of change (n, 6) by impulses and wrenches (n, 6) of the bodies, and points (p, 14)."""
 
     changes: Any
     wrenches: Any
@@ -73,7 +73,7 @@ class MeetingTrees(IndependentTrees):
         """The layout of a record: as of trees that nothing joins; the wrench on each link, how many points push, and how far shapes lie in
         each other, of the thinner one."""
         return Layout({**super().record.shapes, "contacts.wrench": (len(self.plant.model.links), 6), "contacts.count": (),
-                       "contacts.overlap": ()})  # fmt: skip
+                       "contacts.overlap": (), "contacts.energy": ()})  # fmt: skip
 
     @functools.cached_property
     def alone(self) -> IndependentTrees:
@@ -88,6 +88,7 @@ class MeetingTrees(IndependentTrees):
         record[at["vdot"]] += change
         record[at["contacts.wrench"]].reshape(-1, 6)[self.links] = notes.wrenches
         record[at["contacts.count"]] = len(pushing(notes.points))
+        record[at["contacts.energy"]] = notes.points[:, 13].sum()
         record[at["contacts.overlap"]] = self.contacts.overlaps(notes.points).max(initial=0.0)
 
     # ------------------------------------------------------------ a step, traced
@@ -107,8 +108,8 @@ class MeetingTrees(IndependentTrees):
         poses, began, reach, M, before, free, momenta = (ops.rows(lambda y, a=a, b=b: y[a:b], bodies) for a, b in itertools.pairwise(ENDS))
         found = touching(shapes, self.contacts.kinds, dt, Bodies(poses, began, reach))
         met = problem(found, shapes.outlines, poses, M, before, free, dt, self.contacts.stiction, EVENLY)
-        V, friction, _ = velocities_after(met, before)
-        push = impulses(met, V, friction)
+        V, friction, acts, _ = velocities_after(met, before)
+        push = impulses(met, V, friction, acts)
         changes = momentum_changes(met, found, shapes.outlines, poses, momenta, push, EVENLY * dt)
         begin, after = 0.0, []
         for kind, values, given in zip(self.kinds, p, flown, strict=True):
@@ -134,7 +135,9 @@ class MeetingTrees(IndependentTrees):
         def point(pair: Array, p: Array, T: Array, F: Array, W: Array) -> Array:
             _, opens, slip = point_law.split(p[10:], W)
             gap = p[11] + EVENLY * dt * (opens - p[13])                        # where impulses lead to from where flight ends
-            return np.concatenate([pair[3:5], p[17:20] + T[[3, 7, 11]], p[14:17], [gap], F[3:], [ops.norm(slip)]])
+            begun, rate = p[11:12] - 0.5 * dt * (p[12:13] + p[13:14]), p[12:13]
+            energy = point_law.kept_energy(p[1], p[4] / p[1], dt, begun, rate, p[20:21])
+            return np.concatenate([pair[3:5], p[17:20] + T[[3, 7, 11]], p[14:17], [gap], F[3:], [ops.norm(slip), energy]])
 
         at_b, W = (ops.gather(table, i) for table, i in ((poses, at[1]), (twists(met.pairs, V), of)))
         points = ops.rows(point, pairs, met.points, at_b, force, W)
@@ -235,7 +238,7 @@ class MeetingTrees(IndependentTrees):
 
 
 def pushing(points: Array) -> Array:
-    """Return those of points (p, 13) that push."""
+    """Return those of points (p, 14) that push."""
     return points[np.linalg.norm(points[:, 9:12], axis=1) > 0.0]
 
 
@@ -294,4 +297,4 @@ def below(one: Any, other: Any) -> Any:
 @procedure
 def no_points(bodies: Any) -> Any:
     """Return a table of no points."""
-    return floats(0 * len(bodies), 13)
+    return floats(0 * len(bodies), POINT)

@@ -70,6 +70,10 @@ class Stepper:
             return self._step.process.programs[0]
         return trace(self.step, [(), (), (), (self.parameters.n,), (self.layout.n,)])
 
+    def require_one_program(self) -> None:
+        """Refuse what wants the step as one program, where bodies meet by tables."""
+        self._step.require_one_program()
+
     def require_unchanged(self, patience: float = 0.0) -> None:
         """Refuse to go on where something has changed that machine code has as it was; looked for again after ``patience``, s."""
         self._kept.require_unchanged(patience)

@@ -87,7 +87,7 @@ class Trajectory:
         return len(self.t)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: x for name, x in vars(self).items() if name != "robot"}  # which is found again
+        return {**{name: x for name, x in vars(self).items() if name != "robot"}, "touching": None}     # which is found again, or not
 
     @property
     def failed(self) -> NDArray[np.bool_]:
@@ -139,7 +139,7 @@ class Trajectory:
         """Return the trajectory of what ``take`` makes of every array, whose time axis is the one before its core dimensions."""
         lead = self.q.ndim - 2
         arrays = {n: take(vars(self)[n], lead) if n in vars(self) else None for n in ("q", "v", "tau", "vdot")}
-        return replace(self, t=t, signals={n: take(x, lead) for n, x in self.signals.items()}, **{**arrays, **more})
+        return replace(self, t=t, signals={n: take(x, lead) for n, x in self.signals.items()}, touching=None, **{**arrays, **more})
 
     def _row(self, k: Any, **more: Any) -> Trajectory:
         """Return one rollout of a batch, or several, with all of its records."""
@@ -211,7 +211,8 @@ class Trajectory:
                 return found.reshape(*lead, *found.shape[1:])
 
             signals = {n: of_all(n, True) for n in self.signals}
-            return replace(self, t=times, q=of_all("q"), v=of_all("v"), tau=of_all("tau"), vdot=of_all("vdot"), signals=signals)
+            arrays = {name: of_all(name) for name in ("q", "v", "tau", "vdot")}
+            return replace(self, t=times, signals=signals, touching=None, **arrays)
         k = np.clip(np.searchsorted(self.t, times, side="right") - 1, 0, len(self) - 2)
         h = self.t[k + 1] - self.t[k]
         s = np.divide(times - self.t[k], h, out=np.ones(len(h)), where=h > 0)  # of two states at one time, the later
@@ -277,6 +278,8 @@ class Trajectory:
         if name == "contacts" and self.touching is not None:
             return self.touching()
         if name not in self.signals:
+            if name == "contacts" and "contacts.wrench" in self.signals:
+                raise StateError("no points of contact of a batch, a part, a file, or what was pickled; expected a run of one rollout")
             if self.touching is not None and name.startswith("contacts."):
                 raise StateError(f"no signal '{name}' of bodies that meet by tables; expected 'contacts', the table of their points, "
                                  "contacts.wrench, contacts.count or contacts.overlap")  # fmt: skip

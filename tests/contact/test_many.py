@@ -1,12 +1,12 @@
 """Many bodies in contact, by tables: what mechanics says of heaps, the same laws as of few, and the same bits beside others."""
 
 import itertools
+import pickle
 
 import numpy as np
 import pytest
 
 import engine
-from engine.contact import cone_law
 from engine.contact.many import islands, near, newton
 from engine.simulation import contacts as choice
 from engine.spatial import so3
@@ -143,12 +143,12 @@ def test_energy_never_rises_but_for_what_springs_give_back():
 # ------------------------------------------------------------ a second route: laws of pairs
 
 
-@pytest.mark.parametrize(("kinds", "friction", "bar"), [(["sphere"] * 3, 0.0, 1e-9), (["sphere", "sphere", "brick"], 0.5, 5e-4)])
+@pytest.mark.parametrize(("kinds", "friction", "bar"), [
+    (["sphere"] * 3, 0.0, 1e-9), (["sphere"] * 3, 0.5, 1e-6), (["sphere", "sphere", "brick"], 0.5, 1e-4)])  # fmt: skip
 def test_tables_are_the_laws_of_pairs(monkeypatch, kinds, friction, bar):
-    """Without friction to what Newton's method leaves. With it friction is bounded by the same step's normal impulse here, and by what is
-    agreed on there, at rest below other speeds; and flight carries the last step's forces there, which a brick feels by h²."""
+    """Without friction to what Newton's method leaves, with it to what both agree on; there flight carries the last step's forces, too,
+    which a brick feels by h²."""
     monkeypatch.setattr(newton, "TOLERANCE", 1e-9)
-    monkeypatch.setattr(newton, "AGREES", 1e-3)
     material = engine.ContactMaterial(friction=friction, dissipation=0.5)
     q, v = state(np.array([[0.0, 0.0, 0.15], [0.02, 0.01, 0.42], [0.5, 0.0, 0.15]]), v=0.3)
     runs = []
@@ -232,30 +232,6 @@ def test_islands_are_what_hangs_together():
     np.testing.assert_array_equal(islands.islands(np.zeros((7, 6)), pairs), [0, 0, 2, 2, 0, 0, 6])
 
 
-@pytest.mark.parametrize("slip", [0.0, 2e-4, 0.3])
-def test_impulses_of_a_point_are_a_gradient_and_the_hessian_is_its_slope(slip):
-    """γ has a symmetric slope, that of the wrench's K and of the line; by central differences."""
-    rng = np.random.default_rng(0)
-    c = np.array([1e5, 1.0, 1e-3, 0.1, 0.5, 0.6, 1.0, 1e-3, 0.5])
-    n = np.array([0.0, 0.6, 0.8])
-    across = np.cross(n, [1.0, 0.0, 0.0])
-    row = np.concatenate([[0.2, -1e-3, -0.1, -0.1], n, rng.standard_normal(3), [1.0]])
-    W = np.concatenate([np.zeros(3), slip * across - 0.05 * n])
-    f = np.array([0.5, 1e-3, 0.1 * slip])
-
-    def force(u):
-        return cone_law.impulse(c, row, f, np.concatenate([np.zeros(3), u]))
-
-    slope = np.array([(force(W[3:] + d) - force(W[3:] - d)) / 2e-6 for d in 1e-6 * np.eye(3)])
-    K = np.zeros((6, 6))
-    K[np.triu_indices(6)] = cone_law.wrench(c, row, f, W, 0.0)[6:]
-    np.testing.assert_allclose(slope, slope.T, atol=1e-6 * np.abs(slope).max())
-    np.testing.assert_allclose(-slope, K[3:, 3:] + np.triu(K[3:, 3:], 1).T, atol=1e-6 * np.abs(slope).max())
-    d = np.concatenate([np.zeros(3), rng.standard_normal(3)])
-    np.testing.assert_allclose(cone_law.along(c, row, f, W, d), [-force(W[3:]) @ d[3:], -d[3:] @ slope @ d[3:]], rtol=1e-6)
-    assert np.linalg.norm(force(W[3:]) - force(W[3:]) @ n * n) <= 0.5 * (force(W[3:]) @ n) * (1 + 1e-12)
-
-
 def test_steps_are_the_same_interpreted_and_compiled():
     made = simulator(["box"] * 7)
     q, v = state(heap(7, apart=0.19), v=0.5)
@@ -285,6 +261,33 @@ def test_shapes_deep_in_each_other_are_told():
         run = simulator(["box"] * 10, material=soft).run(*state(STACKS, UPRIGHT), 1.0, record_every=100)
     assert 0.1 < run("contacts.overlap").max() < 1.0
     assert (run("contacts.count") == np.diff(run("contacts").start)).all()
+
+
+def test_rough_slabs_lose_energy_as_they_tumble():
+    """Where steps are long for springs, and friction is large."""
+    rough = engine.ContactMaterial(friction=10.0)
+    made = simulator(["box"] * 8, material=rough, dt=1e-2)
+    x = np.stack([np.zeros(8), 0.5 * np.arange(8), np.full(8, HALF)], axis=1)
+    q, v = state(x, UPRIGHT)
+    v.reshape(8, 6)[:, 3] = 3.0
+    run = made.run(q, v, 1.0)
+    kinetic = 0.5 * (run.v.reshape(-1, 8, 6) ** 2 * ([(2 * HALF) ** 2 / 6.0] * 3 + [1.0] * 3)).sum(axis=(1, 2))
+    energy = kinetic + G * (run.q.reshape(-1, 8, 7)[..., 6] - HALF).sum(axis=1)
+    assert energy.max() < 1.02 * energy[0]
+    assert energy[-1] < 0.5 * energy[0]
+
+
+def test_names_of_materials_are_looked_at_and_runs_are_pickled(boxes):
+    model = engine.combine(**{f"b{k}": body() for k in range(10)})
+    with pytest.raises(engine.EngineError, match=r"contacts name a link 'b0/bx'.*did you mean 'b0/body'"):
+        engine.Simulator(model, contacts=engine.Contacts(materials={"b0/bx": MATERIAL}))
+    with pytest.raises(engine.EngineError, match=r"is no program of its state"):
+        boxes.linearize(*state(STACKS, UPRIGHT), np.zeros(60))
+    run = boxes.run(*state(STACKS, UPRIGHT), 0.02)
+    again = pickle.loads(pickle.dumps(run))
+    np.testing.assert_array_equal(again.q, run.q)
+    with pytest.raises(engine.EngineError, match=r"no points of contact.*expected a run of one rollout"):
+        again("contacts")
 
 
 def test_a_body_that_flies_off_stops_nobody(boxes):

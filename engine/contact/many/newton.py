@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import ops
-from engine.contact import cone_law
 from engine.contact.many.islands import islands
-from engine.contact.many.problem import Problem, along, evaluated, of_pair, slipping, twists
+from engine.contact.many.problem import Problem, along, evaluated, lagged, of_pair, twists
 
 Array = np.ndarray
 #: of the momentum of a step: what may be left unbalanced
@@ -17,22 +16,22 @@ TOLERANCE = 1e-6
 #: steps of Newton's method, tries of a length along each, and passes, after which friction goes with the normal impulses of the pass before
 STEPS, TRIES, PASSES = 200, 60, 10
 #: of friction: a difference at which what was known agrees with what it leads to
-AGREES = 2e-2
+AGREES = 1e-3
 #: of the momentum of a step: what may be left in a first pass, and of that in each that follows
 ROUGH = 1e-2
 #: of the slope at the beginning of a line: what is left of it where it is long enough; and of its length, what is one point
 FLAT, NARROW = 0.1, 1e-12
-#: of the momentum of a step: what must be unbalanced for a Hessian that has friction's upper parabola too
-FIRST = 1e-2
 #: a length that no line has
 FAR = 1e30
 
 
 class Solution(NamedTuple):
-    """Velocities V (n, 6) after a step, the friction (p, 3) with which they were found, and steps of Newton's method that it took."""
+    """Velocities V (n, 6) after a step, the friction (p, 2) with which they were found, whether anything acts (n)
+    on each, and steps of Newton's method that it took."""
 
     V: Any
     friction: Any
+    acts: Any
     steps: Any
 
 
@@ -53,20 +52,20 @@ def velocities_after(x: Problem, before: Any) -> Solution:
 
     def again(z: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         V, left, steps = minimum(x, plan, island, scale, z["live"], z["V"], z["friction"], z["most"])
-        slips, changes = slipping(x, V, z["friction"])
+        rubs, changes = lagged(x, V, z["friction"])
         both = ops.add_at(ops.rows(lambda i: np.zeros(2) * i, island), of_point, changes)
 
         def goes_on(on: Any, both: Array, left: Any, s: Any) -> Any:
             return ops.where(ops.logical_or(both[0] > AGREES**2 * both[1], left > TOLERANCE**2 * s), on, 0.0)
 
         live = ops.rows(goes_on, z["live"], ops.gather(both, island), left, ops.gather(scale, island))
-        friction = ops.rows(lambda on, new, old: ops.where(on > 0.0, new, old), ops.gather(live, body_of_point), slips, z["friction"])
+        friction = ops.rows(lambda on, new, old: ops.where(on > 0.0, new, old), ops.gather(live, body_of_point), rubs, z["friction"])
         most = ops.maximum(ROUGH * z["most"], TOLERANCE)
         return {"V": V, "friction": friction, "known": z["friction"], "live": live, "most": most,
                 "steps": z["steps"] + steps}, ops.equal(ops.total(live), 0.0)  # fmt: skip
 
     z, _ = ops.while_loop(again, {"V": V, "friction": x.friction, "known": x.friction, "live": live, "most": ROUGH, "steps": 0.0}, PASSES)
-    return Solution(z["V"], z["known"], z["steps"])
+    return Solution(z["V"], z["known"], live, z["steps"])
 
 
 def summed(island: Any, like: Any, each: Any) -> Any:
@@ -88,15 +87,14 @@ def momentum(M: Array, free: Array, before: Array) -> Any:
 
 def minimum(x: Problem, plan: ops.Plan, island: Any, scale: Any, live: Any, V: Any, friction: Any,
             most: Any) -> tuple[Any, Any, Any]:  # fmt: skip
-    """Return the V (n, 6) of least cost with a friction (p, 3), in islands of ``live`` bodies (n); what is unbalanced there (n), squared,
+    """Return the V (n, 6) of least cost with a friction (p, 2), in islands of ``live`` bodies (n); what is unbalanced there (n), squared,
     no more than ``most`` of the momentum of the step; and steps taken."""
 
     def step(z: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         V = z["V"]
-        found = evaluated(x, V, friction, z["upper"])
+        found = evaluated(x, V, friction)
         unbalanced = at_island(summed(island, island, ops.rows(weighed, x.inertia, found.gradient)), island)
         live = ops.rows(lambda on, g2, s: ops.where(g2 > most * most * s, on, 0.0), z["live"], unbalanced, ops.gather(scale, island))
-        upper = ops.rows(lambda g2, s: ops.where(g2 > FIRST**2 * s, cone_law.UPPERMOST, 0.0), unbalanced, ops.gather(scale, island))
         go = ops.total(live) > 0.0
 
         def onward() -> Any:
@@ -108,10 +106,10 @@ def minimum(x: Problem, plan: ops.Plan, island: Any, scale: Any, live: Any, V: A
 
         moved = ops.when(go, onward, V)
         steps = z["steps"] + ops.where(go, 1.0, 0.0)
-        return {"V": moved, "live": live, "upper": upper, "left": unbalanced, "steps": steps}, ops.logical_not(go)
+        return {"V": moved, "live": live, "left": unbalanced, "steps": steps}, ops.logical_not(go)
 
     none = ops.rows(lambda on: 0.0 * on, live)
-    z, found = ops.while_loop(step, {"V": V, "live": live, "upper": none, "left": none, "steps": 0.0}, STEPS)
+    z, found = ops.while_loop(step, {"V": V, "live": live, "left": none, "steps": 0.0}, STEPS)
     V = ops.rows(lambda V, on: ops.where(ops.logical_or(found, ops.equal(on, 0.0)), 1.0, np.nan) * V, z["V"], z["live"])
     return V, z["left"], z["steps"]
 

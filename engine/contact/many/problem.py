@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import ops
-from engine.contact import cone_law
+from engine.contact import point_law
 from engine.contact.many.manifolds import MATERIAL, MOBILITY, Touching
 from engine.contact.material import on_each_other
-from engine.contact.point_law import UPPER
+from engine.contact.point_law import UPPER, velocity
 from engine.spatial import so3
 
 Array = np.ndarray
@@ -34,7 +34,7 @@ class Problem(NamedTuple):
     free : (n, 6), the velocities where flight ends
     pairs : (m, 6), the bodies of both, the second twice where the first stands still; whether the first moves; and r (3)
     points : (p, 21), the pair, the constants (9) and the row (11) of :mod:`engine.contact.point_law`
-    friction : (p, 3), of :mod:`engine.contact.cone_law`, by the slips before the step
+    friction : (p, 2), that of the normal impulses before the step
     acts : (p), the normal impulse where flight leads
     """
 
@@ -59,8 +59,8 @@ def problem(found: Touching, outlines: Any, poses: Any, inertia: Any, before: An
     def begun(x: Array, surface: Array, was: Array, flown: Array) -> tuple[Array, Array, Any]:
         k, d, mu, static, w = surface
         c = ops.array([k, d, h, k * w * x[10], mu, static, w, stiction, way])
-        row, friction, ahead = cone_law.begun(c, x[1:4], x[4:7], x[7], x[8], x[9], was, flown)
-        return np.concatenate([x[:1], c, row]), friction, ahead
+        row = point_law.begun(c, x[None, 1:4], x[None, 4:7], x[None, 7], x[None, 8], x[None, 9], was, flown)
+        return np.concatenate([x[:1], c, row[:11]]), row[11:13], row[13]
 
     rows = ops.rows(begun, found.points, ops.gather(surfaces, of), *(ops.gather(twists(pairs, V), of) for V in (before, free)))
     return Problem(inertia, free, pairs, *rows)
@@ -94,12 +94,11 @@ class Evaluation(NamedTuple):
     blocks: Any
 
 
-def evaluated(x: Problem, V: Any, friction: Any, upper: Any) -> Evaluation:
-    """Return the gradient of the problem and its Jacobian at V (n, 6), with a friction (p, 3) of all points, and so
-    much of friction's upper parabola for each body (n)."""
+def evaluated(x: Problem, V: Any, friction: Any) -> Evaluation:
+    """Return the gradient of the problem and its Jacobian at V (n, 6), with a friction (p, 2) of all points."""
     of = of_pair(x)
-    pushes = ops.rows(lambda p, f, W, u: cone_law.wrench(p[1:10], p[10:], f, W, u), x.points, friction,
-                      ops.gather(twists(x.pairs, V), of), ops.gather(ends(x.pairs, upper)[1], of))  # fmt: skip
+    pushes = ops.rows(lambda p, f, W: point_law.wrench(p[1:10], p[None, 10:], f[None], W), x.points, friction,
+                      ops.gather(twists(x.pairs, V), of))  # fmt: skip
     sums = ops.add_at(ops.rows(lambda p: np.zeros(27), x.pairs), of, pushes)
 
     def divided(p: Array, sum: Array) -> tuple[Array, ...]:
@@ -120,18 +119,35 @@ def along(x: Problem, W: Any, D: Any, friction: Any, alpha: Any) -> Any:
     twists (m, 6) of the pairs."""
     of = of_pair(x)
 
-    return ops.rows(lambda p, f, W, d, a: cone_law.along(p[1:10], p[10:], f, W + a * d, d), x.points, friction,
-                    *(ops.gather(table, of) for table in (W, D, alpha)))  # fmt: skip
+
+    def part(p: Array, f: Array, W: Array, d: Array, a: Any) -> Array:
+        c, row = p[1:10], p[10:]
+        n, un, ut = point_law.split(row, W + a * d)
+        push, slope = point_law.pushed(c, row, un)
+        b, slides = point_law.drag(f[0], f[1], ut)
+        du = velocity(d, row[7:10])
+        dn, turn = n @ du, ut @ du
+        return ops.array([b * turn - push * dn, b * (du @ du - dn * dn) + slope * dn * dn - b * slides * turn * turn])
+
+    return ops.rows(part, x.points, friction, *(ops.gather(table, of) for table in (W, D, alpha)))
 
 
-def slipping(x: Problem, V: Any, friction: Any) -> tuple[Any, Any]:
-    """Return the friction (p, 3) that goes with the slips at V (n, 6), and (p, 2) by how much that changes normal impulses, and these,
-    squared."""
-    return ops.rows(lambda p, f, W: cone_law.slipping(p[1:10], p[10:], f, W), x.points, friction,
-                    ops.gather(twists(x.pairs, V), of_pair(x)))  # fmt: skip
+def lagged(x: Problem, V: Any, friction: Any) -> tuple[Any, Any]:
+    """Return the friction (p, 2) that goes with V (n, 6), and (p, 2) how far its impulses are from what they were taken for, and what they
+    are, squared."""
+
+    def one(p: Array, f: Array, W: Array) -> tuple[Array, Array]:
+        rubs, slow, change, most = point_law.lagged(p[1:10], p[None, 10:], f[None], W)
+        return ops.array([rubs, slow]), ops.array([change * change, most * most])
+
+    return ops.rows(one, x.points, friction, ops.gather(twists(x.pairs, V), of_pair(x)))
 
 
-def impulses(x: Problem, V: Any, friction: Any) -> Any:
-    """Return the impulses (p, 3) of all points on their second bodies, in world axes, at V (n, 6)."""
-    return ops.rows(lambda p, f, W: cone_law.impulse(p[1:10], p[10:], f, W), x.points, friction,
-                    ops.gather(twists(x.pairs, V), of_pair(x)))  # fmt: skip
+def impulses(x: Problem, V: Any, friction: Any, acts: Any) -> Any:
+    """Return the impulses (p, 3) of all points on their second bodies, in world axes, at V (n, 6), where anything ``acts`` (n) on these."""
+
+    def one(p: Array, f: Array, W: Array, on: Any) -> Array:
+        return ops.where(on > 0.0, point_law.impulses(p[1:10], p[None, 10:], f[None], W)[:3], 0.0)
+
+    of = of_pair(x)
+    return ops.rows(one, x.points, friction, ops.gather(twists(x.pairs, V), of), ops.gather(ends(x.pairs, acts)[1], of))
