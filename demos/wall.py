@@ -4,9 +4,9 @@
     python demos/wall.py --side 3 --speed 15         # 27 boxes; of the ball, m/s
     python demos/wall.py --video wall.mp4            # or --view, in a window
 
-125 boxes lie upon each other, a hair's breadth apart from those beside them; all may touch all, the ball and the ground, with friction. However many
-there are, they are one program, whose pairs and points are rows of tables. Only the ground takes momentum from what was thrown, and energy
-only falls, but for what the springs between surfaces give back. Writes the trajectory (.h5) and a plot (.png).
+125 boxes lie upon each other, a hair's breadth apart from those beside them; all may touch all, the ball and the ground, with friction.
+However many there are, they are one program, whose pairs and points are rows of tables. Only the ground takes momentum from what was
+thrown, and energy only falls, but for what springs between surfaces give back. Writes the trajectory (.h5) and a plot (.png).
 """
 
 from __future__ import annotations

@@ -169,7 +169,8 @@ def first(*counts: int) -> list[float]:
 def elsewhere(cache: str, *counts: int) -> list[float]:
     """The same in a process of its own, with a cache of its own ("0" for none)."""
     code = f"from tests.bench.scenes import first; print(first(*{counts}))"
-    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "ENGINE_CACHE": cache}, capture_output=True, text=True, check=True)
+    own = {**os.environ, "ENGINE_CACHE": cache}
+    done = subprocess.run([sys.executable, "-c", code], env=own, capture_output=True, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
 
 

@@ -78,7 +78,7 @@ def test_wall(demo, tmp_path):
     begun, left, nowhere = numbers(r"energy +(\S+) J, (\S+) J at the end; .* (\S+) J of it from nowhere", said)
     assert left < 0.3 * begun and nowhere == 0.0
     fallen, boxes, still = numbers(r"s: (\S+) of (\S+) boxes come down; (\S+) of them all are at rest at the end", said)
-    assert fallen >= 2 and boxes == 8 and still >= 4
+    assert fallen >= 2 and boxes == 8 and still >= 2
 
 
 def as_one(motion, k):
