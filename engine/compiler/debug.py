@@ -1,7 +1,7 @@
 """What is compiled, and why, on stderr: set ``ENGINE_DEBUG``.
 
 - 1: a line for each thing that is compiled or found in the cache: why it was not there, the seconds of each stage, and how large it is;
-- 2: and the seconds of every pass, and each function's nodes;
+- 2: and the seconds of every pass, and each function's nodes; procedures that are compiled look whether entries are there;
 - 3: and the program's text, with the lines that made its nodes, and its LLVM IR. To find these lines makes tracing twice as long.
 """
 

@@ -55,7 +55,7 @@ from engine.ops.elementwise import (
 )  # fmt: skip
 from engine.ops.flow import each, implicit, jacobian, part, poisoned, root, shared, subroutine, when, while_loop
 from engine.ops.linear import LDL, LU, cross, largest, lu_solve, norm, product, solve, there
-from engine.ops.procedure import bit_count, floats, ints, lowest_bit, procedure
+from engine.ops.procedure import bit_count, floats, ints, lowest_bit, procedure, run_procedure
 from engine.ops.random import normal, uniform
 from engine.ops.rows import PARTS, add_at, chosen, common, gather, row_numbers, rows, total, whole
 from engine.ops.sparse import Plan, block_cholesky, block_plan, block_solve
@@ -68,7 +68,7 @@ __all__ = [
     "common", "cos", "cross", "dense", "each", "elementwise", "equal", "exp", "floats", "floor", "floor_mod", "fmod", "form", "gather",
     "graph_of", "hypot", "implicit", "interp", "interp2", "ints", "jacobian", "largest", "less", "less_equal", "log", "logical_and",
     "logical_not", "logical_or", "lowest_bit", "lu_solve", "maximum", "minimum", "mod", "norm", "normal", "part", "poisoned", "power",
-    "procedure", "product", "root", "row", "row_numbers", "rows", "same_floats", "series", "shared", "sign", "sin", "solve", "spline",
-    "sqrt", "stop_gradient", "structure", "stumpff", "stumpff_next", "subroutine", "tan", "tanh", "there", "total", "uniform", "when",
-    "where", "while_loop", "whole",
+    "procedure", "product", "root", "row", "row_numbers", "rows", "run_procedure", "same_floats", "series", "shared", "sign", "sin",
+    "solve", "spline",     "sqrt", "stop_gradient", "structure", "stumpff", "stumpff_next", "subroutine", "tan", "tanh", "there", "total",
+    "uniform", "when",     "where", "while_loop", "whole",
 ]  # fmt: skip

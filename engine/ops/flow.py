@@ -47,7 +47,7 @@ def while_loop(advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, do
     else:
         y, now = passes(advance, x, limit, done)
     leaves = structure(y)[0]
-    own = getattr(advance, "__module__", "").startswith("engine.")             # that knows what it does
+    own = str(getattr(advance, "__module__", "")).startswith("engine.")        # that knows what it does
     if not own and graph_of(*leaves, now) is None and not np.all(now) and any(np.isnan(leaf).any() for leaf in leaves):
         warn(f"while_loop of '{getattr(advance, '__name__', advance)}' is not done: its values are NaN, and no comparison with NaN is "
              f"true, so that it goes on to its limit of {limit} passes; expected values that stay numbers")  # fmt: skip

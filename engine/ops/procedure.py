@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import sys
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,60 @@ import numpy as np
 from engine.ops.elementwise import graph_of
 
 Array = np.ndarray
+#: how NumPy takes and puts entries
+TAKEN, PUT = np.ndarray.__getitem__, np.ndarray.__setitem__
+
+
+class Running(threading.local):
+    """Of a thread: whether entries are looked for in the procedure that runs in Python."""
+
+    checked = False
+
+
+RUNNING = Running()
+
+
+class Checked(np.ndarray):
+    """An array of a procedure that runs in Python: its entries are numbered from 0 on, and none from its end, as in machine code."""
+
+    def __getitem__(self, key: Any) -> Any:
+        self.require_from_zero(key)
+        try:
+            return TAKEN(self, key)
+        except IndexError:
+            self.require_there(key)
+            raise
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.require_from_zero(key)
+        try:
+            PUT(self, key, value)
+        except IndexError:
+            self.require_there(key)
+            raise
+
+    def require_from_zero(self, key: Any) -> None:
+        """Refuse numbers below zero: what is beyond the last, NumPy refuses."""
+        try:
+            if (min(key) if type(key) is tuple else key) < 0:
+                self.require_there(key)
+        except (TypeError, ValueError):                                        # of slices, and of masks
+            self.require_there(key)
+
+    def require_there(self, key: Any) -> None:
+        """Refuse what is not there, at the procedure's line."""
+        for k, n, what in zip(key if type(key) is tuple else (key,), self.shape, ("row", "column"), strict=False):
+            last = k.stop if type(k) is slice else k
+            most = n if type(k) is slice else n - 1
+            if not isinstance(last, (int, np.integer)) or 0 <= last <= most:
+                continue
+            frame = sys._getframe()
+            while frame.f_code.co_filename == __file__ and frame.f_back is not None:
+                frame = frame.f_back
+            name = next((f" '{name}'" for name, x in frame.f_locals.items() if x is self), "")
+            which, expected = f"{what} {k}" if k is last else f"rows up to {last}", f"0 … {most}" if most >= 0 else "none"
+            raise IndexError(f"{frame.f_code.co_filename}:{frame.f_lineno}: the procedure '{frame.f_code.co_name}' asks for {which} of "
+                             f"the table{name} of {n} {what}s; expected {expected}")  # fmt: skip
 
 
 def procedure(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -20,8 +76,11 @@ def procedure(fn: Callable[..., Any]) -> Callable[..., Any]:
     ``%`` are of whole numbers from 0; comparisons, ``and``, ``or``, ``not``; ``int``, ``float``, ``abs``, ``len``, ``min`` and ``max`` of
     two, ``sqrt``, ``floor``; entries of arrays by whole numbers; arrays of zeros by :func:`floats` and :func:`ints`; other functions of
     such lines, which change arrays or return a number. What is given stays as it is. Every operation rounds by itself, so that machine code
-    gives the bits that Python gives; but it does not look whether an entry is there, nor count numbers below zero from the end: try it on
-    floats first. It has no derivatives.
+    gives the bits that Python gives. It has no derivatives.
+
+    On floats, an entry that is not there is an IndexError at its line, also where its number is below zero: none is counted from the end.
+    Machine code that is made where ``ENGINE_DEBUG`` is 2 or 3 looks too, with what follows of a row that is not there in :func:`gather`;
+    else it reads and writes whatever lies there.
 
     >>> @procedure
     ... def running(x):
@@ -39,19 +98,41 @@ def procedure(fn: Callable[..., Any]) -> Callable[..., Any]:
     def called(*arguments: Any) -> Any:
         if (graph := graph_of(*arguments)) is not None:
             return graph.procedure(fn, arguments)
-        return fn(*(np.asarray(x, dtype=float) if np.ndim(x) else float(x) for x in arguments))
+        return run_procedure(fn, [np.asarray(x, dtype=float) if np.ndim(x) else float(x) for x in arguments], False)
 
     return called
 
 
+def run_procedure(fn: Callable[..., Any], arguments: Sequence[Any], checked: bool) -> Any:
+    """A procedure of floats, as Python runs it; the engine's own looks whether entries are there where it is to be ``checked``."""
+    before, RUNNING.checked = RUNNING.checked, checked or not str(fn.__module__).startswith("engine.")
+    try:
+        found = fn(*map(entries, arguments))
+    finally:
+        RUNNING.checked = before
+    return tuple(map(plain, found)) if isinstance(found, tuple) else plain(found)
+
+
+def entries(x: Any) -> Any:
+    """An array as a procedure has it."""
+    return x.view(Checked) if RUNNING.checked and isinstance(x, np.ndarray) else x
+
+
+def plain(x: Any) -> Any:
+    """An array as one of NumPy's own class."""
+    return x.view(np.ndarray) if isinstance(x, Checked) else x
+
+
 def floats(n: int, columns: int = 0) -> Array:
     """Zeros (n), or (n, columns): an array of a :func:`procedure`."""
-    return np.zeros((n, columns) if columns else n)
+    made: Array = entries(np.zeros((n, columns) if columns else n))
+    return made
 
 
 def ints(n: int) -> Array:
     """Whole numbers (n), zeros: an array of a :func:`procedure`."""
-    return np.zeros(n, dtype=np.int64)
+    made: Array = entries(np.zeros(n, dtype=np.int64))
+    return made
 
 
 def bit_count(x: int) -> int:
@@ -68,4 +149,4 @@ def lowest_bit(x: int) -> int:
     return (int(x) & -int(x)).bit_length() - 1
 
 
-__all__ = ["bit_count", "floats", "ints", "lowest_bit", "procedure"]
+__all__ = ["bit_count", "floats", "ints", "lowest_bit", "procedure", "run_procedure"]

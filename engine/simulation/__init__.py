@@ -19,6 +19,7 @@ from engine.integrate import Crossing, Event, Solution, SolutionError
 from engine.simulation.body_trajectory import BodyTrajectory, StateTrajectory
 from engine.simulation.compile import compile
 from engine.simulation.compiled_system import CompiledSystem
+from engine.simulation.contact_table import ContactTable
 from engine.simulation.contacts import Contacts, HalfSpace
 from engine.simulation.described import simulator_of
 from engine.simulation.impacts import impact
@@ -30,7 +31,7 @@ from engine.simulation.stepper import Stepper
 from engine.simulation.trajectory import Trajectory, load_trajectory
 
 __all__ = [
-    "BodyTrajectory", "CompiledSystem", "Component", "Contacts", "Context", "Crossing", "Effect", "Event", "FlexibleJoint",
+    "BodyTrajectory", "CompiledSystem", "Component", "ContactTable", "Contacts", "Context", "Crossing", "Effect", "Event", "FlexibleJoint",
     "GeneralActuator", "HalfSpace", "Law", "Live", "Profile", "Robot", "SimulationError", "SimulationWarning", "Simulator", "Solution",
     "SolutionError", "State", "StateTrajectory", "Stepper", "Trace", "Trajectory", "actuators", "compile", "controllers", "forces",
     "impact", "load_trajectory", "policy", "simulator_of",

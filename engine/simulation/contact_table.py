@@ -20,7 +20,7 @@ class ContactTable:
     a, b : (N), names of the links that touch; the ground is "world"
     position : (N, 3), m, midway between the surfaces, where the step's flight ends, in the world
     normal : (N, 3), out of a
-    gap : (N), m, below zero where they overlap
+    gap : (N), m, below zero where they overlap, at the end of the step
     force : (N, 3), N, on b, in world axes; what acts on a is its opposite
     slip : (N), how fast b slides on a after the step, m/s
 

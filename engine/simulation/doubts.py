@@ -188,6 +188,14 @@ class Doubts:
                         "expected a stiffer material, a smaller dt, or gentler loads")  # fmt: skip
 
             self._note("depth", np.asarray((gap < -self.deepest).any(axis=-1)), t, sinks)
+        elif "contacts.overlap" in columns:
+            overlap = columns["contacts.overlap"]
+
+            def overlaps(k: tuple[int, ...]) -> str:
+                return (f"shapes lie in each other by {overlap[k]:.3g} of the thinner one, over a tenth; expected a stiffer material, a "
+                        "smaller dt, or gentler loads (run('contacts') names them)")  # fmt: skip
+
+            self._note("depth", overlap > 0.1, t, overlaps)
         elif "defect" in columns:                               # what contacts exchange of momentum is more than the robot has
             self._errors(t, v, columns["defect"], q)
         self._pass_by(t, q, v, columns.get("contacts.gap"))

@@ -12,6 +12,7 @@ from engine.components.component import SimulationWarning
 from engine.contact import ContactError, ContactMaterial, Placed
 from engine.contact.many import Shapes, kinds_of, tables
 from engine.contact.pairs import GROUNDS, thickness
+from engine.geometry import Plane
 from engine.model import Model
 from engine.simulation.impulses import OVERLAP, THROWN
 
@@ -40,6 +41,11 @@ class ManyContacts:
     def surfaces(self) -> set[str]:
         """The links whose surfaces may touch."""
         return {s.link for s in self.placed}
+
+    @property
+    def ground(self) -> Array | None:
+        """The pose (4, 4) of the ground, whose z axis is its normal; None without one."""
+        return next((s.pose for s in self.placed if isinstance(s.shape, Plane)), None)
 
     def mobility(self, s: Placed) -> float:
         """Return the velocity that a unit impulse on a shape's centre leaves it with, a mean over directions."""
@@ -89,6 +95,10 @@ class ManyContacts:
             name = ":".join(self.placed[int(k)].link for k in pairs[worst])
             warn(f"'{name}' overlap by {depth[worst]:.3g} m at the start{where}, and are thrown apart with about {throws[worst]:.3g} m/s²; "
                  "expected shapes that touch at most", SimulationWarning)  # fmt: skip
+
+    def overlaps(self, points: Array) -> Array:
+        """Return how far the shapes of points (p, 13) lie in each other, of the thickness of the thinner one."""
+        return np.maximum(-points[:, 8], 0.0) / (2.0 * self.sizes[points[:, :2].astype(int)].min(axis=1))
 
     @functools.cached_property
     def sizes(self) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from engine import ops
 from engine.compiler.gufunc import shaped
+from engine.compiler.threads import get_threads, spread
 from engine.compiler.transforms.trace import calling
 from engine.components.layout import Layout
 from engine.contact import EVENLY, corrected, point_law
@@ -68,8 +70,10 @@ class MeetingTrees(IndependentTrees):
 
     @functools.cached_property
     def record(self) -> Layout:
-        """The layout of a record: as of trees that nothing joins, and the wrench on each link."""
-        return Layout({**super().record.shapes, "contacts.wrench": (len(self.plant.model.links), 6)})
+        """The layout of a record: as of trees that nothing joins; the wrench on each link, how many points push, and how far shapes lie in
+        each other, of the thinner one."""
+        return Layout({**super().record.shapes, "contacts.wrench": (len(self.plant.model.links), 6), "contacts.count": (),
+                       "contacts.overlap": ()})  # fmt: skip
 
     @functools.cached_property
     def alone(self) -> IndependentTrees:
@@ -83,6 +87,8 @@ class MeetingTrees(IndependentTrees):
         change[np.concatenate([kind.trees.v for kind in self.kinds])] = notes.changes
         record[at["vdot"]] += change
         record[at["contacts.wrench"]].reshape(-1, 6)[self.links] = notes.wrenches
+        record[at["contacts.count"]] = len(pushing(notes.points))
+        record[at["contacts.overlap"]] = self.contacts.overlaps(notes.points).max(initial=0.0)
 
     # ------------------------------------------------------------ a step, traced
 
@@ -126,8 +132,9 @@ class MeetingTrees(IndependentTrees):
         wrenches = ops.add_at(ops.rows(lambda V: 0.0 * V, V), at, (to_a, force))
 
         def point(pair: Array, p: Array, T: Array, F: Array, W: Array) -> Array:
-            slip = ops.norm(point_law.split(p[10:], W)[2])
-            return np.concatenate([pair[3:5], p[17:20] + T[[3, 7, 11]], p[14:17], p[11:12], F[3:], [slip]])
+            _, opens, slip = point_law.split(p[10:], W)
+            gap = p[11] + EVENLY * dt * (opens - p[13])                        # where impulses lead to from where flight ends
+            return np.concatenate([pair[3:5], p[17:20] + T[[3, 7, 11]], p[14:17], [gap], F[3:], [ops.norm(slip)]])
 
         at_b, W = (ops.gather(table, i) for table, i in ((poses, at[1]), (twists(met.pairs, V), of)))
         points = ops.rows(point, pairs, met.points, at_b, force, W)
@@ -162,7 +169,7 @@ class MeetingTrees(IndependentTrees):
     # ------------------------------------------------------------ running
 
     def kernel(self, batch: tuple[int, ...]) -> Kernel:
-        """Return the function that runs a batch, one rollout after the other."""
+        """Return the function that runs a batch, each rollout by itself, on the threads that there are."""
         looks = IndependentTrees.kernel(self.alone, ())
 
         def one(counts: Array, t0: float, k: float, dt: float, p: Array, x: Array) -> Array:
@@ -182,9 +189,9 @@ class MeetingTrees(IndependentTrees):
             return np.array(data)
 
         def run(counts: Array, t0: float, k: float, dt: float, p: Array, x: Array) -> Array:
-            p, x = (np.broadcast_to(a, (*batch, a.shape[-1])) for a in (p, x))
-            rows = [one(counts, t0, k, dt, p[i], x[i]) for i in np.ndindex(batch)]
-            return np.array(rows).reshape(*batch, len(counts), self.record.n)
+            p, x = (np.broadcast_to(a, (*batch, a.shape[-1])).reshape(math.prod(batch), a.shape[-1]) for a in (p, x))
+            each = functools.partial(one, counts, t0, k, dt)
+            return np.array(spread(each, p, x) if get_threads() > 1 else list(map(each, p, x))).reshape(*batch, len(counts), self.record.n)
 
         return run if batch else one
 
@@ -192,7 +199,7 @@ class MeetingTrees(IndependentTrees):
         """Return the points of contact in the steps of dt that begin at times (T) in states x (T, n)."""
         given = self.given(p)
         each = [self.moved(1.0, at, 0.0, dt, given, row)[1].points for at, row in zip(t, x, strict=True)]
-        each = [points[np.linalg.norm(points[:, 9:12], axis=1) > 0.0] for points in each]
+        each = list(map(pushing, each))
         start, rows = np.cumsum([0, *map(len, each)]), np.concatenate(each)
         links = np.array([s.link for s in self.contacts.placed])
         a, b = links[rows[:, :2].astype(int)].T
@@ -225,6 +232,11 @@ class MeetingTrees(IndependentTrees):
         for places, rows in zip(self.states, found[:n], strict=True):
             places.put(x, rows)
         return x, Notes(changes, wrenches, points)
+
+
+def pushing(points: Array) -> Array:
+    """Return those of points (p, 13) that push."""
+    return points[np.linalg.norm(points[:, 9:12], axis=1) > 0.0]
 
 
 def seen(plant: Plant, x: Array, flown: Array, G: Array) -> Array:

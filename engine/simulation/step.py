@@ -352,7 +352,7 @@ class Step:
         t, doubts = times(records), self.doubts(self.dt)
         doubts.add(t, {"q": q, "v": v, "vdot": vdot, **columns})
         found = Trajectory(plant.model, plant.gravity, t, q, v, tau, vdot, columns, parameters=plant.parameters.split(p),
-                           warnings=doubts.texts, names=plant.names, ground=plant.ground,
+                           warnings=doubts.texts, names=plant.names, ground=self.meeting.ground if self.meeting else plant.ground,
                            touching=self.touching(records, p))  # fmt: skip
         if not watch:
             return found

@@ -277,6 +277,9 @@ class Trajectory:
         if name == "contacts" and self.touching is not None:
             return self.touching()
         if name not in self.signals:
+            if self.touching is not None and name.startswith("contacts."):
+                raise StateError(f"no signal '{name}' of bodies that meet by tables; expected 'contacts', the table of their points, "
+                                 "contacts.wrench, contacts.count or contacts.overlap")  # fmt: skip
             raise StateError(f"no signal '{name}'{nearest(name, self.signals)}; expected one of {', '.join(self.signals)}")
         return self.signals[name]
 

@@ -5,6 +5,7 @@ import pytest
 
 import engine
 from engine import ops
+from engine.compiler.kernels.procedure import Procedure
 from engine.ops import bit_count, floats, ints, lowest_bit
 
 TWO = 2
@@ -145,6 +146,65 @@ def test_what_it_has_not_is_said(fn, text):
     with pytest.raises(engine.EngineError) as error:
         engine.gufunc(lambda x: ops.procedure(fn)(x), "(n)->(k)")
     assert text in str(error.value)
+
+
+def taken(x, k):
+    return x[k, 1]
+
+
+@ops.procedure
+def reaches(x, which, k):
+    """Beyond a table, by a line each, or not."""
+    i = int(k)
+    y, z = floats(len(x)), floats(len(x), 2)
+    if which == 1.0:
+        y[0] = x[i, 0]
+    elif which == 2.0:
+        y[i] = 1.0
+    elif which == 3.0:
+        y[0] += z[0, i]
+    elif which == 4.0:
+        y[0] = taken(z, i)
+    elif which == 5.0:
+        added(y, i, 2.0)
+    elif which == 6.0:
+        y[0] = 1.0 if k > 5.0 and x[i, 1] > 0.0 else 2.0
+    return y[: int(which) if which == 7.0 else len(x)], z
+
+
+BEYOND = {1: ("reaches", "x", "row"), 2: ("reaches", "y", "row"), 3: ("reaches", "z", "column"), 4: ("taken", "x", "row"),
+          5: ("added", "y", "row"), 6: ("reaches", "x", "row"), 7: ("reaches", "y", "rows up to")}  # fmt: skip
+
+
+def test_entries_that_are_not_there_are_told(monkeypatch):
+    """On floats, and by machine code that is made to look: which line of which procedure, which table, which number, and what there is."""
+    monkeypatch.setenv("ENGINE_DEBUG", "2")
+    f = engine.gufunc(lambda x, which, k: reaches(x, which, k), "(n,2),(),()->(k),(n,2)")
+    x = np.arange(6.0).reshape(3, 2)
+    for which, (name, table, what) in BEYOND.items():
+        for k in (-1.0, 7.0):
+            n = 2 if what == "column" else 3
+            number, last = (7, n) if what == "rows up to" else (int(k), n - 1)
+            says = rf"test_procedures\.py:\d+: the procedure '{name}' asks for {what} {number} of the table '{table}' of {n} \w+s; "
+            for run in (reaches, f):
+                if which == 6 and k < 0.0:
+                    assert run(x, float(which), k)[0][0] == 2.0
+                    continue
+                with pytest.raises(IndexError, match=rf"{says}expected 0 … {last}$"):
+                    run(x, float(which), k)
+    for result, expected in zip(f(x, 5.0, 1.0), reaches(x, 5.0, 1.0), strict=True):
+        np.testing.assert_array_equal(result, expected)
+    assert all(type(y) is np.ndarray for y in reaches(x, 0.0, 0.0)) and type(floats(1)) is np.ndarray
+    with pytest.raises(IndexError, match="asks for row 0 of the table 'x' of 0 rows; expected none"):
+        reaches(np.zeros((0, 2)), 1.0, 0.0)
+
+
+def test_machine_code_looks_for_entries_only_when_it_is_told_to(monkeypatch):
+    texts = {}
+    for level in ("0", "1", "2", "3"):
+        monkeypatch.setenv("ENGINE_DEBUG", level)
+        texts[level] = Procedure(reaches.__wrapped__, (2, -1, -1)).text
+    assert texts["0"] == texts["1"] != texts["2"] == texts["3"]
 
 
 def test_lines_that_are_not_to_be_found_are_told():

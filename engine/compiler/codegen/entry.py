@@ -276,7 +276,9 @@ def single(program: Program, strict: bool = False) -> str:
         lines.append(f"  store ptr {arena}, ptr {byte(memory, (n_in + n_out) * 8)}")
     straight = not several and bool(arrays[0])  # one array: computed in place
     target = field(arrays[0], DATA, "ptr") if straight else byte(memory, n_in * 8)
+    apart = put("call ptr @PyEval_SaveThread()") if program.tabled else ""      # tables may be long: others may run meanwhile
     lines.append(f"  call void {name}(ptr {memory}, ptr {target}, ptr {byte(memory, (n_in + n_out) * 8)}, i64 1, i64 0, i64 0, i64 0)")
+    lines += [f"  call void @PyEval_RestoreThread(ptr {apart})"] * program.tabled
     state = field(arena, 8 * STATE, "i64") if program.tabled else ""
     put_finite(m)
     finite = writer.finite(target, shapes_out)
@@ -294,7 +296,8 @@ def single(program: Program, strict: bool = False) -> str:
     lines += [f"  call void @Py_DecRef(ptr {result})", f"  ret ptr {said}", "general:"]
     handed = put(f"call ptr @PyObject_Call(ptr {writer.handler(0)}, ptr %args, ptr %kwargs)")
     lines += [f"  ret ptr {handed}", *writer.failures, "}"]
-    memory_too = [*EXTERNALS[2:], "declare ptr @PyLong_FromLongLong(i64)"]       # malloc and free the arena has declared
+    memory_too = [*EXTERNALS[2:], "declare ptr @PyLong_FromLongLong(i64)", "declare ptr @PyEval_SaveThread()",
+                  "declare void @PyEval_RestoreThread(ptr)"]                   # malloc and free the arena has declared
     return "\n".join([str(m), *(memory_too if program.tabled else EXTERNALS), *lines])
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from engine import ops
+from engine.compiler import debug
 from engine.compiler.graph.kernel import Call, Kernel, for_one
 from engine.compiler.graph.program import COUNTED
 from engine.compiler.graph.refusals import TraceError
@@ -20,9 +22,9 @@ NUMBER, PLAIN = -1, 0
 
 
 @functools.lru_cache(maxsize=1024)
-def written(fn: Callable[..., Any], given: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
+def written(fn: Callable[..., Any], given: tuple[int, ...], checked: bool) -> tuple[str, tuple[int, ...]]:
     """Return IR of a procedure, named @procedure, of inputs of so many columns, and how many columns its results have."""
-    text, made = module_of(fn, "@procedure", given)
+    text, made = module_of(fn, "@procedure", given, checked)
     return text, tuple(made)
 
 
@@ -32,8 +34,8 @@ class Procedure(Kernel):
     tabled = True
 
     def __init__(self, fn: Callable[..., Any], given: tuple[int, ...]) -> None:
-        self.fn, self.given_columns = fn, given
-        self.text, self.made_columns = written(fn, given)
+        self.fn, self.given_columns, self.checked = fn, given, debug.level() >= 2
+        self.text, self.made_columns = written(fn, given, self.checked)
         super().__init__(len(given), len(self.made_columns), fn.__name__)
         self.shapes_in = [() if m == NUMBER else (COUNTED, max(m, 1)) for m in given]
         self.shapes_out = [(COUNTED, max(m, 1)) for m in self.made_columns]
@@ -43,7 +45,7 @@ class Procedure(Kernel):
         """As Python runs it."""
         given = [float(x) if m == NUMBER else np.asarray(x).reshape((len(x),) if m == PLAIN else (len(x), m))
                  for x, m in zip(inputs, self.given_columns, strict=True)]  # fmt: skip
-        found = self.fn(*given)
+        found = ops.run_procedure(self.fn, given, self.checked)
         made = found if isinstance(found, tuple) else (found,)
         return [y.reshape(len(y), max(m, 1)) for y, m in zip(made, self.made_columns, strict=True)]
 

@@ -16,13 +16,15 @@ from typing import Any
 from engine.checks import EngineError
 from engine.compiler.kernels import arena
 from engine.compiler.kernels.arena import TableWriter
-from engine.compiler.kernels.procedure_values import BEFORE, TYPES, Function, Number, Rows, Values
+from engine.compiler.kernels.procedure_values import BEFORE, NOTHING, TYPES, Function, Number, Rows, Values
 
 
 class Library:
     """Procedures in LLVM IR, each once for what it is given."""
 
-    def __init__(self) -> None:
+    def __init__(self, checked: bool) -> None:
+        self.checked = checked
+        self.first: Sequence[str] = ["ptr %arena"] if checked else []
         self.functions: dict[tuple[Any, ...], Function] = {}
 
     def function(self, fn: Callable[..., Any], given: Sequence[Number | Rows]) -> Function:
@@ -76,10 +78,11 @@ class Procedure(Values):
         returned = TYPES[self.returns] if self.returns else "void"
         if not self.ended:
             self.lines.append("  ret void")
-        arguments = [f"ptr noalias {a}, i64 {a}.n" if isinstance(x, Rows) else f"{TYPES[x.kind]} {a}"
-                     for a, x in zip(at, given, strict=True)]  # fmt: skip
+        arguments = [*self.library.first, *(f"ptr noalias {a}, i64 {a}.n" if isinstance(x, Rows) else f"{TYPES[x.kind]} {a}"
+                     for a, x in zip(at, given, strict=True))]  # fmt: skip
         text = "\n".join([f"define internal {returned} {name}({', '.join(arguments)}) nounwind {{", "entry:", *self.begin,
-                          "  br label %lines", "lines:", *self.lines, "}"])  # fmt: skip
+                          "  br label %lines", "lines:", *self.lines,
+                          *self.outside(f"ret {returned}{f' {NOTHING[self.returns]}' if self.returns else ''}"), "}"])  # fmt: skip
         return Function(name, text, self.returns)
 
     def block(self, body: Sequence[ast.stmt]) -> None:
@@ -217,18 +220,22 @@ class Procedure(Values):
 
     def result(self, x: ast.expr) -> Number | tuple[Rows, str]:
         """A number, or an array and how many of its rows."""
-        if isinstance(x, ast.Subscript) and isinstance(x.slice, ast.Slice) and x.slice.upper is not None:
-            return self.rows(x.value), self.whole(x.slice.upper).name
+        if isinstance(x, ast.Subscript) and isinstance(x.slice, ast.Slice) and x.slice.upper and not x.slice.lower:
+            rows, n = self.rows(x.value), self.whole(x.slice.upper).name
+            self.require(n, rows.count, "ule")
+            return rows, n
         found = self.value(x)
         return (found, found.count) if isinstance(found, Rows) else found
 
-def module_of(fn: Callable[..., Any], name: str, given: Sequence[int]) -> tuple[str, list[int]]:
+
+def module_of(fn: Callable[..., Any], name: str, given: Sequence[int], checked: bool = False) -> tuple[str, list[int]]:
     """IR of a module with a procedure of tables and numbers, ``void name(ptr arena, ptr in, ptr out)``, and how many columns the tables
     that it returns have.
 
     ``given`` says of each input how many columns it has: −1 of a number, 0 of a table (n). In and out are tables' descriptors, and numbers.
+    One that is ``checked`` looks whether entries are there.
     """
-    library, w = Library(), TableWriter([])
+    library, w = Library(checked), TableWriter([])
     arguments: list[Number | Rows] = []
     for k, m in enumerate(given):
         if m < 0:
@@ -250,7 +257,7 @@ def module_of(fn: Callable[..., Any], name: str, given: Sequence[int]) -> tuple[
         lines += [f"  {memory} = getelementptr i8, ptr {rows.at}, i64 -{BEFORE}", f"  store i64 {n}, ptr {memory}",
                   f"  {memory}.r = getelementptr i64, ptr {memory}, i64 1", f"  store ptr {rows.at}, ptr {memory}.r",
                   f"  {memory}.o = getelementptr ptr, ptr %out, i64 {k}", f"  store ptr {memory}, ptr {memory}.o"]  # fmt: skip
-    lines += ["  ret void", "none:"]
+    lines += ["  ret void", *main.outside("br label %none"), "none:"]
     for k in range(len(main.results)):
         lines += [f"  %none{k} = getelementptr ptr, ptr %out, i64 {k}", f"  store ptr @table.none, ptr %none{k}"]
     text = "\n".join([f"define hidden void {name}(ptr %arena, ptr %in, ptr %out) nounwind {{", "entry:", *w.lines, *main.begin,

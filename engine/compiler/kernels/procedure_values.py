@@ -14,9 +14,12 @@ from typing import Any, Protocol
 
 from engine.checks import EngineError
 from engine.compiler.graph.vecmath import literal
+from engine.compiler.kernels.arena import NO_ROW, STATE
 
 #: kinds of numbers, and their types in LLVM IR
 TYPES = {"whole": "i64", "number": "double", "truth": "i1"}
+#: what a procedure returns that ends before its end
+NOTHING = {"whole": "0", "number": "0.0", "truth": "false"}
 #: operations of whole numbers and of numbers
 ARITHMETIC = {ast.Add: ("add", "fadd"), ast.Sub: ("sub", "fsub"), ast.Mult: ("mul", "fmul"), ast.Div: ("", "fdiv"),
               ast.FloorDiv: ("sdiv", ""), ast.Mod: ("srem", ""), ast.BitAnd: ("and", ""), ast.BitOr: ("or", ""), ast.BitXor: ("xor", ""),
@@ -60,7 +63,10 @@ class Function:
 
 
 class Functions(Protocol):
-    """Procedures that others call."""
+    """Procedures that others call; whether all look whether entries are there, and their first arguments, by which they say so."""
+
+    checked: bool
+    first: Sequence[str]
 
     def function(self, fn: Callable[..., Any], given: Sequence[Number | Rows]) -> Function:
         """Return a procedure for arguments such as these."""
@@ -158,6 +164,20 @@ class Values:
         rows, place = self.entry(e)
         return Number(rows.kind, self.put(f"load {TYPES[rows.kind]}, ptr {place}"))
 
+    def require(self, k: str, n: str, how: str = "ult") -> None:
+        """Go on if a whole number is one from 0 below n, where that is looked for."""
+        if self.library.checked:
+            there = self.label()
+            self.branch(Number("truth", self.put(f"icmp {how} i64 {k}, {n}")), there, "outside")
+            self.at(there)
+
+    def outside(self, end: str) -> list[str]:
+        """What is done where an entry is not there: the arena is told, as of a row that is not there, before the ``end``."""
+        if not self.library.checked:
+            return []
+        return ["outside:", f"  %state.p = getelementptr i64, ptr %arena, i64 {STATE}", "  %state = load i64, ptr %state.p",
+                f"  %marked = or i64 %state, {NO_ROW}", "  store i64 %marked, ptr %state.p", f"  {end}"]  # fmt: skip
+
     def entry(self, e: ast.Subscript) -> tuple[Rows, str]:
         """An array, and where an entry of it lies."""
         rows = self.rows(e.value)
@@ -165,6 +185,8 @@ class Values:
         if len(index) != (2 if rows.columns else 1):
             raise self.refuse(e, f"has {len(index)} numbers")
         k = index[0].name
+        for number, n in zip(index, (rows.count, str(rows.columns)), strict=False):
+            self.require(number.name, n)
         if rows.columns:
             k = self.put(f"add nsw i64 {self.put(f'mul nsw i64 {k}, {rows.columns}')}, {index[1].name}")
         return rows, self.put(f"getelementptr inbounds {TYPES[rows.kind]}, ptr {rows.at}, i64 {k}")
@@ -272,11 +294,13 @@ class Values:
         given = [self.value(x) for x in e.args]
         f = self.library.function(fn, given)
         texts = [f"ptr {x.at}, i64 {x.count}" if isinstance(x, Rows) else f"{TYPES[x.kind]} {x.name}" for x in given]
-        call = f"call {TYPES.get(f.returns, 'void')} {f.name}({', '.join(texts)})"
-        if f.returns:
-            return Number(f.returns, self.put(call))
-        self.lines.append(f"  {call}")
-        return Number("none", "")
+        call = f"call {TYPES.get(f.returns, 'void')} {f.name}({', '.join([*self.library.first, *texts])})"
+        found = Number(f.returns, self.put(call)) if f.returns else Number("none", "")
+        if not f.returns:
+            self.lines.append(f"  {call}")
+        if self.library.checked:                                               # it may have ended before its end
+            self.require(self.put(f"load i64, ptr {self.put(f'getelementptr i64, ptr %arena, i64 {STATE}')}"), str(NO_ROW))
+        return found
 
     def made(self, kind: str, e: ast.Call) -> Rows:
         """An array of zeros, out of the arena; where there is no memory, nothing goes on."""

@@ -85,8 +85,8 @@ def momentum(M: Array, free: Array, before: Array) -> Any:
 
 def minimum(x: Problem, plan: ops.Plan, island: Any, scale: Any, live: Any, V: Any, friction: Any,
             most: Any) -> tuple[Any, Any, Any]:  # fmt: skip
-    """Return the V (n, 6) of least cost with a friction (p, 3), in islands of ``live`` bodies (n); what is unbalanced there (n), squared, no
-    more than ``most`` of the momentum of the step; and steps taken."""
+    """Return the V (n, 6) of least cost with a friction (p, 3), in islands of ``live`` bodies (n); what is unbalanced there (n), squared,
+    no more than ``most`` of the momentum of the step; and steps taken."""
 
     def step(z: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         V = z["V"]

@@ -159,6 +159,8 @@ def explain(symbols: Symbols, actor: Actor, t: float, shown: Shown, tints: Array
         show_torques(symbols, actor, known, now, poses, shown.torques)
     if shown.contacts and "contacts.force" in now.signals:
         show_contacts(symbols, actor, known, now)
+    elif shown.contacts and "contacts.wrench" in now.signals:
+        known.miss("contacts of many bodies, which are tables")
     acting: list[Any] = [c for c in shown.forces if c.link in index]                    # type: ignore[attr-defined]
     if top := max((strength(actor, known, now, c) for c in acting), default=0.0):
         symbols.legend.append((f"forces: longest {top:.3g} N", FORCE))

@@ -57,6 +57,13 @@ class Quantities:
                           f"{', '.join(self._varied[:3])}; expected rollouts of one robot, or one of them",
                           ViewerWarning, stacklevel=2)  # fmt: skip
 
+    def miss(self, what: str) -> None:
+        """Warn, once, of what is asked for and not drawn."""
+        if what not in self._told:
+            self._told.add(what)
+            warnings.warn(f"{what}, of '{self.model.name}' are not drawn; expected contacts of few bodies, or what "
+                          "trajectory('contacts') has, drawn by yourself", ViewerWarning, stacklevel=2)  # fmt: skip
+
     @cached_property
     def ellipsoids(self) -> Array:
         """Ellipsoids of the links with mass (nlinks, 4, 4), in their frames."""

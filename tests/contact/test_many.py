@@ -1,0 +1,295 @@
+"""Many bodies in contact, by tables: what mechanics says of heaps, the same laws as of few, and the same bits beside others."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import engine
+from engine.contact import cone_law
+from engine.contact.many import islands, near, newton
+from engine.simulation import contacts as choice
+from engine.spatial import so3
+
+HALF, H, G = 0.1, 2e-3, 9.81
+MATERIAL = engine.ContactMaterial(stiffness=2e5, dissipation=2.0, friction=0.5)
+
+
+def body(kind="box", mass=1.0):
+    """A free body of 0.2 m."""
+    made = engine.Builder(kind)
+    sizes = {"box": (2 * HALF,) * 3, "sphere": (HALF,), "brick": (0.2, 0.16, 0.12), "capsule": (0.06, 0.12)}
+    inertia = engine.spatial.inertia.sphere(mass, HALF) if kind == "sphere" else engine.spatial.inertia.box(mass, (2 * HALF,) * 3)
+    made.add_link("body", inertia=inertia, collisions=[engine.Geometry("box" if kind == "brick" else kind, sizes[kind])])
+    return made.model(floating_base=True)
+
+
+def simulator(kinds, ground=True, dt=H, material=MATERIAL, normal=(0.0, 0.0, 1.0), **more):
+    """Of bodies of some kinds, all of which may touch."""
+    model = engine.combine(**{f"b{k}": body(kind) for k, kind in enumerate(kinds)})
+    plane = engine.HalfSpace(normal=normal, material=material) if ground else None
+    return engine.Simulator(model, dt=dt, contacts=engine.Contacts(ground=plane, material=material), **more)
+
+
+def by_tables(simulator):
+    return "by tables" in repr(simulator)
+
+
+def state(positions, turns=None, v=0.0, seed=0):
+    """q (7 n) and v (6 n) of bodies at positions (n, 3), turned at random unless they are given."""
+    n, rng = len(positions), np.random.default_rng(seed)
+    turns = rng.standard_normal((n, 4)) if turns is None else np.tile(turns, (n, 1))
+    turns = turns / np.linalg.norm(turns, axis=1)[:, None]
+    return np.concatenate([turns, positions], axis=1).ravel(), v * rng.standard_normal(6 * n)
+
+
+def heap(n, apart=0.36, seed=0):
+    """Positions (n, 3) of bodies that fall on each other."""
+    side = max(1, int(np.ceil((n / 2) ** (1 / 3))))
+    i = np.arange(n)
+    x = np.stack([i % side, i // side % side, i // side**2], axis=1) * apart
+    return x + 0.01 * np.random.default_rng(seed).random((n, 3)) + [0.0, 0.0, 0.2]
+
+
+STACKS = np.array([[0.5 * (k // 5), 0.0, HALF + 2 * HALF * (k % 5)] for k in range(10)])
+UPRIGHT = np.array([1.0, 0.0, 0.0, 0.0])
+
+
+@pytest.fixture(scope="module")
+def boxes():
+    """Ten boxes on the ground."""
+    return simulator(["box"] * 10)
+
+
+def test_few_are_laws_of_their_pairs_and_many_are_tables(boxes):
+    assert by_tables(boxes)
+    assert not by_tables(simulator(["box"] * 2))
+    with pytest.raises(engine.EngineError, match=r"is no program of its state.*expected fewer bodies"):
+        boxes.solve(*state(STACKS, UPRIGHT), 0.1)
+
+
+# ------------------------------------------------------------ what mechanics says
+
+
+def test_stacks_carry_their_weight_and_are_as_deep_in_each_other_as_springs_say(boxes):
+    run = boxes.run(*state(STACKS, UPRIGHT), 3.0, record_every=500)
+    last = run("contacts").at(-1)
+    k = MATERIAL.stiffness / 2.0                                               # two in a row, at four points
+    for level, (a, b) in enumerate(itertools.pairwise(["world", *(f"b{i}/body" for i in range(5))])):
+        own = (last.a == a) & (last.b == b)
+        above = (5 - level) * G
+        np.testing.assert_allclose(last.force[own].sum(axis=0), [0.0, 0.0, above], atol=1e-6 * above)
+        np.testing.assert_allclose(last.gap[own], -above / (4 * k), rtol=1e-6)
+    np.testing.assert_allclose(run("contacts.wrench")[-1][1:, 5], G, rtol=1e-5)     # each carries itself
+    assert np.abs(run.vdot[-1]).max() < 1e-4
+
+
+def test_momentum_stays_where_bodies_collide_in_free_space():
+    made = simulator(["box"] * 12, ground=False, gravity=(0.0, 0.0, 0.0))
+    n, x = 12, heap(12)
+    q, v = state(x, v=0.3)
+    v.reshape(n, 6)[:, 3:] -= np.einsum("nji,nj->ni", rotations(q), 3.0 * (x - x.mean(axis=0)))     # towards each other
+    run = made.run(q, v, 1.0, record_every=50)
+    p, l = momenta(run)
+    size = np.abs(v).sum()
+    assert np.ptp(p, axis=0).max() < 1e-14 * size                              # 500 steps, each to rounding
+    assert np.ptp(l, axis=0).max() < 1e-13 * size                              # about a point metres away
+    turned = np.einsum("nij,nj->ni", rotations(run.q[-1]), run.v[-1].reshape(n, 6)[:, 3:])
+    assert (np.linalg.norm(turned - np.einsum("nij,nj->ni", rotations(q), v.reshape(n, 6)[:, 3:]), axis=1) > 0.1).sum() > 4
+
+
+def rotations(q):
+    return engine.spatial.quaternion.to_matrix(q.reshape(-1, 7)[:, :4])
+
+
+def momenta(run):
+    """Linear and angular momentum (T, 3) of boxes of 1 kg."""
+    T, n = len(run.t), run.q.shape[1] // 7
+    R = rotations(run.q).reshape(T, n, 3, 3)
+    v, x = run.v.reshape(T, n, 6), run.q.reshape(T, n, 7)[..., 4:]
+    p = np.einsum("tnij,tnj->tni", R, v[..., 3:])
+    spin = np.einsum("tnij,tnj->tni", R, v[..., :3]) * (2 * HALF) ** 2 / 6.0
+    return p.sum(axis=1), (spin + np.cross(x, p)).sum(axis=1)
+
+
+@pytest.mark.parametrize("angle", [0.3, 0.7])
+def test_blocks_on_a_slope_stay_or_slide_as_coulomb_says(angle):
+    """They slide at g (sin θ − μ cos θ), or creep at less than the velocity that counts as rest."""
+    normal = np.array([np.sin(angle), 0.0, np.cos(angle)])
+    made = simulator(["box"] * 8, normal=tuple(normal), dt=1e-3)
+    turn = np.array([np.cos(angle / 2), 0.0, np.sin(angle / 2), 0.0])
+    along = np.array([0.0, 1.0, 0.0])
+    x = (HALF - G * np.cos(angle) / (4 * MATERIAL.stiffness / 2)) * normal + 0.5 * np.arange(8)[:, None] * along
+    run = made.run(*state(x, turn), 0.5, record_every=250)
+    v = np.linalg.norm(run.v.reshape(3, 8, 6)[..., 3:], axis=2)
+    slides = G * (np.sin(angle) - 0.5 * np.cos(angle))
+    if slides < 0.0:
+        assert v[-1].max() < 1e-4
+    else:
+        np.testing.assert_allclose((v[2] - v[1]) / 0.25, slides, rtol=1e-5)
+
+
+def test_energy_never_rises_but_for_what_springs_give_back():
+    made = simulator(["box"] * 10)
+    run = made.run(*state(heap(10), v=1.0), 1.0)
+    q, v = run.q.reshape(-1, 10, 7), run.v.reshape(-1, 10, 6)
+    inertia = np.array([(2 * HALF) ** 2 / 6.0] * 3 + [1.0] * 3)
+    energy = 0.5 * (v * v * inertia).sum(axis=(1, 2)) + G * q[..., 6].sum(axis=1)
+    held = 0.5 * MATERIAL.stiffness / 2 * 40 * (5e-4) ** 2                     # forty points half a millimetre deep
+    assert (energy - np.minimum.accumulate(energy)).max() < held
+    assert energy[-1] < 0.6 * energy[0]
+
+
+# ------------------------------------------------------------ a second route: laws of pairs
+
+
+@pytest.mark.parametrize(("kinds", "friction", "bar"), [(["sphere"] * 3, 0.0, 1e-9), (["sphere", "sphere", "brick"], 0.5, 5e-4)])
+def test_tables_are_the_laws_of_pairs(monkeypatch, kinds, friction, bar):
+    """Without friction to what Newton's method leaves. With it friction is bounded by the same step's normal impulse here, and by what is
+    agreed on there, at rest below other speeds; and flight carries the last step's forces there, which a brick feels by h²."""
+    monkeypatch.setattr(newton, "TOLERANCE", 1e-9)
+    monkeypatch.setattr(newton, "AGREES", 1e-3)
+    material = engine.ContactMaterial(friction=friction, dissipation=0.5)
+    q, v = state(np.array([[0.0, 0.0, 0.15], [0.02, 0.01, 0.42], [0.5, 0.0, 0.15]]), v=0.3)
+    runs = []
+    for few in (-1, 100):
+        monkeypatch.setattr(choice, "FEW_PAIRS", few)
+        made = simulator(kinds, material=material, dt=1e-3)
+        assert by_tables(made) == (few < 0)
+        runs.append(made.run(q, v, 0.25, record_every=25))
+    assert len(runs[0]("contacts"))
+    assert np.abs(runs[0].q - runs[1].q).max() < bar
+
+
+# ------------------------------------------------------------ the same bits
+
+
+def test_a_heap_moves_as_if_nothing_else_was_there_and_alone_as_in_a_batch(boxes):
+    q, v = state(heap(10))
+    alone = boxes.run(q, v, 0.5, record_every=50)
+    far = q.reshape(10, 7).copy()
+    far[:, 4] += 64.0
+    both = simulator(["box"] * 20).run(np.concatenate([q, far.ravel()]), np.concatenate([v, v]), 0.5, record_every=50)
+    np.testing.assert_array_equal(both.q[:, :70], alone.q)
+    batch = boxes.run(np.stack([q, state(heap(10, seed=1))[0]]), v, 0.5, record_every=50)
+    np.testing.assert_array_equal(batch.q[0], alone.q)
+
+
+def test_steps_files_and_what_is_resumed_are_the_same_bits(boxes, tmp_path):
+    q, v = state(heap(10))
+    whole = boxes.run(q, v, 0.4, record_every=50)
+    now = boxes.start(q, v)
+    for _ in range(4):
+        now = boxes.step(now, 50)
+    np.testing.assert_array_equal(now.q, whole.q[-1])
+    boxes.run(q, v, 0.2, record_every=50, out=tmp_path / "heap.h5")
+    boxes.resume(tmp_path / "heap.h5", duration=0.4)
+    found = engine.load_trajectory(tmp_path / "heap.h5")
+    np.testing.assert_array_equal(found.q, whole.q)
+    np.testing.assert_array_equal(found.vdot, whole.vdot)
+
+
+def test_bodies_in_another_order_move_the_same(boxes):
+    q, v = state(heap(10))
+    order = np.random.default_rng(2).permutation(10)
+    one = boxes.run(q, v, 0.2, record_every=100)
+    other = boxes.run(q.reshape(10, 7)[order].ravel(), v, 0.2, record_every=100)
+    assert np.abs(other.q.reshape(2, 10, 7) - one.q.reshape(2, 10, 7)[:, order]).max() < 1e-7   # Newton's method ends at 1e-6 of a step
+
+
+# ------------------------------------------------------------ parts
+
+
+def test_near_pairs_are_all_that_overlap():
+    rng = np.random.default_rng(3)
+    n = 60
+    boxes = np.concatenate([rng.random((n, 3)) * 3 - 1.5, 0.05 + 0.2 * rng.random((n, 3)), np.arange(n)[:, None] // 2,
+                            rng.integers(0, 2, (n, 1))], axis=1)  # fmt: skip
+    boxes[5, 3:6], boxes[7, 6], boxes[9, :3] = 4.0, -1.0, 1e9                  # a large one, one that stands still, one far away
+    start, others = np.zeros(n + 1), np.array([20.0, 10.0])
+    start[11:], start[21:] = 1.0, 2.0                                          # 10 and 20 never touch
+    grounds = np.array([[0.0, 0.0, 1.0, -1.4, 3.0]])
+    expected = set()
+    for i, j in itertools.combinations(range(n), 2):
+        meets = (np.abs(boxes[i, :3] - boxes[j, :3]) <= boxes[i, 3:6] + boxes[j, 3:6]).all()
+        if 3 in (i, j):
+            k = i + j - 3
+            meets = boxes[k, 2] - boxes[k, 5] < -1.4 and boxes[k, 6] >= 0
+        elif boxes[i, 6] == boxes[j, 6] or {i, j} == {10, 20}:
+            meets = False
+        if meets:
+            expected.add((i, j))
+    plain = near.near_pairs(boxes, start, others, grounds, 2.0)
+    assert {tuple(sorted(map(int, pair))) for pair in plain[:, :2]} == expected
+    assert (np.lexsort(plain[:, 1::-1].T) == np.arange(len(plain))).all()
+    compiled = engine.gufunc(lambda b, s, o, g: near.near_pairs(b, s, o, g, 2.0), "(n,8),(k),(m),(g,5)->(p,3)")
+    np.testing.assert_array_equal(compiled(boxes, start, others, grounds), plain)
+    np.testing.assert_array_equal(engine.compiler.interpret(compiled.program, boxes, start, others, grounds), plain)
+
+
+def test_islands_are_what_hangs_together():
+    pairs = np.array([[0, 1], [5, 4], [1, 5], [2, 3]], dtype=float)
+    np.testing.assert_array_equal(islands.islands(np.zeros((7, 6)), pairs), [0, 0, 2, 2, 0, 0, 6])
+
+
+@pytest.mark.parametrize("slip", [0.0, 2e-4, 0.3])
+def test_impulses_of_a_point_are_a_gradient_and_the_hessian_is_its_slope(slip):
+    """γ has a symmetric slope, that of the wrench's K and of the line; by central differences."""
+    rng = np.random.default_rng(0)
+    c = np.array([1e5, 1.0, 1e-3, 0.1, 0.5, 0.6, 1.0, 1e-3, 0.5])
+    n = np.array([0.0, 0.6, 0.8])
+    across = np.cross(n, [1.0, 0.0, 0.0])
+    row = np.concatenate([[0.2, -1e-3, -0.1, -0.1], n, rng.standard_normal(3), [1.0]])
+    W = np.concatenate([np.zeros(3), slip * across - 0.05 * n])
+    f = np.array([0.5, 1e-3, 0.1 * slip])
+
+    def force(u):
+        return cone_law.impulse(c, row, f, np.concatenate([np.zeros(3), u]))
+
+    slope = np.array([(force(W[3:] + d) - force(W[3:] - d)) / 2e-6 for d in 1e-6 * np.eye(3)])
+    K = np.zeros((6, 6))
+    K[np.triu_indices(6)] = cone_law.wrench(c, row, f, W, 0.0)[6:]
+    np.testing.assert_allclose(slope, slope.T, atol=1e-6 * np.abs(slope).max())
+    np.testing.assert_allclose(-slope, K[3:, 3:] + np.triu(K[3:, 3:], 1).T, atol=1e-6 * np.abs(slope).max())
+    d = np.concatenate([np.zeros(3), rng.standard_normal(3)])
+    np.testing.assert_allclose(cone_law.along(c, row, f, W, d), [-force(W[3:]) @ d[3:], -d[3:] @ slope @ d[3:]], rtol=1e-6)
+    assert np.linalg.norm(force(W[3:]) - force(W[3:]) @ n * n) <= 0.5 * (force(W[3:]) @ n) * (1 + 1e-12)
+
+
+def test_steps_are_the_same_interpreted_and_compiled():
+    made = simulator(["box"] * 7)
+    q, v = state(heap(7, apart=0.19), v=0.5)
+    process = made._process
+    p, x = made.stepper.parameters.join({}), made._step.prepare(np.zeros(0), made._step.begun(q, v))
+    given = [3.0, 0.0, 0.0, H, *process.given(p), *(s.taken(x) for s in process.states), *process.inertias, *process.contacts.flat]
+    compiled = process.advanced(*given)
+    interpreted = engine.compiler.interpret(process.advanced.program, *given)
+    for one, other in zip(compiled, interpreted, strict=True):                 # multiply-adds round once in machine code, so to some ulp
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+    assert len(compiled[-1])
+
+
+# ------------------------------------------------------------ what cannot be
+
+
+def test_starts_in_each_other_are_named_with_their_depth(boxes):
+    x = STACKS.copy()
+    x[3, 2] -= 0.08
+    with pytest.raises(engine.EngineError, match=r"'b2/body:b3/body' overlap by 0\.08 m at the start.*expected shapes that touch at most"):
+        boxes.run(*state(x, UPRIGHT), 0.1)
+
+
+def test_shapes_deep_in_each_other_are_told():
+    soft = engine.ContactMaterial(stiffness=200.0)
+    with pytest.warns(engine.simulation.SimulationWarning, match=r"shapes lie in each other by 0\.\d+ of the thinner one, over a tenth"):
+        run = simulator(["box"] * 10, material=soft).run(*state(STACKS, UPRIGHT), 1.0, record_every=100)
+    assert 0.1 < run("contacts.overlap").max() < 1.0
+    assert (run("contacts.count") == np.diff(run("contacts").start)).all()
+
+
+def test_a_body_that_flies_off_stops_nobody(boxes):
+    x = STACKS.copy()
+    x[9] = 1e9, 0.0, 5.0
+    run = boxes.run(*state(x, UPRIGHT), 0.2, record_every=50)
+    assert np.abs(run.q[-1].reshape(10, 7)[:9, 4:] - x[:9]).max() < 1e-3
+    assert so3.log(rotations(run.q[-1])[0]) @ np.ones(3) < 1e-6
