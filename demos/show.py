@@ -21,12 +21,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--video", type=Path, metavar="PATH", help="film what was simulated (.mp4, .gif), or draw its end (.png)")
 
 
-def show(options: argparse.Namespace, source: Any, speed: float = 1.0, **look: Any) -> None:
-    """Film what was simulated, and open a window on it, as the options say; ``look`` is what engine.render and engine.view both take."""
+def show(options: argparse.Namespace, source: Any, speed: float = 1.0, camera: engine.viewer.Camera | None = None, **look: Any) -> None:
+    """Film what was simulated, by the camera if there is one, and open a window on it, as the options say; ``look`` is what engine.render
+    and engine.view both take."""
     try:
         if options.video:
             options.video.parent.mkdir(parents=True, exist_ok=True)
-            engine.render(source, options.video, speed=speed, progress=sys.stdout.isatty(), **look)
+            engine.render(source, options.video, speed=speed, camera=camera, progress=sys.stdout.isatty(), **look)
             print(f"wrote {options.video}")
         if options.view:
             engine.view(source, **look)

@@ -19,8 +19,8 @@ from engine.components.controllers import computed_torque, minimum_jerk
 HERE = Path(__file__).parent
 PICTURES, DEMOS = HERE / "pictures", HERE.parents[1] / "demos"
 #: demos whose last picture is in the gallery, and what they are called with
-DRAWN = {"stack": (), "cradle": (), "mechanisms": ("bricard",), "still_base": (), "underwater": (), "dzhanibekov": (), "quadruped": (),
-         "drone_arm": ()}  # fmt: skip
+DRAWN = {"wall": (), "stack": (), "cradle": (), "mechanisms": ("bricard",), "still_base": (), "underwater": (), "dzhanibekov": (),
+         "quadruped": (), "drone_arm": ()}  # fmt: skip
 BLUE, RED, GREEN, GREY = "#1f6fb4", "#c0392b", "#27803b", "#8a8f98"
 
 

@@ -25,6 +25,7 @@ from tests.bench.parameters import parameters
 from tests.bench.pictures import pictures
 from tests.bench.policies import policies
 from tests.bench.rows import rows
+from tests.bench.scenes import scenes
 from tests.bench.stiff import stiff
 from tests.bench.trees import trees
 from tests.bench.web import web
@@ -349,7 +350,7 @@ def draw(work: dict[str, list[tuple[float, float]]]) -> None:
 
 
 PARTS = {f.__name__: f for f in (single, batch, derivatives, parameters, control, start, scaling, steps, stiff, rows, trees, body, contact,
-                                 campaigns, policies, learning, reach, precision, pictures, web)}  # fmt: skip
+                                 scenes, campaigns, policies, learning, reach, precision, pictures, web)}  # fmt: skip
 
 
 def measured(parts: Sequence[str], table: Table) -> None:

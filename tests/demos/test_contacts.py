@@ -65,6 +65,22 @@ def test_stack(demo, tmp_path):
     assert left < begun
 
 
+def test_wall(demo, tmp_path):
+    """Only the ground takes momentum from the ball and the boxes, and only springs give energy back."""
+    said = demo("wall", "--side", 2, "--every", 1, "--dt", 2e-3, "--duration", 1.6, "--speed", 3)
+    motion = engine.load_trajectory(tmp_path / "wall.h5")
+    t, P, force = motion.t, motion.momentum()[:, 3:], motion("contacts.wrench")[..., 3:].sum(axis=1)
+    force[:, 2] -= (8 * 1.0 + 40.0) * 9.81
+    each = np.abs(np.diff(P, axis=0) - np.diff(t)[:, None] * force[:-1])
+    assert each.max() < 1e-6 * np.abs(P).max()                                 # what the solver may leave
+    assert P[0, 0] == 120.0 and P[-1, 0] < 60.0
+    assert numbers(r"on (\S+) of its weight, and gives way by (\S+) mm", said) == [1.0, 0.0]
+    begun, left, nowhere = numbers(r"energy +(\S+) J, (\S+) J at the end; .* (\S+) J of it from nowhere", said)
+    assert left < 0.3 * begun and nowhere == 0.0
+    fallen, boxes, still = numbers(r"s: (\S+) of (\S+) boxes come down; (\S+) of them all are at rest at the end", said)
+    assert fallen >= 2 and boxes == 8 and still >= 2
+
+
 def as_one(motion, k):
     """The angular velocity, in world axes, at which all of a robot turns that has the angular momentum of record k and bends no more."""
     model, q, v = motion.model, motion.q[k], motion.v[k]
