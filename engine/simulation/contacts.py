@@ -13,6 +13,7 @@ from engine.checks import nearest, number, numbers, shown, warn
 from engine.components.component import SimulationWarning
 from engine.contact import ContactError, ContactLaws, ContactMaterial, Pair, Placed, inverse_inertia, number_of_points, shape_mobility
 from engine.geometry import Box, Capsule, Cylinder, Ellipsoid, HeightField, Plane, Shape, Sphere, hull_of
+from engine.geometry.measures import measures
 from engine.geometry.vectors import across
 from engine.io import convex_parts, load_mesh
 from engine.io.decomposition import HULL, library
@@ -27,8 +28,8 @@ Array = np.ndarray
 COARSE = 0.01
 #: pairs of shapes, beyond which a simulator is not made; and points, beyond which its making is warned of
 MOST_PAIRS, MANY_POINTS = 3000, 400
-#: pairs of shapes of free bodies, more of which are tables
-FEW_PAIRS = 20
+#: pairs of shapes of free bodies, more of which are tables, if they are of so many kinds at most
+FEW_PAIRS, MOST_KINDS = 20, 8
 #: cells of a height field, than which a shape is wider with a word
 WIDE = 1.0
 
@@ -161,6 +162,8 @@ class Contacts:
         ground = [] if self.ground is None else [ground_shape(self.ground)]
         moving = sum(s.body >= 0 for s in placed)
         if moving * (moving - 1) // 2 + moving * (len(ground) + len(placed) - moving) <= FEW_PAIRS:
+            return None
+        if len({measures(s.shape)[0] for s in placed}) > MOST_KINDS:           # each two are traced, as ellipsoids of every size are
             return None
         surfaces = {**self.materials, **({WORLD: self.ground.material} if self.ground else {})}
         return ManyContacts(model, ground + placed, surfaces, self.material, self.stiction_velocity)
