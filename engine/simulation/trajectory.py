@@ -211,7 +211,7 @@ class Trajectory:
                 return found.reshape(*lead, *found.shape[1:])
 
             signals = {n: of_all(n, True) for n in self.signals}
-            arrays = {name: of_all(name) for name in ("q", "v", "tau", "vdot")}
+            arrays: dict[str, Any] = {name: of_all(name) for name in ("q", "v", "tau", "vdot")}
             return replace(self, t=times, signals=signals, touching=None, **arrays)
         k = np.clip(np.searchsorted(self.t, times, side="right") - 1, 0, len(self) - 2)
         h = self.t[k + 1] - self.t[k]
