@@ -213,10 +213,11 @@ def spheres_apart(pair: Pair, T_W: list[Array]) -> Any:
 
 def number_of_points(a: Shape, b: Shape) -> int:
     """Return in how many points two shapes touch, which their kinds say."""
-    return _count(kind(a), kind(b))
+    return points_of_kinds(kind(a), kind(b))
 
 
 @functools.cache
-def _count(*kinds: Shape | int) -> int:
+def points_of_kinds(*kinds: Any) -> int:
+    """Return in how many points shapes of two kinds touch."""
     a, b = map(geometry.example, kinds)
     return len(geometry.points(a, b, np.eye(4)).gap)

@@ -108,7 +108,7 @@ class MeetingTrees(IndependentTrees):
         poses, began, reach, M, before, free, momenta = (ops.rows(lambda y, a=a, b=b: y[a:b], bodies) for a, b in itertools.pairwise(ENDS))
         found = touching(shapes, self.contacts.kinds, dt, Bodies(poses, began, reach))
         met = problem(found, shapes.outlines, poses, M, before, free, dt, self.contacts.stiction, EVENLY)
-        V, friction, acts, _ = velocities_after(met, before)
+        V, friction, acts = velocities_after(met, before)
         push = impulses(met, V, friction, acts)
         changes = momentum_changes(met, found, shapes.outlines, poses, momenta, push, EVENLY * dt)
         begin, after = 0.0, []
@@ -201,8 +201,7 @@ class MeetingTrees(IndependentTrees):
     def points_of(self, t: Array, x: Array, p: Array, dt: float) -> ContactTable:
         """Return the points of contact in the steps of dt that begin at times (T) in states x (T, n)."""
         given = self.given(p)
-        each = [self.moved(1.0, at, 0.0, dt, given, row)[1].points for at, row in zip(t, x, strict=True)]
-        each = list(map(pushing, each))
+        each = [pushing(self.moved(1.0, at, 0.0, dt, given, row)[1].points) for at, row in zip(t, x, strict=True)]
         start, rows = np.cumsum([0, *map(len, each)]), np.concatenate(each)
         links = np.array([s.link for s in self.contacts.placed])
         a, b = links[rows[:, :2].astype(int)].T

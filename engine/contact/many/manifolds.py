@@ -9,7 +9,7 @@ import numpy as np
 
 from engine import geometry, ops
 from engine.contact.many.near import near_pairs
-from engine.contact.pairs import looking, whole
+from engine.contact.pairs import looking, points_of_kinds, whole
 from engine.ops import floats, procedure
 from engine.spatial import se3
 
@@ -114,7 +114,7 @@ def carried(T: Array, s: Array) -> Array:
 def added(found: Touching, shapes: Shapes, at: tuple[int, int], kinds: tuple[Any, Any], pairs: Any, bodies: Bodies,
           far: Any) -> Touching:  # fmt: skip
     """Return what touches with the points of pairs of shapes (n, 3) of two kinds, numbers ``at`` of all."""
-    n = points_of(*kinds)
+    n = points_of_kinds(*kinds)
     looks = looking(*kinds, points=geometry.touching_points)
     outlines = [ops.gather(shapes.outlines, ops.rows(lambda p, k=k: p[k], pairs)) for k in (0, 1)]
     own = [ops.gather(shapes.kinds[k], ops.rows(lambda s: s[NUMBER], s)) for k, s in zip(at, outlines, strict=True)]
@@ -179,13 +179,7 @@ def collected(pairs: Any, points: Any, more: Any, manifolds: Any, margin: Any, m
     return all_pairs, all_points
 
 
-def points_of(one: geometry.Kind, two: geometry.Kind) -> int:
-    """Return in how many points two shapes of some kinds touch."""
-    return len(geometry.points(geometry.example(one), geometry.example(two), np.eye(4)).gap)
-
-
-def flat_points(one: geometry.Kind, two: geometry.Kind) -> int:
+def flat_points(one: Any, two: Any) -> int:
     """Return in how many points two shapes of some kinds meet where all of them are flat."""
-    n = points_of(one, two)
+    n = points_of_kinds(one, two)
     return n // 4 if isinstance(one, geometry.HeightField) and geometry.example(two).rounding else n
-

@@ -26,13 +26,11 @@ FAR = 1e30
 
 
 class Solution(NamedTuple):
-    """Velocities V (n, 6) after a step, the friction (p, 2) with which they were found, whether anything acts (n)
-    on each, and steps of Newton's method that it took."""
+    """Velocities V (n, 6) of bodies after a step, the friction (p, 2) with which they were found, and where anything acts (n)."""
 
     V: Any
     friction: Any
     acts: Any
-    steps: Any
 
 
 def velocities_after(x: Problem, before: Any) -> Solution:
@@ -51,7 +49,7 @@ def velocities_after(x: Problem, before: Any) -> Solution:
     plan = ops.Plan(*ops.block_plan(x.inertia, x.pairs))
 
     def again(z: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-        V, left, steps = minimum(x, plan, island, scale, z["live"], z["V"], z["friction"], z["most"])
+        V, left = minimum(x, plan, island, scale, z["live"], z["V"], z["friction"], z["most"])
         rubs, changes = lagged(x, V, z["friction"])
         both = ops.add_at(ops.rows(lambda i: np.zeros(2) * i, island), of_point, changes)
 
@@ -61,11 +59,11 @@ def velocities_after(x: Problem, before: Any) -> Solution:
         live = ops.rows(goes_on, z["live"], ops.gather(both, island), left, ops.gather(scale, island))
         friction = ops.rows(lambda on, new, old: ops.where(on > 0.0, new, old), ops.gather(live, body_of_point), rubs, z["friction"])
         most = ops.maximum(ROUGH * z["most"], TOLERANCE)
-        return {"V": V, "friction": friction, "known": z["friction"], "live": live, "most": most,
-                "steps": z["steps"] + steps}, ops.equal(ops.total(live), 0.0)  # fmt: skip
+        return {"V": V, "friction": friction, "known": z["friction"], "live": live,
+                "most": most}, ops.equal(ops.total(live), 0.0)  # fmt: skip
 
-    z, _ = ops.while_loop(again, {"V": V, "friction": x.friction, "known": x.friction, "live": live, "most": ROUGH, "steps": 0.0}, PASSES)
-    return Solution(z["V"], z["known"], live, z["steps"])
+    z, _ = ops.while_loop(again, {"V": V, "friction": x.friction, "known": x.friction, "live": live, "most": ROUGH}, PASSES)
+    return Solution(z["V"], z["known"], live)
 
 
 def summed(island: Any, like: Any, each: Any) -> Any:
@@ -86,9 +84,9 @@ def momentum(M: Array, free: Array, before: Array) -> Any:
 
 
 def minimum(x: Problem, plan: ops.Plan, island: Any, scale: Any, live: Any, V: Any, friction: Any,
-            most: Any) -> tuple[Any, Any, Any]:  # fmt: skip
-    """Return the V (n, 6) of least cost with a friction (p, 2), in islands of ``live`` bodies (n); what is unbalanced there (n), squared,
-    no more than ``most`` of the momentum of the step; and steps taken."""
+            most: Any) -> tuple[Any, Any]:  # fmt: skip
+    """Return the V (n, 6) of least cost with a friction (p, 2), in islands of ``live`` bodies (n); and what is unbalanced there (n),
+    squared, no more than ``most`` of the momentum of the step."""
 
     def step(z: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         V = z["V"]
@@ -105,13 +103,12 @@ def minimum(x: Problem, plan: ops.Plan, island: Any, scale: Any, live: Any, V: A
             return ops.rows(lambda V, d, a: V + a * d, V, d, alpha)
 
         moved = ops.when(go, onward, V)
-        steps = z["steps"] + ops.where(go, 1.0, 0.0)
-        return {"V": moved, "live": live, "left": unbalanced, "steps": steps}, ops.logical_not(go)
+        return {"V": moved, "live": live, "left": unbalanced}, ops.logical_not(go)
 
     none = ops.rows(lambda on: 0.0 * on, live)
-    z, found = ops.while_loop(step, {"V": V, "live": live, "left": none, "steps": 0.0}, STEPS)
+    z, found = ops.while_loop(step, {"V": V, "live": live, "left": none}, STEPS)
     V = ops.rows(lambda V, on: ops.where(ops.logical_or(found, ops.equal(on, 0.0)), 1.0, np.nan) * V, z["V"], z["live"])
-    return V, z["left"], z["steps"]
+    return V, z["left"]
 
 
 def weighed(M: Array, g: Array) -> Any:
