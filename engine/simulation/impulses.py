@@ -195,22 +195,36 @@ class Overlaps:
         ContactError : names the deepest pair, with its depth
         """
         depths = -self.compiled(q, p).reshape(-1, len(self.sizes))
-        depth = depths.max(axis=0)
-        worst = int(np.argmax(depth / self.sizes))
         rows = np.broadcast_shapes(q.shape[:-1], p.shape[:-1])
-        row = f" of rollout {[int(i) for i in np.unravel_index(depths[:, worst].argmax(), rows)]}" if rows else ""
-        if depth[worst] > OVERLAP * self.sizes[worst]:
-            others = int((depth > OVERLAP * self.sizes).sum()) - 1
-            more = f" ({others} other points too)" if others else ""
-            raise ContactError(f"'{self.contacts.names[worst]}' overlap by {depth[worst]:.3g} m at the start{row}{more}; expected shapes "
-                               "that touch at most, or pairs=[...] without these")  # fmt: skip
-        self.warn_of_springs(depth)
 
-    def warn_of_springs(self, depth: Array) -> None:
-        """Warn where points begin so deep that their springs throw the bodies apart: with over a hundred times their weight."""
+        def where(worst: int) -> str:
+            row = np.unravel_index(depths[:, worst].argmax(), rows)
+            return f" of rollout {[int(i) for i in row]}" if rows else ""
+
+        depth, names = depths.max(axis=0), self.contacts.names
+        require_shallow(depth, self.sizes, names.__getitem__, where)
         pairs = [pair for pair in self.contacts.pairs for _ in range(pair.points)]
-        throws = np.array([pair.material.stiffness * pair.mobility for pair in pairs]) * depth
-        worst = int(np.argmax(throws))
-        if throws[worst] > THROWN:
-            warn(f"'{self.contacts.names[worst]}' overlap by {depth[worst]:.3g} m at the start, and are thrown apart with about "
-                 f"{throws[worst]:.3g} m/s²; expected shapes that touch at most", SimulationWarning)  # fmt: skip
+        warn_of_springs(depth, np.array([pair.material.stiffness * pair.mobility for pair in pairs]) * depth, names.__getitem__)
+
+
+def require_shallow(depth: Array, size: Array, name: Callable[[int], str], where: Callable[[int], str]) -> None:
+    """Refuse points (p) that lie so deep in each other at the start, m, of shapes of half so much thickness, m.
+
+    Raises
+    ------
+    ContactError : names the deepest, by its number, with its depth
+    """
+    worst = int(np.argmax(depth / size))
+    if depth[worst] > OVERLAP * size[worst]:
+        others = int((depth > OVERLAP * size).sum()) - 1
+        more = f" ({others} other points too)" if others else ""
+        raise ContactError(f"'{name(worst)}' overlap by {depth[worst]:.3g} m at the start{where(worst)}{more}; expected shapes that touch "
+                           "at most, or pairs=[...] without these")  # fmt: skip
+
+
+def warn_of_springs(depth: Array, throws: Array, name: Callable[[int], str], where: str = "") -> None:
+    """Warn where points (p) begin so deep that their springs throw the bodies apart: with over a hundred times their weight, m/s²."""
+    worst = int(np.argmax(throws))
+    if throws[worst] > THROWN:
+        warn(f"'{name(worst)}' overlap by {depth[worst]:.3g} m at the start{where}, and are thrown apart with about "
+             f"{throws[worst]:.3g} m/s²; expected shapes that touch at most", SimulationWarning)  # fmt: skip

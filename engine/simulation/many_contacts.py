@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from engine.checks import warn
-from engine.components.component import SimulationWarning
-from engine.contact import ContactError, ContactMaterial, Placed
+from engine.contact import ContactMaterial, Placed
 from engine.contact.many import Shapes, kinds_of, tables
+from engine.contact.many.manifolds import MATERIAL, MOBILITY
+from engine.contact.material import on_each_other
 from engine.contact.pairs import GROUNDS, thickness
 from engine.geometry import Plane
 from engine.model import Model
-from engine.simulation.impulses import OVERLAP, THROWN
+from engine.simulation.impulses import require_shallow, warn_of_springs
 
 Array = np.ndarray
 
@@ -79,22 +79,14 @@ class ManyContacts:
         """Refuse points of pairs (p, 2) of shapes that lie so deep (p) in each other, m, at the start, and warn of springs that throw."""
         if not len(pairs):
             return
-        size = self.sizes[pairs].min(axis=1)
-        worst = int(np.argmax(depth / size))
-        name = ":".join(self.placed[int(k)].link for k in pairs[worst])
-        if depth[worst] > OVERLAP * size[worst]:
-            others = int((depth > OVERLAP * size).sum()) - 1
-            more = f" ({others} other points too)" if others else ""
-            raise ContactError(f"'{name}' overlap by {depth[worst]:.3g} m at the start{where}{more}; expected shapes that touch at "
-                               "most, or pairs=[...] without these")  # fmt: skip
-        numbers = [self.shapes.outlines[pairs[:, k]] for k in (0, 1)]
-        k = numbers[0][:, 22] * numbers[1][:, 22] / (numbers[0][:, 22] + numbers[1][:, 22])
-        throws = k * (numbers[0][:, 26] + numbers[1][:, 26]) * depth
-        worst = int(np.argmax(throws))
-        if throws[worst] > THROWN:
-            name = ":".join(self.placed[int(k)].link for k in pairs[worst])
-            warn(f"'{name}' overlap by {depth[worst]:.3g} m at the start{where}, and are thrown apart with about {throws[worst]:.3g} m/s²; "
-                 "expected shapes that touch at most", SimulationWarning)  # fmt: skip
+
+        def name(k: int) -> str:
+            return ":".join(self.placed[int(shape)].link for shape in pairs[k])
+
+        require_shallow(depth, self.sizes[pairs].min(axis=1), name, lambda _: where)
+        one, other = (self.shapes.outlines[pairs[:, k]] for k in (0, 1))
+        stiffness = on_each_other(one[:, MATERIAL].T, other[:, MATERIAL].T)[0]
+        warn_of_springs(depth, stiffness * (one[:, MOBILITY] + other[:, MOBILITY]) * depth, name, where)
 
     def overlaps(self, points: Array) -> Array:
         """Return how far the shapes of points (p, 14) lie in each other, of the thickness of the thinner one."""
