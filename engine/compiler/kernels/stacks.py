@@ -1,4 +1,4 @@
-"""Kernels that stack numbers into a table, and read a table's rows back as numbers."""
+"""Kernels between tables and numbers, and of whole tables: numbers stacked into one, its rows read back, cut, or below one another."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from engine import ops
 from engine.compiler.graph.kernel import Call, Kernel, for_one, is_zero, over_groups, table
 from engine.compiler.graph.program import COUNTED
 from engine.compiler.kernels.arena import DESCRIPTOR, TableWriter, put_arena
+from engine.compiler.kernels.row_loop import zeros_like
 
 Array = np.ndarray
 
@@ -96,3 +97,118 @@ class Unstack(Kernel):
 
     def adjoints(self, call: Call, inputs: list[Any], weights: list[Any], wanted: set[int]) -> dict[int, Any]:
         return {0: call(Stack(self.n, self.m), weights)[0]}
+
+
+class Concatenated(Kernel):
+    """A table of the rows of k tables of m columns, one table below the other."""
+
+    tabled = True
+
+    def __init__(self, k: int, m: int) -> None:
+        self.k, self.m = k, m
+        super().__init__(k, 1, f"concatenated_{k}_{m}")
+        self.shapes_in, self.shapes_out = [(COUNTED, m)] * k, [(COUNTED, m)]
+
+    def run(self, inputs: list[Any]) -> list[Any]:
+        return [np.concatenate(inputs)]
+
+    def emit(self, module: Any, name: str) -> None:
+        put_arena(module)
+        w = TableWriter([])
+        given = [w.element("%in", k, "ptr") for k in range(self.k)]
+        counts = [w.element(d, 0) for d in given]
+        total = counts[0]
+        for n in counts[1:]:
+            total = w.put(f"add i64 {total}, {n}")
+        bytes_ = w.product(total, 8 * self.m, DESCRIPTOR + 64)
+        memory = w.put(f"call ptr @take(ptr {w.element('%work', 0, 'ptr')}, i64 {bytes_})")
+        w.lines += [f"  br i1 {w.put(f'icmp ne ptr {memory}, null')}, label %good, label %bad", "bad:"]
+        w.keep("@table.none", "%out", 0, "ptr")
+        w.lines += ["  ret void", "good:"]
+        to = w.described(memory, total)
+        for d, n in zip(given, counts, strict=True):
+            size = w.product(n, 8 * self.m)
+            w.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {w.element(d, 1, 'ptr')}, i64 {size}, i1 false)")
+            to = w.put(f"getelementptr i8, ptr {to}, i64 {size}")
+        w.keep(memory, "%out", 0, "ptr")
+        module.text.append(for_one(name, w.lines))
+
+    def tangents(self, call: Call, inputs: list[Any], directions: list[Any]) -> list[Any]:
+        if all(map(is_zero, directions)):
+            return [0.0]
+        return call(self, [zeros_like(call, self.m, x) if is_zero(d) else d for x, d in zip(inputs, directions, strict=True)])
+
+    def adjoints(self, call: Call, inputs: list[Any], weights: list[Any], wanted: set[int]) -> dict[int, Any]:
+        return {k: call(Part(self.k, self.m, k), [weights[0], *inputs])[0] for k in wanted}
+
+
+class Part(Kernel):
+    """Of a table of the rows of k tables of m columns, which are given too, those of one of them: where they lie."""
+
+    tabled = True
+
+    def __init__(self, k: int, m: int, which: int) -> None:
+        self.k, self.m, self.which = k, m, which
+        super().__init__(1 + k, 1, f"part_{k}_{m}_{which}")
+        self.shapes_in, self.shapes_out = [(COUNTED, m)] * (1 + k), [(COUNTED, m)]
+
+    def run(self, inputs: list[Any]) -> list[Any]:
+        first = sum(map(len, inputs[1 : 1 + self.which]))
+        return [inputs[0][first : first + len(inputs[1 + self.which])]]
+
+    def emit(self, module: Any, name: str) -> None:
+        w = TableWriter([])
+        counts = [w.element(w.element("%in", 1 + k, "ptr"), 0) for k in range(self.which + 1)]
+        first = "0"
+        for n in counts[:-1]:
+            first = w.put(f"add i64 {first}, {n}")
+        rows = w.byte(w.element(w.element("%in", 0, "ptr"), 1, "ptr"), w.product(first, 8 * self.m))
+        module.text.append(for_one(name, elsewhere(module, w, counts[-1], rows)))
+
+    def tangents(self, call: Call, inputs: list[Any], directions: list[Any]) -> list[Any]:
+        return [0.0] if is_zero(directions[0]) else call(self, [directions[0], *inputs[1:]])
+
+    def adjoints(self, call: Call, inputs: list[Any], weights: list[Any], wanted: set[int]) -> dict[int, Any]:
+        others = [weights[0] if k == self.which else zeros_like(call, self.m, x) for k, x in enumerate(inputs[1:])]
+        return {0: call(Concatenated(self.k, self.m), others)[0]} if 0 in wanted else {}
+
+
+class Cut(Kernel):
+    """A table of m columns whose rows are those of one of m n, each cut into n, where they lie; or, ``joined``, the other way round."""
+
+    tabled = True
+
+    def __init__(self, m: int, n: int, joined: bool = False) -> None:
+        self.m, self.n, self.joined = m, n, joined
+        super().__init__(1, 1, f"{'joined' if joined else 'cut'}_{m}_{n}")
+        whole, parts = [(COUNTED, m * n)], [(COUNTED, m)]
+        self.shapes_in, self.shapes_out = (parts, whole) if joined else (whole, parts)
+
+    def run(self, inputs: list[Any]) -> list[Any]:
+        return [inputs[0].reshape(-1, self.m * self.n if self.joined else self.m)]
+
+    def emit(self, module: Any, name: str) -> None:
+        w = TableWriter([])
+        d = w.element("%in", 0, "ptr")
+        n = w.element(d, 0)
+        count = w.put(f"sdiv i64 {n}, {self.n}") if self.joined else w.product(n, self.n)
+        module.text.append(for_one(name, elsewhere(module, w, count, w.element(d, 1, "ptr"))))
+
+    def tangents(self, call: Call, inputs: list[Any], directions: list[Any]) -> list[Any]:
+        return [0.0] if is_zero(directions[0]) else call(self, directions)
+
+    def adjoints(self, call: Call, inputs: list[Any], weights: list[Any], wanted: set[int]) -> dict[int, Any]:
+        return {0: call(Cut(self.m, self.n, not self.joined), weights)[0]}
+
+
+def elsewhere(module: Any, w: TableWriter, count: str, rows: str) -> list[str]:
+    """Instructions that return a table of so many rows, which lie elsewhere."""
+    put_arena(module)
+    memory = w.put(f"call ptr @take(ptr {w.element('%work', 0, 'ptr')}, i64 {DESCRIPTOR})")
+    w.lines += [f"  br i1 {w.put(f'icmp ne ptr {memory}, null')}, label %good, label %bad", "bad:"]
+    w.keep("@table.none", "%out", 0, "ptr")
+    w.lines += ["  ret void", "good:"]
+    w.keep(count, memory, 0)
+    w.keep(rows, memory, 1, "ptr")
+    w.keep(memory, "%out", 0, "ptr")
+    return w.lines

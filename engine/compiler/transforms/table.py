@@ -20,7 +20,7 @@ from engine.compiler.graph.refusals import users_place
 from engine.compiler.kernels.procedure import NUMBER, PLAIN, Procedure
 from engine.compiler.kernels.row_ends import Sink, Source
 from engine.compiler.kernels.row_loop import RowLoop
-from engine.compiler.kernels.stacks import Constants, Stack, Unstack
+from engine.compiler.kernels.stacks import Concatenated, Constants, Cut, Stack, Unstack
 from engine.compiler.transforms.bodies import columns_of, extracted, scope_of
 from engine.ops.rows import is_number
 
@@ -31,7 +31,7 @@ FEW = 4
 INSTEAD = "use engine.ops.rows(f, table), total, gather, add_at and chosen, or give the size a number"
 #: attributes of arrays that tables do not have
 ATTRIBUTES = {"T", "all", "any", "argmax", "argmin", "argsort", "astype", "copy", "cumsum", "dot", "dtype", "flatten", "max", "mean", "min",
-              "ndim", "prod", "ravel", "repeat", "reshape", "size", "sort", "squeeze", "std", "sum", "take", "tolist", "trace", "transpose",
+              "ndim", "prod", "ravel", "repeat", "size", "sort", "squeeze", "std", "sum", "take", "tolist", "trace", "transpose",
               "var"}  # fmt: skip
 
 
@@ -69,8 +69,22 @@ class Table(NDArrayOperatorsMixin):
     def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, options: Any) -> Any:
         """NumPy's functions of whole arrays: of tables whose rows are known to be so many alone."""
         if any(t.count is None for t in tables_in((args, options))):
+            if function is np.concatenate and len(args) == 1 and not options.get("axis"):
+                return concatenated(self.g, args[0])
             raise self.g.refuse(f"np.{function.__name__} of a table", INSTEAD)
         return function(*untabled(args), **untabled(options))
+
+    def reshape(self, *shape: Any) -> Any:
+        """``table.reshape(-1, m)``: each row cut into some of m numbers."""
+        shape = tuple(shape[0]) if len(shape) == 1 and np.ndim(shape[0]) else shape
+        if self.count is not None:
+            return as_array(self, self.count).reshape(shape)
+        m, whole = size(shape[1:]), size(self.shape)
+        if len(shape) < 2 or shape[0] != -1 or not m or whole % m:
+            raise self.g.refuse(f".reshape{shape} of a table of rows of the shape {self.shape}", "expected table.reshape(-1, m), of numbers "
+                                "m that divide those of a row")  # fmt: skip
+        t = materialised(self)
+        return Table(self.g, t.handle if m == whole else self.g.call(Cut(m, whole // m), [t.handle])[0], shape[1:])
 
     def __getattr__(self, name: str) -> Any:
         if name in ATTRIBUTES:
@@ -190,6 +204,17 @@ def as_array(t: Table, n: int) -> Array:
         return np.empty((0, *t.shape), dtype=object)
     t = materialised(t)
     return np.array(t.g.call(Unstack(n, size(t.shape)), [t.handle]), dtype=object).reshape(n, *t.shape)
+
+
+def concatenated(g: Graph, tables: Sequence[Any]) -> Table:
+    """Rows of several tables, one below the other."""
+    each = [materialised(as_table(g, t)) for t in tables]
+    if len({t.shape for t in each}) > 1:
+        raise g.refuse(f"np.concatenate of tables of rows of the shapes {', '.join(str(t.shape) for t in each)}", "expected the same of all")
+    if len(each) == 1:
+        return each[0]
+    (handle,) = g.call(Concatenated(len(each), size(each[0].shape)), [t.handle for t in each])
+    return Table(g, handle, each[0].shape)
 
 
 def materialised(t: Table) -> Table:
