@@ -11,11 +11,13 @@ import numpy as np
 from engine import ops
 from engine.contact.hunt_crossley import EVENLY
 from engine.contact.mobility import changes_inertia, with_mobilities
+from engine.contact.momenta import momentum_changes
 from engine.contact.pairs import GROUNDS, Began, Nearness, Pair, Touch, nearness, spheres_apart, touch
 from engine.contact.point_law import kept_energy, velocity
 from engine.contact.touching import Touching, relative
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics.kinematics import body_motion, body_poses
+from engine.dynamics.momentum_conservation import Tree
 from engine.model import Model
 from engine.spatial import se3
 
@@ -36,7 +38,7 @@ class ContactLaws:
 
     def of(self, model: Model, values: Mapping[str, Any]) -> ContactLaws:
         """Return the laws of a model with other numbers, with parameters in place of those of surfaces."""
-        return ContactLaws(model, [pair.of(model, self.model, values) for pair in self.pairs], self.stiction, changes_inertia(values))
+        return type(self)(model, [pair.of(model, self.model, values) for pair in self.pairs], self.stiction, changes_inertia(values))
 
     @property
     def pairs_here(self) -> list[Pair]:
@@ -65,6 +67,10 @@ class ContactLaws:
         far of their ``way`` (c of :func:`~engine.contact.hunt_crossley.normal_impulse`)."""
         axes = WorldAxes(self.model, q, found.poses, se3.position(found.poses[self.pairs[0].b.body]), keep)
         return Touching(axes, self.pairs_here, found, self.began(q0, v0), h, axes.seen(v0), axes.seen(free), self.stiction, way)
+
+    def momentum_changes(self, trees: tuple[Tree, ...], momenta: Array, law: Touching, free: Array, impulses: list[Array]) -> Array:
+        """:func:`~engine.contact.momenta.momentum_changes` by impulses of a law."""
+        return momentum_changes(self.model, trees, momenta, law, free, impulses)
 
     def began(self, q0: Array, v0: Array) -> Began:
         """Return how the bodies move at the beginning of a step."""

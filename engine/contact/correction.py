@@ -22,14 +22,14 @@ PASSES = 10
 NAMED = 3
 
 
-def velocity_after(M: Array, law: Law, before: Array, free: Array, J: Array | None = None) -> tuple[Array, Array]:
+def velocity_after(M: Array, law: Law, before: Array, free: Array, J: Array | None = None) -> tuple[Array, Any]:
     """Return v⁺ (nv) after the impulses of a step from the velocity ``before`` (nv), whose flight ends at ``free`` (nv), with the inertia M
-    there, and the Jacobian J (n, nv) of what constraints hold; and the friction (n) that goes with it.
+    there, and the Jacobian J (n, nv) of what constraints hold; and the friction that goes with it.
 
     Friction is found with the normal impulses of ``before``, and with those that this leads to, until they agree. Where Newton's method
     does not converge it is NaN, and on floats an error that names what acts. Derivatives are those of what both agree on.
     """
-    n, start = len(before), before if J is None else free + Schur(M, J).without(before - free)
+    start = before if J is None else free + Schur(M, J).without(before - free)
 
     def unbalanced(v: Array) -> Array:
         """M (v − ṽ) − γ(v), with friction by what is normal at v; where constraints hold, the change of v that this asks for."""
@@ -37,29 +37,43 @@ def velocity_after(M: Array, law: Law, before: Array, free: Array, J: Array | No
         residual = M @ (v - free) - impulse
         return residual if J is None else -Schur(ops.stop_gradient(M + G), J).accelerations(-residual, J @ (v - free))[0]
 
-    def solved(start: Array, friction: Array) -> tuple[Array, Any]:
+    def solved(start: Array, friction: Any) -> tuple[Array, Any]:
         after, found = minimum(M, free, law, friction, start, J)
         if after.dtype != object and not found and np.isfinite(free).all():
             left = M @ (after - free) - law.impulse(after, friction)[0]
             raise Unsolved(in_words(law, after, friction, left, None if J is None else Schur(M, J)))
         return after, found
 
-    if not len(friction := law.friction):
+    friction = law.friction
+    if not any(is_table(leaf) or len(leaf) for leaf in ops.structure(friction)[0]):
         after, found = solved(start, friction)
         return ops.where(found, 1.0, np.nan) * ops.implicit(unbalanced, after), friction
 
-    def again(z: Array) -> tuple[Array, Any]:
-        taken = z[n:-1]
-        after, found = solved(z[:n], taken)
-        rubs, agrees = law.lagged(after, taken)
+    def again(z: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+        after, found = solved(z["v"], z["friction"])
+        rubs, agrees = law.lagged(after, z["friction"])
         failed = ops.logical_not(found)
-        return np.concatenate([after, rubs, [ops.where(failed, 1.0, 0.0)]]), ops.logical_or(agrees, failed)
+        return {"v": after, "friction": rubs, "failed": ops.where(failed, 1.0, 0.0)}, ops.logical_or(agrees, failed)
 
-    z, _ = ops.while_loop(again, np.concatenate([start, friction, [0.0]]), PASSES)
-    friction = z[n:-1]
-    after = ops.implicit(unbalanced, z[:n])
-    rubs = ops.implicit(lambda rubs: rubs - law.lagged(after, friction)[0], friction)
-    return ops.where(z[-1] > 0.5, np.nan, 1.0) * after, rubs
+    z, _ = ops.while_loop(again, {"v": start, "friction": friction, "failed": 0.0}, PASSES)
+    friction = z["friction"]
+    after = ops.implicit(unbalanced, z["v"])
+    return ops.where(z["failed"] > 0.5, np.nan, 1.0) * after, agreed(law, after, friction)
+
+
+def agreed(law: Law, v: Array, friction: Any) -> Any:
+    """Return the friction that goes with v (nv), with its derivatives: numbers by those of what they are, tables found once more."""
+    leaves, built = ops.structure(friction)
+    if any(map(is_table, leaves)):
+        return law.lagged(v, friction)[0]
+    ends = np.cumsum([len(leaf) for leaf in leaves])[:-1]
+    rubs = ops.implicit(lambda x: x - np.concatenate(ops.structure(law.lagged(v, friction)[0])[0]), np.concatenate(leaves))
+    return built(np.split(rubs, ends))
+
+
+def is_table(x: Any) -> bool:
+    """Return whether something is a table of numbers: an array has one axis."""
+    return hasattr(x, "by_rows") or np.ndim(x) > 1
 
 
 def in_words(law: Law, v: Array, friction: Array, left: Array, constraints: Schur | None) -> str:

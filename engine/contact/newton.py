@@ -38,23 +38,24 @@ class Law(Protocol):
     def acts(self) -> Any:
         """Whether there is an impulse where flight leads: γ(ṽ) ≠ 0."""
 
-    def impulse(self, v: Array, friction: Array) -> tuple[Array, Array]:
-        """Return γ (nv) = −∂ℓ/∂v and G (nv, nv) = ∂²ℓ/∂v², positive semidefinite, with a friction (n)."""
+    def impulse(self, v: Array, friction: Any) -> tuple[Array, Array]:
+        """Return γ (nv) = −∂ℓ/∂v and G (nv, nv) = ∂²ℓ/∂v², positive semidefinite, with a friction."""
 
     @property
-    def friction(self) -> Array:
-        """The friction (n) that is lagged, as it is at first: that of the normal impulses before the step; or none."""
+    def friction(self) -> Any:
+        """The friction (n) that is lagged, as it is at first: that of the normal impulses before the step; or none. A table, or a tuple of
+        several, where the law is of rows, or of several laws."""
 
-    def lagged(self, v: Array, friction: Array) -> tuple[Array, Any]:
-        """Return the friction (n) of the normal impulses at v (nv), with the friction (n) taken for it, and whether both agree."""
+    def lagged(self, v: Array, friction: Any) -> tuple[Any, Any]:
+        """Return the friction of the normal impulses at v (nv), with the friction taken for it, and whether both agree."""
 
-    def acting(self, v: Array, friction: Array) -> list[tuple[float, str]]:
+    def acting(self, v: Array, friction: Any) -> list[tuple[float, str]]:
         """Return what acts at v (nv), on floats: how much, N·s or N·m·s, and its name."""
 
 
-def minimum(M: Array, free: Array, law: Law, friction: Array, start: Array, J: Array | None = None) -> tuple[Array, Any]:
-    """Return v⁺ (nv), and whether it was found, for the inertia M (nv, nv), the velocity ṽ = ``free`` (nv) of flight, a law with a friction
-    (n), and the Jacobian J (n, nv) of what constraints hold; J (start − ṽ) = 0.
+def minimum(M: Array, free: Array, law: Law, friction: Any, start: Array, J: Array | None = None) -> tuple[Array, Any]:
+    """Return v⁺ (nv), and whether it was found, for the inertia M (nv, nv), the velocity ṽ = ``free`` (nv) of flight, a law with a friction,
+    and the Jacobian J (n, nv) of what constraints hold; J (start − ṽ) = 0.
 
     Every line is searched on its slope, which grows along it, so that each step goes down; where the law is smooth the last steps converge
     quadratically. Traceable: in a batch every sample stops by itself.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -29,24 +28,20 @@ class Together:
         return acts
 
     @property
-    def friction(self) -> Array:
-        """The friction of each, together."""
-        return np.concatenate([law.friction for law in self.laws])
+    def friction(self) -> tuple[Any, ...]:
+        """The friction of each."""
+        return tuple(law.friction for law in self.laws)
 
-    def each(self, friction: Array) -> Iterator[tuple[Law, Array]]:
-        """Yield each law with its own friction."""
-        yield from zip(self.laws, np.split(friction, np.cumsum([len(law.friction) for law in self.laws])[:-1]), strict=True)
-
-    def lagged(self, v: Array, friction: Array) -> tuple[Array, Any]:
+    def lagged(self, v: Array, friction: Any) -> tuple[Any, Any]:
         """Return the friction that goes with v (nv), and whether all agree."""
-        found, agree = zip(*(law.lagged(v, own) for law, own in self.each(friction)), strict=True)
-        return np.concatenate(found), functools.reduce(ops.logical_and, agree)
+        found, agree = zip(*(law.lagged(v, own) for law, own in zip(self.laws, friction, strict=True)), strict=True)
+        return found, functools.reduce(ops.logical_and, agree)
 
-    def acting(self, v: Array, friction: Array) -> list[tuple[float, str]]:
+    def acting(self, v: Array, friction: Any) -> list[tuple[float, str]]:
         """Return what acts at v (nv), of all of them."""
-        return [found for law, own in self.each(friction) for found in law.acting(v, own)]
+        return [found for law, own in zip(self.laws, friction, strict=True) for found in law.acting(v, own)]
 
-    def impulse(self, v: Array, friction: Array) -> tuple[Array, Array]:
+    def impulse(self, v: Array, friction: Any) -> tuple[Array, Array]:
         """Return γ (nv) and G (nv, nv)."""
-        given = [law.impulse(v, own) for law, own in self.each(friction)]
+        given = [law.impulse(v, own) for law, own in zip(self.laws, friction, strict=True)]
         return sum(g for g, _ in given), sum(G for _, G in given)  # type: ignore[return-value]

@@ -12,6 +12,7 @@ import numpy as np
 from engine.checks import nearest, number, numbers, shown, warn
 from engine.components.component import SimulationWarning
 from engine.contact import ContactError, ContactLaws, ContactMaterial, Pair, Placed, inverse_inertia, number_of_points, shape_mobility
+from engine.contact.many import RowLaws
 from engine.geometry import Box, Capsule, Cylinder, Ellipsoid, HeightField, Plane, Shape, Sphere, hull_of
 from engine.geometry.measures import measures
 from engine.geometry.vectors import across
@@ -141,7 +142,7 @@ class Contacts:
         if (points := sum(pair.points for pair in pairs)) > MANY_POINTS:
             warn(f"'{model.name}' has {len(pairs)} pairs of shapes that may touch, in {points} points, which take minutes to compile once; "
                  "expected pairs=[...] of what matters", SimulationWarning)  # fmt: skip
-        return ContactLaws(model, pairs, self.stiction_velocity)
+        return (RowLaws if len(pairs) > FEW_PAIRS else ContactLaws)(model, pairs, self.stiction_velocity)
 
     def require_links(self, model: Model) -> None:
         """Refuse names of links that a model has not."""

@@ -13,7 +13,7 @@ from engine.checks import warn
 from engine.compiler.gufunc import shaped
 from engine.components.component import SimulationWarning
 from engine.components.layout import Layout
-from engine.contact import EVENLY, ContactError, ContactLaws, JointLaws, Law, Together, corrected, momentum_changes, velocity_after
+from engine.contact import EVENLY, ContactError, ContactLaws, JointLaws, Law, Together, corrected, velocity_after
 from engine.dynamics.momentum_conservation import Tree
 from engine.model import Model
 from engine.simulation.parameters import moves_shapes, of_model
@@ -105,11 +105,10 @@ class Impulses:
                 flown = axes.seen(free)
                 J = np.array([axes.force(row) for row in jacobian()]) if jacobian else None
                 x, friction = velocity_after(axes.inertia(inertia()), law, axes.seen(before), flown, J)
-                (impulses, lasting), v = touching.impulses(x, friction), axes.back(x)
-                changes = momentum_changes(model, self.conserved, momenta, touching, flown, impulses)
+                (impulses, lasting), v = touching.impulses(x, friction if joints is None else friction[-1]), axes.back(x)
+                changes = contacts.momentum_changes(self.conserved, momenta, touching, flown, impulses)
                 lasting = lasting if joints is None else lasting + joints.lasting(v)
-                forces = np.concatenate(impulses) / h
-                notes = noted(v, forces, lambda: axes.force_back(law.impulse(x, friction)[0]))
+                notes = noted(v, touching.forces(impulses), lambda: axes.force_back(law.impulse(x, friction)[0]))
                 return np.concatenate([v, changes.ravel(), lasting / h, notes])
 
             return ops.when(law.acts, corrected, nothing)

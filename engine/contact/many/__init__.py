@@ -8,6 +8,7 @@ from engine.contact.many.manifolds import Bodies, Shapes, touching
 from engine.contact.many.momenta import momentum_changes
 from engine.contact.many.newton import velocities_after
 from engine.contact.many.problem import impulses, problem, twists
+from engine.contact.many.row_laws import RowLaws
 from engine.contact.many.shapes import kinds_of, tables
 
-__all__ = ["Bodies", "Shapes", "impulses", "kinds_of", "momentum_changes", "problem", "tables", "touching", "twists", "velocities_after"]
+__all__ = ["Bodies", "RowLaws", "Shapes", "impulses", "kinds_of", "momentum_changes", "problem", "tables", "touching", "twists", "velocities_after"]

@@ -1,0 +1,77 @@
+"""``RowLaws``, all contacts of a model where they are many: the same laws as of its pairs one by one, of whatever is near, as rows."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from engine import ops
+from engine.contact import point_law
+from engine.contact.contact_laws import ContactLaws
+from engine.contact.hunt_crossley import EVENLY
+from engine.contact.many.jointed import JointedTouching
+from engine.contact.many.pair_rows import BEFORE, GAP, MATERIAL, NORMAL, PLACE, POINT, SHARE, A, B, Near, PairRows
+from engine.contact.point_law import velocity
+from engine.contact.world_axes import WorldAxes
+from engine.dynamics.kinematics import body_poses
+from engine.dynamics.momentum_conservation import Tree
+from engine.spatial import se3
+
+Array = np.ndarray
+
+
+class RowLaws(ContactLaws):
+    """All contacts of a model, of which those that are near are rows of tables."""
+
+    @functools.cached_property
+    def rows(self) -> PairRows:
+        """The pairs, with mobilities of this model."""
+        return PairRows(self.pairs_here, len(self.model.bodies))
+
+    def nearness(self, q: Array, v: Array, h: Any) -> Near:  # type: ignore[override]
+        return self.rows.near(body_poses(self.model, q), self.reach(v, h))
+
+    def step(self, h: Any, q0: Array, v0: Array, q: Array, free: Array, found: Any, keep: frozenset[int] = frozenset(),
+             way: float = EVENLY) -> Any:  # fmt: skip
+        axes = WorldAxes(self.model, q, found.poses, se3.position(found.poses[self.pairs[0].b.body]), keep)
+        points = self.rows.look(found, axes.about, self.began(q0, v0))
+        return JointedTouching(axes, points, self.names, h, axes.seen(v0), axes.seen(free), self.stiction, way)
+
+    def momentum_changes(self, trees: tuple[Tree, ...], momenta: Array, law: Any, free: Array, impulses: Any) -> Array:
+        return np.asarray(law.momentum_changes(self.model, trees, momenta, free, impulses))
+
+    def found(self, q: Array, v: Array, h: Any) -> tuple[Any, Any]:
+        """Return the points (p, 26) at q (nq) and v (nv), in world axes, and for each that there may be its row, below one of those that
+        are not there, and how far spheres around its shapes are apart (points, 2)."""
+        near = self.nearness(q, v, h)
+        points = self.rows.look(near, np.zeros(3), self.began(q, v), every=True)
+        n = self.rows.points
+        rows = ops.add_at(np.zeros(n), points[:, POINT], ops.rows(lambda k: k + 1.0, ops.row_numbers(points)))
+        apart = ops.gather(np.concatenate(near.apart), self.rows.of_point)
+        return points, ops.rows(lambda k, d: ops.array([k, d]), rows, apart)
+
+    def spread(self, seen: Any, columns: Any, missing: Array) -> Array:
+        """Return columns (p, m) of points for all that there may be (points, m), with what those have that are missing, beside the gap."""
+        own = ops.gather(np.concatenate([np.zeros((1, len(missing))), columns]), seen[:, 0])
+        return np.asarray(ops.rows(lambda s, y: ops.where(s[0] > 0.5, y, np.append(s[1:], missing[1:])), seen, own))
+
+    def gaps(self, q: Array) -> Array:
+        points, seen = self.found(q, np.zeros(self.model.nv), 0.0)
+        return self.spread(seen, points[:, GAP:BEFORE], np.zeros(1))[:, 0]
+
+    def observed(self, q: Array, v: Array, forces: Array, h: Any) -> dict[str, Any]:
+        points, seen = self.found(q, v, h)
+        axes = WorldAxes(self.model, q, body_poses(self.model, q), np.zeros(3))
+        V = np.array(axes.twists(axes.seen(v)))
+
+        def one(p: Array, V_a: Array, V_b: Array) -> tuple[Array, Any]:
+            u, n, (k, _, s, *_, w) = velocity(V_b - V_a, p[PLACE]), p[NORMAL], p[MATERIAL]
+            energy = point_law.kept_energy(k, s / k, h, p[None, GAP], p[None, BEFORE], p[None, SHARE])
+            return np.concatenate([p[GAP : GAP + 1], p[PLACE], [ops.norm(u - (n @ u) * n)]]), energy
+
+        own, energy = ops.rows(one, points, *(ops.gather(V, points[:, k]) for k in (A, B)))
+        table = self.spread(seen, own, np.zeros(5))
+        return {"contacts.force": forces, "contacts.position": table[:, 1:4], "contacts.gap": table[:, 0], "contacts.slip": table[:, 4],
+                "contacts.energy": ops.total(energy)}  # fmt: skip
