@@ -68,6 +68,15 @@ class ContactLaws:
         axes = WorldAxes(self.model, q, found.poses, se3.position(found.poses[self.pairs[0].b.body]), keep)
         return Touching(axes, self.pairs_here, found, self.began(q0, v0), h, axes.seen(v0), axes.seen(free), self.stiction, way)
 
+    @property
+    def notes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of what is noted of a step's impulses, for :meth:`observed`, by name: the "forces" (points, 3)."""
+        return {"forces": (sum(pair.points for pair in self.pairs), 3)}
+
+    def noted(self, law: Touching, x: Array, impulses: list[Array]) -> dict[str, Array]:
+        """Return what is noted of a law's impulses at x (nv) after the step."""
+        return {"forces": np.concatenate(impulses) / law.h}
+
     def momentum_changes(self, trees: tuple[Tree, ...], momenta: Array, law: Touching, free: Array, impulses: list[Array]) -> Array:
         """:func:`~engine.contact.momenta.momentum_changes` by impulses of a law."""
         return momentum_changes(self.model, trees, momenta, law, free, impulses)
@@ -175,8 +184,8 @@ class ContactLaws:
         """Return the gaps (points) at q (nq), of pairs whose spheres overlap, and the spheres' distance of others."""
         return np.concatenate([t.gap for t in self.seen(q, np.zeros(self.model.nv))])
 
-    def observed(self, q: Array, v: Array, forces: Array, h: Any) -> dict[str, Any]:
-        """Return what is recorded of a state: the forces given, places (points, 3), gaps and slips (points), and of the springs' energy
+    def observed(self, q: Array, v: Array, noted: Mapping[str, Array], h: Any) -> dict[str, Any]:
+        """Return what is recorded of a state: the forces that were noted, places (points, 3), gaps and slips (points), and of the springs' energy
         what steps of h can give back."""
         found = self.nearness(q, v, h)
         axes = WorldAxes(self.model, q, found.poses, np.zeros(3))
@@ -186,7 +195,7 @@ class ContactLaws:
             gap += list(t.gap)
             energy = energy + kept_energy(pair.material.stiffness, pair.mobility * pair.together, h, t.gap, t.before, t.share)
             slip += list(ops.when(t.near, lambda t=t: slips(t, V), np.zeros(len(t.gap))))  # type: ignore[misc]
-        return {"contacts.force": forces, "contacts.position": np.array(at), "contacts.gap": np.array(gap),
+        return {"contacts.force": noted["forces"], "contacts.position": np.array(at), "contacts.gap": np.array(gap),
                 "contacts.slip": np.array(slip), "contacts.energy": energy}  # fmt: skip
 
 

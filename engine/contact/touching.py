@@ -105,10 +105,6 @@ class Touching:
             found.append(g.reshape(-1, 3))
         return found, self.axes.force_back(self.axes.forces(F))
 
-    def forces(self, impulses: list[Array]) -> Array:
-        """Return the forces (points, 3) of impulses of every pair."""
-        return np.concatenate(impulses) / self.h
-
     # ------------------------------------------------------------ what Newton's method asks
 
     def acting(self, x: Array, friction: Array) -> list[tuple[float, str]]:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from engine.ops.elementwise import absolute, array, graph_of, maximum, sqrt
+from engine.ops.procedure import floats, procedure
+from engine.ops.rows import gather
 
 #: operations of a system with many right sides, or of a product, from which it is a loop in machine code
 MANY = 2000
@@ -28,11 +30,22 @@ def cross(a: Any, b: Any) -> np.ndarray:
 
 
 def largest(x: Any) -> Any:
-    """max |x_i| of a vector."""
+    """max |x_i| of a vector, or of a table (n) of as many numbers as there are; 0 of none."""
+    if hasattr(x, "by_rows"):
+        return gather(largest_of_table(x), 0)
     result: Any = 0.0
     for y in x:
         result = maximum(result, absolute(y))
     return result
+
+
+@procedure
+def largest_of_table(x: Any) -> Any:
+    """max |x_i| of a table (n), as a table of one number."""
+    found = floats(1)
+    for i in range(len(x)):
+        found[0] = max(found[0], abs(x[i]))
+    return found
 
 
 def lu_solve(A: Any, b: Any) -> np.ndarray:

@@ -44,8 +44,7 @@ class Impulses:
 
     Attributes
     ----------
-    notes : the layout of what is noted of a step's impulses, for the record: what they "change" of v̇ (nv), the contacts' "forces"
-        (points, 3), the forces (nv) and the powers of joints' "friction" and "stops", and the force (nv) of all that acts where
+    notes : the layout of what is noted of a step's impulses, for the record: what they "change" of v̇ (nv), what contacts note, the forces (nv) and the powers of joints' "friction" and "stops", and the force (nv) of all that acts where
         constraints "resist" it
     """
 
@@ -53,10 +52,9 @@ class Impulses:
                  way: float = EVENLY) -> None:  # fmt: skip
         self.joints, self.contacts, self.conserved, self.way = joints, contacts, conserved, way
         self.nv, self.constrained = nv, constrained
-        self.points = sum(pair.points for pair in contacts.pairs) if contacts else 0
         self.trees = len(conserved) if contacts else 0
         self.rubbing = frozenset(row.j for row in joints.rows) if joints else frozenset()
-        self.notes = Layout({"change": (nv,), "forces": (self.points, 3), **dict.fromkeys(RUBS, (nv + 1,) if joints else (0,)),
+        self.notes = Layout({"change": (nv,), **(contacts.notes if contacts else {}), **dict.fromkeys(RUBS, (nv + 1,) if joints else (0,)),
                              "resist": (nv,) if constrained else (0,)})  # fmt: skip
 
     def of(self, model: Model, values: Mapping[str, Any], way: float) -> Impulses:
@@ -73,13 +71,13 @@ class Impulses:
         ``momenta`` (trees, 9); ``jacobian()`` (n, nv) is of the constraints that hold, ``inertia()`` (nv, nv) what impulses meet."""
         joints = self.joints.step(h, before, q, free, self.way) if self.joints else None
 
-        def noted(v: Array, forces: Array, pushes: Callable[[], Array]) -> Array:
+        def noted(v: Array, own: Mapping[str, Array], pushes: Callable[[], Array]) -> Array:
             """What is noted of impulses after which there is v (nv)."""
             rubs = joints.parts(v) if joints else {}
-            own = {name: np.append(f / h, (f / h) @ (0.5 * (before + v))) for name, f in rubs.items()}
-            own = {name: own.get(name, np.zeros(self.notes.shapes[name])) for name in RUBS}
+            losses = {name: np.append(f / h, (f / h) @ (0.5 * (before + v))) for name, f in rubs.items()}
+            losses = {name: losses.get(name, np.zeros(self.notes.shapes[name])) for name in RUBS}
             resist = pushes() / h if self.constrained else np.zeros(0)
-            return self.notes.join({"change": (v - free) / h, "forces": forces, **own, "resist": resist})
+            return self.notes.join({"change": (v - free) / h, **own, **losses, "resist": resist})
 
         nothing = np.concatenate([free, np.zeros(9 * self.trees + model.nv + self.notes.n)])
         if self.contacts is None:
@@ -88,7 +86,7 @@ class Impulses:
 
             def rub() -> Array:
                 v, friction = velocity_after(inertia(), rubbing, before, free, jacobian and jacobian())
-                return np.concatenate([v, rubbing.lasting(v) / h, noted(v, np.zeros((0, 3)), lambda: rubbing.impulse(v, friction)[0])])
+                return np.concatenate([v, rubbing.lasting(v) / h, noted(v, {}, lambda: rubbing.impulse(v, friction)[0])])
 
             return ops.when(joints.acts, rub, nothing)
         contacts = self.contacts
@@ -108,7 +106,7 @@ class Impulses:
                 (impulses, lasting), v = touching.impulses(x, friction if joints is None else friction[-1]), axes.back(x)
                 changes = contacts.momentum_changes(self.conserved, momenta, touching, flown, impulses)
                 lasting = lasting if joints is None else lasting + joints.lasting(v)
-                notes = noted(v, touching.forces(impulses), lambda: axes.force_back(law.impulse(x, friction)[0]))
+                notes = noted(v, contacts.noted(touching, x, impulses), lambda: axes.force_back(law.impulse(x, friction)[0]))
                 return np.concatenate([v, changes.ravel(), lasting / h, notes])
 
             return ops.when(law.acts, corrected, nothing)
@@ -160,7 +158,7 @@ class Impulses:
         for name in self.joints.step(h, v, q, v, self.way).names if self.joints else ():
             signals |= {f"{name}.force": notes[name][:-1], f"{name}.power": notes[name][-1]}
         if self.contacts:
-            signals |= self.contacts.observed(q, v, notes["forces"], h)
+            signals |= self.contacts.observed(q, v, notes, h)
         return signals
 
 

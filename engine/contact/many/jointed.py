@@ -9,7 +9,22 @@ import numpy as np
 
 from engine import ops
 from engine.contact import point_law
-from engine.contact.many.pair_rows import BEFORE, CENTERS, GAP, MATERIAL, NORMAL, PLACE, POINT, RADII, SHARE, A, B
+from engine.contact.many.pair_rows import (
+    BEFORE,
+    CENTERS,
+    GAP,
+    LINK_A,
+    LINK_B,
+    MATERIAL,
+    NORMAL,
+    PLACE,
+    POINT,
+    RADII,
+    SHARE,
+    SIZE,
+    A,
+    B,
+)
 from engine.contact.point_law import UPPER, velocity
 from engine.contact.touching import AGREES
 from engine.contact.world_axes import WorldAxes
@@ -24,7 +39,7 @@ C, ROW = slice(2, 11), slice(11, 22)
 
 
 class JointedTouching:
-    """The impulse law γ(x) of points of contact (p, 26) in a step of h, of velocities x (nv) in ``axes``: a
+    """The impulse law γ(x) of points of contact (p, 29) in a step of h, of velocities x (nv) in ``axes``: a
     :class:`~engine.contact.newton.Law`, and the same as :class:`~engine.contact.touching.Touching`.
 
     Parameters
@@ -122,10 +137,42 @@ class JointedTouching:
         g, to_a, to_b = ops.rows(one, self.points, friction, self.relative(x))
         return g, self.axes.force_back(self.axes.forces([*self.on_bodies(to_a, to_b, 6)]))
 
+    def noted(self, x: Array, impulses: Any, origins: Array) -> dict[str, Array]:
+        """Return what is noted of the step at x (nv) after it: wrenches (n, 6) on links with these ``origins`` (n, 3), about them in world
+        axes; how many points push; how far shapes lie in each other at most, of the thinner one; and the energy of springs."""
+        n, h = len(origins), self.h
+
+        def one(p: Array, row: Array, g: Array, W: Array) -> tuple[Array, Array, Array]:
+            F, way = np.concatenate([ops.cross(p[PLACE], g), g]) / h, ops.where(ops.norm(g) > 0.0, 1.0, 0.0)
+            gap = self.gap_after(p, row, W)
+            begun, rate = p[None, GAP] - 0.5 * h * (p[BEFORE] + row[C.stop + 3]), p[None, BEFORE]
+            energy = point_law.kept_energy(p[MATERIAL][0], p[MATERIAL][2] / p[MATERIAL][0], h, begun, rate, p[None, SHARE])
+            return F, ops.array([way, energy]), way * ops.maximum(-gap, 0.0) / (2.0 * p[SIZE])
+
+        F, sums, depth = ops.rows(one, self.found, self.points, impulses, self.relative(x))
+        on = ops.add_at(np.zeros((n + 1, 6)), (self.found[:, LINK_A], self.found[:, LINK_B]), (ops.rows(lambda F: -F, F), F))
+        turned = [np.concatenate([w[:3] - ops.cross(o - self.axes.about, w[3:]), w[3:]]) for w, o in zip(on, origins, strict=False)]
+        count, energy = ops.total(sums)
+        return {"wrench": np.array(turned), "count": count, "overlap": ops.largest(depth), "energy": energy}
+
+    def gap_after(self, p: Array, row: Array, W: Array) -> Any:
+        """Return the gap of a point at the end of the step, to which impulses lead from where flight ends."""
+        un = p[NORMAL] @ velocity(W, p[PLACE])
+        return p[GAP] + self.way * self.h * (un - row[C.stop + 3])
+
+    def seen(self, x: Array, impulses: Any) -> Any:
+        """Return the points that push (p, 13): both links, place and normal in the world, gap, force (3) on the second, and slip."""
+
+        def one(p: Array, row: Array, g: Array, W: Array) -> tuple[Array, Any]:
+            u, n = velocity(W, p[PLACE]), p[NORMAL]
+            own = [p[LINK_A : LINK_B + 1], p[PLACE] + self.axes.about, n, [self.gap_after(p, row, W)], g / self.h, [ops.norm(u - (n @ u) * n)]]
+            return np.concatenate(own), ops.norm(g) > 0.0
+
+        return ops.chosen(*ops.rows(one, self.found, self.points, impulses, self.relative(x)))
+
     def forces(self, impulses: Any) -> Array:
         """Return the forces (points, 3) of all points that there may be."""
-        n = len(self.names)
-        return np.asarray(ops.add_at(np.zeros((n, 3)), self.found[:, POINT], impulses)) / self.h
+        return np.asarray(ops.add_at(np.zeros((len(self.names), 3)), self.found[:, POINT], impulses)) / self.h
 
     def acting(self, x: Array, friction: Any) -> list[tuple[float, str]]:
         """Return the impulses at x (nv) that are not zero, and the names of their points."""

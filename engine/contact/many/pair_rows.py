@@ -11,20 +11,22 @@ import numpy as np
 from engine import geometry, ops
 from engine.contact.momenta import roundness
 from engine.contact.pairs import Began, Pair, Placed, looking, placed, points_of_kinds, whole
+from engine.model import Model
 from engine.spatial import se3
 
 Array = np.ndarray
-#: columns of a pair: its shapes, their numbers among those of their kinds, the bodies that carry them; its first point; stiffness,
-#: dissipation, stiffness times mobility of all points, kinetic and static μ, mobility; about which radii its shapes are round
-SHAPES, NUMBERS, BODIES, FIRST, SURFACE, ROUND = (0, 1), (2, 3), (4, 5), 6, slice(7, 13), slice(13, 15)
+#: columns of a pair: its shapes, their numbers among those of their kinds, the bodies and the links that carry them; its first point, and
+#: half of how thick the thinner shape is; stiffness, dissipation, stiffness times mobility of all points, kinetic and static μ, mobility;
+#: about which radii its shapes are round
+SHAPES, NUMBERS, BODIES, FIRST, SURFACE, ROUND = (0, 1), (2, 3), slice(4, 8), 8, slice(9, 16), slice(16, 18)
 #: of a sphere around a shape, once placed: its centre (3), its radius, and how far it moves
 CENTER, RADIUS, REACH = slice(0, 3), 3, 4
 #: numbers of a point that narrow phases find: place, normal, gap, its rate before, and as how many it counts
 FOUND = 9
-#: columns of a point: the bodies; its number among all that there may be; what is found; its pair's surface; centres of both shapes, from
-#: the same point as the place, and their radii
-A, B, POINT, PLACE, NORMAL, GAP, BEFORE, SHARE = 0, 1, 2, slice(3, 6), slice(6, 9), 9, 10, 11
-MATERIAL, CENTERS, RADII = slice(12, 18), (slice(18, 21), slice(21, 24)), slice(24, 26)
+#: columns of a point: bodies and links, as its pair's; its number among all that there may be; what is found; half of how thick the thinner
+#: shape is, and its pair's surface; centres of both shapes, from the same point as the place, and their radii
+A, B, LINK_A, LINK_B, POINT, PLACE, NORMAL, GAP, BEFORE, SHARE = 0, 1, 2, 3, 4, slice(5, 8), slice(8, 11), 11, 12, 13
+SIZE, MATERIAL, CENTERS, RADII = 14, slice(15, 21), (slice(21, 24), slice(24, 27)), slice(27, 29)
 
 
 class Near(NamedTuple):
@@ -50,10 +52,11 @@ class Near(NamedTuple):
 
 
 class PairRows:
-    """Tables of pairs of shapes on n bodies, whose numbers may be traced; the world is body n."""
+    """Tables of pairs of shapes on a model's bodies and links, whose numbers may be traced; the world comes after the last of both."""
 
-    def __init__(self, pairs: Sequence[Pair], n: int) -> None:
-        self.n = n
+    def __init__(self, pairs: Sequence[Pair], model: Model) -> None:
+        self.n, links = len(model.bodies), [link.name for link in model.links]
+        link = {name: links.index(name) if name in links else len(links) for pair in pairs for name in (pair.a.link, pair.b.link)}
         shapes = [*{id(s): s for pair in pairs for s in (pair.a, pair.b)}.values()]
         at, kinds = {id(s): k for k, s in enumerate(shapes)}, [geometry.measures(s.shape)[0] for s in shapes]
         own: dict[geometry.Kind, list[int]] = {}
@@ -68,8 +71,8 @@ class PairRows:
             (a, b), m = (at[id(s)] for s in (pair.a, pair.b)), pair.material
             surface = m.stiffness, m.dissipation, m.stiffness * pair.mobility * pair.together, m.friction, m.static, pair.mobility
             found.setdefault((kinds[a], kinds[b]), {})[k] = [
-                a, b, own[kinds[a]].index(a), own[kinds[b]].index(b), self.body(pair.a), self.body(pair.b), first[k], *surface,
-                roundness(pair.a.shape), roundness(pair.b.shape)]  # fmt: skip
+                a, b, own[kinds[a]].index(a), own[kinds[b]].index(b), self.body(pair.a), self.body(pair.b), link[pair.a.link],
+                link[pair.b.link], first[k], pair.size, *surface, roundness(pair.a.shape), roundness(pair.b.shape)]  # fmt: skip
         self.kinds, self.rows = [*found], [np.array([*of.values()]) for of in found.values()]
         #: of each point that there may be, its pair's row below those of the kinds before
         self.of_point = np.repeat(np.argsort([k for of in found.values() for k in of]), np.diff(first)).astype(float)
@@ -88,7 +91,7 @@ class PairRows:
         for (one, two), rows in zip(self.kinds, self.rows, strict=True):
             a, b = (ops.gather(spheres, rows[:, k]) for k in SHAPES)
             if one is geometry.Plane or isinstance(one, geometry.HeightField):
-                grounds = ops.gather(T, rows[:, BODIES[0]]), ops.gather(self.shapes[one], rows[:, NUMBERS[0]])
+                grounds = ops.gather(T, rows[:, 4]), ops.gather(self.shapes[one], rows[:, NUMBERS[0]])
                 apart.append(ops.rows(functools.partial(above, one), b, *grounds))
             else:
                 apart.append(ops.rows(lambda a, b: ops.norm(b[CENTER] - a[CENTER]) - a[RADIUS] - b[RADIUS], a, b))
@@ -96,7 +99,7 @@ class PairRows:
         return Near(pairs, apart, spheres, poses)
 
     def look(self, found: Near, about: Array, began: Began, every: bool = False) -> Any:
-        """Narrow phase: return the points (p, 26) at which near pairs touch, or may soon, or ``every`` one, seen from a point (3) in the
+        """Narrow phase: return the points (p, 29) at which near pairs touch, or may soon, or ``every`` one, seen from a point (3) in the
         world."""
         T = np.array([np.concatenate([T[:3].ravel(), se3.rotation(T0).ravel(), V]) for T, T0, V in zip(found.poses, *began, strict=True)])
         return np.concatenate([points_of(kinds, self.shapes, pairs, found.spheres, T, about, every)
@@ -118,10 +121,10 @@ def above(ground: geometry.Kind, b: Array, T: Array, s: Array) -> Any:
 
 def points_of(kinds: tuple[geometry.Kind, geometry.Kind], shapes: dict[geometry.Kind, Any], pairs: Any, spheres: Any, T: Any,
               about: Array, every: bool) -> Any:  # fmt: skip
-    """Return the points (p, 26) of near pairs (m, 15) of two kinds of shapes, with where the bodies are, and were (n + 1, 27)."""
+    """Return the points (p, 29) of near pairs (m, 18) of two kinds of shapes, with where the bodies are, and were (n + 1, 27)."""
     n, looks = points_of_kinds(*kinds), looking(*kinds, points=geometry.touching_points)
     own = [ops.gather(shapes[kind], pairs[:, k]) for kind, k in zip(kinds, NUMBERS, strict=True)]
-    on, around = ([ops.gather(table, pairs[:, k]) for k in columns] for table, columns in ((T, BODIES), (spheres, SHAPES)))
+    on, around = ([ops.gather(table, pairs[:, k]) for k in columns] for table, columns in ((T, (4, 5)), (spheres, SHAPES)))
     numbered = [k for k, kind in enumerate(kinds) if not isinstance(kind, geometry.Shape)]
 
     def look(row: Any, a: Array, b: Array, T_a: Array, T_b: Array, near: Array, other: Array) -> Array:
@@ -135,8 +138,7 @@ def points_of(kinds: tuple[geometry.Kind, geometry.Kind], shapes: dict[geometry.
     of = some[:, 0]
 
     def point(y: Array, p: Array, a: Array, b: Array) -> Array:
-        own = ops.array([p[BODIES[0]], p[BODIES[1]], p[FIRST] + y[1]])
-        return np.concatenate([own, y[3:], p[SURFACE], a[CENTER] - about, b[CENTER] - about, p[ROUND]])
+        return np.concatenate([p[BODIES], [p[FIRST] + y[1]], y[3:], p[SURFACE], a[CENTER] - about, b[CENTER] - about, p[ROUND]])
 
     ends = [ops.gather(spheres, ops.rows(lambda p, k=k: p[k], ops.gather(pairs, of))) for k in SHAPES]
     return ops.rows(point, some, ops.gather(pairs, of), *ends)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from engine import ops
-from engine.contact import point_law
 from engine.contact.contact_laws import ContactLaws
 from engine.contact.hunt_crossley import EVENLY
 from engine.contact.many.jointed import JointedTouching
-from engine.contact.many.pair_rows import BEFORE, GAP, MATERIAL, NORMAL, PLACE, POINT, SHARE, A, B, Near, PairRows
+from engine.contact.many.pair_rows import BEFORE, GAP, NORMAL, PLACE, POINT, A, B, Near, PairRows
+from engine.contact.pairs import placed
 from engine.contact.point_law import velocity
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics.kinematics import body_poses
@@ -20,6 +21,8 @@ from engine.dynamics.momentum_conservation import Tree
 from engine.spatial import se3
 
 Array = np.ndarray
+#: points that there may be, of more of which none has a place of its own in records
+MANY_POINTS = 400
 
 
 class RowLaws(ContactLaws):
@@ -28,7 +31,23 @@ class RowLaws(ContactLaws):
     @functools.cached_property
     def rows(self) -> PairRows:
         """The pairs, with mobilities of this model."""
-        return PairRows(self.pairs_here, len(self.model.bodies))
+        return PairRows(self.pairs_here, self.model)
+
+    @property
+    def dense(self) -> bool:
+        """Whether they are so few that each point that there may be has its own place in records."""
+        return sum(pair.points for pair in self.pairs) <= MANY_POINTS
+
+    @property
+    def notes(self) -> dict[str, tuple[int, ...]]:
+        own = {"wrench": (len(self.model.links), 6), "count": (), "overlap": (), "energy": ()}
+        return {**(super().notes if self.dense else {}), **own}
+
+    def noted(self, law: Any, x: Array, impulses: Any) -> dict[str, Array]:
+        poses = [np.eye(4) if b < 0 else law.axes.poses[b] for b, _ in self.model.carrier]
+        origins = np.array([placed(T, T_BL[:3, 3]) + (law.axes.about if b >= 0 else 0.0)
+                            for T, (b, T_BL) in zip(poses, self.model.carrier, strict=True)])  # fmt: skip
+        return {**({"forces": law.forces(impulses)} if self.dense else {}), **law.noted(x, impulses, origins)}
 
     def nearness(self, q: Array, v: Array, h: Any) -> Near:  # type: ignore[override]
         return self.rows.near(body_poses(self.model, q), self.reach(v, h))
@@ -43,7 +62,7 @@ class RowLaws(ContactLaws):
         return np.asarray(law.momentum_changes(self.model, trees, momenta, free, impulses))
 
     def found(self, q: Array, v: Array, h: Any) -> tuple[Any, Any]:
-        """Return the points (p, 26) at q (nq) and v (nv), in world axes, and for each that there may be its row, below one of those that
+        """Return the points (p, 29) at q (nq) and v (nv), in world axes, and for each that there may be its row, below one of those that
         are not there, and how far spheres around its shapes are apart (points, 2)."""
         near = self.nearness(q, v, h)
         points = self.rows.look(near, np.zeros(3), self.began(q, v), every=True)
@@ -61,17 +80,18 @@ class RowLaws(ContactLaws):
         points, seen = self.found(q, np.zeros(self.model.nv), 0.0)
         return self.spread(seen, points[:, GAP:BEFORE], np.zeros(1))[:, 0]
 
-    def observed(self, q: Array, v: Array, forces: Array, h: Any) -> dict[str, Any]:
+    def observed(self, q: Array, v: Array, noted: Mapping[str, Array], h: Any) -> dict[str, Any]:
+        signals = {f"contacts.{name}": noted[name] for name in ("wrench", "count", "overlap", "energy")}
+        if not self.dense:
+            return signals
         points, seen = self.found(q, v, h)
         axes = WorldAxes(self.model, q, body_poses(self.model, q), np.zeros(3))
         V = np.array(axes.twists(axes.seen(v)))
 
-        def one(p: Array, V_a: Array, V_b: Array) -> tuple[Array, Any]:
-            u, n, (k, _, s, *_, w) = velocity(V_b - V_a, p[PLACE]), p[NORMAL], p[MATERIAL]
-            energy = point_law.kept_energy(k, s / k, h, p[None, GAP], p[None, BEFORE], p[None, SHARE])
-            return np.concatenate([p[GAP : GAP + 1], p[PLACE], [ops.norm(u - (n @ u) * n)]]), energy
+        def one(p: Array, V_a: Array, V_b: Array) -> Array:
+            u, n = velocity(V_b - V_a, p[PLACE]), p[NORMAL]
+            return np.concatenate([p[None, GAP], p[PLACE], [ops.norm(u - (n @ u) * n)]])
 
-        own, energy = ops.rows(one, points, *(ops.gather(V, points[:, k]) for k in (A, B)))
-        table = self.spread(seen, own, np.zeros(5))
-        return {"contacts.force": forces, "contacts.position": table[:, 1:4], "contacts.gap": table[:, 0], "contacts.slip": table[:, 4],
-                "contacts.energy": ops.total(energy)}  # fmt: skip
+        table = self.spread(seen, ops.rows(one, points, *(ops.gather(V, points[:, k]) for k in (A, B))), np.zeros(5))
+        return {"contacts.force": noted["forces"], "contacts.position": table[:, 1:4], "contacts.gap": table[:, 0],
+                "contacts.slip": table[:, 4], **signals}  # fmt: skip
