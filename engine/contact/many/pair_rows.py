@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import geometry, ops
+from engine.contact.many.shapes import is_ground, outline
 from engine.contact.momenta import roundness
 from engine.contact.pairs import Began, Pair, Placed, looking, placed, points_of_kinds, whole
 from engine.model import Model
@@ -17,16 +18,17 @@ from engine.spatial import se3
 Array = np.ndarray
 #: columns of a pair: its shapes, their numbers among those of their kinds, the bodies and the links that carry them; its first point, and
 #: half of how thick the thinner shape is; stiffness, dissipation, stiffness times mobility of all points, kinetic and static μ, mobility;
-#: about which radii its shapes are round
-SHAPES, NUMBERS, BODIES, FIRST, SURFACE, ROUND = (0, 1), (2, 3), slice(4, 8), 8, slice(9, 16), slice(16, 18)
-#: of a sphere around a shape, once placed: its centre (3), its radius, and how far it moves
-CENTER, RADIUS, REACH = slice(0, 3), 3, 4
+#: about which radii its shapes are round; and of which two kinds they are
+SHAPES, NUMBERS, BODIES, FIRST, SURFACE, ROUND, KINDS = (0, 1), (2, 3), slice(4, 8), 8, slice(9, 16), slice(16, 18), 18
+#: of what is around a shape, once placed: the centre (3) and half sizes (3) of a box along the world's axes, the radius of a ball about
+#: that centre, and how far it moves
+MIDDLE, HALF, RADIUS, REACH = slice(0, 3), slice(3, 6), 6, 7
 #: numbers of a point that narrow phases find: place, normal, gap, its rate before, and as how many it counts
 FOUND = 9
 #: columns of a point: bodies and links, as its pair's; its number among all that there may be; what is found; half of how thick the thinner
 #: shape is, and its pair's surface; centres of both shapes, from the same point as the place, and their radii
 A, B, LINK_A, LINK_B, POINT, PLACE, NORMAL, GAP, BEFORE, SHARE = 0, 1, 2, 3, 4, slice(5, 8), slice(8, 11), 11, 12, 13
-SIZE, MATERIAL, CENTERS, RADII = 14, slice(15, 21), (slice(21, 24), slice(24, 27)), slice(27, 29)
+SIZE, MATERIAL, CENTERS, RADII, POINT_COLUMNS = 14, slice(15, 21), (slice(21, 24), slice(24, 27)), slice(27, 29), 29
 
 
 class Near(NamedTuple):
@@ -34,21 +36,23 @@ class Near(NamedTuple):
 
     Attributes
     ----------
-    pairs : for each two kinds of shapes the rows of pairs that may have met
-    apart : for each two kinds how far apart (m) the spheres around the pairs are
-    spheres : (s, 5), those around all shapes
+    grounds : for each ground and kind of shapes the rows of pairs that may have met
+    pairs : the others that may
+    apart : how far apart (m) what is around the pairs is, in their order
+    around : (s, 8), what is around all shapes
     poses : T_WB of the bodies, the world last
     """
 
-    pairs: list[Any]
-    apart: list[Any]
-    spheres: Any
+    grounds: list[Any]
+    pairs: Any
+    apart: Any
+    around: Any
     poses: Sequence[Array]
 
     @property
     def near(self) -> list[Any]:
         """Whether any pair is near."""
-        return [sum(ops.total(ops.rows(lambda p: 1.0 + 0.0 * p[0], near)) for near in self.pairs) > 0.0]
+        return [any_of(near) for near in (*self.grounds, *([] if self.pairs is None else [self.pairs]))]
 
 
 class PairRows:
@@ -63,7 +67,8 @@ class PairRows:
         for k, kind in enumerate(kinds):
             own.setdefault(kind, []).append(k)
         self.shapes = {kind: np.array([shape_row(shapes[k]) for k in of]) for kind, of in own.items()}
-        self.spheres = np.array([[self.body(s), *s.center, s.shape.bounding_radius] for s in shapes])
+        self.bounds = np.array([np.concatenate([[self.body(s)], s.pose[:3].ravel(), *outline(s.shape)[:2], [outline(s.shape)[2]]])
+                                for s in shapes])  # fmt: skip
         first = np.cumsum([0, *(pair.points for pair in pairs)])
         self.points = int(first[-1])
         found: dict[tuple[geometry.Kind, geometry.Kind], dict[int, list[Any]]] = {}
@@ -73,9 +78,12 @@ class PairRows:
             found.setdefault((kinds[a], kinds[b]), {})[k] = [
                 a, b, own[kinds[a]].index(a), own[kinds[b]].index(b), self.body(pair.a), self.body(pair.b), link[pair.a.link],
                 link[pair.b.link], first[k], pair.size, *surface, roundness(pair.a.shape), roundness(pair.b.shape)]  # fmt: skip
-        self.kinds, self.rows = [*found], [np.array([*of.values()]) for of in found.values()]
-        #: of each point that there may be, its pair's row below those of the kinds before
-        self.of_point = np.repeat(np.argsort([k for of in found.values() for k in of]), np.diff(first)).astype(float)
+        self.kinds = sorted(found, key=lambda two: not is_ground(two[0]))      # grounds come first
+        of_kinds = [np.array([[*row, float(k)] for row in found[two].values()]) for k, two in enumerate(self.kinds)]
+        n = sum(is_ground(one) for one, _ in self.kinds)
+        self.grounds, self.others = of_kinds[:n], np.concatenate(of_kinds[n:]) if of_kinds[n:] else None
+        #: of each point that there may be, its pair's row
+        self.of_point = np.repeat(np.argsort([k for two in self.kinds for k in found[two]]), np.diff(first)).astype(float)
 
     def body(self, s: Placed) -> int:
         """The row of the body that carries a shape."""
@@ -83,27 +91,42 @@ class PairRows:
 
     def near(self, poses: Sequence[Array], reach: Sequence[Any]) -> Near:
         """Broad phase: return which pairs may have met with the bodies at T_WB (``poses``), each within its ``reach``, the world last."""
-        on = self.spheres[:, 0]
+        on = self.bounds[:, 0]
         T, far = np.array([T[:3].ravel() for T in poses]), ops.array(list(reach))
-        spheres = ops.rows(lambda s, T, far: np.concatenate([placed(whole(T), s[1:4]), s[4:], [far]]), self.spheres,
-                           ops.gather(T, on), ops.gather(far, on))  # fmt: skip
-        apart, pairs = [], []
-        for (one, two), rows in zip(self.kinds, self.rows, strict=True):
-            a, b = (ops.gather(spheres, rows[:, k]) for k in SHAPES)
-            if one is geometry.Plane or isinstance(one, geometry.HeightField):
-                grounds = ops.gather(T, rows[:, 4]), ops.gather(self.shapes[one], rows[:, NUMBERS[0]])
-                apart.append(ops.rows(functools.partial(above, one), b, *grounds))
-            else:
-                apart.append(ops.rows(lambda a, b: ops.norm(b[CENTER] - a[CENTER]) - a[RADIUS] - b[RADIUS], a, b))
-            pairs.append(ops.chosen(rows, ops.rows(lambda d, a, b: d <= a[REACH] + b[REACH], apart[-1], a, b)))
-        return Near(pairs, apart, spheres, poses)
+        around = ops.rows(placed_bounds, self.bounds, ops.gather(T, on), ops.gather(far, on))
+        grounds, apart = [], []
+        for (ground, _), rows in zip(self.kinds, self.grounds, strict=False):
+            b, T_a, shape = ops.gather(around, rows[:, 1]), ops.gather(T, rows[:, 4]), ops.gather(self.shapes[ground], rows[:, 2])
+            distance, close = ops.rows(functools.partial(above, ground), b, T_a, shape)
+            apart.append(distance)
+            grounds.append(ops.gather(rows, ops.chosen(ops.row_numbers(rows), close)))
+        pairs = None
+        if self.others is not None:
+            distance, close = ops.rows(clear, *(ops.gather(around, self.others[:, k]) for k in SHAPES))
+            apart.append(distance)
+            pairs = ops.rows(lambda p: p, ops.gather(self.others, ops.chosen(ops.row_numbers(self.others), close)))
+        return Near(grounds, pairs, np.concatenate(apart), around, poses)
 
     def look(self, found: Near, about: Array, began: Began, every: bool = False) -> Any:
         """Narrow phase: return the points (p, 29) at which near pairs touch, or may soon, or ``every`` one, seen from a point (3) in the
         world."""
         T = np.array([np.concatenate([T[:3].ravel(), se3.rotation(T0).ravel(), V]) for T, T0, V in zip(found.poses, *began, strict=True)])
-        return np.concatenate([points_of(kinds, self.shapes, pairs, found.spheres, T, about, every)
-                               for kinds, pairs in zip(self.kinds, found.pairs, strict=True)])  # fmt: skip
+        points, n = functools.partial(points_of, self.shapes, found.around, T, about, every), len(self.grounds)
+        standing = [points(two, rows) for two, rows in zip(self.kinds, found.grounds, strict=False)]
+        if found.pairs is None:
+            return np.concatenate(standing)
+
+        def between() -> Any:
+            each = [ops.chosen(found.pairs, ops.rows(lambda p, k=k: ops.equal(p[KINDS], float(k)), found.pairs))
+                    for k in range(n, len(self.kinds))]  # fmt: skip
+            return np.concatenate([points(two, rows) for two, rows in zip(self.kinds[n:], each, strict=True)])
+
+        return np.concatenate([*standing, ops.when(any_of(found.pairs), between, np.zeros((0, POINT_COLUMNS)))])
+
+
+def any_of(rows: Any) -> Any:
+    """Return whether a table has any row."""
+    return ops.total(ops.rows(lambda p: 1.0 + 0.0 * p[0], rows)) > 0.0
 
 
 def shape_row(s: Placed) -> Array:
@@ -111,34 +134,54 @@ def shape_row(s: Placed) -> Array:
     return np.concatenate([s.pose[:3].ravel(), s.center, geometry.measures(s.shape)[1]])
 
 
-def above(ground: geometry.Kind, b: Array, T: Array, s: Array) -> Any:
-    """Return how far a sphere is above a ground with the row s on a body at T (3×4, flattened)."""
+def placed_bounds(s: Array, T: Array, far: Any) -> Array:
+    """Return what is around a shape (8) on a body at T (3×4, flattened) that moves so far."""
+    T_WS = whole(T) @ whole(s[1:13])
+    return np.concatenate([placed(T_WS, s[13:16]), abs(T_WS[:3, :3]) @ s[16:19], s[19:20], [far]])
+
+
+def clear(a: Array, b: Array) -> tuple[Any, Any]:
+    """Return how far what is around two shapes is apart, of the balls and of the boxes the more, and whether they may have met."""
+    d = b[MIDDLE] - a[MIDDLE]
+    x, y, z = abs(d) - a[HALF] - b[HALF]
+    apart = ops.maximum(ops.norm(d) - a[RADIUS] - b[RADIUS], ops.maximum(x, ops.maximum(y, z)))
+    return apart, apart <= a[REACH] + b[REACH]
+
+
+def above(ground: geometry.Kind, b: Array, T: Array, s: Array) -> tuple[Any, Any]:
+    """Return how far what is around a shape is above a ground with the row s on a body at T (3×4, flattened), and whether they may have
+    met."""
     T_WG = whole(T) @ whole(s[:12])
     if isinstance(ground, geometry.HeightField):
-        return geometry.clearance(ground, se3.inv(T_WG)[:3] @ np.append(b[CENTER], 1.0)) - b[RADIUS]
-    return T_WG[:3, 2] @ (b[CENTER] - T_WG[:3, 3]) - b[RADIUS]
+        apart = geometry.clearance(ground, se3.inv(T_WG)[:3] @ np.append(b[MIDDLE], 1.0)) - b[RADIUS]
+    else:
+        n = T_WG[:3, 2]
+        apart = n @ (b[MIDDLE] - T_WG[:3, 3]) - ops.minimum(b[RADIUS], abs(n) @ b[HALF])
+    return apart, apart <= b[REACH]
 
 
-def points_of(kinds: tuple[geometry.Kind, geometry.Kind], shapes: dict[geometry.Kind, Any], pairs: Any, spheres: Any, T: Any,
-              about: Array, every: bool) -> Any:  # fmt: skip
-    """Return the points (p, 29) of near pairs (m, 18) of two kinds of shapes, with where the bodies are, and were (n + 1, 27)."""
+def points_of(shapes: dict[geometry.Kind, Any], around: Any, T: Any, about: Array, every: bool,
+              kinds: tuple[geometry.Kind, geometry.Kind], pairs: Any) -> Any:  # fmt: skip
+    """Return the points (p, 29) of near pairs (m, 19) of two kinds of shapes, with where the bodies are, and were (n + 1, 27)."""
     n, looks = points_of_kinds(*kinds), looking(*kinds, points=geometry.touching_points)
     own = [ops.gather(shapes[kind], pairs[:, k]) for kind, k in zip(kinds, NUMBERS, strict=True)]
-    on, around = ([ops.gather(table, pairs[:, k]) for k in columns] for table, columns in ((T, (4, 5)), (spheres, SHAPES)))
+    on, near = ([ops.gather(table, pairs[:, k]) for k in columns] for table, columns in ((T, (4, 5)), (around, SHAPES)))
     numbered = [k for k, kind in enumerate(kinds) if not isinstance(kind, geometry.Shape)]
 
-    def look(row: Any, a: Array, b: Array, T_a: Array, T_b: Array, near: Array, other: Array) -> Array:
+    def look(row: Any, a: Array, b: Array, T_a: Array, T_b: Array, at: Array, other: Array) -> Array:
         ends = [np.concatenate([T, s[:15]]) for T, s in ((T_a, a), (T_b, b))]
         x, normal, gap, before, share = looks(*ends, about, *((a, b)[k][15:] for k in numbered))
-        may = [ops.where(g < 2.0 * (near[REACH] + other[REACH]), 1.0, 0.0) for g in gap]
-        return np.array([np.concatenate([[row, float(j), may[j]], x[j], normal[j], [gap[j], before[j], share[j]]]) for j in range(n)]).ravel()
+        may = [ops.where(g < 2.0 * (at[REACH] + other[REACH]), 1.0, 0.0) for g in gap]
+        return np.array([np.concatenate([[row, float(j), may[j]], x[j], normal[j], [gap[j], before[j], share[j]]])
+                         for j in range(n)]).ravel()  # fmt: skip
 
-    some = ops.rows(look, ops.row_numbers(pairs), *own, *on, *around).reshape(-1, 3 + FOUND)
+    some = ops.rows(look, ops.row_numbers(pairs), *own, *on, *near).reshape(-1, 3 + FOUND)
     some = some if every else ops.chosen(some, ops.rows(lambda y: y[2] > 0.5, some))
-    of = some[:, 0]
 
-    def point(y: Array, p: Array, a: Array, b: Array) -> Array:
-        return np.concatenate([p[BODIES], [p[FIRST] + y[1]], y[3:], p[SURFACE], a[CENTER] - about, b[CENTER] - about, p[ROUND]])
+    def point(y: Array, p: Array, *ends: Array) -> Array:
+        centers = [placed(whole(T[:12]), s[12:15]) - about for T, s in zip(ends[:2], ends[2:], strict=True)]
+        return np.concatenate([p[BODIES], [p[FIRST] + y[1]], y[3:], p[SURFACE], *centers, p[ROUND]])
 
-    ends = [ops.gather(spheres, ops.rows(lambda p, k=k: p[k], ops.gather(pairs, of))) for k in SHAPES]
-    return ops.rows(point, some, ops.gather(pairs, of), *ends)
+    mine = ops.rows(lambda p: p, ops.gather(pairs, some[:, 0]))
+    shaped = [ops.gather(shapes[kind], mine[:, k]) for kind, k in zip(kinds, NUMBERS, strict=True)]
+    return ops.rows(point, some, mine, *(ops.gather(T, mine[:, k]) for k in (4, 5)), *shaped)
