@@ -3,7 +3,7 @@ the joints, as composite inertias are."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from engine.contact.many.pair_rows import (
     MATERIAL,
     NORMAL,
     PLACE,
-    POINT,
     RADII,
     SHARE,
     SIZE,
@@ -34,8 +33,18 @@ from engine.model import Model
 from engine.spatial import inertia
 
 Array = np.ndarray
-#: columns of a row of the law: the bodies, the constants (9) and the row (11) of :mod:`engine.contact.point_law`
-C, ROW = slice(2, 11), slice(11, 22)
+#: columns of a row of the law: the constants (9) and the row (11) of :mod:`engine.contact.point_law`; and of that the rate of flight
+C, ROW, FREE = slice(0, 9), slice(9, 20), 12
+
+
+class Impulses(NamedTuple):
+    """What points do in a step: the impulses g (p, 3) on the second bodies; their forces (p, 6) about where places are seen from; whether
+    they push, and the energy of their springs (p, 2); and how deep they are (p), of the thinner shape."""
+
+    g: Any
+    forces: Any
+    sums: Any
+    depth: Any
 
 
 class JointedTouching:
@@ -51,39 +60,45 @@ class JointedTouching:
     def __init__(self, axes: WorldAxes, points: Any, names: list[str], h: Any, before: Array, free: Array, slow: float,
                  way: float) -> None:  # fmt: skip
         self.axes, self.found, self.names, self.h, self.slow, self.way = axes, points, names, h, slow, way
-        self.a, self.b = (ops.rows(lambda p, k=k: p[k], points) for k in (A, B))
+        world = len(axes.poses) - 1
 
-        def begin(p: Array, was: Array, flown: Array) -> tuple[Array, Array, Any]:
+        def begin(p: Array, *V: Array) -> tuple[Any, ...]:
             k, d, s, mu, static, w = p[MATERIAL]
             c = ops.array([k, d, h, s, mu, static, w, slow, way])
-            found = point_law.begun(c, p[None, PLACE], p[None, NORMAL], p[None, GAP], p[None, BEFORE], p[None, SHARE], was, flown)
-            return np.concatenate([p[:2], c, found[:11]]), found[11:13], found[13]
+            twists = V[1] - V[0], V[3] - V[2]
+            found = point_law.begun(c, p[None, PLACE], p[None, NORMAL], p[None, GAP], p[None, BEFORE], p[None, SHARE], *twists)
+            acts, moves = ops.where(found[13] > 0.0, 1.0, 0.0), ops.where(p[A] < world - 0.5, 1.0, 0.0)
+            return np.concatenate([c, found[:11]]), found[11:13], ops.array([acts, moves])
 
-        self.points, self.friction, acts = ops.rows(begin, points, *(self.relative(x) for x in (before, free)))
-        self.acts = ops.total(ops.rows(lambda push: ops.where(push > 0.0, 1.0, 0.0), acts)) > 0.0
+        *numbers, self.number = ops.rows(lambda p: tuple(p[:5]), points)
+        self.on, self.links = tuple(numbers[:2]), tuple(numbers[2:])
+        self.points, self.friction, flags = ops.rows(begin, points, *self.twists(before), *self.twists(free))
+        acts, moves = ops.total(flags)
+        self.acts = acts > 0.0
         #: whether any point is between two bodies that move
-        self.crosses = ops.total(ops.rows(lambda a: ops.where(a < len(axes.poses) - 1.5, 1.0, 0.0), self.a)) > 0.0
+        self.crosses = moves > 0.0
 
-    def relative(self, x: Array) -> Any:
-        """Return the twists (p, 6) of the second bodies relative to the first at x (nv)."""
+    def twists(self, x: Array) -> tuple[Any, Any]:
+        """Return the twists (p, 6) of the points' first and second bodies at x (nv)."""
         V = np.array(self.axes.twists(x))
-        return ops.rows(lambda a, b: b - a, ops.gather(V, self.a), ops.gather(V, self.b))
+        return ops.gather(V, self.on[0]), ops.gather(V, self.on[1])
 
     def on_bodies(self, to_a: Any, to_b: Any, columns: int) -> Array:
         """Return the sums (n + 1, columns) of what points do to their bodies."""
-        return ops.add_at(np.zeros((len(self.axes.poses), columns)), (self.a, self.b), (to_a, to_b))
+        return np.asarray(ops.add_at(np.zeros((len(self.axes.poses), columns)), self.on, (to_a, to_b)))
+
+    def pushes(self, x: Array, friction: Any) -> Any:
+        """Return F (6) and K (21) of the points at x (nv), as :func:`engine.contact.point_law.wrench` has them."""
+        return ops.rows(lambda p, f, V_a, V_b: point_law.wrench(p[C], p[None, ROW], f[None], V_b - V_a), self.points, friction,
+                        *self.twists(x))  # fmt: skip
 
     def impulse(self, x: Array, friction: Any) -> tuple[Array, Array]:
         """Return γ (nv) and G (nv, nv)."""
-
-        def push(p: Array, f: Array, W: Array) -> tuple[Array, Array]:
-            FK = point_law.wrench(p[C], p[None, ROW], f[None], W)
-            return np.concatenate([-FK[:6], FK[6:]]), FK
-
-        to_a, to_b = ops.rows(push, self.points, friction, self.relative(x))
-        sums = self.on_bodies(to_a, to_b, 27)
+        pushes = self.pushes(x, friction)
+        sums = self.on_bodies(ops.rows(lambda FK: np.concatenate([-FK[:6], FK[6:]]), pushes), pushes, 27)
         G = self.along_joints(sums[:, 6:])
-        return self.axes.forces([*sums[:, :6]]), G - ops.when(self.crosses, lambda: self.crossed(to_b), np.zeros(G.shape))
+        crossed = ops.when(self.crosses, lambda: self.crossed(self.pushes(x, friction)), np.zeros(G.shape))
+        return self.axes.forces([*sums[:, :6]]), G - crossed
 
     def along_joints(self, K: Array) -> Array:
         """Return Σ Jᵀ K J (nv, nv) of stiffnesses (n + 1, 21; upper triangles) of bodies: as composite inertias are added up."""
@@ -112,81 +127,79 @@ class JointedTouching:
             X = J_a.reshape(6, nv).T @ (symmetric(FK[6:], 6) @ J_b.reshape(6, nv))
             return (X + X.T)[upper]
 
-        return symmetric(ops.total(ops.rows(one, pushes, ops.gather(table, self.a), ops.gather(table, self.b))), nv)
+        return symmetric(ops.total(ops.rows(one, pushes, *(ops.gather(table, k) for k in self.on))), nv)
 
     def lagged(self, x: Array, friction: Any) -> tuple[Any, Any]:
         """Return the friction (p, 2) of all points that goes with the normal impulses at x (nv), and whether it is what was taken for it,
         about."""
 
-        def one(p: Array, f: Array, W: Array) -> tuple[Array, Array]:
-            rubs, slow, change, most = point_law.lagged(p[C], p[None, ROW], f[None], W)
+        def one(p: Array, f: Array, V_a: Array, V_b: Array) -> tuple[Array, Array]:
+            rubs, slow, change, most = point_law.lagged(p[C], p[None, ROW], f[None], V_b - V_a)
             return ops.array([rubs, slow]), ops.array([change * change, most * most])
 
-        found, both = ops.rows(one, self.points, friction, self.relative(x))
+        found, both = ops.rows(one, self.points, friction, *self.twists(x))
         changes, sizes = ops.total(both)
         return found, changes <= AGREES**2 * sizes
 
-    def impulses(self, x: Array, friction: Any) -> tuple[Any, Array]:
-        """Return the impulses (p, 3) of the points, on their second bodies, in world axes, and the generalized impulse (nv), on velocities
-        of the model, of what lasts of them, at x (nv)."""
+    def impulses(self, x: Array, friction: Any) -> tuple[Impulses, Array]:
+        """Return the impulses of the points, and the generalized impulse (nv), on velocities of the model, of what lasts of them, at x
+        (nv)."""
+        h = self.h
 
-        def one(p: Array, f: Array, W: Array) -> tuple[Array, Array, Array]:
-            found = point_law.impulses(p[C], p[None, ROW], f[None], W)
-            return found[:3], -found[3:], found[3:]
+        def one(p: Array, row: Array, f: Array, V_a: Array, V_b: Array) -> tuple[Any, ...]:
+            k, _, s, *_ = p[MATERIAL]
+            g, lasting = np.split(point_law.impulses(row[C], row[None, ROW], f[None], V_b - V_a), [3])
+            gap, pushes = self.gap_after(p, row, V_b - V_a), ops.where(ops.norm(g) > 0.0, 1.0, 0.0)
+            begun = p[None, GAP] - 0.5 * h * (p[BEFORE] + row[FREE])
+            energy = point_law.kept_energy(k, s / k, h, begun, p[None, BEFORE], p[None, SHARE])
+            depth = pushes * ops.maximum(-gap, 0.0) / (2.0 * p[SIZE])
+            return g, lasting, np.concatenate([ops.cross(p[PLACE], g), g]) / h, ops.array([pushes, energy]), depth
 
-        g, to_a, to_b = ops.rows(one, self.points, friction, self.relative(x))
-        return g, self.axes.force_back(self.axes.forces([*self.on_bodies(to_a, to_b, 6)]))
+        g, lasting, forces, sums, depth = ops.rows(one, self.found, self.points, friction, *self.twists(x))
+        lasts = self.axes.force_back(self.axes.forces([*self.on_bodies(ops.rows(lambda F: -F, lasting), lasting, 6)]))
+        return Impulses(g, forces, sums, depth), lasts
 
-    def noted(self, x: Array, impulses: Any, origins: Array) -> dict[str, Array]:
-        """Return what is noted of the step at x (nv) after it: wrenches (n, 6) on links with these ``origins`` (n, 3), about them in world
-        axes; how many points push; how far shapes lie in each other at most, of the thinner one; and the energy of springs."""
-        n, h = len(origins), self.h
-
-        def one(p: Array, row: Array, g: Array, W: Array) -> tuple[Array, Array, Array]:
-            F, way = np.concatenate([ops.cross(p[PLACE], g), g]) / h, ops.where(ops.norm(g) > 0.0, 1.0, 0.0)
-            gap = self.gap_after(p, row, W)
-            begun, rate = p[None, GAP] - 0.5 * h * (p[BEFORE] + row[C.stop + 3]), p[None, BEFORE]
-            energy = point_law.kept_energy(p[MATERIAL][0], p[MATERIAL][2] / p[MATERIAL][0], h, begun, rate, p[None, SHARE])
-            return F, ops.array([way, energy]), way * ops.maximum(-gap, 0.0) / (2.0 * p[SIZE])
-
-        F, sums, depth = ops.rows(one, self.found, self.points, impulses, self.relative(x))
-        on = ops.add_at(np.zeros((n + 1, 6)), (self.found[:, LINK_A], self.found[:, LINK_B]), (ops.rows(lambda F: -F, F), F))
+    def noted(self, impulses: Impulses, origins: Array) -> dict[str, Any]:
+        """Return what is noted of a step: wrenches (n, 6) on links with these ``origins`` (n, 3), about them in world axes; how many points
+        push; how far shapes lie in each other at most, of the thinner one; and the energy of springs."""
+        n, F = len(origins), impulses.forces
+        on = np.asarray(ops.add_at(np.zeros((n + 1, 6)), self.links, (ops.rows(lambda F: -F, F), F)))
         turned = [np.concatenate([w[:3] - ops.cross(o - self.axes.about, w[3:]), w[3:]]) for w, o in zip(on, origins, strict=False)]
-        count, energy = ops.total(sums)
-        return {"wrench": np.array(turned), "count": count, "overlap": ops.largest(depth), "energy": energy}
+        count, energy = ops.total(impulses.sums)
+        return {"wrench": np.array(turned), "count": count, "overlap": ops.largest(impulses.depth), "energy": energy}
 
     def gap_after(self, p: Array, row: Array, W: Array) -> Any:
         """Return the gap of a point at the end of the step, to which impulses lead from where flight ends."""
         un = p[NORMAL] @ velocity(W, p[PLACE])
-        return p[GAP] + self.way * self.h * (un - row[C.stop + 3])
+        return p[GAP] + self.way * self.h * (un - row[FREE])
 
-    def seen(self, x: Array, impulses: Any) -> Any:
+    def seen(self, x: Array, impulses: Impulses) -> Any:
         """Return the points that push (p, 13): both links, place and normal in the world, gap, force (3) on the second, and slip."""
 
-        def one(p: Array, row: Array, g: Array, W: Array) -> tuple[Array, Any]:
-            u, n = velocity(W, p[PLACE]), p[NORMAL]
-            own = [p[LINK_A : LINK_B + 1], p[PLACE] + self.axes.about, n, [self.gap_after(p, row, W)], g / self.h, [ops.norm(u - (n @ u) * n)]]
+        def one(p: Array, row: Array, g: Array, V_a: Array, V_b: Array) -> tuple[Array, Any]:
+            u, n, gap = velocity(V_b - V_a, p[PLACE]), p[NORMAL], self.gap_after(p, row, V_b - V_a)
+            own = p[LINK_A : LINK_B + 1], p[PLACE] + self.axes.about, n, [gap], g / self.h, [ops.norm(u - (n @ u) * n)]
             return np.concatenate(own), ops.norm(g) > 0.0
 
-        return ops.chosen(*ops.rows(one, self.found, self.points, impulses, self.relative(x)))
+        return ops.chosen(*ops.rows(one, self.found, self.points, impulses.g, *self.twists(x)))
 
-    def forces(self, impulses: Any) -> Array:
+    def forces(self, impulses: Impulses) -> Array:
         """Return the forces (points, 3) of all points that there may be."""
-        return np.asarray(ops.add_at(np.zeros((len(self.names), 3)), self.found[:, POINT], impulses)) / self.h
+        return np.asarray(ops.add_at(np.zeros((len(self.names), 3)), self.number, impulses.g)) / self.h
 
     def acting(self, x: Array, friction: Any) -> list[tuple[float, str]]:
         """Return the impulses at x (nv) that are not zero, and the names of their points."""
-        sizes = np.linalg.norm(self.impulses(x, friction)[0], axis=1)
-        return [(float(size), f"the contact of {self.names[int(k)]}") for size, k in zip(sizes, self.found[:, POINT], strict=True) if size]
+        sizes = np.linalg.norm(self.impulses(x, friction)[0].g, axis=1)
+        return [(float(size), f"the contact of {self.names[int(k)]}") for size, k in zip(sizes, self.number, strict=True) if size]
 
-    def momentum_changes(self, model: Model, trees: tuple[Tree, ...], momenta: Array, free: Array, impulses: Any) -> Array:
+    def momentum_changes(self, model: Model, trees: tuple[Tree, ...], momenta: Array, free: Array, impulses: Impulses) -> Array:
         """:func:`engine.contact.momenta.momentum_changes`, of rows."""
         of, last = {i: k for k, tree in enumerate(trees) for i in tree}, len(trees)
         tree = np.array([float(of.get(i, last)) for i in range(len(model.bodies) + 1)])
         mass = [sum(inertia.mass(model.bodies[i].inertia) for i in tree) for tree in trees]
         P = np.array([*(np.append(p, m) for p, m in zip(momenta, mass, strict=True)), np.append(np.zeros(9), 1.0)])
-        ago, c, V = self.way * self.h, self.axes.about, np.array(self.axes.twists(free))
-        on = [ops.rows(lambda i: i, ops.gather(tree, k)) for k in (self.a, self.b)]
+        ago, c = self.way * self.h, self.axes.about
+        on = ops.rows(lambda a, b: (a, b), *(ops.gather(tree, k) for k in self.on))
 
         def one(p: Array, g: Array, V_a: Array, V_b: Array, k_a: Any, k_b: Any, P_a: Array, P_b: Array) -> tuple[Array, Array]:
             u_a, u_b = (velocity(V, p[x]) for V, x in zip((V_a, V_b), CENTERS, strict=True))
@@ -200,9 +213,8 @@ class JointedTouching:
 
             return -change(P_a, k_b), change(P_b, k_a)
 
-        tables = [ops.gather(V, self.a), ops.gather(V, self.b), *on, *(ops.gather(P, k) for k in on)]
-        to_a, to_b = ops.rows(one, self.found, impulses, *tables)
-        return np.asarray(ops.add_at(np.zeros((last + 1, 9)), tuple(on), (to_a, to_b)))[:last]
+        to_a, to_b = ops.rows(one, self.found, impulses.g, *self.twists(free), *on, *(ops.gather(P, k) for k in on))
+        return np.asarray(ops.add_at(np.zeros((last + 1, 9)), on, (to_a, to_b)))[:last]
 
 
 def symmetric(upper: Array, n: int) -> Array:

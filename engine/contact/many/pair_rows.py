@@ -23,10 +23,9 @@ SHAPES, NUMBERS, BODIES, FIRST, SURFACE, ROUND, KINDS = (0, 1), (2, 3), slice(4,
 #: of what is around a shape, once placed: the centre (3) and half sizes (3) of a box along the world's axes, the radius of a ball about
 #: that centre, and how far it moves
 MIDDLE, HALF, RADIUS, REACH = slice(0, 3), slice(3, 6), 6, 7
-#: numbers of a point that narrow phases find: place, normal, gap, its rate before, and as how many it counts
-FOUND = 9
-#: columns of a point: bodies and links, as its pair's; its number among all that there may be; what is found; half of how thick the thinner
-#: shape is, and its pair's surface; centres of both shapes, from the same point as the place, and their radii
+#: columns of a point: bodies and links, as its pair's; its number among all that there may be; place, normal, gap, its rate before, and as
+#: how many it counts; half of how thick the thinner shape is, and its pair's surface; centres of both shapes, from where the place is seen
+#: from, and their radii
 A, B, LINK_A, LINK_B, POINT, PLACE, NORMAL, GAP, BEFORE, SHARE = 0, 1, 2, 3, 4, slice(5, 8), slice(8, 11), 11, 12, 13
 SIZE, MATERIAL, CENTERS, RADII, POINT_COLUMNS = 14, slice(15, 21), (slice(21, 24), slice(24, 27)), slice(27, 29), 29
 
@@ -104,7 +103,7 @@ class PairRows:
         if self.others is not None:
             distance, close = ops.rows(clear, *(ops.gather(around, self.others[:, k]) for k in SHAPES))
             apart.append(distance)
-            pairs = ops.rows(lambda p: p, ops.gather(self.others, ops.chosen(ops.row_numbers(self.others), close)))
+            pairs = ops.gather(self.others, ops.chosen(ops.row_numbers(self.others), close))
         return Near(grounds, pairs, np.concatenate(apart), around, poses)
 
     def look(self, found: Near, about: Array, began: Began, every: bool = False) -> Any:
@@ -164,24 +163,21 @@ def points_of(shapes: dict[geometry.Kind, Any], around: Any, T: Any, about: Arra
               kinds: tuple[geometry.Kind, geometry.Kind], pairs: Any) -> Any:  # fmt: skip
     """Return the points (p, 29) of near pairs (m, 19) of two kinds of shapes, with where the bodies are, and were (n + 1, 27)."""
     n, looks = points_of_kinds(*kinds), looking(*kinds, points=geometry.touching_points)
-    own = [ops.gather(shapes[kind], pairs[:, k]) for kind, k in zip(kinds, NUMBERS, strict=True)]
-    on, near = ([ops.gather(table, pairs[:, k]) for k in columns] for table, columns in ((T, (4, 5)), (around, SHAPES)))
+    rows, *numbers = ops.rows(lambda p: (p, *p[:6]), pairs)
+    tables = [around] * 2 + [shapes[kind] for kind in kinds] + [T] * 2
     numbered = [k for k, kind in enumerate(kinds) if not isinstance(kind, geometry.Shape)]
 
-    def look(row: Any, a: Array, b: Array, T_a: Array, T_b: Array, at: Array, other: Array) -> Array:
+    def look(p: Array, at: Array, other: Array, a: Array, b: Array, T_a: Array, T_b: Array) -> Array:
         ends = [np.concatenate([T, s[:15]]) for T, s in ((T_a, a), (T_b, b))]
         x, normal, gap, before, share = looks(*ends, about, *((a, b)[k][15:] for k in numbered))
-        may = [ops.where(g < 2.0 * (at[REACH] + other[REACH]), 1.0, 0.0) for g in gap]
-        return np.array([np.concatenate([[row, float(j), may[j]], x[j], normal[j], [gap[j], before[j], share[j]]])
-                         for j in range(n)]).ravel()  # fmt: skip
+        centers = [placed(whole(T[:12]), s[12:15]) - about for T, s in ((T_a, a), (T_b, b))]
+        found = []
+        for j in range(n):
+            may = 1.0 if every else ops.where(gap[j] < 2.0 * (at[REACH] + other[REACH]), 1.0, 0.0)
+            found.append(np.concatenate([[may], p[BODIES], [p[FIRST] + float(j)], x[j], normal[j], [gap[j], before[j], share[j]], p[SURFACE],
+                                         *centers, p[ROUND]]))  # fmt: skip
+        return np.array(found).ravel()
 
-    some = ops.rows(look, ops.row_numbers(pairs), *own, *on, *near).reshape(-1, 3 + FOUND)
-    some = some if every else ops.chosen(some, ops.rows(lambda y: y[2] > 0.5, some))
-
-    def point(y: Array, p: Array, *ends: Array) -> Array:
-        centers = [placed(whole(T[:12]), s[12:15]) - about for T, s in zip(ends[:2], ends[2:], strict=True)]
-        return np.concatenate([p[BODIES], [p[FIRST] + y[1]], y[3:], p[SURFACE], *centers, p[ROUND]])
-
-    mine = ops.rows(lambda p: p, ops.gather(pairs, some[:, 0]))
-    shaped = [ops.gather(shapes[kind], mine[:, k]) for kind, k in zip(kinds, NUMBERS, strict=True)]
-    return ops.rows(point, some, mine, *(ops.gather(T, mine[:, k]) for k in (4, 5)), *shaped)
+    found = ops.rows(look, rows, *map(ops.gather, tables, numbers)).reshape(-1, 1 + POINT_COLUMNS)
+    points = ops.rows(lambda y: y[1:], found)
+    return points if every else ops.chosen(points, ops.rows(lambda y: y[0] > 0.5, found))

@@ -47,7 +47,7 @@ class RowLaws(ContactLaws):
         poses = [np.eye(4) if b < 0 else law.axes.poses[b] for b, _ in self.model.carrier]
         origins = np.array([placed(T, T_BL[:3, 3]) + (law.axes.about if b >= 0 else 0.0)
                             for T, (b, T_BL) in zip(poses, self.model.carrier, strict=True)])  # fmt: skip
-        return {**({"forces": law.forces(impulses)} if self.dense else {}), **law.noted(x, impulses, origins)}
+        return {**({"forces": law.forces(impulses)} if self.dense else {}), **law.noted(impulses, origins)}
 
     def nearness(self, q: Array, v: Array, h: Any) -> Near:  # type: ignore[override]
         return self.rows.near(body_poses(self.model, q), self.reach(v, h))
