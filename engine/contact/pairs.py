@@ -213,7 +213,7 @@ def spheres_apart(pair: Pair, T_W: list[Array]) -> Any:
 
 def number_of_points(a: Shape, b: Shape) -> int:
     """Return in how many points two shapes touch, which their kinds say."""
-    return points_of_kinds(kind(a), kind(b))
+    return points_of_kinds(*(geometry.measures(shape)[0] for shape in (a, b)))
 
 
 @functools.cache

@@ -14,16 +14,20 @@ from engine.compiler.gufunc import shaped
 from engine.components.component import SimulationWarning
 from engine.components.layout import Layout
 from engine.contact import EVENLY, ContactError, ContactLaws, JointLaws, Law, Together, corrected, velocity_after
+from engine.contact.many import RowLaws
 from engine.dynamics.momentum_conservation import Tree
 from engine.model import Model
 from engine.simulation.parameters import moves_shapes, of_model
 from engine.simulation.parameters import own as stands
+from engine.simulation.run import Diverged, Process
 
 Array = np.ndarray
 #: of half the thickness of the thinner of two shapes: as deep as they may lie in each other at the start
 OVERLAP = 0.5
 #: m/s², with which springs may move bodies apart at the start without a word
 THROWN = 1000.0
+#: s: a step in which nothing moves to speak of
+INSTANT = 1e-6
 #: what joints' impulses are of
 RUBS = "friction", "stops"
 
@@ -178,6 +182,16 @@ class Overlaps:
     def compiled(self) -> Callable[[Array, Array], Array]:
         """The gaps (..., points) of configurations (..., nq)."""
         return shaped(self.gaps, f"({self.contacts.model.nq}),({self.layout.n})->({len(self.sizes)})")
+
+    def seen_apart(self, process: Process, p: Array, x: Array) -> bool:
+        """Whether the step's own program, which needs no other, says of states x (..., n) that nothing lies deep in anything."""
+        if not isinstance(self.contacts, RowLaws) or type(process) is not Process or not process.compiled:
+            return False
+        try:
+            seen = process.record.split(process.look(0.0, INSTANT, p, x))
+        except Diverged:
+            return False
+        return bool((seen["contacts.overlap"] < 0.5 * OVERLAP).all() and (seen["contacts.throw"] < THROWN).all())
 
     def apart(self, q: Array, p: Array) -> Any:
         """Whether no shapes lie deep in each other at q (nq), as :meth:`require_apart` asks; traceable."""

@@ -109,7 +109,7 @@ class Stepper:
         if step.plant.limited:
             require_within(model, q0)
         p, x = self.parameters.spread(values, batch), step.begun(q0, v0, batch)
-        if self._overlaps is not None:
+        if self._overlaps is not None and not self._overlaps.seen_apart(step.process, p, x):
             self._overlaps.require_apart(q0, p)
         x = step.prepare(p, x)
         if isinstance(step.process, MeetingTrees):

@@ -65,18 +65,26 @@ class PairRows:
         own: dict[geometry.Kind, list[int]] = {}
         for k, kind in enumerate(kinds):
             own.setdefault(kind, []).append(k)
+        order = sorted(own, key=str)                                           # so that each two kinds are looked at one way round
         self.shapes = {kind: np.array([shape_row(shapes[k]) for k in of]) for kind, of in own.items()}
         self.bounds = np.array([np.concatenate([[self.body(s)], s.pose[:3].ravel(), *outline(s.shape)[:2], [outline(s.shape)[2]]])
                                 for s in shapes])  # fmt: skip
         first = np.cumsum([0, *(pair.points for pair in pairs)])
         self.points = int(first[-1])
         found: dict[tuple[geometry.Kind, geometry.Kind], dict[int, list[Any]]] = {}
+        signs = []
         for k, pair in enumerate(pairs):
-            (a, b), m = (at[id(s)] for s in (pair.a, pair.b)), pair.material
+            ends, m = (pair.a, pair.b), pair.material
+            swapped = not is_ground(kinds[at[id(pair.a)]]) and order.index(kinds[at[id(pair.a)]]) > order.index(kinds[at[id(pair.b)]])
+            ends = ends[::-1] if swapped else ends
+            signs.append(-1.0 if swapped else 1.0)
+            a, b = (at[id(s)] for s in ends)
             surface = m.stiffness, m.dissipation, m.stiffness * pair.mobility * pair.together, m.friction, m.static, pair.mobility
             found.setdefault((kinds[a], kinds[b]), {})[k] = [
-                a, b, own[kinds[a]].index(a), own[kinds[b]].index(b), self.body(pair.a), self.body(pair.b), link[pair.a.link],
-                link[pair.b.link], first[k], pair.size, *surface, roundness(pair.a.shape), roundness(pair.b.shape)]  # fmt: skip
+                a, b, own[kinds[a]].index(a), own[kinds[b]].index(b), *map(self.body, ends), *(link[s.link] for s in ends), first[k],
+                pair.size, *surface, *(roundness(s.shape) for s in ends)]  # fmt: skip
+        #: of each point that there may be, whether its pair's first shape is the row's first, or −1
+        self.signs = np.repeat(signs, np.diff(first))
         self.kinds = sorted(found, key=lambda two: not is_ground(two[0]))      # grounds come first
         of_kinds = [np.array([[*row, float(k)] for row in found[two].values()]) for k, two in enumerate(self.kinds)]
         n = sum(is_ground(one) for one, _ in self.kinds)
@@ -169,7 +177,7 @@ def points_of(shapes: dict[geometry.Kind, Any], around: Any, T: Any, about: Arra
 
     def look(p: Array, at: Array, other: Array, a: Array, b: Array, T_a: Array, T_b: Array) -> Array:
         ends = [np.concatenate([T, s[:15]]) for T, s in ((T_a, a), (T_b, b))]
-        x, normal, gap, before, share = looks(*ends, about, *((a, b)[k][15:] for k in numbered))
+        x, normal, gap, before, share = ops.shared(looks, *ends, about, *((a, b)[k][15:] for k in numbered))
         centers = [placed(whole(T[:12]), s[12:15]) - about for T, s in ((T_a, a), (T_b, b))]
         found = []
         for j in range(n):

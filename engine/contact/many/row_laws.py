@@ -40,14 +40,14 @@ class RowLaws(ContactLaws):
 
     @property
     def notes(self) -> dict[str, tuple[int, ...]]:
-        own = {"wrench": (len(self.model.links), 6), "count": (), "overlap": (), "energy": ()}
-        return {**(super().notes if self.dense else {}), **own}
+        own = dict.fromkeys(("count", "overlap", "throw", "energy"), ())
+        return {**(super().notes if self.dense else {}), "wrench": (len(self.model.links), 6), **own}
 
     def noted(self, law: Any, x: Array, impulses: Any) -> dict[str, Array]:
         poses = [np.eye(4) if b < 0 else law.axes.poses[b] for b, _ in self.model.carrier]
         origins = np.array([placed(T, T_BL[:3, 3]) + (law.axes.about if b >= 0 else 0.0)
                             for T, (b, T_BL) in zip(poses, self.model.carrier, strict=True)])  # fmt: skip
-        return {**({"forces": law.forces(impulses)} if self.dense else {}), **law.noted(impulses, origins)}
+        return {**({"forces": self.rows.signs[:, None] * law.forces(impulses)} if self.dense else {}), **law.noted(impulses, origins)}
 
     def nearness(self, q: Array, v: Array, h: Any) -> Near:  # type: ignore[override]
         return self.rows.near(body_poses(self.model, q), self.reach(v, h))
@@ -81,7 +81,7 @@ class RowLaws(ContactLaws):
         return self.spread(seen, points[:, GAP:BEFORE], np.zeros(1))[:, 0]
 
     def observed(self, q: Array, v: Array, noted: Mapping[str, Array], h: Any) -> dict[str, Any]:
-        signals = {f"contacts.{name}": noted[name] for name in ("wrench", "count", "overlap", "energy")}
+        signals = {f"contacts.{name}": noted[name] for name in ("wrench", "count", "overlap", "throw", "energy")}
         if not self.dense:
             return signals
         points, seen = self.found(q, v, h)
