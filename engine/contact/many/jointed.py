@@ -39,12 +39,11 @@ C, ROW, FREE = slice(0, 9), slice(9, 20), 12
 
 class Impulses(NamedTuple):
     """What points do in a step: the impulses g (p, 3) on the second bodies; their forces (p, 6) about where places are seen from; whether
-    they push, and the energy of their springs (p, 2); how deep they are (p), of the thinner shape; and how fast their springs alone would
-    move bodies apart (p), m/s²."""
+    they push (p); how deep they are (p), of the thinner shape; and how fast their springs alone would move bodies apart (p), m/s²."""
 
     g: Any
     forces: Any
-    sums: Any
+    pushes: Any
     depth: Any
     throw: Any
 
@@ -149,28 +148,24 @@ class JointedTouching:
         h = self.h
 
         def one(p: Array, row: Array, f: Array, V_a: Array, V_b: Array) -> tuple[Any, ...]:
-            k, _, s, *_, w = p[MATERIAL]
+            k, *_, w = p[MATERIAL]
             g, lasting = np.split(point_law.impulses(row[C], row[None, ROW], f[None], V_b - V_a), [3])
-            gap, pushes = self.gap_after(p, row, V_b - V_a), ops.where(ops.norm(g) > 0.0, 1.0, 0.0)
-            begun = p[None, GAP] - 0.5 * h * (p[BEFORE] + row[FREE])
-            energy = point_law.kept_energy(k, s / k, h, begun, p[None, BEFORE], p[None, SHARE])
-            depth = pushes * ops.maximum(-gap, 0.0)
-            F = np.concatenate([ops.cross(p[PLACE], g), g]) / h
-            return g, lasting, F, ops.array([pushes, energy]), depth / (2.0 * p[SIZE]), k * w * depth
+            pushes = ops.where(ops.norm(g) > 0.0, 1.0, 0.0)
+            depth = pushes * ops.maximum(-self.gap_after(p, row, V_b - V_a), 0.0)
+            return g, lasting, np.concatenate([ops.cross(p[PLACE], g), g]) / h, pushes, depth / (2.0 * p[SIZE]), k * w * depth
 
-        g, lasting, forces, sums, depth, throw = ops.rows(one, self.found, self.points, friction, *self.twists(x))
+        g, lasting, forces, pushes, depth, throw = ops.rows(one, self.found, self.points, friction, *self.twists(x))
         lasts = self.axes.force_back(self.axes.forces([*self.on_bodies(ops.rows(lambda F: -F, lasting), lasting, 6)]))
-        return Impulses(g, forces, sums, depth, throw), lasts
+        return Impulses(g, forces, pushes, depth, throw), lasts
 
     def noted(self, impulses: Impulses, origins: Array) -> dict[str, Any]:
         """Return what is noted of a step: wrenches (n, 6) on links with these ``origins`` (n, 3), about them in world axes; how many points
-        push; how far shapes lie in each other at most, of the thinner one, and how springs throw them, m/s²; and the energy of these."""
+        push; how far shapes lie in each other at most, of the thinner one, and how springs throw them, m/s²."""
         n, F = len(origins), impulses.forces
         on = np.asarray(ops.add_at(np.zeros((n + 1, 6)), self.links, (ops.rows(lambda F: -F, F), F)))
         turned = [np.concatenate([w[:3] - ops.cross(o - self.axes.about, w[3:]), w[3:]]) for w, o in zip(on, origins, strict=False)]
-        count, energy = ops.total(impulses.sums)
-        return {"wrench": np.array(turned), "count": count, "overlap": ops.largest(impulses.depth),
-                "throw": ops.largest(impulses.throw), "energy": energy}  # fmt: skip
+        return {"wrench": np.array(turned), "count": ops.total(impulses.pushes), "overlap": ops.largest(impulses.depth),
+                "throw": ops.largest(impulses.throw)}  # fmt: skip
 
     def gap_after(self, p: Array, row: Array, W: Array) -> Any:
         """Return the gap of a point at the end of the step, to which impulses lead from where flight ends."""

@@ -12,9 +12,9 @@ from engine import ops
 from engine.contact.contact_laws import ContactLaws
 from engine.contact.hunt_crossley import EVENLY
 from engine.contact.many.jointed import JointedTouching
-from engine.contact.many.pair_rows import BEFORE, GAP, NORMAL, PLACE, POINT, A, B, Near, PairRows
+from engine.contact.many.pair_rows import BEFORE, GAP, MATERIAL, NORMAL, PLACE, POINT, SHARE, A, B, Near, PairRows
 from engine.contact.pairs import placed
-from engine.contact.point_law import velocity
+from engine.contact.point_law import kept_energy, velocity
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics.kinematics import body_poses
 from engine.dynamics.momentum_conservation import Tree
@@ -40,7 +40,7 @@ class RowLaws(ContactLaws):
 
     @property
     def notes(self) -> dict[str, tuple[int, ...]]:
-        own = dict.fromkeys(("count", "overlap", "throw", "energy"), ())
+        own = dict.fromkeys(("count", "overlap", "throw"), ())
         return {**(super().notes if self.dense else {}), "wrench": (len(self.model.links), 6), **own}
 
     def noted(self, law: Any, x: Array, impulses: Any) -> dict[str, Array]:
@@ -81,17 +81,20 @@ class RowLaws(ContactLaws):
         return self.spread(seen, points[:, GAP:BEFORE], np.zeros(1))[:, 0]
 
     def observed(self, q: Array, v: Array, noted: Mapping[str, Array], h: Any) -> dict[str, Any]:
-        signals = {f"contacts.{name}": noted[name] for name in ("wrench", "count", "overlap", "throw", "energy")}
-        if not self.dense:
-            return signals
         points, seen = self.found(q, v, h)
         axes = WorldAxes(self.model, q, body_poses(self.model, q), np.zeros(3))
         V = np.array(axes.twists(axes.seen(v)))
 
-        def one(p: Array, V_a: Array, V_b: Array) -> Array:
-            u, n = velocity(V_b - V_a, p[PLACE]), p[NORMAL]
-            return np.concatenate([p[None, GAP], p[PLACE], [ops.norm(u - (n @ u) * n)]])
+        def one(p: Array, V_a: Array, V_b: Array) -> tuple[Array, Any]:
+            u, n, (k, _, s, *_) = velocity(V_b - V_a, p[PLACE]), p[NORMAL], p[MATERIAL]
+            energy = kept_energy(k, s / k, h, p[None, GAP], p[None, BEFORE], p[None, SHARE])
+            return np.concatenate([p[None, GAP], p[PLACE], [ops.norm(u - (n @ u) * n)]]), energy
 
-        table = self.spread(seen, ops.rows(one, points, *(ops.gather(V, points[:, k]) for k in (A, B))), np.zeros(5))
+        own, energy = ops.rows(one, points, *(ops.gather(V, points[:, k]) for k in (A, B)))
+        signals = {f"contacts.{name}": noted[name] for name in ("wrench", "count", "overlap", "throw")}
+        signals["contacts.energy"] = ops.total(energy)
+        if not self.dense:
+            return signals
+        table = self.spread(seen, own, np.zeros(5))
         return {"contacts.force": noted["forces"], "contacts.position": table[:, 1:4], "contacts.gap": table[:, 0],
                 "contacts.slip": table[:, 4], **signals}  # fmt: skip
