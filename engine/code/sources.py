@@ -104,7 +104,7 @@ def of_simulator(simulator: Simulator, name: str, part: str) -> Exported:
     if part == "step" and simulator.watch:
         raise ExportError(f"the simulator of '{simulator.model.name}' has events, which interrupt runs from outside; expected one without")
     simulator.stepper.require_unchanged()
-    return step_of(simulator, name) if part == "step" else controller_of(simulator, name)
+    return step_of(simulator.by_pairs, name) if part == "step" else controller_of(simulator, name)
 
 
 def laid(layout: Layout, begin: int = 0) -> tuple[tuple[int, str, tuple[str, ...]], ...]:

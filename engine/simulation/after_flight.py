@@ -121,6 +121,16 @@ class AfterFlight:
 
         return complete
 
+    def points(self, by: Any, t: Any, h: Any, x: Array, flown: Array, m: Array, p: Array, modes: Sequence[Array]) -> Any:
+        """Return the points (p, 13) that push in a step of h from t and x = (q, v, z), whose flight ends at ``flown``: see
+        :meth:`Impulses.points`."""
+        plant = self.plant
+        model, nq, nv = plant.model_at(p), plant.model.nq, plant.model.nv
+        impulses, z = self.impulses(model, plant.parameters.split(p)), plant.states.split(flown[nq + nv :])
+        at = h, x[:nq], x[nq : nq + nv], flown[:nq], flown[nq : nq + nv]
+        found = by.after(*at, z.get(MOMENTUM, np.zeros((0, 9))), m, p, *by.resistance(t, h, x, m, p, modes))
+        return impulses.points(model, *at, impulses.split(found)[0])
+
     def passing(self, h: Any, x: Array, p: Array) -> Any:
         """Return whether shapes may have passed through each other in a step of h that ends at x = (q, v, z)."""
         plant = self.plant

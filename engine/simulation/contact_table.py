@@ -1,7 +1,8 @@
-"""``ContactTable``: the points of contact of many bodies, as many at each record as there are."""
+"""``ContactTable``: the points of contact where they are many, as many at each record as there are."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 Array = np.ndarray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ContactTable:
     """What pushes in the steps that begin at the T records of a trajectory: one row for each of N points, record after record.
 
@@ -52,3 +53,16 @@ class ContactTable:
 
     def __len__(self) -> int:
         return len(self.gap)
+
+    def __repr__(self) -> str:
+        n = len(self.start) - 1
+        return f"<{len(self)} points of contact in {n} record{'' if n == 1 else 's'}>"
+
+
+def table_of(each: Sequence[Array], names: Sequence[str]) -> ContactTable:
+    """Return the table of the points (n, 13 or more) of each record: the numbers of both links' names, position and normal, gap, force, and
+    slip."""
+    start, rows, links = np.cumsum([0, *map(len, each)]), np.concatenate(each), np.array(names)
+    a, b = links[rows[:, :2].astype(int)].T
+    record = np.repeat(np.arange(len(each)), np.diff(start))
+    return ContactTable(start, record, a, b, rows[:, 2:5], rows[:, 5:8], rows[:, 8], rows[:, 9:12], rows[:, 12])

@@ -29,7 +29,7 @@ Array = np.ndarray
 COARSE = 0.01
 #: pairs of shapes, beyond which a simulator is not made; and points, beyond which its making is warned of
 MOST_PAIRS, MANY_POINTS = 3000, 400
-#: pairs of shapes of free bodies, more of which are tables, if they are of so many kinds at most
+#: pairs of shapes, more of which are rows of tables, if they are of so many kinds at most
 FEW_PAIRS, MOST_KINDS = 20, 8
 #: cells of a height field, than which a shape is wider with a word
 WIDE = 1.0
@@ -139,10 +139,15 @@ class Contacts:
                                "joint joins")  # fmt: skip
         for pair in pairs:
             require_fine(pair)
-        if (points := sum(pair.points for pair in pairs)) > MANY_POINTS:
+        return self.laws(model, pairs)
+
+    def laws(self, model: Model, pairs: list[Pair]) -> ContactLaws:
+        """Return the laws of some pairs: each by itself where they are few, of more as rows, of those that are near."""
+        few = len(pairs) <= FEW_PAIRS or len({measures(s.shape)[0] for pair in pairs for s in (pair.a, pair.b)}) > MOST_KINDS
+        if few and (points := sum(pair.points for pair in pairs)) > MANY_POINTS:
             warn(f"'{model.name}' has {len(pairs)} pairs of shapes that may touch, in {points} points, which take minutes to compile once; "
                  "expected pairs=[...] of what matters", SimulationWarning)  # fmt: skip
-        return (RowLaws if len(pairs) > FEW_PAIRS else ContactLaws)(model, pairs, self.stiction_velocity)
+        return (ContactLaws if few else RowLaws)(model, pairs, self.stiction_velocity)
 
     def require_links(self, model: Model) -> None:
         """Refuse names of links that a model has not."""
@@ -206,6 +211,16 @@ class Contacts:
             if WORLD not in (a, b) and model.carrier[model.link_index(a)][0] == model.carrier[model.link_index(b)][0]:
                 raise ContactError(f"contacts pair '{a}' with '{b}', which are one rigid body; expected links that move against each other")
         yield from ((a, b) if model.carrier[model.link_index(b)][0] >= 0 else (b, a) for a, b in given if WORLD not in (a, b))
+
+
+class PairByPair(Contacts):
+    """Contacts of which each pair of shapes has a law of its own, however many there are: what has derivatives, and code in C."""
+
+    def many(self, model: Model) -> None:
+        return None
+
+    def laws(self, model: Model, pairs: list[Pair]) -> ContactLaws:
+        return ContactLaws(model, pairs, self.stiction_velocity)
 
 
 def checked_material(what: str, x: Any) -> None:

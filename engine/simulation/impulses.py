@@ -118,6 +118,15 @@ class Impulses:
         acts = functools.reduce(ops.logical_or, [*found.near, *([joints.acts] if joints else [])], False)
         return ops.when(acts, push, nothing)
 
+    def points(self, model: Model, h: Any, q0: Array, before: Array, q: Array, free: Array, v: Array) -> Any:
+        """Return the points (p, 13) that push in a step whose impulses leave v (nv), where contacts are rows of tables: see
+        :func:`~engine.simulation.contact_table.table_of`."""
+        contacts = self.contacts
+        assert isinstance(contacts, RowLaws)
+        law = contacts.step(h, q0, before, q, free, contacts.nearness(q, free, h), self.rubbing, self.way)
+        x = law.axes.seen(v)
+        return law.seen(x, law.impulses(x, law.lagged(x, law.friction)[0])[0])
+
     def pass_by(self, h: Any, before: Array, q: Array, free: Array) -> Any:
         """Return whether it is plain from q (nq) and v = ``free`` (nv), where the flight of a step of h ends, that nothing acts."""
         if self.contacts is None:

@@ -18,7 +18,7 @@ from engine.components.layout import Layout
 from engine.contact import EVENLY, point_law
 from engine.contact.many import Bodies, Shapes, impulses, momentum_changes, problem, touching, twists, velocities_after
 from engine.ops import floats, procedure
-from engine.simulation.contact_table import ContactTable
+from engine.simulation.contact_table import ContactTable, table_of
 from engine.simulation.independent_trees import IndependentTrees, Kind
 from engine.simulation.many_contacts import ManyContacts
 from engine.simulation.plant import MOMENTUM, Plant
@@ -202,11 +202,7 @@ class MeetingTrees(IndependentTrees):
         """Return the points of contact in the steps of dt that begin at times (T) in states x (T, n)."""
         given = self.given(p)
         each = [pushing(self.moved(1.0, at, 0.0, dt, given, row)[1].points) for at, row in zip(t, x, strict=True)]
-        start, rows = np.cumsum([0, *map(len, each)]), np.concatenate(each)
-        links = np.array([s.link for s in self.contacts.placed])
-        a, b = links[rows[:, :2].astype(int)].T
-        record = np.repeat(np.arange(len(each)), np.diff(start))
-        return ContactTable(start, record, a, b, rows[:, 2:5], rows[:, 5:8], rows[:, 8], rows[:, 9:12], rows[:, 12])
+        return table_of(each, [s.link for s in self.contacts.placed])
 
     def require_apart(self, p: Array, x: Array, dt: float) -> None:
         """Refuse states (..., n) in which shapes lie deep in each other, as :class:`~engine.simulation.impulses.Overlaps` does.

@@ -25,6 +25,7 @@ from engine.components.controller import Controller
 from engine.components.joint_dynamics import mode_of, planned
 from engine.components.law import Force, Law, with_seeds
 from engine.constraints import Constraint
+from engine.contact.many import RowLaws
 from engine.dynamics import GRAVITY
 from engine.dynamics.momentum_conservation import floating_trees, joined_trees
 from engine.integrate import IMPULSIVE, FreeBody, Solution, method_named, solve
@@ -34,7 +35,7 @@ from engine.progress import progress_bar
 from engine.simulation.assessment import flight
 from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance, listed
 from engine.simulation.constraints import Constraints
-from engine.simulation.contacts import Contacts
+from engine.simulation.contacts import Contacts, PairByPair
 from engine.simulation.diagnosis import ended, failed, failed_as_a_whole, warn_of
 from engine.simulation.event_runs import blocks
 from engine.simulation.events import Watch
@@ -420,7 +421,16 @@ class Simulator(Fixed):
     @functools.cached_property
     def linearization(self) -> Linearization:
         """The derivatives of its step, compiled when they are first asked for."""
-        return Linearization(self)
+        return Linearization(self.by_pairs)
+
+    @functools.cached_property
+    def by_pairs(self) -> Simulator:
+        """The same simulator with a law for each pair of shapes that may touch, which has derivatives and code in C: itself, but where
+        these are so many that contacts are rows of tables."""
+        if not isinstance(self.plant.contacts, RowLaws):
+            return self
+        contacts = PairByPair(**vars(self._arguments["contacts"]))
+        return Simulator(self.model, **{**self._arguments, "contacts": contacts})
 
     @functools.cached_property
     def _flying(self) -> Simulator:

@@ -16,11 +16,14 @@ from engine.compiler.transforms.trace import calling, trace
 from engine.components.component import AS_IT_IS, AWAY, Context, SimulationError, onward
 from engine.components.law import Ticking
 from engine.components.layout import Layout
-from engine.integrate import Mechanical, Method, carrying, completed, conserving, during, noted_step
+from engine.contact.many import RowLaws
+from engine.integrate import Mechanical, Method, carrying, completed, conserving, during, noted_step, settled
+from engine.integrate import step as one_step
 from engine.integrate.event import crossings
+from engine.model.combine import WORLD
 from engine.simulation.after_flight import AfterFlight
 from engine.simulation.asked import asked
-from engine.simulation.contact_table import ContactTable
+from engine.simulation.contact_table import ContactTable, table_of
 from engine.simulation.doubts import Doubts
 from engine.simulation.events import Watch
 from engine.simulation.form import Form
@@ -240,6 +243,15 @@ class Step:
         vdot, rubbed, push = self.impulsive.resisted(self, s, dt, m, flight, notes, p)
         return {"t": t, "x": x, **self.plant.observed(s, m, vdot, rubbed, push, forces)}
 
+    def points(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> Any:
+        """Return the points (p, 13) of contact that push in the k-th step of dt from x, where contacts are rows of tables."""
+        t, m = t0 + k * dt, x[self.layout.slices["memory"]]
+        y, m = self.updated(t, x[self.moving], m, p, dt)
+        modes = self.modes(t, dt, y, m, p)
+        method, system = self.system(m, p, modes)
+        flown = settled(method, system, one_step(method, system, t, dt, y))
+        return self.impulsive.points(self, t, dt, y, flown, m, p, modes)
+
     def require_one_program(self) -> None:
         """Refuse what is asked of the step as one function of the whole state, where bodies meet by tables, as it knows no contacts."""
         if self.meeting is not None:
@@ -362,10 +374,21 @@ class Step:
         return dataclasses.replace(found, events=crossings(watch.names, memory["zeros"], found.t, q, v))
 
     def touching(self, records: Array, p: Array) -> Callable[[], ContactTable] | None:
-        """Return what finds the points of contact of records (T, m) of bodies that meet by tables."""
-        if not isinstance(self.process, MeetingTrees) or records.ndim > 2:
+        """Return what finds the points of contact of records (T, m), where these are rows of tables."""
+        if records.ndim > 2:
             return None
-        return functools.partial(self.process.points_of, times(records), records[:, 1 : 1 + self.process.n], p, self.dt)
+        t, x = times(records), records[:, 1 : 1 + self.process.n]
+        if isinstance(self.process, MeetingTrees):
+            return functools.partial(self.process.points_of, t, x, p, self.dt)
+        if not isinstance(self.plant.contacts, RowLaws):
+            return None
+        names = [*(link.name for link in self.plant.model.links), WORLD]
+        return lambda: table_of([self.points_of(float(at), 0.0, self.dt, p, row) for at, row in zip(t, x, strict=True)], names)
+
+    @functools.cached_property
+    def points_of(self) -> Callable[..., Array]:
+        """:meth:`points`."""
+        return shaped(self.points, f"(),(),(),({self.plant.parameters.n}),({self.process.n})->(c,13)") if self.compiled else self.points
 
     def columns(self, records: Array) -> dict[str, Array]:
         """Return what records (..., T, m) hold besides the time, by name (..., T, *shape)."""
