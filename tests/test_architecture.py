@@ -63,7 +63,8 @@ ROOMS = {
 SIMULATION = (
     ("parameters", "rounding", "checks", "doubts", "resting_overlaps", "run_header", "constraints", "steep_places", "stiffness",
      "contact_table"),
-    ("impulses", "run", "surroundings", "totals", "assessment"), ("many_contacts",), ("contacts", "plant", "events", "trajectory"),
+    ("impulses", "run", "surroundings", "totals", "assessment"), ("overlaps",), ("many_contacts",),
+    ("contacts", "plant", "events", "trajectory"),
     ("after_flight", "asked", "form", "impacts", "independent_trees", "unresolved"), ("meeting_trees", "meeting"),
     ("step", "body_trajectory"),
     ("culprit", "event_runs", "state", "linearization"),

@@ -185,8 +185,8 @@ class ContactLaws:
         return np.concatenate([t.gap for t in self.seen(q, np.zeros(self.model.nv))])
 
     def observed(self, q: Array, v: Array, noted: Mapping[str, Array], h: Any) -> dict[str, Any]:
-        """Return what is recorded of a state: the forces that were noted, places (points, 3), gaps and slips (points), and of the springs' energy
-        what steps of h can give back."""
+        """Return what is recorded of a state: the forces that were noted, places (points, 3), gaps and slips (points), and of the springs'
+        energy what steps of h can give back."""
         found = self.nearness(q, v, h)
         axes = WorldAxes(self.model, q, found.poses, np.zeros(3))
         V, at, gap, slip, energy = axes.twists(axes.seen(v)), [], [], [], 0.0

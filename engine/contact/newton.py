@@ -54,8 +54,8 @@ class Law(Protocol):
 
 
 def minimum(M: Array, free: Array, law: Law, friction: Any, start: Array, J: Array | None = None) -> tuple[Array, Any]:
-    """Return v⁺ (nv), and whether it was found, for the inertia M (nv, nv), the velocity ṽ = ``free`` (nv) of flight, a law with a friction,
-    and the Jacobian J (n, nv) of what constraints hold; J (start − ṽ) = 0.
+    """Return v⁺ (nv), and whether it was found, for the inertia M (nv, nv), the velocity ṽ = ``free`` (nv) of flight, a law with a
+    friction, and the Jacobian J (n, nv) of what constraints hold; J (start − ṽ) = 0.
 
     Every line is searched on its slope, which grows along it, so that each step goes down; where the law is smooth the last steps converge
     quadratically. Traceable: in a batch every sample stops by itself.

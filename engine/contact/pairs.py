@@ -213,11 +213,12 @@ def spheres_apart(pair: Pair, T_W: list[Array]) -> Any:
 
 def number_of_points(a: Shape, b: Shape) -> int:
     """Return in how many points two shapes touch, which their kinds say."""
-    return points_of_kinds(*(geometry.measures(shape)[0] for shape in (a, b)))
+    one, other = (geometry.measures(shape)[0] for shape in (a, b))
+    return points_of_kinds(one, other)  # type: ignore[arg-type]
 
 
 @functools.cache
-def points_of_kinds(*kinds: Any) -> int:
+def points_of_kinds(one: Any, other: Any) -> int:
     """Return in how many points shapes of two kinds touch."""
-    a, b = map(geometry.example, kinds)
+    a, b = map(geometry.example, (one, other))
     return len(geometry.points(a, b, np.eye(4)).gap)

@@ -14,7 +14,7 @@ from engine.contact.material import on_each_other
 from engine.contact.pairs import GROUNDS, thickness
 from engine.geometry import Plane
 from engine.model import Model
-from engine.simulation.impulses import require_shallow, warn_of_springs
+from engine.simulation.overlaps import require_shallow, warn_of_springs
 
 Array = np.ndarray
 

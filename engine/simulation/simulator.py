@@ -39,9 +39,10 @@ from engine.simulation.contacts import Contacts, PairByPair
 from engine.simulation.diagnosis import ended, failed, failed_as_a_whole, warn_of
 from engine.simulation.event_runs import blocks
 from engine.simulation.events import Watch
-from engine.simulation.impulses import Impulses, Overlaps
+from engine.simulation.impulses import Impulses
 from engine.simulation.linearization import Linearization
 from engine.simulation.meeting import bound
+from engine.simulation.overlaps import Overlaps
 from engine.simulation.parameters import checked_parameters, checked_values, own, require_known, require_read, require_rigid
 from engine.simulation.plant import Plant
 from engine.simulation.profile import Profile, profiled

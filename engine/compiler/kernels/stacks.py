@@ -8,7 +8,7 @@ import numpy as np
 
 from engine import ops
 from engine.compiler.graph.kernel import Call, Kernel, for_one, is_zero, over_groups, table
-from engine.compiler.graph.program import COUNTED
+from engine.compiler.graph.program import COUNTED, Shape
 from engine.compiler.kernels.arena import DESCRIPTOR, TableWriter, put_arena
 from engine.compiler.kernels.row_loop import zeros_like
 
@@ -181,7 +181,7 @@ class Cut(Kernel):
     def __init__(self, m: int, n: int, joined: bool = False) -> None:
         self.m, self.n, self.joined = m, n, joined
         super().__init__(1, 1, f"{'joined' if joined else 'cut'}_{m}_{n}")
-        whole, parts = [(COUNTED, m * n)], [(COUNTED, m)]
+        whole, parts = list[Shape]([(COUNTED, m * n)]), list[Shape]([(COUNTED, m)])
         self.shapes_in, self.shapes_out = (parts, whole) if joined else (whole, parts)
 
     def run(self, inputs: list[Any]) -> list[Any]:

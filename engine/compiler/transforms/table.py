@@ -81,8 +81,8 @@ class Table(NDArrayOperatorsMixin):
             return as_array(self, self.count).reshape(shape)
         m, whole = size(shape[1:]), size(self.shape)
         if len(shape) < 2 or shape[0] != -1 or not m or whole % m:
-            raise self.g.refuse(f".reshape{shape} of a table of rows of the shape {self.shape}", "expected table.reshape(-1, m), of numbers "
-                                "m that divide those of a row")  # fmt: skip
+            raise self.g.refuse(f".reshape{shape} of a table of rows of the shape {self.shape}",
+                                "expected table.reshape(-1, m), of numbers m that divide those of a row")
         t = materialised(self)
         return Table(self.g, t.handle if m == whole else self.g.call(Cut(m, whole // m), [t.handle])[0], shape[1:])
 
@@ -210,7 +210,8 @@ def concatenated(g: Graph, tables: Sequence[Any]) -> Table:
     """Rows of several tables, one below the other."""
     each = [materialised(as_table(g, t)) for t in tables]
     if len({t.shape for t in each}) > 1:
-        raise g.refuse(f"np.concatenate of tables of rows of the shapes {', '.join(str(t.shape) for t in each)}", "expected the same of all")
+        shapes = ", ".join(str(t.shape) for t in each)
+        raise g.refuse(f"np.concatenate of tables of rows of the shapes {shapes}", "expected the same of all")
     if len(each) == 1:
         return each[0]
     (handle,) = g.call(Concatenated(len(each), size(each[0].shape)), [t.handle for t in each])

@@ -11,4 +11,5 @@ from engine.contact.many.problem import impulses, problem, twists
 from engine.contact.many.row_laws import RowLaws
 from engine.contact.many.shapes import kinds_of, tables
 
-__all__ = ["Bodies", "RowLaws", "Shapes", "impulses", "kinds_of", "momentum_changes", "problem", "tables", "touching", "twists", "velocities_after"]
+__all__ = ["Bodies", "RowLaws", "Shapes", "impulses", "kinds_of", "momentum_changes", "problem", "tables", "touching", "twists",
+           "velocities_after"]  # fmt: skip

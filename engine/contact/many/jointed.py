@@ -9,26 +9,12 @@ import numpy as np
 
 from engine import ops
 from engine.contact import point_law
-from engine.contact.many.pair_rows import (
-    BEFORE,
-    CENTERS,
-    GAP,
-    LINK_A,
-    LINK_B,
-    MATERIAL,
-    NORMAL,
-    PLACE,
-    RADII,
-    SHARE,
-    SIZE,
-    A,
-    B,
-)
-from engine.contact.point_law import UPPER, velocity
+from engine.contact.many.pair_rows import BEFORE, CENTERS, GAP, LINK_A, LINK_B, MATERIAL, NORMAL, PLACE, RADII, SHARE, SIZE, A, B
+from engine.contact.point_law import velocity
 from engine.contact.touching import AGREES
 from engine.contact.world_axes import WorldAxes
-from engine.dynamics.momentum_conservation import Tree
 from engine.dynamics.kinematics import path
+from engine.dynamics.momentum_conservation import Tree
 from engine.model import Model
 from engine.spatial import inertia
 

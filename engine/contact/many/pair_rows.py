@@ -170,7 +170,7 @@ def above(ground: geometry.Kind, b: Array, T: Array, s: Array) -> tuple[Any, Any
 def points_of(shapes: dict[geometry.Kind, Any], around: Any, T: Any, about: Array, every: bool,
               kinds: tuple[geometry.Kind, geometry.Kind], pairs: Any) -> Any:  # fmt: skip
     """Return the points (p, 29) of near pairs (m, 19) of two kinds of shapes, with where the bodies are, and were (n + 1, 27)."""
-    n, looks = points_of_kinds(*kinds), looking(*kinds, points=geometry.touching_points)
+    n, looks = points_of_kinds(*kinds), looking(*kinds, points=geometry.touching_points)  # type: ignore[arg-type]
     rows, *numbers = ops.rows(lambda p: (p, *p[:6]), pairs)
     tables = [around] * 2 + [shapes[kind] for kind in kinds] + [T] * 2
     numbered = [k for k, kind in enumerate(kinds) if not isinstance(kind, geometry.Shape)]
@@ -182,8 +182,8 @@ def points_of(shapes: dict[geometry.Kind, Any], around: Any, T: Any, about: Arra
         found = []
         for j in range(n):
             may = 1.0 if every else ops.where(gap[j] < 2.0 * (at[REACH] + other[REACH]), 1.0, 0.0)
-            found.append(np.concatenate([[may], p[BODIES], [p[FIRST] + float(j)], x[j], normal[j], [gap[j], before[j], share[j]], p[SURFACE],
-                                         *centers, p[ROUND]]))  # fmt: skip
+            own = [may], p[BODIES], [p[FIRST] + float(j)], x[j], normal[j], [gap[j], before[j], share[j]], p[SURFACE], *centers, p[ROUND]
+            found.append(np.concatenate(own))
         return np.array(found).ravel()
 
     found = ops.rows(look, rows, *map(ops.gather, tables, numbers)).reshape(-1, 1 + POINT_COLUMNS)
