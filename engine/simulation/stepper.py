@@ -15,8 +15,8 @@ from engine.components.component import Context, SimulationError
 from engine.components.layout import Layout
 from engine.simulation.asked import Asked
 from engine.simulation.doubts import require_within
-from engine.simulation.overlaps import Overlaps
 from engine.simulation.meeting_trees import MeetingTrees
+from engine.simulation.overlaps import Overlaps
 from engine.simulation.run_file import header
 from engine.simulation.step import Step
 from engine.simulation.surroundings import Kept

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import geometry, ops
-from engine.contact.many.shapes import is_ground, outline
+from engine.contact.many.shapes import is_ground, outline, rod
 from engine.contact.momenta import roundness
 from engine.contact.pairs import Began, Pair, Placed, looking, placed, points_of_kinds, whole
 from engine.model import Model
@@ -23,6 +23,8 @@ SHAPES, NUMBERS, BODIES, FIRST, SURFACE, ROUND, KINDS = (0, 1), (2, 3), slice(4,
 #: of what is around a shape, once placed: the centre (3) and half sizes (3) of a box along the world's axes, the radius of a ball about
 #: that centre, and how far it moves
 MIDDLE, HALF, RADIUS, REACH = slice(0, 3), slice(3, 6), 6, 7
+#: m², m⁴: what lengths of rods are divided by at least
+TINY = 1e-30
 #: columns of a point: bodies and links, as its pair's; its number among all that there may be; place, normal, gap, its rate before, and as
 #: how many it counts; half of how thick the thinner shape is, and its pair's surface; centres of both shapes, from where the place is seen
 #: from, and their radii
@@ -67,7 +69,7 @@ class PairRows:
             own.setdefault(kind, []).append(k)
         order = sorted(own, key=str)                                           # so that each two kinds are looked at one way round
         self.shapes = {kind: np.array([shape_row(shapes[k]) for k in of]) for kind, of in own.items()}
-        self.bounds = np.array([np.concatenate([[self.body(s)], s.pose[:3].ravel(), *outline(s.shape)[:2], [outline(s.shape)[2]]])
+        self.bounds = np.array([np.concatenate([[self.body(s)], s.pose[:3].ravel(), *map(np.atleast_1d, (*outline(s.shape), *rod(s.shape)))])
                                 for s in shapes])  # fmt: skip
         first = np.cumsum([0, *(pair.points for pair in pairs)])
         self.points = int(first[-1])
@@ -96,11 +98,12 @@ class PairRows:
         """The row of the body that carries a shape."""
         return s.body if s.body >= 0 else self.n
 
-    def near(self, poses: Sequence[Array], reach: Sequence[Any]) -> Near:
-        """Broad phase: return which pairs may have met with the bodies at T_WB (``poses``), each within its ``reach``, the world last."""
+    def near(self, poses: Sequence[Array], reach: Sequence[Any], every: bool = False) -> Near:
+        """Broad phase: return which pairs may have met with the bodies at T_WB (``poses``), each within its ``reach``, the world last; or
+        ``every`` one the boxes and balls around which have."""
         on = self.bounds[:, 0]
         T, far = np.array([T[:3].ravel() for T in poses]), ops.array(list(reach))
-        around = ops.rows(placed_bounds, self.bounds, ops.gather(T, on), ops.gather(far, on))
+        around, rods = ops.rows(placed_bounds, self.bounds, ops.gather(T, on), ops.gather(far, on))
         grounds, apart = [], []
         for (ground, _), rows in zip(self.kinds, self.grounds, strict=False):
             b, T_a, shape = ops.gather(around, rows[:, 1]), ops.gather(T, rows[:, 4]), ops.gather(self.shapes[ground], rows[:, 2])
@@ -111,7 +114,11 @@ class PairRows:
         if self.others is not None:
             distance, close = ops.rows(clear, *(ops.gather(around, self.others[:, k]) for k in SHAPES))
             apart.append(distance)
-            pairs = ops.gather(self.others, ops.chosen(ops.row_numbers(self.others), close))
+            some = ops.chosen(ops.row_numbers(self.others), close)
+            if not every:
+                a, b = ops.rows(lambda p: (p[SHAPES[0]], p[SHAPES[1]]), ops.gather(self.others, some))
+                some = ops.chosen(some, ops.rows(rods_meet, *(ops.gather(table, k) for k in (a, b) for table in (around, rods))))
+            pairs = ops.gather(self.others, some)
         return Near(grounds, pairs, np.concatenate(apart), around, poses)
 
     def look(self, found: Near, about: Array, began: Began, every: bool = False) -> Any:
@@ -141,10 +148,22 @@ def shape_row(s: Placed) -> Array:
     return np.concatenate([s.pose[:3].ravel(), s.center, geometry.measures(s.shape)[1]])
 
 
-def placed_bounds(s: Array, T: Array, far: Any) -> Array:
-    """Return what is around a shape (8) on a body at T (3×4, flattened) that moves so far."""
+def placed_bounds(s: Array, T: Array, far: Any) -> tuple[Array, Array]:
+    """Return what is around a shape (8) on a body at T (3×4, flattened) that moves so far, and the rod around it (4)."""
     T_WS = whole(T) @ whole(s[1:13])
-    return np.concatenate([placed(T_WS, s[13:16]), abs(T_WS[:3, :3]) @ s[16:19], s[19:20], [far]])
+    around = np.concatenate([placed(T_WS, s[13:16]), abs(T_WS[:3, :3]) @ s[16:19], s[19:20], [far]])
+    return around, np.append(T_WS[:3, :3] @ s[20:23], s[23])
+
+
+def rods_meet(a: Array, rod_a: Array, b: Array, rod_b: Array) -> Any:
+    """Return whether rods around two shapes may have met: balls along segments c ± d, which are nearest where Ericson, *Real-Time Collision
+    Detection*, §5.1.9, says."""
+    r, d, e = a[MIDDLE] - b[MIDDLE], rod_a[:3], rod_b[:3]
+    dd, ee, de, dr, er = d @ d, e @ e, d @ e, d @ r, e @ r
+    s = ops.clip((de * er - ee * dr) / ops.maximum(dd * ee - de * de, TINY), -1.0, 1.0)
+    t = ops.clip((de * s + er) / ops.maximum(ee, TINY), -1.0, 1.0)
+    s = ops.clip((de * t - dr) / ops.maximum(dd, TINY), -1.0, 1.0)
+    return ops.norm(r + s * d - t * e) <= rod_a[3] + rod_b[3] + a[REACH] + b[REACH]
 
 
 def clear(a: Array, b: Array) -> tuple[Any, Any]:

@@ -64,7 +64,7 @@ class RowLaws(ContactLaws):
     def found(self, q: Array, v: Array, h: Any) -> tuple[Any, Any]:
         """Return the points (p, 29) at q (nq) and v (nv), in world axes, and for each that there may be its row, below one of those that
         are not there, and how far what is around its shapes is apart (points, 2)."""
-        near = self.nearness(q, v, h)
+        near = self.rows.near(body_poses(self.model, q), self.reach(v, h), every=True)
         points = self.rows.look(near, np.zeros(3), self.began(q, v), every=True)
         n = self.rows.points
         rows = ops.add_at(np.zeros(n), points[:, POINT], ops.rows(lambda k: k + 1.0, ops.row_numbers(points)))

@@ -55,6 +55,21 @@ def tables(placed: Sequence[Placed], surfaces: Sequence[ContactMaterial], mobili
                   np.array(grounds).reshape(-1, 5))  # fmt: skip
 
 
+def rod(shape: Shape) -> tuple[Array, float]:
+    """Return half of the axis (3) of balls along a segment about the middle of a shape's box that hold it, in its frame, and their radius.
+
+    >>> rod(geometry.Cylinder(0.1, 2.0)), rod(geometry.Box((0.6, 2.0, 0.8)))
+    ((array([0., 0., 1.]), 0.1), (array([0., 1., 0.]), 0.5))
+    """
+    _, half, radius = outline(shape)
+    if isinstance(shape, (geometry.Capsule, geometry.Cylinder)):
+        return np.array([0.0, 0.0, 0.5 * shape.length]), shape.radius
+    if isinstance(shape, geometry.Sphere) or isinstance(shape, GROUNDS):
+        return np.zeros(3), radius
+    k = int(np.argmax(half))
+    return half * (np.arange(3) == k), float(np.linalg.norm(np.delete(half, k)))
+
+
 def outline(shape: Shape) -> tuple[Array, Array, float]:
     """Return centre (3) and half sizes (3) of a box around a shape in its frame, and the radius of a ball about that centre."""
     if isinstance(shape, GROUNDS):
