@@ -152,7 +152,7 @@ def test_gaps_are_those_of_coal(both):
     """Of the snake's folded bricks and the ball, where they are apart."""
     model, rng, seen = both[1].model, np.random.default_rng(1), 0
     laws = both[1].plant.contacts
-    for _ in range(20):
+    for _ in range(60):
         q, _ = start(model)
         q[model.q_slice("snake/j1")], q[model.q_slice("snake/j2")] = rng.uniform(-2.0, 2.0, 2)
         q[model.q_slice("ball/floating_base")][4:] = rng.uniform(-0.3, 0.5, 3)
