@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -155,6 +155,18 @@ def quadruped() -> Scene:
     return Scene("quadruped", model, pairs, q, q, *held(model, 100.0, 2.0), engine.ContactMaterial(1e5, 0.5, 0.8))
 
 
+def all_of(scene: Scene) -> Scene:
+    """The scene with all pairs of links that may touch."""
+    ground = engine.HalfSpace(material=scene.material)
+    pairs = engine.Contacts(ground, material=scene.material).bind(scene.model).pairs
+    return replace(scene, name=f"{scene.name}, all pairs", pairs=sorted({(p.a.link, p.b.link) for p in pairs}))
+
+
+def whole_quadruped() -> Scene:
+    """Go1 stands on four balls, and all its links may touch."""
+    return all_of(quadruped())
+
+
 def humanoid() -> Scene:
     """TALOS stands on two boxes."""
     model = robot("talos_data/robots/talos_full_v2_box.urdf", True)
@@ -221,4 +233,4 @@ def capture() -> Scene:
     return Scene("capture", model, pairs, q, rest, k, d, engine.ContactMaterial(1e5, 0.5, 0.8), gravity=(0.0, 0.0, 0.0))
 
 
-SCENES: tuple[Callable[[], Scene], ...] = (quadruped, humanoid, pusher, stack, capture)
+SCENES: tuple[Callable[[], Scene], ...] = (quadruped, whole_quadruped, humanoid, pusher, stack, capture)

@@ -166,7 +166,7 @@ def test_gaps_are_those_of_coal(both):
             if found.min_distance > 1e-9:
                 assert own <= known + 1e-7                                    # a bound where what is around them is apart
                 seen += own > known - 1e-7
-    assert seen > 10
+    assert seen > 4
 
 
 def test_starts_in_each_other_are_refused_by_name(both):
