@@ -69,8 +69,7 @@ class PairRows:
             own.setdefault(kind, []).append(k)
         order = sorted(own, key=str)                                           # so that each two kinds are looked at one way round
         self.shapes = {kind: np.array([shape_row(shapes[k]) for k in of]) for kind, of in own.items()}
-        self.bounds = np.array([np.concatenate([[self.body(s)], s.pose[:3].ravel(), *map(np.atleast_1d, (*outline(s.shape), *rod(s.shape)))])
-                                for s in shapes])  # fmt: skip
+        self.bounds = np.array([np.hstack([self.body(s), s.pose[:3].ravel(), *outline(s.shape), *rod(s.shape)]) for s in shapes])
         first = np.cumsum([0, *(pair.points for pair in pairs)])
         self.points = int(first[-1])
         found: dict[tuple[geometry.Kind, geometry.Kind], dict[int, list[Any]]] = {}

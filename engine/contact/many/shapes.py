@@ -64,7 +64,7 @@ def rod(shape: Shape) -> tuple[Array, float]:
     _, half, radius = outline(shape)
     if isinstance(shape, (geometry.Capsule, geometry.Cylinder)):
         return np.array([0.0, 0.0, 0.5 * shape.length]), shape.radius
-    if isinstance(shape, geometry.Sphere) or isinstance(shape, GROUNDS):
+    if isinstance(shape, (geometry.Sphere, *GROUNDS)):
         return np.zeros(3), radius
     k = int(np.argmax(half))
     return half * (np.arange(3) == k), float(np.linalg.norm(np.delete(half, k)))
