@@ -16,7 +16,7 @@ from engine.compiler.gufunc import WORTH_THREADS
 from engine.compiler.scan import rollout_ufunc
 from engine.compiler.threads import get_threads, spread
 from engine.compiler.transforms.trace import Program, trace
-from engine.components.component import Interrupted, SimulationError
+from engine.components.component import AWAY, Interrupted, SimulationError
 from engine.components.layout import Layout
 from engine.model import StateError
 from engine.simulation.rounding import require_usual
@@ -117,7 +117,9 @@ class Process:
             if batch:
                 raise SimulationError(f"a batch {batch} with compiled=False; expected one rollout")
             return self._plain
-        kernel = rollout_ufunc(*self.programs, machine.width() if batch else 1)
+        if not batch:
+            return self._alone
+        kernel = rollout_ufunc(*self.programs, machine.width())
         rows = math.prod(batch)
         threads = min(get_threads(), rows // (4 * machine.width()))
         if threads <= 1:
@@ -133,6 +135,12 @@ class Process:
 
         return rows_at_once
 
+    @functools.cached_property
+    def _alone(self) -> Kernel:
+        """The function that runs one rollout."""
+        kernel: Kernel = rollout_ufunc(*self.programs, 1)
+        return kernel
+
     def advance(self, counts: Array, t0: float, k: float, dt: float, p: Array, x: Array, failures: Failures | None = None) -> Array:
         """Return records (..., T, m), each after so many more of the steps; :class:`Diverged` where one of a single rollout is not finite.
 
@@ -142,10 +150,12 @@ class Process:
         batch = x.shape[:-1]
         on: Array = np.isfinite(x).all(axis=-1) if batch else np.array(True)
         ended: SimulationError | Interrupted | None = None
-        all_of_it = on.all() or (self.together and on.any())
+        all_of_it = not batch or on.all() or (self.together and on.any())
         own, given = (x, p) if all_of_it else (x[on], np.broadcast_to(p, (*batch, p.shape[-1]))[on])
         try:
-            new = self._records(counts, t0, k, dt, given, own) if on.any() else np.zeros((0, len(counts), self.record.n))
+            new = self._records(counts, t0, k, dt, given, own) if not batch or on.any() else np.zeros((0, len(counts), self.record.n))
+            if not batch and self.modest(new):
+                return new
         except (SimulationError, Interrupted) as error:
             ended, new = error, np.concatenate([np.zeros((*own.shape[:-1], 0, self.record.n)), *error.records], axis=-2)
         if not all_of_it:
@@ -178,10 +188,18 @@ class Process:
         """Return which records (..., m) are of a motion that goes on: finite, and not run away."""
         return np.asarray(np.isfinite(records).all(axis=-1) & ~np.asarray(self.away(records[..., 1 : 1 + self.n])))
 
+    def modest(self, records: Array) -> bool:
+        """Return whether the records of one rollout are good because all their numbers are small: a step in a loop in Python asks no more."""
+        own = records.reshape(-1)
+        return bool(own.size and np.maximum.reduce(own) < AWAY and np.minimum.reduce(own) > -AWAY)     # NaN is not
+
     def _records(self, counts: Array, t0: float, k: float, dt: float, p: Array, x: Array) -> Array:
         """Return records (..., T, m), finite or not."""
+        kernel = self.kernel(x.shape[:-1])
+        if isinstance(kernel, np.ufunc):                                       # whose machine code leaves no flags
+            return np.asarray(kernel(counts, t0, k, dt, p, x))
         with np.errstate(all="ignore"):
-            return self.kernel(x.shape[:-1])(counts, t0, k, dt, p, x)
+            return kernel(counts, t0, k, dt, p, x)
 
     def _plain(self, counts: Array, t0: float, k: float, dt: float, p: Array, x: Array) -> Array:
         """The same on floats, for one rollout; from a record that is not finite on, or where it is over, nothing more is computed."""

@@ -250,7 +250,7 @@ class Simulator(Fixed):
 
     def _state(self, p: Array, x: Array, begun: float, done: int, steps: int) -> State:
         try:
-            data = self._process.advance(np.array([float(steps)]), begun, float(done), self.dt, p, x)
+            data = self._process.advance(np.array((float(steps),)), begun, float(done), self.dt, p, x)
         except Diverged as stop:
             raise SimulationError(ended(self._step, stop)) from None
         return State.of(self._step, data[..., 0, :], p, begun, done + steps)
