@@ -57,7 +57,9 @@ ROOMS = {
     "gymnasium": ({*PHYSICS, "dynamics", "compiler", "io", "examples", *ACTING, "simulation", "viewer"}, {"gymnasium"}),
     "docs": ({"checks", "collector", "components", "engine"}, {"sphinx", "docutils", "furo", "myst_parser", "matplotlib", "PIL"}),
     "cli": ({*BELOW, "simulation", "identification", "campaign", "viewer", "docs", "engine"}, {"typer", "scipy", "tomli"}),
-    "engine": ({*BELOW, "convert", "examples", "simulation", "control", "code", "identification", "campaign", "viewer"}, set()),
+    "later": ({"collector", "convert", "control", "code", "identification", "campaign", "viewer"}, set()),
+    "engine": ({*BELOW, "collector", "later", "convert", "examples", "simulation", "control", "code", "identification", "campaign",
+                "viewer"}, set()),
 }
 #: layers of files in ``simulation``: a file imports only from those before its own
 SIMULATION = (

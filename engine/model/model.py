@@ -355,11 +355,6 @@ class Model(ReadOnly):
         return (b for b in self.bodies if not b.mimics)
 
     @functools.cached_property
-    def _turning(self) -> tuple[Body, ...]:
-        """The bodies whose coordinates begin with a quaternion."""
-        return tuple(b for b in self._own() if b.kind.manifold.attitude)
-
-    @functools.cached_property
     def manifold(self) -> Manifold:
         """Where q lives: the product of the joints' manifolds. Its functions are unchecked, and take unit quaternions."""
         return product([b.kind.manifold for b in self._own()])
@@ -419,7 +414,7 @@ class Model(ReadOnly):
             place = ", ".join(map(str, where))
             raise StateError(f"{name}[{place}] (joint '{self.entries(name)[where[-1]]}') is {a[where]}; expected a finite number")
         if a.dtype != object and name.startswith("q"):
-            for b in self._turning:
+            for b in (b for b in self._own() if b.kind.manifold.attitude):
                 own = a[..., b.q][..., :4]
                 if not np.all(good := quaternion.is_unit(own)):
                     where = tuple(int(i) for i in np.argwhere(~good)[0]) if own.ndim > 1 else ()

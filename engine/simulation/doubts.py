@@ -223,7 +223,7 @@ class Doubts:
         if self.allowed is None:
             begun = depth[..., 0, :].reshape(-1, len(own.joints)).max(axis=0, initial=0.0)
             self.allowed = np.maximum(BEYOND * np.minimum(own.high - own.low, 1.0), begun)
-        for i in np.flatnonzero((depth > self.allowed).reshape(-1, len(own.joints)).any(axis=0)):
+        for i in np.flatnonzero((depth > self.allowed).reshape(-1, len(own.joints)).any(axis=0)).tolist():
 
             def passes(k: tuple[int, ...], i: int = i) -> str:
                 return (f"joint '{own.joints[i]}' is {depth[k][i]:.3g} beyond its limits; expected a smaller dt, gentler loads, or a limit "

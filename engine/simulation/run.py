@@ -189,7 +189,7 @@ class Process:
         return np.asarray(np.isfinite(records).all(axis=-1) & ~np.asarray(self.away(records[..., 1 : 1 + self.n])))
 
     def modest(self, records: Array) -> bool:
-        """Return whether the records of one rollout are good because all their numbers are small: a step in a loop in Python asks no more."""
+        """Return whether the records of one rollout are good as their numbers are small: of a step in a loop in Python no more is asked."""
         own = records.reshape(-1)
         return bool(own.size and np.maximum.reduce(own) < AWAY and np.minimum.reduce(own) > -AWAY)     # NaN is not
 
@@ -245,8 +245,8 @@ class Process:
 
         def counts(i: int, j: int) -> Array:
             """Steps from the record before to each of the records i … j − 1; of a long run they are not all in memory."""
-            numbers = np.clip(np.arange(before + i - 1, before + j) * record_every, start, whole)
-            return np.diff(numbers).astype(float)
+            numbers = np.arange(before + i - 1, before + j) * record_every
+            return np.diff(np.minimum(np.maximum(numbers, start), whole)).astype(float)
 
         done = start
         for i, j in pieces(last + 1 - before if start < whole or not start else 0):

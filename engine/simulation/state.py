@@ -101,9 +101,9 @@ class State:
         """Return the whole state x (..., n) from which a simulator's step goes on, the time and the number of steps it is counted from."""
         form, record, p, begun, steps = self.origin
         x = record[..., 1 : 1 + form.whole.n]
-        if form is by.form and record.ndim == 1 and self.t == record[0]:       # nearly always: nothing has been written into
-            if np.asarray(self.q).tobytes() + np.asarray(self.v).tobytes() == x[by.places].tobytes():
-                return x, begun, steps
+        if (form is by.form and record.ndim == 1 and self.t == record[0]       # nearly always: nothing has been written into
+                and np.asarray(self.q).tobytes() + np.asarray(self.v).tobytes() == x[by.places].tobytes()):  # fmt: skip
+            return x, begun, steps
         model, at, moved = by.plant.model, by.layout.slices, self.t != self.origin.t
         if form is not by.form and not form.fits(by.form):
             raise SimulationError(f"the state is of a simulator of {form}; expected one of {by.form}, as start gives it")
