@@ -8,6 +8,7 @@ with uncollected():
     from engine import compiler, constraints, dynamics, integrate, io, model, ops, recording, rigid_body, simulation, spatial
     from engine.checks import EngineError, EngineWarning
     from engine.compiler import ArgumentError, Gufunc, TraceError, get_threads, gradient, gufunc, jacobian, set_threads
+    from engine.compiler.kept import remember
     from engine.constraints import (
         Ball,
         ConstraintError,
@@ -95,3 +96,5 @@ def __dir__() -> list[str]:
 
 
 SHOWN_BY.append(load_viewer)
+with uncollected():
+    remember()

@@ -145,6 +145,7 @@ class Simulator(Fixed):
                                   "expected another, such as cg4")  # fmt: skip
         self._step = Step(self.plant, self.method, self.watch, self.dt, compiled, kinds, meeting=many)
         self._process = self._step.process
+        self._step.trace()
         self._process.record  # noqa: B018                      (traced now: what cannot be compiled is said here)
         kept = Kept(self._read, lambda: Step(self.plant, self.method, self.watch, self.dt, True).process.keys,
                     self._process.keys if compiled else None, "a parameter for what changes from run to run, or a new Simulator",

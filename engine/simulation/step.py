@@ -12,6 +12,7 @@ import numpy as np
 from engine import ops
 from engine.compiler.graph.program import Program
 from engine.compiler.gufunc import shaped
+from engine.compiler.kept import kept
 from engine.compiler.transforms.trace import calling, trace
 from engine.components.component import AS_IT_IS, AWAY, Context, SimulationError, onward
 from engine.components.law import Ticking
@@ -28,6 +29,7 @@ from engine.simulation.independent_trees import IndependentTrees, Kind
 from engine.simulation.many_contacts import ManyContacts
 from engine.simulation.meeting_trees import MeetingTrees
 from engine.simulation.plant import Plant
+from engine.simulation.rounding import found as unusual
 from engine.simulation.run import Process, times
 from engine.simulation.stiffness import Slopes
 from engine.simulation.surroundings import fingerprint
@@ -264,6 +266,20 @@ class Step:
             raise SimulationError(f"the simulator of '{self.plant.model.name}' has no programs; expected one without compiled=False")
         each = {f" of {kind.trees.first.name}": kind.step.process for kind in self.kinds} or {"": self.process}
         return {f"{what}{of}": program for of, own in each.items() for what, program in zip(("step", "observe"), own.programs, strict=True)}
+
+    def trace(self) -> None:
+        """Trace the programs now, or find those of a step of the same plant, in which nothing is called that is not the engine's."""
+        plant, process = self.plant, self.process
+        laws = any(isinstance(c, Ticking) for c in plant.acting) or bool(self.watch)           # functions, which may look at the world
+        if laws or self.parts or self.kinds or self.meeting is not None or not self.compiled:
+            return
+
+        def made() -> tuple[tuple[Program, Program], list[str]]:
+            return process.traced(), sorted(plant.read)
+
+        programs, read = kept(f"the step of '{plant.model.name}'", (plant, self.method, self.watch, self.dt, unusual()), made)
+        plant.read.update(read)
+        process.know(programs)
 
     @functools.cached_property
     def plain(self) -> Step:
