@@ -39,9 +39,9 @@ def level() -> int:
     return int(chosen or 0)
 
 
-def say(level: int, text: str) -> None:
-    """Write a line, where a level asks for any."""
-    if level:
+def say(text: str) -> None:
+    """Write a line, if ``ENGINE_DEBUG`` asks for any."""
+    if level():
         sys.stderr.write(f"engine: {text}\n")
 
 

@@ -10,8 +10,10 @@ Nothing else is trusted, and no attempt made to guess: whatever is not known to 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import io
+import operator
 import os
 import pickle
 import sys
@@ -68,7 +70,7 @@ class Loaded:
         """Return what has been set since, in words; "" where nothing has."""
         for name, now, then in self.set:
             table = isinstance(now, dict) and "__name__" not in then
-            if any(now.get(word) is not x for word, x in then.items()) or (table and len(now) != len(then)):
+            if not all(map(operator.is_, map(now.get, then), then.values())) or (table and len(now) != len(then)):
                 word = next((w for w, x in then.items() if now.get(w) is not x), "a further entry")
                 return f"{name}.{word} was set"
         return ""
@@ -120,8 +122,11 @@ def remember() -> None:
     LOADED.append(Loaded())
 
 
+@functools.cache
 def installed(name: str) -> str:
     """Return a package's version, "" if there is none."""
+    if (loaded := getattr(sys.modules.get(name), "__version__", None)) is not None:
+        return str(loaded)
     try:
         return version(name)
     except PackageNotFoundError:
@@ -130,6 +135,10 @@ def installed(name: str) -> str:
 
 def key_of(inputs: Any) -> str:
     """Return the key of what is made of these inputs by the engine alone; :class:`Foreign` where something else may have a part in it."""
+    if debug.level() > 1:
+        raise Foreign("ENGINE_DEBUG asks for lines and checks, which are of this process")
+    if cache.folder() is None:
+        raise Foreign("there is no cache to keep it in (ENGINE_CACHE)")
     if len(LOADED) != 1:
         raise Foreign("the engine was not loaded as a whole")
     if changed := LOADED[0].changed():
@@ -141,26 +150,27 @@ def key_of(inputs: Any) -> str:
 
 def kept(what: str, inputs: Any, make: Callable[[], Value]) -> Value:
     """Return ``make()``, a function of these inputs and of the engine's own code, or what it made of the same before, in any process."""
-    level = debug.level()
     try:
-        if level > 1:
-            raise Foreign("ENGINE_DEBUG asks for lines and checks, which are of this process")
-        if cache.folder() is None:
-            raise Foreign("there is no cache to keep it in (ENGINE_CACHE)")
         key = key_of(inputs)
     except Foreign as error:
-        debug.say(level, f"{what}: traced, as {error}")
+        debug.say(f"{what}: made, as {error}")
         return make()
+    return kept_under(what, key, make)
+
+
+def kept_under(what: str, key: str, make: Callable[[], Value]) -> Value:
+    """Return ``make()``, or what it made under the same key before."""
     if (found := cache.load(key)) is not None:
         try:
             value: Value = pickle.loads(found)
         except Exception:                                                      # of a library that is another by now
-            debug.say(level, f"{what}: traced, as what the cache has of it cannot be read")
+            debug.say(f"{what}: made, as what the cache has of it cannot be read")
         else:
-            debug.say(level, f"{what}: found in the cache, and not traced")
+            debug.say(f"{what}: found in the cache")
             return value
     else:
-        debug.say(level, f"{what}: traced, and kept in the cache")
-    value = make()
-    cache.store(key, pickle.dumps(value, protocol=5))
-    return value
+        debug.say(f"{what}: made, and kept in the cache")
+    made = pickle.dumps(make(), protocol=5)
+    cache.store(key, made)
+    fresh: Value = pickle.loads(made)                                          # as the next process has it, and what it makes of it
+    return fresh

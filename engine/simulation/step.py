@@ -5,14 +5,15 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from engine import ops
+from engine.compiler.debug import say
 from engine.compiler.graph.program import Program
 from engine.compiler.gufunc import shaped
-from engine.compiler.kept import kept
+from engine.compiler.kept import Foreign, kept_under, key_of
 from engine.compiler.transforms.trace import calling, trace
 from engine.components.component import AS_IT_IS, AWAY, Context, SimulationError, onward
 from engine.components.law import Ticking
@@ -36,6 +37,7 @@ from engine.simulation.surroundings import fingerprint
 from engine.simulation.trajectory import Trajectory
 
 Array = np.ndarray
+Value = TypeVar("Value")
 #: passes in which limited forces find their modes
 MODES = 8
 
@@ -268,18 +270,34 @@ class Step:
         return {f"{what}{of}": program for of, own in each.items() for what, program in zip(("step", "observe"), own.programs, strict=True)}
 
     def trace(self) -> None:
-        """Trace the programs now, or find those of a step of the same plant, in which nothing is called that is not the engine's."""
-        plant, process = self.plant, self.process
-        laws = any(isinstance(c, Ticking) for c in plant.acting) or bool(self.watch)           # functions, which may look at the world
-        if laws or self.parts or self.kinds or self.meeting is not None or not self.compiled:
+        """Trace the programs now, or find those of a step of the same plant."""
+        if not self.compiled or self.kinds or self.meeting is not None:
             return
 
         def made() -> tuple[tuple[Program, Program], list[str]]:
-            return process.traced(), sorted(plant.read)
+            return self.process.traced(self.parts), sorted(self.plant.read)
 
-        programs, read = kept(f"the step of '{plant.model.name}'", (plant, self.method, self.watch, self.dt, unusual()), made)
-        plant.read.update(read)
-        process.know(programs)
+        programs, read = self.own("the step", made)
+        self.plant.read.update(read)
+        self.process.know(programs)
+
+    def own(self, what: str, make: Callable[[], Value]) -> Value:
+        """Return what is made of the plant, or was of the same one, in which nothing is called that is not the engine's."""
+        title = f"{what} of '{self.plant.model.name}'"
+        return kept_under(title, f"{self.key}|{what}", make) if self.key else make()
+
+    @functools.cached_property
+    def key(self) -> str:
+        """By what its programs are known before they are traced; "" where functions are called, which may look at the world."""
+        name = self.plant.model.name
+        if self.parts or bool(self.watch) or any(isinstance(c, Ticking) for c in self.plant.acting):
+            say(f"the step of '{name}': traced, as it calls functions, which may look at files, globals and clocks")
+            return ""
+        try:
+            return key_of((self.plant, self.method, self.watch, self.dt, unusual()))
+        except Foreign as error:
+            say(f"the step of '{name}': traced, as {error}")
+            return ""
 
     @functools.cached_property
     def plain(self) -> Step:
@@ -340,7 +358,9 @@ class Step:
         def prepared(given: Array) -> Array:
             return self.prepared(given[0], given[1:begin], given[begin:])
 
-        return shaped(prepared, f"({begin + self.layout.n})->({self.layout.n})") if self.compiled else prepared
+        if not self.compiled:
+            return prepared
+        return self.own("the beginning", lambda: shaped(prepared, f"({begin + self.layout.n})->({self.layout.n})"))
 
     def prepared(self, t: Any, p: Array, x: Array) -> Array:
         """:meth:`prepare` of one state x (n), traced or not, that is on the constraints."""
