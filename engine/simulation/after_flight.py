@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -18,6 +19,20 @@ from engine.simulation.impulses import Impulses
 from engine.simulation.plant import LASTING, MOMENTUM, Plant
 
 Array = np.ndarray
+
+
+def without_acting(plant: Plant) -> Plant:
+    """Return a copy of a plant of which nothing that acts in flight is known: what asks it for that fails."""
+    bare = copy.copy(plant)
+    bare.read = set()
+    if plant.stiffness is not None:
+        bare.stiffness = copy.copy(plant.stiffness)
+        bare.stiffness.plant = bare
+        for own in ("derivatives", "begun", "inertia"):
+            del bare.stiffness.__dict__[own]
+    for own in ("acting", "components", "controller", "look"):
+        del bare.__dict__[own]
+    return bare
 
 
 class AfterFlight:

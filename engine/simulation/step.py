@@ -13,14 +13,14 @@ from engine import ops
 from engine.compiler.debug import say
 from engine.compiler.graph.program import Program
 from engine.compiler.gufunc import shaped
-from engine.compiler.kept import Foreign, kept_under, key_of
-from engine.compiler.transforms.trace import calling, trace
+from engine.compiler.kept import Foreign, kept, kept_under, key_of
+from engine.compiler.transforms.trace import TraceError, calling, trace
 from engine.components.component import AS_IT_IS, AWAY, Context, SimulationError, onward
 from engine.components.law import Ticking
 from engine.components.layout import Layout
 from engine.integrate import Mechanical, Method, carrying, completed, conserving, during, noted_step
 from engine.integrate.event import crossings
-from engine.simulation.after_flight import AfterFlight
+from engine.simulation.after_flight import AfterFlight, without_acting
 from engine.simulation.asked import asked
 from engine.simulation.contact_table import ContactTable
 from engine.simulation.doubts import Doubts
@@ -80,6 +80,26 @@ class Step:
         """Return a function of the plant on arrays of some shapes, or a call of it."""
         return calling(trace(function, shapes, parts=self.parts)) if self.compiled else function
 
+    def called_after(self, name: str, *shapes: tuple[int, ...]) -> Callable[..., Any]:
+        """Return :meth:`called` of what comes after flight. Where functions act in flight, it is traced of a plant without anything that
+        acts, and kept; where it asks for what acts, it is traced of the whole."""
+        whole = getattr(self.impulsive, name)
+        if not self.compiled or self.parts or self.key:
+            return self.called(whole, *shapes)
+        bare = without_acting(self.plant)
+
+        def made() -> tuple[Program, list[str]]:
+            if bare.stiffness is not None and self.plant.stiffness is not None:
+                bare.stiffness.inertia = self.plant.stiffness.inertia          # a call of M, which is the model's
+            return trace(getattr(AfterFlight(bare), name), shapes), sorted(bare.read)
+
+        try:
+            program, read = kept(f"'{name}' of '{bare.model.name}'", (name, shapes, bare, unusual()), made)
+        except (AttributeError, TraceError):
+            return self.called(whole, *shapes)
+        self.plant.read.update(read)
+        return calling(program)
+
     @property
     def flown_shapes(self) -> list[tuple[int, ...]]:
         """The shapes of t, q, v, the states that are flown, m and p."""
@@ -112,13 +132,13 @@ class Step:
     @functools.cached_property
     def yielding(self) -> Callable[..., Any]:
         """:meth:`AfterFlight.yielding`."""
-        return self.called(self.impulsive.yielding, (self.plant.model.nq,), (self.plant.model.nv,), *self.resisted_shapes)
+        return self.called_after("yielding", (self.plant.model.nq,), (self.plant.model.nv,), *self.resisted_shapes)
 
     @functools.cached_property
     def after(self) -> Callable[..., Any]:
         """:meth:`AfterFlight.after`."""
         state = [(self.plant.model.nq,), (self.plant.model.nv,)]
-        return self.called(self.impulsive.after, (), *state, *state, (len(self.plant.conserved), 9), *self.resisted_shapes)
+        return self.called_after("after", (), *state, *state, (len(self.plant.conserved), 9), *self.resisted_shapes)
 
     @functools.cached_property
     def form(self) -> Form:
