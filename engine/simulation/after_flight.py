@@ -21,17 +21,23 @@ from engine.simulation.plant import LASTING, MOMENTUM, Plant
 Array = np.ndarray
 
 
+def described(plant: Plant, without: Sequence[str] = ()) -> Plant:
+    """Return a copy of a plant as data, without what it makes functions of, such as slopes, and without some of its attributes."""
+    plain = copy.copy(plant)
+    if plant.stiffness is not None:
+        plain.stiffness = copy.copy(plant.stiffness)
+        plain.stiffness.plant = plain
+        for own in ("derivatives", "begun", "inertia"):
+            del plain.stiffness.__dict__[own]
+    for own in ("look", *without):
+        del plain.__dict__[own]
+    return plain
+
+
 def without_acting(plant: Plant) -> Plant:
     """Return a copy of a plant of which nothing that acts in flight is known: what asks it for that fails."""
-    bare = copy.copy(plant)
+    bare = described(plant, ("acting", "components", "controller"))
     bare.read = set()
-    if plant.stiffness is not None:
-        bare.stiffness = copy.copy(plant.stiffness)
-        bare.stiffness.plant = bare
-        for own in ("derivatives", "begun", "inertia"):
-            del bare.stiffness.__dict__[own]
-    for own in ("acting", "components", "controller", "look"):
-        del bare.__dict__[own]
     return bare
 
 

@@ -20,7 +20,7 @@ from engine.components.law import Ticking
 from engine.components.layout import Layout
 from engine.integrate import Mechanical, Method, carrying, completed, conserving, during, noted_step
 from engine.integrate.event import crossings
-from engine.simulation.after_flight import AfterFlight, without_acting
+from engine.simulation.after_flight import AfterFlight, described, without_acting
 from engine.simulation.asked import asked
 from engine.simulation.contact_table import ContactTable
 from engine.simulation.doubts import Doubts
@@ -314,7 +314,7 @@ class Step:
             say(f"the step of '{name}': traced, as it calls functions, which may look at files, globals and clocks")
             return ""
         try:
-            return key_of((self.plant, self.method, self.watch, self.dt, unusual()))
+            return key_of((described(self.plant), self.method, self.watch, self.dt, unusual()))
         except Foreign as error:
             say(f"the step of '{name}': traced, as {error}")
             return ""
