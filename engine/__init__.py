@@ -50,6 +50,7 @@ with uncollected():
         load_trajectory,
         policy,
         simulator_of,
+        warm,
     )
 
 #: whether all rooms are loaded with the first: type checkers look at both
@@ -79,7 +80,7 @@ __all__ = [
     "export_code", "get_threads", "gradient", "gufunc", "identify", "ilqr", "impact", "integrate", "inverse_kinematics", "io", "jacobian",
     "load", "load_campaign", "load_mesh", "load_sdf", "load_trajectory", "load_urdf", "lqr", "model", "ops", "policy", "recording",
     "render", "rigid_body", "rollout_gradient", "save_mjcf", "save_urdf", "serve", "set_threads", "simulator_of", "simulation", "spatial",
-    "view", "viewer",
+    "view", "viewer", "warm",
 ]  # fmt: skip
 
 

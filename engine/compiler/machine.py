@@ -155,10 +155,20 @@ def assemble(text: str) -> list[bytes]:
     own = "\ndefine ".join([head, *(f for f in functions if not f.startswith("hidden "))])
     few = ("".join(f"define {f}\n" for f in apart[k : k + TOGETHER]) for k in range(0, len(apart), TOGETHER))
     modules = ["\n".join([own, *declared]), *few] if len(apart) > TOGETHER else [text]
-    if len(modules) > 1:
-        with contextlib.suppress(RuntimeError), ThreadPoolExecutor(CORES) as pool:  # which no thread can be started for at Python's end
-            return list(pool.map(assembled, modules))
-    return [assembled(module) for module in modules]
+    if len(modules) == 1:
+        return [assembled(text)]
+    with contextlib.suppress(RuntimeError), ThreadPoolExecutor(CORES) as pool:     # which no thread can be started for at Python's end
+        return list(pool.map(piece, modules))
+    return [piece(module) for module in modules]
+
+
+def piece(text: str) -> bytes:
+    """Object code of one of several modules, by its text: where a number of a long program has changed, most of them are as they were."""
+    key = f"piece|{hashlib.sha256(text.encode()).hexdigest()}|{identity()}"
+    if (kept := cache.load(key)) is None:
+        kept = assembled(text)
+        cache.store(key, kept)
+    return kept
 
 
 def divided(text: str) -> tuple[str, list[str]]:
