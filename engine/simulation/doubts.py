@@ -220,6 +220,8 @@ class Doubts:
         """Note where joints are farther beyond their limits at q (..., T, nq) than stops let them."""
         own = ranges(self.model)
         depth = own.beyond(q)
+        if not own.joints:
+            return
         if self.allowed is None:
             begun = depth[..., 0, :].reshape(-1, len(own.joints)).max(axis=0, initial=0.0)
             self.allowed = np.maximum(BEYOND * np.minimum(own.high - own.low, 1.0), begun)
