@@ -33,7 +33,6 @@ def compile(
     Examples:
     engine compile robot.urdf --floating
     engine compile arm.urdf --dt 1e-4 --rows 4096
-    engine compile robot.xml --described
     """
     if (folder := cache.folder()) is None:
         raise Failure("there is no cache to keep code in; expected ENGINE_CACHE to name a folder of your own, or not to be set")
