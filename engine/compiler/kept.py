@@ -168,9 +168,13 @@ def kept_under(what: str, key: str, make: Callable[[], Value]) -> Value:
         else:
             debug.say(f"{what}: found in the cache")
             return value
-    else:
-        debug.say(f"{what}: made, and kept in the cache")
-    made = pickle.dumps(make(), protocol=5)
+    value = make()
+    try:
+        made = pickle.dumps(value, protocol=5)
+        fresh: Value = pickle.loads(made)                                      # as the next process has it, and what it makes of it
+    except Exception as error:                                                 # a function within, of a procedure say
+        debug.say(f"{what}: made, and not kept, as it cannot be pickled ({error})")
+        return value
     cache.store(key, made)
-    fresh: Value = pickle.loads(made)                                          # as the next process has it, and what it makes of it
+    debug.say(f"{what}: made, and kept in the cache")
     return fresh

@@ -21,8 +21,8 @@ from engine.model.parameters import split
 from engine.spatial.manifold import vector
 
 MODES = ("auto", "implicit", "explicit")
-#: velocities of models whose numbers are kept on disk: of fewer they are found sooner, of more they are those of many trees
-KEPT = range(8, 200)
+#: velocities of a tree from which on what is found of it is kept on disk: of fewer it is found sooner
+LARGE = 8
 #: the speed of a joint that counts as rest, rad/s or m/s
 SLOW = 5e-7
 #: a stop k with h² k w above it is stiff for a step of h, where w is what a unit impulse makes move
@@ -65,9 +65,14 @@ def mode_of(given: Any) -> str | None:
     return "auto" if given is True else str(given)
 
 
+def is_large(model: Model) -> bool:
+    """Return whether what is found of a model is worth keeping: it is one tree, and no small one."""
+    return len(model.roots) == 1 and model.nv >= LARGE
+
+
 def rows_kept(model: Model, varied: frozenset[str]) -> list[Row]:
     """Return :func:`engine.contact.joint_laws.rows_of`, or what it found before."""
-    if model.nv not in KEPT:
+    if not is_large(model):
         return rows_of(model, varied)
     return kept(f"the joints of '{model.name}'", ("rows_of", model, varied), lambda: rows_of(model, varied))
 

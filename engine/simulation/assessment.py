@@ -18,7 +18,7 @@ from engine.compiler.kept import kept
 from engine.compiler.transforms.trace import trace
 from engine.components.actuators import Drive
 from engine.components.component import Component, SimulationWarning
-from engine.components.joint_dynamics import KEPT, listed
+from engine.components.joint_dynamics import is_large, listed
 from engine.components.law import Ticking
 from engine.components.layout import Layout
 from engine.contact import configurations
@@ -173,7 +173,7 @@ def samples(model: Model) -> tuple[list[Array], list[Array]]:
     def inverses() -> list[Array]:
         return [np.linalg.pinv(dynamics.crba(model, q), hermitian=True) for q in found]
 
-    made = inverses() if model.nv not in KEPT else kept(f"inertias of '{model.name}'", ("samples", model), inverses)
+    made = inverses() if not is_large(model) else kept(f"inertias of '{model.name}'", ("samples", model), inverses)
     SAMPLES[model] = found, made
     return SAMPLES[model]
 

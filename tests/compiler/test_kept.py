@@ -134,6 +134,11 @@ def test_what_cannot_be_read_is_made_again(folder):
     assert kept("a thing", 1.0, lambda: "anew") == "anew" == kept("a thing", 1.0, lambda: "not made")
 
 
+def test_what_cannot_be_pickled_is_made_each_time(folder):
+    made = [kept("a lock", 1.0, threading.Lock) for _ in range(2)]
+    assert made[0] is not made[1] and not any(folder.iterdir())
+
+
 def test_without_a_cache_and_beside_checks_it_is_made_each_time(folder, monkeypatch, capsys):
     monkeypatch.setenv("ENGINE_DEBUG", "1")
     assert counted(1.0) == 1
