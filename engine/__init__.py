@@ -1,74 +1,70 @@
 """Articulated multibody physics: textbook equations in NumPy, compiled to SIMD machine code."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from engine import (
-    campaign,
-    compiler,
-    constraints,
-    convert,
-    dynamics,
-    integrate,
-    io,
-    model,
-    ops,
-    recording,
-    rigid_body,
-    simulation,
-    spatial,
-    viewer,
-)
-from engine.campaign import Campaign, CampaignError, Runs, load_campaign
-from engine.checks import EngineError, EngineWarning
-from engine.code import ExportError, export_code
-from engine.compiler import ArgumentError, Gufunc, TraceError, get_threads, gradient, gufunc, jacobian, set_threads
-from engine.constraints import (
-    Ball,
-    ConstraintError,
-    Coupling,
-    Distance,
-    Grip,
-    Hinge,
-    Slider,
-    Weld,
-    constrained_dynamics,
-    constrained_inverse_dynamics,
-)
-from engine.contact import ContactError, ContactMaterial
-from engine.control import ControlError, ilqr, lqr, rollout_gradient
-from engine.examples import example
-from engine.identification import Identification, IdentificationError, IdentificationWarning, base_parameters, identify
-from engine.inverse_kinematics import IKResult, Target
-from engine.io import RobotFileError, RobotFileWarning, check, load, load_mesh, load_sdf, load_urdf, save_mjcf, save_urdf
-from engine.model import Builder, Geometry, Joint, Limits, Link, Material, Mimic, Model, ModelError, Mounted, StateError, combine
-from engine.recording import StorageError
-from engine.rigid_body import BodyError, Dynamics, LieState, RigidBody, RigidBodyState
-from engine.simulation import (
-    BodyTrajectory,
-    CompiledSystem,
-    Contacts,
-    Event,
-    FlexibleJoint,
-    HalfSpace,
-    Law,
-    Live,
-    Robot,
-    SimulationError,
-    SimulationWarning,
-    Simulator,
-    StateTrajectory,
-    Trajectory,
-    compile,
-    impact,
-    load_trajectory,
-    policy,
-    simulator_of,
-)
-from engine.viewer import Scene, Shown, Viewer, ViewerError, export, render, view
-from engine.viewer.serve import Server, Widget, serve
+from engine.collector import uncollected
 
-if TYPE_CHECKING:                                                              # at run time the package itself, which is called like it
-    from engine.inverse_kinematics import inverse_kinematics
+with uncollected():
+    from engine import compiler, constraints, dynamics, integrate, io, model, ops, recording, rigid_body, simulation, spatial
+    from engine.checks import EngineError, EngineWarning
+    from engine.compiler import ArgumentError, Gufunc, TraceError, get_threads, gradient, gufunc, jacobian, set_threads
+    from engine.compiler.kept import remember
+    from engine.constraints import (
+        Ball,
+        ConstraintError,
+        Coupling,
+        Distance,
+        Grip,
+        Hinge,
+        Slider,
+        Weld,
+        constrained_dynamics,
+        constrained_inverse_dynamics,
+    )
+    from engine.contact import ContactError, ContactMaterial
+    from engine.examples import example
+    from engine.inverse_kinematics import IKResult, Target
+    from engine.io import RobotFileError, RobotFileWarning, check, load, load_mesh, load_sdf, load_urdf, save_mjcf, save_urdf
+    from engine.later import found_later, load_viewer
+    from engine.model import Builder, Geometry, Joint, Limits, Link, Material, Mimic, Model, ModelError, Mounted, StateError, combine
+    from engine.model.shown import SHOWN_BY
+    from engine.recording import StorageError
+    from engine.rigid_body import BodyError, Dynamics, LieState, RigidBody, RigidBodyState
+    from engine.simulation import (
+        BodyTrajectory,
+        CompiledSystem,
+        Contacts,
+        Event,
+        FlexibleJoint,
+        HalfSpace,
+        Law,
+        Live,
+        Robot,
+        SimulationError,
+        SimulationWarning,
+        Simulator,
+        StateTrajectory,
+        Trajectory,
+        compile,
+        impact,
+        load_trajectory,
+        policy,
+        simulator_of,
+        warm,
+    )
+
+#: whether all rooms are loaded with the first: type checkers look at both
+AT_ONCE: bool = False
+
+if AT_ONCE:                                                                    # else by ``__getattr__``
+    from engine import campaign, convert, viewer
+    from engine.campaign import Campaign, CampaignError, Runs, load_campaign
+    from engine.code import ExportError, export_code
+    from engine.control import ControlError, ilqr, lqr, rollout_gradient
+    from engine.identification import Identification, IdentificationError, IdentificationWarning, base_parameters, identify
+    from engine.inverse_kinematics import inverse_kinematics  # at run time the package itself, which is called like it
+    from engine.viewer import Scene, Shown, Viewer, ViewerError, export, render, view
+    from engine.viewer.serve import Server, Widget, serve
 
 __version__ = "0.1.0"
 
@@ -84,5 +80,22 @@ __all__ = [
     "export_code", "get_threads", "gradient", "gufunc", "identify", "ilqr", "impact", "integrate", "inverse_kinematics", "io", "jacobian",
     "load", "load_campaign", "load_mesh", "load_sdf", "load_trajectory", "load_urdf", "lqr", "model", "ops", "policy", "recording",
     "render", "rigid_body", "rollout_gradient", "save_mjcf", "save_urdf", "serve", "set_threads", "simulator_of", "simulation", "spatial",
-    "view", "viewer",
+    "view", "viewer", "warm",
 ]  # fmt: skip
+
+
+if not TYPE_CHECKING:                                                          # for whom unknown names would be known then
+
+    def __getattr__(name: str) -> Any:
+        """What is asked for of a room that is loaded with it."""
+        globals()[name] = found = found_later(name)
+        return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+SHOWN_BY.append(load_viewer)
+with uncollected():
+    remember()

@@ -39,6 +39,12 @@ def level() -> int:
     return int(chosen or 0)
 
 
+def say(text: str) -> None:
+    """Write a line, if ``ENGINE_DEBUG`` asks for any."""
+    if level():
+        sys.stderr.write(f"engine: {text}\n")
+
+
 class Stopwatch(threading.local):
     """Of a thread: the seconds of what has been done within what is being done now, the innermost last."""
 

@@ -73,10 +73,11 @@ def llvm() -> Any:
     return llvmlite.binding
 
 
-def target() -> Any:
-    """The host as LLVM's target machine: a new one each time, since the code that is loaded with it owns it."""
+def target(level: int = 0) -> Any:
+    """The host as LLVM's target machine: a new one each time, since the code that is loaded with it owns it. Of straight lines it makes the
+    same code at its own level 1 as at 2, in less time."""
     cpu, features = llvm().get_host_cpu_name(), llvm().get_host_cpu_features().flatten()
-    return llvm().Target.from_default_triple().create_target_machine(cpu=cpu, features=features, opt=2, jit=True)
+    return llvm().Target.from_default_triple().create_target_machine(cpu=cpu, features=features, opt=max(level, 1), jit=True)
 
 
 @functools.cache
@@ -154,10 +155,20 @@ def assemble(text: str) -> list[bytes]:
     own = "\ndefine ".join([head, *(f for f in functions if not f.startswith("hidden "))])
     few = ("".join(f"define {f}\n" for f in apart[k : k + TOGETHER]) for k in range(0, len(apart), TOGETHER))
     modules = ["\n".join([own, *declared]), *few] if len(apart) > TOGETHER else [text]
-    if len(modules) > 1:
-        with contextlib.suppress(RuntimeError), ThreadPoolExecutor(CORES) as pool:  # which no thread can be started for at Python's end
-            return list(pool.map(assembled, modules))
-    return [assembled(module) for module in modules]
+    if len(modules) == 1:
+        return [assembled(text)]
+    with contextlib.suppress(RuntimeError), ThreadPoolExecutor(CORES) as pool:     # which no thread can be started for at Python's end
+        return list(pool.map(piece, modules))
+    return [piece(module) for module in modules]
+
+
+def piece(text: str) -> bytes:
+    """Object code of one of several modules, by its text: where a number of a long program has changed, most of them are as they were."""
+    key = f"piece|{hashlib.sha256(text.encode()).hexdigest()}|{identity()}"
+    if (kept := cache.load(key)) is None:
+        kept = assembled(text)
+        cache.store(key, kept)
+    return kept
 
 
 def divided(text: str) -> tuple[str, list[str]]:
@@ -172,7 +183,7 @@ def assembled(text: str, host: Any = None, level: int = 0) -> bytes:
     with debug.share("LLVM reads"):
         module = llvm().parse_assembly(text, llvm().create_context())
         module.verify()
-    host = target() if host is None else host
+    host = target(level) if host is None else host
     with debug.share("LLVM's passes"):
         options = llvm().create_pipeline_tuning_options(speed_level=level)
         options.loop_vectorization, options.slp_vectorization = False, level > 0      # along rows, the first would gather numbers

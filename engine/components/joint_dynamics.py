@@ -10,6 +10,7 @@ import numpy as np
 
 from engine import ops
 from engine.checks import nearest, number, shown, warn
+from engine.compiler.kept import kept
 from engine.components.component import Component, SimulationError, SimulationWarning
 from engine.components.forces import DISSIPATION, JointFriction, JointStops, stop_stiffness
 from engine.components.forces import SLOW as SMOOTHED
@@ -20,6 +21,8 @@ from engine.model.parameters import split
 from engine.spatial.manifold import vector
 
 MODES = ("auto", "implicit", "explicit")
+#: velocities of a tree from which on what is found of it is kept on disk: of fewer it is found sooner
+LARGE = 8
 #: the speed of a joint that counts as rest, rad/s or m/s
 SLOW = 5e-7
 #: a stop k with h² k w above it is stiff for a step of h, where w is what a unit impulse makes move
@@ -62,6 +65,18 @@ def mode_of(given: Any) -> str | None:
     return "auto" if given is True else str(given)
 
 
+def is_large(model: Model) -> bool:
+    """Return whether what is found of a model is worth keeping: it is one tree, and no small one."""
+    return len(model.roots) == 1 and model.nv >= LARGE
+
+
+def rows_kept(model: Model, varied: frozenset[str]) -> list[Row]:
+    """Return :func:`engine.contact.joint_laws.rows_of`, or what it found before."""
+    if not is_large(model):
+        return rows_of(model, varied)
+    return kept(f"the joints of '{model.name}'", ("rows_of", model, varied), lambda: rows_of(model, varied))
+
+
 def planned(model: Model, dt: float, method: Method, mode: str | None, given: list[Component], parameters: Iterable[str] = (),
             actuators: Iterable[Any] = ()) -> Plan:  # fmt: skip
     """Return how the joints' damping, friction, stops and speed limits act, but for what the user gives components for; of ``parameters``
@@ -91,7 +106,7 @@ def planned(model: Model, dt: float, method: Method, mode: str | None, given: li
                  "joint_dynamics=None", SimulationWarning)  # fmt: skip
     rubs, ends = not own, not any(isinstance(c, JointStops) for c in given)
     varied = varied if rubs else frozenset()
-    rows = [r._replace(damping=rubs * r.damping, friction=rubs * r.friction) for r in rows_of(model, varied)]
+    rows = [r._replace(damping=rubs * r.damping, friction=rubs * r.friction) for r in rows_kept(model, varied)]
     most = efforts(actuators)
     rows = [r if np.isfinite(r.effort) else r._replace(effort=most.get(r.joint, np.inf)) for r in rows]
     rows = rows if ends else [r._replace(low=-np.inf, high=np.inf) for r in rows]

@@ -41,5 +41,7 @@ class Layout:
 
     def spread(self, arrays: Mapping[str, Any], batch: tuple[int, ...]) -> Array:
         """Return vectors (*batch, n) of arrays whose leading dimensions broadcast to a batch."""
+        if not batch:
+            return self.join(arrays)
         parts = [np.broadcast_to(arrays[name], (*batch, *shape)).reshape(*batch, -1) for name, shape in self.shapes.items()]
         return np.concatenate([np.zeros((*batch, 0)), *parts], axis=-1)

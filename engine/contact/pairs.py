@@ -17,6 +17,8 @@ from engine.model import Model
 from engine.spatial import se3
 
 Array = np.ndarray
+#: m: where shapes are apart
+FAR = 3e2, 1e2, 2e2
 #: shapes without end
 GROUNDS = (geometry.Plane, geometry.HeightField)
 
@@ -221,4 +223,6 @@ def number_of_points(a: Shape, b: Shape) -> int:
 def points_of_kinds(one: Any, other: Any) -> int:
     """Return in how many points shapes of two kinds touch."""
     a, b = map(geometry.example, (one, other))
-    return len(geometry.points(a, b, np.eye(4)).gap)
+    apart = np.eye(4)
+    apart[:3, 3] = FAR                                                         # where they are found soonest
+    return len(geometry.points(a, b, apart).gap)

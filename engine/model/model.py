@@ -414,9 +414,9 @@ class Model(ReadOnly):
             place = ", ".join(map(str, where))
             raise StateError(f"{name}[{place}] (joint '{self.entries(name)[where[-1]]}') is {a[where]}; expected a finite number")
         if a.dtype != object and name.startswith("q"):
-            for b in self._own():
+            for b in (b for b in self._own() if b.kind.manifold.attitude):
                 own = a[..., b.q][..., :4]
-                if b.kind.manifold.attitude and not np.all(good := quaternion.is_unit(own)):
+                if not np.all(good := quaternion.is_unit(own)):
                     where = tuple(int(i) for i in np.argwhere(~good)[0]) if own.ndim > 1 else ()
                     row = f" in row {', '.join(map(str, where))}" if where else ""
                     text = f"{np.array2string(own[where], precision=4)} of length {math.hypot(*own[where]):.4g}"

@@ -181,13 +181,21 @@ def array(rows: Any) -> np.ndarray:
     while flat and isinstance(flat[0], (list, tuple)):
         shape.append(len(flat[0]))
         flat = [x for row in flat for x in row]
-    if all(type(x) is np.float64 or type(x) is float for x in flat):
+    kinds = {*map(type, flat)}
+    if kinds <= {float, np.float64}:
         return np.array(flat).reshape(shape)
+    if all(kind in (float, np.float64) or traced_scalar(kind) for kind in kinds):
+        return np.array([np.float64(x) if type(x) is float else x for x in flat]).reshape(shape)
     scalars = [np.asarray(x) for x in flat]
     if not any(x.ndim for x in scalars):
         return np.array([x[()] for x in scalars]).reshape(shape)
     batch = np.broadcast_shapes(*[x.shape for x in scalars])
     return np.stack([np.broadcast_to(x, batch) for x in scalars], axis=-1).reshape((*batch, *shape))
+
+
+def traced_scalar(kind: type) -> bool:
+    """Whether a type is that of traced scalars: it has a graph, and is neither an array nor a table."""
+    return hasattr(kind, "g") and not issubclass(kind, np.ndarray) and not hasattr(kind, "by_rows")
 
 
 def graph_of(*xs: Any) -> Any:

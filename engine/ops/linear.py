@@ -25,7 +25,11 @@ def cross(a: Any, b: Any) -> np.ndarray:
     >>> cross(np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0]))
     array([0., 0., 1.])
     """
-    (ax, ay, az), (bx, by, bz) = ([x[..., i] for i in range(3)] for x in (np.asarray(a), np.asarray(b)))
+    a, b = np.asarray(a), np.asarray(b)
+    if type(a) is type(b) is np.ndarray and a.ndim == b.ndim == 1:             # nearly always: their numbers, without arrays of each
+        (ax, ay, az), (bx, by, bz) = a.tolist(), b.tolist()
+    else:
+        (ax, ay, az), (bx, by, bz) = ([x[..., i] for i in range(3)] for x in (a, b))
     return array([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx])
 
 

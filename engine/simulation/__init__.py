@@ -29,10 +29,11 @@ from engine.simulation.simulator import Simulator
 from engine.simulation.state import State
 from engine.simulation.stepper import Stepper
 from engine.simulation.trajectory import Trajectory, load_trajectory
+from engine.simulation.warm import warm
 
 __all__ = [
     "BodyTrajectory", "CompiledSystem", "Component", "ContactTable", "Contacts", "Context", "Crossing", "Effect", "Event", "FlexibleJoint",
     "GeneralActuator", "HalfSpace", "Law", "Live", "Profile", "Robot", "SimulationError", "SimulationWarning", "Simulator", "Solution",
     "SolutionError", "State", "StateTrajectory", "Stepper", "Trace", "Trajectory", "actuators", "compile", "controllers", "forces",
-    "impact", "load_trajectory", "policy", "simulator_of",
+    "impact", "load_trajectory", "policy", "simulator_of", "warm",
 ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -18,6 +19,26 @@ from engine.simulation.impulses import Impulses
 from engine.simulation.plant import LASTING, MOMENTUM, Plant
 
 Array = np.ndarray
+
+
+def described(plant: Plant, without: Sequence[str] = ()) -> Plant:
+    """Return a copy of a plant as data, without what it makes functions of, such as slopes, and without some of its attributes."""
+    plain = copy.copy(plant)
+    if plant.stiffness is not None:
+        plain.stiffness = copy.copy(plant.stiffness)
+        plain.stiffness.plant = plain
+        for own in ("derivatives", "begun", "inertia"):
+            del plain.stiffness.__dict__[own]
+    for own in ("look", *without):
+        del plain.__dict__[own]
+    return plain
+
+
+def without_acting(plant: Plant) -> Plant:
+    """Return a copy of a plant of which nothing that acts in flight is known: what asks it for that fails."""
+    bare = described(plant, ("acting", "components", "controller"))
+    bare.read = set()
+    return bare
 
 
 class AfterFlight:

@@ -14,10 +14,11 @@ from engine import dynamics, ops
 from engine.checks import warn
 from engine.compiler.graph.interp import interpret
 from engine.compiler.graph.program import Program, result
+from engine.compiler.kept import kept
 from engine.compiler.transforms.trace import trace
 from engine.components.actuators import Drive
 from engine.components.component import Component, SimulationWarning
-from engine.components.joint_dynamics import listed
+from engine.components.joint_dynamics import is_large, listed
 from engine.components.law import Ticking
 from engine.components.layout import Layout
 from engine.contact import configurations
@@ -168,7 +169,12 @@ def samples(model: Model) -> tuple[list[Array], list[Array]]:
         if b.kind.floats:
             for q in found:
                 q[b.q] = neutral[b.q]
-    SAMPLES[model] = found, [np.linalg.pinv(dynamics.crba(model, q), hermitian=True) for q in found]
+
+    def inverses() -> list[Array]:
+        return [np.linalg.pinv(dynamics.crba(model, q), hermitian=True) for q in found]
+
+    made = inverses() if not is_large(model) else kept(f"inertias of '{model.name}'", ("samples", model), inverses)
+    SAMPLES[model] = found, made
     return SAMPLES[model]
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,29 +36,49 @@ SPUN = 0.3
 ERROR, ROWS = 0.01, 8
 
 
-def depths(model: Model, q: Array) -> dict[str, tuple[Array, float]]:
-    """Return how far joints with one coordinate of their own are beyond their limits (...), and the length of their range."""
-    found = {}
-    for b in model.bodies:
-        low, high = b.joint.limits.lower, b.joint.limits.upper
-        if b.kind.nq == b.kind.nv == 1 and not b.mimics and np.isfinite([low, high]).any():
-            x = q[..., b.q.start]
-            found[b.joint.name] = np.maximum(x - high, low - x), high - low
-    return found
+class Ranges(NamedTuple):
+    """Of joints with one coordinate of their own that have limits: their names, where they lie in q, and the limits (n)."""
+
+    joints: list[str]
+    places: Array
+    low: Array
+    high: Array
+
+    def beyond(self, q: Array) -> Array:
+        """Return how far the joints are beyond their limits (..., n) at q (..., nq)."""
+        x = q[..., self.places]
+        return np.maximum(x - self.high, self.low - x)
+
+
+#: those of models that were asked for
+RANGES: weakref.WeakKeyDictionary[Model, Ranges] = weakref.WeakKeyDictionary()
+
+
+def ranges(model: Model) -> Ranges:
+    """Return the ranges of a model's joints."""
+    if model not in RANGES:
+        single = [b for b in model.bodies if b.kind.nq == b.kind.nv == 1 and not b.mimics]
+        own = [b for b in single if np.isfinite([b.joint.limits.lower, b.joint.limits.upper]).any()]
+        low, high = (np.array([getattr(b.joint.limits, end) for b in own], dtype=float) for end in ("lower", "upper"))
+        RANGES[model] = Ranges([b.joint.name for b in own], np.array([b.q.start for b in own], dtype=int), low, high)
+    return RANGES[model]
 
 
 def require_within(model: Model, q: Array) -> None:
     """Warn of configurations (..., nq) outside the joints' limits."""
-    outside = {name: float(depth.max(initial=0.0)) for name, (depth, _) in depths(model, q).items()}
-    outside = {name: depth for name, depth in outside.items() if depth > 1e-9}
-    if outside:
-        name, worst = max(outside.items(), key=lambda item: item[1])
-        limits, x = model.joint(name).limits, q[..., model.q_slice(name).start]
-        at = float(np.max(x) if np.max(x) - limits.upper >= worst else np.min(x))
-        more = f", {len(outside) - 1} other joints too" if len(outside) > 1 else ""
-        units = "; expected radians" if worst > 2.0 * np.pi else ""
-        warn(f"'{model.name}' starts outside its limits, joint '{name}' at {at:.6g} with limits {limits.lower:.6g} … {limits.upper:.6g}"
-             f"{more}: stops push it back{units}", SimulationWarning)  # fmt: skip
+    own = ranges(model)
+    depth = own.beyond(q)
+    if not (depth > 1e-9).any():
+        return
+    worst_of = depth.reshape(-1, len(own.joints)).max(axis=0)
+    outside = {name: float(x) for name, x in zip(own.joints, worst_of, strict=True) if x > 1e-9}
+    name, worst = max(outside.items(), key=lambda item: item[1])
+    limits, x = model.joint(name).limits, q[..., model.q_slice(name).start]
+    at = float(np.max(x) if np.max(x) - limits.upper >= worst else np.min(x))
+    more = f", {len(outside) - 1} other joints too" if len(outside) > 1 else ""
+    units = "; expected radians" if worst > 2.0 * np.pi else ""
+    warn(f"'{model.name}' starts outside its limits, joint '{name}' at {at:.6g} with limits {limits.lower:.6g} … {limits.upper:.6g}"
+         f"{more}: stops push it back{units}", SimulationWarning)  # fmt: skip
 
 
 def neighbourly(v: Array) -> Array:
@@ -135,7 +157,7 @@ class Doubts:
         self.deepest = DEEP * contacts.sizes if contacts else np.zeros(0)
         self.thin = thinnest(model, contacts or meeting)
         self.most = 1.0 if contacts else 2.0                                   # times half of how thick: springs turn about in the middle
-        self.allowed: dict[str, float] = {}                                    # by joint: as far as it may be beyond its limits
+        self.allowed: Array | None = None                                      # as far as joints may be beyond their limits
         self.counts: dict[str, int] = {}
         self.first: dict[str, str] = {}
 
@@ -170,15 +192,8 @@ class Doubts:
 
         self._note("chatter", turning.any(axis=-1), t, chatters)
         self._turn_over(t, self.dt * vdot)
-        for name, (depth, length) in depths(model, q).items() if self.limited else ():
-            if name not in self.allowed:
-                self.allowed[name] = max(BEYOND * min(length, 1.0), float(np.max(depth[..., 0], initial=0.0)))
-
-            def passes(k: tuple[int, ...], name: str = name, depth: Array = depth) -> str:
-                return (f"joint '{name}' is {depth[k]:.3g} beyond its limits; expected a smaller dt, gentler loads, or a limit of its "
-                        "effort, which its stop holds then")  # fmt: skip
-
-            self._note(f"stop {name}", depth > self.allowed[name], t, passes)
+        if self.limited:
+            self._pass_stops(t, q)
         if "contacts.gap" in columns:
             gap = columns["contacts.gap"]
             worst = np.argmin(gap + self.deepest, axis=-1)
@@ -200,6 +215,23 @@ class Doubts:
             self._errors(t, v, columns["defect"], q)
         self._pass_by(t, q, v, columns.get("contacts.gap"))
         self._drift(t, q, v)
+
+    def _pass_stops(self, t: Array, q: Array) -> None:
+        """Note where joints are farther beyond their limits at q (..., T, nq) than stops let them."""
+        own = ranges(self.model)
+        depth = own.beyond(q)
+        if not own.joints:
+            return
+        if self.allowed is None:
+            begun = depth[..., 0, :].reshape(-1, len(own.joints)).max(axis=0, initial=0.0)
+            self.allowed = np.maximum(BEYOND * np.minimum(own.high - own.low, 1.0), begun)
+        for i in np.flatnonzero((depth > self.allowed).reshape(-1, len(own.joints)).any(axis=0)).tolist():
+
+            def passes(k: tuple[int, ...], i: int = i) -> str:
+                return (f"joint '{own.joints[i]}' is {depth[k][i]:.3g} beyond its limits; expected a smaller dt, gentler loads, or a limit "
+                        "of its effort, which its stop holds then")  # fmt: skip
+
+            self._note(f"stop {own.joints[i]}", depth[..., i] > self.allowed[i], t, passes)
 
     def _turn_over(self, t: Array, change: Array) -> None:
         """Note where velocities change (..., T, nv) to and fro in each of some steps, of which there are records: laws that are steep in

@@ -16,7 +16,7 @@ from engine.compiler.gufunc import WORTH_THREADS
 from engine.compiler.scan import rollout_ufunc
 from engine.compiler.threads import get_threads, spread
 from engine.compiler.transforms.trace import Program, trace
-from engine.components.component import Interrupted, SimulationError
+from engine.components.component import AWAY, Interrupted, SimulationError
 from engine.components.layout import Layout
 from engine.model import StateError
 from engine.simulation.rounding import require_usual
@@ -84,6 +84,10 @@ class Process:
         """The traced step and observation."""
         return self.traced()
 
+    def know(self, programs: tuple[Program, Program]) -> None:
+        """Take these for the traced step and observation, which are known by what they were made of."""
+        self.__dict__["programs"] = programs
+
     def traced(self, parts: bool = False) -> tuple[Program, Program]:
         """Return the traced step and observation, with functions for their ``parts`` or without."""
         shapes, x = [(), (), (), self.example[0].shape], (self.n,)
@@ -117,7 +121,9 @@ class Process:
             if batch:
                 raise SimulationError(f"a batch {batch} with compiled=False; expected one rollout")
             return self._plain
-        kernel = rollout_ufunc(*self.programs, machine.width() if batch else 1)
+        if not batch:
+            return self._alone
+        kernel = rollout_ufunc(*self.programs, machine.width())
         rows = math.prod(batch)
         threads = min(get_threads(), rows // (4 * machine.width()))
         if threads <= 1:
@@ -133,6 +139,12 @@ class Process:
 
         return rows_at_once
 
+    @functools.cached_property
+    def _alone(self) -> Kernel:
+        """The function that runs one rollout."""
+        kernel: Kernel = rollout_ufunc(*self.programs, 1)
+        return kernel
+
     def advance(self, counts: Array, t0: float, k: float, dt: float, p: Array, x: Array, failures: Failures | None = None) -> Array:
         """Return records (..., T, m), each after so many more of the steps; :class:`Diverged` where one of a single rollout is not finite.
 
@@ -142,10 +154,12 @@ class Process:
         batch = x.shape[:-1]
         on: Array = np.isfinite(x).all(axis=-1) if batch else np.array(True)
         ended: SimulationError | Interrupted | None = None
-        all_of_it = on.all() or (self.together and on.any())
+        all_of_it = not batch or on.all() or (self.together and on.any())
         own, given = (x, p) if all_of_it else (x[on], np.broadcast_to(p, (*batch, p.shape[-1]))[on])
         try:
-            new = self._records(counts, t0, k, dt, given, own) if on.any() else np.zeros((0, len(counts), self.record.n))
+            new = self._records(counts, t0, k, dt, given, own) if not batch or on.any() else np.zeros((0, len(counts), self.record.n))
+            if not batch and self.modest(new):
+                return new
         except (SimulationError, Interrupted) as error:
             ended, new = error, np.concatenate([np.zeros((*own.shape[:-1], 0, self.record.n)), *error.records], axis=-2)
         if not all_of_it:
@@ -178,10 +192,18 @@ class Process:
         """Return which records (..., m) are of a motion that goes on: finite, and not run away."""
         return np.asarray(np.isfinite(records).all(axis=-1) & ~np.asarray(self.away(records[..., 1 : 1 + self.n])))
 
+    def modest(self, records: Array) -> bool:
+        """Return whether the records of one rollout are good as their numbers are small: of a step in a loop in Python no more is asked."""
+        own = records.reshape(-1)
+        return bool(own.size and np.maximum.reduce(own) < AWAY and np.minimum.reduce(own) > -AWAY)     # NaN is not
+
     def _records(self, counts: Array, t0: float, k: float, dt: float, p: Array, x: Array) -> Array:
         """Return records (..., T, m), finite or not."""
+        kernel = self.kernel(x.shape[:-1])
+        if isinstance(kernel, np.ufunc):                                       # whose machine code leaves no flags
+            return np.asarray(kernel(counts, t0, k, dt, p, x))
         with np.errstate(all="ignore"):
-            return self.kernel(x.shape[:-1])(counts, t0, k, dt, p, x)
+            return kernel(counts, t0, k, dt, p, x)
 
     def _plain(self, counts: Array, t0: float, k: float, dt: float, p: Array, x: Array) -> Array:
         """The same on floats, for one rollout; from a record that is not finite on, or where it is over, nothing more is computed."""
@@ -227,8 +249,8 @@ class Process:
 
         def counts(i: int, j: int) -> Array:
             """Steps from the record before to each of the records i … j − 1; of a long run they are not all in memory."""
-            numbers = np.clip(np.arange(before + i - 1, before + j) * record_every, start, whole)
-            return np.diff(numbers).astype(float)
+            numbers = np.arange(before + i - 1, before + j) * record_every
+            return np.diff(np.minimum(np.maximum(numbers, start), whole)).astype(float)
 
         done = start
         for i, j in pieces(last + 1 - before if start < whole or not start else 0):

@@ -147,6 +147,7 @@ class Simulator(Fixed):
                                   "expected another, such as cg4")  # fmt: skip
         self._step = Step(self.plant, self.method, self.watch, self.dt, compiled, kinds, meeting=many)
         self._process = self._step.process
+        self._step.trace()
         self._process.record  # noqa: B018                      (traced now: what cannot be compiled is said here)
         kept = Kept(self._read, lambda: Step(self.plant, self.method, self.watch, self.dt, True).process.keys,
                     self._process.keys if compiled else None, "a parameter for what changes from run to run, or a new Simulator",
@@ -252,7 +253,7 @@ class Simulator(Fixed):
 
     def _state(self, p: Array, x: Array, begun: float, done: int, steps: int) -> State:
         try:
-            data = self._process.advance(np.array([float(steps)]), begun, float(done), self.dt, p, x)
+            data = self._process.advance(np.array((float(steps),)), begun, float(done), self.dt, p, x)
         except Diverged as stop:
             raise SimulationError(ended(self._step, stop)) from None
         return State.of(self._step, data[..., 0, :], p, begun, done + steps)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from engine import ops
+from engine.compiler.debug import say
 from engine.compiler.graph.program import Program
 from engine.compiler.gufunc import shaped
-from engine.compiler.transforms.trace import calling, trace
+from engine.compiler.kept import Foreign, kept, kept_under, key_of
+from engine.compiler.transforms.trace import TraceError, calling, trace
 from engine.components.component import AS_IT_IS, AWAY, Context, SimulationError, onward
 from engine.components.law import Ticking
 from engine.components.layout import Layout
@@ -21,7 +23,7 @@ from engine.integrate import Mechanical, Method, carrying, completed, conserving
 from engine.integrate import step as one_step
 from engine.integrate.event import crossings
 from engine.model.combine import WORLD
-from engine.simulation.after_flight import AfterFlight
+from engine.simulation.after_flight import AfterFlight, described, without_acting
 from engine.simulation.asked import asked
 from engine.simulation.contact_table import ContactTable, table_of
 from engine.simulation.doubts import Doubts
@@ -31,12 +33,14 @@ from engine.simulation.independent_trees import IndependentTrees, Kind
 from engine.simulation.many_contacts import ManyContacts
 from engine.simulation.meeting_trees import MeetingTrees
 from engine.simulation.plant import Plant
+from engine.simulation.rounding import found as unusual
 from engine.simulation.run import Process, times
 from engine.simulation.stiffness import Slopes
 from engine.simulation.surroundings import fingerprint
 from engine.simulation.trajectory import Trajectory
 
 Array = np.ndarray
+Value = TypeVar("Value")
 #: passes in which limited forces find their modes
 MODES = 8
 
@@ -79,6 +83,26 @@ class Step:
         """Return a function of the plant on arrays of some shapes, or a call of it."""
         return calling(trace(function, shapes, parts=self.parts)) if self.compiled else function
 
+    def called_after(self, name: str, *shapes: tuple[int, ...]) -> Callable[..., Any]:
+        """Return :meth:`called` of what comes after flight. Where functions act in flight, it is traced of a plant without anything that
+        acts, and kept; where it asks for what acts, it is traced of the whole."""
+        whole = getattr(self.impulsive, name)
+        if not self.compiled or self.parts or self.key:
+            return self.called(whole, *shapes)
+        bare = without_acting(self.plant)
+
+        def made() -> tuple[Program, list[str]]:
+            if bare.stiffness is not None and self.plant.stiffness is not None:
+                bare.stiffness.inertia = self.plant.stiffness.inertia          # a call of M, which is the model's
+            return trace(getattr(AfterFlight(bare), name), shapes), sorted(bare.read)
+
+        try:
+            program, read = kept(f"'{name}' of '{bare.model.name}'", (name, shapes, bare, unusual()), made)
+        except (AttributeError, TraceError):
+            return self.called(whole, *shapes)
+        self.plant.read.update(read)
+        return calling(program)
+
     @property
     def flown_shapes(self) -> list[tuple[int, ...]]:
         """The shapes of t, q, v, the states that are flown, m and p."""
@@ -111,13 +135,13 @@ class Step:
     @functools.cached_property
     def yielding(self) -> Callable[..., Any]:
         """:meth:`AfterFlight.yielding`."""
-        return self.called(self.impulsive.yielding, (self.plant.model.nq,), (self.plant.model.nv,), *self.resisted_shapes)
+        return self.called_after("yielding", (self.plant.model.nq,), (self.plant.model.nv,), *self.resisted_shapes)
 
     @functools.cached_property
     def after(self) -> Callable[..., Any]:
         """:meth:`AfterFlight.after`."""
         state = [(self.plant.model.nq,), (self.plant.model.nv,)]
-        return self.called(self.impulsive.after, (), *state, *state, (len(self.plant.conserved), 9), *self.resisted_shapes)
+        return self.called_after("after", (), *state, *state, (len(self.plant.conserved), 9), *self.resisted_shapes)
 
     @functools.cached_property
     def form(self) -> Form:
@@ -277,6 +301,36 @@ class Step:
         each = {f" of {kind.trees.first.name}": kind.step.process for kind in self.kinds} or {"": self.process}
         return {f"{what}{of}": program for of, own in each.items() for what, program in zip(("step", "observe"), own.programs, strict=True)}
 
+    def trace(self) -> None:
+        """Trace the programs now, or find those of a step of the same plant."""
+        if not self.compiled or self.kinds or self.meeting is not None:
+            return
+
+        def made() -> tuple[tuple[Program, Program], list[str]]:
+            return self.process.traced(self.parts), sorted(self.plant.read)
+
+        programs, read = self.own("the step", made)
+        self.plant.read.update(read)
+        self.process.know(programs)
+
+    def own(self, what: str, make: Callable[[], Value]) -> Value:
+        """Return what is made of the plant, or was of the same one, in which nothing is called that is not the engine's."""
+        title = f"{what} of '{self.plant.model.name}'"
+        return kept_under(title, f"{self.key}|{what}", make) if self.key else make()
+
+    @functools.cached_property
+    def key(self) -> str:
+        """By what its programs are known before they are traced; "" where functions are called, which may look at the world."""
+        name = self.plant.model.name
+        if self.parts or bool(self.watch) or any(isinstance(c, Ticking) for c in self.plant.acting):
+            say(f"the step of '{name}': traced, as it calls functions, which may look at files, globals and clocks")
+            return ""
+        try:
+            return key_of((described(self.plant), self.method, self.watch, self.dt, unusual()))
+        except Foreign as error:
+            say(f"the step of '{name}': traced, as {error}")
+            return ""
+
     @functools.cached_property
     def plain(self) -> Step:
         """The same on floats."""
@@ -336,7 +390,9 @@ class Step:
         def prepared(given: Array) -> Array:
             return self.prepared(given[0], given[1:begin], given[begin:])
 
-        return shaped(prepared, f"({begin + self.layout.n})->({self.layout.n})") if self.compiled else prepared
+        if not self.compiled:
+            return prepared
+        return self.own("the beginning", lambda: shaped(prepared, f"({begin + self.layout.n})->({self.layout.n})"))
 
     def prepared(self, t: Any, p: Array, x: Array) -> Array:
         """:meth:`prepare` of one state x (n), traced or not, that is on the constraints."""
@@ -375,12 +431,10 @@ class Step:
 
     def touching(self, records: Array, p: Array) -> Callable[[], ContactTable] | None:
         """Return what finds the points of contact of records (T, m), where these are rows of tables."""
-        if records.ndim > 2:
-            return None
-        t, x = times(records), records[:, 1 : 1 + self.process.n]
-        if isinstance(self.process, MeetingTrees):
+        t, x = times(records), records[..., 1 : 1 + self.process.n]
+        if records.ndim == 2 and isinstance(self.process, MeetingTrees):
             return functools.partial(self.process.points_of, t, x, p, self.dt)
-        if not isinstance(self.plant.contacts, RowLaws):
+        if records.ndim > 2 or not isinstance(self.plant.contacts, RowLaws):
             return None
         names = [*(link.name for link in self.plant.model.links), WORLD]
         return lambda: table_of([self.points_of(float(at), 0.0, self.dt, p, row) for at, row in zip(t, x, strict=True)], names)

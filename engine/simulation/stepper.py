@@ -70,6 +70,12 @@ class Stepper:
             return self._step.process.programs[0]
         return trace(self.step, [(), (), (), (self.parameters.n,), (self.layout.n,)])
 
+    def compile(self, rows: int = 1) -> None:
+        """Make the machine code of a run now, and of a batch from two ``rows`` on."""
+        process = self._step.process
+        for batch in ((), (rows,))[: 1 + (rows > 1)]:
+            process.kernel(batch)
+
     def require_one_program(self) -> None:
         """Refuse what wants the step as one program, where bodies meet by tables."""
         self._step.require_one_program()

@@ -222,14 +222,15 @@ def rotated(R: Array, A: Array) -> Array:
     if (k := axis_of(R)) is None:
         return R @ A @ R.T
     i, j = (k + 1) % 3, (k + 2) % 3
-    c, s = R[i, i], R[j, i]
-    d, o = A[i, i] - A[j, j], A[i, j] + A[j, i]
+    r, a = R.tolist(), A.tolist()                                              # scalars of Python's: the same bits, in less time
+    c, s = r[i][i], r[j][i]
+    d, o = a[i][i] - a[j][j], a[i][j] + a[j][i]
     x, y = s * (s * d + c * o), s * (c * d - s * o)
     B: list[list[Any]] = [[None] * 3 for _ in range(3)]
-    B[i][i], B[j][j], B[k][k] = A[i, i] - x, A[j, j] + x, A[k, k]
-    B[i][j], B[j][i] = A[i, j] + y, A[j, i] + y
-    B[i][k], B[j][k] = c * A[i, k] - s * A[j, k], s * A[i, k] + c * A[j, k]
-    B[k][i], B[k][j] = c * A[k, i] - s * A[k, j], s * A[k, i] + c * A[k, j]
+    B[i][i], B[j][j], B[k][k] = a[i][i] - x, a[j][j] + x, a[k][k]
+    B[i][j], B[j][i] = a[i][j] + y, a[j][i] + y
+    B[i][k], B[j][k] = c * a[i][k] - s * a[j][k], s * a[i][k] + c * a[j][k]
+    B[k][i], B[k][j] = c * a[k][i] - s * a[k][j], s * a[k][i] + c * a[k][j]
     return np.array(B)
 
 
@@ -239,8 +240,13 @@ def axis_of(R: Array) -> int | None:
     >>> axis_of(np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]))
     2
     """
-    turns = (k for k in range(3) if all(isinstance(x, float) and x == float(k == l) for l in range(3) for x in (R[k, l], R[l, k])))
-    return next(turns, None)
+    r = R.tolist()
+    for k in range(3):
+        if isinstance(r[k][k], float) and r[k][k] == 1.0:
+            off = (r[k][k - 1], r[k][k - 2], r[k - 1][k], r[k - 2][k])
+            if all(isinstance(x, float) and x == 0.0 for x in off):
+                return k
+    return None
 
 
 def mirrored(A: Array) -> Array:

@@ -273,6 +273,8 @@ def product(manifolds: Sequence[Manifold]) -> Manifold:
         nq, nv = nq + m.nq, nv + m.nv
 
     def joined(parts: list[Array]) -> Array:
+        if all(p.ndim == 1 for p in parts):                                    # nearly always
+            return np.concatenate(parts)
         batch = np.broadcast_shapes(*[p.shape[:-1] for p in parts])
         return np.concatenate([np.broadcast_to(p, batch + p.shape[-1:]) for p in parts], axis=-1)
 

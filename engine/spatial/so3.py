@@ -25,7 +25,7 @@ def hat(w: ArrayLike) -> Array:
     array([ 0.,  3., -2.])
     """
     w = shaped("w", w, 3)
-    x, y, z = w[..., 0], w[..., 1], w[..., 2]
+    x, y, z = w.tolist() if type(w) is np.ndarray and w.ndim == 1 else (w[..., 0], w[..., 1], w[..., 2])
     o = 0.0 * x
     return ops.array([[o, -z, y], [z, o, -x], [-y, x, o]])
 
@@ -105,8 +105,8 @@ def about(axis: Array, angle: Any) -> Array:
         raise EngineError(f"axis is {shown(axis)}; expected a unit vector (3)")
     s, c = ops.sin(angle), ops.cos(angle)
     N = np.outer(n, n)
-    P, K = np.eye(3) - N, hat(n)
-    return ops.array([[N[i, j] + c * P[i, j] + s * K[i, j] for j in range(3)] for i in range(3)])
+    N, P, K = (x.tolist() for x in (N, np.eye(3) - N, hat(n)))
+    return ops.array([[N[i][j] + c * P[i][j] + s * K[i][j] for j in range(3)] for i in range(3)])
 
 
 def from_rpy(rpy: ArrayLike) -> Array:

@@ -6,7 +6,6 @@ import argparse
 import json
 import os
 import platform
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -26,6 +25,7 @@ from tests.bench.pictures import pictures
 from tests.bench.policies import policies
 from tests.bench.rows import rows
 from tests.bench.scenes import scenes
+from tests.bench.start import start
 from tests.bench.stiff import stiff
 from tests.bench.trees import trees
 from tests.bench.web import web
@@ -106,40 +106,6 @@ def batch(table: Table) -> None:
             t, u = in_turn(lambda f=ours: f(q, v, a), lambda f=theirs: f(1, pool, qp, vp, ap, out), rounds=9)
             table.add("batch", f"{name} {what}, {BATCH} rows, per row", u / t, "x Pinocchio", ">= 20", u / t >= 20,
                       ours_ns=t / BATCH * 1e9, theirs_ns=u / BATCH * 1e9)  # fmt: skip
-
-
-FIRST = """
-import time, engine
-t = time.perf_counter()
-model = engine.load_urdf({path!r}, floating_base={floating})
-q, v = model.neutral(), [0.0] * model.nv
-engine.compile(model).aba(q, v, v)
-print(time.perf_counter() - t)
-"""
-
-
-def start(table: Table) -> None:
-    """From a file to the first compiled value, in fresh processes, with an empty cache and with a full one; and the import."""
-    from tests.bench.robots import file
-
-    def run(code: str, cache: str) -> str:
-        environment = {**os.environ, "ENGINE_CACHE": cache}
-        return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True).stdout
-
-    for name, cold_limit, warm_limit in (("Panda", 0.6, 0.15), ("TALOS", 2.5, 0.5)):
-        path, floating = file(name)
-        code = FIRST.format(path=str(path), floating=floating)
-        cold, warm = [], []
-        for _ in range(5):
-            with tempfile.TemporaryDirectory() as cache:
-                cold.append(float(run(code, cache)))
-                warm.append(float(run(code, cache)))
-        for what, times, limit in (("empty cache", cold, cold_limit), ("warm cache", warm, warm_limit)):
-            t = statistics.median(times)
-            table.add("start", f"{name}, load_urdf to first ABA, {what}", t, "s", f"< {limit}", t < limit)
-    code = "import time; t = time.perf_counter(); import engine; print(time.perf_counter() - t)"
-    t = statistics.median(float(run(code, "0")) for _ in range(7))
-    table.add("start", "import engine", t, "s", "< 0.3", t < 0.3)
 
 
 def scaling(table: Table) -> None:

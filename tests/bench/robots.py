@@ -24,6 +24,8 @@ FILES = {
     "G1": (ROBOTS / "g1_description/urdf/g1_29dof_rev_1_0.urdf", True),
     "TALOS": (ROBOTS / "talos_data/robots/talos_reduced.urdf", True),
 }
+#: of those that are compared with no peer
+FURTHER = {"Go1": (ROBOTS / "go1_description/urdf/go1.urdf", True)}
 
 
 @dataclass
@@ -63,7 +65,7 @@ class Missing(Exception):
 
 def file(name: str) -> tuple[Path, bool]:
     """A benchmark robot's file, and whether it floats."""
-    path, floating = FILES[name]
+    path, floating = (FILES | FURTHER)[name]
     if not path.exists():
         raise Missing(f"{name} is a robot of example-robot-data, which is not installed; expected it: pip install example-robot-data")
     return path, floating

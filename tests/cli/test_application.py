@@ -47,7 +47,7 @@ def commands() -> dict[str, str]:
 
 def test_the_help_lists_every_command_with_examples(capsys):
     assert {*commands()} == {"info", "view", "render", "simulate", "resume", "torques", "plot", "export", "verify",
-                            "campaign", "demo", "docs", "doctor"}  # fmt: skip
+                            "campaign", "compile", "demo", "docs", "doctor"}  # fmt: skip
     assert run("--help") == 0
     top = capsys.readouterr().out
     for name in commands():

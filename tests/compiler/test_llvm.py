@@ -141,7 +141,7 @@ def random_code(monkeypatch, cpu: str, width: int) -> np.ndarray:
     monkeypatch.setenv("ENGINE_CACHE", "0")
     with monkeypatch.context() as m:
         if cpu:  # this one may lack what others of its name have
-            m.setattr(machine, "target", lambda: host.create_target_machine(cpu=cpu, features="", opt=2, jit=True))
+            m.setattr(machine, "target", lambda level=0: host.create_target_machine(cpu=cpu, features="", opt=2, jit=True))
         x = np.random.default_rng(0).uniform(-2, 2, (37, 4))
         x[5, 2] = 1e20
         return loop(again(trace(random_function(1, 200, SMOOTH, ()), [(4,)])), width)(x)
@@ -162,7 +162,7 @@ def test_code_for_arm_can_be_made(monkeypatch):
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     arm = llvm.Target.from_triple("aarch64-unknown-linux-gnu")
-    monkeypatch.setattr(machine, "target", lambda: arm.create_target_machine(cpu="generic", opt=2, jit=True))
+    monkeypatch.setattr(machine, "target", lambda level=0: arm.create_target_machine(cpu="generic", opt=2, jit=True))
     program = trace(random_function(1, 60, SMOOTH, ()), [(4,)])
     for text in (entry.batch(program, 2), entry.single(program)):
         assert machine.assemble(text)[0][:4] == b"\x7fELF"

@@ -1,11 +1,17 @@
 """Equal parts of a program in the lanes of vectors: which are found, and the same bits as one by one."""
 
+import itertools
+import math
+import random
+from collections import Counter
+
 import numpy as np
 import pytest
 
 import engine
 from engine import ops
 from engine.compiler import gufunc, trace
+from engine.compiler.codegen import packs
 from engine.compiler.codegen.lanes import Laned, Writer, count, laned, ordered
 from engine.compiler.codegen.llvm import Module
 from engine.compiler.codegen.packs import Packs
@@ -147,3 +153,52 @@ def test_robots_have_limbs(name, floats, lanes, saved):
         assert set(many.wide.values()) == {lanes} and count(many.nodes) < count(one.nodes) * (1 - saved)
         assert bits([f(*row) for row in zip(q, v, tau, strict=True)]) == bits(f(q, v, tau))
     assert bits([compiled.crba(row) for row in q]) == bits(compiled.crba(q))
+
+
+def exhaustive(arguments, lanes):
+    """Blocks of equal inputs by trying every run at every distance: what packs.equal_inputs finds by bounds and vectors."""
+    left, equal, enough = [list(looks) for looks in arguments], [], packs.SURE
+    counts = [Counter((r, x) for look in looks if look for r, x in enumerate(look[1])) for looks in arguments]
+
+    def worth(a, block):
+        looks = [left[a][k] for k in block]
+        if None in looks:
+            return -math.inf
+        last = max(r for r, same in enumerate(zip(*(look[1] for look in looks), strict=True)) if len(set(same)) == 1)
+        return math.log(len(left[a]) / counts[a][last, looks[0][1][last]]) - packs.DOUBT
+
+    def best_run(a, d):
+        each = [worth(a, range(k, k + d * lanes, d)) for k in range(len(left[a]) - d * (lanes - 1))]
+        runs = [(i, j) for i in range(len(each)) for j in range(i + 1, min(i + d, len(each)))]
+        best = max(runs, key=lambda run: sum(each[run[0] : run[1] + 1]), default=None)
+        said = 0.0 if best is None else sum(each[best[0] : best[1] + 1])
+        return (said, range(best[0], best[1] + 1)) if said > 0.0 else (0.0, ())
+
+    while True:
+        tried = [(d, [best_run(a, d) for a in range(len(left))]) for d in range(2, max(map(len, left), default=0) // lanes + 1)]
+        d, runs = max(tried, key=lambda found: sum(total for total, _ in found[1]), default=(0, []))
+        if (total := sum(total for total, _ in runs)) < enough:
+            return equal
+        enough = max(enough, total / 4)
+        for a, (_, run) in enumerate(runs):
+            for k in run:
+                equal.append(tuple(left[a][i][0] for i in range(k, k + d * lanes, d)))
+                for i in range(k, k + d * lanes, d):
+                    left[a][i] = None
+
+
+@pytest.mark.parametrize("lanes", [2, 4])
+def test_equal_inputs_are_those_of_trying_all(lanes):
+    rng, found = random.Random(lanes), 0
+    for _ in range(40):
+        numbers, arguments = itertools.count(), []
+        for n in (rng.randint(0, 26) for _ in range(rng.randint(1, 3))):
+            period, looks = rng.randint(1, 7), []
+            for k in range(n):
+                x = k % period if rng.random() < 0.9 else rng.randint(0, 9)
+                looks.append((next(numbers), (0, x // 3, 10 * (x // 3) + x // 2, 100 * x + x // 2)) if rng.random() < 0.9 else None)
+            arguments.append(looks)
+        equal = packs.equal_inputs(arguments, lanes)
+        assert equal == exhaustive(arguments, lanes)
+        found += len(equal)
+    assert found > 30

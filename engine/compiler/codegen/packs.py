@@ -17,8 +17,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from engine.compiler.graph.operations import Node, operands
 
+Array = np.ndarray
 Pack = tuple[int, ...]
 #: an input's node, and its colours round by round
 Appearance = tuple[int, tuple[int, ...]]
@@ -229,45 +232,76 @@ def equal_inputs(arguments: Sequence[Sequence[Appearance | None]], lanes: int) -
     What a look says is −log of how many of an argument's numbers have it. The distance is the one that says most in all arguments together:
     a leg has as many positions as velocities.
     """
-    left = [list(looks) for looks in arguments]
-    count = [Counter((r, x) for look in looks if look for r, x in enumerate(look[1])) for looks in arguments]
-
-    def worth(a: int, block: range) -> float | None:
-        looks = [left[a][k] for k in block]
-        if None in looks:
-            return None
-        rounds = [set(same) for same in zip(*(look[1] for look in looks if look), strict=True)]
-        last = max(r for r, same in enumerate(rounds) if len(same) == 1)
-        return math.log(len(left[a]) / count[a][last, rounds[last].pop()]) - DOUBT
-
-    def best_run(a: int, distance: int) -> tuple[float, list[range]]:
-        blocks = [range(k, k + distance * lanes, distance) for k in range(len(left[a]) - distance * (lanes - 1))]
-        each = [worth(a, block) for block in blocks]
-        best: tuple[float, list[range]] = (0.0, [])
-        for first in range(len(blocks)):
-            total = 0.0
-            for last, x in enumerate(each[first : first + distance], first):
-                if x is None:
-                    break
-                total += x
-                if total > best[0] and last > first:
-                    best = total, blocks[first : last + 1]
-        return best
-
+    distances = max(map(len, arguments), default=0) // lanes
+    left = [Blocks(looks, lanes, distances) for looks in arguments]
     equal: list[Pack] = []
-    enough, longest = SURE, max(map(len, arguments), default=0)
+    enough = SURE
     while True:
-        tried = [[best_run(a, distance) for a in range(len(left))] for distance in range(2, longest // lanes + 1)]
-        runs = max(tried, key=lambda runs: sum(total for total, _ in runs), default=[])
-        total = sum(total for total, _ in runs)
+        bounds = sum((own.bounds for own in left), np.zeros(distances + 1))
+        total, runs = 0.0, list[tuple[int, range]]()
+        for distance in np.flatnonzero(bounds >= enough).tolist():
+            if bounds[distance] >= total:                                      # of two that say as much, the shorter one
+                tried = [own.best_run(distance) for own in left]
+                if (said := sum(x for x, _ in tried)) > total:
+                    total, runs = said, [(distance, run) for _, run in tried]
         if total < enough:
             return equal
         enough = max(enough, total / 4)                                        # what says much less says nothing
-        for a, (_, run) in enumerate(runs):
-            for block in run:
-                equal.append(tuple(look[0] for k in block if (look := left[a][k])))
-                for k in block:
-                    left[a][k] = None
+        for own, (distance, run) in zip(left, runs, strict=True):
+            for k in run:
+                block = range(k, k + distance * lanes, distance)
+                equal.append(tuple(look[0] for i in block if (look := own.looks[i])))
+                own.take(block)
+
+
+class Blocks:
+    """Of an argument's numbers, what blocks of them say: a number, and those at a distance and at its multiples.
+
+    Attributes
+    ----------
+    worth : of blocks, by their distance and their first number; −∞ where there is none, or something of it was taken
+    """
+
+    def __init__(self, looks: Sequence[Appearance | None], lanes: int, distances: int) -> None:
+        self.looks, self.lanes, n = looks, lanes, len(looks)
+        count = Counter((r, x) for look in looks if look for r, x in enumerate(look[1]))
+        none = range(-1, -2 - ROUNDS, -1)
+        colour = np.array([look[1] if look else none for look in looks], dtype=int).reshape(n, ROUNDS + 1)
+        says = np.array([[math.log(n / count[r, x]) - DOUBT if look else 0.0 for r, x in enumerate(look[1] if look else none)]
+                         for look in looks]).reshape(n, ROUNDS + 1)  # fmt: skip
+        self.worth = np.full((distances + 1, n), -np.inf)
+        for distance in range(2, min(distances, (n - 1) // (lanes - 1)) + 1):
+            m = n - distance * (lanes - 1)
+            same = np.all([colour[:m] == colour[i * distance : i * distance + m] for i in range(1, lanes)], axis=0)
+            self.worth[distance, :m] = says[np.arange(m), ROUNDS - np.argmax(same[:, ::-1], axis=1)]
+        self.take([k for k, look in enumerate(looks) if look is None])
+
+    @property
+    def bounds(self) -> Array:
+        """What runs say at most, by their distance."""
+        most: Array = np.maximum(self.worth, 0.0).sum(axis=1) * (1.0 + 1e-9)
+        return most
+
+    def best_run(self, distance: int) -> tuple[float, range]:
+        """What blocks at a distance say together, of a run of two or more, and their first numbers."""
+        best = 0.0, range(0)
+        each = self.worth[distance].tolist()
+        for first in range(len(each)):
+            total = 0.0
+            for last, x in enumerate(each[first : first + distance], first):
+                if x == -math.inf:
+                    break
+                total += x
+                if total > best[0] and last > first:
+                    best = total, range(first, last + 1)
+        return best
+
+    def take(self, block: Iterable[int]) -> None:
+        """Take numbers, and with them the blocks that they are in."""
+        distances = np.arange(2, len(self.worth))
+        for k in block:
+            for first in (k - i * distances for i in range(self.lanes)):
+                self.worth[distances[first >= 0], first[first >= 0]] = -np.inf
 
 
 def colours(packs: Packs) -> Callable[[int, int], int]:

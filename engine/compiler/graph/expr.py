@@ -83,7 +83,7 @@ class Graph:
 
     def make(self, op: str, *operands: Any) -> Any:
         """``op`` of traced scalars and numbers, simplified by the rules or as it stands."""
-        if op in AMONG_TRUTHS and self.truths and self.holds_truth(operands[0]) and all(map(self.holds_truth, operands)):
+        if self.truths and op in AMONG_TRUTHS and self.holds_truth(operands[0]) and all(map(self.holds_truth, operands)):
             if op == "add":
                 raise self.refuse("a sum of truth values, which NumPy makes `or` of two and a count of an array",
                                   "use a | b, or 1.0 * a + 1.0 * b")  # fmt: skip
@@ -101,7 +101,8 @@ class Graph:
             index = self.matched(op, index)
         if op in COMMUTATIVE and index[0] > index[1]:
             index.reverse()
-        return Expr(self, self.node((op, *index)))
+        i = self.memo.get(key := (op, *index))
+        return Expr(self, self.node(key) if i is None else i)
 
     def holds_truth(self, x: Any) -> bool:
         """Return whether a traced scalar, or a number, is a truth value."""
@@ -161,11 +162,11 @@ class Expr:
         self.g, self.i = g, i
 
     # -- arithmetic, all through the rewrite table
-    def __add__(a, b): return binary("add", a, b)
+    def __add__(a, b): return a.g.make("add", a, b) if type(b) is Expr else binary("add", a, b)
     def __radd__(a, b): return binary("add", b, a)
-    def __sub__(a, b): return binary("sub", a, b)
+    def __sub__(a, b): return a.g.make("sub", a, b) if type(b) is Expr else binary("sub", a, b)
     def __rsub__(a, b): return binary("sub", b, a)
-    def __mul__(a, b): return binary("mul", a, b)
+    def __mul__(a, b): return a.g.make("mul", a, b) if type(b) is Expr else binary("mul", a, b)
     def __rmul__(a, b): return binary("mul", b, a)
     def __truediv__(a, b): return binary("div", a, b)
     def __rtruediv__(a, b): return binary("div", b, a)

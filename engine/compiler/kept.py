@@ -1,0 +1,180 @@
+"""What is traced of the engine's own alone, on disk, so that the next process does not trace it again.
+
+What a traced function makes depends on what it reaches, on the engine's code, and on the libraries under it. :func:`kept` takes all that
+it reaches, and knows it by its pickle, number by number, with nothing in it that is not the engine's, NumPy's or Python's own: a function
+or a class of somebody else's may read a file, a global or a clock, and is traced each time, with all around it. The code is that which
+this process has loaded: the texts of all modules, as they were then, and nothing set in them since.
+
+Nothing else is trusted, and no attempt made to guess: whatever is not known to be the same is traced.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import io
+import operator
+import os
+import pickle
+import sys
+import types
+from collections.abc import Callable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, TypeVar
+
+import numpy as np
+
+from engine import cache
+from engine.compiler import debug, machine
+
+Value = TypeVar("Value")
+#: rooms of functions of their arguments alone, and those whose classes are data besides; packages whose classes are; functions of others'
+#: that pickles name
+PURE = {"checks", "ops", "spatial", "model", "dynamics", "constraints", "contact", "geometry", "integrate", "compiler", "components"}
+DATA = {*PURE, "simulation"}
+PLAIN = {"builtins", "collections", "functools", "networkx", "pathlib", "types"}
+NAMED = {"builtins.getattr", "networkx.classes.function.frozen", "numpy._core.multiarray._reconstruct", "numpy._core.multiarray.scalar",
+         "numpy._core.numeric._frombuffer", "numpy.core.multiarray._reconstruct", "numpy.core.multiarray.scalar",
+         "numpy.core.numeric._frombuffer", "copyreg._reconstructor", "copyreg.__newobj__"}  # fmt: skip
+#: packages under it, whose versions are in the key
+UNDER = ("numpy", "networkx", "scipy")
+#: modules whose tables grow while things are made and called
+GROWING = ("engine.cache", "engine.compiler.gufunc", "engine.compiler.debug")
+
+
+class Foreign(Exception):
+    """What something is made of is not the engine's alone."""
+
+
+class Loaded:
+    """The engine's modules, as they were loaded: their texts, and what is set in them and in their classes."""
+
+    def __init__(self) -> None:
+        texts = hashlib.sha256()
+        self.set: list[tuple[str, Mapping[str, Any], dict[Any, Any]]] = []
+        for name, module in sorted((n, m) for n, m in sys.modules.items() if n.startswith("engine.")):
+            try:
+                with open(str(module.__file__), "rb", buffering=0) as file:
+                    texts.update(name.encode() + b"\0" + file.read())
+            except OSError:  # in an archive, say: what this process keeps is found by no other
+                texts.update(os.urandom(32))
+            self.set.append((name, vars(module), dict(vars(module))))
+            for word, x in vars(module).items():
+                if isinstance(x, type) and x.__module__ == name:
+                    self.set.append((f"{name}.{word}", vars(x), dict(vars(x))))
+                elif type(x) is dict and not name.startswith(GROWING) and word != "__builtins__":
+                    self.set.append((f"{name}.{word}", x, x.copy()))
+        self.texts = texts.hexdigest()
+
+    def changed(self) -> str:
+        """Return what has been set since, in words; "" where nothing has."""
+        for name, now, then in self.set:
+            table = isinstance(now, dict) and "__name__" not in then
+            if not all(map(operator.is_, map(now.get, then), then.values())) or (table and len(now) != len(then)):
+                word = next((w for w, x in then.items() if now.get(w) is not x), "a further entry")
+                return f"{name}.{word} was set"
+        return ""
+
+
+class Strict(pickle.Pickler):
+    """Pickles what is the engine's, NumPy's and Python's own; raises :class:`Foreign` at anything else."""
+
+    def persistent_id(self, x: Any) -> Any:
+        """Return sets by what is in them, in an order that is the same in every process."""
+        return ("set", type(x).__name__, sorted(map(pickled, x))) if isinstance(x, (set, frozenset)) else None
+
+    def reducer_override(self, x: Any) -> Any:
+        """Look at functions, and at classes, those of objects too; all else is pickled as it is."""
+        if isinstance(x, (type, types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType)) and not own(x):
+            raise Foreign(f"{getattr(x, '__module__', '')}.{getattr(x, '__qualname__', x)} is not the engine's")
+        if isinstance(x, types.MethodType) and type(x.__self__).__module__.partition(".")[0] != "engine":
+            raise Foreign(f"{x.__qualname__} is not the engine's")
+        return NotImplemented
+
+
+def own(x: Any) -> bool:
+    """Return whether a function, or a class, is one by which nothing comes in but its arguments."""
+    module = getattr(x, "__module__", None) or ""
+    package, _, rest = module.partition(".")
+    if isinstance(x, type):
+        if issubclass(x, (np.ndarray, np.generic, np.dtype)) and package == "numpy":
+            return True
+        return package in PLAIN or (package == "engine" and rest.partition(".")[0] in DATA)
+    return f"{module}.{x.__qualname__}" in NAMED or (package == "engine" and rest.partition(".")[0] in PURE)
+
+
+def pickled(x: Any) -> bytes:
+    """Return what something is made of as bytes; :class:`Foreign` where that is not the engine's alone."""
+    into = io.BytesIO()
+    try:
+        Strict(into, protocol=5).dump(x)
+    except (pickle.PicklingError, AttributeError, TypeError, RecursionError) as error:  # a function within another, a file, a lock
+        raise Foreign(str(error)) from error
+    return into.getvalue()
+
+
+#: what has been loaded, once all of the engine is
+LOADED: list[Loaded] = []
+
+
+def remember() -> None:
+    """Take what is loaded now for the engine: called once, at the end of its import."""
+    LOADED.append(Loaded())
+
+
+@functools.cache
+def installed(name: str) -> str:
+    """Return a package's version, "" if there is none."""
+    if (loaded := getattr(sys.modules.get(name), "__version__", None)) is not None:
+        return str(loaded)
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
+
+
+def key_of(inputs: Any) -> str:
+    """Return the key of what is made of these inputs by the engine alone; :class:`Foreign` where something else may have a part in it."""
+    if debug.level() > 1:
+        raise Foreign("ENGINE_DEBUG asks for lines and checks, which are of this process")
+    if cache.folder() is None:
+        raise Foreign("there is no cache to keep it in (ENGINE_CACHE)")
+    if len(LOADED) != 1:
+        raise Foreign("the engine was not loaded as a whole")
+    if changed := LOADED[0].changed():
+        raise Foreign(changed)
+    chosen = sorted((n, x) for n, x in os.environ.items() if n.startswith("ENGINE_") and n not in ("ENGINE_CACHE", "ENGINE_DEBUG"))
+    around = [LOADED[0].texts, machine.identity(), sys.version, *map(installed, UNDER), repr(chosen)]
+    return "kept|" + hashlib.sha256("\0".join(around).encode() + b"\0" + pickled(inputs)).hexdigest()
+
+
+def kept(what: str, inputs: Any, make: Callable[[], Value]) -> Value:
+    """Return ``make()``, a function of these inputs and of the engine's own code, or what it made of the same before, in any process."""
+    try:
+        key = key_of(inputs)
+    except Foreign as error:
+        debug.say(f"{what}: made, as {error}")
+        return make()
+    return kept_under(what, key, make)
+
+
+def kept_under(what: str, key: str, make: Callable[[], Value]) -> Value:
+    """Return ``make()``, or what it made under the same key before."""
+    if (found := cache.load(key)) is not None:
+        try:
+            value: Value = pickle.loads(found)
+        except Exception:                                                      # of a library that is another by now
+            debug.say(f"{what}: made, as what the cache has of it cannot be read")
+        else:
+            debug.say(f"{what}: found in the cache")
+            return value
+    value = make()
+    try:
+        made = pickle.dumps(value, protocol=5)
+        fresh: Value = pickle.loads(made)                                      # as the next process has it, and what it makes of it
+    except Exception as error:                                                 # a function within, of a procedure say
+        debug.say(f"{what}: made, and not kept, as it cannot be pickled ({error})")
+        return value
+    cache.store(key, made)
+    debug.say(f"{what}: made, and kept in the cache")
+    return fresh

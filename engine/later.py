@@ -1,0 +1,49 @@
+"""The public names of rooms that a simulation does not take: they are loaded when one of their names is first asked for."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from engine.collector import uncollected
+
+#: rooms, and their names in ``engine``
+LATER = {
+    "campaign": ("Campaign", "CampaignError", "Runs", "campaign", "load_campaign"), "code": ("ExportError", "code", "export_code"),
+    "control": ("ControlError", "control", "ilqr", "lqr", "rollout_gradient"), "convert": ("convert",),
+    "identification": ("Identification", "IdentificationError", "IdentificationWarning", "base_parameters", "identification", "identify"),
+    "viewer": ("Scene", "Shown", "Viewer", "ViewerError", "export", "render", "view", "viewer"),
+    "viewer.serve": ("Server", "Widget", "serve"),
+}  # fmt: skip
+
+
+def loaded(room: str) -> Any:
+    """Return the room, which is loaded now if it was not."""
+    with uncollected():
+        if room == "campaign":
+            import engine.campaign
+        elif room == "code":
+            import engine.code
+        elif room == "control":
+            import engine.control
+        elif room == "convert":
+            import engine.convert
+        elif room == "identification":
+            import engine.identification
+        elif room == "viewer":
+            import engine.viewer
+        else:
+            import engine.viewer.serve  # noqa: F401
+    return sys.modules[f"engine.{room}"]
+
+
+def found_later(name: str) -> Any:
+    """Return what has a name in ``engine`` that of a room that is loaded later."""
+    if (room := next((room for room, names in LATER.items() if name in names), None)) is None:
+        raise AttributeError(f"module 'engine' has no attribute {name!r}")
+    return loaded(room) if name == room else getattr(loaded(room), name)
+
+
+def load_viewer() -> None:
+    """Load what shows models and trajectories in notebooks and figures."""
+    loaded("viewer")

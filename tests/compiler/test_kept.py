@@ -1,0 +1,150 @@
+"""What is made of the engine's own alone is kept on disk, by all that it is made of; what may be anything else is made each time."""
+
+import functools
+import operator
+import os
+import random
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import engine
+from engine import cache, integrate
+from engine.compiler import kept as rooms
+from engine.compiler import machine, trace
+from engine.compiler.kept import LOADED, Foreign, kept, key_of, pickled
+from engine.components.actuators import Motor
+from engine.contact import ContactMaterial, joint_laws
+from engine.spatial import so3
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    path = tmp_path / "cache"
+    monkeypatch.setenv("ENGINE_CACHE", str(path))
+    return path
+
+
+def counted(inputs, made=None):
+    """How often something is made in two attempts."""
+    calls = []
+    for _ in range(2):
+        kept("a thing", inputs, lambda: calls.append(1) or made)
+    return len(calls)
+
+
+def test_it_is_made_once(folder):
+    material, calls = ContactMaterial(friction=0.5), []
+    for _ in range(3):
+        program = kept("a program", (material, {"b", "a"}), lambda: calls.append(1) or trace(lambda x: 2.0 * x, [(3,)]))
+        assert program == trace(lambda x: 2.0 * x, [(3,)])
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("other", [(1.0, 2.0), (1.0, np.nextafter(3.0, 4.0)), (1, 3.0), (True, 3.0), (1.0, 3.0, None), [1.0, 3.0],
+                                   (-1.0, 3.0), (1.0, np.float64(3.0)), (1.0, np.array([3.0]))])  # fmt: skip
+def test_other_inputs_are_other_keys(folder, other):
+    assert key_of((1.0, 3.0)) == key_of((1.0, 3.0)) != key_of(other)
+    assert key_of((0.0,)) != key_of((-0.0,))
+
+
+def test_the_order_of_a_set_is_none(folder):
+    words = [f"word{k}" for k in range(50)]
+    assert key_of({*words}) == key_of({*words[::-1]}) == key_of({*sorted(words, key=hash)}) != key_of({*words[1:]})
+
+
+class Mine(Motor):
+    """Somebody's own component."""
+
+
+def gain():
+    return 1.0
+
+
+FOREIGN = {
+    "a function": gain, "a lambda": lambda t: t, "a function within": functools.partial(gain), "a class": Mine,
+    "an object": type("Own", (), {})(), "a builtin": time.time, "a method": random.Random(0).random,
+    "a generator's": np.random.default_rng(0).normal,
+    "a file": functools.partial(np.loadtxt, "gains.txt"), "bytes of one": functools.partial(np.fromfile, "gains.bin"),
+    "a path's": Path("gains.txt").read_text, "the environment": os.environ.get, "text of code": functools.partial(eval, "1.0"),
+    "an opened file": functools.partial(open, "gains.txt"), "a lock": threading.Lock(), "a module": np, "an engine's reader":
+    functools.partial(engine.load_trajectory, "run.h5"), "a robot's file": functools.partial(engine.load, "robot.urdf"),
+    "a method in the engine": integrate.Method("mine", 1, gain, 1, 1, "", embedded=gain), "in a dictionary": {"controller": gain},
+    "in an array": np.array([gain, None]), "in a set": {gain}, "an attribute's": operator.attrgetter,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("thing", FOREIGN.values(), ids=FOREIGN)
+def test_what_is_not_the_engines_is_made_each_time(folder, thing):
+    with pytest.raises(Foreign):
+        pickled((1.0, thing))
+    assert counted((1.0, thing)) == 2 and not any(folder.iterdir())
+
+
+CHANGES = {
+    "a function": (so3, "hat", lambda w: w), "a constant": (joint_laws, "SOME", 3), "a class": (joint_laws, "Row", None),
+    "a method": (Motor, "__init__", lambda self: None), "a name that is imported": (joint_laws, "crba", lambda model, q: np.eye(6)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("where", "name", "value"), CHANGES.values(), ids=CHANGES)
+def test_an_engine_that_was_changed_keeps_nothing(folder, monkeypatch, where, name, value):
+    assert counted(1.0) == 1
+    monkeypatch.setattr(where, name, value)
+    assert counted(1.0) == 2
+    with pytest.raises(Foreign, match=f"{name} was set"):
+        key_of(1.0)
+    monkeypatch.undo()
+
+
+def test_an_entry_of_a_table_counts_too(folder, monkeypatch):
+    monkeypatch.setitem(integrate.METHODS, "mine", integrate.METHODS["cg4"])
+    with pytest.raises(Foreign, match="METHODS"):
+        key_of(1.0)
+    monkeypatch.undo()
+    monkeypatch.setitem(integrate.METHODS, "cg4", integrate.METHODS["rkmk4"])
+    with pytest.raises(Foreign, match="cg4 was set"):
+        key_of(1.0)
+
+
+def test_other_sources_libraries_processors_and_options_are_other_keys(folder, monkeypatch):
+    keys = [key_of(1.0)]
+    for change in (lambda m: m.setattr(LOADED[0], "texts", "other"), lambda m: m.setattr("sys.version", "3.99"),
+                   lambda m: m.setattr(np, "__version__", "99.0"), lambda m: m.setattr("networkx.__version__", "99.0"),
+                   lambda m: m.setenv("ENGINE_ROWS", "1")):  # fmt: skip
+        with monkeypatch.context() as m:
+            change(m)
+            rooms.installed.cache_clear()
+            keys.append(key_of(1.0))
+    rooms.installed.cache_clear()
+    machine.identity.cache_clear()
+    assert len({*keys}) == len(keys) and key_of(1.0) == keys[0]
+
+
+def test_what_cannot_be_read_is_made_again(folder):
+    assert counted(1.0, made="whole") == 1
+    (file,) = folder.iterdir()
+    for bad in (b"", file.read_bytes()[:-1]):
+        file.write_bytes(bad)
+        assert kept("a thing", 1.0, lambda: "again") == "again"
+    cache.store(key_of(1.0), b"no pickle")                                     # under its own checksum
+    assert kept("a thing", 1.0, lambda: "anew") == "anew" == kept("a thing", 1.0, lambda: "not made")
+
+
+def test_what_cannot_be_pickled_is_made_each_time(folder):
+    made = [kept("a lock", 1.0, threading.Lock) for _ in range(2)]
+    assert made[0] is not made[1] and not any(folder.iterdir())
+
+
+def test_without_a_cache_and_beside_checks_it_is_made_each_time(folder, monkeypatch, capsys):
+    monkeypatch.setenv("ENGINE_DEBUG", "1")
+    assert counted(1.0) == 1
+    assert [line.split(": ")[-1] for line in capsys.readouterr().err.splitlines()] == ["made, and kept in the cache", "found in the cache"]
+    monkeypatch.setenv("ENGINE_DEBUG", "2")
+    assert counted(1.0) == 2
+    monkeypatch.delenv("ENGINE_DEBUG")
+    monkeypatch.setenv("ENGINE_CACHE", "0")
+    assert counted(1.0) == 2

@@ -1,0 +1,148 @@
+"""A step is traced once and found again unless something is another; functions are traced each time, with what they read then."""
+
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import trimesh
+
+import engine
+from engine.components.actuators import Motor
+from engine.io import mesh
+from engine.spatial import inertia
+from tests import meshes
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    path = tmp_path / "cache"
+    monkeypatch.setenv("ENGINE_CACHE", str(path))
+    return path
+
+
+def arm(mass=1.0, friction=0.1, damping=0.0, shape=None):
+    """Two joints, of which one rubs; its links' shape is a ball, or another."""
+    builder = engine.Builder("arm")
+    for k, name in enumerate(("base", "upper", "lower")):
+        builder.add_link(name, inertia=inertia.from_mass(mass if k == 2 else 1.0, [0.1, 0.0, 0.02 * k], 0.01 * np.eye(3)),
+                         collisions=[shape or engine.Geometry("sphere", (0.05,))])  # fmt: skip
+    placement = engine.spatial.se3.pose(np.eye(3), np.array([0.3, 0.0, 0.0]))
+    builder.add_joint("first", "revolute", "base", "upper", axis=[0, 0, 1], placement=placement, friction=friction, damping=damping)
+    builder.add_joint("second", "revolute", "upper", "lower", axis=[0, 1, 0], placement=placement)
+    return builder.model()
+
+
+def engine_arm():
+    return engine.Simulator(arm(), dt=1e-3)
+
+
+def lines(monkeypatch, capsys, make):
+    """What is said of tracing while something is made."""
+    capsys.readouterr()
+    monkeypatch.setenv("ENGINE_DEBUG", "1")
+    made = make()
+    monkeypatch.delenv("ENGINE_DEBUG")
+    said = [line for line in capsys.readouterr().err.splitlines() if " of 'arm'" in line]
+    return made, {line.split(": ")[1]: line.split(": ")[2] for line in said}
+
+
+def keys(simulator):
+    return [program.key for program in simulator.programs.values()]
+
+
+@pytest.mark.parametrize("other", [
+    lambda: engine.Simulator(arm(1.1), dt=1e-3), lambda: engine.Simulator(arm(friction=0.2), dt=1e-3),
+    lambda: engine.Simulator(arm(), dt=2e-3), lambda: engine.Simulator(arm(damping=300.0), dt=1e-3, joint_dynamics="implicit"),
+    lambda: engine.Simulator(arm(), dt=1e-3, integrator="rkmk4"), lambda: engine.Simulator(arm(), dt=1e-3, gravity=(0, 0, -1.0)),
+    lambda: engine.Simulator(arm(), dt=1e-3, parameters={"mass.lower": 1.0}), lambda: engine.Simulator(arm(), dt=1e-3, joint_dynamics=None),
+    lambda: engine.Simulator(arm(), dt=1e-3, actuators=[Motor("second", rotor=0.1)]),
+    lambda: engine.Simulator(arm(), dt=1e-3, contacts=engine.Contacts(engine.HalfSpace(), [("world", "lower")]))],
+    ids=["mass", "friction", "dt", "stiff", "integrator", "gravity", "parameter", "joints", "motor", "contacts"])  # fmt: skip
+def test_what_is_another_is_traced_and_all_else_found(monkeypatch, capsys, other):
+    made = [lines(monkeypatch, capsys, make) for make in (engine_arm, engine_arm, other, other)]
+    assert [said["the step of 'arm'"].split()[0] for _, said in made] == ["made,", "found", "made,", "found"]
+    monkeypatch.setenv("ENGINE_CACHE", "0")                                    # and what is found is what tracing makes
+    assert [keys(x) for x, _ in made] == [keys(make()) for make in (engine_arm, engine_arm, other, other)]
+
+
+WORLD = {"gain": 1.0}
+
+
+class Held:
+    gain = 1.0
+
+
+def of_file(path):
+    return lambda t, q, v: -float(path.read_text()) * q
+
+
+CASES = {
+    "a global": (lambda path: lambda t, q, v: -WORLD["gain"] * q, lambda path, m: m.setitem(WORLD, "gain", 2.0)),
+    "a file": (of_file, lambda path, m: path.write_text("2.0")),
+    "the environment": (lambda path: lambda t, q, v: -float(os.environ.get("GAIN", "1.0")) * q, lambda path, m: m.setenv("GAIN", "2.0")),
+    "a class's attribute": (lambda path: lambda t, q, v: -Held.gain * q, lambda path, m: m.setattr(Held, "gain", 2.0)),
+    "a module's constant": (lambda path: lambda t, q, v: -time.altzone * q, lambda path, m: m.setattr(time, "altzone", 7)),
+    "a patched function": (lambda path: lambda t, q, v: -time.time_ns() // 10**30 * q,
+                           lambda path, m: m.setattr(time, "time_ns", lambda: 2 * 10**30)),
+    "a file of numbers": (lambda path: lambda t, q, v: -np.loadtxt(path) * q, lambda path, m: path.write_text("2.0")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", ["controller", "forces"])
+@pytest.mark.parametrize(("make", "change"), CASES.values(), ids=CASES)
+def test_what_functions_read_is_what_is_there(tmp_path, monkeypatch, capsys, make, change, how):
+    path = tmp_path / "gain.txt"
+    path.write_text("1.0")
+    given = {how: make(path) if how == "controller" else [make(path)]}
+    before, said = lines(monkeypatch, capsys, lambda: engine.Simulator(arm(), dt=1e-3, **given))
+    assert said["'after' of 'arm'"] == "made, and kept in the cache"           # which has no part in it
+    change(path, monkeypatch)
+    after, said = lines(monkeypatch, capsys, lambda: engine.Simulator(arm(), dt=1e-3, **given))
+    assert said["the step of 'arm'"].startswith("traced") and said["'after' of 'arm'"] == "found in the cache"
+    assert keys(before) != keys(after)
+    monkeypatch.setenv("ENGINE_CACHE", "0")
+    assert keys(engine.Simulator(arm(), dt=1e-3, **given)) == keys(after)
+
+
+def test_a_component_of_somebody_elses_is_traced_each_time(monkeypatch, capsys):
+    class Mine(Motor):
+        pass
+
+    for _ in range(2):
+        _, said = lines(monkeypatch, capsys, lambda: engine.Simulator(arm(), dt=1e-3, actuators=[Mine("second")]))
+        assert said["the step of 'arm'"].startswith("traced, as ") and "Mine" in said["the step of 'arm'"]
+
+
+def test_a_mesh_is_known_by_what_is_in_it(tmp_path, monkeypatch, capsys):
+    path = meshes.written(trimesh.creation.icosphere(1, 0.1), tmp_path / "stone.stl")
+
+    def stone():
+        model = arm(shape=engine.Geometry("mesh", (1.0, 1.0, 1.0), mesh=path))
+        return engine.Simulator(model, dt=1e-3, contacts=engine.Contacts(engine.HalfSpace(), [("world", "lower")]))
+
+    first, again = (lines(monkeypatch, capsys, stone) for _ in range(2))
+    meshes.written(trimesh.creation.icosphere(1, 0.2), path)
+    mesh.triangles.cache_clear()                                                    # as in another process
+    other = lines(monkeypatch, capsys, stone)
+    assert [said["the step of 'arm'"].split()[0] for _, said in (first, again, other)] == ["made,", "found", "made,"]
+    assert keys(first[0]) == keys(again[0]) != keys(other[0])
+
+
+SCRIPT = """
+import engine, numpy as np
+q = engine.Simulator(engine.load(engine.example("seven_joint_arm")), dt=0.01)
+print(next(iter(q.programs.values())).key)
+"""
+
+
+def test_another_process_finds_it():
+    def run(**more):
+        done = subprocess.run([sys.executable, "-W", "ignore", "-c", SCRIPT], env={**os.environ, "ENGINE_DEBUG": "1", **more}, check=True,
+                              capture_output=True, text=True)  # fmt: skip
+        return done.stdout, [line for line in done.stderr.splitlines() if "the step of" in line]
+
+    (key, first), (same, second) = run(PYTHONHASHSEED="1"), run(PYTHONHASHSEED="2")
+    assert key == same and "made, and kept" in first[0] and "found in the cache" in second[0]
