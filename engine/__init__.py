@@ -15,6 +15,7 @@ from engine import (
     recording,
     rigid_body,
     simulation,
+    space,
     spatial,
     viewer,
 )
@@ -83,6 +84,6 @@ __all__ = [
     "compiler", "constrained_dynamics", "constrained_inverse_dynamics", "constraints", "convert", "dynamics", "example", "export",
     "export_code", "get_threads", "gradient", "gufunc", "identify", "ilqr", "impact", "integrate", "inverse_kinematics", "io", "jacobian",
     "load", "load_campaign", "load_mesh", "load_sdf", "load_trajectory", "load_urdf", "lqr", "model", "ops", "policy", "recording",
-    "render", "rigid_body", "rollout_gradient", "save_mjcf", "save_urdf", "serve", "set_threads", "simulator_of", "simulation", "spatial",
-    "view", "viewer",
+    "render", "rigid_body", "rollout_gradient", "save_mjcf", "save_urdf", "serve", "set_threads", "simulator_of", "simulation", "space",
+    "spatial", "view", "viewer",
 ]  # fmt: skip

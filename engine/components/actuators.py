@@ -185,7 +185,7 @@ class ReactionWheels(Component):
         if not (np.isfinite(self.state) & (np.abs(self.state) <= self.momentum)).all():
             raise SimulationError(f"{self.name}: initial is {self.state.tolist()}; expected momenta within ±{self.momentum:g}")
 
-    def stored(self, s: Context, state: Array) -> Array:
+    def holds(self, s: Context, state: Array) -> Array:
         """Return the wheels' angular momentum (3) together, in world axes."""
         return s.pose(self.link)[:3, :3] @ (self.axes.T @ state)
 
@@ -200,7 +200,7 @@ class ReactionWheels(Component):
         saturated = ops.where(ops.equal(torque, wanted), 0.0, 1.0)
         return Effect(wrenches={self.link: np.concatenate([moment, np.zeros(3)])}, rate=-torque,
                       signals={"torque": torque, "momentum": state, "saturated": saturated,
-                               "angular_momentum": self.stored(s, state)})  # fmt: skip
+                               "angular_momentum": self.holds(s, state)})  # fmt: skip
 
 
 class Drive(Component):

@@ -15,11 +15,12 @@ import numpy as np
 from engine import dynamics, ops
 from engine.checks import nearest, numeric, shown, warn
 from engine.compiler.transforms.trace import pure, trace
-from engine.components.actuators import Drive, Motor, ReactionWheels
+from engine.components.actuators import Drive, Motor
 from engine.components.component import AS_IT_IS, Component, Context, Effect, SimulationError, SimulationWarning, States, named
 from engine.components.controller import Controller
 from engine.components.effect import effect
 from engine.components.forces import CentralGravity, JointFriction, JointSpring, JointStops
+from engine.components.frame import Frame, require_falling
 from engine.components.general_actuator import GeneralActuator
 from engine.components.law import Ticking
 from engine.components.layout import Layout
@@ -74,6 +75,9 @@ class Plant:
         if any(uniform) and any(isinstance(c, CentralGravity) for c in components):
             warn(f"'{model.name}' has a CentralGravity besides the uniform gravity {tuple(uniform)}, and both act; "
                  "expected gravity=(0, 0, 0)", SimulationWarning)  # fmt: skip
+        self.frame = next((c for c in components if isinstance(c, Frame)), None)
+        if self.frame is not None:
+            require_falling(self.frame, model, gravity, parameters, components, self.ground is not None)
         self.values, self.read = dict(parameters), set[str]()
         self.parameters = Layout({n: np.shape(p) for n, p in parameters.items()})
         self.acting: list[Component] = components if controller is None else [controller, *components]
@@ -148,7 +152,7 @@ class Plant:
         parameters = self.parameters.split(p)
         model, gravity = with_parameters(self.model, self.gravity, parameters)
         states = States(self.states.split(z), [n for n in self.states.shapes if n not in OWN])
-        return Context(model, t, q, v, Read(parameters, self.read), gravity, states, modes)
+        return Context(model, t, q, v, Read(parameters, self.read), gravity, states, modes, self.frame)
 
     def in_flight(self, t: Any, q: Array, v: Array, z: Array, p: Array, modes: Mapping[str, Array] | None = None) -> Context:
         """Return time and state as components see them, of the states z that are flown: what lasts is no component's."""
@@ -222,6 +226,8 @@ class Plant:
         """Return v̇ (nv) under a force (nv) that lasts, if one may, ż but for the notes at the end of z, whose rates are zero, and the
         forces of constraints where there are any; last ``given`` are the modes of limited forces, where there are any."""
         lasting = given[0] if self.lasts else None
+        if self.frame is not None and self.conserved:                          # a field that falls off is asked where the momenta lead
+            q, v, *_ = self.kept(self.model_at(p), q, v, self.states.split(z)[MOMENTUM], m)
         s = self.in_flight(t, q, v, z, p, self.within(given[-1]) if self.bounds.n else None)
         effects = self.effects(s, m)
         tau, F = self.loads(effects)
@@ -326,18 +332,18 @@ class Plant:
         return any(isinstance(c, JointStops) for c in self.components) or any(np.isfinite([r.low, r.high]).any() for r in rows)
 
     @property
-    def wheels(self) -> list[ReactionWheels]:
-        """The components that hold angular momentum."""
-        return [c for c in self.components if isinstance(c, ReactionWheels)]
+    def holding(self) -> list[Component]:
+        """The components that may hold angular momentum."""
+        return [c for c in self.components if type(c).holds is not Component.holds]
 
     def turned(self, P: Array, q: Array, to: Array, z: Array, p: Array) -> Array:
         """Return the momenta P (trees, 9) after something turned the trees from q (nq) to another configuration at once: they take the
-        difference of the angular momenta that wheels hold on them."""
+        difference of the angular momenta that components hold on them."""
         changes = list(P)
         at, after = (self.context(0.0, x, np.zeros(self.model.nv), z, p) for x in (q, to))
-        for c in self.wheels:
+        for c in self.holding:
             body, state = self.model.carrier[self.model.link_index(c.link)][0], at.states[c.name]
-            difference = np.concatenate([c.stored(after, state) - c.stored(at, state), np.zeros(6)])
+            difference = np.concatenate([c.holds(after, state) - c.holds(at, state), np.zeros(6)])
             changes = [own - difference if body in tree else own for tree, own in zip(self.conserved, changes, strict=True)]
         return np.array(changes).reshape(P.shape)
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +18,7 @@ from engine.integrate.event import Crossing, crossings
 from engine.model import Model, StateError
 from engine.model.shown import figure, html
 from engine.recording import Recorder, Recording, StorageError
+from engine.simulation.columns import described, entries, not_finite, write_columns
 from engine.simulation.parameters import moves_shapes, own, with_parameters
 from engine.simulation.run_header import checked_path, ground_in, header_of, names_in, outcome, outcome_in, robot_in
 from engine.simulation.totals import About, central, compiled_sum
@@ -267,6 +267,13 @@ class Trajectory:
         """Return the poses of one link (..., T, 4, 4)."""
         return self.poses()[..., self.model.link_index(link), :, :]
 
+    def orbit(self, link: str) -> tuple[Array, Array]:
+        """Return where the world's origin is in its orbit, r_O (..., T, 3), and from there a link's, ρ (..., T, 3), m: of a run with a
+        :class:`engine.space.ReferenceOrbit`. Their sum has the rounding of an orbit's radius, 1e-9 m; ρ has not."""
+        if "frame.origin" not in self.signals:
+            raise StateError(f"'{self.model.name}' flew in no orbit; expected a Simulator with frame=engine.space.ReferenceOrbit(…)")
+        return self.signals["frame.origin"], self.pose(link)[..., :3, 3]
+
     def power(self) -> dict[str, Array]:
         """Return by component the power (..., T) at which it does work on the robot, W."""
         return {n.removesuffix(".power"): x for n, x in self.signals.items() if n.endswith(".power")}
@@ -373,34 +380,6 @@ class Trajectory:
         if self.q.ndim > 2:
             raise StateError("a plot is of one rollout; expected such as trajectory.rollout(0).plot()")
         return figure(self, path)
-
-
-def not_finite(x: Array, reason: Array | str | None) -> NDArray[np.bool_]:
-    """Return which rollouts (...) of states (..., T, n) stopped being finite."""
-    found: Any = ~np.isfinite(x[..., -1:, :]).all(axis=(-2, -1)) | (x.ndim == 2 and bool(reason))
-    return found
-
-
-def entries(name: str, x: Array, lead: int) -> dict[str, Array]:
-    """Return the entries of an array by names of their own, such as "wheels.torque[0]"; ``lead`` dimensions come before them."""
-    flat = x.reshape(*x.shape[:lead], math.prod(x.shape[lead:]))
-    labels = [name + (f"[{','.join(map(str, i))}]" if i else "") for i in np.ndindex(*x.shape[lead:])]
-    return {label: flat[..., k] for k, label in enumerate(labels)}
-
-
-def write_columns(file: TextIO, columns: Mapping[str, Array], names: bool = True) -> None:
-    """Write columns (T) of numbers as comma-separated values, to their last bit; with ``names`` a line of these first."""
-    writer = csv.writer(file)
-    if names:
-        writer.writerow(columns)
-    writer.writerows([repr(float(x)) for x in row] for row in np.column_stack([*columns.values()]))
-
-
-def described(name: str, t: Array, x: Array) -> str:
-    """Return a line about a trajectory of states x (..., T, n) at times t (T)."""
-    span = f"{t[0]:g} … {t[-1]:g} s" if len(t) else "no time"
-    batch = f", {x.shape[:-2]} rollouts" if x.ndim > 2 else ""
-    return f"<trajectory of {name}: {len(t)} states, {span}{batch}>"
 
 
 def load_trajectory(path: str | Path, start: int = 0, stop: int | None = None, step: int = 1) -> Trajectory:
