@@ -22,6 +22,8 @@ from engine.simulation.columns import described, entries, not_finite, write_colu
 from engine.simulation.parameters import moves_shapes, own, with_parameters
 from engine.simulation.run_header import checked_path, ground_in, header_of, names_in, outcome, outcome_in, robot_in
 from engine.simulation.totals import About, central, compiled_sum
+from engine.space.ccsds import write_aem, write_oem
+from engine.spatial import quaternion
 from engine.spatial.manifold import hermite
 
 if TYPE_CHECKING:
@@ -352,6 +354,18 @@ class Trajectory:
                              records=len(self)) as recorder:  # fmt: skip
             recorder.append({"t": self.t, **{n: np.moveaxis(x, lead, 0) for n, x in columns.items()}}, stopped)
             return recorder.path
+
+    def to_oem(self, path: str | Path, link: str, epoch: str = "2000-01-01T12:00:00") -> Path:
+        """Write where a link flies as an orbit ephemeris message (CCSDS 502.0-B-2), with times after an ``epoch`` (UTC): km, 12 decimals;
+        return its path. It is of one flight with a :class:`engine.space.ReferenceOrbit`; :func:`engine.space.read_oem` reads it."""
+        (r_O, rho), k = self.orbit(link), self.model.link_index(link)
+        R, V = self.poses()[..., k, :3, :3], self.robot.twists(self.q, self.v)[..., k, 3:]
+        return write_oem(path, epoch, self.t, r_O + rho, self.signals["frame.velocity"] + np.einsum("...ij,...j->...i", R, V), link)
+
+    def to_aem(self, path: str | Path, link: str, epoch: str = "2000-01-01T12:00:00") -> Path:
+        """Write a link's attitude as an attitude ephemeris message (CCSDS 504.0-B-1), with times after an ``epoch`` (UTC), from the world's
+        axes to its own, the scalar last; return its path. :func:`engine.space.read_aem` reads it."""
+        return write_aem(path, epoch, self.t, quaternion.from_matrix(self.pose(link)[..., :3, :3]), link)
 
     def to_csv(self, path: str | Path) -> Path:
         """Write time and :meth:`columns` of a single rollout as comma-separated values, with a line of names; return the path.
