@@ -64,7 +64,7 @@ ROOMS = {
 SIMULATION = (
     ("parameters", "rounding", "checks", "columns", "doubts", "resting_overlaps", "run_header", "constraints", "steep_places", "stiffness",
      "contact_table"),
-    ("impulses", "run", "surroundings", "totals", "assessment"), ("many_contacts",), ("contacts", "plant", "events", "trajectory"),
+    ("impulses", "run", "surroundings", "totals", "assessment", "cargo"), ("many_contacts",), ("contacts", "plant", "events", "trajectory"),
     ("after_flight", "asked", "form", "impacts", "independent_trees", "unresolved"), ("meeting_trees", "meeting"),
     ("step", "body_trajectory"),
     ("culprit", "event_runs", "state", "linearization"),

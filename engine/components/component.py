@@ -196,6 +196,7 @@ class Effect:
     signals : what is to be recorded, by name; "energy" (J) counts as potential energy in :meth:`Trajectory.energy`, "angular_momentum"
         (3, world axes) in :meth:`Trajectory.momentum`
     commands : to components, by their names, that come after it and have no memory: a controller's effect, which goes to all of them
+    flows : the same, of which what several components give to one adds up: what thrusters draw from a tank
     beyond : of its limited forces (as many as its ``bounds``), where they are: see :meth:`Context.bounded`
     """
 
@@ -204,6 +205,7 @@ class Effect:
     rate: Any = None
     signals: dict[str, Any] = field(default_factory=dict)
     commands: dict[str, Any] = field(default_factory=dict)
+    flows: dict[str, Any] = field(default_factory=dict)
     beyond: Any = ()
 
     def require_finite(self, name: str, s: Context, observed: bool = False) -> None:
@@ -301,6 +303,11 @@ class Component:
     def holds(self, s: Context, state: Array) -> Any:
         """Return the angular momentum (3), in world axes, that it stores on its ``link`` besides the bodies'; None: it stores none."""
         return None
+
+    def bodies(self, state: Array, rate: Any) -> Mapping[str, tuple[Array, Any]]:
+        """Return by link the inertia G (6×6) about the link's origin, in its axes, that it adds in its own state (n), and Ġ at that rate
+        (n) of it; where that is None Ġ is not asked for."""
+        return {}
 
     def update(self, s: Context, state: Array, memory: Array, command: Any, dt: Any) -> Array:
         """Return the memory for the step of dt that begins now: what :meth:`act` gets all through that step, and where its beginning is

@@ -80,13 +80,13 @@ class Step:
     def flown_shapes(self) -> list[tuple[int, ...]]:
         """The shapes of t, q, v, the states that are flown, m and p."""
         plant, model = self.plant, self.plant.model
-        return [(), (model.nq,), (model.nv,), (plant.flown,), (plant.memories.n,), (plant.parameters.n,)]
+        return [(), (model.nq,), (model.nv,), (plant.flown,), (plant.memories.n,), (plant.given,)]
 
     @property
     def resisted_shapes(self) -> list[tuple[int, ...]]:
         """The shapes of m, p, and of what of stiff forces impulses meet, if anything is stiff."""
         plant = self.plant
-        return [(plant.memories.n,), (plant.parameters.n,), *([(len(plant.stiffness.entries),)] if plant.stiffness else [])]
+        return [(plant.memories.n,), (plant.given,), *([(len(plant.stiffness.entries),)] if plant.stiffness else [])]
 
     @functools.cached_property
     def acceleration(self) -> Callable[..., Any]:
@@ -216,6 +216,7 @@ class Step:
         """Return x after the k-th step of dt, and what is noted of its impulses."""
         self.require_one_program()
         t, y, m, e = t0 + k * dt, x[self.moving], x[self.layout.slices["memory"]], x[self.layout.slices["events"]]
+        p = self.plant.laden(p, y[self.places.stop :])
         y, m = self.updated(t, y, m, p, dt)
         method, system = self.system(m, p, self.modes(t, dt, y, m, p))
 
@@ -233,6 +234,7 @@ class Step:
         self.require_one_program()
         x, notes = x[: self.layout.n], x[self.layout.n :]
         t, a = t0 + k * dt, self.layout.split(x)
+        p = self.plant.laden(p, a["state"])
         y, m = self.updated(t, x[self.moving], a["memory"], p, dt)
         s = self.context(t, y, p)
         given = *((self.impulsive.recorded_force(s),) if self.plant.lasts else ()), *self.as_they_are

@@ -126,10 +126,11 @@ class Trajectory:
 
     def _sum(self, of: str) -> Any:
         """Return the energies or the momentum of every state, with its rollout's own parameters."""
-        own, lead = self._own(), self.q.ndim - 2
-        function = compiled_sum(of, self.model, self.gravity, tuple((n, x.shape[lead:]) for n, x in own.items()))
+        lead, drained = self.q.ndim - 2, {n: x for n, x in self.signals.items() if n.startswith("inertia.")}
+        own = {n: np.expand_dims(x, lead) for n, x in self._own().items() if f"inertia.{n.partition('.')[2]}" not in drained} | drained
+        function = compiled_sum(of, self.model, self.gravity, tuple((n, x.shape[lead + 1 :]) for n, x in own.items()))
         with np.errstate(invalid="ignore" if np.any(self.failed) else np.geterr()["invalid"]):
-            return function(self.q, self.v, *[np.expand_dims(x, lead) for x in own.values()])
+            return function(self.q, self.v, *own.values())
 
     def _said(self, what: str) -> list[Array]:
         """Return the components' signals of that name."""
