@@ -99,13 +99,15 @@ class Thrusters(Component):
     tank : an :class:`engine.space.Tank` on the same link, among the actuators after it, which drains by thrust/(g₀ isp); as its pressure
         falls the thrust does, and as it empties, over its last two steps' worth, to zero
     isp : specific impulse, s
+    plume : an :class:`engine.space.Plume` among the actuators after it, which is told the thrusts
 
     Signals: ``thrust`` (n), and ``saturated`` (n).
     """
 
     def __init__(self, link: str, positions: Any, directions: Any, most: float, least: float = 0.0, pulse: float | None = None,
-                 name: str = "thrusters", tank: Any = None, isp: float | None = None) -> None:  # fmt: skip
+                 name: str = "thrusters", tank: Any = None, isp: float | None = None, plume: Any = None) -> None:  # fmt: skip
         self.link, self.most, self.least, self.pulse, self.name = link, most, least, pulse, name
+        self.plume = plume
         self.tank, self.exhaust = tank, 0.0 if isp is None else STANDARD_GRAVITY * number(f"{name}: isp", isp, "s", error=SimulationError)
         if (tank is None) != (isp is None) or self.exhaust < 0.0 or (tank is not None and not self.exhaust):
             raise SimulationError(f"{name}: tank is {shown(tank)} and isp {isp!r}; expected a Tank and seconds above 0, or neither")
@@ -150,13 +152,15 @@ class Thrusters(Component):
             thrust = memory[:n]
         else:
             thrust = ops.where(ops.less(wanted, self.least), 0.0, ops.minimum(ops.maximum(wanted, 0.0), self.most))
-        flows = {}
+        flows: dict[str, Any] = {}
         if self.tank is not None:
             fuel, most = s.states[self.tank.name][0], sum(thrust) / self.exhaust
             pressure = self.tank.pressure_ratio(s.states[self.tank.name])
             share = fuel / (self.shortest * ops.maximum(most * pressure, 1e-300))       # of what is wanted, that there is
             thrust = thrust * (pressure * ops.minimum(ops.maximum(share, 0.0), 1.0))
-            flows = {self.tank.name: self.drawn(thrust)}
+            flows[self.tank.name] = self.drawn(thrust)
+        if self.plume is not None:
+            flows[self.plume.name] = thrust
         arms = np.array([np.concatenate([np.cross(p, d), d]) for p, d in zip(self.positions, self.directions, strict=True)])
         saturated = ops.where(ops.equal(thrust, wanted), 0.0, 1.0)
         return Effect(wrenches={self.link: arms.T @ thrust}, signals={"thrust": thrust, "saturated": saturated}, flows=flows)

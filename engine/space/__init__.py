@@ -2,19 +2,24 @@
 
 from engine.components.actuators import Thrusters
 from engine.components.component import SimulationError
+from engine.space.atmosphere import Atmosphere, Drag
 from engine.space.axes import lvlh, relative_state, rtn, turning
 from engine.space.ccsds import read_aem, read_oem, write_aem, write_oem
 from engine.space.elements import Elements
 from engine.space.ephemeris import ASTRONOMICAL_UNIT, MOON_MU, SUN_MU, SUN_RADIUS, Ephemeris, moon, sun
 from engine.space.epoch import EARTH_RATE, Epoch
+from engine.space.facets import Facets
 from engine.space.gravity import EARTH_J2, EARTH_MU, EARTH_RADIUS, GravityField, Harmonics, ThirdBody
 from engine.space.kepler import Ellipse
+from engine.space.light import Eclipse, SolarPressure, lit
+from engine.space.magnets import Dipole, Igrf, Magnetorquers
 from engine.space.orbit import ReferenceOrbit, clohessy_wiltshire, mean_motion
+from engine.space.plume import Plume
 from engine.space.tank import Tank
 
 __all__ = [
-    "ASTRONOMICAL_UNIT", "EARTH_J2", "EARTH_MU", "EARTH_RADIUS", "EARTH_RATE", "Elements", "Ellipse", "Ephemeris", "Epoch",
-    "GravityField", "Harmonics", "MOON_MU", "ReferenceOrbit", "SUN_MU", "SUN_RADIUS", "SimulationError", "Tank", "ThirdBody", "Thrusters",
-    "clohessy_wiltshire", "lvlh", "mean_motion", "moon", "read_aem", "read_oem", "relative_state", "rtn", "sun", "turning", "write_aem",
-    "write_oem",
+    "ASTRONOMICAL_UNIT", "Atmosphere", "Dipole", "Drag", "EARTH_J2", "EARTH_MU", "EARTH_RADIUS", "EARTH_RATE", "Eclipse", "Elements",
+    "Ellipse", "Ephemeris", "Epoch", "Facets", "GravityField", "Harmonics", "Igrf", "MOON_MU", "Magnetorquers", "Plume",
+    "ReferenceOrbit", "SUN_MU", "SUN_RADIUS", "SimulationError", "SolarPressure", "Tank", "ThirdBody", "Thrusters", "clohessy_wiltshire",
+    "lit", "lvlh", "mean_motion", "moon", "read_aem", "read_oem", "relative_state", "rtn", "sun", "turning", "write_aem", "write_oem",
 ]  # fmt: skip
