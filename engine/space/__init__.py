@@ -4,6 +4,7 @@ from engine.components.actuators import Thrusters
 from engine.components.component import SimulationError
 from engine.space.atmosphere import Atmosphere, Drag
 from engine.space.axes import lvlh, relative_state, rtn, turning
+from engine.space.beams import BeamMode, add_chain, add_modes, beam_modes
 from engine.space.ccsds import read_aem, read_oem, write_aem, write_oem
 from engine.space.elements import Elements
 from engine.space.ephemeris import ASTRONOMICAL_UNIT, MOON_MU, SUN_MU, SUN_RADIUS, Ephemeris, moon, sun
@@ -15,11 +16,13 @@ from engine.space.light import Eclipse, SolarPressure, lit
 from engine.space.magnets import Dipole, Igrf, Magnetorquers
 from engine.space.orbit import ReferenceOrbit, clohessy_wiltshire, mean_motion
 from engine.space.plume import Plume
+from engine.space.slosh import Slosh, add_slosh, slosh_of
 from engine.space.tank import Tank
 
 __all__ = [
-    "ASTRONOMICAL_UNIT", "Atmosphere", "Dipole", "Drag", "EARTH_J2", "EARTH_MU", "EARTH_RADIUS", "EARTH_RATE", "Eclipse", "Elements",
-    "Ellipse", "Ephemeris", "Epoch", "Facets", "GravityField", "Harmonics", "Igrf", "MOON_MU", "Magnetorquers", "Plume",
-    "ReferenceOrbit", "SUN_MU", "SUN_RADIUS", "SimulationError", "SolarPressure", "Tank", "ThirdBody", "Thrusters", "clohessy_wiltshire",
-    "lit", "lvlh", "mean_motion", "moon", "read_aem", "read_oem", "relative_state", "rtn", "sun", "turning", "write_aem", "write_oem",
+    "ASTRONOMICAL_UNIT", "Atmosphere", "BeamMode", "Dipole", "Drag", "EARTH_J2", "EARTH_MU", "EARTH_RADIUS", "EARTH_RATE", "Eclipse",
+    "Elements", "Ellipse", "Ephemeris", "Epoch", "Facets", "GravityField", "Harmonics", "Igrf", "MOON_MU", "Magnetorquers", "Plume",
+    "ReferenceOrbit", "SUN_MU", "SUN_RADIUS", "SimulationError", "Slosh", "SolarPressure", "Tank", "ThirdBody", "Thrusters", "add_chain",
+    "add_modes", "add_slosh", "beam_modes", "clohessy_wiltshire", "lit", "lvlh", "mean_motion", "moon", "read_aem", "read_oem",
+    "relative_state", "rtn", "slosh_of", "sun", "turning", "write_aem", "write_oem",
 ]  # fmt: skip
