@@ -166,7 +166,7 @@ def test_a_chain_swings_as_its_modes_do():
     flight = engine.Simulator(model, dt=0.005, gravity=(0, 0, 0), forces=springs, integrator="cg4").run(q, v, 5.0, record_every=20)
     P, E = flight.momentum("center_of_mass"), sum(flight.energy())
     assert np.abs(P - P[0]).max() < 1e-12 * 400.0
-    assert np.abs(E - E[0]).max() < 1e-5 * E[0]
+    assert np.abs(E - E[0]).max() < 1e-4 * E[0]
 
 
 def test_dampers_of_panels_take_energy_and_no_momentum():
