@@ -46,7 +46,7 @@ ROOMS = {
     "recording": ({"checks", "interrupts"}, {"h5py"}),
     "compiled": ({*PHYSICS, "dynamics", "constraints", "integrate", "compiler", "inverse_kinematics"}, set()),
     "components": ({*PHYSICS, "dynamics", "contact", "integrate", "compiler"}, set()),
-    "space": ({*PHYSICS, "io", "dynamics", "components"}, {"erfa", "scipy"}),
+    "space": ({*PHYSICS, "io", "dynamics", "compiler", "components"}, {"erfa", "scipy"}),
     "simulation": ({*BELOW, *ACTING, "space"}, {"pandas", "scipy", "xarray", "matplotlib"}),
     "viewer": ({"interrupts", "progress", *PHYSICS, "io", "dynamics", "code", "components", "simulation"},
                {"pyglet", "trimesh", "PIL", "av", "fast_simplification", "scipy", "matplotlib", "websockets", "anywidget", "traitlets",
