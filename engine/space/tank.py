@@ -28,8 +28,9 @@ class Tank(Component):
     link's origin, p_r = ḣ + Σ ṁ_j r_j, and l_r = Σ ṁ_j r_t × r_j (a straight pipe from the tank's centre r_t), steady flow adds to thrusts
     the jet damping::
 
-        force −2 ω × p_r,   moment −[İ ω + Σ ṁ_j r_j × (ω × r_j) + ω × l_r]                                                    (1)
+        force −2 ω × p_r − ḧ,   moment −[İ ω + Σ ṁ_j r_j × (ω × r_j) + ω × l_r]                                                (1)
 
+    (ḧ = (Σ ṁ)² dz/dm along the tank's axis, as a level falls),
     and what has left takes along ∫ Σ ṁ_j (v_j − v_e d_j): momentum of the robot, of the flow inside it, R [l_r; p_r], and of that is the
     same for ever. (When thrusters ignite, p_r has no time in which it came to be: that impulse is left out.)
 
@@ -151,6 +152,14 @@ class Tank(Component):
         across = a2 / 4.0 + z * z
         return moved(self.placement, 1.0, ops.array([0.0 * z, 0.0 * z, z]), ops.array([across, across, 0.5 * a2 + 0.0 * z]))
 
+    def rising(self, fuel: Any) -> Any:
+        """Return dz/dm of the surface, m/kg: infinite where a sphere is full or empty, and there taken as if it were a tenth wide."""
+        if self.shape == "uniform":
+            return 0.0
+        z = self.level(fuel)
+        a2 = self.radius**2 if self.shape == "cylinder" else ops.maximum(self.radius**2 - z * z, 1e-2 * self.radius**2)
+        return 1.0 / (math.pi * self.density * a2)
+
     def bodies(self, state: Array, rate: Any) -> Mapping[str, tuple[Array, Any]]:
         return {self.link: (self.inertia_of(state[0]), None if rate is None else rate[0] * self.slice_of(state[0]))}
 
@@ -171,6 +180,7 @@ class Tank(Component):
         p_r = inertia.first_moment(G) + first
         l_r = ops.cross(self.placement[:3, 3], first)
         damping = -(G[:3, :3] @ w + leaving @ w + ops.cross(w, l_r))
+        falling = mdot * mdot * self.rising(state[0]) * self.placement[:3, 2]
         linear = mdot * v + ops.cross(w, first) - force                        # what leaves, in the link's axes about its origin
         angular = ops.cross(first, v) + leaving @ w - moment
         left = ops.array([*(R @ angular + ops.cross(p, R @ linear)), *(R @ linear)])
@@ -178,7 +188,7 @@ class Tank(Component):
         signals = {"fuel": state[0], "flow": mdot, "momentum": state[1:] + inside}
         if self.pressure is not None:
             signals["pressure"] = self.pressure * self.pressure_ratio(state)
-        return Effect(wrenches={self.link: np.concatenate([damping, -2.0 * ops.cross(w, p_r)])},
+        return Effect(wrenches={self.link: np.concatenate([damping, -2.0 * ops.cross(w, p_r) - falling])},
                       rate=ops.array([-mdot, *left]), signals=signals)  # fmt: skip
 
 
