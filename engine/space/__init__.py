@@ -11,6 +11,7 @@ from engine.space.ephemeris import ASTRONOMICAL_UNIT, MOON_MU, SUN_MU, SUN_RADIU
 from engine.space.epoch import EARTH_RATE, Epoch
 from engine.space.facets import Facets
 from engine.space.gravity import EARTH_J2, EARTH_MU, EARTH_RADIUS, GravityField, Harmonics, ThirdBody
+from engine.space.gyros import ControlMomentGyros, Imbalance
 from engine.space.kepler import Ellipse
 from engine.space.light import Eclipse, SolarPressure, lit
 from engine.space.magnets import Dipole, Igrf, Magnetorquers
@@ -21,9 +22,9 @@ from engine.space.slosh import Slosh, add_slosh, slosh_of
 from engine.space.tank import Tank
 
 __all__ = [
-    "ASTRONOMICAL_UNIT", "Atmosphere", "BeamMode", "Dipole", "Drag", "EARTH_J2", "EARTH_MU", "EARTH_RADIUS", "EARTH_RATE", "Eclipse",
-    "Elements", "Ellipse", "Ephemeris", "Epoch", "Facets", "GravityField", "Harmonics", "Igrf", "MOON_MU", "Magnetorquers", "Plume",
-    "ReferenceOrbit", "SUN_MU", "SUN_RADIUS", "SimulationError", "Slosh", "SolarPressure", "Tank", "ThirdBody", "Thrusters", "add_chain",
-    "add_modes", "add_slosh", "beam_modes", "clohessy_wiltshire", "lit", "lvlh", "mean_motion", "moon", "pointing", "read_aem",
-    "read_oem", "relative_state", "rtn", "slosh_of", "sun", "turning", "write_aem", "write_oem",
+    "ASTRONOMICAL_UNIT", "Atmosphere", "BeamMode", "ControlMomentGyros", "Dipole", "Drag", "EARTH_J2", "EARTH_MU", "EARTH_RADIUS",
+    "EARTH_RATE", "Eclipse", "Elements", "Ellipse", "Ephemeris", "Epoch", "Facets", "GravityField", "Harmonics", "Igrf", "Imbalance",
+    "MOON_MU", "Magnetorquers", "Plume", "ReferenceOrbit", "SUN_MU", "SUN_RADIUS", "SimulationError", "Slosh", "SolarPressure", "Tank",
+    "ThirdBody", "Thrusters", "add_chain", "add_modes", "add_slosh", "beam_modes", "clohessy_wiltshire", "lit", "lvlh", "mean_motion",
+    "moon", "pointing", "read_aem", "read_oem", "relative_state", "rtn", "slosh_of", "sun", "turning", "write_aem", "write_oem",
 ]  # fmt: skip
