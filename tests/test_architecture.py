@@ -46,7 +46,8 @@ ROOMS = {
     "recording": ({"checks", "interrupts"}, {"h5py"}),
     "compiled": ({*PHYSICS, "dynamics", "constraints", "integrate", "compiler", "inverse_kinematics"}, set()),
     "components": ({*PHYSICS, "dynamics", "contact", "integrate", "compiler"}, set()),
-    "simulation": ({*BELOW, *ACTING}, {"pandas", "scipy", "xarray", "matplotlib"}),
+    "space": ({*PHYSICS, "io", "dynamics", "compiler", "components"}, {"erfa", "scipy"}),
+    "simulation": ({*BELOW, *ACTING, "space"}, {"pandas", "scipy", "xarray", "matplotlib"}),
     "viewer": ({"interrupts", "progress", *PHYSICS, "io", "dynamics", "code", "components", "simulation"},
                {"pyglet", "trimesh", "PIL", "av", "fast_simplification", "scipy", "matplotlib", "websockets", "anywidget", "traitlets",
                 "rerun"}),
@@ -57,15 +58,15 @@ ROOMS = {
     "gymnasium": ({*PHYSICS, "dynamics", "compiler", "io", "examples", *ACTING, "simulation", "viewer"}, {"gymnasium"}),
     "docs": ({"checks", "collector", "components", "engine"}, {"sphinx", "docutils", "furo", "myst_parser", "matplotlib", "PIL"}),
     "cli": ({*BELOW, "simulation", "identification", "campaign", "viewer", "docs", "engine"}, {"typer", "scipy", "tomli"}),
-    "later": ({"collector", "convert", "control", "code", "identification", "campaign", "viewer"}, set()),
+    "later": ({"collector", "convert", "space", "control", "code", "identification", "campaign", "viewer"}, set()),
     "engine": ({*BELOW, "collector", "later", "convert", "examples", "simulation", "control", "code", "identification", "campaign",
-                "viewer"}, set()),
+                "viewer", "space"}, set()),
 }
 #: layers of files in ``simulation``: a file imports only from those before its own
 SIMULATION = (
-    ("parameters", "rounding", "checks", "doubts", "resting_overlaps", "run_header", "constraints", "steep_places", "stiffness",
+    ("parameters", "rounding", "checks", "columns", "doubts", "resting_overlaps", "run_header", "constraints", "steep_places", "stiffness",
      "contact_table"),
-    ("impulses", "run", "surroundings", "totals", "assessment"), ("overlaps",), ("many_contacts",),
+    ("impulses", "run", "surroundings", "totals", "assessment", "cargo"), ("overlaps",), ("many_contacts",),
     ("contacts", "plant", "events", "trajectory"),
     ("after_flight", "asked", "form", "impacts", "independent_trees", "unresolved"), ("meeting_trees", "meeting"),
     ("step", "body_trajectory"),
@@ -80,7 +81,7 @@ PARTS = {"scene": set(), "draw": {"scene"}, "display": {"scene", "draw"}, "files
 #: what is loaded where it is used, and never by ``import engine``
 LATER = {"pyglet", "PIL", "av", "fast_simplification", "trimesh", "scipy", "matplotlib", "h5py", "lxml", "rich", "typer", "pandas",
          "xarray", "collada", "pinocchio", "mujoco", "distributed", "cloudpickle", "obstore", "gymnasium", "websockets", "anywidget",
-         "traitlets", "rerun", "xacro"}  # fmt: skip
+         "traitlets", "rerun", "xacro", "erfa"}  # fmt: skip
 
 
 def room_of(path: Path) -> str:

@@ -11,7 +11,7 @@ from engine.cli.ending import refuse_unread
 from engine.cli.files import require_ending, say_written, written
 from engine.cli.options import Collision, Environment, Floating, Overwrite, Packages, Rate, Rollout, UpAxis
 from engine.cli.recordings import one_rollout, shown
-from engine.simulation.trajectory import write_columns
+from engine.simulation.columns import write_columns
 from engine.viewer.files.export import WRITERS
 
 PIECE = 10_000            # records that are in memory at a time

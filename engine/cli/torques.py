@@ -12,7 +12,7 @@ from engine.cli.recordings import read_table
 from engine.cli.tables import gravity_text, print_peaks
 from engine.dynamics import GRAVITY
 from engine.identification.columns import DEGREE, motion_of, rates
-from engine.simulation.trajectory import write_columns
+from engine.simulation.columns import write_columns
 
 odd = expect(lambda n: n > DEGREE and n % 2, f"an odd number of rows from {DEGREE + 1}")
 Smooth = Annotated[int, typer.Option(metavar="N", help="Differentiate quartics fitted to N rows each (odd); 5 goes through them, more "

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.checks import number
+from engine.checks import number, shown
 from engine.components.component import Component, Context, Effect, SimulationError
 from engine.components.forces import one_coordinate
 from engine.model import Model
 
 Array = np.ndarray
+#: m/s², by which a specific impulse in seconds is a velocity
+STANDARD_GRAVITY = 9.80665
 
 
 class Motor(Component):
@@ -94,13 +96,21 @@ class Thrusters(Component):
     most, least : largest and smallest thrust, N: a command below ``least`` is none
     pulse : shortest time that one is on or off, s: thrusters are then on, with ``most``, or off; they switch at the beginning of a step,
         on where the command is at least half of ``most``
+    tank : an :class:`engine.space.Tank` on the same link, among the actuators after it, which drains by thrust/(g₀ isp); as its pressure
+        falls the thrust does, and as it empties, over its last two steps' worth, to zero
+    isp : specific impulse, s
+    plume : an :class:`engine.space.Plume` among the actuators after it, which is told the thrusts
 
     Signals: ``thrust`` (n), and ``saturated`` (n).
     """
 
     def __init__(self, link: str, positions: Any, directions: Any, most: float, least: float = 0.0, pulse: float | None = None,
-                 name: str = "thrusters") -> None:  # fmt: skip
+                 name: str = "thrusters", tank: Any = None, isp: float | None = None, plume: Any = None) -> None:  # fmt: skip
         self.link, self.most, self.least, self.pulse, self.name = link, most, least, pulse, name
+        self.plume = plume
+        self.tank, self.exhaust = tank, 0.0 if isp is None else STANDARD_GRAVITY * number(f"{name}: isp", isp, "s", error=SimulationError)
+        if (tank is None) != (isp is None) or self.exhaust < 0.0 or (tank is not None and not self.exhaust):
+            raise SimulationError(f"{name}: tank is {shown(tank)} and isp {isp!r}; expected a Tank and seconds above 0, or neither")
         self.positions, self.directions = np.atleast_2d(np.array(positions, dtype=float)), np.atleast_2d(np.array(directions, dtype=float))
         n = len(self.positions)
         if self.positions.shape != (n, 3) or self.directions.shape != (n, 3):
@@ -120,6 +130,9 @@ class Thrusters(Component):
         numbers = all(isinstance(x, (int, float, np.floating, np.integer)) for x in (self.least, self.most))
         if not numbers or not 0 <= self.least <= self.most or not np.isfinite(self.most):
             raise SimulationError(f"{self.name}: thrust from {self.least!r} to {self.most!r} N; expected 0 ≤ least ≤ most")
+        self.shortest = 2.0 * dt
+        if self.tank is not None and self.tank.link != self.link:
+            raise SimulationError(f"{self.name}: they are on '{self.link}', and their tank on '{self.tank.link}'; expected one link")
         if self.pulse is not None and not self.pulse > 0:
             raise SimulationError(f"{self.name}: pulse is {self.pulse!r}; expected seconds greater than zero")
 
@@ -139,9 +152,24 @@ class Thrusters(Component):
             thrust = memory[:n]
         else:
             thrust = ops.where(ops.less(wanted, self.least), 0.0, ops.minimum(ops.maximum(wanted, 0.0), self.most))
+        flows: dict[str, Any] = {}
+        if self.tank is not None:
+            fuel, most = s.states[self.tank.name][0], sum(thrust) / self.exhaust
+            pressure = self.tank.pressure_ratio(s.states[self.tank.name])
+            share = fuel / (self.shortest * ops.maximum(most * pressure, 1e-300))       # of what is wanted, that there is
+            thrust = thrust * (pressure * ops.minimum(ops.maximum(share, 0.0), 1.0))
+            flows[self.tank.name] = self.drawn(thrust)
+        if self.plume is not None:
+            flows[self.plume.name] = thrust
         arms = np.array([np.concatenate([np.cross(p, d), d]) for p, d in zip(self.positions, self.directions, strict=True)])
         saturated = ops.where(ops.equal(thrust, wanted), 0.0, 1.0)
-        return Effect(wrenches={self.link: arms.T @ thrust}, signals={"thrust": thrust, "saturated": saturated})
+        return Effect(wrenches={self.link: arms.T @ thrust}, signals={"thrust": thrust, "saturated": saturated}, flows=flows)
+
+    def drawn(self, thrust: Array) -> Array:
+        """Return of thrusts (n) what a tank is asked for (16): Σ ṁ, Σ ṁ r, Σ ṁ r rᵀ (its xx, xy, xz, yy, yz, zz), Σ r × T, Σ T."""
+        flow, p, d = thrust / self.exhaust, self.positions, self.directions
+        squares = np.array([p[:, i] * p[:, j] for i in range(3) for j in range(i, 3)])
+        return np.concatenate([[sum(flow)], p.T @ flow, squares @ flow, np.cross(p, d).T @ thrust, d.T @ thrust])
 
 
 class ReactionWheels(Component):
@@ -185,7 +213,7 @@ class ReactionWheels(Component):
         if not (np.isfinite(self.state) & (np.abs(self.state) <= self.momentum)).all():
             raise SimulationError(f"{self.name}: initial is {self.state.tolist()}; expected momenta within ±{self.momentum:g}")
 
-    def stored(self, s: Context, state: Array) -> Array:
+    def holds(self, s: Context, state: Array) -> Array:
         """Return the wheels' angular momentum (3) together, in world axes."""
         return s.pose(self.link)[:3, :3] @ (self.axes.T @ state)
 
@@ -200,7 +228,7 @@ class ReactionWheels(Component):
         saturated = ops.where(ops.equal(torque, wanted), 0.0, 1.0)
         return Effect(wrenches={self.link: np.concatenate([moment, np.zeros(3)])}, rate=-torque,
                       signals={"torque": torque, "momentum": state, "saturated": saturated,
-                               "angular_momentum": self.stored(s, state)})  # fmt: skip
+                               "angular_momentum": self.holds(s, state)})  # fmt: skip
 
 
 class Drive(Component):

@@ -13,16 +13,17 @@ from engine.compiler import name_of
 from engine.components.actuators import Drive, Motor
 from engine.components.component import Component, SimulationError
 from engine.components.controller import Controller
+from engine.components.frame import Frame, require_frame
 from engine.components.law import Force, Law
 from engine.model import Model
 
 
 def assembled(model: Model, dt: float, forces: list[Any], actuators: list[Component], joints: list[Component], limited: bool,
-              parameters: Mapping[str, Any]) -> list[Component]:  # fmt: skip
+              parameters: Mapping[str, Any], frame: Frame | None = None) -> list[Component]:  # fmt: skip
     """Return all components, named, and bound to the model: copies, as another simulator may have the same ones."""
     actuators, forces = [copy.copy(a) for a in actuators], [copy.copy(f) if isinstance(f, Component) else f for f in forces]
     motors = [a for a in actuators if isinstance(a, Motor)]
-    found: list[Component] = [*actuators, Drive(motors, limited), *joints]
+    found: list[Component] = [*([] if frame is None else [copy.copy(require_frame(frame))]), *actuators, Drive(motors, limited), *joints]
     for k, f in enumerate(forces):
         if isinstance(f, Component):
             found.append(f)

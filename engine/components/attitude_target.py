@@ -20,14 +20,17 @@ from engine.spatial import quaternion
 
 Array = np.ndarray
 #: a target at t, q, v: its quaternion (4), and (ω, ω̇) in its own axes, or None where it does not turn
-Target = Callable[[Any, Array, Array], tuple[Array, tuple[Array, Array] | None]]
+Target = Callable[..., tuple[Array, tuple[Array, Array] | None]]
+#: what functions of the state take, and those of an orbit's place and velocity too
+OF_STATE, OF_ORBIT = ["t", "q", "v"], ["t", "q", "v", "origin"]
 
 
 def attitude_target(what: str, model: Model, target: Any) -> Target:
     """Return a target as a function of t, q, v, refused or NaN where it is none.
 
     It is a unit quaternion, or a function of t, or of t, q, v, that returns one, or (quaternion, ω, ω̇). Rates that are not given are
-    derived, exactly; of a function of the state along the :func:`motion` in which nothing accelerates.
+    derived, exactly; of a function of the state along the :func:`motion` in which nothing accelerates. A function of t, q, v and the
+    ``origin`` of an orbit, (place, velocity), returns them.
     """
     text = f"{what}: target"
     if not callable(target):
@@ -36,7 +39,7 @@ def attitude_target(what: str, model: Model, target: Any) -> Target:
             raise SimulationError(f"{text} is {shown(target)}; expected a unit quaternion [qw, qx, qy, qz], or a function of t")
         fixed = quaternion.normalize(fixed)
         return lambda t, q, v: (fixed, None)
-    of_state = takes_state(text, target)
+    of_state, of_orbit = takes_state(text, target), takes_origin(target)
 
     @functools.cache
     def derived() -> Gufunc:
@@ -46,8 +49,8 @@ def attitude_target(what: str, model: Model, target: Any) -> Target:
             raise SimulationError(f"{text}: its rates cannot be derived, as it cannot be traced: {error}; expected one that can, or "
                                   "one that returns (quaternion, ω, ω̇)") from error  # fmt: skip
 
-    def wanted(t: Any, q: Array, v: Array) -> tuple[Array, tuple[Array, Array] | None]:
-        state = (t, q, v) if of_state else (t,)
+    def wanted(t: Any, q: Array, v: Array, origin: Any = None) -> tuple[Array, tuple[Array, Array] | None]:
+        state = (t, q, v, origin) if of_orbit else (t, q, v) if of_state else (t,)
         result = target(*state)
         if isinstance(result, tuple) and len(result) != 4:
             if (shapes := [np.shape(x) for x in result]) != [(4,), (3,), (3,)]:
@@ -59,6 +62,8 @@ def attitude_target(what: str, model: Model, target: Any) -> Target:
         if q_d.shape != (4,):
             raise SimulationError(f"{text} returned shape {q_d.shape}; expected a unit quaternion (4), or (quaternion, ω, ω̇)")
         looked_at(text, t, q_d)
+        if of_orbit:
+            raise SimulationError(f"{text} is of an orbit and returns no rates; expected (quaternion, ω, ω̇), as of engine.space.pointing")
         if not any(map(np.any, jacobians.sparsity(derived().program)[1:])):     # a function that says the same at all times
             return looked_at(text, t, q_d), None
         with np.errstate(invalid="ignore"):
@@ -78,9 +83,17 @@ def takes_state(text: str, target: Callable[..., Any]) -> bool:
     except (TypeError, ValueError):                                            # a builtin without a signature
         return False
     names = [p.name for p in given if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    if len(names) > 1 and names != ["t", "q", "v"]:
+    if len(names) > 1 and names not in (OF_STATE, OF_ORBIT):
         raise SimulationError(f"{text} takes ({', '.join(names)}); expected a function of t, or of t, q, v")
-    return len(names) == 3
+    return len(names) > 1
+
+
+def takes_origin(target: Callable[..., Any]) -> bool:
+    """Whether a function takes an orbit's place and velocity too."""
+    try:
+        return [*inspect.signature(target).parameters] == OF_ORBIT
+    except (TypeError, ValueError):
+        return False
 
 
 def looked_at(text: str, t: Any, q_d: Array, *rates: Array) -> Array:

@@ -123,12 +123,13 @@ class Context:
     gravity (3); armature (nv) : what motors' rotors add to the joints' inertia
     parameters : by name; states : the components' own, by their names. Accelerations are not here: they follow from what components do
     modes : how limited forces act during a step that is implicit, by components' names: see :meth:`bounded`
+    frame : the :class:`~engine.components.frame.Frame` that carries the world's origin, where it moves
     """
 
     def __init__(self, model: Model, t: Any, q: Array, v: Array, parameters: Mapping[str, Any], gravity: Any,
-                 states: Mapping[str, Any], modes: Mapping[str, Any] | None = None) -> None:  # fmt: skip
+                 states: Mapping[str, Any], modes: Mapping[str, Any] | None = None, frame: Any = None) -> None:  # fmt: skip
         self.model, self.t, self.q, self.v, self.parameters, self.gravity = model, t, q, v, parameters, gravity
-        self.armature, self.states, self.modes = model.armature, states, modes or {}
+        self.armature, self.states, self.modes, self.frame = model.armature, states, modes or {}, frame
         self._jacobians: dict[str, Array] = {}
 
     def bounded(self, name: str, x: Array, low: Array, top: Array, lines: Array | None = None) -> tuple[Array, Array]:
@@ -152,6 +153,13 @@ class Context:
         for k, (lower, upper) in enumerate([(low, top)] if lines is None else [(low, top), (down, up), (none, none)]):
             said = ops.where(ops.less(k + 0.5, mode), upper, ops.where(ops.less(mode, -k - 0.5), lower, said))
         return ops.where(ops.less(AS_IT_IS - 0.5, mode), within, said), beyond
+
+    @functools.cached_property
+    def origin(self) -> tuple[Array, Array]:
+        """Where the world's origin is, and how it moves: (3) m and (3) m/s in the axes of what carries it."""
+        if self.frame is None:
+            raise SimulationError("nothing says where the world's origin is; expected a simulator with frame=…, such as a ReferenceOrbit")
+        return self.frame.place(self.t, self.states[self.frame.name])
 
     @functools.cached_property
     def poses(self) -> Array:
@@ -188,6 +196,7 @@ class Effect:
     signals : what is to be recorded, by name; "energy" (J) counts as potential energy in :meth:`Trajectory.energy`, "angular_momentum"
         (3, world axes) in :meth:`Trajectory.momentum`
     commands : to components, by their names, that come after it and have no memory: a controller's effect, which goes to all of them
+    flows : the same, of which what several components give to one adds up: what thrusters draw from a tank
     beyond : of its limited forces (as many as its ``bounds``), where they are: see :meth:`Context.bounded`
     """
 
@@ -196,6 +205,7 @@ class Effect:
     rate: Any = None
     signals: dict[str, Any] = field(default_factory=dict)
     commands: dict[str, Any] = field(default_factory=dict)
+    flows: dict[str, Any] = field(default_factory=dict)
     beyond: Any = ()
 
     def require_finite(self, name: str, s: Context, observed: bool = False) -> None:
@@ -262,6 +272,7 @@ class Component:
     Attributes
     ----------
     name : unique in a simulation: signals are recorded as "name.signal", commands given as ``{"name": …}``
+    link : what it is fixed to, where that is one link
     state : initial continuous state (n); memory : initial memory (m)
     command : shape of the command that it takes from the controller, or None
     bounds : how many of its forces have limits
@@ -270,6 +281,7 @@ class Component:
     """
 
     name: str = ""
+    link: str = ""
     state: Array = Nothing()  # type: ignore[assignment]
     memory: Array = Nothing()  # type: ignore[assignment]
     command: tuple[int, ...] | None = None
@@ -287,6 +299,15 @@ class Component:
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         """Return what it does; ``command`` is None where the controller gives none."""
         raise NotImplementedError
+
+    def holds(self, s: Context, state: Array) -> Any:
+        """Return the angular momentum (3), in world axes, that it stores on its ``link`` besides the bodies'; None: it stores none."""
+        return None
+
+    def bodies(self, state: Array, rate: Any) -> Mapping[str, tuple[Array, Any]]:
+        """Return by link the inertia G (6×6) about the link's origin, in its axes, that it adds in its own state (n), and Ġ at that rate
+        (n) of it; where that is None Ġ is not asked for."""
+        return {}
 
     def update(self, s: Context, state: Array, memory: Array, command: Any, dt: Any) -> Array:
         """Return the memory for the step of dt that begins now: what :meth:`act` gets all through that step, and where its beginning is

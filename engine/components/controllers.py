@@ -25,7 +25,7 @@ import numpy as np
 from engine import dynamics, ops
 from engine.checks import number, shown
 from engine.components.actuators import ReactionWheels, Thrusters
-from engine.components.attitude_target import attitude_target
+from engine.components.attitude_target import attitude_target, takes_origin
 from engine.components.component import Component, SimulationError, remade
 from engine.components.forces import checked_vector
 from engine.components.references import Reference, blend, followed, minimum_jerk, minimum_jerk_pose, require_model
@@ -210,7 +210,7 @@ def attitude_control(model: Model, actuator: ReactionWheels | Thrusters, target:
     ----------
     target : unit quaternion (4), base → world, however the base's joint is placed; or a function of t, or of t, q, v, that returns one,
         whose rates are derived: of one of the state along the motion in which nothing accelerates, which is right for a line to a centre
-        of gravity; or that returns (quaternion, ω, ω̇), the rates in the target's own axes
+        of gravity; or that returns (quaternion, ω, ω̇), the rates in the target's own axes; or of an orbit: :func:`engine.space.pointing`
     also : another controller for the joints, a function of ``t, q, v`` and of what else it asks for by name, as a Simulator takes one;
         such as :func:`computed_torque`
     """
@@ -220,12 +220,12 @@ def attitude_control(model: Model, actuator: ReactionWheels | Thrusters, target:
     own = require_on_base("attitude_control", model, tree, actuator, ReactionWheels, Thrusters)
     shares, wanted = shared(actuator), attitude_target("attitude_control", model, target)
     turned = actuator.axes.T if callable(target) and isinstance(actuator, ReactionWheels) else None
-    asks = inspect.signature(also or (lambda t, q, v: None))
+    asks, of_orbit = inspect.signature(also or (lambda t, q, v: None)), callable(target) and takes_origin(target)
     R = own.model.bodies[0].placement[:3, :3]
     placed, upright = quaternion.from_matrix(R), np.array_equal(R, np.eye(3))
 
     def attitude_control(t: Any, q: Array, v: Array, **asked: Any) -> dict[str, Any]:
-        q_d, rates = wanted(t, q, v)
+        q_d, rates = wanted(t, q, v, asked["origin"]) if of_orbit else wanted(t, q, v)
         q_own, v_own = q[own.q], v[own.v]
         attitude = q_own[:4] if upright else quaternion.product(placed, q_own[:4])
         q_e, w, M = quaternion.product(quaternion.conjugate(attitude), q_d), v_own[:3], dynamics.crba(own.model, q_own)
@@ -245,10 +245,12 @@ def attitude_control(model: Model, actuator: ReactionWheels | Thrusters, target:
         commands = {actuator.name: shares(moment)}
         if also is None:
             return commands
-        others = also(t, q, v, **{n: x for n, x in asked.items() if n in asks.parameters})
+        others = also(t, q, v, **{n: x for n, x in asked.items() if n in inspect.signature(also).parameters})
         return {**commands, **(others if isinstance(others, Mapping) else {"tau": others})}
 
-    vars(attitude_control)["__signature__"] = asks if turned is None else asking(asks, "states")
+    for name, wants in (("states", turned is not None), ("origin", of_orbit)):
+        asks = asking(asks, name) if wants else asks
+    vars(attitude_control)["__signature__"] = asks
     return made_for(attitude_control, model, actuator, also=also)
 
 
@@ -256,17 +258,23 @@ def attitude_control(model: Model, actuator: ReactionWheels | Thrusters, target:
 def momentum_dumping(model: Model, wheels: ReactionWheels, thrusters: Thrusters, rate: float = 0.05, target: Any = (1.0, 0.0, 0.0, 0.0),
                      bandwidth: float = 0.5, damping: float = 1.0, tree: str | None = None) -> Callable[..., dict[str, Any]]:  # fmt: skip
     """Empty the wheels into the thrusters while the wheels hold the attitude: the thrusters' moment is −rate · A h, and the wheels' that
-    of :func:`attitude_control` less the thrusters'. h then dies out as exp(−rate t)."""
+    of :func:`attitude_control` less the thrusters'. h then dies out as exp(−rate t), of more than three wheels what turns nothing too.
+    """
     require_on_base("momentum_dumping", model, tree, wheels, ReactionWheels)
     require_on_base("momentum_dumping", model, tree or wheels.link, thrusters, Thrusters)
     require_positive("momentum_dumping", rate=rate)
     hold = attitude_control(model, wheels, target, bandwidth, damping, tree=tree)
     shares, spread = shared(thrusters), np.linalg.pinv(wheels.axes.T)
+    idle = np.eye(len(spread)) - spread @ wheels.axes.T                        # onto momenta that turn nothing
+    idle = idle if np.abs(idle).max() > 1e-9 else np.zeros((0, 0))
 
-    def momentum_dumping(t: Any, q: Array, v: Array, states: Any) -> dict[str, Any]:
+    def momentum_dumping(t: Any, q: Array, v: Array, states: Any, **origin: Any) -> dict[str, Any]:
         dump = -rate * (wheels.axes.T @ states[wheels.name])
-        return {wheels.name: hold(t, q, v, states=states)[wheels.name] - spread @ dump, thrusters.name: shares(dump)}
+        torque = hold(t, q, v, states=states, **origin)[wheels.name] - spread @ dump
+        torque = torque + rate * (idle @ states[wheels.name]) if idle.size else torque
+        return {wheels.name: torque, thrusters.name: shares(dump)}
 
+    vars(momentum_dumping)["__signature__"] = asking(inspect.signature(hold), "states")
     return made_for(momentum_dumping, model, wheels, thrusters)
 
 

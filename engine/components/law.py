@@ -20,7 +20,8 @@ from engine.model import Model
 
 Array = np.ndarray
 #: what functions of the user's may ask for by parameter name, besides t, q, v and the simulation's parameters
-OFFERED = ("model", "poses", "twists", "pose", "twist", "jacobian", "gravity", "armature", "states", "state", "memory", "noise")
+OFFERED = ("model", "poses", "twists", "pose", "twist", "jacobian", "gravity", "armature", "states", "origin", "state", "memory",
+           "noise")
 #: parameters of a simulation in which something asks for noise
 SEEDS = ("noise.seed", "noise.run")
 
@@ -31,7 +32,8 @@ class Law:
     Parameters
     ----------
     fn : function of ``t, q, v`` and what else it asks for by name: ``poses``, ``twists`` (of all links), ``pose(link)``, ``twist(link)``,
-        ``jacobian(link)``, ``model``, ``gravity``, ``states`` (the components' own, by name), ``state``, ``memory``, ``noise``, and the
+        ``jacobian(link)``, ``model``, ``gravity``, ``states`` (the components' own, by name), ``origin`` (of a frame: place
+        and velocity), ``state``, ``memory``, ``noise``, and the
         simulation's parameters
     state : initial value of its own continuous state (n); it then takes ``state`` and returns (result, rate of the state)
     period : s, dt or more; at t = 0, period, 2·period, …, at the beginning of the step that reaches it, its *result* is evaluated, and held

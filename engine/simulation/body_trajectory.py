@@ -16,8 +16,9 @@ from engine.compiled.function import Function
 from engine.compiler.transforms.trace import TraceError
 from engine.model import Builder, Geometry, Model, StateError
 from engine.rigid_body import BodyError, ControlSystem, RigidBody
+from engine.simulation.columns import described, not_finite
 from engine.simulation.totals import About, central
-from engine.simulation.trajectory import Trajectory, described, not_finite
+from engine.simulation.trajectory import Trajectory
 from engine.spatial import inertia, se3
 
 Array = NDArray[np.float64]

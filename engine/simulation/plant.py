@@ -15,12 +15,12 @@ import numpy as np
 from engine import dynamics, ops
 from engine.checks import nearest, numeric, shown, warn
 from engine.compiler.transforms.trace import pure, trace
-from engine.components.actuators import Drive, Motor, ReactionWheels
+from engine.components.actuators import Drive, Motor
 from engine.components.component import AS_IT_IS, Component, Context, Effect, SimulationError, SimulationWarning, States, named
 from engine.components.controller import Controller
 from engine.components.effect import effect
-from engine.components.forces import CentralGravity, JointFriction, JointSpring, JointStops
-from engine.components.general_actuator import GeneralActuator
+from engine.components.forces import CentralGravity, JointStops
+from engine.components.frame import Frame, require_falling
 from engine.components.law import Ticking
 from engine.components.layout import Layout
 from engine.contact import ContactLaws
@@ -30,7 +30,8 @@ from engine.geometry import Plane
 from engine.integrate import FreeBody, Mechanical, Stiff, System
 from engine.model import Model
 from engine.simulation.assessment import Look
-from engine.simulation.constraints import Constraints, Gripper
+from engine.simulation.cargo import between_links, drained, loaded, moved_by, together, with_drains
+from engine.simulation.constraints import Constraints
 from engine.simulation.impulses import Impulses
 from engine.simulation.parameters import Read, with_parameters
 from engine.simulation.stiffness import Stiffness
@@ -74,6 +75,9 @@ class Plant:
         if any(uniform) and any(isinstance(c, CentralGravity) for c in components):
             warn(f"'{model.name}' has a CentralGravity besides the uniform gravity {tuple(uniform)}, and both act; "
                  "expected gravity=(0, 0, 0)", SimulationWarning)  # fmt: skip
+        self.frame = next((c for c in components if isinstance(c, Frame)), None)
+        if self.frame is not None:
+            require_falling(self.frame, model, gravity, parameters, components, self.ground is not None)
         self.values, self.read = dict(parameters), set[str]()
         self.parameters = Layout({n: np.shape(p) for n, p in parameters.items()})
         self.acting: list[Component] = components if controller is None else [controller, *components]
@@ -83,6 +87,8 @@ class Plant:
                              | ({MOMENTUM: (len(conserved), 9), DEFECT: (len(conserved), 4)} if conserved else {}))  # fmt: skip
         alone = [b.kind.floats for b in model.bodies] == [True] and not self.states.n and constraints is None
         self.kind: type[System] = FreeBody if alone else Mechanical
+        self.carriers = [c for c in components if type(c).bodies is not Component.bodies]
+        self.cargo = np.array([k for c in self.carriers for k in range(self.states.n)[self.states.slices[c.name]]], dtype=int)
         if impulses is not None and not alone:
             self.states = Layout({**self.states.shapes, LASTING: (model.nv,)})
         for c in self.acting:
@@ -138,8 +144,21 @@ class Plant:
         return self.memories.join({c.name: c.memory for c in self.acting if c.memory.size})
 
     def model_at(self, p: Array) -> Model:
-        """Return the model with what parameters p say of it."""
-        return with_parameters(self.model, self.gravity, self.parameters.split(p))[0]
+        """Return the model with what parameters p say of it, and what states add to bodies: as at first, where p is not :meth:`laden`."""
+        model = with_parameters(self.model, self.gravity, self.parameters.split(p))[0]
+        if not self.carriers:
+            return model
+        own = p[self.parameters.n :] if len(p) > self.parameters.n else self.initial_states()[self.cargo]
+        return loaded(model, self.carriers, Layout({c.name: c.state.shape for c in self.carriers}).split(own))
+
+    def laden(self, p: Array, z: Array) -> Array:
+        """Return the parameters p with those of the states z behind them on which bodies' inertias depend, if any does."""
+        return np.concatenate([p[: self.parameters.n], z[self.cargo]]) if self.carriers else p
+
+    @property
+    def given(self) -> int:
+        """How many numbers :meth:`laden` returns."""
+        return self.parameters.n + len(self.cargo)
 
     # ------------------------------------------------------------ what acts
 
@@ -148,7 +167,8 @@ class Plant:
         parameters = self.parameters.split(p)
         model, gravity = with_parameters(self.model, self.gravity, parameters)
         states = States(self.states.split(z), [n for n in self.states.shapes if n not in OWN])
-        return Context(model, t, q, v, Read(parameters, self.read), gravity, states, modes)
+        model = loaded(model, self.carriers, states)
+        return Context(model, t, q, v, Read(parameters, self.read), gravity, states, modes, self.frame)
 
     def in_flight(self, t: Any, q: Array, v: Array, z: Array, p: Array, modes: Mapping[str, Array] | None = None) -> Context:
         """Return time and state as components see them, of the states z that are flown: what lasts is no component's."""
@@ -163,8 +183,8 @@ class Plant:
             at = held if held is not None and isinstance(c, Ticking) and c.called.law.stiff is False else s
             with ops.part(c.name, s.q, s.v):
                 effects[c.name] = effect(c, at, s.states.get(c.name, c.state), memories.get(c.name, c.memory), c.given(commands))
-            self.require_taken(c, effects[c.name].commands)
-            commands |= effects[c.name].commands
+            self.require_taken(c, {**effects[c.name].commands, **effects[c.name].flows})
+            commands = together(commands | effects[c.name].commands, effects[c.name].flows)
         return effects
 
     def require_taken(self, c: Component, commands: Mapping[str, Any]) -> None:
@@ -222,6 +242,8 @@ class Plant:
         """Return v̇ (nv) under a force (nv) that lasts, if one may, ż but for the notes at the end of z, whose rates are zero, and the
         forces of constraints where there are any; last ``given`` are the modes of limited forces, where there are any."""
         lasting = given[0] if self.lasts else None
+        if self.frame is not None and self.conserved:                          # a field that falls off is asked where the momenta lead
+            q, v, *_ = self.kept(self.model_at(self.laden(p, z)), q, v, self.states.split(z)[MOMENTUM], m)
         s = self.in_flight(t, q, v, z, p, self.within(given[-1]) if self.bounds.n else None)
         effects = self.effects(s, m)
         tau, F = self.loads(effects)
@@ -236,8 +258,8 @@ class Plant:
         rates = {n: effects[n].rate for n in self.states.shapes if n not in OWN}
         if self.conserved:
             with ops.part("momentum", q, v):
-                outside = self.external(s, tau, F)
-                rates[MOMENTUM] = np.array([momentum_rate(s.model, tree, q, outside, P)
+                outside = self.external(s, tau, with_drains(s, F, drains := drained(s, self.carriers, rates)))
+                rates[MOMENTUM] = np.array([momentum_rate(s.model, tree, q, outside, P) + moved_by(s, tree, drains, P)
                                             for tree, P in zip(self.conserved, s.states[MOMENTUM], strict=True)])  # fmt: skip
         return vdot, np.concatenate([np.zeros(0), *(np.ravel(rate) for rate in rates.values())]), *forces
 
@@ -301,7 +323,7 @@ class Plant:
 
     def pushed(self, p: Array, q: Array, loads: Array, z: Array, s: Any) -> Array:
         """Return the change of z, in which momenta change as generalized ``loads`` (nv) say besides, and centres of mass with them by s."""
-        at, model, z = self.states.slices[MOMENTUM], self.model_at(p), z.copy()
+        at, model, z = self.states.slices[MOMENTUM], self.model_at(self.laden(p, z)), z.copy()
         rows = z[at].reshape(-1, 9)
         after = [P + momentum_rate(model, tree, q, loads, np.zeros(9)) for tree, P in zip(self.conserved, rows, strict=True)]
         z[at] = np.ravel([P + momentum_rate(model, tree, q, loads, s * Q) for tree, P, Q in zip(self.conserved, rows, after, strict=True)])
@@ -326,18 +348,18 @@ class Plant:
         return any(isinstance(c, JointStops) for c in self.components) or any(np.isfinite([r.low, r.high]).any() for r in rows)
 
     @property
-    def wheels(self) -> list[ReactionWheels]:
-        """The components that hold angular momentum."""
-        return [c for c in self.components if isinstance(c, ReactionWheels)]
+    def holding(self) -> list[Component]:
+        """The components that may hold angular momentum."""
+        return [c for c in self.components if type(c).holds is not Component.holds]
 
     def turned(self, P: Array, q: Array, to: Array, z: Array, p: Array) -> Array:
         """Return the momenta P (trees, 9) after something turned the trees from q (nq) to another configuration at once: they take the
-        difference of the angular momenta that wheels hold on them."""
+        difference of the angular momenta that components hold on them."""
         changes = list(P)
         at, after = (self.context(0.0, x, np.zeros(self.model.nv), z, p) for x in (q, to))
-        for c in self.wheels:
+        for c in self.holding:
             body, state = self.model.carrier[self.model.link_index(c.link)][0], at.states[c.name]
-            difference = np.concatenate([c.stored(after, state) - c.stored(at, state), np.zeros(6)])
+            difference = np.concatenate([c.holds(after, state) - c.holds(at, state), np.zeros(6)])
             changes = [own - difference if body in tree else own for tree, own in zip(self.conserved, changes, strict=True)]
         return np.array(changes).reshape(P.shape)
 
@@ -346,13 +368,14 @@ class Plant:
     def projection(self, m: Array, p: Array) -> Callable[[Array], Array]:
         """Return the map of x = (q, v, z) to where constraints hold, and what floats has the momentum that z says: what a conserving method
         does after a step."""
-        model, nq, nv = self.model_at(p), self.model.nq, self.model.nv
+        nq, nv = self.model.nq, self.model.nv
 
         def project(x: Array) -> Array:
             with ops.part("projection", x):
                 return projected(x)
 
         def projected(x: Array) -> Array:
+            model = self.model_at(self.laden(p, x[nq + nv :]))
             (q, v), z = self.held(model, x[:nq], x[nq : nq + nv], m), self.states.split(x[nq + nv :])
             if not self.conserved:
                 return np.concatenate([q, v, x[nq + nv :]])
@@ -391,18 +414,7 @@ class Plant:
     def free(self) -> dict[Tree, int]:
         """The trees whose momentum is no state, though nothing changes it, or weight alone, and how much of it stays then: all six
         entries, or the three of the angular momentum about the centre of mass."""
-        floats = [b for b in self.model.bodies if b.kind.floats]
-
-        def between(c: Component) -> bool:
-            if isinstance(c, JointFriction):
-                return not any(x[b.v].any() for x in c.losses.values() for b in floats)
-            if isinstance(c, GeneralActuator):
-                return not c.link and not {b.joint.name for b in floats} & {*c.joints}
-            return isinstance(c, (Drive, Motor, JointSpring, JointStops, Gripper))
-
-        inside = all(map(between, self.components))
-        braked = any(j.damping or j.friction for j in self.model.joints if j.type.floats)
-        if self.conserved or not inside or braked or self.contacts:
+        if self.conserved or self.contacts or not between_links(self.model, self.components):
             return {}
         weighs, trees = any(self.gravity) or "gravity" in self.parameters.shapes, floating_trees(self.model)
         trees = trees if self.constraints is None else joined_trees(self.model, trees, self.constraints.loops.joined())
@@ -412,7 +424,7 @@ class Plant:
         """Return z with the momenta of what floats at q and v."""
         if not self.conserved:
             return z
-        model = self.model_at(p)
+        model = self.model_at(self.laden(p, z))
         return self.states.join({**self.states.split(z), MOMENTUM: np.array([central_momentum(model, t, q, v) for t in self.conserved])})
 
     # ------------------------------------------------------------ what is recorded
@@ -430,6 +442,7 @@ class Plant:
                 e.require_finite(c.name, s, observed=True)
             signals[f"{c.name}.power"] = e.power(s)
             signals |= {f"{c.name}.{n}": y for n, y in e.signals.items()}
+        signals |= {f"inertia.{n}": s.model.link(n).inertia for c in self.carriers for n in c.bodies(s.states[c.name], None)}
         for name, y in rubbed.items():
             signals[name] = signals[name] + y if name in signals else y
         if self.constraints is not None:

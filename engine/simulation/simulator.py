@@ -22,6 +22,7 @@ from engine.components.actuators import Drive
 from engine.components.assembly import assembled, require_acting, with_rotors
 from engine.components.component import Component, Interrupted, SimulationError, SimulationWarning
 from engine.components.controller import Controller
+from engine.components.frame import Frame
 from engine.components.joint_dynamics import mode_of, planned
 from engine.components.law import Force, Law, with_seeds
 from engine.constraints import Constraint
@@ -91,6 +92,8 @@ class Simulator(Fixed):
     conserve_momentum : whether each step ends with the projection of every floating tree onto its momentum, which only loads from outside
         change; without it momentum drifts with the method's order. It is the tree's as a whole: a body on a floating joint within a tree
         keeps its own to the method's order only
+    frame : what carries the world's origin, such as a :class:`engine.space.ReferenceOrbit`: q, v are relative to it, and gravity is what
+        differs from its own; beside a uniform gravity, or a ground, it is an error
     compiled : False runs everything on floats, for functions that cannot be traced: the same lines, a thousand times slower
 
     Functions are written with NumPy arithmetic and ``engine.ops``. Besides t, q, v they may ask, by the names of their parameters, for
@@ -105,7 +108,7 @@ class Simulator(Fixed):
                  controller: Acting | None = None, forces: Iterable[Acting] = (), actuators: Iterable[Component] = (),
                  parameters: Mapping[str, ArrayLike] | None = None, joint_dynamics: str | bool | None = "auto",
                  contacts: Contacts | None = None, events: Iterable[Callable[..., Any] | Event] = (), conserve_momentum: bool = True,
-                 compiled: bool = True, constraints: Iterable[Constraint] = ()) -> None:  # fmt: skip
+                 compiled: bool = True, constraints: Iterable[Constraint] = (), frame: Frame | None = None) -> None:  # fmt: skip
         self.robot: Robot = robot_of(model, gravity)
         if not model.nv:
             raise SimulationError(f"nothing of '{model.name}' moves; expected a model with joints, or floating_base=True")
@@ -116,14 +119,14 @@ class Simulator(Fixed):
         self._arguments: dict[str, Any] = {
             "dt": dt, "integrator": integrator, "gravity": gravity, "controller": controller, "forces": forces, "actuators": actuators,
             "parameters": dict(self.parameters), "joint_dynamics": joint_dynamics, "contacts": contacts, "constraints": constraints,
-            "conserve_momentum": conserve_momentum, "compiled": compiled,
+            "conserve_momentum": conserve_momentum, "compiled": compiled, "frame": frame,
         }  # fmt: skip
         require_acting(controller, forces, actuators)
         mode = mode_of(joint_dynamics)
         joints = planned(model, self.dt, self.method, mode, forces, self.parameters, actuators)
         exact = Constraints(model, constraints) if constraints else None
         inside = [*joints.components, *(exact.grippers if exact else ())]
-        self.components = assembled(model, self.dt, forces, actuators, inside, mode is not None, self.parameters)
+        self.components = assembled(model, self.dt, forces, actuators, inside, mode is not None, self.parameters, frame)
         driven = with_rotors(model, self.components)
         self.armature = driven.armature
         self.conserved = floating_trees(driven) if conserve_momentum and self.method.takes is not FreeBody else ()
@@ -166,7 +169,8 @@ class Simulator(Fixed):
     @property
     def _given(self) -> list[Component]:
         """The components that it was made with, of which it has copies."""
-        return [c for c in (*self._arguments["actuators"], *self._arguments["forces"]) if isinstance(c, Component)]
+        a = self._arguments
+        return [c for c in (*a["actuators"], *a["forces"], a["frame"]) if isinstance(c, Component)]
 
     def with_force(self, force: Any, parameters: Mapping[str, Any] | None = None) -> Simulator:
         """Return the same simulator with one more force, and with the parameters that it asks for."""
@@ -386,6 +390,7 @@ class Simulator(Fixed):
             raise SimulationError("something is held from step to step (periods, pulses, grips, events); expected run, at fixed steps")
         if not self.compiled:
             raise SimulationError("an adaptive run is compiled; expected a Simulator without compiled=False")
+        p = self.plant.laden(p, x[self._step.layout.slices["state"]])
         method, system = self._step.system(np.zeros(0), p, self._step.as_they_are)
         order = method.order if method.complete is None else min(method.order, IMPULSIVE)
         advance = compiled_attempt(method, system, functools.partial(self._step.impulsive.passing, p=p))

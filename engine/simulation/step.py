@@ -107,13 +107,13 @@ class Step:
     def flown_shapes(self) -> list[tuple[int, ...]]:
         """The shapes of t, q, v, the states that are flown, m and p."""
         plant, model = self.plant, self.plant.model
-        return [(), (model.nq,), (model.nv,), (plant.flown,), (plant.memories.n,), (plant.parameters.n,)]
+        return [(), (model.nq,), (model.nv,), (plant.flown,), (plant.memories.n,), (plant.given,)]
 
     @property
     def resisted_shapes(self) -> list[tuple[int, ...]]:
         """The shapes of m, p, and of what of stiff forces impulses meet, if anything is stiff."""
         plant = self.plant
-        return [(plant.memories.n,), (plant.parameters.n,), *([(len(plant.stiffness.entries),)] if plant.stiffness else [])]
+        return [(plant.memories.n,), (plant.given,), *([(len(plant.stiffness.entries),)] if plant.stiffness else [])]
 
     @functools.cached_property
     def acceleration(self) -> Callable[..., Any]:
@@ -228,11 +228,13 @@ class Step:
         nq, nv = self.plant.model.nq, self.plant.model.nv
         return y[:nq], y[nq : nq + nv], y[nq + nv : nq + nv + self.plant.flown]
 
-    def updated(self, t: Any, y: Array, m: Array, p: Array, dt: Any) -> tuple[Array, Array]:
-        """Return y = (q, v, z) and the memories at the beginning of a step of dt: grips that close change v."""
-        s, nq = self.context(t, y, p), self.plant.model.nq
+    def begins(self, t: Any, dt: Any, p: Array, x: Array) -> tuple[Any, Array, Array, Array]:
+        """Return t, y = (q, v, z), memories and parameters at the beginning of a step of dt at t from x: grips that close change v."""
+        y, m, nq = x[self.moving], x[self.layout.slices["memory"]], self.plant.model.nq
+        p = self.plant.laden(p, y[self.places.stop :])
+        s = self.context(t, y, p)
         now = self.plant.update(s, m, dt)
-        return np.concatenate([y[:nq], self.plant.struck(s, m, now), y[nq + len(s.v) :]]), now
+        return t, np.concatenate([y[:nq], self.plant.struck(s, m, now), y[nq + len(s.v) :]]), now, p
 
     @property
     def notes(self) -> int:
@@ -242,8 +244,7 @@ class Step:
     def step(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> Array:
         """Return x after the k-th step of dt, and what is noted of its impulses."""
         self.require_one_program()
-        t, y, m, e = t0 + k * dt, x[self.moving], x[self.layout.slices["memory"]], x[self.layout.slices["events"]]
-        y, m = self.updated(t, y, m, p, dt)
+        (t, y, m, p), e = self.begins(t0 + k * dt, dt, p, x), x[self.layout.slices["events"]]
         method, system = self.system(m, p, self.modes(t, dt, y, m, p))
 
         def after(h: Any) -> tuple[Array, Array]:
@@ -259,18 +260,16 @@ class Step:
         """Return a record: the time, x, and what the components say, by name; beside x are the notes of the step that begins there."""
         self.require_one_program()
         x, notes = x[: self.layout.n], x[self.layout.n :]
-        t, a = t0 + k * dt, self.layout.split(x)
-        y, m = self.updated(t, x[self.moving], a["memory"], p, dt)
+        t, y, m, p = self.begins(t0 + k * dt, dt, p, x)
         s = self.context(t, y, p)
         given = *((self.impulsive.recorded_force(s),) if self.plant.lasts else ()), *self.as_they_are
-        flight, _, *forces = self.acceleration(t, s.q, s.v, a["state"][: self.plant.flown], m, p, *given)
+        flight, _, *forces = self.acceleration(t, s.q, s.v, self.flown(y)[2], m, p, *given)
         vdot, rubbed, push = self.impulsive.resisted(self, s, dt, m, flight, notes, p)
         return {"t": t, "x": x, **self.plant.observed(s, m, vdot, rubbed, push, forces)}
 
     def points(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> Any:
         """Return the points (p, 13) of contact that push in the k-th step of dt from x, where contacts are rows of tables."""
-        t, m = t0 + k * dt, x[self.layout.slices["memory"]]
-        y, m = self.updated(t, x[self.moving], m, p, dt)
+        t, y, m, p = self.begins(t0 + k * dt, dt, p, x)
         modes = self.modes(t, dt, y, m, p)
         method, system = self.system(m, p, modes)
         flown = settled(method, system, one_step(method, system, t, dt, y))

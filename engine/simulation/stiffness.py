@@ -71,7 +71,7 @@ class Stiffness:
         """Make functions in the machine code of the derivatives, of M, and of what a flight begins with; find where slopes are zero by
         structure."""
         plant, model, n = self.plant, self.plant.model, self.there.shape[1]
-        shapes = [(), (model.nq,), (model.nv,), (plant.flown,), (plant.memories.n,), (plant.parameters.n,), (self.bounds.n,), ()]
+        shapes = [(), (model.nq,), (model.nv,), (plant.flown,), (plant.memories.n,), (plant.given,), (self.bounds.n,), ()]
         program = trace(self.differentiated, [*shapes[:-1], (n,)])
         (self.there,), self.derivatives = sparsity(program), calling(program, self.differentiated)
         self.inertia = calling(trace(self.joint_space_inertia, [shapes[1], shapes[5]]), self.joint_space_inertia)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,9 +18,12 @@ from engine.integrate.event import Crossing, crossings
 from engine.model import Model, StateError
 from engine.model.shown import figure, html
 from engine.recording import Recorder, Recording, StorageError
+from engine.simulation.columns import described, entries, not_finite, write_columns
 from engine.simulation.parameters import moves_shapes, own, with_parameters
 from engine.simulation.run_header import checked_path, ground_in, header_of, names_in, outcome, outcome_in, robot_in
 from engine.simulation.totals import About, central, compiled_sum
+from engine.space.ccsds import write_aem, write_oem
+from engine.spatial import quaternion
 from engine.spatial.manifold import hermite
 
 if TYPE_CHECKING:
@@ -124,10 +126,11 @@ class Trajectory:
 
     def _sum(self, of: str) -> Any:
         """Return the energies or the momentum of every state, with its rollout's own parameters."""
-        own, lead = self._own(), self.q.ndim - 2
-        function = compiled_sum(of, self.model, self.gravity, tuple((n, x.shape[lead:]) for n, x in own.items()))
+        lead, drained = self.q.ndim - 2, {n: x for n, x in self.signals.items() if n.startswith("inertia.")}
+        own = {n: np.expand_dims(x, lead) for n, x in self._own().items() if f"inertia.{n.partition('.')[2]}" not in drained} | drained
+        function = compiled_sum(of, self.model, self.gravity, tuple((n, x.shape[lead + 1 :]) for n, x in own.items()))
         with np.errstate(invalid="ignore" if np.any(self.failed) else np.geterr()["invalid"]):
-            return function(self.q, self.v, *[np.expand_dims(x, lead) for x in own.values()])
+            return function(self.q, self.v, *own.values())
 
     def _said(self, what: str) -> list[Array]:
         """Return the components' signals of that name."""
@@ -267,6 +270,13 @@ class Trajectory:
         """Return the poses of one link (..., T, 4, 4)."""
         return self.poses()[..., self.model.link_index(link), :, :]
 
+    def orbit(self, link: str) -> tuple[Array, Array]:
+        """Return where the world's origin is in its orbit, r_O (..., T, 3), and from there a link's, ρ (..., T, 3), m: of a run with a
+        :class:`engine.space.ReferenceOrbit`. Their sum has the rounding of an orbit's radius, 1e-9 m; ρ has not."""
+        if "frame.origin" not in self.signals:
+            raise StateError(f"'{self.model.name}' flew in no orbit; expected a Simulator with frame=engine.space.ReferenceOrbit(…)")
+        return self.signals["frame.origin"], self.pose(link)[..., :3, 3]
+
     def power(self) -> dict[str, Array]:
         """Return by component the power (..., T) at which it does work on the robot, W."""
         return {n.removesuffix(".power"): x for n, x in self.signals.items() if n.endswith(".power")}
@@ -346,6 +356,18 @@ class Trajectory:
             recorder.append({"t": self.t, **{n: np.moveaxis(x, lead, 0) for n, x in columns.items()}}, stopped)
             return recorder.path
 
+    def to_oem(self, path: str | Path, link: str, epoch: str = "2000-01-01T12:00:00") -> Path:
+        """Write where a link flies as an orbit ephemeris message (CCSDS 502.0-B-2), with times after an ``epoch`` (UTC): km, 12 decimals;
+        return its path. It is of one flight with a :class:`engine.space.ReferenceOrbit`; :func:`engine.space.read_oem` reads it."""
+        (r_O, rho), k = self.orbit(link), self.model.link_index(link)
+        R, V = self.poses()[..., k, :3, :3], self.robot.twists(self.q, self.v)[..., k, 3:]
+        return write_oem(path, epoch, self.t, r_O + rho, self.signals["frame.velocity"] + np.einsum("...ij,...j->...i", R, V), link)
+
+    def to_aem(self, path: str | Path, link: str, epoch: str = "2000-01-01T12:00:00") -> Path:
+        """Write a link's attitude as an attitude ephemeris message (CCSDS 504.0-B-1), with times after an ``epoch`` (UTC), from the world's
+        axes to its own, the scalar last; return its path. :func:`engine.space.read_aem` reads it."""
+        return write_aem(path, epoch, self.t, quaternion.from_matrix(self.pose(link)[..., :3, :3]), link)
+
     def to_csv(self, path: str | Path) -> Path:
         """Write time and :meth:`columns` of a single rollout as comma-separated values, with a line of names; return the path.
 
@@ -373,34 +395,6 @@ class Trajectory:
         if self.q.ndim > 2:
             raise StateError("a plot is of one rollout; expected such as trajectory.rollout(0).plot()")
         return figure(self, path)
-
-
-def not_finite(x: Array, reason: Array | str | None) -> NDArray[np.bool_]:
-    """Return which rollouts (...) of states (..., T, n) stopped being finite."""
-    found: Any = ~np.isfinite(x[..., -1:, :]).all(axis=(-2, -1)) | (x.ndim == 2 and bool(reason))
-    return found
-
-
-def entries(name: str, x: Array, lead: int) -> dict[str, Array]:
-    """Return the entries of an array by names of their own, such as "wheels.torque[0]"; ``lead`` dimensions come before them."""
-    flat = x.reshape(*x.shape[:lead], math.prod(x.shape[lead:]))
-    labels = [name + (f"[{','.join(map(str, i))}]" if i else "") for i in np.ndindex(*x.shape[lead:])]
-    return {label: flat[..., k] for k, label in enumerate(labels)}
-
-
-def write_columns(file: TextIO, columns: Mapping[str, Array], names: bool = True) -> None:
-    """Write columns (T) of numbers as comma-separated values, to their last bit; with ``names`` a line of these first."""
-    writer = csv.writer(file)
-    if names:
-        writer.writerow(columns)
-    writer.writerows([repr(float(x)) for x in row] for row in np.column_stack([*columns.values()]))
-
-
-def described(name: str, t: Array, x: Array) -> str:
-    """Return a line about a trajectory of states x (..., T, n) at times t (T)."""
-    span = f"{t[0]:g} … {t[-1]:g} s" if len(t) else "no time"
-    batch = f", {x.shape[:-2]} rollouts" if x.ndim > 2 else ""
-    return f"<trajectory of {name}: {len(t)} states, {span}{batch}>"
 
 
 def load_trajectory(path: str | Path, start: int = 0, stop: int | None = None, step: int = 1) -> Trajectory:

@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.checks import require_packages
 from engine.simulation import Trajectory
-from engine.simulation.trajectory import entries
+from engine.simulation.columns import entries
 from engine.spatial import quaternion
 from engine.viewer.files.glb import downward, placed, tinted, unit
 from engine.viewer.files.html import DRAWN, lightened

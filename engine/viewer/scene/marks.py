@@ -161,7 +161,7 @@ def explain(symbols: Symbols, actor: Actor, t: float, shown: Shown, tints: Array
         show_contacts(symbols, actor, known, now)
     elif shown.contacts and "contacts.wrench" in now.signals:
         known.miss("contacts of many bodies, which are tables")
-    acting: list[Any] = [c for c in shown.forces if c.link in index]                    # type: ignore[attr-defined]
+    acting: list[Any] = [c for c in shown.forces if c.link in index]
     if top := max((strength(actor, known, now, c) for c in acting), default=0.0):
         symbols.legend.append((f"forces: longest {top:.3g} N", FORCE))
         for component in acting:

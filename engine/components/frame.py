@@ -1,0 +1,51 @@
+"""What carries the world's origin where that moves, such as an orbit: configurations and velocities are then relative to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from engine.checks import shown
+from engine.components.component import Component, SimulationError
+from engine.components.forces import CentralGravity
+from engine.model import Model
+
+Array = np.ndarray
+
+
+class Frame(Component):
+    """A component that carries the world's origin, in free fall: it exerts on the links what gravity there differs from its own.
+
+    A simulator has one at most, as its ``frame``. Its axes do not turn. Subclasses write ``act`` and :meth:`place`, and record the signals
+    ``origin`` and ``velocity``, by which :meth:`engine.Trajectory.orbit` says where links are.
+    """
+
+    name = "frame"
+
+    def place(self, t: Any, state: Array) -> tuple[Array, Array]:
+        """Return where the origin is at t, m (3), and its velocity, m/s (3), of the component's own state (n)."""
+        raise NotImplementedError
+
+
+def require_frame(frame: Any) -> Frame:
+    """Return a frame; refuse what is none."""
+    if not isinstance(frame, Frame):
+        raise SimulationError(f"frame is {shown(frame)}; expected what carries the world's origin, such as engine.space.ReferenceOrbit(…)")
+    return frame
+
+
+def require_falling(frame: Frame, model: Model, gravity: Iterable[float], parameters: Mapping[str, Any], components: Iterable[Component],
+                    ground: bool) -> None:  # fmt: skip
+    """Refuse beside a frame what does not fall with it: uniform gravity, a ground, a second origin, a model that the world holds."""
+    what = f"'{model.name}' has a frame, whose origin falls freely,"
+    if any(gravity) or "gravity" in parameters:
+        said = "a parameter 'gravity'" if "gravity" in parameters else f"the uniform gravity {tuple(gravity)}"
+        raise SimulationError(f"{what} and {said}, which would pull at it; expected gravity=(0, 0, 0)")
+    if others := [c.name for c in components if isinstance(c, (Frame, CentralGravity)) and c is not frame]:
+        raise SimulationError(f"{what} and '{others[0]}', which says where gravity's centre is too; expected one of them")
+    if ground:
+        raise SimulationError(f"{what} and a ground, which would fall with it; expected contacts without a ground")
+    if not any(b.kind.floats for b in model.bodies):
+        raise SimulationError(f"{what} and a base that is fixed to it; expected a model that floats (floating_base=True)")

@@ -1,0 +1,85 @@
+"""What components' states add to bodies, such as propellant: the model with it, and what momenta and centres change by as it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine import ops
+from engine.components.actuators import Drive, Motor
+from engine.components.component import Component, Context
+from engine.components.forces import JointFriction, JointSpring, JointStops
+from engine.components.general_actuator import GeneralActuator
+from engine.dynamics.momentum_conservation import Tree
+from engine.model import Model
+from engine.simulation.constraints import Gripper
+from engine.spatial import inertia
+
+Array = np.ndarray
+
+
+def loaded(model: Model, carriers: Sequence[Component], states: Mapping[str, Any]) -> Model:
+    """Return the model with the inertias (6×6) that components add to its links in their states."""
+    more: dict[str, Any] = {}
+    for c in carriers:
+        for link, (G, _) in c.bodies(states[c.name], None).items():
+            more[link] = more.get(link, model.link(link).inertia) + G
+    return model.with_numbers({f"inertia.{link}": G for link, G in more.items()}) if more else model
+
+
+def drained(s: Context, carriers: Sequence[Component], rates: Mapping[str, Any]) -> dict[str, Array]:
+    """Return by link the rate Ġ (6×6) of what components add to it, of the rates of their states."""
+    found: dict[str, Array] = {}
+    for c in carriers:
+        for link, (_, Gdot) in c.bodies(s.states[c.name], rates[c.name]).items():
+            found[link] = found[link] + Gdot if link in found else Gdot
+    return found
+
+
+def with_drains(s: Context, F: Array | None, drains: Mapping[str, Array]) -> Array | None:
+    """Return the wrenches F (nlinks, 6) with Ġ V of the links that drain: what the momentum G V changes by where nothing accelerates."""
+    if not drains:
+        return F
+    rows = [0.0 * V if F is None else F[k] for k, V in enumerate(s.twists)]
+    for link, Gdot in drains.items():
+        k = s.model.link_index(link)
+        rows[k] = rows[k] + Gdot @ s.twists[k]
+    return np.array(rows)
+
+
+def moved_by(s: Context, tree: Tree, drains: Mapping[str, Array], P: Array) -> Any:
+    """Return what the rate (9) of a tree's momentum state P has besides loads, where its links drain.
+
+    The centre of mass moves by x = Σ R (ḣ + ṁ (p − c))/m, with a link's rates of mass and first moment, ṁ and ḣ, beside its p/m; so the
+    moment about it changes by −x × p.
+    """
+    own = {link: Gdot for link, Gdot in drains.items() if s.model.carrier[s.model.link_index(link)][0] in tree}
+    if not own:
+        return 0.0
+    shift, m = np.zeros(3), sum(inertia.mass(s.model.bodies[i].inertia) for i in tree)
+    for link, Gdot in own.items():
+        T = s.pose(link)
+        shift = shift + T[:3, :3] @ inertia.first_moment(Gdot) + inertia.mass(Gdot) * (T[:3, 3] - P[6:])
+    x = shift / m
+    return np.concatenate([-ops.cross(x, P[3:6]), np.zeros(3), x])
+
+
+def together(commands: dict[str, Any], flows: Mapping[str, Any]) -> dict[str, Any]:
+    """Return commands with flows, which add up."""
+    return {**commands, **{name: commands[name] + x if name in commands else x for name, x in flows.items()}}
+
+
+def between_links(model: Model, components: Iterable[Component]) -> bool:
+    """Return whether components act between the links of a tree only, so that they change no momentum."""
+    floats = [b for b in model.bodies if b.kind.floats]
+
+    def between(c: Component) -> bool:
+        if isinstance(c, JointFriction):
+            return not any(x[b.v].any() for x in c.losses.values() for b in floats)
+        if isinstance(c, GeneralActuator):
+            return not c.link and not {b.joint.name for b in floats} & {*c.joints}
+        return isinstance(c, (Drive, Motor, JointSpring, JointStops, Gripper))
+
+    return all(map(between, components)) and not any(j.damping or j.friction for j in model.joints if j.type.floats)

@@ -1,0 +1,41 @@
+"""Columns of numbers with names: what of a trajectory goes into tables and texts."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping
+from typing import Any, TextIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+def not_finite(x: Array, reason: Array | str | None) -> NDArray[np.bool_]:
+    """Return which rollouts (...) of states (..., T, n) stopped being finite."""
+    found: Any = ~np.isfinite(x[..., -1:, :]).all(axis=(-2, -1)) | (x.ndim == 2 and bool(reason))
+    return found
+
+
+def entries(name: str, x: Array, lead: int) -> dict[str, Array]:
+    """Return the entries of an array by names of their own, such as "wheels.torque[0]"; ``lead`` dimensions come before them."""
+    flat = x.reshape(*x.shape[:lead], math.prod(x.shape[lead:]))
+    labels = [name + (f"[{','.join(map(str, i))}]" if i else "") for i in np.ndindex(*x.shape[lead:])]
+    return {label: flat[..., k] for k, label in enumerate(labels)}
+
+
+def write_columns(file: TextIO, columns: Mapping[str, Array], names: bool = True) -> None:
+    """Write columns (T) of numbers as comma-separated values, to their last bit; with ``names`` a line of these first."""
+    writer = csv.writer(file)
+    if names:
+        writer.writerow(columns)
+    writer.writerows([repr(float(x)) for x in row] for row in np.column_stack([*columns.values()]))
+
+
+def described(name: str, t: Array, x: Array) -> str:
+    """Return a line about a trajectory of states x (..., T, n) at times t (T)."""
+    span = f"{t[0]:g} … {t[-1]:g} s" if len(t) else "no time"
+    batch = f", {x.shape[:-2]} rollouts" if x.ndim > 2 else ""
+    return f"<trajectory of {name}: {len(t)} states, {span}{batch}>"

@@ -1,0 +1,116 @@
+"""CCSDS messages: orbits (OEM) and attitudes (AEM) as text that other programs read, and back."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.checks import path_of, shown, writing
+from engine.components.component import SimulationError
+
+Array = np.ndarray
+KILO = 1000.0
+#: of the first line, by what a file holds
+KINDS = {"oem": ("CCSDS_OEM_VERS", "2.0"), "aem": ("CCSDS_AEM_VERS", "1.0")}
+
+
+def stamp(epoch: str, t: float) -> str:
+    """Return the time t seconds after an epoch, as text with nanoseconds; no leap second between them counts.
+
+    >>> stamp("2026-11-24T12:00:00", 86399.25)
+    '2026-11-25T11:59:59.250000000'
+    """
+    nano = round(t * 1e9)
+    return f"{begun(epoch) + datetime.timedelta(seconds=nano // 10**9):%Y-%m-%dT%H:%M:%S}.{nano % 10**9:09d}"
+
+
+def begun(epoch: str) -> datetime.datetime:
+    """Return an epoch's text as a time; refuse what is none."""
+    try:
+        found = datetime.datetime.fromisoformat(epoch.rstrip("Z"))
+    except (AttributeError, ValueError):
+        raise SimulationError(f"epoch is {shown(epoch)}; expected a text such as '2026-11-24T12:00:00'") from None
+    if found.microsecond or found.tzinfo is not None:
+        raise SimulationError(f"epoch is {shown(epoch)}; expected whole seconds, without a zone")
+    return found
+
+
+def seconds(epoch: datetime.datetime, text: str) -> float:
+    """Return how long after an epoch a time is, s."""
+    whole, _, part = text.rstrip("Z").partition(".")
+    return (datetime.datetime.fromisoformat(whole) - epoch).total_seconds() + float(f"0.{part or 0}")
+
+
+def written(kind: str, path: Any, epoch: str, t: Array, rows: Array, name: str, meta: dict[str, str], digits: int) -> Path:
+    """Write a message; return its path."""
+    path = path_of(path, SimulationError)
+    if rows.ndim != 2 or len(t) < 1:
+        raise SimulationError(f"a message has rows of shape {rows.shape}; expected those of one flight, such as trajectory.rollout(0)'s")
+    if not np.isfinite(rows).all():
+        raise SimulationError("a message would hold NaN or infinity; expected the part of a trajectory that is finite")
+    word, version = KINDS[kind]
+    head = [f"{word} = {version}", f"CREATION_DATE = {stamp(epoch, 0.0)}", "ORIGINATOR = ARTICULATED-ENGINE", "", "META_START",
+            f"OBJECT_NAME = {name}", f"OBJECT_ID = {name}", "CENTER_NAME = EARTH", *(f"{k} = {x}" for k, x in meta.items()),
+            "TIME_SYSTEM = UTC", f"START_TIME = {stamp(epoch, t[0])}", f"STOP_TIME = {stamp(epoch, t[-1])}",
+            *(["ATTITUDE_TYPE = QUATERNION", "QUATERNION_TYPE = LAST"] if kind == "aem" else []), "META_STOP", ""]  # fmt: skip
+    data = [f"{stamp(epoch, time)} {' '.join(f'{x:.{digits}f}' for x in row)}" for time, row in zip(t, rows, strict=True)]
+    body = ["DATA_START", *data, "DATA_STOP"] if kind == "aem" else data
+    with writing(path, SimulationError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("\n".join([*head, *body]) + "\n", encoding="utf-8")
+    return path
+
+
+def write_oem(path: Any, epoch: str, t: Array, r: Array, v: Array, name: str) -> Path:
+    """Write places r (T, 3), m, and velocities v (T, 3), m/s, at times t (T), s after an epoch, as an orbit ephemeris message (CCSDS
+    502.0-B-2): kilometres with 12 decimals."""
+    rows = np.concatenate([np.asarray(r), np.asarray(v)], axis=-1) / KILO
+    return written("oem", path, epoch, np.asarray(t), rows, name, {"REF_FRAME": "ICRF"}, 12)
+
+
+def write_aem(path: Any, epoch: str, t: Array, q: Array, name: str) -> Path:
+    """Write unit quaternions q (T, 4), scalar first, body → world, at times t (T), s after an epoch, as an attitude ephemeris message
+    (CCSDS 504.0-B-1): from the world's axes, A, to the body's, B, scalar last.
+
+    The rotation from A to B turns A's axes onto the body's. So does q, which takes a vector's coordinates from the body's axes to the
+    world's: the two have the same axis and angle, and so the same numbers.
+    """
+    rows = np.concatenate([np.asarray(q)[..., 1:], np.asarray(q)[..., :1]], axis=-1)
+    meta = {"REF_FRAME_A": "ICRF", "REF_FRAME_B": "SC_BODY_1", "ATTITUDE_DIR": "A2B"}
+    return written("aem", path, epoch, np.asarray(t), rows, name, meta, 15)
+
+
+def read(kind: str, path: Any, n: int) -> tuple[str, Array, Array]:
+    """Return the epoch (START_TIME), times (T), s after it, and numbers (T, n) of a message."""
+    path = path_of(path, SimulationError)
+    try:
+        lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise SimulationError(f"'{path}' cannot be read ({error}); expected a CCSDS message") from None
+    if not lines or not lines[0].startswith(KINDS[kind][0]):
+        raise SimulationError(f"'{path}' begins with {shown(lines[0] if lines else '')}; expected {KINDS[kind][0]} = {KINDS[kind][1]}")
+    meta = {key.strip(): x.strip() for key, equals, x in (line.partition("=") for line in lines) if equals}
+    try:
+        start = meta["START_TIME"]
+        rows = [line.split() for line in lines if line[:1].isdigit() and "=" not in line]
+        t = np.array([seconds(datetime.datetime.fromisoformat(start.partition(".")[0]), row[0]) for row in rows])
+        x = np.array([[float(y) for y in row[1 : n + 1]] for row in rows]).reshape(-1, n)
+    except (KeyError, ValueError) as error:
+        raise SimulationError(f"'{path}' cannot be read ({error}); expected a message with START_TIME and rows of {n} numbers") from None
+    return start.partition(".")[0], t, x
+
+
+def read_oem(path: Any) -> tuple[str, Array, Array, Array]:
+    """Return the epoch, times (T), s after it, places (T, 3), m, and velocities (T, 3), m/s, of an orbit ephemeris message."""
+    epoch, t, x = read("oem", path, 6)
+    return epoch, t, KILO * x[:, :3], KILO * x[:, 3:]
+
+
+def read_aem(path: Any) -> tuple[str, Array, Array]:
+    """Return the epoch, times (T), s after it, and unit quaternions (T, 4), scalar first, body → world, of an attitude ephemeris message
+    that :func:`write_aem` might have written."""
+    epoch, t, x = read("aem", path, 4)
+    return epoch, t, np.concatenate([x[:, 3:], x[:, :3]], axis=-1)

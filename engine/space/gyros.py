@@ -1,0 +1,160 @@
+"""Gyros that turn a spacecraft by turning themselves, and what wheels shake that are not in balance."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from engine import ops
+from engine.checks import number, numbers, shown
+from engine.components.actuators import ReactionWheels, require_moving
+from engine.components.component import Component, Context, Effect, SimulationError
+from engine.model import Model
+from engine.space.magnets import unit_rows
+
+Array = np.ndarray
+
+
+class ControlMomentGyros(Component):
+    """Single-gimbal control moment gyros on a link; the command is the moment wanted on the link (3), N·m, in its axes.
+
+    A rotor's momentum H turns about its gimbal's axis g by δ, which is a state: h = H Σ (s cos δ + t sin δ), t = g × s, and the link feels
+    −ḣ − ω × h. With A = ∂h/∂δ/H and m = √det A Aᵀ, gimbals are steered past singular postures by::
+
+        δ̇ = Aᵀ (A Aᵀ + λ 1)⁻¹ ḣ/H,   λ = λ₀ exp(−κ m²)                                                                       (1)
+
+    which makes a little less, or other, than is wanted where m is small. The momentum of link and gyros together is constant; gimbals have
+    no inertia of their own, and the link's is to be without the rotors'.
+
+    Parameters
+    ----------
+    link : what they are fixed to
+    gimbals, rotors : unit vectors g and, at δ = 0, s (n, 3), across one another, in the link's frame
+    momentum : H of each, N·m·s
+    rate : largest |δ̇|, rad/s: all are slowed alike, so that the moment keeps its direction
+    initial : δ at first (n), rad
+    damping : λ₀, and sharpness : κ
+
+    Signals: ``angles`` and ``rates`` (n), ``momentum`` (3) in the link's axes, ``torque`` (3), ``manipulability`` m, and
+    ``angular_momentum`` (3), in world axes.
+
+    Raises
+    ------
+    SimulationError : axes that are none, or not across one another
+
+    Reference: Nakamura & Hanafusa, *Inverse kinematic solutions with singularity robustness*, ASME J. DSMC 108 (1986); Wie, *Space Vehicle
+    Dynamics and Control*, §7.5.
+
+    Examples
+    --------
+    >>> gyros = ControlMomentGyros.pyramid("base", momentum=1.0)
+    >>> round(float(gyros.manipulability(np.zeros(4))), 12)
+    1.088662107904
+    """
+
+    def __init__(self, link: str, gimbals: Any, rotors: Any, momentum: float, rate: float = np.inf, initial: Any = None,
+                 damping: float = 0.01, sharpness: float = 10.0, name: str = "gyros") -> None:  # fmt: skip
+        self.link, self.name = link, name
+        self.gimbals, self.rotors = unit_rows(f"{name}: gimbals", gimbals), unit_rows(f"{name}: rotors", rotors)
+        if self.gimbals.shape != self.rotors.shape or np.abs(np.sum(self.gimbals * self.rotors, axis=1)).max() > 1e-9:
+            raise SimulationError(f"{name}: gimbals and rotors are not across one another; expected unit vectors (n, 3) that are")
+        self.turned = np.cross(self.gimbals, self.rotors)
+        self.momentum = number(f"{name}: momentum", momentum, "N·m·s above 0", above=0.0, error=SimulationError)
+        self.rate = rate if rate == np.inf else number(f"{name}: rate", rate, "rad/s above 0", above=0.0, error=SimulationError)
+        self.damping, self.sharpness = (number(f"{name}: {n}", x, "a number from 0", least=0.0, error=SimulationError)
+                                        for n, x in (("damping", damping), ("sharpness", sharpness)))  # fmt: skip
+        self.state = np.zeros(len(self.rotors)) if initial is None else numbers(f"{name}: initial", initial, SimulationError)
+        if self.state.shape != (len(self.rotors),):
+            raise SimulationError(f"{name}: initial has shape {self.state.shape}; expected ({len(self.rotors)},), an angle for each gyro")
+        self.command = (3,)
+
+    @classmethod
+    def pyramid(cls, link: str, momentum: float, skew: float = math.acos(1.0 / math.sqrt(3.0)), **more: Any) -> ControlMomentGyros:
+        """Return four whose gimbals lean outwards from z by a ``skew``, rad, towards x, y, −x and −y."""
+        c, s = math.cos(skew), math.sin(skew)
+        return cls(link, [[s, 0, c], [0, s, c], [-s, 0, c], [0, -s, c]], [[0, 1, 0], [-1, 0, 0], [0, -1, 0], [1, 0, 0]], momentum, **more)
+
+    def bind(self, model: Model, dt: float) -> None:
+        require_moving(model, self.link, self.name)
+
+    def stored(self, state: Array) -> Array:
+        """Return h (3), N·m·s, in the link's axes."""
+        return self.momentum * (self.rotors.T @ ops.cos(state) + self.turned.T @ ops.sin(state))
+
+    def jacobian(self, state: Array) -> Array:
+        """Return A = ∂h/∂δ/H (3, n)."""
+        return self.turned.T * ops.cos(state) - self.rotors.T * ops.sin(state)
+
+    def manipulability(self, state: Array) -> Any:
+        """Return m = √det A Aᵀ: zero where no gimbal's rate makes a moment in some direction."""
+        A = self.jacobian(state)
+        a, b, c = A @ A.T
+        return ops.sqrt(ops.maximum(a @ ops.cross(b, c), 0.0))
+
+    def holds(self, s: Context, state: Array) -> Array:
+        """Return their angular momentum (3) together, in world axes."""
+        return s.pose(self.link)[:3, :3] @ self.stored(state)
+
+    def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
+        wanted = np.zeros(3) if command is None else command
+        A, m = self.jacobian(state), self.manipulability(state)
+        damped = A @ A.T + self.damping * ops.exp(-self.sharpness * m * m) * np.eye(3)
+        rates = A.T @ ops.solve(damped, -wanted / self.momentum)
+        if np.isfinite(self.rate):
+            rates = rates / ops.maximum(ops.largest(rates) / self.rate, 1.0)
+        torque, h = -self.momentum * (A @ rates), self.stored(state)
+        moment = torque - ops.cross(s.twist(self.link)[:3], h)
+        return Effect(wrenches={self.link: np.concatenate([moment, np.zeros(3)])}, rate=rates,
+                      signals={"angles": state, "rates": rates, "momentum": h, "torque": torque, "manipulability": m,
+                               "angular_momentum": self.holds(s, state)})  # fmt: skip
+
+
+class Imbalance(Component):
+    """What reaction wheels shake: a force U_s Ω² and a moment U_d Ω² that turn with each, of a rotor whose mass is not on its axis.
+
+    It is a load from outside: what it shakes is not taken from the wheels' momentum, nor from the body's. Who wants that exactly gives the
+    robot a wheel as a link, with its centre and products of inertia, and steps below 0.1/Ω.
+
+    Parameters
+    ----------
+    wheels : the ReactionWheels, among the same actuators
+    inertia : of a rotor about its axis, kg·m², by which its momentum is a speed Ω
+    static, dynamic : U_s, kg·m, and U_d, kg·m²; numbers, or one for each
+    positions : of the wheels in their link's frame, m (n, 3)
+
+    Its state are the wheels' angles (n). Signals: ``speed`` Ω (n), ``force`` and ``moment`` (3) in the link's axes, about its origin.
+
+    Reference: Markley & Crassidis, *Fundamentals of Spacecraft Attitude Determination and Control*, §4.8.
+
+    >>> Imbalance(ReactionWheels("base"), 0.01, 1e-5, 2e-7).state
+    array([0., 0., 0.])
+    """
+
+    def __init__(self, wheels: ReactionWheels, inertia: float, static: Any = 0.0, dynamic: Any = 0.0, positions: Any = 0.0,
+                 name: str = "imbalance") -> None:  # fmt: skip
+        if not isinstance(wheels, ReactionWheels):
+            raise SimulationError(f"{name}: wheels are {shown(wheels)}; expected ReactionWheels")
+        n = len(wheels.axes)
+        self.link, self.wheels, self.axes, self.name, self.state = wheels.link, wheels.name, wheels.axes, name, np.zeros(n)
+        self.inertia = number(f"{name}: inertia", inertia, "kg·m² above 0", above=0.0, error=SimulationError)
+        self.static, self.dynamic = (numbers(f"{name}: {what}", x, SimulationError) * np.ones(n)
+                                     for what, x in (("static", static), ("dynamic", dynamic)))  # fmt: skip
+        self.positions = numbers(f"{name}: positions", positions, SimulationError) * np.ones((n, 3))
+        if (self.static < 0.0).any() or (self.dynamic < 0.0).any():
+            raise SimulationError(f"{name}: static is {static!r} and dynamic {dynamic!r}; expected numbers from 0")
+        across = np.array([np.cross(a, np.eye(3)[np.argmin(np.abs(a))]) for a in self.axes])
+        self.first = across / np.linalg.norm(across, axis=1)[:, None]
+        self.second = np.cross(self.axes, self.first)
+
+    def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
+        speed = s.states[self.wheels] / self.inertia
+        force: Any = np.zeros(3)
+        moment: Any = np.zeros(3)
+        for k, (e1, e2, p) in enumerate(zip(self.first, self.second, self.positions, strict=True)):
+            way = ops.cos(state[k]) * e1 + ops.sin(state[k]) * e2
+            f = self.static[k] * speed[k] * speed[k] * way
+            force, moment = force + f, moment + ops.cross(p, f) + self.dynamic[k] * speed[k] * speed[k] * way
+        return Effect(wrenches={self.link: np.concatenate([moment, force])}, rate=speed,
+                      signals={"speed": speed, "force": force, "moment": moment})  # fmt: skip

@@ -1,0 +1,163 @@
+"""An orbit as the world's origin: it falls freely through the whole field, and what is near it feels what differs from its own fall."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from engine import ops
+from engine.checks import number, shown
+from engine.components.component import Context, Effect, SimulationError
+from engine.components.frame import Frame
+from engine.space.elements import Elements
+from engine.space.gravity import GravityField, difference
+from engine.space.kepler import Ellipse
+from engine.spatial import inertia
+
+Array = np.ndarray
+
+
+class ReferenceOrbit(Frame):
+    """The origin O of a simulation's world, in free fall about a planet, for ``Simulator(model, gravity=(0, 0, 0), frame=…)``.
+
+    O is at r_O = r_K(t) + δ, in axes that do not turn: r_K is Kepler's ellipse through the first place, in closed form, and δ a state of
+    its own, zero at first. With Δ(r, ρ) the difference of the point mass's pull at r + ρ and r, and a_p the rest of the field::
+
+        δ̈ = Δ(r_K, δ) + a_p(r_O),   and on a link of mass m whose centre is at ρ:  m (Δ(r_O, ρ) + a_p(r_O + ρ) − a_p(r_O))       (1)
+
+    so that neither r_O nor its 7 km/s is ever subtracted from itself: places relative to O keep a millionth of what they lose about the
+    planet's centre. Where the field has a gradient, a link of moments I about its centre feels the moment −ε (Γ I), of Γ = ∇∇U, and what
+    the energy ½ tr(Γ I) adds to the force.
+
+    Drag and other forces act on bodies only; O falls on. δ grows by some 70 km a turn under J2: :meth:`rectified` begins a new ellipse.
+
+    Parameters
+    ----------
+    position, velocity : of O at t = ``start``, m and m/s (3), about the planet's centre, in axes that do not turn
+    field : a :class:`GravityField`
+    start : the time to which they belong, s
+
+    Signals: ``origin`` r_O (3), ``velocity`` (3), and ``energy``, J: with the kinetic energy relative to O it is the whole energy about the
+    planet, Σ m (ṙ²/2 − U(r)) + ½ tr(Γ I).
+
+    Raises
+    ------
+    SimulationError : position and velocity are of no ellipse; the field is none
+
+    References: Battin, *An Introduction to the Mathematics and Methods of Astrodynamics*, §8.4 (Encke); Hughes, *Spacecraft Attitude
+    Dynamics*, §8.1.
+
+    Examples
+    --------
+    >>> import engine
+    >>> stone = engine.Builder("stone")
+    >>> _ = stone.add_link("stone", inertia=engine.spatial.inertia.sphere(1.0, 0.1))
+    >>> frame = ReferenceOrbit((7e6, 0, 0), (0, 7546.0, 0), GravityField(zonals={2: 1.08262668e-3}))
+    >>> simulator = engine.Simulator(stone.model(floating_base=True), dt=1.0, gravity=(0, 0, 0), frame=frame)
+    >>> flight = simulator.run([1.0, 0, 0, 0, 0, 10.0, 0], np.zeros(6), duration=60.0, record_every=60)
+    >>> r_O, rho = flight.orbit("stone")
+    >>> bool(np.linalg.norm(r_O[-1]) > 6.9e6), rho[-1].round(3).tolist()
+    (True, [0.001, 9.979, 0.0])
+    """
+
+    def __init__(self, position: Any, velocity: Any, field: GravityField | None = None, start: float = 0.0, name: str = "frame") -> None:
+        self.field = GravityField() if field is None else field
+        if not isinstance(self.field, GravityField):
+            raise SimulationError(f"the field of an orbit is {shown(field)}; expected an engine.space.GravityField")
+        self.start, self.name = number("start", start, "a time, s", error=SimulationError), name
+        self.ellipse = Ellipse(self.field.mu, position, velocity)
+        self.state = np.zeros(6)
+
+    @classmethod
+    def from_elements(cls, elements: Elements, field: GravityField | None = None, start: float = 0.0) -> ReferenceOrbit:
+        """Return the orbit of osculating :class:`Elements` at t = ``start``."""
+        field = GravityField() if field is None else field
+        position, velocity = elements.state(field.mu)
+        return cls(position, velocity, field, start)
+
+    @property
+    def period(self) -> float:
+        """Of a turn of the ellipse, s."""
+        return self.ellipse.period
+
+    def rectified(self, state: Any) -> ReferenceOrbit:
+        """Return the orbit whose ellipse goes on from a :class:`~engine.simulation.state.State` of a simulator with this frame (one, no
+        batch), or from the last record of a trajectory, with δ zero then; its ``start`` is that time."""
+        origin, velocity = (np.asarray(state.signals[f"{self.name}.{what}"]) for what in ("origin", "velocity"))
+        t = np.asarray(state.t).reshape(-1)[-1]
+        if origin.ndim > 2:
+            raise SimulationError(f"an orbit is rectified by a batch of {origin.shape[:-2]}; expected one state")
+        return type(self)(origin.reshape(-1, 3)[-1], velocity.reshape(-1, 3)[-1], self.field, float(t), self.name)
+
+    def place(self, t: Any, state: Array) -> tuple[Array, Array]:
+        r, v = self.ellipse(t - self.start)
+        return r + state[:3], v + state[3:]
+
+    def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
+        r_K, _ = self.ellipse(s.t - self.start)
+        r_O, v_O = s.origin
+        own = self.field.perturbation(r_O, s.t)
+        fall = difference(self.field.mu, r_K, state[:3]) + own
+        wrenches, energy = {}, 0.0
+        for link, T, V in zip(s.model.links, s.poses, s.twists, strict=True):
+            if ops.graph_of(link.mass) is None and not link.mass:              # a mass among the parameters is none of these
+                continue
+            wrenches[link.name], E = self.pull(s.t, link.inertia, T, V, r_O, v_O, own)
+            energy = energy + E
+        return Effect(wrenches=wrenches, rate=np.concatenate([state[3:], fall]),
+                      signals={"origin": r_O, "velocity": v_O, "energy": energy})  # fmt: skip
+
+    def pull(self, t: Any, G: Array, T: Array, V: Array, r_O: Array, v_O: Array, own: Array) -> tuple[Array, Any]:
+        """Return the wrench (6) on a link of inertia G at the pose T, in its axes, and its energy, J, with the twist V."""
+        field, R, m, c = self.field, T[:3, :3], inertia.mass(G), inertia.center(G)
+        rho = T[:3, 3] + R @ c
+        r = r_O + rho
+        f = m * (R.T @ (difference(field.mu, r_O, rho) + (field.perturbation(r, t) - own)))
+        velocity = R @ (V[3:] + ops.cross(V[:3], c))
+        energy = m * (0.5 * (v_O @ v_O) + v_O @ velocity - field.potential(r, t))
+        if not field.gradient:
+            return np.concatenate([ops.cross(c, f), f]), energy
+        I = G[:3, :3] + m * (np.outer(c, c) - c @ c * np.eye(3))               # about the centre of mass
+        r2 = r @ r
+        d = ops.sqrt(r2)
+        n, k = R.T @ r / d, field.mu / (r2 * d)
+        In, tr = I @ n, np.trace(I)
+        if field.gradient != "moment":
+            f = f + (1.5 * k / d) * ((5.0 * (n @ In) - tr) * n - 2.0 * In)
+        moment, energy = 3.0 * k * ops.cross(n, In), energy - 0.5 * k * (tr - 3.0 * (n @ In))
+        if field.zonals:
+            A = R.T @ field.tensor(r) @ R @ I
+            moment = moment - ops.array([A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1]])
+            energy = energy + 0.5 * np.trace(A)
+        return np.concatenate([moment + ops.cross(c, f), f]), energy
+
+
+def mean_motion(mu: float, a: float) -> tuple[float, float]:
+    """Return n = √(μ/a³), rad/s, and the period 2π/n, s, of a semi-major axis, m.
+
+    >>> [round(x, 12) for x in mean_motion(3.986004418e14, 6778137.0)]
+    [0.001131366654, 5553.624271252228]
+    """
+    n = math.sqrt(mu / a) / a
+    return n, 2.0 * math.pi / n
+
+
+def clohessy_wiltshire(n: float, x: Any, v: Any, t: Any) -> tuple[Array, Array]:
+    """Return place and velocity (3), m and m/s, at t of what is at x, moves with v at 0, near a circular orbit of mean motion n, rad/s.
+
+    In axes that turn with the orbit: x from the centre, y along the motion, z across; right to the first order in |x|/a.
+    Reference: Clohessy & Wiltshire, *Terminal guidance system for satellite rendezvous*, J. Aerospace Sci. 27 (1960).
+
+    >>> clohessy_wiltshire(1e-3, (0.0, 100.0, 0.0), np.zeros(3), 600.0)[0]
+    array([  0., 100.,   0.])
+    """
+    (x0, y0, z0), (u, w, h) = np.asarray(x), np.asarray(v)
+    c, s = ops.cos(n * t), ops.sin(n * t)
+    place = ops.array([(4.0 - 3.0 * c) * x0 + s / n * u + 2.0 * (1.0 - c) / n * w,
+                       6.0 * (s - n * t) * x0 + y0 - 2.0 * (1.0 - c) / n * u + (4.0 * s / n - 3.0 * t) * w,
+                       c * z0 + s / n * h])  # fmt: skip
+    rate = ops.array([3.0 * n * s * x0 + c * u + 2.0 * s * w,
+                      6.0 * n * (c - 1.0) * x0 - 2.0 * s * u + (4.0 * c - 3.0) * w, c * h - n * s * z0])  # fmt: skip
+    return place, rate

@@ -1,0 +1,88 @@
+"""Control moment gyros and wheels out of balance: values, singular postures, and momentum that is kept."""
+
+import numpy as np
+import pytest
+
+import engine
+from engine.components.actuators import ReactionWheels
+from engine.space import ControlMomentGyros, Imbalance, SimulationError
+from engine.spatial import inertia
+from tests.numeric import derivative
+from tests.space.numbers import values
+
+
+def satellite():
+    builder = engine.Builder("sat")
+    builder.add_link("sat", inertia=inertia.from_mass(100.0, np.array([0.1, 0.0, 0.05]), np.diag([20.0, 25.0, 15.0])))
+    builder.add_link("arm", inertia=inertia.from_mass(5.0, np.array([0.5, 0.0, 0.0]), np.diag([0.1, 0.5, 0.5])))
+    builder.add_joint("elbow", "revolute", "sat", "arm", engine.spatial.se3.pose(np.eye(3), [0.5, 0, 0]), axis=[0, 0.6, 0.8])
+    return builder.model(floating_base=True)
+
+
+def test_a_pyramid_s_measure_of_singular_postures():
+    gyros = ControlMomentGyros.pyramid("sat", 1.0)
+    found = [gyros.manipulability(np.radians(x)) for x in ((0, 0, 0, 0), (20, -35, 50, 70))]
+    assert found == pytest.approx(values("CMG"), rel=1e-12)
+    singular = np.radians([-90.0, 0.0, 90.0, 0.0])
+    assert gyros.manipulability(singular) < 1e-8
+    assert gyros.stored(singular) == pytest.approx([2.0 / np.sqrt(3.0), 0.0, 0.0], abs=1e-15)
+
+
+def test_the_jacobian_is_the_momentum_s_derivative():
+    gyros, angles = ControlMomentGyros.pyramid("sat", 3.0), np.array([0.3, -0.7, 1.1, 2.0])
+    for k, e in enumerate(np.eye(4)):
+        slope = derivative(lambda x, e=e: gyros.stored(angles + x * e))
+        assert np.abs(slope - 3.0 * gyros.jacobian(angles)[:, k]).max() < 1e-12
+
+
+def test_momentum_is_kept_and_the_wanted_moment_is_made():
+    """Of a robot whose arm swings; and away from singular postures the moment is the wanted one to what is damped."""
+    model, gyros = satellite(), ControlMomentGyros.pyramid("sat", 2.0, initial=np.radians([20.0, -35.0, 50.0, 70.0]))
+    wanted = np.array([0.1, -0.2, 0.15])
+    simulator = engine.Simulator(model, dt=0.02, gravity=(0, 0, 0), actuators=[gyros], controller=lambda t, q, v: {"gyros": wanted})
+    q, v = model.neutral(), np.array([0.05, -0.02, 0.03, 0, 0, 0, 0.4])
+    flight = simulator.run(q, v, 10.0, record_every=25)
+    P = flight.momentum()
+    assert np.abs(P - P[0]).max() < 1e-10 * 4.0                                  # of the method's order, as h is no straight line in δ
+    assert np.ptp(flight("gyros.momentum"), axis=0).max() > 0.5
+    assert flight("gyros.torque")[0] == pytest.approx(wanted, rel=1e-6)
+    plain = engine.Simulator(model, dt=0.02, gravity=(0, 0, 0), actuators=[gyros], compiled=False,
+                             controller=lambda t, q, v: {"gyros": wanted}).run(q, v, 0.2)  # fmt: skip
+    assert np.abs(plain("gyros.angles")[-1] - simulator.run(q, v, 0.2)("gyros.angles")[-1]).max() < 1e-13
+
+
+def test_a_rate_s_limit_keeps_the_moment_s_direction():
+    gyros = ControlMomentGyros.pyramid("sat", 2.0, rate=0.05, initial=np.radians([20.0, -35.0, 50.0, 70.0]))
+    wanted = np.array([1.0, -2.0, 1.5])
+    flight = engine.Simulator(satellite(), dt=0.02, gravity=(0, 0, 0), actuators=[gyros],
+                              controller=lambda t, q, v: {"gyros": wanted}).run(satellite().neutral(), np.zeros(7), 0.02)  # fmt: skip
+    torque = flight("gyros.torque")[0]
+    assert np.abs(flight("gyros.rates")[0]).max() == pytest.approx(0.05, rel=1e-12)
+    assert np.abs(np.cross(torque, wanted)).max() < 1e-5 * np.linalg.norm(torque) * np.linalg.norm(wanted)
+
+
+def test_wheels_out_of_balance():
+    """U_s Ω² and U_d Ω², turning with the wheel."""
+    force, moment = values("IMB")
+    wheels = ReactionWheels("sat", [[0, 0, 1]], initial=[0.01 * 300.0])
+    shake = Imbalance(wheels, 0.01, 1e-5, 2e-7)
+    flight = engine.Simulator(satellite(), dt=1e-4, gravity=(0, 0, 0), actuators=[wheels, shake], joint_dynamics=None).run(
+        satellite().neutral(), np.zeros(7), 0.02, record_every=20)  # fmt: skip
+    assert np.linalg.norm(flight("imbalance.force"), axis=1) == pytest.approx(force, rel=1e-9)
+    assert np.linalg.norm(flight("imbalance.moment"), axis=1) == pytest.approx(moment, rel=1e-9)
+    way = flight("imbalance.force")[:, :2] / force
+    turned = np.unwrap(np.arctan2(way[:, 1], way[:, 0]))
+    assert turned - turned[0] == pytest.approx(300.0 * flight.t, abs=1e-8)
+
+
+@pytest.mark.parametrize(("what", "text"), [
+    (lambda: ControlMomentGyros("sat", [[1, 0, 0]], [[1, 0, 0]], 1.0), "not across one another"),
+    (lambda: ControlMomentGyros.pyramid("sat", 0.0), "momentum is 0.0"),
+    (lambda: ControlMomentGyros.pyramid("sat", 1.0, rate=0.0), "rate is 0.0"),
+    (lambda: ControlMomentGyros.pyramid("sat", 1.0, initial=[0.0]), "an angle for each gyro"),
+    (lambda: Imbalance(3.0, 0.01), "expected ReactionWheels"),
+    (lambda: Imbalance(ReactionWheels("sat"), 0.01, -1e-5), "expected numbers from 0"),
+])  # fmt: skip
+def test_what_is_no_gyro_is_refused(what, text):
+    with pytest.raises(SimulationError, match=text):
+        what()
