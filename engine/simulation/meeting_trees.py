@@ -260,8 +260,8 @@ def completed(plant: Plant, h: Any, p: Array, flown: Array, V: Array, free: Arra
     after = v + turned_back(model.bodies[0].pose(q)[:3].ravel(), V - free)
 
     def settle(q: Array, v: Array) -> Array:
-        if MOMENTUM not in z:
-            return np.concatenate([q, v, plant.states.join(z)])
+        if MOMENTUM not in z:                                                  # what the impulses leave, in the axes that they turn
+            return np.concatenate([q, turned_back(model.bodies[0].pose(q)[:3].ravel(), V), plant.states.join(z)])
         q, v, P, _ = plant.kept(model, q, v, z[MOMENTUM] + change[None], np.zeros(0))
         return np.concatenate([q, v, plant.states.join({**z, MOMENTUM: P})])
 

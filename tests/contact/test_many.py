@@ -317,3 +317,21 @@ def test_a_light_body_that_grazes_a_heavy_one_gives_what_it_takes(monkeypatch):
     p = np.einsum("btkij,btkj,k->bti", R, run.v.reshape(*run.q.shape[:2], 2, 6)[..., 3:], [0.5, 50.0])
     assert np.abs(np.diff(run.v[..., :6], axis=1)).max() > 1.0
     assert np.abs(np.diff(p, axis=1)).max() < 1e-14 * 1000.0 * 16
+
+
+def test_linear_momentum_stays_where_nothing_keeps_it():
+    """A heavy box that does not turn meets a ball beside its middle: what it loses is what the ball gets."""
+    ball = body("sphere", 0.5)
+    heavy = engine.Builder("heavy")
+    heavy.add_link("body", inertia=engine.spatial.inertia.box(50.0, (0.5,) * 3), collisions=[engine.Geometry("box", (0.5,) * 3)])
+    model = engine.combine(light=ball, heavy=heavy.model(floating_base=True), **{f"far{k}": ball for k in range(6)})
+    q = np.array([[1, 0, 0, 0, *x] for x in ([0.45, 0.1, 0.05], [0, 0, 0], *([100.0 + k, 0, 0] for k in range(6)))])
+    v = np.zeros(model.nv)
+    v[9] = 20.0
+    smooth = engine.ContactMaterial(stiffness=1e6, dissipation=0.1, friction=0.0)
+    made = engine.Simulator(model, dt=5e-4, gravity=(0.0, 0.0, 0.0), conserve_momentum=False, contacts=engine.Contacts(material=smooth))
+    assert by_tables(made)
+    run = made.run(q.ravel(), v, 0.01, record_every=20)
+    p = np.einsum("nij,nj->ni", rotations(run.q[-1]), run.v[-1].reshape(-1, 6)[:, 3:]) * np.array([0.5, 50.0] + [0.5] * 6)[:, None]
+    assert p[0, 0] > 8.0
+    np.testing.assert_allclose(p.sum(axis=0), [1000.0, 0.0, 0.0], atol=20 * 1e-16 * 1000.0 * 10)     # 20 steps, each to rounding
