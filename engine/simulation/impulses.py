@@ -73,18 +73,23 @@ class Impulses:
             return self.notes.join({"change": (v - free) / h, **own, **losses, "resist": resist})
 
         nothing = np.concatenate([free, np.zeros(9 * self.trees + model.nv + self.notes.n)])
+
+        def rub() -> Array:
+            """What joints' laws alone leave."""
+            assert joints is not None
+            law = joints
+            v, friction = velocity_after(inertia(), law, before, free, jacobian and jacobian())
+            own = {name: np.zeros(shape) for name, shape in (self.contacts.notes if self.contacts else {}).items()}
+            notes = noted(v, own, lambda: law.impulse(v, friction)[0])
+            return np.concatenate([v, np.zeros(9 * self.trees), law.lasting(v) / h, notes])
+
         if self.contacts is None:
             assert joints is not None
-            rubbing = joints
-
-            def rub() -> Array:
-                v, friction = velocity_after(inertia(), rubbing, before, free, jacobian and jacobian())
-                return np.concatenate([v, rubbing.lasting(v) / h, noted(v, {}, lambda: rubbing.impulse(v, friction)[0])])
-
             return ops.when(joints.acts, rub, nothing)
         contacts = self.contacts
         with ops.part("broad phase", q):
             found = contacts.nearness(q, free, h)
+        near = functools.reduce(ops.logical_or, found.near, False)
 
         def push() -> Array:
             with ops.part("narrow phase", q):
@@ -104,8 +109,8 @@ class Impulses:
 
             return ops.when(law.acts, corrected, nothing)
 
-        acts = functools.reduce(ops.logical_or, [*found.near, *([joints.acts] if joints else [])], False)
-        return ops.when(acts, push, nothing)
+        after = ops.when(near, push, nothing)
+        return after if joints is None else ops.when(ops.logical_and(joints.acts, ops.logical_not(near)), rub, after)
 
     def points(self, model: Model, h: Any, q0: Array, before: Array, q: Array, free: Array, v: Array) -> Any:
         """Return the points (p, 13) that push in a step whose impulses leave v (nv), where contacts are rows of tables: see
