@@ -45,6 +45,8 @@ def require_falling(frame: Frame, model: Model, gravity: Iterable[float], parame
         raise SimulationError(f"{what} and {said}, which would pull at it; expected gravity=(0, 0, 0)")
     if others := [c.name for c in components if isinstance(c, (Frame, CentralGravity)) and c is not frame]:
         raise SimulationError(f"{what} and '{others[0]}', which says where gravity's centre is too; expected one of them")
+    if bent := [c.name for c in components if not c.rigid]:
+        raise SimulationError(f"{what} and '{bent[0]}', whose weight it does not know; expected engine.space.add_modes or add_chain")
     if ground:
         raise SimulationError(f"{what} and a ground, which would fall with it; expected contacts without a ground")
     if not any(b.kind.floats for b in model.bodies):

@@ -12,12 +12,28 @@ from engine.components.actuators import Drive, Motor
 from engine.components.component import Component, Context
 from engine.components.forces import JointFriction, JointSpring, JointStops
 from engine.components.general_actuator import GeneralActuator
-from engine.dynamics.momentum_conservation import Tree
+from engine.dynamics.momentum_conservation import Tree, floating_trees
 from engine.model import Model
 from engine.simulation.constraints import Gripper
 from engine.spatial import inertia
 
 Array = np.ndarray
+
+
+def rigid_trees(model: Model, components: Iterable[Component]) -> tuple[Tree, ...]:
+    """Return the trees that float and whose links stay rigid bodies in the states of components."""
+    bend = {model.carrier[model.link_index(c.link)][0] for c in components if not c.rigid}
+    return tuple(tree for tree in floating_trees(model) if not bend & {*tree})
+
+
+def begins(components: Iterable[Component]) -> bool:
+    """Return whether what the robot does at first has a part in components' states."""
+    return any(type(c).begun is not Component.begun for c in components)
+
+
+def begun(s: Context, components: Iterable[Component]) -> dict[str, Array]:
+    """Return the states of those components at the beginning of a run."""
+    return {c.name: c.begun(s) for c in components if type(c).begun is not Component.begun}
 
 
 def loaded(model: Model, carriers: Sequence[Component], states: Mapping[str, Any]) -> Model:

@@ -96,10 +96,9 @@ class ReferenceOrbit(Frame):
         return r + state[:3], v + state[3:]
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
-        r_K, _ = self.ellipse(s.t - self.start)
         r_O, v_O = s.origin
         own = self.field.perturbation(r_O, s.t)
-        fall = difference(self.field.mu, r_K, state[:3]) + own
+        fall = difference(self.field.mu, r_O - state[:3], state[:3]) + own     # r_K to r_O's last bit
         wrenches, energy = {}, 0.0
         for link, T, V in zip(s.model.links, s.poses, s.twists, strict=True):
             if ops.graph_of(link.mass) is None and not link.mass:              # a mass among the parameters is none of these
