@@ -66,8 +66,8 @@ class Modes:
 
     @classmethod
     def from_craig_bampton(cls, M: Any, K: Any, damping: float = 0.0) -> tuple[Modes, Array]:
-        """Return the modes, and the inertia G₀ (6×6) of what is straight, of matrices reduced by Craig and Bampton to an interface whose six
-        motions [turns; shifts] come first and n fixed-interface modes: L = M_bq, G₀ = M_bb, K = K_qq.
+        """Return the modes, and the inertia G₀ (6×6) of what is straight, of matrices reduced by Craig and Bampton to an interface whose
+        six motions [turns; shifts] come first and n fixed-interface modes: L = M_bq, G₀ = M_bb, K = K_qq.
 
         Such matrices know nothing of how inertia changes with bending: C, D and K_g are zero, which holds for slow turning, below a tenth
         of the first mode's frequency. ``damping`` is ζ of each mode.
