@@ -77,7 +77,7 @@ class Plant:
                  "expected gravity=(0, 0, 0)", SimulationWarning)  # fmt: skip
         self.frame = next((c for c in components if isinstance(c, Frame)), None)
         if self.frame is not None:
-            require_falling(self.frame, model, gravity, parameters, components, self.ground is not None)
+            require_falling(model, gravity, parameters, components, self.ground is not None)
         self.values, self.read = dict(parameters), set[str]()
         self.parameters = Layout({n: np.shape(p) for n, p in parameters.items()})
         self.acting: list[Component] = components if controller is None else [controller, *components]

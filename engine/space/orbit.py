@@ -62,11 +62,11 @@ class ReferenceOrbit(Frame):
     (True, [0.001, 9.979, 0.0])
     """
 
-    def __init__(self, position: Any, velocity: Any, field: GravityField | None = None, start: float = 0.0, name: str = "frame") -> None:
+    def __init__(self, position: Any, velocity: Any, field: GravityField | None = None, start: float = 0.0) -> None:
         self.field = GravityField() if field is None else field
         if not isinstance(self.field, GravityField):
             raise SimulationError(f"the field of an orbit is {shown(field)}; expected an engine.space.GravityField")
-        self.start, self.name = number("start", start, "a time, s", error=SimulationError), name
+        self.start = number("start", start, "a time, s", error=SimulationError)
         self.ellipse = Ellipse(self.field.mu, position, velocity)
         self.state = np.zeros(6)
 
@@ -89,7 +89,7 @@ class ReferenceOrbit(Frame):
         t = np.asarray(state.t).reshape(-1)[-1]
         if origin.ndim > 2:
             raise SimulationError(f"an orbit is rectified by a batch of {origin.shape[:-2]}; expected one state")
-        return type(self)(origin.reshape(-1, 3)[-1], velocity.reshape(-1, 3)[-1], self.field, float(t), self.name)
+        return type(self)(origin.reshape(-1, 3)[-1], velocity.reshape(-1, 3)[-1], self.field, float(t))
 
     def place(self, t: Any, state: Array) -> tuple[Array, Array]:
         r, v = self.ellipse(t - self.start)

@@ -292,7 +292,7 @@ FRAME = ReferenceOrbit((A, 0.0, 0.0), NODE, J2)
     ({"gravity": (0, 0, -9.81)}, "the uniform gravity"),
     ({"parameters": {"gravity": (0, 0, 0)}}, "a parameter 'gravity'"),
     ({"forces": [engine.simulation.forces.CentralGravity(name="pull")]}, "'pull', which says where gravity's centre is too"),
-    ({"forces": [ReferenceOrbit((A, 0.0, 0.0), NODE, J2, name="other")]}, "'other', which says"),
+    ({"forces": [ReferenceOrbit((A, 0.0, 0.0), NODE, J2)]}, "is among forces or actuators; expected it as frame="),
     ({"contacts": engine.Contacts(ground=engine.HalfSpace())}, "a ground, which would fall with it"),
     ({"frame": 3.0}, "frame is 3.0; expected"),
 ])  # fmt: skip
