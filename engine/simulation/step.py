@@ -20,7 +20,7 @@ from engine.integrate import Mechanical, Method, carrying, completed, conserving
 from engine.integrate.event import crossings
 from engine.simulation.after_flight import AfterFlight
 from engine.simulation.asked import asked
-from engine.simulation.cargo import begins, begun
+from engine.simulation.cargo import started
 from engine.simulation.contact_table import ContactTable
 from engine.simulation.doubts import Doubts
 from engine.simulation.events import Watch
@@ -281,13 +281,8 @@ class Step:
 
     def begun(self, q: Array, v: Array, batch: tuple[int, ...] = ()) -> Array:
         """Return x (*batch, n) of q and v, with states and memories as they are at first."""
-        x = self.layout.spread({"q": q, "v": v, "state": self.plant.initial_states(), "memory": self.plant.initial_memories(),
-                                "events": np.zeros(self.watch.memory.n)}, batch)  # fmt: skip
-        for row in x.reshape(-1, self.layout.n) if begins(self.plant.components) else ():
-            a = self.layout.split(row)
-            s = self.plant.context(0.0, a["q"], a["v"], a["state"], self.plant.parameters.join(self.plant.values))
-            a["state"][:] = self.plant.states.join({**s.states, **begun(s, self.plant.components)})
-        return x
+        own = {"state": self.plant.initial_states(), "memory": self.plant.initial_memories(), "events": np.zeros(self.watch.memory.n)}
+        return started(self.plant, self.layout, self.layout.spread({"q": q, "v": v, **own}, batch))
 
     def prepare(self, p: Array, x: Array, t: float = 0.0) -> Array:
         """Return x (..., n) with what its q and v make, at a time t, of the momenta and of the event functions; constraints are closed."""
