@@ -54,6 +54,9 @@ def require_acting(controller: Any, forces: list[Any], actuators: list[Any]) -> 
     for f in (*([] if controller is None else [controller]), *forces):
         if not callable(f) and not isinstance(f, (Component, Law)):
             raise SimulationError(f"a controller or force is {f!r}; expected a function of (t, q, v)")
+    for f in (*forces, *actuators):
+        if isinstance(f, Frame):
+            raise SimulationError(f"'{f.name}' carries the world's origin, and is among forces or actuators; expected it as frame=…")
     for f in actuators:
         if not isinstance(f, Component):
             raise SimulationError(f"an actuator is {f!r}; expected a component of engine.components.actuators")

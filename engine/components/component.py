@@ -273,6 +273,7 @@ class Component:
     ----------
     name : unique in a simulation: signals are recorded as "name.signal", commands given as ``{"name": …}``
     link : what it is fixed to, where that is one link
+    rigid : whether what it adds to links leaves them rigid bodies
     state : initial continuous state (n); memory : initial memory (m)
     command : shape of the command that it takes from the controller, or None
     bounds : how many of its forces have limits
@@ -282,6 +283,7 @@ class Component:
 
     name: str = ""
     link: str = ""
+    rigid: bool = True
     state: Array = Nothing()  # type: ignore[assignment]
     memory: Array = Nothing()  # type: ignore[assignment]
     command: tuple[int, ...] | None = None
@@ -303,6 +305,10 @@ class Component:
     def holds(self, s: Context, state: Array) -> Any:
         """Return the angular momentum (3), in world axes, that it stores on its ``link`` besides the bodies'; None: it stores none."""
         return None
+
+    def begun(self, s: Context) -> Array:
+        """Return its own state (n) at the beginning of a run, of what the robot does then."""
+        return self.state
 
     def bodies(self, state: Array, rate: Any) -> Mapping[str, tuple[Array, Any]]:
         """Return by link the inertia G (6×6) about the link's origin, in its axes, that it adds in its own state (n), and Ġ at that rate

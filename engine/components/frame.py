@@ -36,15 +36,17 @@ def require_frame(frame: Any) -> Frame:
     return frame
 
 
-def require_falling(frame: Frame, model: Model, gravity: Iterable[float], parameters: Mapping[str, Any], components: Iterable[Component],
+def require_falling(model: Model, gravity: Iterable[float], parameters: Mapping[str, Any], components: Iterable[Component],
                     ground: bool) -> None:  # fmt: skip
-    """Refuse beside a frame what does not fall with it: uniform gravity, a ground, a second origin, a model that the world holds."""
+    """Refuse beside a frame what does not fall with it: uniform gravity, a ground, a second centre, a model that the world holds."""
     what = f"'{model.name}' has a frame, whose origin falls freely,"
     if any(gravity) or "gravity" in parameters:
         said = "a parameter 'gravity'" if "gravity" in parameters else f"the uniform gravity {tuple(gravity)}"
         raise SimulationError(f"{what} and {said}, which would pull at it; expected gravity=(0, 0, 0)")
-    if others := [c.name for c in components if isinstance(c, (Frame, CentralGravity)) and c is not frame]:
+    if others := [c.name for c in components if isinstance(c, CentralGravity)]:
         raise SimulationError(f"{what} and '{others[0]}', which says where gravity's centre is too; expected one of them")
+    if bent := [c.name for c in components if not c.rigid]:
+        raise SimulationError(f"{what} and '{bent[0]}', whose weight it does not know; expected engine.space.add_modes or add_chain")
     if ground:
         raise SimulationError(f"{what} and a ground, which would fall with it; expected contacts without a ground")
     if not any(b.kind.floats for b in model.bodies):

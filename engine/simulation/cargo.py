@@ -12,12 +12,29 @@ from engine.components.actuators import Drive, Motor
 from engine.components.component import Component, Context
 from engine.components.forces import JointFriction, JointSpring, JointStops
 from engine.components.general_actuator import GeneralActuator
-from engine.dynamics.momentum_conservation import Tree
+from engine.components.layout import Layout
+from engine.dynamics.momentum_conservation import Tree, floating_trees
 from engine.model import Model
 from engine.simulation.constraints import Gripper
 from engine.spatial import inertia
 
 Array = np.ndarray
+
+
+def rigid_trees(model: Model, components: Iterable[Component]) -> tuple[Tree, ...]:
+    """Return the trees that float and whose links stay rigid bodies in the states of components."""
+    bend = {model.carrier[model.link_index(c.link)][0] for c in components if not c.rigid}
+    return tuple(tree for tree in floating_trees(model) if not bend & {*tree})
+
+
+def started(plant: Any, layout: Layout, x: Array) -> Array:
+    """Return whole states x (..., n) at the beginning of a run, with those of components that what the robot does then has a part in."""
+    if own := [c for c in plant.components if type(c).begun is not Component.begun]:
+        for row in x.reshape(-1, layout.n):
+            a = layout.split(row)
+            s = plant.context(0.0, a["q"], a["v"], a["state"], plant.parameters.join(plant.values))
+            a["state"][:] = plant.states.join({**s.states, **{c.name: c.begun(s) for c in own}})
+    return x
 
 
 def loaded(model: Model, carriers: Sequence[Component], states: Mapping[str, Any]) -> Model:

@@ -77,7 +77,7 @@ class Plant:
                  "expected gravity=(0, 0, 0)", SimulationWarning)  # fmt: skip
         self.frame = next((c for c in components if isinstance(c, Frame)), None)
         if self.frame is not None:
-            require_falling(self.frame, model, gravity, parameters, components, self.ground is not None)
+            require_falling(model, gravity, parameters, components, self.ground is not None)
         self.values, self.read = dict(parameters), set[str]()
         self.parameters = Layout({n: np.shape(p) for n, p in parameters.items()})
         self.acting: list[Component] = components if controller is None else [controller, *components]
@@ -243,7 +243,7 @@ class Plant:
         forces of constraints where there are any; last ``given`` are the modes of limited forces, where there are any."""
         lasting = given[0] if self.lasts else None
         if self.frame is not None and self.conserved:                          # a field that falls off is asked where the momenta lead
-            q, v, *_ = self.kept(self.model_at(self.laden(p, z)), q, v, self.states.split(z)[MOMENTUM], m)
+            q, v, *_ = self.kept(self.model_at(self.laden(p, z)), q, v, z[self.states.slices[MOMENTUM]].reshape(-1, 9), m)
         s = self.in_flight(t, q, v, z, p, self.within(given[-1]) if self.bounds.n else None)
         effects = self.effects(s, m)
         tau, F = self.loads(effects)

@@ -25,6 +25,7 @@ from engine.integrate.event import crossings
 from engine.model.combine import WORLD
 from engine.simulation.after_flight import AfterFlight, described, without_acting
 from engine.simulation.asked import asked
+from engine.simulation.cargo import started
 from engine.simulation.contact_table import ContactTable, table_of
 from engine.simulation.doubts import Doubts
 from engine.simulation.events import Watch
@@ -343,8 +344,8 @@ class Step:
 
     def begun(self, q: Array, v: Array, batch: tuple[int, ...] = ()) -> Array:
         """Return x (*batch, n) of q and v, with states and memories as they are at first."""
-        return self.layout.spread({"q": q, "v": v, "state": self.plant.initial_states(), "memory": self.plant.initial_memories(),
-                                   "events": np.zeros(self.watch.memory.n)}, batch)  # fmt: skip
+        own = {"state": self.plant.initial_states(), "memory": self.plant.initial_memories(), "events": np.zeros(self.watch.memory.n)}
+        return started(self.plant, self.layout, self.layout.spread({"q": q, "v": v, **own}, batch))
 
     def prepare(self, p: Array, x: Array, t: float = 0.0) -> Array:
         """Return x (..., n) with what its q and v make, at a time t, of the momenta and of the event functions; constraints are closed."""

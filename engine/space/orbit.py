@@ -62,11 +62,11 @@ class ReferenceOrbit(Frame):
     (True, [0.001, 9.979, 0.0])
     """
 
-    def __init__(self, position: Any, velocity: Any, field: GravityField | None = None, start: float = 0.0, name: str = "frame") -> None:
+    def __init__(self, position: Any, velocity: Any, field: GravityField | None = None, start: float = 0.0) -> None:
         self.field = GravityField() if field is None else field
         if not isinstance(self.field, GravityField):
             raise SimulationError(f"the field of an orbit is {shown(field)}; expected an engine.space.GravityField")
-        self.start, self.name = number("start", start, "a time, s", error=SimulationError), name
+        self.start = number("start", start, "a time, s", error=SimulationError)
         self.ellipse = Ellipse(self.field.mu, position, velocity)
         self.state = np.zeros(6)
 
@@ -89,17 +89,16 @@ class ReferenceOrbit(Frame):
         t = np.asarray(state.t).reshape(-1)[-1]
         if origin.ndim > 2:
             raise SimulationError(f"an orbit is rectified by a batch of {origin.shape[:-2]}; expected one state")
-        return type(self)(origin.reshape(-1, 3)[-1], velocity.reshape(-1, 3)[-1], self.field, float(t), self.name)
+        return type(self)(origin.reshape(-1, 3)[-1], velocity.reshape(-1, 3)[-1], self.field, float(t))
 
     def place(self, t: Any, state: Array) -> tuple[Array, Array]:
         r, v = self.ellipse(t - self.start)
         return r + state[:3], v + state[3:]
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
-        r_K, _ = self.ellipse(s.t - self.start)
         r_O, v_O = s.origin
         own = self.field.perturbation(r_O, s.t)
-        fall = difference(self.field.mu, r_K, state[:3]) + own
+        fall = difference(self.field.mu, r_O - state[:3], state[:3]) + own     # r_K to r_O's last bit
         wrenches, energy = {}, 0.0
         for link, T, V in zip(s.model.links, s.poses, s.twists, strict=True):
             if ops.graph_of(link.mass) is None and not link.mass:              # a mass among the parameters is none of these

@@ -71,10 +71,10 @@ def pointing(axes: str | Callable[[Any], Any], field: GravityField | None = None
 
 
 def ahead(field: GravityField, t: Any, r: Array, v: Array, s: Any) -> tuple[Array, Array]:
-    """Return place and velocity a time s later, to the third and second order."""
+    """Return place and velocity a time s later, to the second order, as far as accelerations of axes ask."""
     a = field.acceleration(r, t)
     jerk = ops.jacobian(lambda x: field.acceleration(r + x[0] * v, t + x[0]), ops.array([s]))[:, 0]
-    return r + s * v + (0.5 * s * s) * a + (s**3 / 6.0) * jerk, v + s * a + (0.5 * s * s) * jerk
+    return r + s * v + (0.5 * s * s) * a, v + s * a + (0.5 * s * s) * jerk
 
 
 def toward(place: Callable[[Any], Any], t: Any, r: Array, v: Array) -> Array:

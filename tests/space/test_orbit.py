@@ -9,6 +9,7 @@ import pytest
 import engine
 from engine.space import EARTH_J2, Ellipse, GravityField, ReferenceOrbit, SimulationError, clohessy_wiltshire, mean_motion
 from engine.spatial import inertia, quaternion
+from tests.numeric import derivative
 from tests.space import cases
 from tests.space.cases import NODE, SPEED, A, body, flown
 from tests.space.numbers import MU, values
@@ -225,6 +226,31 @@ def test_clohessy_and_wiltshire_are_the_first_order():
     assert gaps[0] / gaps[1] == pytest.approx(100.0, rel=0.02)
 
 
+@pytest.mark.parametrize("field", [GravityField(), GravityField(zonals={2: 0.05, 3: -0.02}, pole=(0.3, -0.5, 0.8))])
+def test_the_moment_is_the_energy_s_slope(field):
+    """Of a body of a gram that is a kilometre long, under a J2 fifty times the Earth's: by turns of it, about its origin off its centre."""
+    frame, place = ReferenceOrbit((A, 0.0, 0.0), NODE, field), np.array([4e6, -3e6, 4.6e6])
+    G = inertia.from_mass(1e-3, np.zeros(3), 1e9 * np.diag([1.0, 1.7, 2.2]))
+    T = engine.spatial.se3.pose(engine.spatial.so3.exp(np.array([0.3, -0.8, 0.5])), np.zeros(3))
+    pull = lambda T: frame.pull(0.0, G, T, np.zeros(6), place, np.zeros(3), field.perturbation(place))
+    wrench, _ = pull(T)
+    turned = lambda e: T @ engine.spatial.se3.pose(engine.spatial.so3.exp(e), np.zeros(3))
+    slopes = np.array([derivative(lambda x, e=e: pull(turned(x * e))[1]) for e in np.eye(3)])
+    assert np.abs(wrench[:3] + slopes).max() < 1e-9 * np.abs(slopes).max()
+    assert np.linalg.norm(slopes) > 100.0
+
+
+def test_the_force_is_the_energy_s_slope():
+    """Of a point mass and a size, by shifts of 10 km; O's own fall is what a force at its place has less."""
+    field = GravityField()
+    frame, place = ReferenceOrbit((A, 0.0, 0.0), NODE, field), np.array([4e6, -3e6, 4.6e6])
+    G = inertia.from_mass(1e-3, np.zeros(3), 1e15 * np.diag([1.0, 1.7, 2.2]))
+    pull = lambda x: frame.pull(0.0, G, engine.spatial.se3.pose(np.eye(3), x), np.zeros(6), place, np.zeros(3), np.zeros(3))
+    slopes = np.array([derivative(lambda x, e=e: pull(1e6 * x * e)[1]) / 1e6 for e in np.eye(3)])
+    force = pull(np.zeros(3))[0][3:] + 1e-3 * field.acceleration(place)
+    assert np.abs(force + slopes).max() < 1e-9 * np.abs(slopes).max()
+
+
 # ---------------------------------------------------------------- as part of a simulator
 
 
@@ -292,7 +318,7 @@ FRAME = ReferenceOrbit((A, 0.0, 0.0), NODE, J2)
     ({"gravity": (0, 0, -9.81)}, "the uniform gravity"),
     ({"parameters": {"gravity": (0, 0, 0)}}, "a parameter 'gravity'"),
     ({"forces": [engine.simulation.forces.CentralGravity(name="pull")]}, "'pull', which says where gravity's centre is too"),
-    ({"forces": [ReferenceOrbit((A, 0.0, 0.0), NODE, J2, name="other")]}, "'other', which says"),
+    ({"forces": [ReferenceOrbit((A, 0.0, 0.0), NODE, J2)]}, "is among forces or actuators; expected it as frame="),
     ({"contacts": engine.Contacts(ground=engine.HalfSpace())}, "a ground, which would fall with it"),
     ({"frame": 3.0}, "frame is 3.0; expected"),
 ])  # fmt: skip

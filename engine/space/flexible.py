@@ -1,0 +1,253 @@
+"""A link that bends by its modes: inertia, momentum and forces of small bending to the first or the second order."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine import ops
+from engine.checks import number, numbers, one_of, shown, whole
+from engine.components.actuators import require_moving
+from engine.components.component import Component, Context, Effect, SimulationError
+from engine.model import Model
+from engine.space.beams import beam_modes, positive
+from engine.spatial import inertia, so3
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Modes:
+    """Mode shapes φ_i of a link, by integrals over its mass about the link's origin, in its axes (n modes).
+
+    Parameters
+    ----------
+    stiffness, damping : K and Z (n, n); mass : M (n, n), one by default
+    S0, S2 : ∫ φ_i and ∫ r × φ_i (3, n)
+    S3 : ∫ φ_i × φ_j (n, n, 3)
+    C : ∫ (r·φ_i 1 − r φ_iᵀ) (n, 3, 3)
+    D : ∫ (φ_i·φ_j 1 − φ_i φ_jᵀ) (n, n, 3, 3); zero: to the first order
+    spin : what stiffens by turning, K_g for ω_y² + ω_z² = 1 (n, n)
+
+    Raises
+    ------
+    SimulationError : a matrix has another shape, K or M is not symmetric and positive, Z not from zero
+    """
+
+    stiffness: Any
+    S0: Any
+    S2: Any
+    S3: Any
+    C: Any
+    D: Any = None
+    damping: Any = None
+    mass: Any = None
+    spin: Any = None
+
+    def __post_init__(self) -> None:
+        n = len(np.atleast_2d(self.stiffness))
+        shapes = {"stiffness": (n, n), "damping": (n, n), "mass": (n, n), "spin": (n, n), "S0": (3, n), "S2": (3, n), "S3": (n, n, 3),
+                  "C": (n, 3, 3), "D": (n, n, 3, 3)}  # fmt: skip
+        for name, shape in shapes.items():
+            given = getattr(self, name)
+            x = (np.eye(n) if name == "mass" else np.zeros(shape)) if given is None else numbers(f"modes' {name}", given, SimulationError)
+            if x.shape != shape:
+                raise SimulationError(f"modes' {name} has shape {x.shape}; expected {shape}")
+            object.__setattr__(self, name, x)
+        for name, least in (("stiffness", 1e-300), ("mass", 1e-300), ("damping", -1e-12), ("spin", -np.inf)):
+            x = getattr(self, name)
+            if not np.allclose(x, x.T, rtol=1e-9, atol=0.0) or np.linalg.eigvalsh(x)[0] < least:
+                raise SimulationError(f"modes' {name} is not symmetric and positive; expected a matrix of a structure that gives way")
+
+    @classmethod
+    def from_craig_bampton(cls, M: Any, K: Any, damping: float = 0.0) -> tuple[Modes, Array]:
+        """Return the modes, and the inertia G₀ (6×6) of what is straight, of matrices reduced by Craig and Bampton to an interface whose
+        six motions [turns; shifts] come first and n fixed-interface modes: L = M_bq, G₀ = M_bb, K = K_qq.
+
+        Such matrices know nothing of how inertia changes with bending: C, D and K_g are zero, which holds for slow turning, below a tenth
+        of the first mode's frequency. ``damping`` is ζ of each mode.
+
+        Raises
+        ------
+        SimulationError : M and K are no square matrices of one size; M_bb is no rigid body's to 1e-6, or K_qq not positive
+
+        Reference: Craig & Bampton, *Coupling of substructures for dynamic analyses*, AIAA J. 6 (1968).
+
+        >>> modes, G = Modes.from_craig_bampton(np.eye(7), np.diag([0, 0, 0, 0, 0, 0, 4.0]))
+        >>> modes.stiffness, float(G[5, 5])
+        (array([[4.]]), 1.0)
+        """
+        M, K = numbers("M", M, SimulationError), numbers("K", K, SimulationError)
+        if M.ndim != 2 or M.shape != K.shape or M.shape[0] != M.shape[1] or len(M) < 7:
+            raise SimulationError(f"M and K have the shapes {M.shape} and {K.shape}; expected two of (6 + n, 6 + n)")
+        G, coupled, own = M[:6, :6], M[:6, 6:], K[6:, 6:]
+        m = np.trace(G[3:, 3:]) / 3.0
+        h = 0.5 * (so3.vee(G[:3, 3:]) + so3.vee(G[3:, :3].T))
+        rigid = np.block([[G[:3, :3], so3.hat(h)], [-so3.hat(h), m * np.eye(3)]])
+        if np.abs(rigid - G).max() > 1e-6 * np.abs(G).max():
+            raise SimulationError(f"M_bb differs from a rigid body's inertia by {np.abs(rigid - G).max():.3g}; expected one to 1e-6 of it, "
+                                  "[turns; shifts] about the interface")  # fmt: skip
+        n = len(own)
+        L = np.linalg.cholesky(M[6:, 6:])
+        squares, V = np.linalg.eigh(np.linalg.solve(L, np.linalg.solve(L, own).T))
+        Z = L @ V @ np.diag(2.0 * damping * np.sqrt(np.maximum(squares, 0.0))) @ V.T @ L.T
+        return cls(own, coupled[3:], coupled[:3], np.zeros((n, n, 3)), np.zeros((n, 3, 3)), damping=0.5 * (Z + Z.T), mass=M[6:, 6:]), rigid
+
+    @classmethod
+    def beam(cls, length: float, mass: float, EI: float, n: int, root: float = 0.0, damping: float = 0.0, order: str = "full",
+             stiffening: bool = True) -> Modes:  # fmt: skip
+        """Return the first n modes in y, and n in z, of a uniform beam along x that is fixed at x = ``root``; mass-normalised.
+
+        Parameters
+        ----------
+        damping : ζ of each mode
+        order : "full", with D, or "first": turning about z softens what bends in y by D
+        stiffening : whether turning stiffens, K_g = ∫ N φ_i' φ_j' with N = ∫_x m̄ (ω_y² + ω_z²) ξ, ξ from the link's origin (what the link's
+            acceleration along the beam adds to N is left out)
+
+        >>> round(float(Modes.beam(1.0, 1.0, 1.0, 1).spin[0, 0]), 9)
+        1.193336374
+        """
+        length, mass, EI = positive(length=length, mass=mass, EI=EI)
+        n = whole("n", n, "a whole number from 1", least=1, error=SimulationError)
+        one_of("order", order, ("full", "first"), SimulationError)
+        zeta = number("damping", damping, "ζ from 0", least=0.0, error=SimulationError)
+        found, y, z = beam_modes(n), np.eye(3)[1], np.eye(3)[2]
+        k, unit = math.sqrt(mass), np.array([y] * n + [z] * n)
+        a = k * np.array([m.a for m in found] * 2)
+        b = k * np.array([length * m.b + root * m.a for m in found] * 2)
+        w = np.array([m.beta**2 * math.sqrt(EI / (mass * length**3)) for m in found] * 2)
+        same = np.kron(np.ones((2, 2)), np.eye(n))                             # ∫ φ_i φ_j of shapes, whatever their plane
+        across = np.array([[np.cross(u, v) for v in unit] for u in unit])
+        D = np.array([[(u @ v) * np.eye(3) - np.outer(u, v) for v in unit] for u in unit])
+        bend = np.kron(np.eye(2), stiffened(n, length, root)) if stiffening else None
+        return cls(np.diag(w * w), a * unit.T, np.cross(np.eye(3)[0], unit).T * b, same[..., None] * across,
+                   np.array([-s * np.outer(np.eye(3)[0], u) for s, u in zip(b, unit, strict=True)]),
+                   same[..., None, None] * D if order == "full" else None, np.diag(2.0 * zeta * w), spin=bend)  # fmt: skip
+
+
+def stiffened(n: int, length: float, root: float) -> Array:
+    """Return ∫ N φ_i' φ_j' dx (n, n) of a beam's mass-normalised modes, N = ∫_x m̄ (root + ξ) dξ, by Gauss's rule on pieces."""
+    x, weight = np.polynomial.legendre.leggauss(8)
+    edges = np.linspace(0.0, 1.0, 4 * n + 5)
+    s = np.concatenate([0.5 * (a + b) + 0.5 * (b - a) * x for a, b in itertools.pairwise(edges)])
+    ds = np.concatenate([0.5 * (b - a) * weight for a, b in itertools.pairwise(edges)])
+    slopes = []
+    for m in beam_modes(n):
+        t, u = m.beta * s, 0.5 * m.a * m.beta                                  # σ = a β/2
+        slopes.append(m.beta * (np.sinh(t) + np.sin(t) - u * (np.cosh(t) - np.cos(t))))
+    N = (root + 0.5 * length) - (root * s + 0.5 * length * s * s)              # per mass, which shapes have been divided by
+    return np.array([[np.sum(ds * N * p * q) for q in slopes] for p in slopes]) / length
+
+
+class FlexibleBody(Component):
+    """A link that bends: its modes' coordinates η and momenta π are states, coupled with the link's motion as the kinetic energy says.
+
+    T = ½ Vᵀ G(η) V + Vᵀ L(η) η̇ + ½ η̇ᵀ M η̇. With π = Lᵀ V + M η̇, which knows no acceleration, the link moves as a body of the inertia
+    G − L M⁻¹ Lᵀ (no rigid one's) that carries the momentum b = L M⁻¹ π::
+
+        η̇ = M⁻¹ (π − Lᵀ V),   π̇_k = ½ Vᵀ G_k V + Vᵀ L_k η̇ − (K η + Z η̇)_k,   wrench −(G − L M⁻¹ Lᵀ)˙ V − ḃ − V ×* b           (1)
+
+    G = G₀ + Σ η_k …, L = [S2 + Σ η_i S3_i; S0], and G_k, L_k their derivatives; G₀, the link's own inertia in the robot, is that of link
+    and straight panel. It is a leaf: what hangs on the link hangs on its rigid frame. Momentum is kept to the method's order, not by the
+    projection, which knows rigid bodies only (a tree with it flies without); beside a frame of an orbit it is refused: :func:`add_modes`
+    has no such limits.
+
+    Parameters
+    ----------
+    link : that bends
+    modes : a :class:`Modes`
+    initial : η and η̇ at first (2, n)
+
+    Signals: ``eta``, ``rate`` (n), ``momentum`` (6), world axes, about the world's origin: what is the robot's besides
+    :meth:`Trajectory.momentum`; ``energy``, J, besides its kinetic one.
+
+    References: Likins, *Finite element appendage equations*, JPL TR 32-1329 (1969); Wasfy & Noor, Appl. Mech. Rev. 56 (2003).
+
+    >>> FlexibleBody("hub", Modes.beam(10.0, 20.0, 1000.0, 2, root=1.0)).state.shape
+    (8,)
+    """
+
+    rigid = False
+
+    def __init__(self, link: str, modes: Modes, initial: Any = None, name: str = "") -> None:
+        self.link, self.modes, self.name = link, modes, name or f"modes of {link}"
+        if not isinstance(modes, Modes):
+            raise SimulationError(f"{self.name}: modes are {shown(modes)}; expected an engine.space.Modes, such as Modes.beam(…)")
+        self.n = n = len(modes.stiffness)
+        self.initial = np.zeros((2, n)) if initial is None else numbers(f"{self.name}: initial", initial, SimulationError)
+        if self.initial.shape != (2, n):
+            raise SimulationError(f"{self.name}: initial has shape {self.initial.shape}; expected η and η̇, (2, {n})")
+        self.inverse = np.linalg.inv(modes.mass)
+        self.state = np.concatenate([self.initial[0], modes.mass @ self.initial[1]])
+
+    def bind(self, model: Model, dt: float) -> None:
+        require_moving(model, self.link, self.name)
+        self.own = np.array(model.link(self.link).inertia)
+        if np.linalg.eigvalsh(self.effective(np.zeros(self.n)) + self.own)[0] < -1e-9 * np.abs(self.own).max():
+            raise SimulationError(f"{self.name}: its modes carry more than '{self.link}' weighs; expected the inertia of link and panel")
+
+    def begun(self, s: Context) -> Array:
+        """Return its state at first (2 n), of η̇ and the link's twist: π = Lᵀ V + M η̇."""
+        eta, rate = self.initial
+        return np.concatenate([eta, self.coupling(eta).T @ s.twist(self.link) + self.modes.mass @ rate])
+
+    # ------------------------------------------------------------ inertia and its derivatives
+
+    def coupling(self, eta: Array) -> Array:
+        """Return L (6, n)."""
+        turned = self.modes.S2 + sum((e * self.modes.S3[i].T for i, e in enumerate(eta)), np.zeros((3, self.n)))
+        return np.concatenate([turned, self.modes.S0])
+
+    def change(self, eta: Array) -> Array:
+        """Return G(η) − G₀ (6×6)."""
+        I: Any = np.zeros((3, 3))
+        for i, e in enumerate(eta):
+            I = I + e * (self.modes.C[i] + self.modes.C[i].T)
+            I = I + sum((e * f * self.modes.D[i, j] for j, f in enumerate(eta)), np.zeros((3, 3)))
+        H = so3.hat(self.modes.S0 @ eta)
+        return np.block([[I, H], [-H, np.zeros((3, 3))]])
+
+    def slope(self, k: int, eta: Array) -> tuple[Array, Array]:
+        """Return ∂G/∂η_k (6×6) and ∂L/∂η_k (6, n)."""
+        m = self.modes
+        I = m.C[k] + m.C[k].T + sum((e * (m.D[k, j] + m.D[j, k]) for j, e in enumerate(eta)), np.zeros((3, 3)))
+        H = so3.hat(m.S0[:, k])
+        return np.block([[I, H], [-H, np.zeros((3, 3))]]), np.concatenate([m.S3[k].T, np.zeros((3, self.n))])
+
+    def effective(self, eta: Array) -> Array:
+        """Return what the link's inertia has more than G₀ where π is held: G − G₀ − L M⁻¹ Lᵀ (6×6)."""
+        L = self.coupling(eta)
+        return self.change(eta) - L @ self.inverse @ L.T
+
+    def bodies(self, state: Array, rate: Any) -> Mapping[str, tuple[Array, Any]]:
+        return {self.link: (self.effective(state[: self.n]), None)}
+
+    # ------------------------------------------------------------ motion
+
+    def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
+        m, n, Mi = self.modes, self.n, self.inverse
+        eta, pi, V, T = state[:n], state[n:], s.twist(self.link), s.pose(self.link)
+        R, L = T[:3, :3], self.coupling(eta)
+        rate = Mi @ (pi - L.T @ V)
+        slopes = [self.slope(k, eta) for k in range(n)]
+        Gdot = sum((e * G for e, (G, _) in zip(rate, slopes, strict=True)), np.zeros((6, 6)))
+        Ldot = sum((e * own for e, (_, own) in zip(rate, slopes, strict=True)), np.zeros((6, n)))
+        K = m.stiffness + (V[1] * V[1] + V[2] * V[2]) * m.spin
+        forces = ops.array([0.5 * (V @ (G @ V)) + V @ (own @ rate) for G, own in slopes]) - K @ eta - m.damping @ rate
+        weight = L.T @ np.concatenate([np.zeros(3), R.T @ np.asarray(s.gravity)])   # of the link it is the inertia's
+        b = L @ (Mi @ pi)
+        change = Ldot @ (Mi @ pi) + L @ (Mi @ forces)
+        fall = Gdot - Ldot @ Mi @ L.T - L @ Mi @ Ldot.T
+        turned = np.concatenate([ops.cross(V[:3], b[:3]) + ops.cross(V[3:], b[3:]), ops.cross(V[:3], b[3:])])
+        carried = np.concatenate([R @ b[:3] + ops.cross(T[:3, 3], R @ b[3:]), R @ b[3:]])
+        more = L @ Mi @ L.T                                                    # what the potential of the inertia's weight lacks
+        lifted = np.asarray(s.gravity) @ (more[5, 5] * T[:3, 3] + R @ inertia.first_moment(more))
+        energy = 0.5 * (pi @ (Mi @ pi)) + 0.5 * (eta @ (m.stiffness @ eta)) - lifted
+        return Effect(wrenches={self.link: -(fall @ V + change + turned)}, rate=np.concatenate([rate, forces + weight]),
+                      signals={"eta": eta, "rate": rate, "momentum": carried, "energy": energy})  # fmt: skip

@@ -1,0 +1,133 @@
+"""A link that bends by its modes: an integration by other means, momentum and energy, exact frequencies, and spin."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+import engine
+from engine.space import FlexibleBody, GravityField, Modes, ReferenceOrbit, SimulationError
+from engine.spatial import inertia, se3
+from tests.numeric import derivative
+from tests.space.numbers import values
+
+ACROSS = 20.0 * 100.0 / 12.0
+ROD = inertia.transformed(se3.pose(np.eye(3), [6.0, 0.0, 0.0]), inertia.from_mass(20.0, np.zeros(3), np.diag([0.0, ACROSS, ACROSS])))
+V0 = [0.03, 0.05, 0.2, 0.1, -0.05, 0.02]
+
+
+def winged(order="full", damping=0.0, stiffening=False, **more):
+    """The hub of the table's row, with a beam from x = 1 m."""
+    builder = engine.Builder("sat")
+    builder.add_link("hub", inertia=inertia.from_mass(400.0, np.zeros(3), np.diag([80.0, 120.0, 200.0])) + ROD)
+    modes = Modes.beam(10.0, 20.0, 1000.0, 2, root=1.0, damping=damping, order=order, stiffening=stiffening)
+    flexible = FlexibleBody("hub", modes, [[0.5, 0.02, -0.3, 0.01], [0.1, 0.0, 0.05, 0.0]], name="panel")
+    given = {"dt": 0.005, "gravity": (0, 0, 0), "integrator": "rkmk5", "forces": [flexible], **more}
+    return engine.Simulator(builder.model(floating_base=True), **given)
+
+
+@pytest.mark.parametrize(("key", "order"), [("LEA", "full"), ("LE1", "first")])
+def test_a_panel_that_swings_against_another_integration(key, order):
+    """η and ω after 30 s; momentum with what the modes carry, and energy, are kept to the method's error."""
+    flight = winged(order).run([1, 0, 0, 0, 0, 0, 0], V0, 30.0, record_every=600)
+    eta, w = values(key)[:4], values(key)[4:]
+    assert np.abs(flight("panel.eta")[-1] - eta).max() < 1e-9
+    assert np.abs(flight.v[-1, :3] - w).max() < 1e-9
+    P, E = flight.momentum() + flight("panel.momentum"), sum(flight.energy())
+    assert np.abs(P - P[0]).max() < 1e-8 * np.abs(P).max()
+    assert np.abs(E - E[0]).max() < 1e-9 * E[0]
+
+
+def test_dampers_take_energy_alone():
+    flight = winged(damping=0.02).run([1, 0, 0, 0, 0, 0, 0], V0, 20.0, record_every=40)
+    P, E = flight.momentum() + flight("panel.momentum"), sum(flight.energy())
+    assert np.abs(P - P[0]).max() < 1e-8 * np.abs(P).max()
+    assert (np.diff(E) < 0.0).all()
+
+
+def test_free_fall_bends_nothing():
+    """Under uniform gravity all falls alike: the same motion as without, beside the parabola; energy with the height is kept."""
+    free, fallen = (winged(gravity=g).run([1, 0, 0, 0, 0, 0, 0], V0, 2.0, record_every=100) for g in ((0, 0, 0), (0.3, -2.0, -9.81)))
+    assert np.abs(free("panel.eta") - fallen("panel.eta")).max() < 1e-9
+    shift = 0.5 * np.outer(fallen.t**2, [0.3, -2.0, -9.81])
+    assert np.abs(fallen.q[:, 4:] - free.q[:, 4:] - shift).max() < 1e-8
+    E = sum(fallen.energy())
+    assert np.abs(E - E[0]).max() < 1e-8 * np.ptp(fallen.energy()[0])
+
+
+def test_slopes_are_derivatives():
+    flexible = FlexibleBody("hub", Modes.beam(10.0, 20.0, 1000.0, 2, root=1.0))
+    eta = np.array([0.5, 0.02, -0.3, 0.01])
+    for k, e in enumerate(np.eye(4)):
+        G, L = flexible.slope(k, eta)
+        assert np.abs(derivative(lambda x, e=e: flexible.change(eta + x * e)) - G).max() < 1e-11
+        assert np.abs(derivative(lambda x, e=e: flexible.coupling(eta + x * e)) - L).max() < 1e-12
+
+
+def test_hub_and_panels_have_the_exact_frequencies():
+    """Of two panels on a hub, by eight modes each in z: the transcendental equation's to a millionth."""
+    n, w = 8, Modes.beam(10.0, 20.0, 1000.0, 8, root=1.0)
+    z = slice(n, 2 * n)
+    I = 200.0 + 2.0 * ROD[1, 1]
+    b = w.S2[1, z]                                                              # turning about y
+    M = scipy.linalg.block_diag(I, np.eye(2 * n))
+    M[0, 1:] = M[1:, 0] = np.concatenate([b, b])
+    K = scipy.linalg.block_diag(0.0, w.stiffness[z, z], w.stiffness[z, z])
+    found = np.sqrt(np.maximum(scipy.linalg.eigh(K, M, eigvals_only=True), 0.0))
+    assert min(np.abs(found / values("HUB")[0] - 1.0)) < 1e-6
+
+
+def test_matrices_of_craig_and_bampton_are_the_same_modes():
+    """Of the beam's own: to the first order in the motion it swings as the beam does, and the inertia is the rod's."""
+    beam = Modes.beam(10.0, 20.0, 1000.0, 2, root=1.0)
+    L = np.concatenate([beam.S2, beam.S0])
+    M, K = np.block([[ROD, L], [L.T, np.eye(4)]]), scipy.linalg.block_diag(np.zeros((6, 6)), beam.stiffness)
+    modes, G = Modes.from_craig_bampton(M, K, damping=0.01)
+    assert np.abs(G - ROD).max() < 1e-12
+    assert (modes.S0 == beam.S0).all() and (modes.S2 == beam.S2).all()
+    assert modes.damping == pytest.approx(Modes.beam(10.0, 20.0, 1000.0, 2, damping=0.01).damping, abs=1e-12)
+    M[0, 0] += 1.0
+    M[3, 3] += 0.1
+    with pytest.raises(SimulationError, match="differs from a rigid body's inertia"):
+        Modes.from_craig_bampton(M, K)
+    with pytest.raises(SimulationError, match="have the shapes"):
+        Modes.from_craig_bampton(M, K[:8, :8])
+
+
+def test_turning_stiffens_a_beam():
+    """Flap: ω² + (1.193336 + 1.570878 r/l) Ω²; in its plane Ω² less, by D."""
+    for root in (0.0, 3.0):
+        assert Modes.beam(2.0, 5.0, 7.0, 1, root=root).spin[0, 0] == pytest.approx(1.193336374108 + 1.570878189994 * root / 2.0, rel=1e-10)
+    D = Modes.beam(2.0, 5.0, 7.0, 1).D
+    assert D[0, 0, 2, 2] == pytest.approx(1.0)                                  # ½ ω_z² D softens what bends in y
+    assert D[1, 1, 2, 2] == pytest.approx(0.0)
+
+
+def test_plain_is_compiled_and_batches_begin_with_their_own_momenta():
+    simulator = winged()
+    one, plain = simulator.run([1, 0, 0, 0, 0, 0, 0], V0, 0.1), winged(compiled=False).run([1, 0, 0, 0, 0, 0, 0], V0, 0.1)
+    assert np.abs(one("panel.state") - plain("panel.state")).max() < 1e-11
+    both = simulator.run([1, 0, 0, 0, 0, 0, 0], np.array([np.zeros(6), V0]), 0.1)
+    assert (both("panel.state")[1] == one("panel.state")).all()
+    assert both("panel.rate")[0, 0] == pytest.approx([0.1, 0.0, 0.05, 0.0], abs=1e-14)
+    assert both("panel.rate")[1, 0] == pytest.approx([0.1, 0.0, 0.05, 0.0], abs=1e-12)
+
+
+@pytest.mark.parametrize(("what", "text"), [
+    (lambda: Modes(-np.eye(1), np.zeros((3, 1)), np.zeros((3, 1)), np.zeros((1, 1, 3)), np.zeros((1, 3, 3))), "stiffness is not symmetric"),
+    (lambda: Modes(np.eye(1), np.zeros((3, 2)), np.zeros((3, 1)), np.zeros((1, 1, 3)), np.zeros((1, 3, 3))), "S0 has shape"),
+    (lambda: Modes.beam(1.0, 1.0, 0.0, 1), "EI is 0.0"),
+    (lambda: Modes.beam(1.0, 1.0, 1.0, 1, order="third"), "order"),
+    (lambda: FlexibleBody("hub", 3.0), "expected an engine.space.Modes"),
+    (lambda: FlexibleBody("hub", Modes.beam(1.0, 1.0, 1.0, 1), [0.0]), "expected η and η̇"),
+    (lambda: winged(frame=ReferenceOrbit((7e6, 0, 0), (0, 7500.0, 0), GravityField())), "whose weight it does not know"),
+])  # fmt: skip
+def test_what_does_not_bend_is_refused(what, text):
+    with pytest.raises(SimulationError, match=text):
+        what()
+
+
+def test_modes_that_carry_more_than_the_link_are_refused():
+    builder = engine.Builder("light")
+    builder.add_link("hub", inertia=inertia.sphere(1.0, 0.1))
+    with pytest.raises(SimulationError, match="carry more than 'hub' weighs"):
+        engine.Simulator(builder.model(floating_base=True), gravity=(0, 0, 0), forces=[FlexibleBody("hub", Modes.beam(10.0, 20.0, 1e3, 2))])
