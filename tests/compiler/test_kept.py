@@ -124,7 +124,8 @@ def test_an_entry_of_a_table_counts_too(folder, monkeypatch):
 def test_other_sources_libraries_processors_and_options_are_other_keys(folder, monkeypatch):
     keys = [key_of(1.0)]
     for change in (lambda m: m.setattr(LOADED[0], "texts", "other"), lambda m: m.setattr("sys.version", "3.99"),
-                   lambda m: (m.setattr(LOADED[0], "under", []), m.setattr(np, "__version__", "99.0")), lambda m: m.setattr("networkx.__version__", "99.0"),
+                   lambda m: (m.setattr(LOADED[0], "under", []), m.setattr(np, "__version__", "99.0")),
+                   lambda m: m.setattr("networkx.__version__", "99.0"),
                    lambda m: m.setenv("ENGINE_ROWS", "1")):  # fmt: skip
         with monkeypatch.context() as m:
             change(m)
