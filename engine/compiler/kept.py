@@ -10,9 +10,12 @@ Nothing else is trusted, and no attempt made to guess: whatever is not known to 
 
 from __future__ import annotations
 
+import builtins
+import copyreg
 import functools
 import hashlib
 import io
+import math
 import operator
 import os
 import pickle
@@ -38,6 +41,9 @@ NAMED = {"builtins.getattr", "networkx.classes.function.frozen", "numpy._core.mu
          "numpy.core.numeric._frombuffer", "copyreg._reconstructor", "copyreg.__newobj__"}  # fmt: skip
 #: packages under it, whose versions are in the key
 UNDER = ("numpy", "networkx", "scipy")
+FUNCTIONS = types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType
+#: what Python and its library note in modules and classes
+PYTHONS = {"__slotnames__", "__warningregistry__", "__annotations__", "__annotations_cache__", "__annotate_func__"}
 #: modules whose tables grow while things are made and called
 GROWING = ("engine.cache", "engine.compiler.gufunc", "engine.compiler.debug")
 
@@ -51,7 +57,8 @@ class Loaded:
 
     def __init__(self) -> None:
         texts = hashlib.sha256()
-        self.set: list[tuple[str, Mapping[str, Any], dict[Any, Any]]] = []
+        self.set: list[tuple[str, Mapping[str, Any], dict[Any, Any]]] = []     # and what may not have more than it had
+        self.under = [(m.__name__, vars(m), dict(vars(m))) for m in (builtins, math, operator, np, np.linalg)]
         for name, module in sorted((n, m) for n, m in sys.modules.items() if n.startswith("engine.")):
             try:
                 with open(str(module.__file__), "rb", buffering=0) as file:
@@ -68,25 +75,34 @@ class Loaded:
 
     def changed(self) -> str:
         """Return what has been set since, in words; "" where nothing has."""
+        for name, now, then in (*self.set, *self.under):
+            if not all(map(operator.is_, map(now.get, then), then.values())):
+                return f"{name}.{next(w for w, x in then.items() if now.get(w) is not x)} was set"
         for name, now, then in self.set:
-            table = isinstance(now, dict) and "__name__" not in then
-            if not all(map(operator.is_, map(now.get, then), then.values())) or (table and len(now) != len(then)):
-                word = next((w for w, x in then.items() if now.get(w) is not x), "a further entry")
-                return f"{name}.{word} was set"
+            if len(now) != len(then) and (more := [w for w in now if w not in then and w not in PYTHONS and not is_module(now[w])]):
+                return f"{name}.{more[0]} was set"
         return ""
+
+
+def is_module(x: Any) -> bool:
+    """Return whether something is a module, which a package has from when it is loaded on."""
+    return isinstance(x, types.ModuleType)
 
 
 class Strict(pickle.Pickler):
     """Pickles what is the engine's, NumPy's and Python's own; raises :class:`Foreign` at anything else."""
+
+    dispatch_table = copyreg.dispatch_table.copy()                             # whatever anybody adds to it
 
     def persistent_id(self, x: Any) -> Any:
         """Return sets by what is in them, in an order that is the same in every process."""
         return ("set", type(x).__name__, sorted(map(pickled, x))) if isinstance(x, (set, frozenset)) else None
 
     def reducer_override(self, x: Any) -> Any:
-        """Look at functions, and at classes, those of objects too; all else is pickled as it is."""
-        if isinstance(x, (type, types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType)) and not own(x):
-            raise Foreign(f"{getattr(x, '__module__', '')}.{getattr(x, '__qualname__', x)} is not the engine's")
+        """Look at functions and classes, and at the classes of objects; all else is pickled as it is."""
+        known = x if isinstance(x, (type, *FUNCTIONS)) else type(x)
+        if not own(known):
+            raise Foreign(f"{getattr(known, '__module__', '')}.{getattr(known, '__qualname__', known)} is not the engine's")
         if isinstance(x, types.MethodType) and type(x.__self__).__module__.partition(".")[0] != "engine":
             raise Foreign(f"{x.__qualname__} is not the engine's")
         return NotImplemented
@@ -144,7 +160,7 @@ def key_of(inputs: Any) -> str:
     if changed := LOADED[0].changed():
         raise Foreign(changed)
     chosen = sorted((n, x) for n, x in os.environ.items() if n.startswith("ENGINE_") and n not in ("ENGINE_CACHE", "ENGINE_DEBUG"))
-    around = [LOADED[0].texts, machine.identity(), sys.version, *map(installed, UNDER), repr(chosen)]
+    around = [LOADED[0].texts, machine.identity(), sys.version, repr(sys.flags), *map(installed, UNDER), repr(chosen)]
     return "kept|" + hashlib.sha256("\0".join(around).encode() + b"\0" + pickled(inputs)).hexdigest()
 
 

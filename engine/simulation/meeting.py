@@ -32,7 +32,8 @@ def bound(contacts: Any, model: Model, method: Method, arguments: Mapping[str, A
         warn(f"contacts with the integrator '{method.name}', whose order is {method.order}: at rest velocities are off by up to half of "
              "what a step of flight adds, and recorded forces by what that takes; expected one of order two or more, such as cg4 or "
              "ralston2", SimulationWarning)  # fmt: skip
-    if not joined(arguments) and (many := contacts.many(model)) is not None and (kinds := independent(model, arguments, make, True)):
-        if all(len(kind.trees.first.model.bodies) == 1 for kind in kinds):     # a file's own bodies may all hang on its frame
+    if not joined(arguments) and (many := contacts.many(model)) is not None:
+        kinds = independent(model, arguments, make, True)
+        if kinds and all(len(kind.trees.first.model.bodies) == 1 for kind in kinds):     # a file's own may all hang on its frame
             return None, many, kinds
     return contacts.bind(model), None, ()

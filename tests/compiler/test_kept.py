@@ -1,5 +1,6 @@
 """What is made of the engine's own alone is kept on disk, by all that it is made of; what may be anything else is made each time."""
 
+import builtins
 import functools
 import operator
 import os
@@ -64,7 +65,15 @@ def gain():
     return 1.0
 
 
+class Disguised(Motor):
+    """One that says that it is another."""
+
+    def __reduce__(self):
+        return Motor, ("joint",)
+
+
 FOREIGN = {
+    "in disguise": Disguised("joint"),
     "a function": gain, "a lambda": lambda t: t, "a function within": functools.partial(gain), "a class": Mine,
     "an object": type("Own", (), {})(), "a builtin": time.time, "a method": random.Random(0).random,
     "a generator's": np.random.default_rng(0).normal,
@@ -86,14 +95,16 @@ def test_what_is_not_the_engines_is_made_each_time(folder, thing):
 
 CHANGES = {
     "a function": (so3, "hat", lambda w: w), "a constant": (joint_laws, "SOME", 3), "a class": (joint_laws, "Row", None),
-    "a method": (Motor, "__init__", lambda self: None), "a name that is imported": (joint_laws, "crba", lambda model, q: np.eye(6)),
+    "a method": (Motor, "__init__", lambda self: None), "NumPy": (np, "cross", lambda a, b: a), "Python": (builtins, "abs", lambda x: x),
+    "what is inherited": (Motor, "memories", ()), "what shadows Python's": (joint_laws, "abs", lambda x: x),
+    "a name that is imported": (joint_laws, "crba", lambda model, q: np.eye(6)),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("where", "name", "value"), CHANGES.values(), ids=CHANGES)
 def test_an_engine_that_was_changed_keeps_nothing(folder, monkeypatch, where, name, value):
     assert counted(1.0) == 1
-    monkeypatch.setattr(where, name, value)
+    monkeypatch.setattr(where, name, value, raising=False)
     assert counted(1.0) == 2
     with pytest.raises(Foreign, match=f"{name} was set"):
         key_of(1.0)
@@ -113,7 +124,8 @@ def test_an_entry_of_a_table_counts_too(folder, monkeypatch):
 def test_other_sources_libraries_processors_and_options_are_other_keys(folder, monkeypatch):
     keys = [key_of(1.0)]
     for change in (lambda m: m.setattr(LOADED[0], "texts", "other"), lambda m: m.setattr("sys.version", "3.99"),
-                   lambda m: m.setattr(np, "__version__", "99.0"), lambda m: m.setattr("networkx.__version__", "99.0"),
+                   lambda m: (m.setattr(LOADED[0], "under", []), m.setattr(np, "__version__", "99.0")),
+                   lambda m: m.setattr("networkx.__version__", "99.0"),
                    lambda m: m.setenv("ENGINE_ROWS", "1")):  # fmt: skip
         with monkeypatch.context() as m:
             change(m)
