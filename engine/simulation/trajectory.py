@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from engine.checks import nearest, path_of, require_packages, shown, writing
 from engine.compiled.robot import Robot, robot_of
 from engine.integrate.event import Crossing, crossings
+from engine.io.ccsds import write_aem, write_oem
 from engine.model import Model, StateError
 from engine.model.shown import figure, html
 from engine.recording import Recorder, Recording, StorageError
@@ -22,7 +23,6 @@ from engine.simulation.columns import described, entries, not_finite, write_colu
 from engine.simulation.parameters import moves_shapes, own, with_parameters
 from engine.simulation.run_header import checked_path, ground_in, header_of, names_in, outcome, outcome_in, robot_in
 from engine.simulation.totals import About, central, compiled_sum
-from engine.space.ccsds import write_aem, write_oem
 from engine.spatial import quaternion
 from engine.spatial.manifold import hermite
 

@@ -2,10 +2,10 @@
 
 from engine.components.actuators import Thrusters
 from engine.components.component import SimulationError
+from engine.io.ccsds import read_aem, read_oem, write_aem, write_oem
 from engine.space.atmosphere import Atmosphere, Drag
 from engine.space.axes import lvlh, relative_state, rtn, turning
 from engine.space.beams import BeamMode, add_chain, add_modes, beam_modes
-from engine.space.ccsds import read_aem, read_oem, write_aem, write_oem
 from engine.space.elements import Elements
 from engine.space.ephemeris import ASTRONOMICAL_UNIT, MOON_MU, SUN_MU, SUN_RADIUS, Ephemeris, moon, sun
 from engine.space.epoch import EARTH_RATE, Epoch

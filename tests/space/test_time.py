@@ -188,7 +188,7 @@ def test_what_is_no_message_is_refused(tmp_path):
                        (lambda: write_oem(tmp_path / "y", TEXT, np.zeros(1), np.full((1, 3), np.nan), np.zeros((1, 3)), "a"), "NaN"),
                        (lambda: write_oem(tmp_path / "y", TEXT, np.zeros(1), np.zeros((2, 1, 3)), np.zeros((2, 1, 3)), "a"), "one flight"),
                        ):  # fmt: skip
-        with pytest.raises(SimulationError, match=text):
+        with pytest.raises(engine.StateError, match=text):
             what()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine.checks import path_of, shown, writing
-from engine.components.component import SimulationError
+from engine.model import StateError
 
 Array = np.ndarray
 KILO = 1000.0
@@ -32,9 +32,9 @@ def begun(epoch: str) -> datetime.datetime:
     try:
         found = datetime.datetime.fromisoformat(epoch.rstrip("Z"))
     except (AttributeError, ValueError):
-        raise SimulationError(f"epoch is {shown(epoch)}; expected a text such as '2026-11-24T12:00:00'") from None
+        raise StateError(f"epoch is {shown(epoch)}; expected a text such as '2026-11-24T12:00:00'") from None
     if found.microsecond or found.tzinfo is not None:
-        raise SimulationError(f"epoch is {shown(epoch)}; expected whole seconds, without a zone")
+        raise StateError(f"epoch is {shown(epoch)}; expected whole seconds, without a zone")
     return found
 
 
@@ -46,11 +46,11 @@ def seconds(epoch: datetime.datetime, text: str) -> float:
 
 def written(kind: str, path: Any, epoch: str, t: Array, rows: Array, name: str, meta: dict[str, str], digits: int) -> Path:
     """Write a message; return its path."""
-    path = path_of(path, SimulationError)
+    path = path_of(path, StateError)
     if rows.ndim != 2 or len(t) < 1:
-        raise SimulationError(f"a message has rows of shape {rows.shape}; expected those of one flight, such as trajectory.rollout(0)'s")
+        raise StateError(f"a message has rows of shape {rows.shape}; expected those of one flight, such as trajectory.rollout(0)'s")
     if not np.isfinite(rows).all():
-        raise SimulationError("a message would hold NaN or infinity; expected the part of a trajectory that is finite")
+        raise StateError("a message would hold NaN or infinity; expected the part of a trajectory that is finite")
     word, version = KINDS[kind]
     head = [f"{word} = {version}", f"CREATION_DATE = {stamp(epoch, 0.0)}", "ORIGINATOR = ARTICULATED-ENGINE", "", "META_START",
             f"OBJECT_NAME = {name}", f"OBJECT_ID = {name}", "CENTER_NAME = EARTH", *(f"{k} = {x}" for k, x in meta.items()),
@@ -58,7 +58,7 @@ def written(kind: str, path: Any, epoch: str, t: Array, rows: Array, name: str, 
             *(["ATTITUDE_TYPE = QUATERNION", "QUATERNION_TYPE = LAST"] if kind == "aem" else []), "META_STOP", ""]  # fmt: skip
     data = [f"{stamp(epoch, time)} {' '.join(f'{x:.{digits}f}' for x in row)}" for time, row in zip(t, rows, strict=True)]
     body = ["DATA_START", *data, "DATA_STOP"] if kind == "aem" else data
-    with writing(path, SimulationError):
+    with writing(path, StateError):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("\n".join([*head, *body]) + "\n", encoding="utf-8")
     return path
@@ -85,13 +85,13 @@ def write_aem(path: Any, epoch: str, t: Array, q: Array, name: str) -> Path:
 
 def read(kind: str, path: Any, n: int) -> tuple[str, Array, Array]:
     """Return the epoch (START_TIME), times (T), s after it, and numbers (T, n) of a message."""
-    path = path_of(path, SimulationError)
+    path = path_of(path, StateError)
     try:
         lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
-        raise SimulationError(f"'{path}' cannot be read ({error}); expected a CCSDS message") from None
+        raise StateError(f"'{path}' cannot be read ({error}); expected a CCSDS message") from None
     if not lines or not lines[0].startswith(KINDS[kind][0]):
-        raise SimulationError(f"'{path}' begins with {shown(lines[0] if lines else '')}; expected {KINDS[kind][0]} = {KINDS[kind][1]}")
+        raise StateError(f"'{path}' begins with {shown(lines[0] if lines else '')}; expected {KINDS[kind][0]} = {KINDS[kind][1]}")
     meta = {key.strip(): x.strip() for key, equals, x in (line.partition("=") for line in lines) if equals}
     try:
         start = meta["START_TIME"]
@@ -99,7 +99,7 @@ def read(kind: str, path: Any, n: int) -> tuple[str, Array, Array]:
         t = np.array([seconds(datetime.datetime.fromisoformat(start.partition(".")[0]), row[0]) for row in rows])
         x = np.array([[float(y) for y in row[1 : n + 1]] for row in rows]).reshape(-1, n)
     except (KeyError, ValueError) as error:
-        raise SimulationError(f"'{path}' cannot be read ({error}); expected a message with START_TIME and rows of {n} numbers") from None
+        raise StateError(f"'{path}' cannot be read ({error}); expected a message with START_TIME and rows of {n} numbers") from None
     return start.partition(".")[0], t, x
 
 
