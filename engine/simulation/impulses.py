@@ -11,7 +11,7 @@ import numpy as np
 from engine import ops
 from engine.components.layout import Layout
 from engine.contact import EVENLY, ContactLaws, JointLaws, Law, Together, corrected, velocity_after
-from engine.contact.many import RowLaws
+from engine.contact.many import JointedTouching, RowLaws
 from engine.dynamics.momentum_conservation import Tree
 from engine.model import Model
 from engine.simulation.parameters import own as stands
@@ -100,7 +100,7 @@ class Impulses:
             def corrected() -> Array:
                 flown = axes.seen(free)
                 J = np.array([axes.force(row) for row in jacobian()]) if jacobian else None
-                x, friction = velocity_after(axes.inertia(inertia()), law, axes.seen(before), flown, J)
+                x, friction = self.velocity_after(axes.inertia(inertia()), joints, touching, axes.seen(before), flown, J)
                 (impulses, lasting), v = touching.impulses(x, friction if joints is None else friction[-1]), axes.back(x)
                 changes = contacts.momentum_changes(self.conserved, momenta, touching, flown, impulses)
                 lasting = lasting if joints is None else lasting + joints.lasting(v)
@@ -111,6 +111,20 @@ class Impulses:
 
         after = ops.when(near, push, nothing)
         return after if joints is None else ops.when(ops.logical_and(joints.acts, ops.logical_not(near)), rub, after)
+
+    @staticmethod
+    def velocity_after(M: Array, joints: Any, touching: Any, before: Array, free: Array, J: Array | None) -> tuple[Array, Any]:
+        """:func:`~engine.contact.velocity_after` by both laws; where points are rows, and none is between bodies that move, by what has the
+        zeros of M."""
+
+        def found(touching: Law) -> tuple[Array, Any]:
+            return velocity_after(M, touching if joints is None else Together([joints, touching]), before, free, J)
+
+        if not isinstance(touching, JointedTouching):
+            return found(touching)
+        nothing = before, touching.friction if joints is None else (joints.friction, touching.friction)
+        standing = ops.when(ops.logical_not(touching.crosses), lambda: found(touching.standing()), nothing)
+        return ops.when(touching.crosses, lambda: found(touching), standing)  # type: ignore[no-any-return]
 
     def points(self, model: Model, h: Any, q0: Array, before: Array, q: Array, free: Array, v: Array) -> Any:
         """Return the points (p, 13) that push in a step whose impulses leave v (nv), where contacts are rows of tables: see

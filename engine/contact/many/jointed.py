@@ -3,6 +3,7 @@ the joints, as composite inertias are."""
 
 from __future__ import annotations
 
+import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,7 +64,13 @@ class JointedTouching:
         acts, moves = ops.total(flags)
         self.acts = acts > 0.0
         #: whether any point is between two bodies that move
-        self.crosses = moves > 0.0
+        self.crosses: Any = moves > 0.0
+
+    def standing(self) -> JointedTouching:
+        """Return the same law where no point is between two bodies that move: what one limb does is nothing to another then."""
+        found = copy.copy(self)
+        found.crosses = None
+        return found
 
     def twists(self, x: Array) -> tuple[Any, Any]:
         """Return the twists (p, 6) of the points' first and second bodies at x (nv)."""
@@ -83,9 +90,11 @@ class JointedTouching:
         """Return γ (nv) and G (nv, nv)."""
         pushes = self.pushes(x, friction)
         sums = self.on_bodies(ops.rows(lambda FK: np.concatenate([-FK[:6], FK[6:]]), pushes), pushes, 27)
-        G = self.along_joints(sums[:, 6:])
+        G, gamma = self.along_joints(sums[:, 6:]), self.axes.forces([*sums[:, :6]])
+        if self.crosses is None:
+            return gamma, G
         crossed = ops.when(self.crosses, lambda: self.crossed(self.pushes(x, friction)), np.zeros(G.shape))
-        return self.axes.forces([*sums[:, :6]]), G - crossed
+        return gamma, G - crossed
 
     def along_joints(self, K: Array) -> Array:
         """Return Σ Jᵀ K J (nv, nv) of stiffnesses (n + 1, 21; upper triangles) of bodies: as composite inertias are added up."""
