@@ -8,6 +8,7 @@ import importlib
 import os
 import signal
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -62,3 +63,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("long")
         if item.path.is_relative_to(here) and item.path.relative_to(here).as_posix().startswith(QUICK):
             item.add_marker("quick")
+
+
+@pytest.fixture
+def as_loaded() -> Iterator[None]:
+    """As if the engine had been loaded now: whatever tests before have set in it is no change."""
+    from engine.compiler.kept import LOADED, Loaded
+
+    before, LOADED[0] = LOADED[0], Loaded()
+    yield
+    LOADED[0] = before

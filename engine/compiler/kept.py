@@ -45,7 +45,7 @@ FUNCTIONS = types.FunctionType, types.BuiltinFunctionType, types.MethodDescripto
 #: what Python and its library note in modules and classes
 PYTHONS = {"__slotnames__", "__warningregistry__", "__annotations__", "__annotations_cache__", "__annotate_func__"}
 #: modules whose tables grow while things are made and called
-GROWING = ("engine.cache", "engine.compiler.gufunc", "engine.compiler.debug")
+GROWING = ("engine.cache", "engine.compiler.gufunc", "engine.compiler.debug", "engine.compiler.graph.notes")
 
 
 class Foreign(Exception):

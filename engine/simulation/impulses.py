@@ -124,7 +124,7 @@ class Impulses:
             return found(touching)
         nothing = before, touching.friction if joints is None else (joints.friction, touching.friction)
         standing = ops.when(ops.logical_not(touching.crosses), lambda: found(touching.standing()), nothing)
-        return ops.when(touching.crosses, lambda: found(touching), standing)  # type: ignore[no-any-return]
+        return ops.when(touching.crosses, lambda: found(touching), standing)
 
     def points(self, model: Model, h: Any, q0: Array, before: Array, q: Array, free: Array, v: Array) -> Any:
         """Return the points (p, 13) that push in a step whose impulses leave v (nv), where contacts are rows of tables: see

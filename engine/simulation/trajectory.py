@@ -291,8 +291,8 @@ class Trajectory:
             if name == "contacts" and "contacts.wrench" in self.signals:
                 raise StateError("no points of contact of a batch, a part, a file, or what was pickled; expected a run of one rollout")
             if self.touching is not None and name.startswith("contacts."):
-                raise StateError(f"no signal '{name}' where more than 400 points may touch, or bodies meet by tables; expected 'contacts', the "
-                                 "table of those that do, contacts.wrench, contacts.count or contacts.overlap")  # fmt: skip
+                raise StateError(f"no signal '{name}' where more than 400 points may touch, or bodies meet by tables; expected 'contacts', "
+                                 "the table of those that do, contacts.wrench, contacts.count or contacts.overlap")  # fmt: skip
             raise StateError(f"no signal '{name}'{nearest(name, self.signals)}; expected one of {', '.join(self.signals)}")
         return self.signals[name]
 

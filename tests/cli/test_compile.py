@@ -1,8 +1,11 @@
 """``engine compile``: afterwards nothing is traced or compiled that is the engine's own."""
 
+import pytest
+
 import engine
 from tests.cli.commands import run
 
+pytestmark = pytest.mark.usefixtures("as_loaded")
 ARM = str(engine.example("seven_joint_arm"))
 
 

@@ -21,6 +21,8 @@ from engine.components.actuators import Motor
 from engine.contact import ContactMaterial, joint_laws
 from engine.spatial import so3
 
+pytestmark = pytest.mark.usefixtures("as_loaded")
+
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):

@@ -15,6 +15,8 @@ from engine.io import mesh
 from engine.spatial import inertia
 from tests import meshes
 
+pytestmark = pytest.mark.usefixtures("as_loaded")
+
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
