@@ -73,8 +73,8 @@ class ContactLaws:
         """The shapes of what is noted of a step's impulses, for :meth:`observed`, by name: the "forces" (points, 3)."""
         return {"forces": (sum(pair.points for pair in self.pairs), 3)}
 
-    def noted(self, law: Touching, x: Array, impulses: list[Array]) -> dict[str, Array]:
-        """Return what is noted of a law's impulses at x (nv) after the step."""
+    def noted(self, law: Touching, impulses: list[Array]) -> dict[str, Array]:
+        """Return what is noted of a law's impulses."""
         return {"forces": np.concatenate(impulses) / law.h}
 
     def momentum_changes(self, trees: tuple[Tree, ...], momenta: Array, law: Touching, free: Array, impulses: list[Array]) -> Array:

@@ -48,16 +48,26 @@ def momentum_changes(model: Model, trees: tuple[Tree, ...], momenta: Array, law:
             if k is None:
                 continue
             drift = np.zeros(3) if other is None else ago * (momenta[k][3:6] / mass[k] - path)
-            turn = l + ops.cross(law.axes.about - momenta[k][6:] + drift, f)
-            changes[k] = changes[k] + sign * np.concatenate([turn, f, ago / mass[k] * f])   # (1)
+            changes[k] = changes[k] + sign * change(momenta[k], mass[k], f, l, law.axes.about, drift, ago)
     return np.array(changes).reshape(len(trees), 9)
 
 
+def change(P: Array, m: Any, f: Any, l: Any, about: Array, drift: Any, ago: Any) -> Array:
+    """Return what an impulse f (3), with the moment l (3) ``about`` a point (3), changes of the momentum P (9) of a tree of the mass m:
+    (1)."""
+    return np.concatenate([l + ops.cross(about - P[6:9] + drift, f), f, ago / m * f])
+
+
 def path_velocity(t: Patch, law: Touching, V: list[Any]) -> Array:
-    """Return the velocity ẋ (3) of the place where two shapes touch, for balls of the radii R: (R_b v_a + R_a v_b)/(R_a + R_b)."""
-    (R_a, v_a), (R_b, v_b) = ((roundness(s.shape), velocity(V[s.body], placed(law.axes.poses[s.body], s.center)))
-                              for s in (t.pair.a, t.pair.b))  # fmt: skip
-    return (R_b * v_a + R_a * v_b) / (R_a + R_b)
+    """Return the velocity ẋ (3) of the place where two shapes of a patch touch."""
+    a, b = t.pair.a, t.pair.b
+    v_a, v_b = (velocity(V[s.body], placed(law.axes.poses[s.body], s.center)) for s in (a, b))
+    return place_velocity(roundness(a.shape), roundness(b.shape), v_a, v_b)
+
+
+def place_velocity(R_a: Any, R_b: Any, v_a: Array, v_b: Array) -> Array:
+    """Return the velocity ẋ (3) of the place where two shapes touch whose centres move at v (3), for balls of the radii R."""
+    return np.asarray((R_b * v_a + R_a * v_b) / (R_a + R_b))
 
 
 def roundness(shape: Shape) -> float:

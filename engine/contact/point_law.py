@@ -58,6 +58,18 @@ def kept_energy(k: Any, w: Any, h: Any, gap: Array, rate: Array, share: Array) -
                              for g, u, part in zip(gap, rate, share, strict=True))  # fmt: skip
 
 
+def symmetric(upper: Array, n: int) -> Array:
+    """Return the symmetric matrix (n, n) of an upper triangle, row by row.
+
+    >>> symmetric(np.array([1.0, 2.0, 3.0]), 2)
+    array([[1., 2.],
+           [2., 3.]])
+    """
+    X, at = np.empty((n, n), dtype=upper.dtype), np.triu_indices(n)
+    X[at], X.T[at] = upper, upper
+    return X
+
+
 def velocity(W: Array, x: Array) -> Array:
     """Return the velocity (3) of a point x (3) of what moves with the twist W (6) in world axes."""
     return W[3:] + ops.cross(W[:3], x)
@@ -73,6 +85,11 @@ def split(row: Array, W: Array) -> tuple[Array, Any, Array]:
 def pushed(c: Array, row: Array, un: Any) -> tuple[Any, Any]:
     """Return the normal impulse of a point and its slope at a normal velocity."""
     return normal_impulse(c[0] * row[10], c[1], c[2], row[0], c[8], row[1], row[2], row[3], un)
+
+
+def gap_after(c: Array, row: Array, un: Any) -> Any:
+    """Return the gap of a point at the end of the step, to which impulses lead from where flight ends."""
+    return row[1] + c[8] * c[2] * (un - row[3])
 
 
 def rubbing(c: Array, normal: Any, slip2: Any) -> Array:

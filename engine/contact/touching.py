@@ -11,7 +11,7 @@ import numpy as np
 from engine import ops
 from engine.contact import point_law
 from engine.contact.pairs import Began, Nearness, Pair, look
-from engine.contact.point_law import ROW, UPPER
+from engine.contact.point_law import ROW, symmetric
 from engine.contact.world_axes import WorldAxes
 
 Array = np.ndarray
@@ -158,8 +158,7 @@ class Touching:
         total: Any = np.zeros(27)
         for p, f in ((self.patches[k], rubs[k]) for k in self.bodies[a, b]):
             total = total + self.asked(point_law.wrench, p, f, V, np.zeros(27))
-        K = np.empty((6, 6), dtype=total.dtype)
-        K[UPPER], K.T[UPPER] = total[6:], total[6:]
+        K = symmetric(total[6:], 6)
         J = self.axes.relative(a, b)
         KJ = {j: K @ column for j, column in J.items()}
         return {a: -total[:6], b: total[:6]}, {(i, j): J[i] @ KJ[j] for i, j in self.entries(a, b)}

@@ -104,7 +104,7 @@ class Impulses:
                 (impulses, lasting), v = touching.impulses(x, friction if joints is None else friction[-1]), axes.back(x)
                 changes = contacts.momentum_changes(self.conserved, momenta, touching, flown, impulses)
                 lasting = lasting if joints is None else lasting + joints.lasting(v)
-                notes = noted(v, contacts.noted(touching, x, impulses), lambda: axes.force_back(law.impulse(x, friction)[0]))
+                notes = noted(v, contacts.noted(touching, impulses), lambda: axes.force_back(law.impulse(x, friction)[0]))
                 return np.concatenate([v, changes.ravel(), lasting / h, notes])
 
             return ops.when(law.acts, corrected, nothing)

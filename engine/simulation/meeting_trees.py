@@ -17,7 +17,6 @@ from engine.compiler.transforms.trace import calling
 from engine.components.layout import Layout
 from engine.contact import EVENLY, point_law
 from engine.contact.many import Bodies, Shapes, impulses, momentum_changes, problem, touching, twists, velocities_after
-from engine.ops import floats, procedure
 from engine.simulation.contact_table import ContactTable, table_of
 from engine.simulation.independent_trees import IndependentTrees, Kind
 from engine.simulation.many_contacts import ManyContacts
@@ -30,7 +29,6 @@ Array = np.ndarray
 POINT = 14
 #: where parts of what is seen of a body begin
 ENDS = (0, 12, 27, 29, 65, 71, 77, 87)
-SEEN = 87
 #: s: a step in which nothing moves to speak of
 INSTANT = 1e-6
 #: steps that a loop may take
@@ -104,7 +102,7 @@ class MeetingTrees(IndependentTrees):
 
         flown = [ops.rows(functools.partial(fly, kind), *given) for kind, *given in zip(self.kinds, p, x, strict=True)]
         parts = [ops.rows(functools.partial(seen, kind.step.plant), *given) for kind, *given in zip(self.kinds, x, flown, G, strict=True)]
-        bodies = functools.reduce(below, parts)
+        bodies = np.concatenate(parts)
         poses, began, reach, M, before, free, momenta = (ops.rows(lambda y, a=a, b=b: y[a:b], bodies) for a, b in itertools.pairwise(ENDS))
         found = touching(shapes, self.contacts.kinds, dt, Bodies(poses, began, reach))
         met = problem(found, shapes.outlines, poses, M, before, free, dt, self.contacts.stiction, EVENLY)
@@ -134,7 +132,7 @@ class MeetingTrees(IndependentTrees):
 
         def point(pair: Array, p: Array, T: Array, F: Array, W: Array) -> Array:
             _, opens, slip = point_law.split(p[10:], W)
-            gap = p[11] + EVENLY * dt * (opens - p[13])                        # where impulses lead to from where flight ends
+            gap = point_law.gap_after(p[1:10], p[10:], opens)
             begun, rate = p[11:12] - 0.5 * dt * (p[12:13] + p[13:14]), p[12:13]
             energy = point_law.kept_energy(p[1], p[4] / p[1], dt, begun, rate, p[20:21])
             return np.concatenate([pair[3:5], p[17:20] + T[[3, 7, 11]], p[14:17], [gap], F[3:], [ops.norm(slip), energy]])
@@ -155,9 +153,8 @@ class MeetingTrees(IndependentTrees):
         def run(count: Any, t0: Any, k: Any, dt: Any, *rest: Any) -> tuple[Any, ...]:
             p, x, G = (list(rest[i * kinds : (i + 1) * kinds]) for i in range(3))
             shapes = self.contacts.of(rest[3 * kinds :])
-            bodies = functools.reduce(below, [ops.rows(lambda G: np.zeros(SEEN) + 0.0 * G[0], g) for g in G])
-            still = ops.rows(lambda y: y[:6], bodies)
-            nothing = Notes(still, still, no_points(still))
+            still = np.concatenate([ops.rows(lambda G: np.zeros(6) + 0.0 * G[0], g) for g in G])
+            nothing = Notes(still, still, np.zeros((0, POINT)))
 
             def advance(z: dict[str, Any]) -> tuple[dict[str, Any], Any]:
                 after, notes = self.step_of(t0, z["k"], dt, p, list(z["x"]), G, shapes)
@@ -274,22 +271,3 @@ def turned_back(T: Array, V: Array) -> Array:
     """Return a twist (6) in world axes in those of a body at T (3×4, flattened)."""
     R = T.reshape(3, 4)[:, :3]
     return np.concatenate([R.T @ V[:3], R.T @ V[3:]])
-
-
-@procedure
-def below(one: Any, other: Any) -> Any:
-    """Return what is :func:`seen` of bodies (n, 87) with that of others below."""
-    n = len(one)
-    found = floats(n + len(other), SEEN)
-    for k in range(SEEN):
-        for i in range(n):
-            found[i, k] = one[i, k]
-        for i in range(len(other)):
-            found[n + i, k] = other[i, k]
-    return found
-
-
-@procedure
-def no_points(bodies: Any) -> Any:
-    """Return a table of no points."""
-    return floats(0 * len(bodies), POINT)

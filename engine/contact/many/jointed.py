@@ -11,7 +11,8 @@ import numpy as np
 from engine import ops
 from engine.contact import point_law
 from engine.contact.many.pair_rows import BEFORE, CENTERS, GAP, LINK_A, LINK_B, MATERIAL, NORMAL, PLACE, RADII, SHARE, SIZE, A, B
-from engine.contact.point_law import velocity
+from engine.contact.momenta import change, place_velocity
+from engine.contact.point_law import symmetric, velocity
 from engine.contact.touching import AGREES
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics.kinematics import path
@@ -20,11 +21,11 @@ from engine.model import Model
 from engine.spatial import inertia
 
 Array = np.ndarray
-#: columns of a row of the law: the constants (9) and the row (11) of :mod:`engine.contact.point_law`; and of that the rate of flight
-C, ROW, FREE = slice(0, 9), slice(9, 20), 12
+#: columns of a row of the law: the constants (9) and the row (11) of :mod:`engine.contact.point_law`
+C, ROW = slice(0, 9), slice(9, 20)
 
 
-class Impulses(NamedTuple):
+class PointImpulses(NamedTuple):
     """What points do in a step: the impulses g (p, 3) on the second bodies; their forces (p, 6) about where places are seen from; whether
     they push (p); how deep they are (p), of the thinner shape; and how fast their springs alone would move bodies apart (p), m/s²."""
 
@@ -137,7 +138,7 @@ class JointedTouching:
         changes, sizes = ops.total(both)
         return found, changes <= AGREES**2 * sizes
 
-    def impulses(self, x: Array, friction: Any) -> tuple[Impulses, Array]:
+    def impulses(self, x: Array, friction: Any) -> tuple[PointImpulses, Array]:
         """Return the impulses of the points, and the generalized impulse (nv), on velocities of the model, of what lasts of them, at x
         (nv)."""
         h = self.h
@@ -146,14 +147,14 @@ class JointedTouching:
             k, *_, w = p[MATERIAL]
             g, lasting = np.split(point_law.impulses(row[C], row[None, ROW], f[None], V_b - V_a), [3])
             pushes = ops.where(ops.norm(g) > 0.0, 1.0, 0.0)
-            depth = pushes * ops.maximum(-self.gap_after(p, row, V_b - V_a), 0.0)
+            depth = pushes * ops.maximum(-gap_after(row, V_b - V_a), 0.0)
             return g, lasting, np.concatenate([ops.cross(p[PLACE], g), g]) / h, pushes, depth / (2.0 * p[SIZE]), k * w * depth
 
         g, lasting, forces, pushes, depth, throw = ops.rows(one, self.found, self.points, friction, *self.twists(x))
         lasts = self.axes.force_back(self.axes.forces([*self.on_bodies(ops.rows(lambda F: -F, lasting), lasting, 6)]))
-        return Impulses(g, forces, pushes, depth, throw), lasts
+        return PointImpulses(g, forces, pushes, depth, throw), lasts
 
-    def noted(self, impulses: Impulses, origins: Array) -> dict[str, Any]:
+    def noted(self, impulses: PointImpulses, origins: Array) -> dict[str, Any]:
         """Return what is noted of a step: wrenches (n, 6) on links with these ``origins`` (n, 3), about them in world axes; how many points
         push; how far shapes lie in each other at most, of the thinner one, and how springs throw them, m/s²."""
         n, F = len(origins), impulses.forces
@@ -162,22 +163,17 @@ class JointedTouching:
         return {"wrench": np.array(turned), "count": ops.total(impulses.pushes), "overlap": ops.largest(impulses.depth),
                 "throw": ops.largest(impulses.throw)}  # fmt: skip
 
-    def gap_after(self, p: Array, row: Array, W: Array) -> Any:
-        """Return the gap of a point at the end of the step, to which impulses lead from where flight ends."""
-        un = p[NORMAL] @ velocity(W, p[PLACE])
-        return p[GAP] + self.way * self.h * (un - row[FREE])
-
-    def seen(self, x: Array, impulses: Impulses) -> Any:
+    def seen(self, x: Array, impulses: PointImpulses) -> Any:
         """Return the points that push (p, 13): both links, place and normal in the world, gap, force (3) on the second, and slip."""
 
         def one(p: Array, row: Array, g: Array, V_a: Array, V_b: Array) -> tuple[Array, Any]:
-            u, n, gap = velocity(V_b - V_a, p[PLACE]), p[NORMAL], self.gap_after(p, row, V_b - V_a)
+            u, n, gap = velocity(V_b - V_a, p[PLACE]), p[NORMAL], gap_after(row, V_b - V_a)
             own = p[LINK_A : LINK_B + 1], p[PLACE] + self.axes.about, n, [gap], g / self.h, [ops.norm(u - (n @ u) * n)]
             return np.concatenate(own), ops.norm(g) > 0.0
 
         return ops.chosen(*ops.rows(one, self.found, self.points, impulses.g, *self.twists(x)))
 
-    def forces(self, impulses: Impulses) -> Array:
+    def forces(self, impulses: PointImpulses) -> Array:
         """Return the forces (points, 3) of all points that there may be."""
         return np.asarray(ops.add_at(np.zeros((len(self.names), 3)), self.number, impulses.g)) / self.h
 
@@ -186,7 +182,7 @@ class JointedTouching:
         sizes = np.linalg.norm(self.impulses(x, friction)[0].g, axis=1)
         return [(float(size), f"the contact of {self.names[int(k)]}") for size, k in zip(sizes, self.number, strict=True) if size]
 
-    def momentum_changes(self, model: Model, trees: tuple[Tree, ...], momenta: Array, free: Array, impulses: Impulses) -> Array:
+    def momentum_changes(self, model: Model, trees: tuple[Tree, ...], momenta: Array, free: Array, impulses: PointImpulses) -> Array:
         """:func:`engine.contact.momenta.momentum_changes`, of rows."""
         of, last = {i: k for k, tree in enumerate(trees) for i in tree}, len(trees)
         tree = np.array([float(of.get(i, last)) for i in range(len(model.bodies) + 1)])
@@ -196,24 +192,19 @@ class JointedTouching:
         on = ops.rows(lambda a, b: (a, b), *(ops.gather(tree, k) for k in self.on))
 
         def one(p: Array, g: Array, V_a: Array, V_b: Array, k_a: Any, k_b: Any, P_a: Array, P_b: Array) -> tuple[Array, Array]:
-            u_a, u_b = (velocity(V, p[x]) for V, x in zip((V_a, V_b), CENTERS, strict=True))
-            R_a, R_b = p[RADII]
-            path = (R_b * u_a + R_a * u_b) / (R_a + R_b)
-            l, apart = ops.cross(p[PLACE], g), ops.where(ops.equal(k_a, k_b), 0.0, 1.0)
+            path = place_velocity(*p[RADII], *(velocity(V, p[x]) for V, x in zip((V_a, V_b), CENTERS, strict=True)))
+            apart = ops.where(ops.equal(k_a, k_b), 0.0, 1.0)
 
-            def change(P: Array, other: Any) -> Array:
+            def of_tree(P: Array, other: Any) -> Array:
                 drift = ops.where(other < last - 0.5, ago * (P[3:6] / P[9] - path), 0.0)
-                return apart * np.concatenate([l + ops.cross(c - P[6:9] + drift, g), g, ago / P[9] * g])
+                return apart * change(P, P[9], g, ops.cross(p[PLACE], g), c, drift, ago)
 
-            return -change(P_a, k_b), change(P_b, k_a)
+            return -of_tree(P_a, k_b), of_tree(P_b, k_a)
 
         to_a, to_b = ops.rows(one, self.found, impulses.g, *self.twists(free), *on, *(ops.gather(P, k) for k in on))
         return np.asarray(ops.add_at(np.zeros((last + 1, 9)), on, (to_a, to_b)))[:last]
 
 
-def symmetric(upper: Array, n: int) -> Array:
-    """Return the symmetric matrix (n, n) of an upper triangle, row by row."""
-    X: Array = np.zeros((n, n), dtype=upper.dtype)
-    X[np.triu_indices(n)] = upper
-    X.T[np.triu_indices(n)] = upper
-    return X
+def gap_after(row: Array, W: Array) -> Any:
+    """Return the gap of a point of a row at the end of the step."""
+    return point_law.gap_after(row[C], row[ROW], point_law.split(row[ROW], W)[1])

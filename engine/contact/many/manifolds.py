@@ -82,7 +82,7 @@ def touching(shapes: Shapes, kinds: Sequence[geometry.Kind], h: Any, bodies: Bod
     far = ops.rows(lambda s, r: way(h, s, r), shapes.outlines, ops.gather(bodies.reach, carriers))
     boxes = ops.rows(box, shapes.outlines, ops.gather(bodies.poses, carriers), far)
     near = near_pairs(boxes, shapes.start, shapes.others, shapes.grounds, float(len(kinds)))
-    found = Touching(*nothing(near))
+    found = Touching(np.zeros((0, 5)), np.zeros((0, 11)))
     for k, one in enumerate(kinds):
         for j, two in enumerate(kinds):
             if two is geometry.Plane or isinstance(two, geometry.HeightField):
@@ -134,12 +134,6 @@ def added(found: Touching, shapes: Shapes, at: tuple[int, int], kinds: tuple[Any
     ends = ops.rows(lambda p, still, a, b: ops.array([ops.where(still, b, a), b, ops.where(still, 0.0, 1.0), p[0], p[1]]),
                     pairs, still, *on)  # fmt: skip
     return Touching(*collected(found.pairs, found.points, ends, manifolds, margin, float(n), float(min(flat_points(*kinds), 4))))
-
-
-@procedure
-def nothing(near: Any) -> Any:
-    """Return the tables of :class:`Touching` of nothing."""
-    return floats(0 * len(near), 5), floats(0, 11)
 
 
 @procedure

@@ -9,6 +9,7 @@ import numpy as np
 from engine import ops
 from engine.contact.many.manifolds import BODY, ROUNDNESS, Touching, carried
 from engine.contact.many.problem import MOVES, A, B, Problem, ends, of_pair
+from engine.contact.momenta import change, place_velocity
 from engine.contact.point_law import velocity
 
 Array = np.ndarray
@@ -33,15 +34,13 @@ def momentum_changes(x: Problem, found: Touching, outlines: Any, kinematics: Any
         V_a = ops.where(still, 0.0, V_a)
         u_a = velocity(V_a, carried(T_a, s_a) - T_a[[3, 7, 11]])
         u_b = velocity(V_b, carried(T_b, s_b) - T_b[[3, 7, 11]])
-        R_a, R_b = s_a[ROUNDNESS], s_b[ROUNDNESS]
-        path = (R_b * u_a + R_a * u_b) / (R_a + R_b)
-        f, origin = F[:3], T_b[[3, 7, 11]]
+        path = place_velocity(s_a[ROUNDNESS], s_b[ROUNDNESS], u_a, u_b)
 
-        def change(P: Array, drifts: Any) -> Array:
+        def of_body(P: Array, drifts: Any) -> Array:
             drift = ops.where(drifts, ago * (P[3:6] / P[9] - path), 0.0)
-            return np.concatenate([F[3:] + ops.cross(origin - P[6:9] + drift, f), f, ago / P[9] * f])
+            return change(P, P[9], F[:3], F[3:], T_b[[3, 7, 11]], drift, ago)
 
-        return -p[MOVES] * change(P_a, True), change(P_b, p[MOVES] > 0.5)
+        return -p[MOVES] * of_body(P_a, True), of_body(P_b, p[MOVES] > 0.5)
 
     tables = [y for table in (x.free, kinematics, momenta) for y in ends(x.pairs, table)]
     to_a, to_b = ops.rows(one, x.pairs, total, *tables, *shapes)

@@ -43,7 +43,7 @@ class RowLaws(ContactLaws):
         own = dict.fromkeys(("count", "overlap", "throw"), ())
         return {**(super().notes if self.dense else {}), "wrench": (len(self.model.links), 6), **own}
 
-    def noted(self, law: Any, x: Array, impulses: Any) -> dict[str, Array]:
+    def noted(self, law: Any, impulses: Any) -> dict[str, Array]:
         poses = [np.eye(4) if b < 0 else law.axes.poses[b] for b, _ in self.model.carrier]
         origins = np.array([placed(T, T_BL[:3, 3]) + (law.axes.about if b >= 0 else 0.0)
                             for T, (b, T_BL) in zip(poses, self.model.carrier, strict=True)])  # fmt: skip
