@@ -95,12 +95,12 @@ class Impulses:
             with ops.part("narrow phase", q):
                 touching = contacts.step(h, q0, before, q, free, found, self.rubbing, self.way)
             axes = touching.axes
-            law: Law = touching if joints is None else Together([joints, touching])
+            law = together(joints, touching)
 
             def corrected() -> Array:
                 flown = axes.seen(free)
                 J = np.array([axes.force(row) for row in jacobian()]) if jacobian else None
-                x, friction = self.velocity_after(axes.inertia(inertia()), joints, touching, axes.seen(before), flown, J)
+                x, friction = solved(axes.inertia(inertia()), joints, touching, axes.seen(before), flown, J)
                 (impulses, lasting), v = touching.impulses(x, friction if joints is None else friction[-1]), axes.back(x)
                 changes = contacts.momentum_changes(self.conserved, momenta, touching, flown, impulses)
                 lasting = lasting if joints is None else lasting + joints.lasting(v)
@@ -111,20 +111,6 @@ class Impulses:
 
         after = ops.when(near, push, nothing)
         return after if joints is None else ops.when(ops.logical_and(joints.acts, ops.logical_not(near)), rub, after)
-
-    @staticmethod
-    def velocity_after(M: Array, joints: Any, touching: Any, before: Array, free: Array, J: Array | None) -> tuple[Array, Any]:
-        """:func:`~engine.contact.velocity_after` by both laws; where points are rows, and none is between bodies that move, by what has the
-        zeros of M."""
-
-        def found(touching: Law) -> tuple[Array, Any]:
-            return velocity_after(M, touching if joints is None else Together([joints, touching]), before, free, J)
-
-        if not isinstance(touching, JointedTouching):
-            return found(touching)
-        nothing = before, touching.friction if joints is None else (joints.friction, touching.friction)
-        standing = ops.when(ops.logical_not(touching.crosses), lambda: found(touching.standing()), nothing)
-        return ops.when(touching.crosses, lambda: found(touching), standing)
 
     def points(self, model: Model, h: Any, q0: Array, before: Array, q: Array, free: Array, v: Array) -> Any:
         """Return the points (p, 13) that push in a step whose impulses leave v (nv), where contacts are rows of tables: see
@@ -181,3 +167,21 @@ class Impulses:
         if self.contacts:
             signals |= self.contacts.observed(q, v, notes, h)
         return signals
+
+
+def together(joints: Law | None, touching: Law) -> Law:
+    """Return the law of joints, if they have one, and of contacts."""
+    return touching if joints is None else Together([joints, touching])
+
+
+def solved(M: Array, joints: Law | None, touching: Any, before: Array, free: Array, J: Array | None) -> tuple[Array, Any]:
+    """Return :func:`~engine.contact.velocity_after` by both laws: where points are rows, and none is between bodies that move, with the
+    zeros of M."""
+
+    def by(touching: Law) -> tuple[Array, Any]:
+        return velocity_after(M, together(joints, touching), before, free, J)
+
+    if not isinstance(touching, JointedTouching):
+        return by(touching)
+    standing = ops.when(ops.logical_not(touching.crosses), lambda: by(touching.standing()), (before, together(joints, touching).friction))
+    return ops.when(touching.crosses, lambda: by(touching), standing)
