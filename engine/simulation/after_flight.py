@@ -179,5 +179,5 @@ class AfterFlight:
         if plant.stiffness is None or not plant.lasts:
             return vdot, signals, push
         lasting, x = s.states[LASTING], np.concatenate([s.q, s.v, plant.states.join(s.states)])
-        resistance = by.resistance(s.t, h, x, m, p, by.as_they_are)
+        resistance = by.resistance(s.t, h, x, m, p, by.limits.at_an_instant)
         return vdot - by.yielding(s.q, lasting, m, p, *resistance), signals, None if push is None else push - lasting

@@ -112,7 +112,7 @@ class Linearization:
             q, v, z = self.parts(self.plus(x, e[0] * d[: self.n]))
             own = self.pushed(p, e[0] * d[self.n :])
             flown = z[: self.plant.flown]
-            return self.step.acceleration(t, q, v, flown, self.plant.initial_memories(), own, *self.step.as_they_are)[0]
+            return self.step.acceleration(t, q, v, flown, self.plant.initial_memories(), own, *self.step.limits.at_an_instant)[0]
 
         return ops.jacobian(accelerated, e)[:, 0]
 
