@@ -44,13 +44,14 @@ class EffortLimits:
         """Return which forces are at their limits during a step of h from t and y = (q, v, z): those that are there at its end, by Euler's
         implicit method, which takes them so; none where these are not steep and all within their limits at its beginning, and where the
         velocity leads to in it."""
-        plant, lasts = self.plant, self.plant.lasts
+        plant = self.plant
         if plant.stiffness is None or not plant.bounds.n:
             return ()
-        x, begun, over = y[: len(y) - lasts], during(t, 0.0, h), during(t, 1.0, h)
+        x, lasting, _ = np.split(y, np.cumsum([len(y) - plant.lasts - plant.sticks, plant.lasts]))
+        begun, over = during(t, 0.0, h), during(t, 1.0, h)
 
         def again(modes: Array) -> tuple[Array, Any]:
-            system = plant.system(by, m, p, (modes,), y[len(y) - lasts :] if lasts else None)
+            system = plant.system(by, m, p, (modes,), lasting if plant.lasts else None)
             assert system.stiff is not None
             assert system.excess is not None
             end = system.space.plus(x, h * system.stiff(begun, x, h)(system.field(over, x), 0.0, system.excess(over, x)))

@@ -19,7 +19,7 @@ from engine.components.component import AWAY, Context, SimulationError
 from engine.components.law import Ticking
 from engine.components.layout import Layout
 from engine.contact.many import RowLaws
-from engine.integrate import Mechanical, Method, carrying, completed, conserving, noted_step, settled
+from engine.integrate import Mechanical, Method, carrying, completed, conserving, keeping, noted_step, settled
 from engine.integrate import step as one_step
 from engine.integrate.event import crossings
 from engine.model.combine import WORLD
@@ -34,6 +34,7 @@ from engine.simulation.form import Form
 from engine.simulation.independent_trees import IndependentTrees, Kind
 from engine.simulation.many_contacts import ManyContacts
 from engine.simulation.meeting_trees import MeetingTrees
+from engine.simulation.own_states import STUCK
 from engine.simulation.plant import Plant
 from engine.simulation.rounding import found as unusual
 from engine.simulation.run import Process, times
@@ -146,7 +147,8 @@ class Step:
     def after(self) -> Callable[..., Any]:
         """:meth:`AfterFlight.after`."""
         state = [(self.plant.model.nq,), (self.plant.model.nv,)]
-        return self.called_after("after", (), *state, *state, (len(self.plant.conserved), 9), *self.resisted_shapes)
+        return self.called_after("after", (), *state, *state, (len(self.plant.conserved), 9),
+                                 self.plant.states.shapes.get(STUCK, (0, 6)), *self.resisted_shapes)
 
     @functools.cached_property
     def form(self) -> Form:
@@ -174,11 +176,13 @@ class Step:
         """Return what is stepped, and the method of its flight, with memories m, parameters p, and the modes of limited forces."""
         plant, method, none = self.plant, self.method, np.zeros(self.plant.lasts)
         system = plant.system(self, m, p, modes, none if plant.lasts else None)
-        if not plant.lasts:
-            return method, system
-        flight = functools.partial(plant.system, self, m, p, modes)
-        method = carrying(method, plant.lasts, flight, self.impulsive.relieving(self, m, p, modes))
-        return method, Mechanical(plant.model.manifold, system.acceleration, plant.states.n, system.notes + plant.lasts)
+        if plant.lasts:
+            flight = functools.partial(plant.system, self, m, p, modes)
+            method = carrying(method, plant.lasts, flight, self.impulsive.relieving(self, m, p, modes))
+        if plant.sticks:
+            method = keeping(method, plant.sticks, system)
+        held = plant.lasts + plant.sticks
+        return method, Mechanical(plant.model.manifold, system.acceleration, plant.states.n, system.notes + held) if held else system
 
     def flown_within(self, t: Any, h: Any, y: Array, m: Array, p: Array) -> Array:
         """Return y = (q, v, z) after a flight of h in which limited forces meet their limits."""
