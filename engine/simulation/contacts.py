@@ -74,7 +74,7 @@ class Contacts:
     pairs : names of links that may touch, [("a", "b"), …]; None: all that no joint joins. The ground, whose link is "world", meets all
         links, or where a pair names "world", those alone
     material : of all links but those in ``materials``, by name
-    stiction_velocity : the slip that counts as rest, m/s: what a share r of its friction holds creeps at r times this
+    stiction_velocity : the slip that counts as rest, m/s: what a share r of its friction holds gives way by r times this and a step
 
     Raises
     ------
