@@ -107,7 +107,7 @@ class AfterFlight:
         return relieving
 
     def set_back(self, model: Model, h: Any, q: Array, P: Array, force: Array) -> Array:
-        """Return momenta P (trees, 9), in whose flight of h a force (nv) that lasts has no part, with centres of mass where :meth:`relieving`
+        """Return momenta P (trees, 9), in whose flight of h a force (nv) that lasts has no part, with centres where :meth:`relieving`
         has a flight without it end: where impulses act evenly they are there."""
         if self.way == EVENLY:
             return P

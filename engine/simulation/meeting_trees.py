@@ -106,7 +106,7 @@ class MeetingTrees(IndependentTrees):
         bodies = np.concatenate(parts)
         poses, began, reach, M, before, free, momenta = (ops.rows(lambda y, a=a, b=b: y[a:b], bodies) for a, b in itertools.pairwise(ENDS))
         found = touching(shapes, self.contacts.kinds, dt, Bodies(poses, began, reach))
-        met = problem(found, shapes.outlines, poses, M, before, free, dt, self.contacts.stiction, EVENLY)
+        met = problem(found, shapes.outlines, poses, M, before, free, dt, self.contacts.stiction, self.contacts.combine, EVENLY)
         V, friction, acts = velocities_after(met, before)
         push = impulses(met, V, friction, acts)
         changes = momentum_changes(met, found, shapes.outlines, poses, momenta, push, EVENLY * dt)
