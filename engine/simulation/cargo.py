@@ -13,6 +13,7 @@ from engine.components.component import Component, Context
 from engine.components.forces import JointFriction, JointSpring, JointStops
 from engine.components.general_actuator import GeneralActuator
 from engine.components.layout import Layout
+from engine.components.lugre import LuGre
 from engine.dynamics.momentum_conservation import Tree, floating_trees
 from engine.model import Model
 from engine.simulation.constraints import Gripper
@@ -97,6 +98,6 @@ def between_links(model: Model, components: Iterable[Component]) -> bool:
             return not any(x[b.v].any() for x in c.losses.values() for b in floats)
         if isinstance(c, GeneralActuator):
             return not c.link and not {b.joint.name for b in floats} & {*c.joints}
-        return isinstance(c, (Drive, Motor, JointSpring, JointStops, Gripper))
+        return isinstance(c, (Drive, Motor, JointSpring, JointStops, Gripper, LuGre))
 
     return all(map(between, components)) and not any(j.damping or j.friction for j in model.joints if j.type.floats)
