@@ -152,10 +152,10 @@ def add_modes(builder: Builder, link: str, length: float, mass: float, EI: float
 
 
 def add_tip(builder: Builder, link: str, at: Array, springs: list[JointSpring], length: float, tip: str) -> None:
-    """Add a link at a beam's free end: each mode shifts it in z by φ(l)/a of its joint, φ(l) = 2 (−1)^k, and all turn it about −y."""
+    """Add a link at a beam's free end: each mode shifts it in z by a φ(l) of its joint, φ(l) = 2 (−1)^k, and all turn it about −y."""
     modes = list(enumerate(zip(beam_modes(len(springs)), springs, strict=True)))
-    steps = [("prismatic", (0.0, 0.0, 1.0), spring.joint, 2.0 * (-1.0) ** k / m.a) for k, (m, spring) in modes]
-    steps += [("revolute", (0.0, -1.0, 0.0), spring.joint, 2.0 * (-1.0) ** k * end_slope(m) / (m.a * length)) for k, (m, spring) in modes]
+    steps = [("prismatic", (0.0, 0.0, 1.0), spring.joint, 2.0 * (-1.0) ** k * m.a) for k, (m, spring) in modes]
+    steps += [("revolute", (0.0, -1.0, 0.0), spring.joint, 2.0 * (-1.0) ** k * m.a * end_slope(m) / length) for k, (m, spring) in modes]
     before = link
     for k, (kind, axis, source, ratio) in enumerate(steps, 1):
         own = tip if k == len(steps) else f"{tip} {k}"
