@@ -197,7 +197,7 @@ def test_a_tip_carries_what_hangs_on_it():
     whirl = lambda x: 1 + c(x) * np.cosh(x) + tip / mass * x * (c(x) * np.sinh(x) - s(x) * np.cosh(x))
     x = scipy.optimize.brentq(whirl, 0.5, 1.875, xtol=1e-14)
     expected = x * x * np.sqrt(EI / (mass * length**3))
-    assert np.sqrt(scipy.linalg.eigh(K, M, eigvals_only=True)[0]) == pytest.approx(expected, rel=1e-5)
+    assert np.sqrt(scipy.linalg.eigh(K, M, eigvals_only=True)[0]) == pytest.approx(expected, rel=3e-5)
     builder = engine.Builder("sat")
     builder.add_link("hub", inertia=inertia.from_mass(400.0, np.zeros(3), 200.0 * np.eye(3)))
     springs = add_modes(builder, "hub", length, mass, EI, 2, tip="end")
