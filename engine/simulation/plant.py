@@ -359,8 +359,7 @@ class Plant:
     # ------------------------------------------------------------ momentum
 
     def projection(self, m: Array, p: Array) -> Callable[[Array], Array]:
-        """Return the map of x = (q, v, z) to where constraints hold, and what floats has the momentum that z says: what a conserving method
-        does after a step."""
+        """Return the map of x = (q, v, z), after a step, to where constraints hold, and what floats has the momentum that z says."""
         nq, nv = self.model.nq, self.model.nv
 
         def project(x: Array) -> Array:

@@ -119,7 +119,8 @@ def add_slosh(builder: Builder, tank: Tank, kind: str = "pendulum", damping: flo
     Parameters
     ----------
     tank : a sphere or a cylinder, whose z axis points up: against the liquid's weight
-    kind : "pendulum", whose frequency follows the acceleration; "spring", which has that of one ``acceleration`` for ever: its springs go
+    kind : "pendulum", whose frequency follows the acceleration, and which without one swings round, to where its joint turns nothing
+        (at 90°); "spring", which has that of one ``acceleration`` for ever: its springs go
         among a simulator's ``forces``
     damping : ζ of the mode: a damper in the joint, 2 ζ m₁ l² √(a/l) (of springs 2 ζ m₁ ω), so that it takes energy and no momentum
     acceleration : a along z, m/s², for the damping, and the springs

@@ -145,3 +145,15 @@ def test_what_cannot_drain_is_refused():
     assert isinstance(tank, SloshingTank)
     with pytest.raises(SimulationError, match="has no 'slosh of tank'; expected the robot that add_slosh added it to"):
         engine.Simulator(other, gravity=(0, 0, 0), actuators=[tank])
+
+
+def test_a_pendulum_that_nothing_pulls_is_named_where_it_lies_along_its_axis():
+    """In free flight it swings on to 90°, where its first axis turns nothing."""
+    builder = engine.Builder("stage")
+    builder.add_link("base", inertia=inertia.sphere(500.0, 1.0))
+    add_slosh(builder, filled("sphere"), "pendulum")
+    model = builder.model(floating_base=True)
+    q, v = model.neutral(), np.zeros(model.nv)
+    q[7:], v[6:] = [0.0, 1.56], [1e-3, 0.04]
+    with pytest.raises(SimulationError, match="the axes of 'slosh of tank joint' come to where the first moves about no inertia"):
+        engine.Simulator(model, dt=0.01, gravity=(0, 0, 0)).run(q, v, 20.0)
