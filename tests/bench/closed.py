@@ -1,7 +1,8 @@
 """What a closed system keeps over many steps: ``python -m tests.bench.closed [STEPS]``.
 
 A servicer with an arm of two joints, a panel as modes, a boom that bends, a liquid that swings and drains, wheels and thrusters, and a
-target beside it that its arm holds by a grip and lets go: the momentum of all, with what flows and has left, and energy where nothing drives.
+target beside it that its arm holds by a grip and lets go: the momentum of all, with what flows and has left, and energy where nothing
+drives.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ def flown(steps: int, boom: bool, grip: bool, driven: bool) -> tuple[engine.Traj
 
     def control(t: Any, q: Array, v: Array) -> dict[str, Any]:
         holds = ops.where(ops.logical_and(t > 20.0, t < 20.0 + 0.5 * duration), 1.0, 0.0)
-        said = {"thrusters": np.array([0.0 if grip else 0.05]), "wheels": 0.01 * np.array([np.sin(0.1 * t), np.cos(0.07 * t), np.sin(0.05 * t)])}
-        return said | ({"grip": holds} if grip else {})
+        turned = 0.01 * np.array([np.sin(0.1 * t), np.cos(0.07 * t), np.sin(0.05 * t)])
+        return {"thrusters": np.array([0.0 if grip else 0.05]), "wheels": turned} | ({"grip": holds} if grip else {})
 
     simulator = engine.Simulator(model, DT, gravity=(0, 0, 0), controller=control if driven else None,
                                  constraints=[engine.Grip("arm 1", "target")] if grip else [], **given)  # fmt: skip
@@ -91,7 +92,8 @@ def main(steps: int) -> None:
         print(f"{steps} steps {name}: lost of P {lost(run)[0]:.1e}, of L {lost(run)[1]:.1e}; {each * 1e6:.1f} µs a step", flush=True)
     run, _ = flown(steps, True, False, False)
     E = sum(run.energy())
-    print(f"{steps} steps that nothing drives: energy rises by {np.diff(E).max() / E[0]:.1e} of it at most, and falls by {1 - E[-1] / E[0]:.2g}")
+    rise, fall = np.diff(E).max() / E[0], 1 - E[-1] / E[0]
+    print(f"{steps} steps that nothing drives: energy rises by {rise:.1e} of it at most, and falls by {fall:.2g}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The tip of a servicer with two arms after an orbit, by means of its own: ``python -m tests.space.long_double`` (some minutes).
 
-Bodies in inertial axes about the planet's centre, in numbers of 64 bits of mantissa: M q̈ = Σ J_vᵀ (F − m a) + J_wᵀ (−I α − ω × I ω), with the
-columns J of the root's motion and of the joints and what a and α are without accelerations; stepped by Gragg's rule and extrapolation
+Bodies in inertial axes about the planet's centre, in numbers of 64 bits of mantissa: M q̈ = Σ J_vᵀ (F − m a) + J_wᵀ (−I α − ω × I ω), with
+the columns J of the root's motion and of the joints and what a and α are without accelerations; stepped by Gragg's rule and extrapolation
 (Hairer, Nørsett & Wanner, *Solving Ordinary Differential Equations I*, §II.9). Nothing of the engine has a part in it.
 """
 
@@ -16,7 +16,8 @@ real = np.longdouble
 MU, RE, J2, AXIS = real("3.986004418e14"), real("6378137"), real("1.08262668e-3"), 6778137.0
 #: of the hub and of an arm's links: mass, centre, moments about it
 HUB, LINK = (300.0, [0.05, -0.02, 0.1], [80.0, 95.0, 110.0]), (12.0, [0.5, 0.0, 0.0], [0.1, 1.0, 1.0])
-JOINTS = [(side, place, axis) for side in (1, -1) for place, axis in (([0.6, 0.5 * side, 0.0], [0.0, 0.0, 1.0]), ([1.0, 0.0, 0.0], [0.0, 1.0, 0.0]))]
+JOINTS = [(side, place, axis) for side in (1, -1)
+          for place, axis in (([0.6, 0.5 * side, 0.0], [0.0, 0.0, 1.0]), ([1.0, 0.0, 0.0], [0.0, 1.0, 0.0]))]  # fmt: skip
 TURN, ANGLES = [0.01, -0.02, 0.015], [0.3, -0.6, -0.4, 0.7]
 
 
@@ -67,7 +68,8 @@ def field(t: Array, y: Array) -> Array:
     M, f = np.zeros((10, 10), dtype=real), np.zeros(10, dtype=real)
     f[6:] = real(1) / 10 * np.cos(real(1) / 100 * t) - q / 2 - 2 * u
 
-    def add(m: float, c: list[float], moments: list[float], R: Array, p: Array, w: Array, a: Array, alpha: Array, columns: list[tuple[int, Array, Array]]) -> None:
+    def add(m: float, c: list[float], moments: list[float], R: Array, p: Array, w: Array, a: Array, alpha: Array,
+            columns: list[tuple[int, Array, Array]]) -> None:  # fmt: skip
         arm = R @ vector(c)
         r, a = p + arm, a + cross(alpha, arm) + cross(w, cross(w, arm))
         I = R @ np.diag(vector(moments)) @ R.T
