@@ -93,7 +93,8 @@ class Thrusters(Component):
     ----------
     link : what they are fixed to
     positions, directions : in the link's frame, (n, 3); a direction is that of the force on the link
-    most, least : largest and smallest thrust, N: a command below ``least`` is none
+    most, least : largest and smallest thrust, N: a command below ``least`` is none. A parameter "thrusters.most" is another largest one
+        (without ``pulse``)
     pulse : shortest time that one is on or off, s: thrusters are then on, with ``most``, or off; they switch at the beginning of a step,
         on where the command is at least half of ``most``
     tank : an :class:`engine.space.Tank` on the same link, among the actuators after it, which drains by thrust/(g₀ isp); as its pressure
@@ -146,16 +147,16 @@ class Thrusters(Component):
         return np.concatenate([ops.where(switches, wanted, thrust), ops.where(switches, s.t + self.pulse, free)])
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
-        n = len(self.positions)
+        n, limit = len(self.positions), self.value(s, "most")
         wanted = np.zeros(n) if command is None else command
         if self.pulse:
             thrust = memory[:n]
         else:
-            thrust = ops.where(ops.less(wanted, self.least), 0.0, ops.minimum(ops.maximum(wanted, 0.0), self.most))
+            thrust = ops.where(ops.less(wanted, self.least), 0.0, ops.minimum(ops.maximum(wanted, 0.0), limit))
         flows: dict[str, Any] = {}
         if self.tank is not None:
             fuel, most = s.states[self.tank.name][0], sum(thrust) / self.exhaust
-            pressure = self.tank.pressure_ratio(s.states[self.tank.name])
+            pressure = self.tank.pressure_ratio(s)
             share = fuel / (self.shortest * ops.maximum(most * pressure, 1e-300))       # of what is wanted, that there is
             thrust = thrust * (pressure * ops.minimum(ops.maximum(share, 0.0), 1.0))
             flows[self.tank.name] = self.drawn(thrust)

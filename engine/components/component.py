@@ -320,6 +320,10 @@ class Component:
         """Return its own state (n) at the beginning of a run, of what the robot does then."""
         return self.state
 
+    def value(self, s: Context, what: str) -> Any:
+        """Return a number of its own: a simulation's parameter "name.what", where there is one, or else its attribute of that name."""
+        return s.parameters.get(f"{self.name}.{what}", getattr(self, what))
+
     def bodies(self, state: Array, rate: Any) -> Mapping[str, tuple[Array, Any]]:
         """Return by link the inertia G (6×6) about the link's origin, in its axes, that it adds in its own state (n), and Ġ at that rate
         (n) of it; where that is None Ġ is not asked for."""

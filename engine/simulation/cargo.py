@@ -29,13 +29,28 @@ def kept_trees(model: Model, components: Iterable[Component], joined: bool) -> t
     return tuple(tree for tree in floating_trees(model) if not (joined and bend & {*tree}))
 
 
-def started(plant: Any, layout: Layout, x: Array) -> Array:
-    """Return whole states x (..., n) at the beginning of a run, with those of components that what the robot does then has a part in."""
-    if own := [c for c in plant.components if type(c).begun is not Component.begun]:
-        for row in x.reshape(-1, layout.n):
+def begun(plant: Any, q: Array, v: Array, z: Array, p: Array) -> Array:
+    """Return components' states z (n) as a run begins, with those in which what the robot does then, or parameters, have a part."""
+    own = beginning(plant)
+    if not own:
+        return z
+    s = plant.context(0.0, q, v, z, p)
+    return np.asarray(plant.states.join({**s.states, **{c.name: c.begun(s) for c in own}}))
+
+
+def beginning(plant: Any) -> list[Component]:
+    """Return the components whose states are not the same at the beginning of every run."""
+    scattered = {name.rpartition(".")[0] for name in plant.parameters.shapes}
+    return [c for c in plant.components if type(c).begun is not Component.begun and (not c.rigid or c.name in scattered)]
+
+
+def started(plant: Any, layout: Layout, x: Array, p: Array | None = None) -> Array:
+    """Return whole states x (..., n) as runs with parameters p (..., np), by default the nominal ones, begin: see :func:`begun`."""
+    if beginning(plant):
+        rows, p = x.reshape(-1, layout.n), plant.parameters.join(plant.values) if p is None else p
+        for row, given in zip(rows, np.broadcast_to(p, (*x.shape[:-1], p.shape[-1])).reshape(len(rows), -1), strict=True):
             a = layout.split(row)
-            s = plant.context(0.0, a["q"], a["v"], a["state"], plant.parameters.join(plant.values))
-            a["state"][:] = plant.states.join({**s.states, **{c.name: c.begun(s) for c in own}})
+            a["state"][:] = begun(plant, a["q"], a["v"], a["state"], given)
     return x
 
 

@@ -181,6 +181,8 @@ class FlexibleBody(Component):
     modes : a :class:`Modes`
     initial : η and η̇ at first (2, n)
 
+    A simulation's parameters "name.stiffness" and "name.damping", (n, n), are other K and Z, for a batch's rows.
+
     Command: [moment; force] (6) on the end, in the link's axes, N·m and N, of modes with a ``tip``.
 
     Signals: ``eta``, ``rate`` (n), ``momentum`` (6), world axes, about the world's origin: what is the robot's besides
@@ -270,7 +272,8 @@ class FlexibleBody(Component):
         Gdot = sum((e * G for e, (G, _) in zip(rate, slopes, strict=True)), np.zeros((6, 6)))
         Ldot = sum((e * own for e, (_, own) in zip(rate, slopes, strict=True)), np.zeros((6, n)))
         pushed, moved = self.pushed(eta, command)
-        forces = ops.array([0.5 * (V @ (G @ V)) + V @ (own @ rate) for G, own in slopes]) - m.stiffness @ eta - m.damping @ rate + moved
+        K, Z = (s.parameters.get(f"{self.name}.{what}", getattr(m, what)) for what in ("stiffness", "damping"))
+        forces = ops.array([0.5 * (V @ (G @ V)) + V @ (own @ rate) for G, own in slopes]) - K @ eta - Z @ rate + moved
         fallen = np.concatenate([np.zeros(3), R.T @ np.asarray(s.gravity)])
         forces = forces + (L.T @ fallen if s.frame is None else s.frame.bend(s, self.link, [G for G, _ in slopes]))
         b, more = L @ (Mi @ pi), L @ Mi @ L.T
@@ -279,7 +282,7 @@ class FlexibleBody(Component):
         turned = np.concatenate([ops.cross(V[:3], b[:3]) + ops.cross(V[3:], b[3:]), ops.cross(V[:3], b[3:])])
         inner = -(fall @ V + change + turned)
         carried = se3.wrench_to_parent(T, b)
-        energy = 0.5 * (pi @ (Mi @ pi)) + 0.5 * (eta @ (m.stiffness @ eta))
+        energy = 0.5 * (pi @ (Mi @ pi)) + 0.5 * (eta @ (K @ eta))
         if s.frame is None:                                                    # what the potential of the inertia's weight lacks
             energy = energy - np.asarray(s.gravity) @ (more[5, 5] * T[:3, 3] + R @ inertia.first_moment(more))
         else:                                                                  # what the origin's speed makes of the modes' momentum

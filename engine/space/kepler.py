@@ -88,9 +88,10 @@ class Ellipse:
             return (1.0 - c * ops.cos(E) + s * ops.sin(E)).reshape(1, 1)
 
         guess = M + c * ops.sin(M) - s * (1.0 - ops.cos(M))
-        if (e := math.hypot(c, s)) < ROUND[-1]:                                # what these miss is of the size of e (e²/2)⁴, and goes into r
+        if (e := math.hypot(c, s)) < ROUND[-1]:                                # what these miss is about e (e²/2)⁴, and goes into r
             for _ in range(1 if e < ROUND[0] else 2):
-                f, f1, f2 = residual(guess), 1.0 - c * ops.cos(guess) + s * ops.sin(guess), c * ops.sin(guess) + s * ops.cos(guess)
+                sine, cosine = ops.sin(guess), ops.cos(guess)
+                f, f1, f2 = residual(guess), 1.0 - c * cosine + s * sine, c * sine + s * cosine
                 d = -f / (f1 - 0.5 * f * f2 / f1)
                 guess = guess - f / (f1 + d * (0.5 * f2 + d / 6.0 * (1.0 - f1)))
             return guess, beyond - residual(guess)
