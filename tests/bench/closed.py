@@ -63,7 +63,7 @@ def flown(steps: int, boom: bool, grip: bool, driven: bool) -> tuple[engine.Traj
         turned = 0.01 * np.array([np.sin(0.1 * t), np.cos(0.07 * t), np.sin(0.05 * t)])
         return {"thrusters": np.array([0.0 if grip else 0.05]), "wheels": turned} | ({"grip": holds} if grip else {})
 
-    simulator = engine.Simulator(model, DT, gravity=(0, 0, 0), controller=control if driven else None,
+    simulator = engine.Simulator(model, DT, "rkmk5", gravity=(0, 0, 0), controller=control if driven else None,
                                  constraints=[engine.Grip("arm 1", "target")] if grip else [], **given)  # fmt: skip
     q, v = model.neutral(), np.zeros(model.nv)
     first = model.v_slice("joint 0").start
