@@ -94,6 +94,12 @@ def coordinates(model: Model | None, name: str, shape: tuple[int, ...]) -> tuple
 
 def of_simulator(simulator: Simulator, name: str, part: str) -> Exported:
     """A step of a simulator, or what its controller does at one."""
+    require_exportable(simulator, part)
+    return step_of(simulator.by_pairs, name) if part == "step" else controller_of(simulator, name)
+
+
+def require_exportable(simulator: Simulator, part: str) -> None:
+    """Refuse a simulator whose step, or controller, is no code: plain Python, no controller, events."""
     plant = simulator.plant
     if not simulator.compiled:
         raise ExportError(f"{simulator!r} runs as plain Python (compiled=False); expected one that is compiled")
@@ -104,7 +110,6 @@ def of_simulator(simulator: Simulator, name: str, part: str) -> Exported:
     if part == "step" and simulator.watch:
         raise ExportError(f"the simulator of '{simulator.model.name}' has events, which interrupt runs from outside; expected one without")
     simulator.stepper.require_unchanged()
-    return step_of(simulator.by_pairs, name) if part == "step" else controller_of(simulator, name)
 
 
 def laid(layout: Layout, begin: int = 0) -> tuple[tuple[int, str, tuple[str, ...]], ...]:
