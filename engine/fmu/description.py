@@ -10,7 +10,7 @@ from xml.sax.saxutils import quoteattr
 
 from engine.fmu.depends import reached, through
 from engine.fmu.machine import ARGUMENTS, Machine
-from engine.fmu.variables import RATES, UNITS, Variable
+from engine.fmu.variables import UNITS, Variable
 
 #: what XML has no way to write
 NONE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -59,7 +59,7 @@ def structure(machine: Machine, variables: Sequence[Variable]) -> Structure:
     states = [v for v in variables if v.kind == "X"] if machine.exchange else []
     (time,) = (v for v in variables if v.kind == "TIME")
     settable = [v for v in variables if v.kind in ("P", "START")]
-    masks = {n: reached(machine.programs[n]) for n in ("observe", "look", "field") if n in machine.programs}
+    masks: dict[str, list[int]] = {n: reached(machine.programs[n]) for n in ("observe", "look", "field") if n in machine.programs}
     first = started(machine)
 
     def read(v: Variable, among: Sequence[Variable], name: str, initial: bool) -> list[Variable]:
@@ -199,9 +199,7 @@ def model_description(machine: Machine, variables: Sequence[Variable], name: str
 def build_description(name: str, files: Sequence[str]) -> str:
     """Return the text of buildDescription.xml, of FMI 3.0."""
     each = "".join(f"<SourceFile{attributes(name=f)}/>" for f in files)
-    return (f'<?xml version="1.0" encoding="UTF-8"?>\n<fmiBuildDescription fmiVersion="3.0"><BuildConfiguration{attributes(modelIdentifier=name)}>'
+    return ('<?xml version="1.0" encoding="UTF-8"?>\n<fmiBuildDescription fmiVersion="3.0">'
+            f'<BuildConfiguration{attributes(modelIdentifier=name)}>'
             f'<SourceFileSet{attributes(language="C99", compilerOptions=OPTIONS)}>{each}</SourceFileSet></BuildConfiguration>'
             "</fmiBuildDescription>\n")  # fmt: skip
-
-
-__all__ = ["OPTIONS", "RATES", "build_description", "model_description", "structure"]

@@ -8,13 +8,13 @@ import uuid
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from numpy.typing import ArrayLike
 
 from engine.checks import beside, one_of, shown, writable, writing
 from engine.code import ExportError
 from engine.code.exported import WRITER, identifier, require_name
+from engine.code.reserved import is_taken
 from engine.fmu.binaries import PLATFORMS, compiler, here, made, require_platforms
 from engine.fmu.description import build_description, model_description
 from engine.fmu.machine import Machine, of_controller, of_simulator, require_names
@@ -79,7 +79,8 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
     path = writable(path, [".fmu"], ExportError)
     version = one_of("version", version, VERSIONS, ExportError)
     flat = one_of("names", names, ("structured", "flat"), ExportError) == "flat"
-    own = require_name(identifier(path.stem) if name is None else name)
+    own = identifier(path.stem) if name is None else require_name(name)
+    own = f"{own}_" if name is None and is_taken(own) else own
     platforms = ([here()] if here() in PLATFORMS and compiler() and (version == "3.0" or PLATFORMS[here()].old) else []) \
         if platforms is None else platforms  # fmt: skip
     wanted = require_platforms(platforms, version)

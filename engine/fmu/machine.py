@@ -45,6 +45,7 @@ class Machine:
     parameters, p : what lies where in the parameters, and their values; ``inputs`` are the names of those that the importer steers
     x, start : the state at first, and how many numbers it begins with may be set before: q and v, or none
     outputs : shapes of what ``observe`` returns, side by side, by name
+    times : which numbers of x are times, at first that of the start
     states : where in x there is what other masses change; moving : how many numbers of x must stay modest
     exchange : the number of continuous states, 0 of co-simulation alone
     period : s, between communication points, as a proposal
@@ -62,6 +63,7 @@ class Machine:
     inputs: tuple[str, ...]
     outputs: dict[str, tuple[int, ...]]
     words: str
+    times: list[int] = field(default_factory=list)
     start: int = 0
     states: slice = field(default_factory=lambda: slice(0, 0))
     moving: int = 0
@@ -130,10 +132,11 @@ def of_simulator(simulator: Simulator, inputs: Sequence[str], outputs: Sequence[
     if exchange:
         programs |= of_exchange(s, own, placed, p, x, adjoint)
     seen = programs.get("observe")
-    return Machine(model, dt, programs, stepper.parameters, p, x, require_names("inputs", inputs, [*stepper.parameters.shapes]),
-                   dict(zip(seen.names, seen.shapes_out, strict=True)) if seen else {}, repr(simulator),
-                   model.nq + model.nv if free else 0, stepper.layout.slices["state"], model.nq + model.nv,
-                   (model.nq + model.nv) * exchange, dt, notes, ("q", "v") if exchange else tuple(n for n in ("q", "v") if n in names))
+    n = model.nq + model.nv
+    return Machine(
+        model, dt, programs, stepper.parameters, p, x, require_names("inputs", inputs, [*stepper.parameters.shapes]),
+        dict(zip(seen.names, seen.shapes_out, strict=True)) if seen else {}, repr(simulator), stepper.times, n if free else 0,
+        stepper.layout.slices["state"], n, n * exchange, dt, notes, tuple(m for m in ("q", "v") if exchange or m in names))  # fmt: skip
 
 
 def of_exchange(s: Simulator, own: Sequence[str], placed: Callable[[Any], dict[str, Array]], p: Array, x: Array,
@@ -209,5 +212,6 @@ def of_controller(simulator: Simulator, inputs: Sequence[str], outputs: Sequence
         programs["step"] = trace(lambda t0, k, dt, p, x: asked(t0 + k * dt, p, x, z)[0], [*shapes, memory.shape])
     seen = programs["observe"]
     own = require_names("inputs", inputs, [n for n in given.shapes if n not in ("q", "v")])
-    return Machine(model, dt, programs, given, p, memory, (*own, "q", "v"), dict(zip(seen.names, seen.shapes_out, strict=True)),
-                   f"controller {c.called.name} of '{model.name}', asked at every {c.period!r} s", period=c.period)  # fmt: skip
+    words = f"controller {c.called.name} of '{model.name}', asked at every {c.period!r} s"
+    return Machine(model, dt, programs, given, p, memory, (*own, "q", "v"), dict(zip(seen.names, seen.shapes_out, strict=True)), words,
+                   [*c.times] if memory.size else [], period=c.period)  # fmt: skip

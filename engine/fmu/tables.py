@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from engine.fmu.machine import ARGUMENTS, Machine
 from engine.fmu.variables import Variable
 
 Array = np.ndarray
+HERE = Path(__file__).parent
 #: processors of x86-64 that have fused multiply-adds are told of by gcc's own word, whoever calls it
 FAST = """#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && !defined(__FMA__)
 #pragma GCC target("avx2,fma")
@@ -35,8 +36,8 @@ def written(machine: Machine, name: str) -> tuple[dict[str, str], list[str], int
             raise ExportError(f"'{machine.model.name}' works with tables, for which an FMU has no memory; expected arrays, or fewer bodies")
         bound = {"dt": machine.dt, "e": 0.0}
         given = [Value(a, s, bound=bound.get(a)) for a, s in zip(ARGUMENTS[what], program.shapes_in, strict=True)]
-        e = Exported(program, f"{name}_{what}", given, [Value("result", (len(program.outputs),))], False, [f"{what} of an FMU"],
-                     lambda rng: [])  # fmt: skip
+        results = [Value("result", (len(program.outputs),))]
+        e = Exported(program, f"{name}_{what}", given, results, False, [f"{what} of an FMU"], lambda rng: [])
         text, work = source(e)
         texts |= {f"{e.name}.c": FAST + text, f"{e.name}.h": header(e, work)}
         most = max(most, work)
@@ -56,16 +57,18 @@ def model_header(machine: Machine, variables: Sequence[Variable], token: str, ke
     quaternions = machine.quaternions if machine.start else []
     numbers = {"NP": machine.parameters.n, "NX": len(machine.x), "NSTART": machine.start, "NY": sizes(machine), "NXC": machine.exchange,
                "NOTES": machine.notes, "NPLACES": machine.moving, "STATES_FIRST": machine.states.start,
-               "STATES": machine.states.stop - machine.states.start, "NQUATERNIONS": len(quaternions), "WORK": work,
+               "STATES": machine.states.stop - machine.states.start, "NQUATERNIONS": len(quaternions), "NTIMES": len(machine.times),
+               "WORK": work,
                "NVARIABLES": len(variables), **{f"HAS_{n.upper()}": int(n in machine.programs) for n in ARGUMENTS}}  # fmt: skip
     rows = ", ".join(f"{{{v.kind}, {' | '.join(v.flags) or 0}, {v.at}, {v.size}}}" for v in variables)
     return "\n".join([
-        comment(f"model.h: what core.c is told of {machine.words}", WRITTEN), "#ifndef MODEL_H", "#define MODEL_H", "", "#include <stddef.h>",
+        comment(f"model.h: what core.c is told of {machine.words}", WRITTEN),
+        "#ifndef MODEL_H", "#define MODEL_H", "", "#include <stddef.h>",
         "#include <stdint.h>", "", *(f'#include "{n}"' for n in texts if n.endswith(".h")), "",
         *(f"#define {n} {x}" for n, x in numbers.items()), f"#define DT {machine.dt!r}", f"#define AWAY {AWAY!r}",
         f'#define TOKEN "{token}"', f"#define KEY {key}ull", "#define WORKED , i->work",
         *(f"#define {n} {row(x)}".replace("\n", " \\\n") for n, x in zip(("X_FIRST", "P_FIRST", "START_FIRST"), ends, strict=True)),
-        f"#define QUATERNIONS {{{', '.join(map(str, [*quaternions, 0]))}}}", "",
+        *(f"#define {n} {{{', '.join(map(str, [*x, 0]))}}}" for n, x in (("QUATERNIONS", quaternions), ("TIMES", machine.times))), "",
         f"enum {{ {', '.join(KINDS)} }};", f"enum {{ {', '.join(f'{n} = {1 << k}' for k, n in enumerate(FLAGS))} }};",
         "typedef struct {", "    int kind, flags;", "    size_t at, n;", "} Variable;", f"#define VARIABLES {{{rows}, {{0, 0, 0, 0}}}}", "",
         *wrappers, "", "#endif", ""])  # fmt: skip
@@ -78,5 +81,5 @@ def sizes(machine: Machine) -> int:
 
 def own_sources(version: str) -> dict[str, str]:
     """Return the files that all FMUs have, by name."""
-    folder = files("engine.fmu") / "c"
-    return {n: f"/* Written by {WRITER}. */\n" + (folder / n).read_text(encoding="utf-8") for n in ("core.h", "core.c", f"fmi{version[0]}.c")}
+    names = ("core.h", "core.c", f"fmi{version[0]}.c")
+    return {n: f"/* Written by {WRITER}. */\n" + (HERE / "c" / n).read_text(encoding="utf-8") for n in names}

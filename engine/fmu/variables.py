@@ -21,13 +21,14 @@ from engine.simulation.parameters import own
 Array = np.ndarray
 #: of FMI's names of units, their exponents of base units
 UNITS = {
-    "rad": {"rad": 1}, "m": {"m": 1}, "s": {"s": 1}, "kg": {"kg": 1}, "rad/s": {"rad": 1, "s": -1}, "m/s": {"m": 1, "s": -1}, "1/s": {"s": -1},
-    "rad/s2": {"rad": 1, "s": -2}, "m/s2": {"m": 1, "s": -2}, "N.m": {"kg": 1, "m": 2, "s": -2}, "N": {"kg": 1, "m": 1, "s": -2},
+    "rad": {"rad": 1}, "m": {"m": 1}, "s": {"s": 1}, "kg": {"kg": 1}, "rad/s": {"rad": 1, "s": -1}, "m/s": {"m": 1, "s": -1},
+    "1/s": {"s": -1}, "rad/s2": {"rad": 1, "s": -2}, "m/s2": {"m": 1, "s": -2}, "N.m": {"kg": 1, "m": 2, "s": -2},
+    "N": {"kg": 1, "m": 1, "s": -2},
     "W": {"kg": 1, "m": 2, "s": -3},
 }  # fmt: skip
 #: what changes in a second
 RATES = {"": "1/s", "rad": "rad/s", "m": "m/s", "rad/s": "rad/s2", "m/s": "m/s2"}
-#: of names, where a value may be one a simulator has no use for: C's words for it
+#: how names of parameters begin that must be above zero
 POSITIVE = ("mass.", "contact_stiffness.")
 
 
@@ -162,9 +163,10 @@ def unit_of(name: str) -> str:
 
 def flags_of(name: str) -> tuple[str, ...]:
     """Return what C checks of a parameter, and whether momenta are others after it."""
-    sign = "POSITIVE" if name.startswith(POSITIVE) else ""
+    sign = name.startswith(POSITIVE)
     losses = is_material(name) or name.startswith(("damping.", "friction.", "armature."))
-    return (*(["OWN"] if own(name) else []), *([sign] if sign else ["NOT_NEGATIVE"] if losses else []), *(["WHOLE"] if name in SEEDS else []))
+    found = {"OWN": own(name), "POSITIVE": sign, "NOT_NEGATIVE": losses and not sign, "WHOLE": name in SEEDS}
+    return tuple(n for n, there in found.items() if there)
 
 
 def is_steered(name: str) -> bool:
@@ -220,7 +222,8 @@ def variables_of(machine: Machine, tuned: Iterable[str], arrays: bool, flat: boo
             what = {"q": "configuration", "v": "velocities"}.get(name, f"the parameter '{name}' of the simulator, held over a step")
             table.add(name, "P", where.start, shape, "input", "continuous", value, what, ("INPUT", *flags_of(name)))
         elif name in tuned:
-            table.add(name, "P", where.start, shape, "parameter", "tunable", value, f"the parameter '{name}' of the simulator", flags_of(name))
+            what = f"the parameter '{name}' of the simulator"
+            table.add(name, "P", where.start, shape, "parameter", "tunable", value, what, flags_of(name))
     if machine.start:
         for name, where in (("q", slice(0, model.nq)), ("v", slice(model.nq, machine.start))):
             table.add(f"start.{name}", "START", where.start, (where.stop - where.start,), "parameter", "fixed", machine.x[where],

@@ -148,10 +148,17 @@ class Stepper:
 
     @property
     def starts_anywhere(self) -> bool:
-        """Whether a state of other q and v at the start is :meth:`prepared` of these alone: nothing is to be closed, and no component begins
-        as they say."""
+        """Whether a state of other q and v at the start is :meth:`prepared` of these alone: nothing is to be closed, and no component
+        begins as they say."""
         plant = self._step.plant
         return plant.constraints is None and all(type(c).begun is Component.begun for c in plant.components)
+
+    @property
+    def times(self) -> list[int]:
+        """Which numbers of x are times, s, at first that of the start: when laws tick next, and when thrusters may switch."""
+        plant, first = self._step.plant, self.layout.slices["memory"].start
+        own = plant.memories.slices
+        return [first + own[c.name].start + k for c in plant.acting if c.memory.size for k in c.times]
 
     def apart(self, q: Array, p: Array) -> list[Any]:
         """Return whether no shapes lie deep in each other at q (nq): one truth, none where nothing touches. Traceable."""

@@ -87,7 +87,7 @@ void reset(Instance *i)
 Status experiment(Instance *i, double t, int stops, double stop)
 {
     if (!isfinite(t) || (stops && !(stop >= t)))
-        return say(i, ERROR, "the experiment goes from %.17g s to %.17g s; expected finite times in their order", t, stops ? stop : t);
+        return say(i, ERROR, "the experiment goes from %.12g s to %.12g s; expected finite times in their order", t, stops ? stop : t);
     i->s.t0 = i->s.t = t;
     i->s.stops = stops;
     i->s.stop = stop;
@@ -99,9 +99,11 @@ Status experiment(Instance *i, double t, int stops, double stop)
 static Status begin(Instance *i)
 {
     static const double x[NX + 1] = X_FIRST;
-    static const int quaternions[NQUATERNIONS + 1] = QUATERNIONS;
+    static const int quaternions[NQUATERNIONS + 1] = QUATERNIONS, times[NTIMES + 1] = TIMES;
     memcpy(i->a, x, sizeof x);
     memcpy(i->a, i->s.start, sizeof(double) * NSTART);
+    for (int j = 0; j < NTIMES; ++j)
+        i->a[times[j]] = i->s.t0;
     for (int j = 0; j < NQUATERNIONS; ++j) {
         double *const u = i->a + quaternions[j];
         const double square = u[0] * u[0] + u[1] * u[1] + u[2] * u[2] + u[3] * u[3];
@@ -265,12 +267,12 @@ Status step_to(Instance *i, double t, double h, double *reached)
     const double n = round(h / DT), now = i->s.t0 + i->s.k * DT, end = i->s.t0 + (i->s.k + n) * DT;
     *reached = now;
     if (!(fabs(t - now) <= 1e-3 * DT))
-        return say(i, ERROR, "the communication point is %.17g s; expected %.17g s, where the last step ended%s", t, now,
+        return say(i, ERROR, "the communication point is %.12g s; expected %.12g s, where the last step ended%s", t, now,
                    t < now ? ", or a state that was saved there" : "");
     if (!(n >= 1.0) || !(fabs(n * DT - h) <= 1e-3 * DT) || !(i->s.k + n < 9007199254740992.0))
-        return say(i, ERROR, "the communication step is %.17g s; expected a multiple of the FMU's own step of %.17g s", h, (double)DT);
+        return say(i, ERROR, "the communication step is %.12g s; expected a multiple of the FMU's own step of %.17g s", h, (double)DT);
     if (i->s.stops && end > i->s.stop + 1e-3 * DT)
-        return say(i, ERROR, "a step to %.17g s, beyond the stop time of %.17g s; expected one that ends there", end, i->s.stop);
+        return say(i, ERROR, "a step to %.12g s, beyond the stop time of %.12g s; expected one that ends there", end, i->s.stop);
     renewed(i);
     memcpy(i->a, i->s.x, sizeof i->s.x);
 #if HAS_STEP

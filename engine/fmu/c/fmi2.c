@@ -27,8 +27,13 @@ typedef struct {                                 /* fmi2EventInfo */
 void told(Instance *i, Status status)
 {
     const Callbacks *const f = i->log;
+    char text[2 * sizeof i->text], *end = text;
+    for (const char *c = i->text; *c; *end++ = *c++)                           /* a format of its own, for loggers that take no more */
+        if (*c == '%')
+            *end++ = '%';
+    *end = 0;
     if (f && f->logger)
-        f->logger(f->environment, i->name, status, "logStatusError", "%s", i->text);
+        f->logger(f->environment, i->name, status, "logStatusError", text);
 }
 
 EXPORT const char *FMI(GetTypesPlatform)(void) { return "default"; }
