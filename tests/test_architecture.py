@@ -18,7 +18,7 @@ ENGINE = TOP / "engine"
 FILES = sorted(ENGINE.rglob("*.py"))
 PHYSICS = {"checks", "ops", "spatial", "model"}
 BELOW = {"cache", "interrupts", "progress", *PHYSICS, "dynamics", "constraints", "geometry", "contact", "integrate", "rigid_body",
-         "compiler", "io", "inverse_kinematics", "recording"}  # fmt: skip
+         "compiler", "io", "inverse_kinematics", "recording", "logs"}  # fmt: skip
 ACTING = {"compiled", "components"}
 
 #: room -> (rooms it may import from, packages besides the standard library and NumPy); its own modules always
@@ -44,6 +44,7 @@ ROOMS = {
     "examples": ({"checks", "io"}, set()),
     "inverse_kinematics": ({*PHYSICS, "dynamics", "constraints", "compiler"}, set()),
     "recording": ({"checks", "interrupts"}, {"h5py"}),
+    "logs": ({"checks", "recording"}, {"mcap_ros2", "rosbags", "scipy", "pyarrow"}),
     "compiled": ({*PHYSICS, "dynamics", "constraints", "integrate", "compiler", "inverse_kinematics"}, set()),
     "components": ({*PHYSICS, "dynamics", "contact", "integrate", "compiler"}, set()),
     "space": ({*PHYSICS, "io", "dynamics", "compiler", "components"}, {"erfa", "scipy"}),
@@ -65,8 +66,8 @@ ROOMS = {
 }
 #: layers of files in ``simulation``: a file imports only from those before its own
 SIMULATION = (
-    ("parameters", "rounding", "checks", "columns", "doubts", "resting_overlaps", "run_header", "constraints", "steep_places", "stiffness",
-     "contact_table"),
+    ("parameters", "logged", "rounding", "checks", "columns", "doubts", "resting_overlaps", "run_header", "constraints", "steep_places",
+     "stiffness", "contact_table"),
     ("impulses", "run", "surroundings", "totals", "assessment", "cargo"), ("overlaps",), ("many_contacts",),
     ("contacts", "plant", "events", "trajectory"),
     ("after_flight", "asked", "form", "impacts", "independent_trees", "unresolved"), ("meeting_trees", "meeting"),
@@ -82,7 +83,8 @@ PARTS = {"scene": set(), "draw": {"scene"}, "display": {"scene", "draw"}, "files
 #: what is loaded where it is used, and never by ``import engine``
 LATER = {"pyglet", "PIL", "av", "fast_simplification", "trimesh", "scipy", "matplotlib", "h5py", "lxml", "rich", "typer", "pandas",
          "xarray", "collada", "pinocchio", "mujoco", "distributed", "cloudpickle", "obstore", "gymnasium", "websockets", "anywidget",
-         "traitlets", "rerun", "xacro", "erfa"}  # fmt: skip
+         "traitlets", "rerun", "xacro", "erfa",
+         "mcap_ros2", "rosbags", "pyarrow"}  # fmt: skip
 
 
 def room_of(path: Path) -> str:
