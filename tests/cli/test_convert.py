@@ -38,7 +38,7 @@ def test_batches_and_campaigns(here, capsys):
     assert run("convert", "batch.h5", "batch.mcap") == 1
     assert "'batch.h5' holds 3 rollouts; expected --rollout K, from 0 to 2" in capsys.readouterr().err
     swing = engine.Campaign(engine.Simulator(model), np.zeros(2), np.ones(2), 0.02, runs=5,
-                            scatter={"v0": norm(1.0, 0.1)}, metrics={"end": last})  # fmt: skip
+                            scatter={"v0.elbow": norm(1.0, 0.1)}, metrics={"end": last})  # fmt: skip
     runs = swing.run("swing")
     assert run("convert", "swing", "swing.mat") == 0
     assert (loadmat("swing.mat")["end"].ravel() == runs("end")).all()
