@@ -8,8 +8,8 @@ from typing import Any
 from engine.checks import path_of, shown, writable, writing
 from engine.code.exported import WRITER
 from engine.code.functions import ExportError
-from engine.code.memory import with_tables
 from engine.code.loop import looped
+from engine.code.memory import with_tables
 from engine.code.objects import object_code, shared_object
 from engine.code.script import script
 from engine.code.sources import exported
