@@ -44,7 +44,7 @@ ROOMS = {
     "examples": ({"checks", "io"}, set()),
     "inverse_kinematics": ({*PHYSICS, "dynamics", "constraints", "compiler"}, set()),
     "recording": ({"checks", "interrupts"}, {"h5py"}),
-    "logs": ({"checks", "recording"}, {"mcap_ros2", "rosbags", "scipy", "pyarrow"}),
+    "logs": ({"checks", "recording"}, {"mcap_ros2", "rosbags", "scipy", "pyarrow", "cyclonedds", "foxglove"}),
     "compiled": ({*PHYSICS, "dynamics", "constraints", "integrate", "compiler", "inverse_kinematics"}, set()),
     "components": ({*PHYSICS, "dynamics", "contact", "integrate", "compiler"}, set()),
     "space": ({*PHYSICS, "io", "dynamics", "compiler", "components"}, {"erfa", "scipy"}),
@@ -54,15 +54,16 @@ ROOMS = {
                 "rerun"}),
     "control": ({*PHYSICS, "dynamics", "compiler", "components", "simulation"}, {"scipy"}),
     "code": ({"checks", "ops", "model", "dynamics", "compiler", *ACTING, "simulation"}, set()),
+    "bridges": ({"checks", "logs", "simulation"}, {"cyclonedds", "foxglove"}),
     "fmu": ({"checks", "ops", "model", "contact", "compiler", "components", "simulation", "code"}, set()),
     "identification": ({*PHYSICS, "dynamics", "compiler", "recording", "compiled", "simulation"}, {"scipy", "pandas"}),
     "campaign": ({*BELOW, "components", "simulation"}, {"scipy", "h5py", "xarray", "matplotlib", "distributed", "cloudpickle", "obstore"}),
     "gymnasium": ({*PHYSICS, "dynamics", "compiler", "io", "examples", *ACTING, "simulation", "viewer"}, {"gymnasium"}),
     "docs": ({"checks", "collector", "components", "engine"}, {"sphinx", "docutils", "furo", "myst_parser", "matplotlib", "PIL"}),
     "cli": ({*BELOW, "simulation", "identification", "campaign", "viewer", "docs", "engine"}, {"typer", "scipy", "tomli"}),
-    "later": ({"collector", "convert", "space", "control", "code", "fmu", "identification", "campaign", "viewer"}, set()),
-    "engine": ({*BELOW, "collector", "later", "convert", "examples", "simulation", "control", "code", "fmu", "identification",
-                "campaign", "viewer", "space"}, set()),
+    "later": ({"collector", "convert", "space", "control", "code", "fmu", "bridges", "identification", "campaign", "viewer"}, set()),
+    "engine": ({*BELOW, "collector", "later", "convert", "examples", "simulation", "control", "code", "fmu", "bridges",
+                "identification", "campaign", "viewer", "space"}, set()),
 }
 #: layers of files in ``simulation``: a file imports only from those before its own
 SIMULATION = (

@@ -72,15 +72,16 @@ def write_log(trajectory: Any, path: Any, overwrite: bool, link: str | None, epo
 # ---------------------------------------------------------------- what goes into them
 
 
-def flight_of(trajectory: Any) -> Flight:
-    """Return what a log of ROS says of a trajectory: of joints with one coordinate, and of all links."""
+def flight_of(trajectory: Any, described: bool = True) -> Flight:
+    """Return what a log of ROS says of a trajectory: of joints with one coordinate, of all links, and of the robot if that is to be
+    ``described``."""
     model, coordinates = trajectory.model, trajectory.model.coordinates
     q_at, v_at = (np.cumsum([0, *(c[k] for c in coordinates)]) for k in (1, 2))
     single = [k for k, (_, nq, nv) in enumerate(coordinates) if nq == nv == 1]
     q, v = q_at[single], v_at[single]
     T = trajectory.poses()
     try:
-        description = urdf_text(model)
+        description = urdf_text(model) if described else ""
     except RobotFileError as error:
         warn(f"the log has no robot_description, as '{model.name}' is no URDF: {error}", SimulationWarning)
         description = ""
