@@ -40,11 +40,11 @@ ROOMS = {
     "rigid_body": ({*PHYSICS, "dynamics", "integrate"}, set()),
     "compiler": ({"cache", "checks", "collector", "ops"}, {"llvmlite"}),
     "io": ({"cache", "checks", "collector", "interrupts", "model", "spatial", "dynamics"},
-           {"networkx", "lxml", "trimesh", "collada", "PIL", "xacro"}),
+           {"networkx", "lxml", "trimesh", "collada", "PIL", "xacro", "pxr"}),
     "examples": ({"checks", "io"}, set()),
     "inverse_kinematics": ({*PHYSICS, "dynamics", "constraints", "compiler"}, set()),
     "recording": ({"checks", "interrupts"}, {"h5py"}),
-    "logs": ({"checks", "recording"}, {"mcap_ros2", "rosbags", "scipy", "pyarrow", "cyclonedds", "foxglove"}),
+    "logs": ({"checks", "recording"}, {"mcap_ros2", "rosbags", "scipy", "pyarrow"}),
     "compiled": ({*PHYSICS, "dynamics", "constraints", "integrate", "compiler", "inverse_kinematics"}, set()),
     "components": ({*PHYSICS, "dynamics", "contact", "integrate", "compiler"}, set()),
     "space": ({*PHYSICS, "io", "dynamics", "compiler", "components"}, {"erfa", "scipy"}),
@@ -85,7 +85,7 @@ PARTS = {"scene": set(), "draw": {"scene"}, "display": {"scene", "draw"}, "files
 LATER = {"pyglet", "PIL", "av", "fast_simplification", "trimesh", "scipy", "matplotlib", "h5py", "lxml", "rich", "typer", "pandas",
          "xarray", "collada", "pinocchio", "mujoco", "distributed", "cloudpickle", "obstore", "gymnasium", "websockets", "anywidget",
          "traitlets", "rerun", "xacro", "erfa",
-         "mcap_ros2", "rosbags", "pyarrow"}  # fmt: skip
+         "mcap_ros2", "rosbags", "pyarrow", "cyclonedds", "foxglove", "pxr"}  # fmt: skip
 
 
 def room_of(path: Path) -> str:

@@ -139,7 +139,8 @@ def looped(e: Exported, source: str, header: str, work: int) -> tuple[str, str]:
     """Return the source and the header of a step with a loop around it."""
     n, p = e.parameters[-1].size, next((v for v in e.parameters if v.name == "p"), None)
     step = ["(double)k", *(["p"] if p else []), "x", "next", *(["work"] if work > STACK else [])]
-    filled = {"PERIOD": decimal(next(v.bound for v in e.given if v.name == "dt" and v.bound is not None)), "ROOM": f"\n    double work[{work}];" * (work > STACK),
+    dt = next(v.bound for v in e.given if v.name == "dt" and v.bound is not None)
+    filled = {"PERIOD": decimal(dt), "ROOM": f"\n    double work[{work}];" * (work > STACK),
               "STEP": ", ".join(step), "NX": str(n), "NAME": e.name}  # fmt: skip
 
     def made(text: str) -> str:
