@@ -17,7 +17,7 @@ from engine.simulation.asked import Asked
 from engine.simulation.doubts import require_within
 from engine.simulation.meeting_trees import MeetingTrees
 from engine.simulation.overlaps import Overlaps
-from engine.simulation.plant import OWN
+from engine.simulation.own_states import OWN
 from engine.simulation.run_file import header
 from engine.simulation.step import Step
 from engine.simulation.surroundings import Kept
