@@ -192,7 +192,7 @@ class Stepper:
                  "states of components": set(plant.states.shapes) - {*OWN}}  # fmt: skip
         if (more := next((what for what, there in found.items() if there), None)) is not None:
             raise SimulationError(f"the simulator of '{plant.model.name}' has {more}; expected a smooth field of q and v alone")
-        return self._step.acceleration(t, q, v, np.zeros(plant.flown), np.zeros(0), p, *self._step.as_they_are)[0]
+        return self._step.acceleration(t, q, v, np.zeros(plant.flown), np.zeros(0), p, *self._step.limits.at_an_instant)[0]
 
     def observe(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> dict[str, Any]:
         """Return the record of x (n) after k steps of dt from t0, by name; traced or not as :meth:`step`."""
