@@ -78,3 +78,29 @@ def quadruped() -> engine.Simulator:
     model = engine.load(engine.example("quadruped"), floating_base=True)
     feet = [link.name for link in model.links if "foot" in link.name]
     return engine.Simulator(model, contacts=engine.Contacts(engine.HalfSpace(), pairs=[("world", f) for f in feet]))
+
+
+def noisy() -> engine.Simulator:
+    """An arm by a law with noise, a period and a delay."""
+    law = engine.Law(lambda t, q, v, noise, gain: -gain * q - 0.1 * v + 0.05 * noise(2), period=4e-3, delay=8e-3)
+    return engine.Simulator(arm(), dt=1e-3, controller=law, parameters={"gain": 3.0})
+
+
+def midway() -> engine.Simulator:
+    """A robot that floats, whose gravity, damping, friction, centres and placements may change."""
+    values = {"gravity": [0, 0, -9.81], "damping.shoulder": 0.1, "friction.elbow": 0.0, "displacement.elbow": np.zeros(6),
+              "center.tip": np.zeros(3)}  # fmt: skip
+    return engine.Simulator(arm(floating=True), dt=2e-3, parameters=values, forces=[lambda t, q, v: -0.01 * v])
+
+
+def closed() -> engine.Simulator:
+    """A chain of three bars whose end a ball holds to the base."""
+    builder, place = engine.Builder("chain"), se3.pose(np.eye(3), [0.3, 0, 0])
+    for name in ("base", "a", "b", "c"):
+        builder.add_link(name, inertia.box(1.0, (0.3, 0.05, 0.05)))
+    builder.add_joint("first", "revolute", "base", "a", axis=[0, 1, 0])
+    builder.add_joint("second", "revolute", "a", "b", place, axis=[0, 1, 0])
+    builder.add_joint("third", "revolute", "b", "c", place, axis=[0, 1, 0])
+    ball = engine.Ball("base", "c", (0.6, 0, 0), (0.3, 0, 0))
+    return engine.Simulator(builder.model(), dt=1e-3, constraints=[ball], parameters={"torque": [0.1, 0.0, 0.0]},
+                            controller=lambda t, q, v, torque: torque)  # fmt: skip

@@ -6,14 +6,15 @@ import pytest
 import engine
 from tests.code.programs import needed
 from tests.fmu.instances import Instance
-from tests.fmu.robots import fallen, quadruped, servicer
+from tests.fmu.robots import closed, fallen, midway, noisy, quadruped, servicer
 
 validation = pytest.importorskip("fmpy.validation")
 
 
-def flight(path, simulator, q0, v0, steps, outputs, inputs):
+def flight(path, simulator, q0, v0, steps, outputs, inputs, starts=True):
     """Fly an FMU beside the simulator, back to the middle, and once more."""
-    f, state, saved = Instance(path).begin(start_q=q0, start_v=v0), simulator.start(q0, v0), None
+    start = {"start_q": q0, "start_v": v0} if starts else {}
+    f, state, saved = Instance(path).begin(**start), simulator.start(q0, v0), None
     dt = simulator.dt
     for k in range(steps):
         given = inputs(k)
@@ -69,3 +70,34 @@ def test_a_spacecraft_with_a_tank_in_orbit(tmp_path):
     end = flight(path, simulator, q0, v0, 80, outputs,
                  lambda k: {"thrust": [10.0 * (k // 7 % 2)]} | ({"mass.arm": 20.0} if k == 40 else {}))  # fmt: skip
     assert end.signals["tank.fuel"] < 60.0
+
+
+def test_noise_and_delays_are_the_runs(tmp_path):
+    needed("cc")
+    simulator, outputs = noisy(), ("q", "v", "tau")
+    path = engine.export_fmu(simulator, tmp_path / "noisy.fmu", outputs=outputs)
+    flight(path, simulator, np.array([0.1, 0.05]), np.zeros(2), 40, outputs,
+           lambda k: {20: {"gain": 4.0}, 30: {"noise.run": 7.0}}.get(k, {}))  # fmt: skip
+    f = Instance(path).begin()
+    f.refused("is set to 1.5; expected a whole number from 0, below 2^53", f.set, "noise.seed", 1.5)
+
+
+def test_whatever_is_tuned_counts_from_then_on(tmp_path):
+    """Gravity, losses, a centre of mass and a placement, of what floats: momenta are renewed, as by Simulator.step."""
+    needed("cc")
+    simulator, outputs = midway(), ("q", "v", "vdot")
+    path = engine.export_fmu(simulator, tmp_path / "midway.fmu", outputs=outputs, version="3.0")
+    changes = {10: {"gravity": [0, 0, -1.6]}, 20: {"damping.shoulder": 0.3, "center.tip": [0.02, 0, 0]},
+               30: {"displacement.elbow": [0.1, 0, 0, 0, 0, 0.02], "friction.elbow": 0.05}}  # fmt: skip
+    flight(path, simulator, simulator.model.initial(), np.linspace(-0.3, 0.3, 8), 40, outputs, lambda k: changes.get(k, {}))
+
+
+def test_closed_chains_begin_where_they_are_closed(tmp_path):
+    needed("cc")
+    simulator, outputs = closed(), ("q", "v", "constraints.force")
+    q0 = simulator.start(np.pi / 3 * np.array([1.0, -1.0, -1.0]), np.zeros(3)).q
+    path = engine.export_fmu(simulator, tmp_path / "chain.fmu", inputs=["torque"], outputs=outputs, q0=q0)
+    flight(path, simulator, q0, np.zeros(3), 40, outputs, lambda k: {"torque": [0.1 * k, 0.0, 0.0]}, starts=False)
+    f = Instance(path)
+    assert not [v.name for v in f.d.modelVariables if v.name.startswith("start.")]
+    f.close()
