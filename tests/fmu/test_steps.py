@@ -91,6 +91,16 @@ def test_many_steps_in_one_call_from_a_time_that_is_not_zero(flown):
     assert f.get("time")[0] == pytest.approx(2.5 + 10 * dt, abs=1e-15)
 
 
+def test_fmpys_own_master_runs_it_to_the_same_bits(made):
+    fmpy = pytest.importorskip("fmpy")
+    simulator, path = made("flyer", "3.0")
+    dt = simulator.dt
+    found = fmpy.simulate_fmu(str(path), fmi_type="CoSimulation", stop_time=50 * dt, step_size=dt, output_interval=dt)
+    run = simulator.run(simulator.model.initial(), np.zeros(simulator.model.nv), 50 * dt)
+    for k, name in enumerate(simulator.model.labels("q")):
+        assert (found[f"q.{name}"] == run.q[:, k]).all()
+
+
 def test_rollback_bytes_into_another_instance_and_reset(flown):
     simulator, path = flown
     q, v = begun(simulator)
