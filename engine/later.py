@@ -10,6 +10,7 @@ from engine.collector import uncollected
 #: rooms, and their names in ``engine``
 LATER = {
     "campaign": ("Campaign", "CampaignError", "Runs", "campaign", "load_campaign"), "code": ("ExportError", "code", "export_code"),
+    "bridges": ("Bridge", "BridgeError", "bridge", "bridges"), "fmu": ("export_fmu", "fmu"),
     "control": ("ControlError", "control", "ilqr", "lqr", "rollout_gradient"), "convert": ("convert",),
     "identification": ("Identification", "IdentificationError", "IdentificationWarning", "base_parameters", "identification", "identify"),
     "space": ("space",), "viewer": ("Scene", "Shown", "Viewer", "ViewerError", "export", "render", "view", "viewer"),
@@ -28,6 +29,10 @@ def loaded(room: str) -> Any:
             import engine.control
         elif room == "convert":
             import engine.convert
+        elif room == "bridges":
+            import engine.bridges
+        elif room == "fmu":
+            import engine.fmu
         elif room == "identification":
             import engine.identification
         elif room == "space":

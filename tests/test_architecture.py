@@ -18,7 +18,7 @@ ENGINE = TOP / "engine"
 FILES = sorted(ENGINE.rglob("*.py"))
 PHYSICS = {"checks", "ops", "spatial", "model"}
 BELOW = {"cache", "interrupts", "progress", *PHYSICS, "dynamics", "constraints", "geometry", "contact", "integrate", "rigid_body",
-         "compiler", "io", "inverse_kinematics", "recording"}  # fmt: skip
+         "compiler", "io", "inverse_kinematics", "recording", "logs"}  # fmt: skip
 ACTING = {"compiled", "components"}
 
 #: room -> (rooms it may import from, packages besides the standard library and NumPy); its own modules always
@@ -40,10 +40,11 @@ ROOMS = {
     "rigid_body": ({*PHYSICS, "dynamics", "integrate"}, set()),
     "compiler": ({"cache", "checks", "collector", "ops"}, {"llvmlite"}),
     "io": ({"cache", "checks", "collector", "interrupts", "model", "spatial", "dynamics"},
-           {"networkx", "lxml", "trimesh", "collada", "PIL", "xacro"}),
+           {"networkx", "lxml", "trimesh", "collada", "PIL", "xacro", "pxr"}),
     "examples": ({"checks", "io"}, set()),
     "inverse_kinematics": ({*PHYSICS, "dynamics", "constraints", "compiler"}, set()),
     "recording": ({"checks", "interrupts"}, {"h5py"}),
+    "logs": ({"checks", "recording"}, {"mcap_ros2", "rosbags", "scipy", "pyarrow"}),
     "compiled": ({*PHYSICS, "dynamics", "constraints", "integrate", "compiler", "inverse_kinematics"}, set()),
     "components": ({*PHYSICS, "dynamics", "contact", "integrate", "compiler"}, set()),
     "space": ({*PHYSICS, "io", "dynamics", "compiler", "components"}, {"erfa", "scipy"}),
@@ -53,18 +54,20 @@ ROOMS = {
                 "rerun"}),
     "control": ({*PHYSICS, "dynamics", "compiler", "components", "simulation"}, {"scipy"}),
     "code": ({"checks", "ops", "model", "dynamics", "compiler", *ACTING, "simulation"}, set()),
+    "bridges": ({"checks", "logs", "simulation"}, {"cyclonedds", "foxglove"}),
+    "fmu": ({"checks", "ops", "model", "contact", "compiler", "components", "simulation", "code"}, set()),
     "identification": ({*PHYSICS, "dynamics", "compiler", "recording", "compiled", "simulation"}, {"scipy", "pandas"}),
     "campaign": ({*BELOW, "components", "simulation"}, {"scipy", "h5py", "xarray", "matplotlib", "distributed", "cloudpickle", "obstore"}),
     "gymnasium": ({*PHYSICS, "dynamics", "compiler", "io", "examples", *ACTING, "simulation", "viewer"}, {"gymnasium"}),
     "docs": ({"checks", "collector", "components", "engine"}, {"sphinx", "docutils", "furo", "myst_parser", "matplotlib", "PIL"}),
     "cli": ({*BELOW, "simulation", "identification", "campaign", "viewer", "docs", "engine"}, {"typer", "scipy", "tomli"}),
-    "later": ({"collector", "convert", "space", "control", "code", "identification", "campaign", "viewer"}, set()),
-    "engine": ({*BELOW, "collector", "later", "convert", "examples", "simulation", "control", "code", "identification", "campaign",
-                "viewer", "space"}, set()),
+    "later": ({"collector", "convert", "space", "control", "code", "fmu", "bridges", "identification", "campaign", "viewer"}, set()),
+    "engine": ({*BELOW, "collector", "later", "convert", "examples", "simulation", "control", "code", "fmu", "bridges",
+                "identification", "campaign", "viewer", "space"}, set()),
 }
 #: layers of files in ``simulation``: a file imports only from those before its own
 SIMULATION = (
-    ("parameters", "own_states", "rounding", "checks", "columns", "doubts", "resting_overlaps", "run_header", "constraints",
+    ("parameters", "own_states", "logged", "rounding", "checks", "columns", "doubts", "resting_overlaps", "run_header", "constraints",
      "steep_places", "stiffness", "contact_table"),
     ("impulses", "run", "surroundings", "totals", "assessment", "cargo"), ("overlaps",), ("many_contacts",),
     ("contacts", "plant", "events", "trajectory"),
@@ -81,7 +84,8 @@ PARTS = {"scene": set(), "draw": {"scene"}, "display": {"scene", "draw"}, "files
 #: what is loaded where it is used, and never by ``import engine``
 LATER = {"pyglet", "PIL", "av", "fast_simplification", "trimesh", "scipy", "matplotlib", "h5py", "lxml", "rich", "typer", "pandas",
          "xarray", "collada", "pinocchio", "mujoco", "distributed", "cloudpickle", "obstore", "gymnasium", "websockets", "anywidget",
-         "traitlets", "rerun", "xacro", "erfa"}  # fmt: skip
+         "traitlets", "rerun", "xacro", "erfa",
+         "mcap_ros2", "rosbags", "pyarrow", "cyclonedds", "foxglove", "pxr"}  # fmt: skip
 
 
 def room_of(path: Path) -> str:

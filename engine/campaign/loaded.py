@@ -16,9 +16,11 @@ from engine.campaign.plan import Plan
 from engine.campaign.plot import figure
 from engine.campaign.storage import Storage, inside
 from engine.campaign.target import storage_of
-from engine.checks import nearest, shown
+from engine.checks import beside, nearest, path_of, shown, writing
+from engine.logs import matlab_names, write_mat, write_parquet
 from engine.recording import StorageError
 from engine.simulation import Trajectory
+from engine.simulation.columns import entries
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -148,6 +150,37 @@ class Runs:
         m = self.folder.manifest
         said = {"model": m["campaign"]["model_name"], "seed": m["campaign"]["seed"], "design": m["campaign"]["design"]}
         return dataset(self.columns, self.kept, self.numbers, self.t, said)
+
+    def save(self, path: str | Path, overwrite: bool = False) -> Path:
+        """Write a row for each run, what is scattered, its metrics, and whether it failed, as ".parquet" or MATLAB's ".mat"; return the
+        path.
+
+        Raises
+        ------
+        CampaignError : another ending; StorageError : the path exists or cannot be written, a package is missing
+        """
+        path = path_of(path, CampaignError)
+        if path.suffix.lower() not in (".mat", ".parquet"):
+            raise CampaignError(f"'{path}' ends in '{path.suffix}'; expected .parquet or .mat, of a table of runs")
+        if path.exists() and not overwrite:
+            raise StorageError(f"'{path}' exists; expected a new path, or overwrite=True")
+        found = {n: self(n) for n in self.columns if n != "reason"}
+        waiting, name = beside(path), self.folder.manifest["campaign"]["model_name"]
+        try:
+            with writing(waiting, StorageError):
+                if path.suffix.lower() == ".mat":
+                    arrays = {own: found[n] for n, own in matlab_names(found).items()}
+                    write_mat(waiting, {"run": self.numbers, **arrays}, {}, {"model": name})
+                else:
+                    each = {own: y for n, x in found.items() for own, y in entries(n, x, 1).items()}
+                    write_parquet(waiting, {"run": self.numbers, **each}, {"model": name})
+            with writing(path, StorageError, begun=False):
+                waiting.replace(path)
+        except StorageError as error:
+            raise StorageError(str(error).replace(str(waiting), str(path))) from error
+        finally:
+            waiting.unlink(missing_ok=True)
+        return path
 
     def estimates(self) -> dict[str, Estimate]:
         """Return mean, deviation, 95 % interval and quantiles of every metric that is one number; of truth values share and Wilson's."""

@@ -10,6 +10,7 @@ import typer
 import engine
 from engine.cli.campaign import campaign
 from engine.cli.compile import compile
+from engine.cli.convert import convert
 from engine.cli.demo import demo
 from engine.cli.docs import docs
 from engine.cli.doctor import doctor
@@ -54,6 +55,7 @@ def top(
     engine resume run.h5
     engine campaign scatter.toml
     engine export run.h5 run.csv
+    engine convert run.h5 run.mcap
     engine torques robot.urdf motion.csv --out torques.csv
     engine demo free_flyer
     engine compile robot.urdf --floating
@@ -70,6 +72,6 @@ def top(
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
                   context_settings={"help_option_names": ["-h", "--help"]})  # fmt: skip
 app.callback(**texts(top))(top)
-for command in (info, simulate, campaign, resume, verify, torques, plot, view, render, export, compile, docs, doctor):
+for command in (info, simulate, campaign, resume, verify, torques, plot, view, render, export, convert, compile, docs, doctor):
     app.command(**texts(command))(finishing(command))
 app.command(**texts(demo), context_settings={"allow_extra_args": True, "allow_interspersed_args": False})(finishing(demo))

@@ -8,6 +8,7 @@ from typing import Any
 from engine.checks import path_of, shown, writable, writing
 from engine.code.exported import WRITER
 from engine.code.functions import ExportError
+from engine.code.loop import looped
 from engine.code.memory import with_tables
 from engine.code.objects import object_code, shared_object
 from engine.code.script import script
@@ -37,8 +38,9 @@ def export_code(f: Any, path: str | Path, name: str | None = None, target: str |
     name : the function's in C; by default the file's
     target : of a .o the processor: "x86-64" (with AVX2 and FMA), "aarch64", "riscv64", "thumbv7em" (Cortex-M7, with doubles); this one by
         default
-    part : of a simulator "step", the state after a step from that before, or "controller", what it commands at the beginning of a step,
-        and what it holds and remembers from then on
+    part : of a simulator "step", the state after a step from that before; "controller", what it commands at the beginning of a step, and
+        what it holds and remembers from then on; "loop", in C, the step and around it a loop that keeps pace with a clock and calls back
+        before and after each, ``NAME_loop``: what is late is counted, and caught up with, or all that comes is late by as much
 
     Raises
     ------
@@ -64,6 +66,8 @@ def export_code(f: Any, path: str | Path, name: str | None = None, target: str |
         raise ExportError(f"'{path}' ends in '.C', which compilers take for C++; expected '.c'")
     path = writable(path, SUFFIXES, ExportError)
     suffix = path.suffix.lower()
+    if part == "loop" and suffix != ".c":
+        raise ExportError(f"a loop is written as C, and '{path.name}' ends in '{suffix}'; expected '.c'")
     if target is not None and suffix != ".o":
         raise ExportError(f"target is {shown(target)} for '{path.name}'; expected one for a .o alone")
     e = exported(f, path.stem if name is None else name, part)
@@ -71,7 +75,11 @@ def export_code(f: Any, path: str | Path, name: str | None = None, target: str |
     for own in (head, test, path):
         require_own(own)
     code, work, about = made(e, suffix, target)
-    files = {head: header(e, work, about), test: script(e, path.name) if suffix == ".wasm" else selftest(e, work)}
+    told = header(e, work, about)
+    if part == "loop":
+        text, told = looped(e, code.decode(), told, work)
+        code = text.encode()
+    files = {head: told, test: script(e, path.name) if suffix == ".wasm" else selftest(e, work)}
     write_together({path: code, **{file: text.encode() for file, text in files.items()}})
     return path
 

@@ -22,7 +22,7 @@ from engine.model import Model
 from engine.simulation import CompiledSystem, Simulator
 from engine.simulation.compiled_system import SystemFunction
 
-PARTS = ("step", "controller")
+PARTS = ("step", "controller", "loop")
 #: numbers of rows in samples
 ROWS = (0, 1, 7, 8, 9, 20)
 #: arguments of a control system's functions
@@ -94,6 +94,12 @@ def coordinates(model: Model | None, name: str, shape: tuple[int, ...]) -> tuple
 
 def of_simulator(simulator: Simulator, name: str, part: str) -> Exported:
     """A step of a simulator, or what its controller does at one."""
+    require_exportable(simulator, part)
+    return controller_of(simulator, name) if part == "controller" else step_of(simulator.by_pairs, name)
+
+
+def require_exportable(simulator: Simulator, part: str) -> None:
+    """Refuse a simulator whose step, or controller, is no code: plain Python, no controller, events."""
     plant = simulator.plant
     if not simulator.compiled:
         raise ExportError(f"{simulator!r} runs as plain Python (compiled=False); expected one that is compiled")
@@ -101,10 +107,9 @@ def of_simulator(simulator: Simulator, name: str, part: str) -> Exported:
         raise ExportError(f"the controller {plant.controller.called.name} runs as plain Python; expected one that is compiled")
     if part == "controller" and plant.controller is None:
         raise ExportError(f"the simulator of '{simulator.model.name}' has no controller; expected Simulator(…, controller=…)")
-    if part == "step" and simulator.watch:
+    if part != "controller" and simulator.watch:
         raise ExportError(f"the simulator of '{simulator.model.name}' has events, which interrupt runs from outside; expected one without")
     simulator.stepper.require_unchanged()
-    return step_of(simulator.by_pairs, name) if part == "step" else controller_of(simulator, name)
 
 
 def laid(layout: Layout, begin: int = 0) -> tuple[tuple[int, str, tuple[str, ...]], ...]:

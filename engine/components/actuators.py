@@ -123,6 +123,7 @@ class Thrusters(Component):
         self.directions = self.directions / lengths[:, None]
         self.command = (n,)
         self.memory = np.zeros(2 * n if pulse else 0)  # thrust of each, and the time from which it may switch
+        self.times = tuple(range(n, len(self.memory)))
 
     def bind(self, model: Model, dt: float) -> None:
         require_moving(model, self.link, self.name)

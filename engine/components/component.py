@@ -285,6 +285,7 @@ class Component:
     link : what it is fixed to, where that is one link
     rigid : whether what it adds to links leaves them rigid bodies
     state : initial continuous state (n); memory : initial memory (m)
+    times : which numbers of the memory are times, s, at first that of the start
     command : shape of the command that it takes from the controller, or None
     bounds : how many of its forces have limits
     steepness : how steeply a limit falls with a velocity, by the velocity's number, N·m·s/rad (N·s/m)
@@ -296,6 +297,7 @@ class Component:
     rigid: bool = True
     state: Array = Nothing()  # type: ignore[assignment]
     memory: Array = Nothing()  # type: ignore[assignment]
+    times: tuple[int, ...] = ()
     command: tuple[int, ...] | None = None
     bounds: int = 0
     steepness: Mapping[int, float] = types.MappingProxyType({})

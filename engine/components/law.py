@@ -258,6 +258,7 @@ class Ticking(Component):
         self.held = Layout({"tick": (), "count": (), "memory": own.shape, **{f"now.{n}": s for n, s in shapes.items()},
                             **{f"later.{n}": (self.waits, *s) for n, s in shapes.items()}})  # fmt: skip
         self.memory = self.held.join({n: own if n == "memory" else np.zeros(s) for n, s in self.held.shapes.items()})
+        self.times = (self.held.slices["tick"].start,)
 
     @property
     def flown(self) -> bool:

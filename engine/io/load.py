@@ -11,15 +11,17 @@ from engine.io.given import Given, given
 from engine.io.mjcf.mjcf import load_mjcf
 from engine.io.sdf.sdf import load_sdf
 from engine.io.urdf import XACRO, load_urdf, require_flag
+from engine.io.usd.usd import SUFFIXES, load_usd
 from engine.io.xml import outermost, root_of
 from engine.model import Model
 
-EXPECTED = "a robot file: URDF, xacro, SDF or MJCF"
+EXPECTED = "a robot file: URDF, xacro, SDF, MJCF or USD"
 
 
 def load(path: str | os.PathLike[str], floating_base: bool = False, package_dirs: Iterable[str | os.PathLike[str]] = (),
          up_axis: bool | None = None) -> Model:  # fmt: skip
-    """Return the :class:`Model` of a robot file in any format: URDF, xacro, SDF, or MJCF, MuJoCo's own.
+    """Return the :class:`Model` of a robot file in any format: URDF, xacro, SDF, MJCF, MuJoCo's own, or USD by its physics
+    (.usd, .usda, .usdc, .usdz; the extra ``usd``).
 
     What an MJCF or SDF file says besides links and joints is in ``model.described``; :func:`engine.simulator_of` makes a simulator of it.
 
@@ -46,6 +48,8 @@ def load(path: str | os.PathLike[str], floating_base: bool = False, package_dirs
     """
     require_flag(floating_base)
     said = given(path)
+    if said.text is None and os.path.splitext(said.file)[1].lower() in SUFFIXES:
+        return load_usd(said.file, floating_base)
     data = said.read(EXPECTED)
     kind = outermost(data, said.encoding)
     if kind == "sdf":

@@ -35,6 +35,14 @@ def save_urdf(model: Model, path: str | os.PathLike[str]) -> Path:
     return save(model, path, urdf_of)
 
 
+def urdf_text(model: Model) -> str:
+    """Return a model as the text of a URDF file, without what :func:`save_urdf` would say that it leaves out; meshes by their paths from
+    the working folder."""
+    from lxml import etree
+
+    return etree.tostring(urdf_of(model, "robot.urdf", []), encoding="unicode")
+
+
 def urdf_of(model: Model, file: str, lost: list[str]) -> Any:
     """Return the <robot> of a model."""
     from lxml import etree

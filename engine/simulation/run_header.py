@@ -38,7 +38,8 @@ def checked_path(path: str | Path) -> Path:
     """Return the path of a file to write; refuse one whose ending says that it holds something else than HDF5."""
     path = path_of(path, StorageError)
     if path.suffix.lower() not in ("", ".h5", ".hdf5"):
-        raise StorageError(f"'{path}' ends in '{path.suffix}', and what is written is HDF5; expected .h5, .hdf5 or no ending")
+        raise StorageError(f"'{path}' ends in '{path.suffix}', and what is written is HDF5; expected .h5, .hdf5 or no ending, or of a "
+                           "trajectory's save one of .mcap, .rosbag2, .mat, .parquet, .oem, .aem")
     return path
 
 

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from engine.compiler import Program, trace
-from engine.components.component import Context, SimulationError
+from engine.components.component import Component, Context, SimulationError
 from engine.components.layout import Layout
 from engine.simulation.asked import Asked
 from engine.simulation.cargo import begun
 from engine.simulation.doubts import require_within
 from engine.simulation.meeting_trees import MeetingTrees
 from engine.simulation.overlaps import Overlaps
+from engine.simulation.own_states import OWN
 from engine.simulation.run_file import header
 from engine.simulation.step import Step
 from engine.simulation.surroundings import Kept
@@ -63,6 +64,13 @@ class Stepper:
     def record(self) -> Layout:
         """The layout of a record."""
         return self._step.process.record
+
+    @property
+    def programs(self) -> tuple[Program, Program]:
+        """The step as a run repeats it, of (t0, k, dt, p, x), which ends with the notes of its impulses, and a record, of the same with the
+        notes of the step from there behind x."""
+        self.require_one_program()
+        return self._step.process.programs
 
     @functools.cached_property
     def program(self) -> Program:
@@ -137,6 +145,24 @@ class Stepper:
                "events": np.zeros(self._step.watch.memory.n)}  # fmt: skip
         return self._step.prepared(0.0, p, self.layout.join({"q": q, "v": v, **own}))
 
+    def prepared(self, t: Any, p: Array, x: Array) -> Array:
+        """Return the state x (n), on the constraints, with the momenta that its q and v have at t. Traceable."""
+        return self._step.prepared(t, p, x)
+
+    @property
+    def starts_anywhere(self) -> bool:
+        """Whether a state of other q and v at the start is :meth:`prepared` of these alone: nothing is to be closed, and no component
+        begins as they say."""
+        plant = self._step.plant
+        return plant.constraints is None and all(type(c).begun is Component.begun for c in plant.components)
+
+    @property
+    def times(self) -> list[int]:
+        """Which numbers of x are times, s, at first that of the start: when laws tick next, and when thrusters may switch."""
+        plant, first = self._step.plant, self.layout.slices["memory"].start
+        own = plant.memories.slices
+        return [first + own[c.name].start + k for c in plant.acting if c.memory.size for k in c.times]
+
     def apart(self, q: Array, p: Array) -> list[Any]:
         """Return whether no shapes lie deep in each other at q (nq): one truth, none where nothing touches. Traceable."""
         return [] if self._overlaps is None else [self._overlaps.apart(q, p)]
@@ -154,6 +180,22 @@ class Stepper:
     def step(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> Array:
         """Return x (n) after the k-th step of dt from t0: traced, or on floats of a simulator that is not compiled."""
         return self._step.step(t0, k, dt, p, x)[: self.layout.n]
+
+    def acceleration(self, t: Any, p: Array, q: Array, v: Array) -> Array:
+        """Return v̇ (nv) at an instant, where x is q and v alone; traced, or on floats of a simulator that is not compiled.
+
+        Raises
+        ------
+        SimulationError : there is more than a smooth field of q and v: contacts, stops, dry friction, memories, constraints, states of
+            components, a frame
+        """
+        plant = self._step.plant
+        found = {"constraints": plant.constraints, "contacts": plant.contacts, "stops or dry friction, by impulses": plant.impulses,
+                 "events": self._step.watch, "memories, or what is held between ticks": plant.memories.n, "a frame": plant.frame,
+                 "states of components": set(plant.states.shapes) - {*OWN}}  # fmt: skip
+        if (more := next((what for what, there in found.items() if there), None)) is not None:
+            raise SimulationError(f"the simulator of '{plant.model.name}' has {more}; expected a smooth field of q and v alone")
+        return self._step.acceleration(t, q, v, np.zeros(plant.flown), np.zeros(0), p, *self._step.limits.at_an_instant)[0]
 
     def observe(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> dict[str, Any]:
         """Return the record of x (n) after k steps of dt from t0, by name; traced or not as :meth:`step`."""

@@ -20,6 +20,7 @@ from engine.model import Model, StateError
 from engine.model.shown import figure, html
 from engine.recording import Recorder, Recording, StorageError
 from engine.simulation.columns import described, entries, not_finite, write_columns
+from engine.simulation.logged import is_log, write_log
 from engine.simulation.parameters import moves_shapes, own, with_parameters
 from engine.simulation.run_header import checked_path, ground_in, header_of, names_in, outcome, outcome_in, robot_in
 from engine.simulation.totals import About, central, compiled_sum
@@ -342,8 +343,16 @@ class Trajectory:
         coordinates = {"t": self.t, "q_entry": list(self.model.labels("q")), "v_entry": list(self.model.labels("v"))}
         return xr.Dataset(data, coordinates, {"model": self.model.name, "gravity": self.gravity})
 
-    def save(self, path: str | Path, overwrite: bool = False) -> Path:
-        """Write the trajectory as an HDF5 file (.h5, .hdf5), which :func:`load_trajectory` reads; returns its path."""
+    def save(self, path: str | Path, overwrite: bool = False, link: str | None = None, epoch: str | None = None) -> Path:
+        """Write the trajectory as an HDF5 file (.h5, .hdf5), which :func:`load_trajectory` reads, or for other tools; return its path.
+
+        Of one flight: ".mcap", a log of ROS 2, which Foxglove opens; ".rosbag2", a folder that ``ros2 bag`` plays; ".oem" and ".aem" of a
+        ``link`` from an ``epoch`` on (:meth:`to_oem`, :meth:`to_aem`). Of a batch, too: MATLAB's ".mat", ".parquet".
+        """
+        if is_log(path):
+            return write_log(self, path, overwrite, link, epoch)
+        if link is not None or epoch is not None:
+            raise StateError(f"link and epoch are of .oem and .aem, and '{path}' is neither; expected none of them")
         columns = {"q": self.q, "v": self.v, "tau": self.tau, "vdot": self.vdot, **self.signals}
         stopped = {} if self.stopped is None else {"stopped": self.stopped}
         lead = self.q.ndim - 2

@@ -92,6 +92,9 @@ def test_examples_in_the_help_work(here, given, example, monkeypatch, capsys):
     words = alone.replace("--duration 10 ", "--duration 0.1 ").replace("--duration 60", "--duration 0.1").split()
     if words[-1].endswith(".rrd"):
         pytest.importorskip("rerun", exc_type=ImportError)
+    if words[-1].endswith((".mcap", ".rosbag2")) or ".mcap" in example:
+        pytest.importorskip("mcap_ros2")
+        pytest.importorskip("rosbags")
     if words[1:2] == ["demo"]:
         monkeypatch.setattr(runpy, "run_path", lambda path, run_name: None)
     assert words[0] == "engine" and run(*words[1:]) == 0, capsys.readouterr().err

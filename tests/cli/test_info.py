@@ -73,7 +73,7 @@ def test_a_file_with_errors_ends_in_one(arm, capsys):
 
 def test_a_file_that_does_not_load_is_one_sentence(tmp_path, capsys):
     assert main(["info", str(tmp_path / "none.urdf")]) == 1
-    expected = "expected a robot file: URDF, xacro, SDF or MJCF"
+    expected = "expected a robot file: URDF, xacro, SDF, MJCF or USD"
     assert capsys.readouterr() == ("", f"engine: {tmp_path}/none.urdf: there is no such file; {expected}\n")
 
 

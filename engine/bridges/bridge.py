@@ -1,0 +1,191 @@
+"""``bridge``: what a live simulation says at a rate, and what it is told, over a transport."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from engine.bridges.dds import Dds
+from engine.bridges.foxglove import Foxglove
+from engine.bridges.names import BridgeError
+from engine.checks import nearest, number, one_of, shown
+from engine.logs.ros import joint_state, transforms
+from engine.simulation import Live
+from engine.simulation.logged import flight_of
+
+Array = np.ndarray
+#: what of a message of joints a parameter may take
+FIELDS = ("position", "velocity", "effort")
+#: messages that are read in a turn, at most, and letters of what is said of one that was refused
+MOST, LETTERS = 100, 200
+
+
+class Transport(Protocol):
+    """What carries messages, plain data as ROS 2 has them."""
+
+    def send(self, joints: dict[str, Any], links: dict[str, Any], wrenches: Mapping[str, dict[str, Any]]) -> None:
+        """Send what there is of a state."""
+
+    def received(self, most: int) -> list[Any]:
+        """Return commands that have come, so many at most: each plain data, or a text that says what is wrong with it."""
+
+    def close(self) -> None:
+        """Let go of all that was taken."""
+
+
+class Bridge:
+    """What :func:`bridge` returns; ``with`` closes it.
+
+    Attributes
+    ----------
+    sent : how many states were sent; received, refused : how many commands have come, and how many of them were none
+    refusal : why the last one was refused, in words, or None
+    error : what ended it, in words, or None
+    """
+
+    def __init__(self, live: Live, transport: Transport, rate: float, commands: Mapping[str, str], wrenches: Sequence[str]) -> None:
+        self.live, self.rate, self.commands, self.wrenches = live, rate, dict(commands), tuple(wrenches)
+        self.sent = self.received = self.refused = 0
+        self.refusal: str | None = None
+        self.error: str | None = None
+        own = [(name, nq, nv) for name, nq, nv in live.model.coordinates]
+        at = np.cumsum([0, *(nv for *_, nv in own)])
+        self._single = {name: int(at[k]) for k, (name, nq, nv) in enumerate(own) if nq == nv == 1}
+        self._transport, self._closing = transport, threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"bridge of {live.model.name}", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Bridge:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        counts = f"{self.sent} states sent, {self.received} commands received, {self.refused} refused"
+        how = f"ended: {self.error}" if self.error else counts
+        return f"<bridge of '{self.live.model.name}': {how}>"
+
+    def close(self) -> None:
+        """Send nothing more, and let go of the network; the simulation goes on."""
+        self._closing.set()
+        self._thread.join()
+
+    # ------------------------------------------------------------ the thread
+
+    def _run(self) -> None:
+        due, last = time.monotonic(), None
+        try:
+            while not self._closing.is_set():
+                for message in self._transport.received(MOST):
+                    self._obey(message)
+                state = self.live.state
+                if state is not last:
+                    self._send()
+                    last = state
+                due = max(due + 1.0 / self.rate, time.monotonic())             # what is late is skipped
+                self._closing.wait(due - time.monotonic())
+        except Exception as error:                                             # told, not thrown where nobody catches it
+            self.error = str(error) or type(error).__name__
+        finally:
+            self._transport.close()
+
+    def _send(self) -> None:
+        now = self.live.now
+        f = flight_of(now, described=False)
+        wrenches = {}
+        for name in self.wrenches:
+            torque, force = np.split(now.signals[name][-1], 2)
+            header = {"stamp": joint_state(f, 0)["header"]["stamp"], "frame_id": name}
+            each = {n: dict(zip("xyz", x.tolist(), strict=True)) for n, x in (("force", force), ("torque", torque))}
+            wrenches[name] = {"header": header, "wrench": each}
+        self._transport.send(joint_state(f, 0), transforms(f, 0), wrenches)
+        self.sent += 1
+
+    def _obey(self, message: Any) -> None:
+        try:
+            if isinstance(message, str):
+                raise BridgeError(message)
+            for name, x in self._values(message).items():
+                self.live.set(name, x)
+        except (ValueError, TypeError, KeyError) as error:                     # the engine's are ValueErrors
+            self.refused, self.refusal = self.refused + 1, str(error)[:LETTERS]
+        self.received += 1
+
+    def _values(self, message: Any) -> dict[str, Array]:
+        """Return the parameters that a message of joints sets; BridgeError where it is none."""
+        names = message.get("name") if isinstance(message, Mapping) else None
+        if not isinstance(names, (list, tuple)) or not all(isinstance(n, str) for n in names):
+            raise BridgeError(f"a command is {shown(message)}; expected names of joints, and a number for each")
+        unknown = [n for n in names if n not in self._single]
+        if unknown:
+            raise BridgeError(f"a command names '{unknown[0][:40]}'{nearest(unknown[0][:40], self._single)}; expected joints of "
+                              f"'{self.live.model.name}' with one coordinate")  # fmt: skip
+        found = {}
+        for parameter, which in self.commands.items():
+            values = message.get(which, ())
+            if len(values) == 0:
+                continue
+            x = np.array(values, dtype=float)
+            if x.shape != (len(names),) or not np.isfinite(x).all():
+                raise BridgeError(f"a command has {shown(values)} as {which} of {len(names)} joints; expected a finite number for each")
+            whole = np.array(self.live.parameters[parameter], dtype=float)
+            joints = [*self._single]
+            places = [self._single[n] if whole.shape == (self.live.model.nv,) else joints.index(n) for n in names]
+            whole[places] = x
+            found[parameter] = whole
+        return found
+
+
+def bridge(live: Live, kind: str, rate: float = 50.0, commands: Mapping[str, str] | None = None, wrenches: Sequence[str] = (),
+           prefix: str = "", domain: int = 0, port: int = 8765) -> Bridge:  # fmt: skip
+    """Put a live simulation on the wire, until it is closed: its joints, the poses of its links, and wrenches, ``rate`` times a second.
+
+    Joints with one coordinate go to /joint_states, links to /tf, wrenches to /wrench/NAME, stamped with the simulation's time. A machine
+    that is too slow skips states. Commands are messages like /joint_states under /joint_commands: whatever is none is counted, said, and
+    changes nothing; of too many the oldest are dropped.
+
+    Parameters
+    ----------
+    kind : "dds", by Eclipse Cyclone DDS with the names and types that ROS 2 has on it (topic ``rt/joint_states``, type
+        ``sensor_msgs::msg::dds_::JointState_``); or "foxglove", a server that Foxglove connects to, whose commands are JSON
+    commands : by parameters of the simulator, (nv) or one for each joint with one coordinate, what of a message sets them: "position",
+        "velocity" or "effort"
+    wrenches : signals of six numbers, torque before force
+    prefix : of all names: "arm1/"
+    domain : of DDS, from 0 to 230; port : of Foxglove's server, on this machine only
+
+    Raises
+    ------
+    BridgeError : it is no Live, there is no such parameter or signal, another bridge has the name or the port; a package is missing
+
+    Examples
+    --------
+    ``with engine.Live(simulator, q0, v0) as live, engine.bridge(live, "dds", commands={"torque": "effort"}): …``
+    """
+    if not isinstance(live, Live):
+        raise BridgeError(f"bridge got {shown(live)}; expected an engine.Live")
+    one_of("a bridge's kind", kind, ("dds", "foxglove"), BridgeError)
+    rate = number("rate", rate, "states a second, above zero, at most 10000", above=0.0, most=1e4, error=BridgeError)
+    commands = {} if commands is None else commands
+    single = sum(nq == nv == 1 for _, nq, nv in live.model.coordinates)
+    for name, which in commands.items():
+        if name not in live.parameters or name.startswith("pull."):
+            raise BridgeError(f"commands name the parameter '{name}'{nearest(str(name), live.parameters)}; expected one of the simulator's")
+        one_of(f"what sets '{name}'", which, FIELDS, BridgeError)
+        if (shape := np.shape(live.parameters[name])) not in ((live.model.nv,), (single,)):
+            raise BridgeError(f"the parameter '{name}' has shape {shape}; expected ({live.model.nv},), or ({single},): joints with one "
+                              "coordinate")  # fmt: skip
+    signals = live.now.signals
+    for name in wrenches:
+        if name not in signals or signals[name].shape[1:] != (6,):
+            known = [n for n, x in signals.items() if x.shape[1:] == (6,)]
+            there = ", ".join(known) or "none: there is none"
+            raise BridgeError(f"wrenches has '{name}'{nearest(str(name), known)}; expected some of {there}")
+    if kind == "dds":
+        return Bridge(live, Dds(prefix, domain, wrenches), rate, commands, wrenches)
+    return Bridge(live, Foxglove(prefix, port, wrenches, live.model.name), rate, commands, wrenches)

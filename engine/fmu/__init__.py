@@ -1,0 +1,5 @@
+"""Simulators and controllers as FMUs, for every tool that imports the Functional Mock-up Interface (FMI 2.0 and 3.0)."""
+
+from engine.fmu.export import export_fmu
+
+__all__ = ["export_fmu"]

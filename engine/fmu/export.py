@@ -1,0 +1,147 @@
+"""``export_fmu``: a simulator, or its controller, as an FMU."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import uuid
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from numpy.typing import ArrayLike
+
+from engine.checks import beside, one_of, shown, writable, writing
+from engine.code import ExportError
+from engine.code.exported import WRITER, identifier, require_name
+from engine.code.reserved import is_taken
+from engine.fmu.binaries import PLATFORMS, compiler, here, made, require_platforms
+from engine.fmu.description import build_description, model_description
+from engine.fmu.machine import Machine, of_controller, of_simulator, require_names
+from engine.fmu.tables import model_header, own_sources, written
+from engine.fmu.variables import is_steered, variables_of
+from engine.simulation import Simulator
+
+VERSIONS = ("2.0", "3.0")
+#: of what is in the archive: the same simulator is the same bytes
+LONG_AGO = (1980, 1, 1, 0, 0, 0)
+
+
+def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (), outputs: Sequence[str] | None = None,
+               poses: Sequence[str] = (), parameters: Sequence[str] | None = None, q0: ArrayLike | None = None,
+               v0: ArrayLike | None = None, version: str = "2.0", model_exchange: bool = False, platforms: Sequence[str] | None = None,
+               sources: bool = True, part: str | None = None, names: str = "structured", name: str | None = None) -> Path:  # fmt: skip
+    """Write a simulator as an FMU, a model that tools of co-simulation import (Simulink, Dymola, dSPACE, OpenModelica, …); return its path.
+
+    It steps by the engine's own C: the same bits as :meth:`engine.Simulator.run`, of a simulator with contacts as tables those of its
+    :attr:`~engine.Simulator.by_pairs`. A communication step is a multiple of dt, counted by the FMU itself; a sum of times that is off by
+    a thousandth of dt is taken. Its state can be read, set and serialised at any time, within a contact too. Where the state stops being
+    finite a step is "discarded": nothing has changed then. Whatever else is wrong is an "error", in a sentence that the tool shows, and
+    changes nothing either.
+
+    Parameters
+    ----------
+    path : "arm.fmu"
+    inputs : the simulator's parameters that the tool steers: ``controller=lambda t, q, v, torque: torque`` has "torque", held over a
+        communication step
+    outputs : "q", "v", "vdot", "tau" and the names of signals; by default q, v and tau, of a controller all that it commands
+    poses : links, of which position (3), m, and rotation matrix (3, 3) in the world are outputs
+    parameters : of those that are no inputs, which may be tuned while it runs: all by default, but for inertias and placements
+    q0, v0 : where it begins, by default the model's initial configuration, at rest; also the parameters start.q and start.v, which may be
+        set before it begins, but where constraints hold, or components begin as these say. Quaternions are made unit ones, or refused
+        where their length is not 1 within 2 %
+    version : of FMI, "2.0" or "3.0", which has arrays and adjoint derivatives
+    model_exchange : whether the tool may integrate it, too: of a smooth field of q and v alone, with its derivatives along directions
+    platforms : of binaries, such as ``["x86_64-linux", "x86_64-windows"]``: by default this machine, if there is a C compiler. Others are
+        made by zig, which the extra "fmu" brings. Those of x86-64 want AVX2 and FMA (x86-64-v3), and say so
+    sources : whether the C is in it
+    part : "controller": the law alone, which has q and v as inputs, its commands as outputs, and what it remembers
+    names : "structured" (``q.elbow``, ``torque[1]``), or "flat" (``q_elbow``, ``torque_1``), for tools that dislike dots and brackets
+    name : FMI's model identifier; by default the file's name, made one
+
+    Raises
+    ------
+    ExportError : the simulator has no such code (events, plain Python, tables), there is no such input, output or link, no compiler, a path
+        that cannot be written
+    SimulationError, StateError : of ``model_exchange`` more than a smooth field; what :meth:`engine.Simulator.run` refuses to begin with
+
+    Examples
+    --------
+    >>> import tempfile, engine
+    >>> arm = engine.load(engine.example("seven_joint_arm"))
+    >>> simulator = engine.Simulator(arm, parameters={"torque": [0.0] * 7}, controller=lambda t, q, v, torque: torque)
+    >>> path = export_fmu(simulator, Path(tempfile.mkdtemp()) / "arm.fmu", inputs=["torque"], platforms=[])
+    >>> zipfile.ZipFile(path).namelist()[:2]
+    ['modelDescription.xml', 'sources/arm_observe.c']
+    """
+    if not isinstance(simulator, Simulator):
+        raise ExportError(f"export_fmu got {shown(simulator)}; expected a Simulator")
+    path = writable(path, [".fmu"], ExportError)
+    version = one_of("version", version, VERSIONS, ExportError)
+    flat = one_of("names", names, ("structured", "flat"), ExportError) == "flat"
+    own = identifier(path.stem) if name is None else require_name(name)
+    own = f"{own}_" if name is None and is_taken(own) else own
+    platforms = ([here()] if here() in PLATFORMS and compiler() and (version == "3.0" or PLATFORMS[here()].old) else []) \
+        if platforms is None else platforms  # fmt: skip
+    wanted = require_platforms(platforms, version)
+    if not wanted and not sources:
+        raise ExportError("there are no platforms and no sources, of which nothing could run; expected one of them")
+    if part is None:
+        machine = of_simulator(simulator, inputs, ("q", "v", "tau") if outputs is None else outputs, poses, q0, v0, bool(model_exchange),
+                               version == "3.0")  # fmt: skip
+    else:
+        one_of("part", part, ("controller",), ExportError)
+        if poses or model_exchange or q0 is not None or v0 is not None:
+            raise ExportError("a controller alone has no poses, no model exchange and no start; expected part=None for these")
+        machine = of_controller(simulator, inputs, outputs)
+    files = archived(machine, own, version, flat, tuned(machine, parameters), wanted, sources)
+    data = packed(files)
+    waiting = beside(path)
+    with writing(waiting, ExportError):
+        waiting.write_bytes(data)
+        waiting.replace(path)
+    return path
+
+
+def tuned(machine: Machine, parameters: Sequence[str] | None) -> list[str]:
+    """Return the names of the parameters that may be tuned."""
+    left = [n for n in machine.parameters.shapes if n not in machine.inputs]
+    if parameters is None:
+        return [n for n in left if is_steered(n)]
+    for n in (*(found := require_names("parameters", parameters, left)), *machine.inputs):
+        if not is_steered(n):
+            raise ExportError(f"the parameter '{n}' would have to be checked as a whole; expected mass, center or displacement instead")
+    return list(found)
+
+
+def archived(machine: Machine, name: str, version: str, flat: bool, parameters: Sequence[str], platforms: Sequence[str],
+             sources: bool) -> dict[str, bytes]:  # fmt: skip
+    """Return the files of an FMU, by their places in it."""
+    variables = variables_of(machine, parameters, version == "3.0", flat)
+    own, wrappers, work = written(machine, name)
+    said = repr([version, flat, machine.words, machine.x.tolist(), machine.p.tolist(), *own.items(), *variables])
+    digest = hashlib.sha256(said.encode()).digest()
+    token, key = str(uuid.UUID(bytes=digest[:16], version=4)), int.from_bytes(digest[16:23], "big")
+    token = token if version == "3.0" else f"{{{token}}}"
+    text = {**own, **own_sources(version), "model.h": model_header(machine, variables, token, key, wrappers, work, [*own])}
+    units = [n for n in text if n.endswith(".c")]
+    description = model_description(machine, variables, name, token, version, flat, WRITER, units if sources else [])
+    files = {"modelDescription.xml": description.encode()}
+    if sources:
+        files |= {f"sources/{n}": body.encode() for n, body in text.items()}
+        files |= {"sources/buildDescription.xml": build_description(name, units).encode()} if version == "3.0" else {}
+    for p in platforms:
+        folder = p if version == "3.0" else PLATFORMS[p].old
+        files[f"binaries/{folder}/{name}{PLATFORMS[p].suffix}"] = made(text, name, p)
+    return files
+
+
+def packed(files: dict[str, bytes]) -> bytes:
+    """Return a zip archive of files."""
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        for place in sorted(files, key=lambda n: (n != "modelDescription.xml", n)):
+            about = zipfile.ZipInfo(place, LONG_AGO)
+            about.external_attr = (0o755 if place.startswith("binaries/") else 0o644) << 16
+            archive.writestr(about, files[place], zipfile.ZIP_DEFLATED)
+    return data.getvalue()

@@ -1,0 +1,217 @@
+"""What an FMU steps: a simulator, or its controller alone, as programs of a few vectors, and what lies where in these.
+
+The state after the k-th step from t0, the outputs at its beginning, and the state at the start are::
+
+    x⁺ = step(t0, k, dt, p, x),   y = observe(t0, k, dt, p, x),   x₀ = prepare(t0, p, x)                      (1)
+
+with parameters p, inputs among them. Of model exchange, with the continuous states ξ = (q, v)::
+
+    ξ̇ = field(t, p, ξ),   y = look(t, p, ξ)                                                                   (2)
+
+and the derivatives of (ξ̇, y, ξ) along a direction (δp, δξ), or those of its product with weights, by p and ξ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from engine import ops
+from engine.checks import nearest, shown
+from engine.code import ExportError
+from engine.code.sources import require_exportable
+from engine.compiler import Program, calling, trace
+from engine.compiler.transforms.jacobians import jacobian
+from engine.components.layout import Layout
+from engine.model import Model
+from engine.simulation import Simulator
+
+Array = np.ndarray
+#: what a program's arguments are called
+STEP, MOMENT, AT = ("t0", "k", "dt", "p", "x"), ("t", "p", "x"), ("q", "p")
+ARGUMENTS = {"step": STEP, "observe": STEP, "prepare": MOMENT, "apart": AT, "field": MOMENT, "look": MOMENT,
+             "push": ("t", "e", "p", "x", "dp", "dx"), "pull": ("t", "px", "w")}  # fmt: skip
+
+
+@dataclass
+class Machine:
+    """What an FMU steps.
+
+    Attributes
+    ----------
+    parameters, p : what lies where in the parameters, and their values; ``inputs`` are the names of those that the importer steers
+    x, start : the state at first, and how many numbers it begins with may be set before: q and v, or none
+    outputs : shapes of what ``observe`` returns, side by side, by name
+    times : which numbers of x are times, at first that of the start
+    states : where in x there is what other masses change; moving : how many numbers of x must stay modest
+    exchange : the number of continuous states, 0 of co-simulation alone
+    period : s, between communication points, as a proposal
+    notes : how many numbers ``step`` returns behind x⁺, and ``observe`` takes behind x: those of the step from there
+    state_outputs : which of q and v are outputs
+    words : what it is
+    """
+
+    model: Model
+    dt: float
+    programs: dict[str, Program]
+    parameters: Layout
+    p: Array
+    x: Array
+    inputs: tuple[str, ...]
+    outputs: dict[str, tuple[int, ...]]
+    words: str
+    times: list[int] = field(default_factory=list)
+    start: int = 0
+    states: slice = field(default_factory=lambda: slice(0, 0))
+    moving: int = 0
+    exchange: int = 0
+    period: float = 0.0
+    notes: int = 0
+    state_outputs: tuple[str, ...] = ()
+
+    @property
+    def quaternions(self) -> list[int]:
+        """Where in q quaternions begin."""
+        return [where.start for own, where, _ in self.model.manifold.parts if own.attitude]
+
+
+def require_names(what: str, names: Any, known: Sequence[str]) -> tuple[str, ...]:
+    """Return names, each once, all of them known."""
+    if isinstance(names, str) or not isinstance(names, (list, tuple, set, frozenset)) or not all(isinstance(n, str) for n in names):
+        raise ExportError(f"{what} is {shown(names)}; expected a list of names")
+    for n in names:
+        if n not in known:
+            raise ExportError(f"{what} has '{n}'{nearest(n, known)}; expected some of {', '.join(known) or 'none: there is none'}")
+    if len({*names}) < len(names):
+        raise ExportError(f"{what} is {shown(names)}; expected each name once")
+    return tuple(names)
+
+
+# ---------------------------------------------------------------- a simulator
+
+
+def of_simulator(simulator: Simulator, inputs: Sequence[str], outputs: Sequence[str], poses: Sequence[str], q0: Any, v0: Any,
+                 exchange: bool, adjoint: bool) -> Machine:  # fmt: skip
+    """Return a simulator as what an FMU steps, from q0 and v0."""
+    require_exportable(simulator, "step")
+    s = simulator.by_pairs
+    stepper, model, dt = s.stepper, s.model, s.dt
+    step, record = stepper.programs
+    p, x = stepper.begin(model.initial() if q0 is None else q0, np.zeros(model.nv) if v0 is None else v0)
+    if x.ndim != 1:
+        raise ExportError(f"q0 and v0 are a batch {x.shape[:-1]}; expected one state of {model.nq} and {model.nv} numbers")
+    known = [n for n in stepper.record.shapes if n not in ("t", "x")]
+    names = require_names("outputs", outputs, ["q", "v", *known])
+    links = require_names("poses", poses, [link.name for link in model.links])
+    own = [n for n in names if n not in ("q", "v")]
+    notes = sum(int(np.prod(shape)) for shape in step.shapes_out) - stepper.layout.n
+
+    def placed(context: Any) -> dict[str, Array]:
+        found: dict[str, Array] = {}
+        for link in links:
+            T = context.pose(link)
+            found |= {f"pose.{link}.position": T[:3, 3], f"pose.{link}.rotation": T[:3, :3]}
+        return found
+
+    def observe(t0: Any, k: Any, dt: Any, p: Array, x: Array) -> dict[str, Any]:
+        found = dict(zip(record.names, calling(record)(t0, k, dt, p, x), strict=True)) if own else {}
+        chosen = {n: found[n] for n in own}
+        return chosen | placed(stepper.context(t0 + k * dt, p, x[: stepper.layout.n]))
+
+    programs = {"step": step}
+    if own or links:
+        programs["observe"] = trace(observe, [(), (), (), p.shape, (len(x) + notes,)], named=True)
+    free = stepper.starts_anywhere
+    if s.conserved:
+        programs["prepare"] = trace(stepper.prepared, [(), p.shape, x.shape])
+    if free and stepper.apart(model.initial(), p):
+        programs["apart"] = trace(lambda q, p: np.array([ops.where(stepper.apart(q, p)[0], 1.0, 0.0)]), [(model.nq,), p.shape])
+    if exchange:
+        programs |= of_exchange(s, own, placed, p, x, adjoint)
+    seen = programs.get("observe")
+    n = model.nq + model.nv
+    return Machine(
+        model, dt, programs, stepper.parameters, p, x, require_names("inputs", inputs, [*stepper.parameters.shapes]),
+        dict(zip(seen.names, seen.shapes_out, strict=True)) if seen else {}, repr(simulator), stepper.times, n if free else 0,
+        stepper.layout.slices["state"], n, n * exchange, dt, notes, tuple(m for m in ("q", "v") if exchange or m in names))  # fmt: skip
+
+
+def of_exchange(s: Simulator, own: Sequence[str], placed: Callable[[Any], dict[str, Array]], p: Array, x: Array,
+                adjoint: bool) -> dict[str, Program]:  # fmt: skip
+    """Return the programs of model exchange: |q| stays what it is, as q̇ is that of the unit quaternion."""
+    model, stepper, dt = s.model, s.stepper, s.dt
+    nq, n, np_ = model.nq, model.nq + model.nv, len(p)
+
+    def unit(xi: Array) -> Array:
+        return np.concatenate([model.manifold.normalized(xi[:nq]), xi[nq:], x[n:]])
+
+    def rates(t: Any, p: Array, xi: Array) -> Array:
+        q, v = unit(xi)[:nq], xi[nq:]
+        return np.concatenate([model.manifold.rate(q, v), stepper.acceleration(t, p, q, v)])
+
+    def look(t: Any, p: Array, xi: Array) -> Array:
+        whole = unit(xi)
+        found = stepper.observe(t, 0.0, dt, p, whole) if own else {}
+        seen = {n: found[n] for n in own} | placed(stepper.context(t, p, whole))
+        return np.concatenate([np.zeros(0), *(np.ravel(y) for y in seen.values())])
+
+    def both(t: Any, p: Array, xi: Array) -> Array:
+        return np.concatenate([rates(t, p, xi), look(t, p, xi), xi])
+
+    found = {"field": trace(rates, [(), (np_,), (n,)]), "look": trace(look, [(), (np_,), (n,)])}
+    size = 2 * n + len(found["look"].outputs)
+    along = trace(lambda t, e, p, xi, dp, dxi: both(t, p + e * dp, xi + e * dxi), [(), (), (np_,), (n,), (np_,), (n,)])
+    found["push"] = jacobian(along, 1)
+    if adjoint:
+        found["pull"] = jacobian(trace(lambda t, px, w: w @ both(t, px[:np_], px[np_:]), [(), (np_ + n,), (size,)]), 1)
+    return found
+
+
+# ---------------------------------------------------------------- a controller alone
+
+
+def of_controller(simulator: Simulator, inputs: Sequence[str], outputs: Sequence[str] | None) -> Machine:
+    """Return a simulator's controller as what an FMU steps: q and v are inputs, its commands are outputs; it remembers what it does in a
+    run."""
+    require_exportable(simulator, "controller")
+    plant, model, dt, stepper = simulator.plant, simulator.model, simulator.dt, simulator.stepper
+    c = plant.controller
+    assert c is not None
+    if c.state.size:
+        raise ExportError(f"{c.called.name} has a continuous state, which the plant's method integrates; expected a memory, or the whole "
+                          "simulator")  # fmt: skip
+    given = Layout({**stepper.parameters.shapes, "q": (model.nq,), "v": (model.nv,)})
+    at = given.slices
+    p = np.concatenate([stepper.nominal(), model.initial(), np.zeros(model.nv)])
+
+    def asked(t: Any, p: Array, memory: Array, z: Array) -> tuple[Array, Mapping[str, Any]]:
+        s = plant.context(t, p[at["q"]], p[at["v"]], z, p[: at["q"].start])
+        after = c.update(s, c.state, memory, None, dt)
+        return after, c.act(s, c.state, after, None).commands
+
+    def told(t0: Any, k: Any, dt: Any, p: Array, x: Array, z: Array) -> dict[str, Any]:
+        return {**asked(t0 + k * dt, p, x, z)[1]}
+
+    shapes, memory = [(), (), (), (given.n,)], c.memory
+    whole = trace(told, [*shapes, memory.shape, (plant.states.n,)], named=True)
+    first = 3 + given.n + memory.size
+    if any(node[0] == "input" and node[1] >= first for node in whole.nodes):
+        raise ExportError(f"{c.called.name} asks for states of components, which a controller alone has not; expected one of t, q, v")
+    names = require_names("outputs", whole.names if outputs is None else outputs, whole.names)
+    z = np.zeros(plant.states.n)
+
+    def observe(t0: Any, k: Any, dt: Any, p: Array, x: Array) -> dict[str, Any]:
+        found = told(t0, k, dt, p, x, z)
+        return {n: found[n] for n in names}
+
+    programs = {"observe": trace(observe, [*shapes, memory.shape], named=True)}
+    if memory.size:
+        programs["step"] = trace(lambda t0, k, dt, p, x: asked(t0 + k * dt, p, x, z)[0], [*shapes, memory.shape])
+    seen = programs["observe"]
+    own = require_names("inputs", inputs, [n for n in given.shapes if n not in ("q", "v")])
+    words = f"controller {c.called.name} of '{model.name}', asked at every {c.period!r} s"
+    return Machine(model, dt, programs, given, p, memory, (*own, "q", "v"), dict(zip(seen.names, seen.shapes_out, strict=True)), words,
+                   [*c.times] if memory.size else [], period=c.period)  # fmt: skip

@@ -1,0 +1,240 @@
+"""The variables of an FMU: names, units, starts, and where each lies in the vectors of its machine."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.components.law import SEEDS
+from engine.contact import is_material
+from engine.fmu.machine import Machine
+from engine.model import Model
+from engine.model.parameters import is_number
+from engine.simulation.parameters import own
+
+Array = np.ndarray
+#: of FMI's names of units, their exponents of base units
+UNITS = {
+    "rad": {"rad": 1}, "m": {"m": 1}, "s": {"s": 1}, "kg": {"kg": 1}, "rad/s": {"rad": 1, "s": -1}, "m/s": {"m": 1, "s": -1},
+    "1/s": {"s": -1}, "rad/s2": {"rad": 1, "s": -2}, "m/s2": {"m": 1, "s": -2}, "N.m": {"kg": 1, "m": 2, "s": -2},
+    "N": {"kg": 1, "m": 1, "s": -2},
+    "W": {"kg": 1, "m": 2, "s": -3},
+}  # fmt: skip
+#: what changes in a second
+RATES = {"": "1/s", "rad": "rad/s", "m": "m/s", "rad/s": "rad/s2", "m/s": "m/s2"}
+#: how names of parameters begin that must be above zero
+POSITIVE = ("mass.", "contact_stiffness.")
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable.
+
+    Attributes
+    ----------
+    kind, at : in which vector of C it lies, and where; flags : what C checks of it, and what it is to the simulator
+    shape : of an array, of FMI 3.0
+    start : values (size), or None of what is calculated
+    reference : its number
+    state : of a derivative, the reference of its state
+    """
+
+    name: str
+    kind: str
+    at: int
+    causality: str
+    variability: str
+    shape: tuple[int, ...] = ()
+    start: tuple[float, ...] | None = None
+    unit: str = ""
+    text: str = ""
+    flags: tuple[str, ...] = ()
+    reference: int = 0
+    state: int | None = None
+
+    @property
+    def size(self) -> int:
+        """How many numbers it has."""
+        return math.prod(self.shape)
+
+    @property
+    def initial(self) -> str | None:
+        """FMI's word for how it begins; None where that goes without saying."""
+        return "calculated" if self.kind in ("X", "Y", "DX") else None
+
+
+# ---------------------------------------------------------------- names
+
+
+def plain(text: str) -> str:
+    """Return a text in ASCII: letters without their marks, and others by their numbers.
+
+    >>> plain("Fuß 3é")
+    'Fu_u00df_ 3e'
+    """
+    found = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+    return "".join(c if " " <= c <= "~" else f"_u{ord(c):04x}_" for c in found)
+
+
+def quoted(part: str) -> str:
+    """Return a part of a name as FMI's structured names have it: what is no identifier in quotes.
+
+    >>> quoted("elbow"), quoted("left.arm")
+    ('elbow', "'left.arm'")
+    """
+    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", part):
+        return part
+    return "'" + re.sub(r"[\\'\"?]", lambda c: f"\\{c[0]}", part) + "'"
+
+
+class Names:
+    """Names of variables, each once: structured as FMI has them, ``q.elbow`` and ``torque[1]``, or flat, ``q_elbow`` and ``torque_1``."""
+
+    def __init__(self, flat: bool) -> None:
+        self.flat, self.taken = flat, {"time"}
+
+    def name(self, parts: Sequence[str], index: Sequence[int] = ()) -> str:
+        """Return the name of what has these parts, and this index from 0 on; FMI's arrays count from 1."""
+        each, numbers = [plain(p) for p in parts], [str(i + 1) for i in index]
+        if self.flat:
+            found = "_".join(re.sub(r"\W+", "_", p) or "_" for p in (*each, *numbers))
+            found = found if found[0].isalpha() else f"x{found}"
+        else:
+            found = ".".join(map(quoted, each)) + (f"[{','.join(numbers)}]" if numbers else "")
+        base, k = found, 2
+        while found in self.taken:
+            found = f"{base}_{k}" if self.flat else f"{base}.n{k}"
+            k += 1
+        self.taken.add(found)
+        return found
+
+    def rate(self, name: str) -> str:
+        """Return the name of a state's derivative."""
+        return f"der({name})"
+
+
+def parts_of(name: str) -> list[str]:
+    """Return the parts of a parameter's or a signal's name.
+
+    >>> parts_of("mass.left.hand"), parts_of("wheels.torque")
+    (['mass', 'left.hand'], ['wheels', 'torque'])
+    """
+    return name.split(".", 1) if own(name) else name.split(".")
+
+
+# ---------------------------------------------------------------- entries of q, v, v̇ and τ
+
+
+def entries(model: Model, name: str) -> tuple[list[list[str]], list[str]] | None:
+    """Return for each number of q, v, vdot or tau its name's parts and its unit; None of others."""
+    if name not in ("q", "v", "vdot", "tau"):
+        return None
+    kinds = {b.joint.name: b.kind for b in model.bodies}
+    labels, units = [], list[str]()
+    for joint, _, _ in model.coordinates:
+        kind = kinds[joint]
+        words = kind.q_names if name == "q" else kind.v_names
+        labels += [[name, joint, *([w] if w else [])] for w in words]
+        moving = list(kind.units)
+        if name == "q":
+            quaternion = kind.manifold.attitude
+            units += ["" if quaternion and k < 4 else moving[k - 1 if quaternion else k] for k in range(kind.nq)]
+        else:
+            units += [{"v": f"{u}/s", "vdot": f"{u}/s2", "tau": "N.m" if u == "rad" else "N"}[name] for u in moving]
+    return labels, units
+
+
+def unit_of(name: str) -> str:
+    """Return the unit of a parameter or a signal by its name; "" where that says none."""
+    first, _, last = name.partition(".")
+    last = name.rpartition(".")[2]
+    known = {"mass": "kg", "center": "m", "gravity": "m/s2"}
+    return known.get(first, "") if own(name) else {"position": "m", "power": "W"}.get(last, "")
+
+
+# ---------------------------------------------------------------- variables
+
+
+def flags_of(name: str) -> tuple[str, ...]:
+    """Return what C checks of a parameter, and whether momenta are others after it."""
+    sign = name.startswith(POSITIVE)
+    losses = is_material(name) or name.startswith(("damping.", "friction.", "armature."))
+    found = {"OWN": own(name), "POSITIVE": sign, "NOT_NEGATIVE": losses and not sign, "WHOLE": name in SEEDS}
+    return tuple(n for n, there in found.items() if there)
+
+
+def is_steered(name: str) -> bool:
+    """Return whether C can check a parameter, so that it may be tuned: not an inertia, which has to be a body's, nor a pose."""
+    return not is_number(name) or not name.startswith(("inertia.", "placement."))
+
+
+class Table:
+    """The variables of a machine, as they are added."""
+
+    def __init__(self, machine: Machine, arrays: bool, flat: bool) -> None:
+        self.machine, self.arrays, self.names = machine, arrays, Names(flat)
+        self.variables = [Variable("time", "TIME", 0, "independent", "continuous", unit="s")]
+
+    def add(self, name: str, kind: str, at: int, shape: tuple[int, ...], causality: str, variability: str, start: Array | None = None,
+            text: str = "", flags: tuple[str, ...] = (), of: str | None = None) -> None:  # fmt: skip
+        """Add what has a name: an array where all has one unit and FMI has arrays, else number by number."""
+        found, n = entries(self.machine.model, of or name), math.prod(shape)
+        units = found[1] if found else [unit_of(name)] * n
+        base = parts_of(name)
+        if shape and n and self.arrays and len({*units}) == 1:
+            self.put(self.names.name(base), kind, at, causality, variability, shape, start, units[0], text, flags, base)
+            return
+        for k in range(n):
+            index = tuple(int(i) for i in np.unravel_index(k, shape)) if shape else ()
+            parts = [*base[:-1], *found[0][k]] if found else base
+            own_name = self.names.name(parts) if found else self.names.name(base, index)
+            one = None if start is None else start[k : k + 1]
+            self.put(own_name, kind, at + k, causality, variability, (), one, units[k], text, flags, parts)
+
+    def put(self, name: str, kind: str, at: int, causality: str, variability: str, shape: tuple[int, ...], start: Array | None, unit: str,
+            text: str, flags: tuple[str, ...], parts: Sequence[str]) -> None:  # fmt: skip
+        """Add a variable, with what it is called in the engine where FMI has no such name."""
+        whole = ".".join(parts)
+        text = text if whole.isascii() else f"{text} ({whole})".strip()
+        values = None if start is None else tuple(float(x) for x in start)
+        self.variables.append(Variable(name, kind, at, causality, variability, shape, values, unit, text, flags, len(self.variables)))
+
+    def add_rates(self) -> None:
+        """Add the derivatives of the states."""
+        for x in [v for v in self.variables if v.kind == "X"]:
+            self.variables.append(dataclasses.replace(
+                x, name=self.names.rate(x.name), kind="DX", causality="local", unit=RATES[x.unit], text="", reference=len(self.variables),
+                state=x.reference))  # fmt: skip
+
+
+def variables_of(machine: Machine, tuned: Iterable[str], arrays: bool, flat: bool) -> list[Variable]:
+    """Return the variables of a machine: time, inputs, parameters that are ``tuned``, start values, outputs, derivatives."""
+    table, tuned, model = Table(machine, arrays, flat), {*tuned}, machine.model
+    for name, where in machine.parameters.slices.items():
+        value, shape = machine.p[where], machine.parameters.shapes[name]
+        if name in machine.inputs:
+            what = {"q": "configuration", "v": "velocities"}.get(name, f"the parameter '{name}' of the simulator, held over a step")
+            table.add(name, "P", where.start, shape, "input", "continuous", value, what, ("INPUT", *flags_of(name)))
+        elif name in tuned:
+            what = f"the parameter '{name}' of the simulator"
+            table.add(name, "P", where.start, shape, "parameter", "tunable", value, what, flags_of(name))
+    if machine.start:
+        for name, where in (("q", slice(0, model.nq)), ("v", slice(model.nq, machine.start))):
+            table.add(f"start.{name}", "START", where.start, (where.stop - where.start,), "parameter", "fixed", machine.x[where],
+                      f"{name} at the start", of=name)  # fmt: skip
+    for name in machine.state_outputs:
+        n, at = (model.nq, 0) if name == "q" else (model.nv, model.nq)
+        table.add(name, "X", at, (n,), "output", "continuous", text="configuration" if name == "q" else "velocities")
+    at = 0
+    for name, shape in machine.outputs.items():
+        table.add(name, "Y", at, shape, "output", "continuous")
+        at += math.prod(shape)
+    if machine.exchange:
+        table.add_rates()
+    return table.variables

@@ -1,0 +1,83 @@
+"""A stage of USD: its units, where its prims are, and what is said of those."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from engine.io.errors import RobotFileError, short
+from engine.spatial import quaternion, se3
+
+Array = np.ndarray
+#: from a world whose y points up to one whose z does
+UPRIGHT = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
+
+
+class Stage:
+    """An open stage.
+
+    Attributes
+    ----------
+    length, mass : m and kg of its units
+    """
+
+    def __init__(self, file: str) -> None:
+        from pxr import Tf, Usd, UsdGeom, UsdPhysics
+
+        try:
+            self.stage = Usd.Stage.Open(file)
+        except Tf.ErrorException as problem:
+            raise RobotFileError(f"USD does not read it ({short(str(problem))}); expected a stage of USD", file) from None
+        self.file, self.Usd, self.Geom, self.Physics = file, Usd, UsdGeom, UsdPhysics
+        self.length = float(UsdGeom.GetStageMetersPerUnit(self.stage))
+        self.mass = float(UsdPhysics.GetStageKilogramsPerUnit(self.stage))
+        self.upright = np.eye(3) if UsdGeom.GetStageUpAxis(self.stage) == "Z" else UPRIGHT
+        self.places = UsdGeom.XformCache()
+
+    def prims(self) -> Iterator[Any]:
+        """Yield all prims that are there, those of instances too."""
+        yield from self.stage.Traverse(self.Usd.TraverseInstanceProxies())
+
+    def below(self, prim: Any) -> Iterator[Any]:
+        """Yield a prim and those below it, but for other bodies and what they carry."""
+        walk = iter(self.Usd.PrimRange(prim, self.Usd.TraverseInstanceProxies()))
+        for other in walk:
+            if other != prim and self.is_body(other):
+                walk.PruneChildren()
+                continue
+            yield other
+
+    def is_body(self, prim: Any) -> bool:
+        """Return whether a prim is a rigid body that moves."""
+        return bool(prim.HasAPI(self.Physics.RigidBodyAPI)) and value(self.Physics.RigidBodyAPI(prim).GetRigidBodyEnabledAttr(), True)
+
+    def pose(self, prim: Any) -> tuple[Array, Array]:
+        """Return a prim's pose (4, 4) in a world whose z points up, m, and its scale (3).
+
+        Raises
+        ------
+        RobotFileError : it is mirrored or sheared
+        """
+        M = np.array(self.places.GetLocalToWorldTransform(prim)).T
+        scale = np.linalg.norm(M[:3, :3], axis=0)
+        if not scale.all() or not np.isfinite(M).all():
+            raise RobotFileError(f"prim {prim.GetPath()} has a scale of zero, or infinite; expected a pose", self.file)
+        R = M[:3, :3] / scale
+        if np.abs(R.T @ R - np.eye(3)).max() > 1e-5 or np.linalg.det(R) < 0.0:
+            raise RobotFileError(f"prim {prim.GetPath()} is mirrored or sheared; expected a rotation and a scale along axes", self.file)
+        q = quaternion.normalize(quaternion.from_matrix(R))
+        return se3.pose(self.upright @ quaternion.to_matrix(q), self.upright @ M[:3, 3] * self.length), scale
+
+
+def value(attribute: Any, otherwise: Any) -> Any:
+    """Return an attribute's value, or another where it has none."""
+    found = attribute.Get() if attribute else None
+    return otherwise if found is None else found
+
+
+def quaternion_of(q: Any) -> Array:
+    """Return a quaternion of USD, scalar first; one of zeros stands for none."""
+    found = np.array([q.GetReal(), *q.GetImaginary()], dtype=float)
+    return quaternion.normalize(found) if found.any() else quaternion.identity()

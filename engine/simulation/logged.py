@@ -1,0 +1,116 @@
+"""Trajectories as logs of other tools: what of them goes into which file."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.checks import beside, nearest, path_of, warn, writing
+from engine.components.component import SimulationWarning
+from engine.io import RobotFileError
+from engine.io.save_urdf import urdf_text
+from engine.logs import Flight, write_mat, write_mcap, write_parquet, write_rosbag2
+from engine.model import StateError
+from engine.recording import StorageError
+from engine.spatial import quaternion
+
+Array = np.ndarray
+#: what logs are written for, by their endings
+ENDINGS = (".mcap", ".rosbag2", ".mat", ".parquet", ".oem", ".aem")
+EXPECTED = f"expected .h5, .hdf5, {', '.join(ENDINGS)}"
+
+
+def is_log(path: Any) -> bool:
+    """Return whether a path is that of a log, by its ending."""
+    return path_of(path, StorageError).suffix.lower() in ENDINGS
+
+
+def write_log(trajectory: Any, path: Any, overwrite: bool, link: str | None, epoch: str | None) -> Path:
+    """Write a trajectory as what a path's ending says; return the path.
+
+    Raises
+    ------
+    StorageError : the path exists, or cannot be written; a package is missing
+    StateError : it is a batch, and the log one of a flight; no ``link`` and ``epoch`` of an .oem or .aem
+    """
+    path = path_of(path, StorageError)
+    ending = path.suffix.lower()
+    if path.exists() and (not overwrite or path.is_dir() != (ending == ".rosbag2")):
+        raise StorageError(f"'{path}' exists; expected a new path{'' if path.is_dir() else ', or overwrite=True'}")
+    messages = ending in (".oem", ".aem")
+    if messages and (link is None or epoch is None):
+        raise StateError(f"'{path.name}' says when and of what it is; expected link=, one of the robot's, and epoch='2026-11-27T12:00:00'")
+    if not messages and (link is not None or epoch is not None):
+        raise StateError(f"link and epoch are of .oem and .aem, and '{path.name}' is neither; expected none of them")
+    if messages and link not in (names := [x.name for x in trajectory.model.links]):
+        raise StateError(f"there is no link '{link}'{nearest(str(link), names)}; expected one of {', '.join(names)}")
+    if ending not in (".mat", ".parquet") and trajectory.q.ndim > 2:
+        raise StateError(f"'{path.name}' is of one flight, and this is a batch {trajectory.q.shape[:-2]}; expected trajectory.rollout(0)")
+    with writing(path, StorageError, begun=False):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    waiting = beside(path)
+    try:
+        with writing(waiting, StorageError):
+            WRITERS[ending](trajectory, waiting, link, epoch)
+        with writing(path, StorageError, begun=False):
+            if path.is_dir():
+                shutil.rmtree(path)
+            waiting.replace(path)
+    except StorageError as error:
+        raise StorageError(str(error).replace(str(waiting), str(path))) from error
+    finally:
+        if waiting.is_dir():
+            shutil.rmtree(waiting, ignore_errors=True)
+        waiting.unlink(missing_ok=True)
+    return path
+
+
+# ---------------------------------------------------------------- what goes into them
+
+
+def flight_of(trajectory: Any, described: bool = True) -> Flight:
+    """Return what a log of ROS says of a trajectory: of joints with one coordinate, of all links, and of the robot if that is to be
+    ``described``."""
+    model, coordinates = trajectory.model, trajectory.model.coordinates
+    q_at, v_at = (np.cumsum([0, *(c[k] for c in coordinates)]) for k in (1, 2))
+    single = [k for k, (_, nq, nv) in enumerate(coordinates) if nq == nv == 1]
+    q, v = q_at[single], v_at[single]
+    T = trajectory.poses()
+    try:
+        description = urdf_text(model) if described else ""
+    except RobotFileError as error:
+        warn(f"the log has no robot_description, as '{model.name}' is no URDF: {error}", SimulationWarning)
+        description = ""
+    return Flight(trajectory.t, [coordinates[k][0] for k in single], trajectory.q[:, q], trajectory.v[:, v], trajectory.tau[:, v],
+                  [link.name for link in model.links], T[..., :3, 3], quaternion.from_matrix(T[..., :3, :3]), description)  # fmt: skip
+
+
+def mat(trajectory: Any, path: Path, link: Any, epoch: Any) -> None:
+    """Write t, q, v, tau, vdot as they are, signals and parameters as structures, and the names of the entries of q and v."""
+    x, model = trajectory, trajectory.model
+    write_mat(path, {"t": x.t, "q": x.q, "v": x.v, "tau": x.tau, "vdot": x.vdot, "gravity": np.array(x.gravity)},
+              {"signals": x.signals, "parameters": x.parameters},
+              {"model": model.name, "q_names": model.labels("q"), "v_names": model.labels("v")})  # fmt: skip
+
+
+def parquet(trajectory: Any, path: Path, link: Any, epoch: Any) -> None:
+    """Write a column for each number, and of a batch the rollout's number."""
+    x, lead = trajectory, trajectory.q.shape[:-2]
+    rows = math.prod(lead)
+    own = {"rollout": np.repeat(np.arange(rows), len(x.t))} if lead else {}
+    columns = {**own, "t": np.tile(x.t, rows), **{n: np.ravel(y) for n, y in x.columns().items()}}
+    write_parquet(path, columns, {"model": x.model.name, "gravity": " ".join(map(repr, map(float, x.gravity)))})
+
+
+#: by ending: of a trajectory, a path, a link and an epoch
+WRITERS: dict[str, Any] = {
+    ".mat": mat, ".parquet": parquet,
+    ".mcap": lambda x, path, link, epoch: write_mcap(path, flight_of(x)),
+    ".rosbag2": lambda x, path, link, epoch: write_rosbag2(path, flight_of(x)),
+    ".oem": lambda x, path, link, epoch: x.to_oem(path, link, epoch),
+    ".aem": lambda x, path, link, epoch: x.to_aem(path, link, epoch),
+}  # fmt: skip

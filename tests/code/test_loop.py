@@ -1,0 +1,145 @@
+"""A paced loop in C: the bits of a run, no memory from the heap, and a clock that is met, missed, caught up with, or slips."""
+
+import subprocess
+
+import numpy as np
+import pytest
+
+import engine
+from tests.code.programs import FLAGS, FMA, needed, run
+from tests.code.robots import pendulum
+
+MAIN = """#include "swings.h"
+#include <stdio.h>
+#include <stdlib.h>
+static int64_t now, stall;
+int64_t fake_now(void) { return now; }
+void fake_wait(int64_t until) { now = until + 1000; }
+static int before(void *user, int64_t k, double t, const double *x, double *p)
+{
+    (void)user, (void)x, (void)t;
+    p[0] = 0.25 * (double)(k % 4);
+    return 0;
+}
+static int after(void *user, int64_t k, double t, const double *x, const double *p)
+{
+    (void)x, (void)p, (void)t;
+    if (k == 10)
+        now += stall;
+    return *(int64_t *)user == k;
+}
+int main(int n, char **each)
+{
+    double p[] = SWINGS_INITIAL_P, x[] = SWINGS_INITIAL_X;
+    int64_t last = atoll(each[1]);
+    swings_options o = {0};
+    swings_report r;
+    (void)n;
+    o.before = before;
+    o.after = after;
+    o.user = &last;
+    o.slip = atoi(each[2]);
+    o.free_running = atoi(each[3]);
+    o.priority = atoi(each[4]);
+    stall = atoll(each[5]);
+    const int status = swings_loop(&o, p, x, &r);
+    printf("%d %lld %lld %.17g %.17g %.17g %d %lld", status, (long long)r.steps, (long long)r.missed, r.worst, r.late, r.slipped, r.ended,
+           (long long)now);
+    for (size_t c = 0; c < sizeof x / sizeof *x; ++c)
+        printf(" %a", x[c]);
+    return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def turning(tmp_path_factory):
+    """A pendulum's loop, on a clock of its own, and on the system's."""
+    needed("gcc")
+    folder = tmp_path_factory.mktemp("loop")
+    simulator = engine.Simulator(pendulum(), dt=1e-3, controller=lambda t, q, v, push: push - 0.1 * v, parameters={"push": [0.0]})
+    engine.export_code(simulator, folder / "swings.c", part="loop")
+    (folder / "main.c").write_text(MAIN)
+    flags = ["gcc", *FLAGS, "-O1", *FMA, "-ffp-contract=off", "swings.c", "main.c", "-lm"]
+    run([*flags, "-DLOOP_NOW=fake_now", "-DLOOP_WAIT=fake_wait", "-o", "fake"], folder)
+    run([*flags, "-o", "true"], folder)
+    return simulator, folder
+
+
+def went(folder, program, *each):
+    words = run([f"./{program}", *each], folder).split()
+    return [*map(int, words[:3]), *map(float, words[3:6]), *map(int, words[6:8])], np.array([float.fromhex(w) for w in words[8:]])
+
+
+def flown(simulator, steps):
+    state = simulator.start(simulator.model.initial(), np.zeros(simulator.model.nv))
+    for k in range(steps):
+        state = simulator.step(state, parameters={"push": [0.25 * (k % 4)]})
+    return state
+
+
+def test_the_bits_of_the_simulator_and_nothing_from_the_heap(turning):
+    simulator, folder = turning
+    (status, steps, *_, ended, _), x = went(folder, "fake", 99, 0, 1, 0, 0)
+    assert (status, steps, ended) == (0, 100, 1)
+    state = flown(simulator, 100)
+    assert (x[:2] == [*state.q, *state.v]).all()
+    run(["gcc", "-c", "-O1", *FMA, "swings.c", "-o", "swings.o"], folder)
+    wanted = run(["nm", "-u", "swings.o"], folder)
+    assert not {"malloc", "calloc", "realloc"} & {*wanted.split()}
+
+
+def test_late_steps_are_counted_and_caught_up_with(turning):
+    """A stall of 4.5 ms: four steps follow at once; a microsecond late are all that wait."""
+    _, folder = turning
+    (status, steps, missed, worst, late, slipped, _, now), _ = went(folder, "fake", 49, 0, 0, 0, 4_500_000)
+    assert (status, steps, slipped, missed) == (0, 50, 0.0, 4)
+    assert worst == pytest.approx(3.501e-3)
+    assert now == 49_000_000 + 1000
+    assert late == pytest.approx((3.501 + 2.501 + 1.501 + 0.501) * 1e-3 + 45e-6)
+
+
+def test_or_all_that_comes_slips(turning):
+    _, folder = turning
+    (status, steps, missed, worst, _, slipped, _, now), _ = went(folder, "fake", 49, 1, 0, 0, 4_500_000)
+    assert (status, steps, missed) == (0, 50, 1)
+    assert slipped == worst == pytest.approx(3.501e-3)
+    assert now == pytest.approx(49_000_000 + 3_501_000 + 1000, abs=1000)
+
+
+def test_its_clock_does_not_drift(turning):
+    """Due times are of k, not sums: a day in 10^8 steps is met to the nanosecond, by the formula; a million by the loop."""
+    _, folder = turning
+    period = 1e9 * 0.864e-3
+    assert int(period * 1e8 + 0.5) == 86_400 * 10**9
+    (_, steps, missed, *_, now), _ = went(folder, "fake", 10**6, 0, 0, 0, 0)
+    assert (steps, missed, now) == (10**6 + 1, 0, 10**12 + 1000)
+
+
+def test_the_systems_clock(turning):
+    """It is not ahead of it; SCHED_FIFO is asked for, and gone on without."""
+    import time
+
+    _, folder = turning
+    begun = time.monotonic()
+    (status, steps, _, worst, *_), x = went(folder, "true", 99, 0, 0, 10, 0)
+    assert time.monotonic() - begun > 0.098
+    assert (status, steps) == (0, 100)
+    assert 0.0 <= worst < 10.0
+    assert np.isfinite(x).all()
+
+
+def test_what_is_no_loop(tmp_path, turning):
+    simulator, _ = turning
+    with pytest.raises(engine.ExportError, match=r"a loop is written as C, and 'x.so' ends in '.so'; expected '.c'"):
+        engine.export_code(simulator, tmp_path / "x.so", part="loop")
+    with pytest.raises(engine.ExportError, match=r"part is 'lop' \(did you mean 'loop'\?\); expected one of step, controller, loop"):
+        engine.export_code(simulator, tmp_path / "x.c", part="lop")
+    with pytest.raises(engine.ExportError, match="has events, which interrupt runs from outside"):
+        engine.export_code(engine.Simulator(pendulum(), events=[lambda t, q, v: q[0]]), tmp_path / "x.c", part="loop")
+
+
+def test_its_own_self_test_still_runs(turning):
+    _, folder = turning
+    run(["gcc", *FLAGS, *FMA, "-ffp-contract=off", "swings.c", "swings_test.c", "-o", "selftest", "-lm"], folder)
+    assert subprocess.run(["./selftest"], cwd=folder, capture_output=True, text=True, check=True).stdout.startswith("ok: swings")

@@ -1,0 +1,197 @@
+"""export_fmu: names, what depends on what, the same bytes, other compilers, and what it says about bad input."""
+
+import errno
+import importlib.util
+import xml.etree.ElementTree as ElementTree
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import engine
+from engine.fmu.binaries import PLATFORMS
+from tests.code.programs import needed
+from tests.fmu.robots import arm, crate, driven, flyer, free
+
+
+def description(path):
+    return ElementTree.fromstring(zipfile.ZipFile(path).read("modelDescription.xml"))
+
+
+def names(path):
+    return [v.get("name") for v in description(path).find("ModelVariables")]
+
+
+@pytest.fixture(scope="module")
+def simulator():
+    return driven()
+
+
+# ---------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(("more", "text"), [
+    ({"inputs": ["torqe"]}, r"inputs has 'torqe' \(did you mean 'torque'\?\); expected some of torque, mass.tip"),
+    ({"inputs": "torque"}, "inputs is 'torque'; expected a list of names"),
+    ({"inputs": ["torque", "torque"]}, "expected each name once"),
+    ({"outputs": ["q", "qdot"]}, "outputs has 'qdot'"),
+    ({"poses": ["hand"]}, "poses has 'hand'; expected some of base, upper, tip"),
+    ({"parameters": ["torque"], "inputs": ["torque"]}, "parameters has 'torque'; expected some of mass.tip"),
+    ({"version": "1.0"}, r"version is '1.0'; expected one of 2.0, 3.0|version is '1.0' \(did you mean"),
+    ({"version": 2.0}, r"version is 2.0 .*; expected one of 2.0, 3.0"),
+    ({"names": "short"}, "names is 'short'; expected one of structured, flat"),
+    ({"name": "2arm"}, "name is '2arm'; expected an identifier of C"),
+    ({"platforms": ["linux"]}, "platforms has 'linux'.*; expected some of x86_64-linux, aarch64-linux"),
+    ({"platforms": "x86_64-linux"}, "platforms is 'x86_64-linux'; expected a list of"),
+    ({"platforms": ["aarch64-linux"]}, "FMI 2.0 has no folder for aarch64-linux; expected version='3.0', or sources alone"),
+    ({"platforms": [], "sources": False}, "there are no platforms and no sources"),
+    ({"q0": np.zeros((3, 2))}, r"q0 and v0 are a batch \(3,\); expected one state of 2 and 2 numbers"),
+    ({"q0": [0.0]}, r"q has shape \(1,\); expected"),
+])  # fmt: skip
+def test_what_cannot_be_written_is_said_in_a_sentence(simulator, tmp_path, more, text):
+    with pytest.raises(engine.EngineError, match=text):
+        engine.export_fmu(simulator, tmp_path / "arm.fmu", **{"platforms": [], **more})
+    assert not [*tmp_path.iterdir()]
+
+
+def test_what_is_no_simulator_no_path_or_has_no_code(simulator, tmp_path):
+    with pytest.raises(engine.ExportError, match=r"export_fmu got <model.*; expected a Simulator"):
+        engine.export_fmu(simulator.model, tmp_path / "arm.fmu")
+    with pytest.raises(engine.ExportError, match=r"ends in '.zip'; expected one of .fmu"):
+        engine.export_fmu(simulator, tmp_path / "arm.zip")
+    with pytest.raises(engine.ExportError, match="has events, which interrupt runs from outside; expected one without"):
+        engine.export_fmu(engine.Simulator(arm(), events=[lambda t, q, v: q[0]]), tmp_path / "arm.fmu")
+    with pytest.raises(engine.ExportError, match="runs as plain Python"):
+        engine.export_fmu(engine.Simulator(arm(), compiled=False), tmp_path / "arm.fmu")
+    with pytest.raises(engine.ExportError, match=r"the parameter 'inertia.tip' would have to be checked as a whole; expected mass, center"):
+        engine.export_fmu(engine.Simulator(arm(), parameters={"inertia.tip": arm().link("tip").inertia}), tmp_path / "arm.fmu",
+                          parameters=["inertia.tip"])  # fmt: skip
+
+
+def test_bodies_that_meet_by_tables_have_no_code(tmp_path):
+    """A scene of many bodies is rows of tables, which C has no step of: it says what to do."""
+    model = engine.combine(**{f"b{k}": crate() for k in range(30)})
+    simulator = engine.Simulator(model, contacts=engine.Contacts(engine.HalfSpace()))
+    with pytest.raises(engine.SimulationError, match=r"whose bodies meet by tables, is no program of its state, as .*fewer bodies"):
+        engine.export_fmu(simulator, tmp_path / "crates.fmu", platforms=[])
+
+
+def test_a_full_disk_leaves_nothing_and_what_was_there(simulator, tmp_path, monkeypatch):
+    (tmp_path / "arm.fmu").write_bytes(b"before")
+
+    def full(self, data):
+        Path(self).touch()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(engine.ExportError, match=r"cannot be written \(No space left on device\); expected a place with room for it"):
+        engine.export_fmu(simulator, tmp_path / "arm.fmu", platforms=[])
+    assert [p.name for p in tmp_path.iterdir()] == ["arm.fmu"]
+
+
+# ---------------------------------------------------------------- what is in it
+
+
+def test_the_same_simulator_is_the_same_bytes(tmp_path):
+    paths = [engine.export_fmu(driven(), tmp_path / folder / "arm.fmu", platforms=[]) for folder in ("a", "b")
+             if (tmp_path / folder).mkdir() is None]  # fmt: skip
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    other = engine.export_fmu(driven(dt=2e-3), tmp_path / "arm.fmu", platforms=[])
+    assert description(other).get("guid") != description(paths[0]).get("guid")
+
+
+def test_names_units_and_starts(simulator, tmp_path):
+    path = engine.export_fmu(simulator, tmp_path / "arm.fmu", inputs=["torque"], poses=["tip"], platforms=[], q0=[0.1, 0.2])
+    assert names(path) == [
+        "time", "torque[1]", "torque[2]", "mass.tip", "start.q.shoulder", "start.q.elbow", "start.v.shoulder", "start.v.elbow",
+        "q.shoulder", "q.elbow", "v.shoulder", "v.elbow", "tau.shoulder", "tau.elbow", *(f"pose.tip.position[{k}]" for k in (1, 2, 3)),
+        *(f"pose.tip.rotation[{i},{j}]" for i in (1, 2, 3) for j in (1, 2, 3))]  # fmt: skip
+    real = {v.get("name"): v[0] for v in description(path).find("ModelVariables")}
+    assert [real[n].get("unit") for n in ("start.q.shoulder", "v.elbow", "tau.shoulder", "tau.elbow", "mass.tip")] == \
+        ["rad", "m/s", "N.m", "N", "kg"]  # fmt: skip
+    assert real["start.q.elbow"].get("start") == "0.2"
+    flat = engine.export_fmu(simulator, tmp_path / "flat.fmu", inputs=["torque"], poses=["tip"], platforms=[], names="flat")
+    assert names(flat)[1:5] == ["torque_1", "torque_2", "mass_tip", "start_q_shoulder"]
+    assert all(n.isidentifier() for n in names(flat))
+
+
+@pytest.mark.parametrize(("joints", "expected"), [
+    (("left.arm", "left[0]"), ["q.'left.arm'", "q.'left[0]'"]),
+    (("Gelenk 1", "größe"), ["q.'Gelenk 1'", "q.grosse"]),
+    (("関節", "it's"), ["q._u95a2__u7bc0_", r"q.'it\'s'"]),
+])  # fmt: skip
+def test_names_that_tools_dislike(tmp_path, joints, expected):
+    validation = pytest.importorskip("fmpy.validation")
+    simulator = engine.Simulator(arm(names=joints))
+    for version in ("2.0", "3.0"):
+        path = engine.export_fmu(simulator, tmp_path / "arm.fmu", outputs=["q"], version=version, platforms=[])
+        found = [n for n in names(path) if n.startswith("q")]
+        if joints[1] == "größe":
+            assert found[0] == expected[0]
+        else:
+            assert found == expected
+        assert all(n.isascii() for n in names(path))
+        assert validation.validate_fmu(str(path)) == []
+    flat = engine.export_fmu(simulator, tmp_path / "flat.fmu", outputs=["q"], names="flat", platforms=[])
+    assert all(n.isidentifier() for n in names(flat))
+    assert len({*names(flat)}) == len(names(flat))
+
+
+def test_what_depends_on_what(tmp_path):
+    """Outputs on inputs that reach them at once; at the start on what that is made of."""
+    path = engine.export_fmu(free(), tmp_path / "free.fmu", inputs=["torque"], outputs=["q", "tau"], platforms=[], model_exchange=True)
+    root = description(path)
+    order = names(path)
+
+    def of(part):
+        unknowns = root.find("ModelStructure").find(part)
+        return {order[int(u.get("index")) - 1]: {order[int(i) - 1] for i in u.get("dependencies").split()} for u in unknowns}
+
+    assert of("Outputs")["tau.elbow"] == {"torque[2]"}
+    assert of("Outputs")["q.elbow"] == {"q.elbow"}
+    assert of("Derivatives")["der(q.elbow)"] == {"v.elbow"}
+    assert "torque[2]" in of("Derivatives")["der(v.elbow)"]
+    assert of("InitialUnknowns")["q.elbow"] == {"start.q.elbow"}
+    assert of("InitialUnknowns")["tau.elbow"] == {"torque[2]"}
+
+
+# ---------------------------------------------------------------- other compilers
+
+
+@pytest.mark.parametrize("version", ["2.0", "3.0"])
+def test_sources_build_by_fmpys_own_compiler_to_the_same_bits(tmp_path, version):
+    needed("cmake", "cc")
+    fmpy = pytest.importorskip("fmpy")
+    from fmpy.build import build_platform_binary
+
+    from tests.fmu.instances import Instance
+
+    simulator = flyer()
+    path = engine.export_fmu(simulator, tmp_path / "flyer.fmu", version=version, platforms=[])
+    where = path.with_suffix("")
+    fmpy.extract(str(path), unzipdir=str(where))
+    (tmp_path / "build").mkdir()
+    build_platform_binary(where, build_dir=tmp_path / "build")                 # FMPy's own folder is left to the collector of garbage
+    f = Instance(path).begin()
+    f.step(0.0, 50 * simulator.dt)
+    run = simulator.run(simulator.model.initial(), np.zeros(simulator.model.nv), 50 * simulator.dt)
+    assert (f.get("q") == run.q[-1]).all()
+    f.close()
+
+
+def test_every_platform_by_zig(tmp_path):
+    if importlib.util.find_spec("ziglang") is None:
+        pytest.skip("there is no ziglang here")
+    path = engine.export_fmu(driven(), tmp_path / "arm.fmu", version="3.0", platforms=[*PLATFORMS])
+    starts = {p: zipfile.ZipFile(path).read(f"binaries/{p}/arm{x.suffix}")[:4] for p, x in PLATFORMS.items()}
+    assert starts["x86_64-linux"] == starts["aarch64-linux"] == b"\x7fELF"
+    assert starts["x86_64-windows"][:2] == b"MZ"
+    assert starts["x86_64-darwin"] == starts["aarch64-darwin"] == b"\xcf\xfa\xed\xfe"
+
+
+def test_without_zig_other_platforms_say_what_to_install(simulator, tmp_path, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(engine.ExportError, match=r"a binary for x86_64-windows needs ziglang, which is not installed; expected pip install "
+                                                 r'"articulated-engine\[fmu\]"'):  # fmt: skip
+        engine.export_fmu(simulator, tmp_path / "arm.fmu", platforms=["x86_64-windows"])

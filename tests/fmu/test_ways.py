@@ -1,0 +1,163 @@
+"""Model exchange and controllers as FMUs, against the engine's own."""
+
+import ctypes
+
+import numpy as np
+import pytest
+
+import engine
+from tests.code.programs import needed
+from tests.fmu.instances import Instance
+from tests.fmu.robots import flyer, free
+
+fmpy = pytest.importorskip("fmpy")
+validation = pytest.importorskip("fmpy.validation")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    needed("cc")
+    return tmp_path_factory.mktemp("ways")
+
+
+@pytest.fixture(scope="module", params=["2.0", "3.0"])
+def smooth(folder, request):
+    simulator = free()
+    return simulator, engine.export_fmu(simulator, folder / f"free{request.param[0]}.fmu", inputs=["torque"], poses=["tip"],
+                                        version=request.param, model_exchange=True)  # fmt: skip
+
+
+def begun(simulator):
+    rng = np.random.default_rng(3)
+    q, v = simulator.model.random(rng)
+    return simulator.model.normalized(q), 0.2 * v, rng.normal(size=2)
+
+
+def integrating(path, q, v, u):
+    """An instance in continuous time."""
+    f = Instance(path, exchange=True).begin(start_q=q, start_v=v, torque=u)
+    if not f.new:
+        f.fmu.newDiscreteStates()
+    f.fmu.enterContinuousTimeMode()
+    return f
+
+
+def test_the_field_is_the_simulators(smooth):
+    simulator, path = smooth
+    assert validation.validate_fmu(str(path)) == []
+    q, v, u = begun(simulator)
+    f = integrating(path, q, v, u)
+    n = simulator.model.nq + simulator.model.nv
+    found = (ctypes.c_double * n)()
+    (f.fmu.getContinuousStateDerivatives if f.new else f.fmu.getDerivatives)(found, n)
+    vdot = simulator.start(q, v, {"torque": u}).vdot
+    expected = np.concatenate([simulator.model.manifold.rate(q, v), vdot])
+    assert np.abs(np.array(found) - expected).max() < 1e-13 * np.abs(expected).max()
+    f.refused("continuous state 0 is nan; expected finite numbers", f.fmu.setContinuousStates, (ctypes.c_double * n)(np.nan), n)
+    f.close()
+
+
+def test_derivatives_along_directions_are_the_jacobians(smooth):
+    simulator, path = smooth
+    q, v, u = begun(simulator)
+    model, f = simulator.model, integrating(path, q, v, u)
+    nq, stepper = model.nq, simulator.stepper
+
+    def field(x, torque):
+        unit = model.manifold.normalized(x[:nq])
+        p = np.concatenate([np.asarray(torque)])
+        return np.concatenate([model.manifold.rate(unit, x[nq:]), stepper.acceleration(0.0, p, unit, x[nq:])])
+
+    x, rng = np.concatenate([q, v]), np.random.default_rng(0)
+    J = {"q": engine.jacobian(field)(x, u), "torque": engine.jacobian(field, argument=1)(x, u)}
+    rates = [w.valueReference for w in f.d.modelVariables if w.name.startswith("der(")]
+    for knowns, own in (([*f.refs("q"), *f.refs("v")], J["q"]), (f.refs("torque"), J["torque"])):
+        seed, weights = rng.normal(size=own.shape[1]), rng.normal(size=len(x))
+        if f.new:
+            pushed = np.array(f.fmu.getDirectionalDerivative(rates, knowns, list(seed), len(x)))
+            pulled = np.array(f.fmu.getAdjointDerivative(rates, knowns, list(weights), len(seed)))
+            assert np.abs(pulled - weights @ own).max() < 1e-13 * np.abs(own).max() * len(x)
+        else:
+            pushed = np.array(f.fmu.getDirectionalDerivative(rates, knowns, list(seed)))
+        assert np.abs(pushed - own @ seed).max() < 1e-13 * np.abs(own).max() * len(x)
+    f.close()
+
+
+def test_another_integrator_goes_where_its_own_steps_go(smooth):
+    """CVode's, whose |q| stays 1; and what is in the wrong mode is refused."""
+    simulator, path = smooth
+    _, _, u = begun(simulator)
+    names = [v.name for v in fmpy.read_model_description(str(path)).modelVariables if v.causality == "input"]
+    given = {"torque": list(u)} if names == ["torque"] else dict(zip(names, u, strict=True))
+    found = fmpy.simulate_fmu(str(path), fmi_type="ModelExchange", stop_time=1.0, relative_tolerance=1e-9, output_interval=0.1,
+                              start_values=given)  # fmt: skip
+    run = simulator.run(simulator.model.initial(), np.zeros(simulator.model.nv), 1.0, parameters={"torque": u})
+    q = np.concatenate([np.ravel(found[n][-1]) for n in found.dtype.names if n == "q" or n.startswith("q.")])
+    assert np.abs(q - run.q[-1]).max() < 1e-6
+    assert np.linalg.norm(q[:4]) == pytest.approx(1.0, abs=1e-7)        # what CVode is told to keep, in a few hundred steps
+    f = integrating(path, *begun(simulator))
+    f.refused("is a start value", f.set, "start.v", np.zeros(simulator.model.nv))
+    f.close()
+
+
+# ---------------------------------------------------------------- a controller alone
+
+
+def test_a_controller_as_an_fmu_steers_the_simulator_to_the_same_bits(folder):
+    """It remembers, ticks and holds as in the simulator; h is its period, or any multiple of the step."""
+    simulator = flyer()
+    path = engine.export_fmu(simulator, folder / "law.fmu", inputs=["target"], part="controller", version="3.0")
+    assert validation.validate_fmu(str(path)) == []
+    f = Instance(path).begin()
+    period, count = 6e-3, [0]
+
+    def asked(t, q, v, target):
+        f.set("q", q)
+        f.set("v", v)
+        f.set("target", target)
+        tau = f.get("tau")
+        f.step(count[0] * period, period)
+        count[0] += 1
+        return tau
+
+    outside = engine.Simulator(simulator.model, dt=simulator.dt, gravity=(0, 0, 0), parameters=dict(simulator.parameters),
+                               controller=engine.Law(asked, period=period, python=True))  # fmt: skip
+    q, v = simulator.model.initial(), np.zeros(simulator.model.nv)
+    q[-1] = 0.1
+    own, found = simulator.run(q, v, 0.1), outside.run(q, v, 0.1)
+    assert (found.tau == own.tau).all()
+    assert (found.q == own.q).all()
+    f.close()
+
+
+def test_a_law_without_a_memory_is_a_function_of_what_is_set(folder):
+    simulator = engine.Simulator(flyer().model, dt=1e-3, controller=lambda t, q, v, gain: np.append(np.zeros(6), -gain * q[7:] - v[6:] * t),
+                                 parameters={"gain": 2.0})  # fmt: skip
+    f = Instance(engine.export_fmu(simulator, folder / "plain.fmu", part="controller")).begin()
+    q, v = simulator.model.initial(), np.arange(8.0)
+    q[7:] = 0.1, 0.2
+    f.set("q", q)
+    f.set("v", v)
+    f.set("gain", 3.0)
+    f.step(0.0, 0.5)
+    assert np.abs(f.get("tau")[6:] - (-3.0 * q[7:] - v[6:] * 0.5)).max() < 1e-15
+    f.close()
+
+
+@pytest.mark.parametrize(("of", "more", "text"), [
+    (flyer, {"model_exchange": True}, "has memories, or what is held between ticks; expected a smooth field of q and v alone"),
+    (flyer, {"part": "law"}, "part is 'law'; expected one of controller"),
+    (flyer, {"part": "controller", "poses": ["tip"]}, "a controller alone has no poses, no model exchange and no start"),
+])  # fmt: skip
+def test_what_is_no_model_exchange_and_no_controller(tmp_path, of, more, text):
+    with pytest.raises(engine.EngineError, match=text):
+        engine.export_fmu(of(), tmp_path / "x.fmu", platforms=[], **more)
+
+
+def test_a_controller_that_there_is_not_and_one_with_a_continuous_state(tmp_path):
+    model = flyer().model
+    with pytest.raises(engine.ExportError, match="has no controller; expected Simulator"):
+        engine.export_fmu(engine.Simulator(model), tmp_path / "x.fmu", part="controller", platforms=[])
+    law = engine.Law(lambda t, q, v, state: (np.append(np.zeros(6), state), -state), state=[1.0, 2.0])
+    with pytest.raises(engine.ExportError, match="has a continuous state, which the plant's method integrates; expected a memory, or"):
+        engine.export_fmu(engine.Simulator(model, controller=law), tmp_path / "x.fmu", part="controller", platforms=[])

@@ -1,0 +1,128 @@
+"""USD physics: the same robot as one built by hand, in other units, turned up, and by mass or density; and what is no mechanism."""
+
+import numpy as np
+import pytest
+
+import engine
+from engine.spatial import inertia, se3, so3
+
+pytest.importorskip("pxr")
+
+HEAD = '#usda 1.0\n(\n    metersPerUnit = {length}\n    kilogramsPerUnit = {mass}\n    upAxis = "{up}"\n)\n'
+BODY = """def Cube "{name}" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI", "PhysicsMassAPI"])
+{{
+    double size = {size}
+    float physics:mass = {mass}
+    {more}
+}}
+"""
+JOINT = """def Physics{kind} "{name}"
+{{
+    rel physics:body0 = {a}
+    rel physics:body1 = {b}
+    point3f physics:localPos0 = {p0}
+    point3f physics:localPos1 = {p1}
+    quatf physics:localRot0 = (1, 0, 0, 0)
+    quatf physics:localRot1 = (1, 0, 0, 0)
+    {more}
+}}
+"""
+
+
+def joint(name, a, b, p0, p1=(0, 0, 0), kind="RevoluteJoint", more=""):
+    return JOINT.format(kind=kind, name=name, a=f"</{a}>" if a else "[]", b=f"</{b}>" if b else "[]", p0=p0, p1=p1, more=more)
+
+
+def robot(unit=1.0, kilo=1.0, up="Z", turned=False):
+    """A base that stands, and two links on a hinge and a slider, in units of so many metres and kilograms."""
+    scaled = lambda *p: tuple(x / unit for x in p)
+    hinge = ("upper", "base", scaled(-0.3, 0, 0), scaled(0, 0, 0.2)) if turned else ("base", "upper", scaled(0, 0, 0.2), scaled(-0.3, 0, 0))
+    limits = 'uniform token physics:axis = "Y"\n    float physics:lowerLimit = -90\n    float physics:upperLimit = 45'
+    slide = f'uniform token physics:axis = "X"\n    float physics:lowerLimit = {-0.1 / unit}\n    float physics:upperLimit = {0.2 / unit}'
+    return "".join([
+        HEAD.format(length=unit, mass=kilo, up=up),
+        *(BODY.format(name=n, size=0.2 / unit, mass=m / kilo, more="") for n, m in (("base", 5.0), ("upper", 2.0), ("tip", 1.0))),
+        joint("stands", "", "base", (0, 0, 0), kind="FixedJoint"),
+        joint("hinge", *hinge, more=limits),
+        joint("slide", "upper", "tip", scaled(0.3, 0, 0), kind="PrismaticJoint", more=slide)])  # fmt: skip
+
+
+def by_hand():
+    builder = engine.Builder("robot")
+    builder.add_link("base", inertia.box(5.0, (0.2,) * 3))
+    builder.add_link("upper", inertia.transformed(se3.pose(np.eye(3), [0.3, 0, 0]), inertia.box(2.0, (0.2,) * 3)))
+    builder.add_link("tip", inertia.box(1.0, (0.2,) * 3))
+    builder.add_joint("hinge", "revolute", "base", "upper", se3.pose(np.eye(3), [0, 0, 0.2]), axis=[0, 1, 0],
+                      limits=engine.Limits(-np.pi / 2, np.pi / 4))  # fmt: skip
+    builder.add_joint("slide", "prismatic", "upper", "tip", se3.pose(np.eye(3), [0.6, 0, 0]), axis=[1, 0, 0],
+                      limits=engine.Limits(-0.1, 0.2))  # fmt: skip
+    return builder.model()
+
+
+def loaded(tmp_path, text, **more):
+    (tmp_path / "robot.usda").write_text(text)
+    return engine.load(tmp_path / "robot.usda", **more)
+
+
+@pytest.mark.parametrize("of", [{}, {"unit": 0.01}, {"unit": 0.01, "kilo": 0.001}, {"turned": True}])
+def test_the_robot_as_it_is_built_by_hand(tmp_path, of):
+    """The inertia matrix, the weight and the poses, in metres or centimetres, kilograms or grams, whichever body a joint names first."""
+    model, own = loaded(tmp_path, robot(**of)), by_hand()
+    a, b, rng = engine.compile(model), engine.compile(own), np.random.default_rng(0)
+    assert model.labels("q") == ("hinge", "slide")
+    sign = np.array([-1.0 if of.get("turned") else 1.0, 1.0])
+    for _ in range(3):
+        q, v, vdot = rng.uniform(-0.1, 0.1, (3, 2))
+        assert np.abs(a.crba(q) * np.outer(sign, sign) - b.crba(sign * q)).max() < 1e-6
+        assert np.abs(sign * a.rnea(q, v, vdot) - b.rnea(sign * q, sign * v, sign * vdot)).max() < 1e-5
+        T = a.forward_kinematics(q)[model.link_index("tip")]
+        assert np.abs(T - b.forward_kinematics(sign * q)[own.link_index("tip")]).max() < 1e-6
+    limits = [model.joint(n).limits for n in ("hinge", "slide")]
+    assert [x for m in limits for x in (m.lower, m.upper)] == pytest.approx([-np.pi / 2, np.pi / 4, -0.1, 0.2], rel=1e-6)
+    assert [g.kind for g in model.link("tip").collisions] == ["box"]
+
+
+def test_y_may_point_up(tmp_path):
+    model = loaded(tmp_path, robot(up="Y"))
+    T = engine.compile(model).forward_kinematics(np.zeros(2))[model.link_index("upper")]
+    assert np.abs(T[:3, 3] - [0, -0.2, 0]).max() < 1e-7                        # along z of the stage, which lies then
+    assert np.abs(T[:3, :3] - so3.exp(np.array([np.pi / 2, 0, 0]))).max() < 1e-7
+
+
+def test_masses_of_zero_are_those_of_the_shapes(tmp_path):
+    body = BODY.format(name="a", size=0.2, mass=0, more="float physics:density = 2700")
+    text = HEAD.format(length=1, mass=1, up="Z") + body
+    model = loaded(tmp_path, text, floating_base=True)
+    assert model.link("a").inertia == pytest.approx(inertia.box(2700 * 0.2**3, (0.2,) * 3), rel=1e-6)
+    said = ("float3 physics:diagonalInertia = (1, 2, 2.5)\n    point3f physics:centerOfMass = (0.1, 0, 0)\n"
+            "    quatf physics:principalAxes = (0.70710677, 0.70710677, 0, 0)")  # fmt: skip
+    model = loaded(tmp_path, HEAD.format(length=1, mass=1, up="Z") + BODY.format(name="a", size=0.2, mass=3, more=said), floating_base=True)
+    assert model.link("a").inertia == pytest.approx(inertia.from_mass(3.0, np.array([0.1, 0, 0]), np.diag([1.0, 2.5, 2.0])), abs=1e-6)
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("#usda 1.0\n", "it has no rigid bodies"),
+    ("nothing", "USD does not read it"),
+    (robot() + joint("more", "tip", "base", (0, 0, 0)), "joint more closes a loop|joint .* closes a loop; expected a tree"),
+    (robot() + BODY.format(name="far", size=1, mass=1, more=""), "nothing ties /far to /base; expected one mechanism"),
+    (robot() + joint("more", "", "tip", (0, 0, 0), kind="FixedJoint"), "joints stands and more both tie it to the world"),
+    (robot() + joint("rope", "base", "tip", (0, 0, 0), kind="DistanceJoint"), "joint /rope is a PhysicsDistanceJoint; expected one of"),
+    (robot() + joint("more", "tip", "gone", (0, 0, 0)), "a joint names /gone, which is not there"),
+])  # fmt: skip
+def test_what_is_no_mechanism_is_said_in_a_sentence(tmp_path, text, expected):
+    with pytest.raises(engine.RobotFileError, match=expected):
+        loaded(tmp_path, text)
+
+
+def test_a_file_that_is_not_there_and_a_base_that_cannot_float(tmp_path):
+    with pytest.raises(engine.RobotFileError, match=r"robot.usd: there is no such file; expected a stage of USD"):
+        engine.load(tmp_path / "robot.usd")
+    with pytest.raises(engine.RobotFileError, match=r"joint stands ties it to the world; expected floating_base=False"):
+        loaded(tmp_path, robot(), floating_base=True)
+
+
+def test_what_is_left_out_is_warned_of(tmp_path):
+    drive = '(prepend apiSchemas = ["PhysicsDriveAPI:angular"])'
+    text = robot().replace('def PhysicsRevoluteJoint "hinge"', f'def PhysicsRevoluteJoint "hinge" {drive}')
+    with pytest.warns(engine.RobotFileWarning, match="leaves out drives of joints: hinge"):
+        loaded(tmp_path, text)

@@ -1,0 +1,154 @@
+"""Logs for other tools, read back by others' code: MCAP and rosbags, SciPy, pyarrow, oem."""
+
+import json
+
+import numpy as np
+import pytest
+
+import engine
+from engine.space import EARTH_J2, GravityField, ReferenceOrbit, read_aem
+from engine.spatial import inertia
+
+
+@pytest.fixture(scope="module")
+def flight():
+    model = engine.load_urdf(engine.example("free_flyer"), floating_base=True)
+    simulator = engine.Simulator(model, dt=0.01, gravity=(0, 0, 0), parameters={"gain": 1.0},
+                                 forces=[lambda t, q, v, gain: -gain * v])  # fmt: skip
+    v = np.linspace(-0.3, 0.3, model.nv)
+    return simulator.run(model.initial(), v, 0.2), simulator.run(model.initial(), np.stack([v, -v]), 0.1)
+
+
+def positions(trajectory):
+    return trajectory.q[:, 7:]
+
+
+def test_an_mcap_file_read_by_mcap(flight, tmp_path):
+    reader = pytest.importorskip("mcap.reader")
+    decoder = pytest.importorskip("mcap_ros2.decoder")
+    one, names = flight[0], flight[0].model.labels("q")[7:]
+    with one.save(tmp_path / "run.mcap").open("rb") as file:
+        found = {}
+        for _, channel, message, said in reader.make_reader(file, decoder_factories=[decoder.DecoderFactory()]).iter_decoded_messages():
+            found.setdefault(channel.topic, []).append((message.log_time, said))
+    assert {n: len(x) for n, x in found.items()} == {"/robot_description": 1, "/joint_states": 21, "/tf": 21}
+    for k, (at, said) in enumerate(found["/joint_states"]):
+        assert at == round(one.t[k] * 1e9) == said.header.stamp.sec * 10**9 + said.header.stamp.nanosec
+        assert tuple(said.name) == tuple(names)
+        assert (np.array(said.position) == positions(one)[k]).all()
+        assert (np.array(said.velocity) == one.v[k, 6:]).all()
+        assert (np.array(said.effort) == one.tau[k, 6:]).all()
+    place = {x.child_frame_id: x.transform.translation for x in found["/tf"][-1][1].transforms}["gripper"]
+    assert [place.x, place.y, place.z] == one.pose("gripper")[-1, :3, 3].tolist()
+    described = engine.load_urdf(found["/robot_description"][0][1].data)
+    assert described.nv == one.model.nv - 6
+
+
+def test_a_rosbag2_folder_read_by_rosbags_and_both_logs_say_the_same(flight, tmp_path):
+    highlevel = pytest.importorskip("rosbags.highlevel")
+    one = flight[0]
+    bag, mcap = one.save(tmp_path / "run.rosbag2"), one.save(tmp_path / "run.mcap")
+    said = []
+    for path in (bag, mcap):
+        with highlevel.AnyReader([path]) as reader:
+            said.append({(c.topic, t, reader.deserialize(raw, c.msgtype).position.tobytes() if c.topic == "/joint_states" else raw)
+                         for c, t, raw in reader.messages() if c.topic != "/robot_description"})  # fmt: skip
+    assert len(said[0]) == 42
+    assert said[0] == said[1]
+    with pytest.raises(engine.StorageError, match=r"run.rosbag2' exists; expected a new path"):
+        one.save(bag)
+    one[:3].save(bag, overwrite=True)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["run.mcap", "run.rosbag2"]
+
+
+def test_a_mat_file_read_by_scipy(flight, tmp_path):
+    from scipy.io import loadmat
+
+    for k, x in enumerate(flight):
+        found = loadmat(x.save(tmp_path / f"run{k}.mat"), simplify_cells=True)
+        for n in ("t", "q", "v", "tau", "vdot"):
+            assert (found[n] == getattr(x, n)).all()
+        assert found["signals"]["controller_power" if "controller.power" in x.signals else next(iter(found["signals"]))].shape[-1] > 0
+        assert np.all(found["parameters"]["gain"] == 1.0)
+        assert tuple(found["q_names"]) == x.model.labels("q")
+
+
+def test_a_parquet_file_read_by_pyarrow(flight, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    one, batch = flight
+    found = parquet.read_table(one.save(tmp_path / "run.parquet"))
+    for n, x in {"t": one.t, **one.columns()}.items():
+        assert (found[n].to_numpy() == x).all()
+    assert found.schema.metadata[b"model"] == b"free_flyer"
+    found = parquet.read_table(batch.save(tmp_path / "batch.parquet"))
+    assert (found["rollout"].to_numpy() == np.repeat([0, 1], 11)).all()
+    assert (found["v.floating_base.wx"].to_numpy() == batch.v[..., 0].ravel()).all()
+
+
+def test_messages_of_orbit_and_attitude(tmp_path):
+    builder = engine.Builder("hull")
+    builder.add_link("hull", inertia=inertia.box(300.0, [1.0, 1.2, 1.5]))
+    frame = ReferenceOrbit((6778137.0, 0, 0), (0, 5000.0, 5800.0), GravityField(zonals={2: EARTH_J2}))
+    model = builder.model(floating_base=True)
+    run = engine.Simulator(model, dt=0.5, gravity=(0, 0, 0), frame=frame).run(model.neutral(), [0.1, 0, 0, 0, 0, 0], 10.0)
+    orbit = run.save(tmp_path / "hull.oem", link="hull", epoch="2026-11-27T12:00:00")
+    attitude = run.save(tmp_path / "hull.aem", link="hull", epoch="2026-11-27T12:00:00")
+    q = read_aem(attitude)[2]
+    assert np.abs(np.abs((q * run.q[:, :4]).sum(axis=1)) - 1.0).max() < 1e-9
+    oem = pytest.importorskip("oem")
+    states = oem.OrbitEphemerisMessage.open(str(orbit)).states
+    r = sum(run.orbit("hull"))
+    assert max(np.abs(np.array(s.position) * 1e3 - x).max() for s, x in zip(states, r, strict=True)) < 1e-6
+    for name, more, text in (("x.oem", {}, "x.oem' says when and of what it is; expected link=, one of the robot's, and epoch="),
+                             ("x.oem", {"link": "hul", "epoch": "2026-11-27"}, r"there is no link 'hul' \(did you mean 'hull'\?\)"),
+                             ("x.mat", {"link": "hull"}, "link and epoch are of .oem and .aem, and 'x.mat' is neither")):  # fmt: skip
+        with pytest.raises(engine.StateError, match=text):
+            run.save(tmp_path / name, **more)
+
+
+# ---------------------------------------------------------------- what is wrong
+
+
+def test_what_is_no_log(flight, tmp_path):
+    one, batch = flight
+    with pytest.raises(engine.StateError, match=r"'x.mcap' is of one flight, and this is a batch \(2,\); expected trajectory.rollout\(0\)"):
+        batch.save(tmp_path / "x.mcap")
+    with pytest.raises(engine.StorageError, match=r"ends in '.bag'.*one of .mcap, .rosbag2, .mat, .parquet, .oem, .aem"):
+        one.save(tmp_path / "x.bag")
+    with pytest.raises(engine.StorageError, match=r"has no states, of which a log says nothing"):
+        one[:0].save(tmp_path / "x.mcap")
+    (tmp_path / "there.mat").write_text("mine")
+    with pytest.raises(engine.StorageError, match=r"there.mat' exists; expected a new path, or overwrite=True"):
+        one.save(tmp_path / "there.mat")
+    assert one.save(tmp_path / "there.mat", overwrite=True).stat().st_size > 1000
+    assert [p.name for p in tmp_path.iterdir()] == ["there.mat"]
+
+
+def test_without_the_packages_it_says_what_to_install(flight, tmp_path, monkeypatch):
+    import importlib.util
+    import sys
+
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    for name in ("mcap", "mcap_ros2", "rosbags", "pyarrow"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    for ending in (".mcap", ".rosbag2", ".parquet"):
+        with pytest.raises(engine.StorageError, match=r'not installed; expected pip install "articulated-engine\[logs\]"'):
+            flight[0].save(tmp_path / f"x{ending}")
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_full_disk_leaves_nothing(flight, tmp_path):
+    """By a limit on the size of files of a process of its own."""
+    import subprocess
+    import sys
+
+    code = ("import resource, signal, numpy as np, engine\n"
+            "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+            "arm = engine.load(engine.example('seven_joint_arm'))\n"
+            "run = engine.Simulator(arm, dt=0.01).run(np.zeros(7), np.ones(7), 1.0)\n"
+            "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
+            f"try:\n    run.save({str(tmp_path / 'run.mat')!r})\nexcept engine.StorageError as e:\n    print(e)\n")  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "run.mat' cannot be written (File too large); expected a place with room for it" in done.stdout
+    assert not [*tmp_path.iterdir()]
+    assert json.dumps(done.stdout)
