@@ -63,7 +63,7 @@ if AT_ONCE:                                                                    #
     from engine.control import ControlError, ilqr, lqr, rollout_gradient
     from engine.identification import Identification, IdentificationError, IdentificationWarning, base_parameters, identify
     from engine.inverse_kinematics import inverse_kinematics  # at run time the package itself, which is called like it
-    from engine.viewer import Scene, Shown, Viewer, ViewerError, export, render, view
+    from engine.viewer import Scene, Shown, Sky, Viewer, ViewerError, export, render, view
     from engine.viewer.serve import Server, Widget, serve
 
 __version__ = "0.1.0"
@@ -74,7 +74,7 @@ __all__ = [
     "Event", "ExportError", "FlexibleJoint", "Geometry", "Grip", "Gufunc", "HalfSpace", "Hinge", "IKResult", "Identification",
     "IdentificationError", "IdentificationWarning", "Joint", "Law", "LieState", "Limits", "Link", "Live", "Material", "Mimic", "Model",
     "ModelError", "Mounted", "RigidBody", "RigidBodyState", "Robot", "RobotFileError", "RobotFileWarning", "Runs", "Scene", "Server",
-    "Shown", "SimulationError", "SimulationWarning", "Simulator", "Slider", "StateError", "StateTrajectory", "StorageError", "Target",
+    "Shown", "SimulationError", "SimulationWarning", "Simulator", "Sky", "Slider", "StateError", "StateTrajectory", "StorageError", "Target",
     "TraceError", "Trajectory", "Viewer", "ViewerError", "Weld", "Widget", "base_parameters", "campaign", "check", "combine", "compile",
     "compiler", "constrained_dynamics", "constrained_inverse_dynamics", "constraints", "convert", "dynamics", "example", "export",
     "export_code", "get_threads", "gradient", "gufunc", "identify", "ilqr", "impact", "integrate", "inverse_kinematics", "io", "jacobian",

@@ -18,7 +18,8 @@ from engine.viewer.display.style import GAP, TEXT
 from engine.viewer.draw.canvas import Canvas
 from engine.viewer.draw.context import open_window
 from engine.viewer.draw.panes import Panes, places
-from engine.viewer.draw.renderer import INDENT, Renderer
+from engine.viewer.draw.renderer import Renderer
+from engine.viewer.draw.wording import INDENT
 from engine.viewer.files.film import STILLS, checked, require_size, write
 from engine.viewer.scene.camera import VIEWS, Camera
 from engine.viewer.scene.errors import ViewerError

@@ -22,6 +22,7 @@ from engine.model import Model
 from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.drawing import Drawing, measure
 from engine.viewer.scene.errors import ViewerError
+from engine.viewer.scene.orbit_marks import show_orbits
 from engine.viewer.scene.quantities import MOST, Quantities, quantities_of
 from engine.viewer.scene.scene import Scene
 from engine.viewer.scene.shown import Names, Shown, check, spot
@@ -61,10 +62,12 @@ def mark(scene: Scene, t: float, shown: Shown, picked: tuple[Actor, int, str] | 
         colors[[i for i, one in enumerate(every) if one == picked]] *= PICKED
         drawing = replace(drawing, colors=colors)
     drawing = without(drawing, scene, shown.hidden)
-    if not shown.marks:
+    if not shown.marks and scene.sky is None:
         return drawing
     symbols = Symbols()
-    for actor, tints in zip(scene.actors, own, strict=True):
+    if scene.sky is not None:
+        show_orbits(symbols, scene, t, shown, [quantities_of(actor).whole if shown.lvlh else 0.0 for actor in scene.actors])
+    for actor, tints in zip(scene.actors if shown.marks else (), own, strict=bool(shown.marks)):
         explain(symbols, actor, t, shown, tints)
     if shown.names:
         show_names(symbols, scene, whole.corners())

@@ -37,6 +37,8 @@ class Shown:
     labels : the links' names
     forces : :class:`Thrusters` and :class:`PointForce` whose forces are drawn; thrust is a signal of the motion
     trails : links, or (link, (x, y, z)) with a point in the link's frame, m, whose paths over the last ``trail_time`` s are drawn
+    orbit : the ellipse that a robot is on, by default where the whole motion is as large as that; track : the line over the ground under
+        which it has been, of a recorded motion; lvlh : axes at its base, x ahead and z down. Of what flies about a planet (:class:`Sky`)
     wireframe, transparent : whether surfaces are drawn as lines, or let what is inside shine through
     hidden : links whose surfaces are not drawn
     colors : "robots" or "rollouts": every robot, or rollout of a batch, has a colour of its own, and the legend says which
@@ -55,6 +57,9 @@ class Shown:
     forces: tuple[Component, ...] = ()
     trails: tuple[Any, ...] = ()
     trail_time: float = 2.0
+    orbit: bool | None = None
+    track: bool = False
+    lvlh: bool = False
     wireframe: bool = False
     transparent: bool = False
     hidden: tuple[str, ...] = ()
@@ -64,7 +69,7 @@ class Shown:
     def marks(self) -> bool:
         """Whether there is anything to add to the surfaces."""
         return any((self.joint_frames, self.link_frames, self.joint_axes, self.centers, self.inertias, self.momentum, self.torques,
-                    self.contacts, self.names, self.labels, self.forces, self.trails))  # fmt: skip
+                    self.contacts, self.names, self.labels, self.forces, self.trails, self.orbit, self.track, self.lvlh))  # fmt: skip
 
 
 def check(scene: Scene, shown: Shown) -> None:

@@ -25,6 +25,7 @@ class Page {
     this.rested = false;                                  // whether what is seen now is drawn as fine as it will be
     this.followed = null;
     this.camera = new Camera();
+    this.camera.frame = scene.frame;
     this.camera.floor = scene.environment === "ground" ? scene.floor : null;
     this.canvas = element("picture");
     this.renderer = new Renderer(this.canvas, scene);

@@ -21,6 +21,7 @@ class Scene {
     this.row = new Float64Array(12);
     this.side = 10 ** Math.floor(Math.log10(Math.max(header.extent[1], 1e-6)));             // m, of a square of the ground
     this.stars = header.space && new Float32Array(buffer, header.space.stars, 6 * header.space.count);
+    this.sky = header.space && new Sky(header.space, buffer, header.times);
     this.highlight = null;                                // {actor, link}: its number and the link's index
   }
 
@@ -61,12 +62,15 @@ class Scene {
         sphere(this.spheres, 4 * row, this.rows, o, part.size);
       }
     }
+    const globe = this.sky && this.sky.at(t);
+    if (globe && globe.center) globe.center = globe.center.map((x, i) => x - origin[i]);
     const clear = runs.filter(r => r.clear).flatMap(r => Array.from({length: r.count}, (_, i) => ({...r, first: r.first + i, count: 1})));
     const far = ({first}) => Math.hypot(...[0, 1, 2].map(i => this.spheres[4 * first + i] - eye[i]));
     clear.sort((a, b) => far(b) - far(a));
     return {
       rows: this.rows, count: row, solid: runs.filter(r => !r.clear), clear, casting: runs.filter(r => r.casts), bounds: about(this.spheres),
       origin, around: this.extent[0].map((x, i) => x - origin[i]), floor: this.floor - origin[2],
+      globe,
     };
   }
 }
