@@ -20,8 +20,9 @@ from engine.viewer.scene.earth import grain, world_map
 from engine.viewer.scene.heavens import STARS, stars
 from engine.viewer.scene.light import LIGHTS, OPEN_COLOR, SHARES
 from engine.viewer.scene.lod import decimated
+from engine.viewer.scene.orbit_marks import about, ellipse, floats
 from engine.viewer.scene.planets import BACKDROP
-from engine.viewer.scene.scene import Scene
+from engine.viewer.scene.scene import BEACONS, Scene
 from engine.viewer.scene.surface import Surface
 
 Array = np.ndarray
@@ -177,7 +178,10 @@ class Pack:
         """Add the stars and the planet at some of the times (T), s; return where they are."""
         globes = [scene.globe(float(t)) or BACKDROP for t in np.linspace(times[0], times[-1], min(len(times), PLACES))]
         there = globes[0].center is not None
-        return {"count": STARS, "stars": self.add(np.hstack(stars(STARS)).astype(np.float32)), **vars(globes[0].body), "places": len(globes),
+        flying = [a.source for a in scene.actors if there and a.source.moves and floats(a.source)]
+        orbits = [ellipse(*about(source, float(times[0]), globes[0])[:2], globes[0].body.mu) for source in flying[:BEACONS]]
+        return {"count": STARS, "orbits": [x.round().tolist() for x in orbits],
+                "stars": self.add(np.hstack(stars(STARS)).astype(np.float32)), **vars(globes[0].body), "places": len(globes),
                 "chart": self.image(world_map(CHART)), "grain": self.image(grain(FINER)),
                 "centers": self.add(np.array([g.center for g in globes])) if there else None, "height": globes[0].seen_from(np.zeros(3))[1],
                 "axes": self.add(np.array([g.axes for g in globes])), "suns": self.add(np.array([g.sun for g in globes]))}  # fmt: skip

@@ -63,6 +63,7 @@ class Scene:
         listed: Iterable[Any] = sources if isinstance(sources, (list, tuple)) else [sources]
         self.actors = [s if isinstance(s, Actor) else Actor(s, geometry) for s in listed]
         self.slopes: list[Thing] = []
+        self._reach: dict[Actor, float] = {}                                   # how large robots are, m
         if not self.actors:
             raise ViewerError("there is nothing to show; expected a model, a trajectory, a running simulation, or a list of them")
         names = ", ".join(f"'{a.model.name}'" for a in self.actors)
@@ -204,9 +205,10 @@ class Scene:
         found = []
         for actor in self.actors:
             if actor.source.moves and actor.parts:
-                links = actor.poses(t)[:BEACONS, [p.link for p in actor.parts], :3, 3]
-                radius = actor.source.__dict__.setdefault("_reach", float(np.ptp(self._instances(t, [actor]).corners()[: 8 * len(actor.parts)], axis=0).max()))
-                found += [(middle, radius, actor.name if not k else "") for k, middle in enumerate(links.mean(axis=1))]
+                if actor not in self._reach:
+                    self._reach[actor] = float(np.ptp(self._instances(t, [actor]).corners()[: 8 * len(actor.parts)], axis=0).max())
+                middles = actor.poses(t)[:BEACONS, :, :3, 3].mean(axis=1)
+                found += [(middle, self._reach[actor], actor.name if not k else "") for k, middle in enumerate(middles)]
         return found
 
     def upright(self, t: float) -> Array:

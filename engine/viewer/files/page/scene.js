@@ -33,6 +33,15 @@ class Scene {
     return {...part, actor, number, placement, size, casts: part.color[3] > 0.5, look: [surface.metallic, surface.roughness, 0, 0]};
   }
 
+  // Where actors are, seen from an origin, and how large: a sphere about the first instance.
+  beacons(origin) {
+    return this.actors.map(({world, links}) => {
+      const spots = links.map((_, i) => [0, 1, 2].map(r => world[12 * i + 4 * r + 3] - origin[r]));
+      const middle = [0, 1, 2].map(r => spots.reduce((sum, p) => sum + p[r], 0) / spots.length);
+      return {middle, radius: Math.max(1, ...spots.map(p => Math.hypot(...p.map((x, r) => x - middle[r]))))};
+    });
+  }
+
   // An origin near a camera's target, from where single precision is enough; lines of the ground stay where they are.
   origin(camera) {
     const whole = 10 * this.side, rounded = x => whole * Math.round(x / whole);
@@ -70,7 +79,7 @@ class Scene {
     return {
       rows: this.rows, count: row, solid: runs.filter(r => !r.clear), clear, casting: runs.filter(r => r.casts), bounds: about(this.spheres),
       origin, around: this.extent[0].map((x, i) => x - origin[i]), floor: this.floor - origin[2],
-      globe,
+      globe, beacons: globe && globe.center && this.beacons(origin),
     };
   }
 }

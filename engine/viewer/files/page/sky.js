@@ -32,3 +32,50 @@ class Sky {
     return {...light, key: sun, key_color: light.key_color.map(c => lit * c), fill: p.map(x => -x / far), fill_color: [0.30, 0.36, 0.46].map(c => (0.15 + day) * c)};
   }
 }
+
+// What lies flat over the picture where there is a planet: the robots' orbits, and a ring and a name where one is too small to be seen.
+class Signs {
+  constructor(page) {
+    this.page = page;
+    const make = name => document.createElementNS("http://www.w3.org/2000/svg", name);
+    this.picture = document.body.insertBefore(make("svg"), element("bar"));
+    this.picture.id = "signs";
+    this.lines = page.scene.sky.orbits.map(() => this.picture.appendChild(make("path")));
+    this.rings = page.scene.actors.map(actor => {
+      const ring = this.picture.appendChild(make("g"));
+      ring.append(make("circle"), make("text"));
+      ring.firstChild.setAttribute("r", 6);
+      ring.lastChild.textContent = actor.name;
+      return ring;
+    });
+  }
+
+  draw(camera, {globe, beacons}) {
+    const {canvas, scene: {sky}} = this.page, wide = canvas.clientWidth, high = canvas.clientHeight, [right, up, back] = camera.axes;
+    const focus = 0.5 * high / Math.tan(0.5 * camera.fov), dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+    const seen = p => {
+      const d = p.map((x, i) => x - camera.eye[i]), depth = -dot(d, back);
+      if (depth <= 0) return null;
+      const c = globe.center.map((x, i) => x - camera.eye[i]), s = Math.min(Math.max(dot(d, c) / dot(d, d), 0), 1);
+      const hidden = Math.hypot(...c.map((x, i) => s * d[i] - x)) < 0.999 * sky.radius;
+      return {x: 0.5 * wide + focus * dot(d, right) / depth, y: 0.5 * high - focus * dot(d, up) / depth, depth, hidden};
+    };
+    this.lines.forEach((line, k) => {
+      let text = "", pen = "M";
+      for (const p of sky.orbits[k]) {
+        const at = seen(p.map((x, i) => x + globe.center[i]));
+        if (!at || at.hidden) { pen = "M"; continue; }
+        text += `${pen}${at.x.toFixed(1)} ${at.y.toFixed(1)}`;
+        pen = "L";
+      }
+      line.setAttribute("d", text);
+    });
+    this.rings.forEach((ring, k) => {
+      const at = seen(beacons[k].middle);
+      ring.style.display = at && beacons[k].radius * focus / at.depth < 3 ? "" : "none";
+      if (!at) return;
+      ring.setAttribute("transform", `translate(${at.x.toFixed(1)} ${at.y.toFixed(1)})`);
+      ring.setAttribute("opacity", at.hidden ? 0.35 : 1);
+    });
+  }
+}
