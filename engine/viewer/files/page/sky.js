@@ -37,7 +37,7 @@ class Sky {
 class Signs {
   constructor(page) {
     this.page = page;
-    const make = name => document.createElementNS("http://www.w3.org/2000/svg", name);
+    const svg = document.querySelector("svg").namespaceURI, make = name => document.createElementNS(svg, name);
     this.picture = document.body.insertBefore(make("svg"), element("bar"));
     this.picture.id = "signs";
     this.lines = page.scene.sky.orbits.map(() => this.picture.appendChild(make("path")));
