@@ -20,6 +20,7 @@ from engine.viewer.draw.painter import Painter
 from engine.viewer.draw.passes import OVER, SHARED, Pass
 from engine.viewer.draw.shelf import LEVELS, Shelf
 from engine.viewer.draw.space import Space
+from engine.viewer.draw.thin import widened
 from engine.viewer.scene.camera import Camera
 from engine.viewer.scene.drawing import Drawing, about, measure
 from engine.viewer.scene.light import LIGHTS, OPEN_COLOR, SHARES, Light, unit
@@ -111,6 +112,8 @@ class Renderer:
         light = around.surroundings.light if around else drawing.globe.light(seen.middle) if drawing.globe else LIGHTS[drawing.environment]
         depth = (camera.eye - seen.centres) @ camera.axes[:, 2]
         pixels = 0.5 * size[1] / np.tan(0.5 * camera.fov) / np.maximum(depth - seen.radii, camera.planes[0])      # to the metre
+        if (fine := widened(drawing, 0.5 * size[1] / np.tan(0.5 * camera.fov) / np.maximum(depth, camera.planes[0]))) is not drawing:
+            drawing, seen = fine, self._seen(fine)
         solid, marks = seen.opacity > 0.995, drawing.numbers == 0
         runs = self._fill(self.rows, drawing, seen, solid & ~marks, pixels)    # first: shadows' stand-ins are made from these
         shade = self._shadows(drawing, seen, light) | {

@@ -31,8 +31,8 @@ Array = np.ndarray
 View = str | tuple[float, float]
 #: heights of a picture, px, from which on text and lines grow with it, and below which they shrink, to what can just be read
 TALL, LOW, READABLE = 900, 480, 0.75
-#: pixels of a view among several, at least
-LEAST = 16
+#: pixels of a view among several, at least; of a film that is small, at most
+LEAST, SMALL = 16, 640 * 400
 
 
 @overload
@@ -66,7 +66,8 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
     camera : a camera of your own, instead of one that shows the whole motion
     follow : a link that the camera goes along with
     shown : what is drawn besides the robots: frames, arrows, trails, …
-    samples : of a pixel: 4 smooth the edges (pictures), 0 do it afterwards, three times as fast (films)
+    samples : of a pixel: 4 smooth the edges (pictures, and films of up to 640 × 400 pixels), 0 do it afterwards, three times as fast
+        (larger films)
     environment, geometry : see :class:`engine.viewer.scene.scene.Scene`
     caption : a line of text at the bottom; clock : whether the time is shown, s
     signals : names of what is plotted at the side: signals of the motion, or entries of q, v or tau, such as "q.elbow"
@@ -100,10 +101,19 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
     if camera and view is not None:
         raise ViewerError("camera and view are both given; expected one of them")
     told = Told(scene, caption, clock, signals, size)
-    frames = pictures(scene, times, cameras, size, follow, shown or Shown(), (0 if moving else 4) if samples is None else samples, told)
+    frames = pictures(scene, times, cameras, size, follow, shown or Shown(), usual(moving, size) if samples is None else samples, told)
     if path is None:
         return next(frames)
     return write(path, frames, size, fps, len(times), progress)
+
+
+def usual(moving: bool, size: tuple[int, int]) -> int:
+    """Return the samples of a pixel where nobody says how many: in a small film what is thin flickers without them.
+
+    >>> usual(True, (1280, 720)), usual(True, (640, 360)), usual(False, (1280, 720))
+    (0, 4, 4)
+    """
+    return 0 if moving and size[0] * size[1] > SMALL else 4
 
 
 def moment(scene: Scene, t: float | None) -> float:
