@@ -98,7 +98,7 @@ def lightened(scene: Scene, different: int, drawn: int) -> dict[Surface, Surface
         for part in actor.parts:
             counts[part.surface] = counts.get(part.surface, 0) + actor.instances
     share = min(different / sum(len(s.faces) for s in counts), drawn / sum(n * len(s.faces) for s, n in counts.items()))
-    return {s: decimated(s, int(share * len(s.faces)) + 12) if share < 1.0 else s for s in counts}
+    return {s: decimated(s, int(share * len(s.faces)) + 12, edged=True) if share < 1.0 else s for s in counts}
 
 
 def outline(points: Array) -> Array:
@@ -142,7 +142,7 @@ class Pack:
             low, high = surface.positions.min(axis=0), surface.positions.max(axis=0)
             scale = float((high - low).max()) or 1.0
             few = max(int(COARSE * len(surface.faces)), WHOLE)
-            coarse = self.shape(decimated(surface, few), low, scale) if few < len(surface.faces) else None
+            coarse = self.shape(decimated(surface, few, edged=True), low, scale) if few < len(surface.faces) else None
             self.numbers[surface] = len(self.surfaces)
             self.surfaces.append({
                 **self.shape(surface, low, scale), "coarse": coarse, "origin": low.tolist(), "size": (high - low).tolist(), "scale": scale,
