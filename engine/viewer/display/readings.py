@@ -16,13 +16,14 @@ from engine.model import Model
 from engine.model.parameters import moved
 from engine.simulation import Trajectory
 from engine.spatial import inertia, quaternion
-from engine.viewer.display.facts import Card, Plot, figure, settled
+from engine.viewer.display.facts import ROUNDING, Card, Plot, figure, settled
 from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.sources import Played
 
 Array = np.ndarray
 #: records of a trajectory that are looked at, points of a plot, and how much of a live simulation a plot shows, s
+SMALLEST = 0.1                                                                 # m, that a robot is taken to reach at least
 MANY = 24                                                                      # names that an error lists
 RECORDS, POINTS, RECENT = 20_000, 160, 10.0
 
@@ -61,8 +62,10 @@ class Readings:
         self._curves: tuple[Trajectory, list[tuple[Array, Array]]] | None = None
         self._recent: deque[Array] = deque(maxlen=POINTS)
         first = self.at(actor.source.span[0])                                  # its first record, or now
+        self.mass = sum(link.mass for link in actor.model.links)
+        self.reach = max(float(np.ptp(actor.source.links(first.q, instance)[0, :, :3, 3], axis=0).max()), SMALLEST)
         self.chosen = [chosen(actor.model, first, name) for name in signals]
-        self.plotted = [*self.chosen, *standard(actor.model, first)] if actor.source.moves else []
+        self.plotted = [*self.chosen, *standard(actor.model, first, self.mass, self.reach)] if actor.source.moves else []
 
     @property
     def title(self) -> str:
@@ -78,15 +81,14 @@ class Readings:
         """Return rows of (label, text): time, energies, momentum about the world's origin, chosen signals; of a model at rest its size."""
         model = self.actor.model
         if not self.actor.source.moves:
-            mass = sum(link.mass for link in model.links)
             return [("links", str(len(model.links))), ("joints that move", str(sum(not b.mimics for b in model.bodies))),
-                    ("degrees of freedom", str(model.nv)), ("mass", f"{figure(mass)} kg")]  # fmt: skip
+                    ("degrees of freedom", str(model.nv)), ("mass", f"{figure(self.mass)} kg")]  # fmt: skip
         now = self.at(t)
         rows = [("time", f"{t:.3f} s")]
         if model.nv:
             K, U = (float(x[0]) for x in now.energy())
-            mass = sum(link.mass for link in model.links)
-            P = settled(now.momentum()[0], mass * float(np.abs(now.v).max()))      # of parts that cancel
+            K, U = (float(settled(x, max(abs(K), abs(U), ROUNDING * self.mass * self.reach**2))) for x in (K, U))
+            P = settled(now.momentum()[0], self.mass * max(float(np.abs(now.v).max()), self.reach))      # of parts that cancel
             energies = [("kinetic", K), ("potential", U), ("total", K + U)] if any(now.gravity) else [("kinetic", K)]
             rows += [("", ""), *((f"{name} energy", f"{figure(x)} J") for name, x in energies), ("", "")]
             rows += [("|p|", f"{figure(float(np.linalg.norm(P[3:])))} N·s"), ("|L|", f"{figure(float(np.linalg.norm(P[:3])))} N·m·s")]
@@ -148,24 +150,28 @@ class Readings:
         if body is not None and body.kind.nv == 1:
             unit, force = body.kind.units[0], body.kind.force_units[0]
             rows += [("angle" if unit == "rad" else "travel", f"{figure(float(body.coordinates(now.q[0])[0]))} {unit}"),
-                     ("velocity", f"{figure(body.ratio * float(now.v[0, body.v][0]))} {unit}/s")]  # fmt: skip
+                     ("velocity", f"{figure(float(settled(body.ratio * float(now.v[0, body.v][0]), 1.0)))} {unit}/s")]  # fmt: skip
             if self.plotted and not body.mimics:                                 # of a model at rest nothing is known
                 rows.append(("torque" if force == "N·m" else "force", f"{figure(float(now.tau[0, body.v][0]))} {force}"))
         elif body is not None and body.kind.floats:
             w, v = now.v[0, body.v][:3], now.v[0, body.v][3:]
-            rows += [("speed", f"{figure(float(np.linalg.norm(v)))} m/s"), ("turning", f"{figure(float(np.linalg.norm(w)))} rad/s")]
+            rows += [("speed", f"{figure(float(settled(np.linalg.norm(v), self.reach)))} m/s"),
+                     ("turning", f"{figure(float(settled(np.linalg.norm(w), 1.0)))} rad/s")]
         return Card(link, rows)
 
 
 # ---------------------------------------------------------------- signals
 
 
-def standard(model: Model, first: Trajectory) -> list[Signal]:
-    """Return what is plotted of any motion: the change of energy, how far each floating base has turned, and the fastest joint's speed."""
+def standard(model: Model, first: Trajectory, mass: float, reach: float) -> list[Signal]:
+    """Return what is plotted of any motion: the change of energy, how far each floating base has turned, and the fastest joint's speed.
+
+    A robot of a mass, kg, that reaches so far, m, stands still where it would take 1e12 s to move as far.
+    """
     found = []
     if model.nv:
         K, U = (float(x[0]) for x in first.energy())
-        found.append(Signal("energy change", "J", lambda s: np.add(*s.energy()) - (K + U), abs(K) + abs(U)))
+        found.append(Signal("energy change", "J", lambda s: np.add(*s.energy()) - (K + U), max(abs(K) + abs(U), ROUNDING * mass * reach**2)))
     for b in (model.bodies[i] for i in model.roots):
         if b.kind.floats:
             name = "base" if b is model.base else b.joint.child
@@ -173,7 +179,7 @@ def standard(model: Model, first: Trajectory) -> list[Signal]:
     for of, name, unit in (("rad", "fastest joint", "rad/s"), ("m", "fastest slide", "m/s")):
         moving = [b for b in model.bodies if b.kind.adds and {*b.kind.units} == {of} and not b.mimics]
         if moving:
-            found.append(Signal(name, unit, functools.partial(fastest, [k for b in moving for k in range(b.v.start, b.v.stop)])))
+            found.append(Signal(name, unit, functools.partial(fastest, [k for b in moving for k in range(b.v.start, b.v.stop)]), 1.0 if of == "rad" else reach))
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, overload
 
@@ -23,7 +24,7 @@ from engine.viewer.draw.wording import INDENT
 from engine.viewer.files.film import STILLS, checked, require_size, write
 from engine.viewer.scene.camera import VIEWS, Camera
 from engine.viewer.scene.errors import ViewerError
-from engine.viewer.scene.marks import mark
+from engine.viewer.scene.marks import mark, reach
 from engine.viewer.scene.scene import Scene, scene_of
 from engine.viewer.scene.shown import Shown
 
@@ -97,7 +98,8 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
     times = film_times(scene.span, fps / speed) if moving else [moment(scene, t)]
     if moving and t is not None:
         raise ViewerError(f"t is given for '{path}', a film of the whole motion; expected a picture ({', '.join(STILLS)}), or no t")
-    cameras = [camera] if camera else seen_from(scene, view, size, None if follow is None else times[0], follow)
+    marks = reach(scene, shown) if shown and follow is None and not camera else None
+    cameras = [own(camera, scene)] if camera else seen_from(scene, view, size, None if follow is None else times[0], follow, marks)
     if camera and view is not None:
         raise ViewerError("camera and view are both given; expected one of them")
     told = Told(scene, caption, clock, signals, size)
@@ -116,6 +118,14 @@ def usual(moving: bool, size: tuple[int, int]) -> int:
     return 0 if moving and size[0] * size[1] > SMALL else 4
 
 
+def own(camera: Camera, scene: Scene) -> Camera:
+    """Return a camera of the user's that sees as much of the scene's ground and of what moves as one of the scene's does."""
+    middle, radius = scene.extent
+    reach = float(np.linalg.norm(middle - camera.target)) + radius
+    return replace(camera, radius=max(camera.radius, min(reach, 1e3 * camera.distance)),
+                   floor=scene.floor if scene.environment == "ground" and camera.floor is None else camera.floor)  # fmt: skip
+
+
 def moment(scene: Scene, t: float | None) -> float:
     """Return the time of a picture, s: the last one, if none is asked for."""
     start, end = scene.span
@@ -124,13 +134,14 @@ def moment(scene: Scene, t: float | None) -> float:
     return end if t is None else t
 
 
-def seen_from(scene: Scene, view: View | list[View] | None, size: tuple[int, int], t: float | None, follow: str | None) -> list[Camera]:
+def seen_from(scene: Scene, view: View | list[View] | None, size: tuple[int, int], t: float | None, follow: str | None,
+              marks: Array | None = None) -> list[Camera]:  # fmt: skip
     """Return a camera for each view, in a picture of (width, height) pixels."""
     views: list[View | None] = [*view] if isinstance(view, list) else [view]
     cells = places(len(views), size) if views else []
     if not views or min(min(w, h) for _, _, w, h in cells) < LEAST:
         raise ViewerError(f"{len(views)} views in {size[0]}×{size[1]} pixels; expected at least one, of {LEAST} pixels or more each way")
-    return [scene.camera((w, h), v, t, follow) for v, (_, _, w, h) in zip(views, cells, strict=True)]
+    return [scene.camera((w, h), v, t, follow, marks) for v, (_, _, w, h) in zip(views, cells, strict=True)]
 
 
 def film_times(span: tuple[float, float], rate: float) -> Array:

@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from engine.checks import number, numbers, shown
+from engine.viewer.scene.errors import ViewerError
+
 Array = np.ndarray
 #: azimuth and elevation, rad, of the views along the axes: the camera stands on that side
 VIEWS = {"front": (0.0, 0.0), "back": (np.pi, 0.0), "left": (0.5 * np.pi, 0.0), "right": (-0.5 * np.pi, 0.0),
@@ -36,6 +39,13 @@ class Camera:
     floor: float | None = None
     anchor: Array | None = None
     frame: Array = field(default_factory=lambda: np.eye(3))
+
+    def __post_init__(self) -> None:
+        self.target = numbers("target", self.target, ViewerError)
+        if self.target.shape != (3,) or not np.isfinite(self.target).all():
+            raise ViewerError(f"the target of a camera is {shown(self.target.tolist())}; expected a point (3), m")
+        number("distance", self.distance, "m above zero", above=0.0, error=ViewerError)
+        number("fov", self.fov, "an angle of view between 0 and π, rad", above=0.0, below=np.pi, error=ViewerError)
 
     @property
     def axes(self) -> Array:

@@ -40,6 +40,7 @@ FRAME = 0.06
 AXIS, LINEAR, ANGULAR = (0.95, 0.40, 0.05, 1.0), (1.0, 0.58, 0.05, 1.0), (0.72, 0.25, 0.90, 1.0)
 TORQUE, FORCE, INERTIA = (0.05, 0.72, 0.78, 1.0), (0.90, 0.15, 0.42, 1.0), (0.35, 0.62, 1.0, 0.38)
 LABEL, PICKED = (1.0, 1.0, 1.0, 1.0), (1.35, 1.0, 0.5, 1.0)
+FRAMED = 8                                                                     # times at which marks are looked at before they are drawn
 TOLD = 8                                                                       # colours that the legend names
 TRAILS = ((1.0, 0.60, 0.10), (0.20, 0.72, 0.95), (0.30, 0.80, 0.35), (0.95, 0.35, 0.60), (0.98, 0.88, 0.25), (0.65, 0.50, 0.98))
 
@@ -72,6 +73,18 @@ def mark(scene: Scene, t: float, shown: Shown, picked: tuple[Actor, int, str] | 
     if shown.names:
         show_names(symbols, scene, whole.corners())
     return symbols.onto(drawing)
+
+
+def reach(scene: Scene, shown: Shown) -> Array:
+    """Return points (n, 3), m, as far as arrows, ellipsoids and frames of a motion reach at some of its times."""
+    if not (shown.momentum or shown.inertias or shown.forces or shown.torques):
+        return np.zeros((0, 3))
+    found = [np.zeros((0, 3))]
+    for t in scene.times[:: max(len(scene.times) // FRAMED, 1)]:
+        drawing = mark(scene, t, replace(shown, hidden=(), trails=(), labels=False, names=False, orbit=False, track=False, colors=""))
+        marks = np.flatnonzero(drawing.numbers == 0)
+        found.append(replace(drawing, **{name: getattr(drawing, name)[marks] for name in ("which", "poses", "colors", "numbers")}).corners())
+    return np.concatenate(found)
 
 
 def without(drawing: Drawing, scene: Scene, hidden: tuple[str, ...]) -> Drawing:

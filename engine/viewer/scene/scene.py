@@ -225,13 +225,14 @@ class Scene:
         return np.column_stack([x, np.cross(z, x), z])
 
     def camera(self, size: tuple[int, int], view: str | tuple[float, float] | None = None, t: float | None = None,
-               follow: str | None = None) -> Camera:  # fmt: skip
+               follow: str | None = None, marks: Array | None = None) -> Camera:  # fmt: skip
         """Return a camera that sees the whole motion, or one time of it, in a picture of (width, height) pixels.
 
         Parameters
         ----------
         view : one of VIEWS, or (azimuth, elevation) of the camera, rad, seen from the robots
         follow : a link that it will go along with, from that time, or the first, on: it sees all of that robot at every time
+        marks : points (n, 3), m, that it sees besides
 
         Raises
         ------
@@ -251,7 +252,7 @@ class Scene:
             points = self.along(follow, self.span[0] if t is None else t)
         else:
             points = self.points if t is None else self.drawing(t).corners()
-        camera.fit(points, size[0] / size[1])
+        camera.fit(points if marks is None else np.concatenate([points, marks]), size[0] / size[1])
         camera.floor = self.floor if self.environment == "ground" else None
         return camera
 

@@ -1,6 +1,7 @@
 // The renderer: shadow maps, background, ground, surfaces, with the shaders of the engine's window.
 
 const SHADOW = 1024, SKY = 192;                           // texels along the side of the key light's map, and of the one from above
+const VEIL = 0.3;                                         // how much the ground hides from below
 const ROWS = 256, ROW = 20;                               // instances side by side in the rows' texture; floats of each
 
 class Renderer {
@@ -168,12 +169,18 @@ class Renderer {
     gl.bindTexture(gl.TEXTURE_2D, this.sky_map.texture);
     gl.enable(gl.DEPTH_TEST);
     gl.depthFunc(gl.LEQUAL);
-    if (scene.environment === "ground") this.floor(camera, light, drawing, shade);
+    const grounded = scene.environment === "ground", above = camera.eye[2] > drawing.floor;
+    if (grounded && above) this.floor(camera, light, drawing, shade);
     this.surfaces(drawing.solid, shade, shelf);
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA);
     gl.depthMask(false);
     this.surfaces(drawing.clear, shade, shelf);
+    if (grounded && !above) {                             // seen from below it is a veil
+      gl.blendColor(0, 0, 0, VEIL);
+      gl.blendFunc(gl.CONSTANT_ALPHA, gl.ONE_MINUS_CONSTANT_ALPHA);
+      this.floor(camera, light, drawing, shade, false);
+    }
   }
 
   // The rows of a drawing go to the card once; its runs are surfaces, where their rows start, and how many there are.
@@ -269,7 +276,7 @@ class Renderer {
   }
 
   // The ground: a wide square without shadows, and over it a smaller one with them.
-  floor(camera, light, {bounds: {middle, radius}, around, floor}, shade) {
+  floor(camera, light, {bounds: {middle, radius}, around, floor}, shade, above = true) {
     const gl = this.gl, {side, extent: [, wide]} = this.scene;                              // of the whole motion
     const reach = 14 * Math.max(wide, 0.5 * camera.distance);
     const fall = Math.max(middle[2] - floor, 0) / light.key[2], long = radius / light.key[2];
@@ -278,8 +285,9 @@ class Renderer {
     const near = [0, 1].map(i => 0.5 * (low[i] + high[i])), half = 0.5 * Math.max(high[0] - low[0], high[1] - low[1]);
     const own = {grid: [around[0], around[1], reach, side], horizon: light.horizon.map(Math.sqrt)};
     gl.bindVertexArray(this.empty);
-    gl.depthFunc(gl.ALWAYS);                              // it is drawn first; two squares in one plane cannot be told apart by depth
-    for (const [program, place, half_side] of [[this.ground, [around[0], around[1], floor], reach], [this.shaded_ground, [...near, floor], half]]) {
+    if (above) gl.depthFunc(gl.ALWAYS);                   // it is drawn first; two squares in one plane cannot be told apart by depth
+    const squares = [[this.ground, [around[0], around[1], floor], reach], [this.shaded_ground, [...near, floor], half]];
+    for (const [program, place, half_side] of above ? squares : squares.slice(0, 1)) {
       this.use(program, {...shade, ...own, middle: place, halves: [half_side, 0, 0, half_side]});
       gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
     }
