@@ -119,6 +119,7 @@ class Facts:
     plots, card, help (rows of key and meaning) : of the panels at the right, at the left, and in the middle
     panel : the side panel, over the plots
     caption, toast, error : a line at the bottom, a message that passes, and a sentence that does not
+    within : left end and width of where the caption stands, px, by default all of the picture
     mouse : where the pointer is, px
     """
 
@@ -136,6 +137,7 @@ class Facts:
     panel: Panel | None = None
     help: Sequence[tuple[str, str]] = ()
     caption: str = ""
+    within: tuple[float, float] | None = None
     toast: str = ""
     error: str = ""
     mouse: tuple[float, float] | None = None

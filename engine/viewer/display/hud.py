@@ -112,7 +112,8 @@ class Hud:
         if facts.plots:
             self._plots(canvas, (beside, over, side, bottom - over), facts)
         if facts.caption:
-            self._toast(canvas, bottom, w, w - 2 * MARGIN, facts.caption)
+            left, wide = facts.within or (0.0, w)
+            self._toast(canvas, bottom, 2.0 * left + wide, wide - 2 * MARGIN, facts.caption)
         if facts.toast:
             self._toast(canvas, bottom, w, w - 2 * (MARGIN + side + GAP), facts.toast)
         if facts.help:

@@ -23,7 +23,7 @@ from engine.viewer.draw.space import Space
 from engine.viewer.draw.thin import widened
 from engine.viewer.scene.camera import Camera
 from engine.viewer.scene.drawing import Drawing, about, measure
-from engine.viewer.scene.light import LIGHTS, OPEN_COLOR, SHARES, Light, unit
+from engine.viewer.scene.light import GROUNDS, LIGHTS, SHARES, Light, unit
 from engine.viewer.scene.planets import BACKDROP
 
 Array = np.ndarray
@@ -130,7 +130,7 @@ class Renderer:
         Pass(lines=drawing.wireframe).begin()
         gl.glClear(gl.GL_DEPTH_BUFFER_BIT)                      # what lies in front first: what it hides costs little
         self._pass(runs, shade)
-        grounded, above = drawing.environment == "ground", camera.eye[2] > drawing.floor
+        grounded, above = drawing.environment in GROUNDS, camera.eye[2] > drawing.floor
         if grounded and above:
             sunk = bool((seen.centres[:, 2] - seen.radii < drawing.floor).any())                # the ground hides some
             Pass().begin()
@@ -304,7 +304,7 @@ class Renderer:
             self.behind.bind()
             Pass(behind=True).begin()
             gl.glClear(gl.GL_DEPTH_BUFFER_BIT)
-            if drawing.environment == "ground" and camera.eye[2] > drawing.floor:
+            if drawing.environment in GROUNDS and camera.eye[2] > drawing.floor:
                 self._ground(drawing, camera, light, shade)
             self._background(drawing, light, camera, size)
             self._behind_key = key
@@ -322,7 +322,7 @@ class Renderer:
                 halves: Array) -> None:  # fmt: skip
         """Draw a rectangle of the ground: its middle (2), and from there to the middles of two of its sides (2, 2), m."""
         grid = (*drawing.extent[0][:2], far(drawing, camera), square(drawing))
-        color, shares = (drawing.around.ground, drawing.around.shares) if drawing.around else (OPEN_COLOR, SHARES)
+        color, shares = (drawing.around.ground, drawing.around.shares) if drawing.around else (GROUNDS[drawing.environment], SHARES)
         if drawing.around and self.around:
             shade = shade | self.around.backdrop(6)
         program = getattr(self.around if drawing.around else self, name)

@@ -7,6 +7,7 @@ import numpy as np
 from engine.viewer.draw.canvas import Canvas
 from engine.viewer.scene.camera import Camera
 from engine.viewer.scene.drawing import Drawing
+from engine.viewer.scene.light import DARK
 
 Array = np.ndarray
 TEXT, LINE = 12.0, 13.0                     # sizes of labels and how far apart their lines are, px
@@ -18,7 +19,7 @@ BRIGHT, DARK, AMBER = (1.0, 1.0, 1.0, 1.0), (0.1, 0.1, 0.1, 1.0), (1.0, 0.72, 0.
 
 def draw(canvas: Canvas, drawing: Drawing, camera: Camera, size: tuple[int, int], foot: float) -> None:
     """Write on a canvas over a picture of (width, height) device pixels; the legend lies a height above its bottom, px."""
-    dark = drawing.environment == "space" or drawing.around is not None
+    dark = drawing.environment in DARK or drawing.around is not None
     legend(canvas, drawing, (size[0] / canvas.scale, size[1] / canvas.scale - foot), dark)
     labels = drawing.labels + beacons(canvas, drawing, camera, size)
     places = camera.project(np.array([p for p, _, _ in labels]).reshape(-1, 3), size) / canvas.scale

@@ -18,7 +18,7 @@ from engine.viewer.files.motion import Motion, sample_times, sampled
 from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.earth import grain, world_map
 from engine.viewer.scene.heavens import STARS, stars
-from engine.viewer.scene.light import LIGHTS, OPEN_COLOR, SHARES
+from engine.viewer.scene.light import GROUNDS, LIGHTS, SHARES
 from engine.viewer.scene.lod import decimated
 from engine.viewer.scene.orbit_marks import about, ellipse, floats
 from engine.viewer.scene.planets import BACKDROP
@@ -67,11 +67,11 @@ def document(scene: Scene, times: Array, different: int, header: dict[str, Any],
     pack = Pack(lightened(scene, different, DRAWN))
     actors = [pack.actor(actor, motion) for actor, motion in zip(scene.actors, motions, strict=True)]
     light = {name: np.asarray(x).tolist() for name, x in vars(LIGHTS[scene.environment]).items()}
-    light |= {"open_color": OPEN_COLOR, "shares": SHARES}
+    light |= {"open_color": GROUNDS.get(scene.environment), "shares": SHARES}
     space = pack.space(scene, times) if scene.environment == "space" else None
     title = ", ".join(dict.fromkeys(actor.model.name for actor in scene.actors))
     extent = [scene.extent[0].tolist(), scene.extent[1]]
-    header = {**header, "times": [times[0], times[-1], len(times)], "environment": scene.environment, "light": light,
+    header = {**header, "times": [times[0], times[-1], len(times)], "environment": scene.environment, "grounded": scene.environment in GROUNDS, "light": light,
               "floor": scene.floor, "extent": extent, "frame": scene.upright(float(times[0])).tolist(), "points": outline(scene.points).tolist(), "surfaces": pack.surfaces,
               "images": pack.images, "actors": actors, "space": space, "shaders": shaders()}  # fmt: skip
     filled = {"title": html.escape(title), "style": "".join(text(path) for path in (PAGE / "page.css", *styles)),

@@ -24,6 +24,7 @@ from engine.viewer.draw.wording import INDENT
 from engine.viewer.files.film import STILLS, checked, require_size, write
 from engine.viewer.scene.camera import VIEWS, Camera
 from engine.viewer.scene.errors import ViewerError
+from engine.viewer.scene.light import GROUNDS
 from engine.viewer.scene.marks import mark, reach
 from engine.viewer.scene.scene import Scene, scene_of
 from engine.viewer.scene.shown import Shown
@@ -70,7 +71,8 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
     samples : of a pixel: 4 smooth the edges (pictures, and films of up to 640 × 400 pixels), 0 do it afterwards, three times as fast
         (larger films)
     environment, geometry : see :class:`engine.viewer.scene.scene.Scene`
-    caption : a line of text at the bottom; clock : whether the time is shown, s
+    caption : a line of text at the bottom; clock : whether the time is shown, s; in a film that is not in real time
+        it is, with its speed
     signals : names of what is plotted at the side: signals of the motion, or entries of q, v or tau, such as "q.elbow"
 
     Raises
@@ -102,7 +104,7 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
     cameras = [own(camera, scene)] if camera else seen_from(scene, view, size, None if follow is None else times[0], follow, marks)
     if camera and view is not None:
         raise ViewerError("camera and view are both given; expected one of them")
-    told = Told(scene, caption, clock, signals, size)
+    told = Told(scene, caption, clock or (moving and speed != 1.0), signals, size, len(cameras), speed if moving else 1.0)
     frames = pictures(scene, times, cameras, size, follow, shown or Shown(), usual(moving, size) if samples is None else samples, told)
     if path is None:
         return next(frames)
@@ -123,7 +125,7 @@ def own(camera: Camera, scene: Scene) -> Camera:
     middle, radius = scene.extent
     reach = float(np.linalg.norm(middle - camera.target)) + radius
     return replace(camera, radius=max(camera.radius, min(reach, 1e3 * camera.distance)),
-                   floor=scene.floor if scene.environment == "ground" and camera.floor is None else camera.floor)  # fmt: skip
+                   floor=scene.floor if scene.environment in GROUNDS and camera.floor is None else camera.floor)  # fmt: skip
 
 
 def moment(scene: Scene, t: float | None) -> float:
@@ -161,7 +163,11 @@ def text_scale(height: int) -> float:
 class Told:
     """Tells over a picture what is asked for: a caption, the time, and plots of signals."""
 
-    def __init__(self, scene: Scene, caption: str, clock: bool, signals: Sequence[str], size: tuple[int, int]) -> None:
+    def __init__(self, scene: Scene, caption: str, clock: bool, signals: Sequence[str], size: tuple[int, int], views: int = 1,
+                 speed: float = 1.0) -> None:  # fmt: skip
+        left, _, wide, _ = places(views, size)[-1]
+        self.within = (left / text_scale(size[1]), wide / text_scale(size[1])) if views > 1 else None
+        self.pace = "" if speed == 1.0 else f"×{speed:.3g}"
         self.caption, self.clock, self.signals = caption, clock, signals
         self.readings = Readings(scene.actors[0], 0, signals)
         if signals and not scene.actors[0].source.moves:
@@ -175,8 +181,9 @@ class Told:
 
     def draw(self, canvas: Canvas, size: tuple[float, float], t: float, legend: Sequence[tuple[str, Any]]) -> float:
         """Draw on a canvas of (width, height) px what holds at a time, s; return how far above the bottom a legend is seen whole, px."""
-        lines = [("time", f"{t:.{self.digits}f} s")] if self.clock else []
-        self.hud.draw(canvas, size, Facts(self.title, lines, t=t, plots=self.readings.plots(t)[: len(self.signals)], caption=self.caption))
+        lines = [(f"time {self.pace}".strip(), f"{t:.{self.digits}f} s")] if self.clock else []
+        self.hud.draw(canvas, size, Facts(self.title, lines, t=t, plots=self.readings.plots(t)[: len(self.signals)], caption=self.caption,
+                                          within=self.within))  # fmt: skip
         left, top, *_ = self.hud.boxes.get("toast", (size[0], size[1], 0.0, 0.0))
         reach = max((INDENT + canvas.width(text, TEXT) for text, _ in legend), default=0.0)
         return size[1] - top if reach + GAP > left else 0.0

@@ -15,13 +15,14 @@ from engine.viewer.scene.actor import Actor, Part, tell_missing, tell_tilted
 from engine.viewer.scene.camera import VIEWS, Camera
 from engine.viewer.scene.drawing import Drawing
 from engine.viewer.scene.errors import ViewerError
+from engine.viewer.scene.light import GROUNDS
 from engine.viewer.scene.planets import Globe, Sky, orbits, origin
 from engine.viewer.scene.surface import Surface
 from engine.viewer.scene.surroundings import surroundings
 from engine.viewer.scene.things import Moving, Thing, made, slope, thing, upright
 
 Array = np.ndarray
-ENVIRONMENTS = ("ground", "space", "plain")
+ENVIRONMENTS = ("ground", "space", "plain", "studio", "mars", "moon")
 #: a motion so much smaller than its planet is near it: a camera there has the planet below it
 NEAR, BEACONS = 0.05, 50
 #: times at which a motion is looked at before it is drawn, and instances of surfaces that are looked at in all, about
@@ -44,7 +45,7 @@ class Scene:
     Parameters
     ----------
     sources : models, trajectories, running simulations or actors; one, or a list of them
-    environment : "ground" (a floor with a grid), "space" (stars and the Earth), "plain", or None: space where a motion has no gravity,
+    environment : "ground" (a floor with a grid), "space" (stars and the Earth), "plain", "studio" (a dark hall), "mars", "moon", or None: space where a motion has no gravity,
         otherwise ground. Or an :class:`engine.Sky`: what is in orbit has the Earth where it is, and by a sky's epoch the Sun, too. Or the path of a Radiance picture (.hdr) of all directions, twice as wide as high: it is seen behind the
         ground, and lights the robots; in an exported page it is not there
 
@@ -253,7 +254,7 @@ class Scene:
         else:
             points = self.points if t is None else self.drawing(t).corners()
         camera.fit(points if marks is None else np.concatenate([points, marks]), size[0] / size[1])
-        camera.floor = self.floor if self.environment == "ground" else None
+        camera.floor = self.floor if self.environment in GROUNDS else None
         return camera
 
     def carrier(self, link: str) -> Actor:

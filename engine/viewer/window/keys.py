@@ -35,7 +35,7 @@ KEYS: dict[str, tuple[str, str, tuple[Any, ...]]] = {
     "W": ("wireframe", "switch", ("wireframe",)),
     "T": ("see through the links", "switch", ("transparent",)),
     "C": ("collision shapes", "shapes", ()),
-    "E": ("ground, space, plain", "surroundings", ()),
+    "E": ("ground, space, plain, studio, Mars, Moon", "surroundings", ()),
     "A": ("side panel: joints, links, views", "tabs.toggle", ()),
     "Q": ("four views", "four_views", ()),
     "D": ("measure between two points", "measure", ()),

@@ -26,7 +26,7 @@ class Page {
     this.followed = null;
     this.camera = new Camera();
     this.camera.frame = scene.frame;
-    this.camera.floor = scene.environment === "ground" ? scene.floor : null;
+    this.camera.floor = scene.grounded ? scene.floor : null;
     this.canvas = element("picture");
     this.renderer = new Renderer(this.canvas, scene);
     this.signs = scene.sky && scene.sky.centers ? new Signs(this) : null;

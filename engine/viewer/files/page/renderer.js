@@ -169,7 +169,7 @@ class Renderer {
     gl.bindTexture(gl.TEXTURE_2D, this.sky_map.texture);
     gl.enable(gl.DEPTH_TEST);
     gl.depthFunc(gl.LEQUAL);
-    const grounded = scene.environment === "ground", above = camera.eye[2] > drawing.floor;
+    const grounded = scene.grounded, above = camera.eye[2] > drawing.floor;
     if (grounded && above) this.floor(camera, light, drawing, shade);
     this.surfaces(drawing.solid, shade, shelf);
     gl.enable(gl.BLEND);

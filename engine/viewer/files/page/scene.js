@@ -45,7 +45,7 @@ class Scene {
   // An origin near a camera's target, from where single precision is enough; lines of the ground stay where they are.
   origin(camera) {
     const whole = 10 * this.side, rounded = x => whole * Math.round(x / whole);
-    return camera.target.map((x, i) => this.environment === "ground" && i < 2 ? rounded(x) : x);
+    return camera.target.map((x, i) => this.grounded && i < 2 ? rounded(x) : x);
   }
 
   // What is drawn at a time, seen from an origin by a camera near it: rows of instances, runs of equal surfaces in them, a sphere about all.
