@@ -74,13 +74,13 @@ __all__ = [
     "Event", "ExportError", "FlexibleJoint", "Geometry", "Grip", "Gufunc", "HalfSpace", "Hinge", "IKResult", "Identification",
     "IdentificationError", "IdentificationWarning", "Joint", "Law", "LieState", "Limits", "Link", "Live", "Material", "Mimic", "Model",
     "ModelError", "Mounted", "RigidBody", "RigidBodyState", "Robot", "RobotFileError", "RobotFileWarning", "Runs", "Scene", "Server",
-    "Shown", "SimulationError", "SimulationWarning", "Simulator", "Sky", "Slider", "StateError", "StateTrajectory", "StorageError", "Target",
-    "TraceError", "Trajectory", "Viewer", "ViewerError", "Weld", "Widget", "base_parameters", "campaign", "check", "combine", "compile",
-    "compiler", "constrained_dynamics", "constrained_inverse_dynamics", "constraints", "convert", "dynamics", "example", "export",
-    "export_code", "get_threads", "gradient", "gufunc", "identify", "ilqr", "impact", "integrate", "inverse_kinematics", "io", "jacobian",
-    "load", "load_campaign", "load_mesh", "load_sdf", "load_trajectory", "load_urdf", "lqr", "model", "ops", "policy", "recording",
-    "render", "rigid_body", "rollout_gradient", "save_mjcf", "save_urdf", "serve", "set_threads", "simulator_of", "simulation", "space",
-    "spatial", "view", "viewer", "warm",
+    "Shown", "SimulationError", "SimulationWarning", "Simulator", "Sky", "Slider", "StateError", "StateTrajectory", "StorageError",
+    "Target", "TraceError", "Trajectory", "Viewer", "ViewerError", "Weld", "Widget", "base_parameters", "campaign", "check", "combine",
+    "compile", "compiler", "constrained_dynamics", "constrained_inverse_dynamics", "constraints", "convert", "dynamics", "example",
+    "export", "export_code", "get_threads", "gradient", "gufunc", "identify", "ilqr", "impact", "integrate", "inverse_kinematics", "io",
+    "jacobian", "load", "load_campaign", "load_mesh", "load_sdf", "load_trajectory", "load_urdf", "lqr", "model", "ops", "policy",
+    "recording", "render", "rigid_body", "rollout_gradient", "save_mjcf", "save_urdf", "serve", "set_threads", "simulator_of",
+    "simulation", "space", "spatial", "view", "viewer", "warm",
 ]  # fmt: skip
 
 

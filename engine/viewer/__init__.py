@@ -5,5 +5,6 @@ from engine.viewer.scene import Actor, Camera, Played, Running, Scene, Shown, Sk
 from engine.viewer.window import Playback, Viewer, view
 
 __all__ = [
-    "Actor", "Camera", "Playback", "Played", "Running", "Scene", "Shown", "Sky", "Still", "Viewer", "ViewerError", "export", "render", "view",
+    "Actor", "Camera", "Playback", "Played", "Running", "Scene", "Shown", "Sky", "Still", "Viewer", "ViewerError",
+    "export", "render", "view",
 ]  # fmt: skip

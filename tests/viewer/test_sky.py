@@ -44,7 +44,7 @@ def draw():
     window = open_window(visible=False, width=16, height=16)
     renderer = Renderer(0)
 
-    def drawn(scene, t, camera, shown=Shown()):  # noqa: B008
+    def drawn(scene, t, camera, shown=Shown()):
         window.switch_to()
         renderer.draw(mark(scene, t, shown), camera, SIZE)
         return renderer.pixels() / 255.0
@@ -110,7 +110,8 @@ def test_lands_lie_where_they_are_on_the_globe():
 def test_the_planet_hides_what_is_behind_it_and_its_shadow_dims_the_sun():
     globe = Globe(EARTH, np.zeros(3), np.eye(3), np.array([1.0, 0.0, 0.0]))
     eye = np.array([3e7, 0.0, 0.0])
-    assert globe.hides(eye, np.array([[-7e6, 0.0, 0.0], [7e6, 0.0, 0.0], [-7e6, 9e6, 0.0], [0.0, 7e6, 0.0]])).tolist() == [True, False, False, False]
+    places = np.array([[-7e6, 0.0, 0.0], [7e6, 0.0, 0.0], [-7e6, 9e6, 0.0], [0.0, 7e6, 0.0]])
+    assert globe.hides(eye, places).tolist() == [True, False, False, False]
     day, night = (globe.light(np.array([x, 0.0, 0.0])) for x in (R, -R))
     assert np.allclose(night.key_color, 0.0) and min(day.key_color) > 2.0 and sum(day.fill_color) > 3.0 * sum(night.fill_color)
     assert replace(globe, center=None).hides(eye, np.zeros((2, 3))).tolist() == [False, False]
@@ -126,7 +127,7 @@ def test_an_ellipse_keeps_energy_and_the_focus():
     assert np.abs(points @ np.cross(r, v)).max() < 1e-6 * np.linalg.norm(np.cross(r, v)) * a
     assert len(ellipse(r, 2.0 * v, mu)) == 0                                   # open
     T = lvlh(r, v, np.zeros(3))[:3, :3]
-    assert T.T @ T == pytest.approx(np.eye(3), abs=1e-14) and T[:, 0] @ v > 0 and T[:, 2] @ r < 0
+    assert pytest.approx(np.eye(3), abs=1e-14) == T.T @ T and T[:, 0] @ v > 0 and T[:, 2] @ r < 0
 
 
 def test_track_lies_on_the_ground_under_the_craft(draw):

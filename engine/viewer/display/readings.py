@@ -171,7 +171,8 @@ def standard(model: Model, first: Trajectory, mass: float, reach: float) -> list
     found = []
     if model.nv:
         K, U = (float(x[0]) for x in first.energy())
-        found.append(Signal("energy change", "J", lambda s: np.add(*s.energy()) - (K + U), max(abs(K) + abs(U), ROUNDING * mass * reach**2)))
+        least = max(abs(K) + abs(U), ROUNDING * mass * reach**2)
+        found.append(Signal("energy change", "J", lambda s: np.add(*s.energy()) - (K + U), least))
     for b in (model.bodies[i] for i in model.roots):
         if b.kind.floats:
             name = "base" if b is model.base else b.joint.child
@@ -179,7 +180,8 @@ def standard(model: Model, first: Trajectory, mass: float, reach: float) -> list
     for of, name, unit in (("rad", "fastest joint", "rad/s"), ("m", "fastest slide", "m/s")):
         moving = [b for b in model.bodies if b.kind.adds and {*b.kind.units} == {of} and not b.mimics]
         if moving:
-            found.append(Signal(name, unit, functools.partial(fastest, [k for b in moving for k in range(b.v.start, b.v.stop)]), 1.0 if of == "rad" else reach))
+            entries = [k for b in moving for k in range(b.v.start, b.v.stop)]
+            found.append(Signal(name, unit, functools.partial(fastest, entries), 1.0 if of == "rad" else reach))
     return found
 
 

@@ -176,7 +176,7 @@ class Renderer:
         if not chosen.any():
             return
         runs = self._fill(self.rows, drawing, seen, chosen, pixels)
-        for way in (Pass("GREATER", writes=False, blend=SHARED, share=0.4), Pass()):
+        for way in (Pass("GREATER", writes=False, blend=SHARED, share=0.6), Pass()):
             way.begin()
             self._pass(runs, shade)
 

@@ -39,8 +39,9 @@ class Space:
         below, height = globe.seen_from(camera.eye)
         axes = np.eye(4)
         axes[:3, :3] = globe.axes
-        self.globe.use(rays=camera.rays(size[0] / size[1]), below=below, height=height, axes=axes, key=globe.sun, disc=float(globe.center is not None), chart=0, grain=4,
-                       dark=light.zenith, air=globe.body.air, soil=globe.body.soil, desert=globe.body.desert, wet=globe.body.wet)  # fmt: skip
+        self.globe.use(rays=camera.rays(size[0] / size[1]), below=below, height=height, axes=axes, key=globe.sun,
+                       disc=float(globe.center is not None), chart=0, grain=4, dark=light.zenith, air=globe.body.air, soil=globe.body.soil,
+                       desert=globe.body.desert, wet=globe.body.wet)  # fmt: skip
         gl.glDrawArrays(gl.GL_TRIANGLES, 0, 3)
         Pass(blend=ADDED).begin()
         gl.glEnable(gl.GL_PROGRAM_POINT_SIZE)

@@ -10,11 +10,11 @@ from engine.viewer.scene.drawing import Drawing
 from engine.viewer.scene.light import DARK
 
 Array = np.ndarray
-TEXT, LINE = 12.0, 13.0                     # sizes of labels and how far apart their lines are, px
+TEXT, LINE = 12.0, 15.0                     # sizes of labels and how far apart their lines are, px
 INDENT = 31.0                               # where the legend's texts begin, px
-MOVES = (0.0, 13.0, -13.0, 26.0, -26.0)     # by which a label may be moved, px
+MOVES = (0.0, 15.0, -15.0, 30.0, -30.0)     # by which a label may be moved, px
 TINY, RING = 3.0, 6.0                       # radius below which a robot is marked, and of its mark, px
-BRIGHT, DARK, AMBER = (1.0, 1.0, 1.0, 1.0), (0.1, 0.1, 0.1, 1.0), (1.0, 0.72, 0.25, 1.0)
+BRIGHT, INK, AMBER = (1.0, 1.0, 1.0, 1.0), (0.1, 0.1, 0.1, 1.0), (1.0, 0.72, 0.25, 1.0)
 
 
 def draw(canvas: Canvas, drawing: Drawing, camera: Camera, size: tuple[int, int], foot: float) -> None:
@@ -40,7 +40,7 @@ def legend(canvas: Canvas, drawing: Drawing, corner: tuple[float, float], dark: 
         if dark:                                                               # whatever bright is behind
             canvas.rect(12.0, y - 13.0, canvas.width(text, TEXT) + INDENT - 4.0, 17.0, (0.02, 0.03, 0.05, 0.55), 5.0)
         canvas.disc(20.0, y - 4.0, 4.0, color)
-        canvas.text(INDENT, y, text, BRIGHT if dark else DARK, TEXT, halo=dark)
+        canvas.text(INDENT, y, text, BRIGHT if dark else INK, TEXT, halo=dark)
 
 
 def beacons(canvas: Canvas, drawing: Drawing, camera: Camera, size: tuple[int, int]) -> list[tuple[Array, str, tuple[float, ...]]]:
@@ -68,7 +68,7 @@ def apart(places: Array, widths: Array) -> list[float | None]:
     them too far away.
 
     >>> apart(np.array([[0.0, 0.0], [5.0, 3.0], [200.0, 0.0]]), np.array([40.0, 40.0, 40.0]))
-    [0.0, 13.0, 0.0]
+    [0.0, 15.0, 0.0]
     """
     put: list[tuple[float, float, float]] = []
     moves: list[float | None] = []

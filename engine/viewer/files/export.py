@@ -32,7 +32,8 @@ def export(source: Any, path: str | Path, fps: float | None = None, environment:
     path : "name.glb", binary glTF 2.0 for Blender, game engines and viewers on the web, with the motion as an animation that starts at
         zero; "name.html", a page that plays it in any browser, without a server or a network; or "name.rrd", a recording for the viewer
         of rerun, with what the trajectory has recorded as plots (it needs rerun-sdk)
-    fps : samples of the motion per second, by default 30, of motions of many minutes fewer; in between, positions and rotations are interpolated (rerun holds the last)
+    fps : samples of the motion per second, by default 30, of motions of many minutes fewer; in between,
+        positions and rotations are interpolated (rerun holds the last)
     environment, geometry : see :class:`engine.viewer.scene.scene.Scene`
     q0, v0 : of a simulator, what the page begins with; by default the configuration in which its file has it, at rest
 

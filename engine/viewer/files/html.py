@@ -71,8 +71,9 @@ def document(scene: Scene, times: Array, different: int, header: dict[str, Any],
     space = pack.space(scene, times) if scene.environment == "space" else None
     title = ", ".join(dict.fromkeys(actor.model.name for actor in scene.actors))
     extent = [scene.extent[0].tolist(), scene.extent[1]]
-    header = {**header, "times": [times[0], times[-1], len(times)], "environment": scene.environment, "grounded": scene.environment in GROUNDS, "light": light,
-              "floor": scene.floor, "extent": extent, "frame": scene.upright(float(times[0])).tolist(), "points": outline(scene.points).tolist(), "surfaces": pack.surfaces,
+    header = {**header, "times": [times[0], times[-1], len(times)], "environment": scene.environment,
+              "grounded": scene.environment in GROUNDS, "light": light, "floor": scene.floor, "extent": extent,
+              "frame": scene.upright(float(times[0])).tolist(), "points": outline(scene.points).tolist(), "surfaces": pack.surfaces,
               "images": pack.images, "actors": actors, "space": space, "shaders": shaders()}  # fmt: skip
     filled = {"title": html.escape(title), "style": "".join(text(path) for path in (PAGE / "page.css", *styles)),
               "script": "".join(text(path) for path in (*(PAGE / name for name in SCRIPTS), *scripts)),

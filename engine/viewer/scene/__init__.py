@@ -12,6 +12,6 @@ from engine.viewer.scene.sources import Played, Running, Source, Still
 from engine.viewer.scene.surface import Surface, surfaces
 
 __all__ = [
-    "ENVIRONMENTS", "VIEWS", "Actor", "Camera", "Drawing", "Part", "Played", "Running", "Scene", "Shown", "Sky", "Source", "Still", "Surface",
-    "ViewerError", "mark", "surfaces",
+    "ENVIRONMENTS", "VIEWS", "Actor", "Camera", "Drawing", "Part", "Played", "Running", "Scene", "Shown", "Sky", "Source", "Still",
+    "Surface", "ViewerError", "mark", "surfaces",
 ]  # fmt: skip

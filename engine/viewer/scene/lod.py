@@ -95,8 +95,8 @@ def strips(points: Array, faces: Array) -> tuple[tuple[Array, Array], int]:
     (a, b), normals = (border := rim(faces)).T, np.zeros((0, 3))
     if not len(border):
         return (points, faces), 0
-    half, of = edges(faces), len(points)
-    normals = np.repeat(crossed(points, faces), 3, axis=0)[np.isin(half[:, 0].astype(np.int64) * of + half[:, 1], a.astype(np.int64) * of + b)]
+    keys = [x[:, 0].astype(np.int64) * len(points) + x[:, 1] for x in (edges(faces), border)]
+    normals = np.repeat(crossed(points, faces), 3, axis=0)[np.isin(*keys)]
     up = np.zeros_like(points)
     for end in (a, b):
         np.add.at(up, end, normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-30))
@@ -113,7 +113,8 @@ def decimated(surface: Surface, triangles: int, edged: bool = False) -> Surface:
     """Return a surface of about so many triangles, by edges collapsed where that changes its shape least (quadric error metrics); of less
     than a box has, the box about it.
 
-    With ``edged`` it takes more triangles where its edges, beside another material, would stray. Surfaces with a texture or colours of vertices are returned as they are or as a box, and so are those with no more triangles.
+    With ``edged`` it takes more triangles where its edges, beside another material, would stray. Surfaces with a texture or
+    colours of vertices are returned as they are or as a box, and so are those with no more triangles.
     """
     if triangles < 12:
         return boxed(surface)

@@ -83,7 +83,7 @@ def reach(scene: Scene, shown: Shown) -> Array:
     for t in scene.times[:: max(len(scene.times) // FRAMED, 1)]:
         drawing = mark(scene, t, replace(shown, hidden=(), trails=(), labels=False, names=False, orbit=False, track=False, colors=""))
         marks = np.flatnonzero(drawing.numbers == 0)
-        found.append(replace(drawing, **{name: getattr(drawing, name)[marks] for name in ("which", "poses", "colors", "numbers")}).corners())
+        found.append(replace(drawing, which=drawing.which[marks], poses=drawing.poses[marks]).corners())
     return np.concatenate(found)
 
 

@@ -114,12 +114,14 @@ class Sky:
         if epoch is not None and not callable(getattr(epoch, "rotation", None)):
             raise ViewerError(f"epoch is {shown(epoch)}; expected an engine.space.Epoch('2026-11-24T12:00:00')")
         if epoch is not None and (planet != "earth" or sun is not None):
-            raise ViewerError(f"an epoch says where the Sun is and how the Earth lies, and {'sun' if sun is not None else planet!r} is given "
-                              "beside it; expected one of them")  # fmt: skip
+            other = "sun" if sun is not None else repr(planet)
+            raise ViewerError(f"an epoch says where the Sun is and how the Earth lies, and {other} is given beside it; "
+                              "expected one of them")  # fmt: skip
         self.epoch, self.body, self.center = epoch, BODIES[planet], numbers("center", center, ViewerError)
         self.sun = SPACE.key if sun is None else numbers("sun", sun, ViewerError)
         if self.center.shape != (3,) or self.sun.shape != (3,) or not np.linalg.norm(self.sun) > 0.0:
-            raise ViewerError(f"center and sun are {shown(center)} and {shown(sun)}; expected a place (3), m, and a direction (3) that is not 0")
+            raise ViewerError(f"center and sun are {shown(center)} and {shown(sun)}; "
+                              "expected a place (3), m, and a direction (3), not zero")
         self.sun = self.sun / np.linalg.norm(self.sun)
         self._ephemeris: Any = None
 

@@ -45,9 +45,10 @@ class Scene:
     Parameters
     ----------
     sources : models, trajectories, running simulations or actors; one, or a list of them
-    environment : "ground" (a floor with a grid), "space" (stars and the Earth), "plain", "studio" (a dark hall), "mars", "moon", or None: space where a motion has no gravity,
-        otherwise ground. Or an :class:`engine.Sky`: what is in orbit has the Earth where it is, and by a sky's epoch the Sun, too. Or the path of a Radiance picture (.hdr) of all directions, twice as wide as high: it is seen behind the
-        ground, and lights the robots; in an exported page it is not there
+    environment : "ground" (a floor with a grid), "space" (stars and the Earth), "plain", "studio" (a dark hall), "mars", "moon", or
+        None: space where a motion has no gravity, otherwise ground. Or an :class:`engine.Sky`: what is in orbit has the Earth where it is,
+        and by a sky's epoch the Sun, too. Or the path of a Radiance picture (.hdr) of all directions, twice as wide as high: it is seen
+        behind the ground, and lights the robots; in an exported page it is not there
 
     Raises
     ------
