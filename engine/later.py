@@ -12,7 +12,8 @@ LATER = {
     "campaign": ("Campaign", "CampaignError", "Runs", "campaign", "load_campaign"), "code": ("ExportError", "code", "export_code"),
     "control": ("ControlError", "control", "ilqr", "lqr", "rollout_gradient"), "convert": ("convert",),
     "identification": ("Identification", "IdentificationError", "IdentificationWarning", "base_parameters", "identification", "identify"),
-    "space": ("space",), "viewer": ("Scene", "Shown", "Sky", "Viewer", "ViewerError", "export", "render", "view", "viewer"),
+    "space": ("space",),
+    "viewer": ("Follow", "Onboard", "Scene", "Shot", "Shown", "Sky", "Viewer", "ViewerError", "export", "render", "view", "viewer"),
     "viewer.serve": ("Server", "Widget", "serve"),
 }  # fmt: skip
 

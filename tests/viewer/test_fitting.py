@@ -28,16 +28,16 @@ def test_arrows_are_within_the_framing():
     from engine.viewer.files.picture import seen_from
     from engine.viewer.scene.marks import reach
 
-    q, v = np.array([1.0, 0, 0, 0, 0, 0, 0]), np.array([0, 0, 3.0, 0, 0, 0])
+    q, v = np.array([1.0, 0, 0, 0, 0, 0, 0]), np.array([0, 3.0, 0, 0, 0, 0])
     builder = engine.Builder("plate")
-    builder.add_link("plate", inertia=engine.spatial.inertia.box(1.0, (1.0, 1.0, 0.1)), visuals=[engine.Geometry("box", (1.0, 1.0, 0.1))])
+    builder.add_link("plate", inertia=engine.spatial.inertia.box(1.0, (0.2, 0.2, 1.0)), visuals=[engine.Geometry("box", (0.2, 0.2, 1.0))])
     motion = engine.Simulator(builder.model(floating_base=True), dt=1e-2, gravity=(0, 0, 0)).run(q, v, 0.1)
     scene, shown = Scene(motion), Shown(momentum=True)
-    (camera,) = seen_from(scene, "front", (320, 240), None, None, reach(scene, shown))
-    tip = reach(scene, shown)[:, 2].max()
-    assert tip > 0.59 and camera.project([0.0, 0.0, tip], (320, 240))[0][1] > 0
-    (narrow,) = seen_from(scene, "front", (320, 240), None, None)
-    assert narrow.project([0.0, 0.0, tip], (320, 240))[0][1] < 0             # which it was without
+    (camera,) = seen_from(scene, "top", (320, 240), None, None, reach(scene, shown))
+    tip = reach(scene, shown)[:, 1].max()
+    assert tip > 0.59 and camera.project([0.0, tip, 0.0], (320, 240))[0][1] > 0
+    (narrow,) = seen_from(scene, "top", (320, 240), None, None)
+    assert narrow.project([0.0, tip, 0.0], (320, 240))[0][1] < 0             # which it was without
 
 
 def test_a_robot_with_hardly_a_shape_is_drawn_as_bars_between_joints():

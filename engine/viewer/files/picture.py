@@ -18,7 +18,7 @@ from engine.viewer.display.readings import Readings
 from engine.viewer.display.style import GAP, TEXT
 from engine.viewer.draw.canvas import Canvas
 from engine.viewer.draw.context import open_window
-from engine.viewer.draw.panes import Panes, places
+from engine.viewer.draw.panes import Panes, Place, places
 from engine.viewer.draw.renderer import Renderer
 from engine.viewer.draw.wording import INDENT
 from engine.viewer.files.film import STILLS, checked, require_size, write
@@ -27,12 +27,15 @@ from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.light import GROUNDS
 from engine.viewer.scene.marks import mark, reach
 from engine.viewer.scene.scene import Scene, scene_of
+from engine.viewer.scene.shots import Script
 from engine.viewer.scene.shown import Shown
 
 Array = np.ndarray
 View = str | tuple[float, float]
 #: heights of a picture, px, from which on text and lines grow with it, and below which they shrink, to what can just be read
 TALL, LOW, READABLE = 900, 480, 0.75
+#: of a picture's sides, those of a small one in it
+INSET, RIM = 0.3, (1.0, 1.0, 1.0, 0.55)
 #: pixels of a view among several, at least; of a film that is small, at most
 LEAST, SMALL = 16, 640 * 400
 
@@ -42,18 +45,18 @@ def render(source: Any, path: None = None, t: float | None = None, size: tuple[i
            speed: float = 1.0, view: View | list[View] | None = None, camera: Camera | None = None, follow: str | None = None,
            environment: str | Path | None = None, geometry: str = "visual", shown: Shown | None = None, samples: int | None = None,
            progress: bool = False, caption: str = "", clock: bool = False,
-           signals: Sequence[str] = ()) -> NDArray[np.uint8]: ...  # fmt: skip
+           signals: Sequence[str] = (), shots: Sequence[Any] = ()) -> NDArray[np.uint8]: ...  # fmt: skip
 @overload
 def render(source: Any, path: str | Path, t: float | None = None, size: tuple[int, int] = (1280, 720), fps: float = 30.0,
            speed: float = 1.0, view: View | list[View] | None = None, camera: Camera | None = None, follow: str | None = None,
            environment: str | Path | None = None, geometry: str = "visual", shown: Shown | None = None, samples: int | None = None,
            progress: bool = False, caption: str = "", clock: bool = False,
-           signals: Sequence[str] = ()) -> Path: ...  # fmt: skip
+           signals: Sequence[str] = (), shots: Sequence[Any] = ()) -> Path: ...  # fmt: skip
 def render(source: Any, path: str | Path | None = None, t: float | None = None, size: tuple[int, int] = (1280, 720), fps: float = 30.0,
            speed: float = 1.0, view: View | list[View] | None = None, camera: Camera | None = None, follow: str | None = None,
            environment: str | Path | None = None, geometry: str = "visual", shown: Shown | None = None, samples: int | None = None,
            progress: bool = False, caption: str = "", clock: bool = False,
-           signals: Sequence[str] = ()) -> NDArray[np.uint8] | Path:  # fmt: skip
+           signals: Sequence[str] = (), shots: Sequence[Any] = ()) -> NDArray[np.uint8] | Path:  # fmt: skip
     """Draw a picture or a film of robots, off screen; return the path, or without one the picture (h, w, 3), uint8.
 
     Parameters
@@ -73,6 +76,7 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
     environment, geometry : see :class:`engine.viewer.scene.scene.Scene`
     caption : a line of text at the bottom; clock : whether the time is shown, s; in a film that is not in real time
         it is, with its speed
+    shots : of a film, a script for its camera: (t, view), (t, view, caption) or :class:`engine.Shot`, one after another
     signals : names of what is plotted at the side: signals of the motion, or entries of q, v or tau, such as "q.elbow"
 
     Raises
@@ -102,10 +106,18 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
         raise ViewerError(f"t is given for '{path}', a film of the whole motion; expected a picture ({', '.join(STILLS)}), or no t")
     marks = reach(scene, shown) if shown and follow is None and not camera else None
     cameras = [own(camera, scene)] if camera else seen_from(scene, view, size, None if follow is None else times[0], follow, marks)
+    if shots and (not moving or camera or view is not None or follow is not None):
+        beside = "a camera, a view or follow" if moving else "a single picture"
+        raise ViewerError(f"shots are given beside {beside}; expected a film (.mp4, .gif) whose camera they say all of")
+    script = Script(scene, shots, size, fps, speed) if shots else None
+    if script is not None:
+        times = np.array(script.times)
     if camera and view is not None:
         raise ViewerError("camera and view are both given; expected one of them")
-    told = Told(scene, caption, clock or (moving and speed != 1.0), signals, size, len(cameras), speed if moving else 1.0)
-    frames = pictures(scene, times, cameras, size, follow, shown or Shown(), usual(moving, size) if samples is None else samples, told)
+    paced = moving and (speed != 1.0 or (script is not None and any(s.speed != 1.0 for s in script.shots)))
+    told = Told(scene, caption, clock or paced, signals, size, len(cameras), speed if moving else 1.0)
+    frames = pictures(scene, times, cameras, size, follow, shown or Shown(), usual(moving, size) if samples is None else samples, told,
+                      script)  # fmt: skip
     if path is None:
         return next(frames)
     return write(path, frames, size, fps, len(times), progress)
@@ -167,7 +179,7 @@ class Told:
                  speed: float = 1.0) -> None:  # fmt: skip
         left, _, wide, _ = places(views, size)[-1]
         self.within = (left / text_scale(size[1]), wide / text_scale(size[1])) if views > 1 else None
-        self.pace = "" if speed == 1.0 else f"×{speed:.3g}"
+        self.pace, self.speed = pace(speed), speed
         self.caption, self.clock, self.signals = caption, clock, signals
         self.readings = Readings(scene.actors[0], 0, signals)
         if signals and not scene.actors[0].source.moves:
@@ -189,19 +201,41 @@ class Told:
         return size[1] - top if reach + GAP > left else 0.0
 
 
+def pace(speed: float) -> str:
+    """Return how fast a film goes, in words, if not in real time."""
+    return "" if abs(speed - 1.0) < 1e-9 else f"×{speed:.3g}"
+
+
+def staged(script: Script, frame: int, size: tuple[int, int]) -> tuple[list[Camera], list[Place]]:
+    """Return the cameras of a frame, and where they are seen in a picture of (width, height) pixels."""
+    w, h = int(INSET * size[0]), int(INSET * size[1])
+    small = script.inset(frame, (w, h))
+    if small is None:
+        return [script.camera(frame)], []
+    gap = int(0.02 * size[1])
+    return [script.camera(frame), small], [(0, 0, *size), (size[0] - w - gap, gap, w, h)]
+
+
 def pictures(scene: Scene, times: Any, cameras: Sequence[Camera], size: tuple[int, int], follow: str | None, shown: Shown, samples: int,
-             told: Told) -> Iterator[Array]:  # fmt: skip
-    """Draw pictures (h, w, 3) at times, one after another; the cameras go along with a link, if one is named."""
+             told: Told, script: Script | None = None) -> Iterator[Array]:  # fmt: skip
+    """Draw pictures (h, w, 3) at times, one after another; the cameras go along with a link, if one is named, or are a script's."""
     window = open_window(visible=False, width=16, height=16)
     try:
         panes = Panes(renderer := Renderer(samples, scale := text_scale(size[1]), creases=True))
-        for t in times:
+        for frame, t in enumerate(times):
+            cells: list[Place] = []
+            if script is not None:
+                cameras, cells = staged(script, frame, size)
+                told.caption = script.shots[script.which[frame]].caption
+                told.pace = pace(script.shots[script.which[frame]].speed * told.speed)
             if follow is not None:
                 for camera in cameras:
                     camera.along(scene.place(follow, t))
             drawing, canvas = mark(scene, t, shown), Canvas(scale)
             renderer.foot = told.draw(canvas, (size[0] / scale, size[1] / scale), t, drawing.legend)
-            panes.draw(drawing, cameras, size)
+            panes.draw(drawing, cameras, size, cells)
+            for x, y, w, h in cells[1:]:
+                canvas.rect(x / scale - 1.0, y / scale - 1.0, w / scale + 2.0, h / scale + 2.0, RIM, 3.0, outline=1.5)
             panes.overlay(canvas)
             yield panes.pixels()
             window.switch_to()

@@ -12,6 +12,7 @@ from engine.io import RobotFileError, RobotFileWarning
 from engine.io.mesh import tilted, untold
 from engine.model import Geometry, Material, Model
 from engine.simulation import Live, Trajectory
+from engine.viewer.scene.drawing import measure
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.sources import Source, source_of
 from engine.viewer.scene.surface import Surface, surfaces
@@ -69,6 +70,16 @@ class Actor:
     def shapes(self, geometry: str) -> tuple[tuple[Part, ...], tuple[str, ...]]:
         """Return what is drawn of its visual or collision shapes, and what is wrong with those that are not, a sentence each."""
         return parts(self.model, geometry)
+
+    def size_of(self, link: str) -> float:
+        """Return the longest side of a box about what is drawn of a link, m; of a bare one a quarter of the robot's."""
+        i = self.model.link_index(link)
+
+        def side(own: list[Part]) -> float:
+            ends = [measure(p.surface).box @ p.placement[:3, :3].T + p.placement[:3, 3] for p in own]
+            return float(np.ptp(np.concatenate(ends), axis=0).max()) if ends else 0.0
+
+        return side([p for p in self.parts if p.link == i]) or 0.25 * max((side([p]) for p in self.parts), default=1.0)
 
     def poses(self, t: float) -> Array:
         """Return the poses of the links in the world (instances, nlinks, 4, 4) at a time, s."""

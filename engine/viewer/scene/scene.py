@@ -213,14 +213,16 @@ class Scene:
                 found += [(middle, self._reach[actor], actor.name if not k else "") for k, middle in enumerate(middles)]
         return found
 
-    def upright(self, t: float) -> Array:
-        """Return the axes (3, 3), as columns, of who flies along at a time, s: z away from the planet, x ahead; else the world's."""
+    def upright(self, t: float, place: Array | None = None) -> Array:
+        """Return the axes (3, 3), as columns, of who flies along at a time, s: z away from the planet, x ahead, of a place (3) east; of a
+        motion that is not near a planet the world's."""
         globe = self.globe(t)
-        if globe is None or globe.center is None or self.flying is None or self.extent[1] > NEAR * globe.body.radius:
+        far = place is None and globe is not None and self.extent[1] > NEAR * globe.body.radius
+        if globe is None or globe.center is None or self.flying is None or far:
             return np.eye(3)
         found = origin(self.flying, t)
-        z = (self.extent[0] if found is None else found[0]) - (globe.center if found is None else 0.0)
-        ahead = np.eye(3)[np.argmin(np.abs(z))] if found is None else found[1]
+        z = (self.extent[0] if place is None else place) - globe.center if found is None else found[0]
+        ahead = np.cross([0.0, 1e-3, 1.0], z) if found is None else found[1]
         z = z / np.linalg.norm(z)
         x = ahead - (ahead @ z) * z
         x = x / np.linalg.norm(x)
