@@ -62,7 +62,8 @@ def test_an_inset_lies_in_the_upper_right_corner(scene):
 
 def test_a_film_has_shots_and_captions(scene, tmp_path):
     path = tmp_path / "%02d.png"
-    render(scene, path, size=SIZE, fps=5.0, samples=0, shots=[(1.0, "front", "one"), Shot(1.5, "back", "two", speed=0.5, ease=0.0, inset="top")])
+    shots = [(1.0, "front", "one"), Shot(1.5, "back", "two", speed=0.5, ease=0.0, inset="top")]
+    render(scene, path, size=SIZE, fps=5.0, samples=0, shots=shots)
     files = sorted(tmp_path.glob("*.png"))
     assert len(files) == 3 + 5
     from PIL import Image

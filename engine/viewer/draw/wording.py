@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.viewer.draw.canvas import Canvas
+from engine.viewer.draw.canvas import Canvas, Color
 from engine.viewer.scene.camera import Camera
 from engine.viewer.scene.drawing import Drawing
 from engine.viewer.scene.light import DARK
@@ -43,7 +43,7 @@ def legend(canvas: Canvas, drawing: Drawing, corner: tuple[float, float], dark: 
         canvas.text(INDENT, y, text, BRIGHT if dark else INK, TEXT, halo=dark)
 
 
-def beacons(canvas: Canvas, drawing: Drawing, camera: Camera, size: tuple[int, int]) -> list[tuple[Array, str, tuple[float, ...]]]:
+def beacons(canvas: Canvas, drawing: Drawing, camera: Camera, size: tuple[int, int]) -> list[tuple[Array, str, Color]]:
     """Draw a ring about each robot that is too small to be seen; return labels with their names."""
     if not drawing.beacons:
         return []
@@ -51,9 +51,10 @@ def beacons(canvas: Canvas, drawing: Drawing, camera: Camera, size: tuple[int, i
     places, depth = camera.project(points, size), (camera.eye - points) @ camera.axes[:, 2]
     pixels = radii * 0.5 * size[1] / np.tan(0.5 * camera.fov) / np.maximum(depth, 1e-9)
     hidden = np.zeros(len(points), bool) if drawing.globe is None else drawing.globe.hides(camera.eye, points)
-    names = []
+    names: list[tuple[Array, str, Color]] = []
     for k in np.flatnonzero((pixels < TINY * canvas.scale) & np.isfinite(places).all(axis=1)):
-        (x, y), name, color = places[k] / canvas.scale, drawing.beacons[k][2], (*AMBER[:3], 0.35 if hidden[k] else 1.0)
+        (x, y), name = places[k] / canvas.scale, drawing.beacons[k][2]
+        color: Color = (*AMBER[:3], 0.35 if hidden[k] else 1.0)
         canvas.disc(x, y, RING, color, outline=1.5)
         canvas.disc(x, y, 1.7, color)
         if name:                                                               # beside the ring

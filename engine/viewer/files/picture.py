@@ -10,7 +10,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.checks import number, path_of, whole
+from engine.checks import number, one_of, path_of, whole
 from engine.checks import shown as shown_as
 from engine.viewer.display.facts import Facts, decimals
 from engine.viewer.display.hud import Hud, plots_in
@@ -45,18 +45,21 @@ def render(source: Any, path: None = None, t: float | None = None, size: tuple[i
            speed: float = 1.0, view: View | list[View] | None = None, camera: Camera | None = None, follow: str | None = None,
            environment: str | Path | None = None, geometry: str = "visual", shown: Shown | None = None, samples: int | None = None,
            progress: bool = False, caption: str = "", clock: bool = False,
-           signals: Sequence[str] = (), shots: Sequence[Any] = ()) -> NDArray[np.uint8]: ...  # fmt: skip
+           signals: Sequence[str | Sequence[str]] = (), shots: Sequence[Any] = (),
+           bars: Sequence[str] = ()) -> NDArray[np.uint8]: ...  # fmt: skip
 @overload
 def render(source: Any, path: str | Path, t: float | None = None, size: tuple[int, int] = (1280, 720), fps: float = 30.0,
            speed: float = 1.0, view: View | list[View] | None = None, camera: Camera | None = None, follow: str | None = None,
            environment: str | Path | None = None, geometry: str = "visual", shown: Shown | None = None, samples: int | None = None,
            progress: bool = False, caption: str = "", clock: bool = False,
-           signals: Sequence[str] = (), shots: Sequence[Any] = ()) -> Path: ...  # fmt: skip
+           signals: Sequence[str | Sequence[str]] = (), shots: Sequence[Any] = (),
+           bars: Sequence[str] = ()) -> Path: ...  # fmt: skip
 def render(source: Any, path: str | Path | None = None, t: float | None = None, size: tuple[int, int] = (1280, 720), fps: float = 30.0,
            speed: float = 1.0, view: View | list[View] | None = None, camera: Camera | None = None, follow: str | None = None,
            environment: str | Path | None = None, geometry: str = "visual", shown: Shown | None = None, samples: int | None = None,
            progress: bool = False, caption: str = "", clock: bool = False,
-           signals: Sequence[str] = (), shots: Sequence[Any] = ()) -> NDArray[np.uint8] | Path:  # fmt: skip
+           signals: Sequence[str | Sequence[str]] = (), shots: Sequence[Any] = (),
+           bars: Sequence[str] = ()) -> NDArray[np.uint8] | Path:  # fmt: skip
     """Draw a picture or a film of robots, off screen; return the path, or without one the picture (h, w, 3), uint8.
 
     Parameters
@@ -77,7 +80,9 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
     caption : a line of text at the bottom; clock : whether the time is shown, s; in a film that is not in real time
         it is, with its speed
     shots : of a film, a script for its camera: (t, view), (t, view, caption) or :class:`engine.Shot`, one after another
-    signals : names of what is plotted at the side: signals of the motion, or entries of q, v or tau, such as "q.elbow"
+    signals : names of what is plotted at the side: signals of the motion, or entries of q, v or tau, such as "q.elbow"; several in a
+        tuple are curves of one plot, and events are lines
+    bars : "energy" (kinetic, potential) and "momentum" (angular, of the base and the rest), side by side
 
     Raises
     ------
@@ -115,7 +120,8 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
     if camera and view is not None:
         raise ViewerError("camera and view are both given; expected one of them")
     paced = moving and (speed != 1.0 or (script is not None and any(s.speed != 1.0 for s in script.shots)))
-    told = Told(scene, caption, clock or paced, signals, size, len(cameras), speed if moving else 1.0)
+    told = Told(scene, caption, clock or paced, signals, size, len(cameras), speed if moving else 1.0,
+                bars)  # fmt: skip
     frames = pictures(scene, times, cameras, size, follow, shown or Shown(), usual(moving, size) if samples is None else samples, told,
                       script)  # fmt: skip
     if path is None:
@@ -175,12 +181,13 @@ def text_scale(height: int) -> float:
 class Told:
     """Tells over a picture what is asked for: a caption, the time, and plots of signals."""
 
-    def __init__(self, scene: Scene, caption: str, clock: bool, signals: Sequence[str], size: tuple[int, int], views: int = 1,
-                 speed: float = 1.0) -> None:  # fmt: skip
+    def __init__(self, scene: Scene, caption: str, clock: bool, signals: Sequence[str | Sequence[str]], size: tuple[int, int], views: int = 1,
+                 speed: float = 1.0, bars: Sequence[str] = ()) -> None:  # fmt: skip
         left, _, wide, _ = places(views, size)[-1]
         self.within = (left / text_scale(size[1]), wide / text_scale(size[1])) if views > 1 else None
         self.pace, self.speed = pace(speed), speed
         self.caption, self.clock, self.signals = caption, clock, signals
+        self.bars = [one_of("bars", kind, ("energy", "momentum"), ViewerError) for kind in bars]
         self.readings = Readings(scene.actors[0], 0, signals)
         if signals and not scene.actors[0].source.moves:
             raise ViewerError(f"signals of '{scene.actors[0].model.name}', which is at rest; expected a motion")
@@ -194,7 +201,8 @@ class Told:
     def draw(self, canvas: Canvas, size: tuple[float, float], t: float, legend: Sequence[tuple[str, Any]]) -> float:
         """Draw on a canvas of (width, height) px what holds at a time, s; return how far above the bottom a legend is seen whole, px."""
         lines = [(f"time {self.pace}".strip(), f"{t:.{self.digits}f} s")] if self.clock else []
-        self.hud.draw(canvas, size, Facts(self.title, lines, t=t, plots=self.readings.plots(t)[: len(self.signals)], caption=self.caption,
+        self.hud.draw(canvas, size, Facts(self.title, lines, t=t, plots=self.readings.grouped(t),
+                                          bars=self.readings.bars(self.bars, t) if self.bars else (), caption=self.caption,
                                           within=self.within))  # fmt: skip
         left, top, *_ = self.hud.boxes.get("toast", (size[0], size[1], 0.0, 0.0))
         reach = max((INDENT + canvas.width(text, TEXT) for text, _ in legend), default=0.0)

@@ -29,6 +29,7 @@ from engine.viewer.scene.shown import Names, Shown, check, spot
 from engine.viewer.scene.sources import States
 from engine.viewer.scene.surface import sphere
 from engine.viewer.scene.symbols import Symbols, norms, turned
+from engine.viewer.scene.teaching_marks import teach
 from engine.viewer.scene.things import Thing
 
 Array = np.ndarray
@@ -77,7 +78,7 @@ def mark(scene: Scene, t: float, shown: Shown, picked: tuple[Actor, int, str] | 
 
 def reach(scene: Scene, shown: Shown) -> Array:
     """Return points (n, 3), m, as far as arrows, ellipsoids and frames of a motion reach at some of its times."""
-    if not (shown.momentum or shown.inertias or shown.forces or shown.torques):
+    if not (shown.momentum or shown.inertias or shown.forces or shown.torques or shown.rates or shown.polhode):
         return np.zeros((0, 3))
     found = [np.zeros((0, 3))]
     for t in scene.times[:: max(len(scene.times) // FRAMED, 1)]:
@@ -182,6 +183,7 @@ def explain(symbols: Symbols, actor: Actor, t: float, shown: Shown, tints: Array
         symbols.legend.append((f"forces: longest {top:.3g} N", FORCE))
         for component in acting:
             show_force(symbols, actor, known, now, poses, component, top)
+    teach(symbols, source, known, now, poses, t, shown)
     for k, trail in enumerate(shown.trails):
         link, point = spot(trail)
         if link in index and source.moves:

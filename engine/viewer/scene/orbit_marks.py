@@ -9,7 +9,7 @@ from engine.viewer.scene.planets import Globe, Sky, origin
 from engine.viewer.scene.scene import NEAR, Scene
 from engine.viewer.scene.shown import Shown
 from engine.viewer.scene.sources import Played, Source
-from engine.viewer.scene.symbols import Symbols, norms
+from engine.viewer.scene.symbols import Symbols, chain, norms
 
 Array = np.ndarray
 ORBIT, TRACK = (0.45, 0.80, 1.0, 0.75), (1.0, 0.86, 0.25, 0.9)
@@ -89,8 +89,3 @@ def lvlh(r: Array, v: Array, place: Array) -> Array:
     T = np.eye(4)
     T[:3, :3], T[:3, 3] = np.column_stack([np.cross(y, z), y, z]), place
     return T
-
-
-def chain(points: Array) -> Array:
-    """Return the segments (n − 1, 2, 3) between points (n, 3), one after another."""
-    return np.stack([points[:-1], points[1:]], axis=1)

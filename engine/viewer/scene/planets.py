@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from engine.viewer.scene.sources import Played, Running, Source
 
 Array = np.ndarray
 Vector = tuple[float, float, float]
+#: of the light that a planet gives back
+SHINE = (0.30, 0.36, 0.46)
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,13 @@ class Globe:
         behind = float(np.linalg.norm(p - (p @ self.sun) * self.sun)) / radius if p @ self.sun < 0.0 else np.inf
         lit = float(np.clip((behind - 0.995) / 0.01, 0.0, 1.0))
         day = max(float(-down @ self.sun), 0.0) * min((radius / max(float(np.linalg.norm(p)), radius)) ** 2, 1.0)
-        return Light(self.sun, tuple(lit * c for c in SPACE.key_color), down, tuple((0.15 + day) * c for c in (0.30, 0.36, 0.46)),
-                     SPACE.sky_color, SPACE.ground_color, SPACE.horizon, SPACE.zenith)  # type: ignore[arg-type]  # fmt: skip
+        return replace(SPACE, key=self.sun, key_color=scaled(lit, SPACE.key_color), fill=down, fill_color=scaled(0.15 + day, SHINE))
+
+
+def scaled(k: float, color: Vector) -> Vector:
+    """Return a colour k times as bright."""
+    r, g, b = color
+    return k * r, k * g, k * b
 
 
 def under(east: float, north: float) -> Array:
