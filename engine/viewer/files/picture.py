@@ -181,8 +181,8 @@ def text_scale(height: int) -> float:
 class Told:
     """Tells over a picture what is asked for: a caption, the time, and plots of signals."""
 
-    def __init__(self, scene: Scene, caption: str, clock: bool, signals: Sequence[str | Sequence[str]], size: tuple[int, int], views: int = 1,
-                 speed: float = 1.0, bars: Sequence[str] = ()) -> None:  # fmt: skip
+    def __init__(self, scene: Scene, caption: str, clock: bool, signals: Sequence[str | Sequence[str]], size: tuple[int, int],
+                 views: int = 1, speed: float = 1.0, bars: Sequence[str] = ()) -> None:  # fmt: skip
         left, _, wide, _ = places(views, size)[-1]
         self.within = (left / text_scale(size[1]), wide / text_scale(size[1])) if views > 1 else None
         self.pace, self.speed = pace(speed), speed

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.checks import numbers, shown
+from engine.space import ephemeris
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.heavens import DIP
 from engine.viewer.scene.light import SPACE, Light
@@ -149,9 +150,7 @@ class Sky:
         if self.epoch is None:
             return self.sun
         if self._ephemeris is None or not np.isfinite(self._ephemeris(t)).all():
-            from engine.space import sun
-
-            self._ephemeris = sun(self.epoch, max(2.0 * t, 86400.0))
+            self._ephemeris = ephemeris.sun(self.epoch, max(2.0 * t, 86400.0))
         place = np.asarray(self._ephemeris(t), float)
         return place / np.linalg.norm(place)
 
