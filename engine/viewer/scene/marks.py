@@ -73,7 +73,27 @@ def mark(scene: Scene, t: float, shown: Shown, picked: tuple[Actor, int, str] | 
         explain(symbols, actor, t, shown, tints)
     if shown.names:
         show_names(symbols, scene, whole.corners())
-    return symbols.onto(drawing)
+    drawing = symbols.onto(drawing)
+    return replace(drawing, legend=told_once(drawing.legend))
+
+
+def told_once(legend: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """Return a legend in which what several robots have, in one colour, is said once.
+
+    >>> told_once([("ω: longest 2 rad/s", 1), ("p: longest 3 N·s", 2), ("ω: longest 5 rad/s", 1)])
+    [('ω: longest 2 … 5 rad/s', 1), ('p: longest 3 N·s', 2)]
+    """
+    found: dict[tuple[str, Any], list[str]] = {}
+    for text, color in legend:
+        found.setdefault((text.partition(": longest ")[0], color), []).append(text)
+
+    def said(name: str, texts: list[str]) -> str:
+        numbers = sorted({(float(x.split()[0]), x.partition(" ")[2]) for x in (text.partition(": longest ")[2] for text in texts) if x})
+        if len(numbers) < 2:
+            return texts[0]
+        return f"{name}: longest {numbers[0][0]:.3g} … {numbers[-1][0]:.3g} {numbers[-1][1]}"
+
+    return [(said(name, texts), color) for (name, color), texts in found.items()]
 
 
 def reach(scene: Scene, shown: Shown) -> Array:

@@ -15,7 +15,7 @@ Array = np.ndarray
 RATE, BODY, SPACE, SCREW = (0.15, 0.85, 0.45, 1.0), (0.15, 0.85, 0.45, 1.0), (1.0, 0.80, 0.20, 0.9), (0.95, 0.35, 0.75, 1.0)
 ROLLING, PATH = (0.25, 0.75, 0.50, 0.22), (0.95, 0.95, 0.95, 1.0)
 #: of the robot's size: the longest arrow of ω; times of a motion that curves are drawn through; rad/s and m/s of no motion
-LONG, TIMES, STILL = 0.55, 600, 1e-9
+LONG, TIMES, STILL = 0.8, 600, 1e-9
 
 
 def teach(symbols: Symbols, source: Source, known: Quantities, now: States, poses: Array, t: float, shown: Shown) -> None:
