@@ -392,7 +392,7 @@ class Simulator(Fixed):
         if not self.compiled:
             raise SimulationError("an adaptive run is compiled; expected a Simulator without compiled=False")
         p = self.plant.laden(p, x[self._step.layout.slices["state"]])
-        method, system = self._step.system(np.zeros(0), p, self._step.as_they_are)
+        method, system = self._step.system(np.zeros(0), p, self._step.limits.at_an_instant, resolved=False)
         order = method.order if method.complete is None else min(method.order, IMPULSIVE)
         advance = compiled_attempt(method, system, functools.partial(self._step.impulsive.passing, p=p))
         parts = functools.partial(parted, self.model.nq, self.model.nv)
