@@ -66,7 +66,8 @@ def main() -> None:
               shown=engine.Shown(names=True, momentum=True, rates=True),
               shots=[(0.0, (-1.2, 0.3), "Four bodies spin about their middle axes, left alone"),
                      (0.3 * options.duration, engine.Follow("T-handle", (-1.2, 0.3), radius=0.5, turns=0.05), "L stays, ω wanders"),
-                     (0.7 * options.duration, engine.Follow("box", (-1.2, 0.3), radius=0.5, turns=-0.05), "each flips at its own rate")])  # fmt: skip
+                     (0.7 * options.duration, engine.Follow("box", (-1.2, 0.3), radius=0.5, turns=-0.05),
+                      "each flips at its own rate")])  # fmt: skip
 
 
 def looks() -> dict[str, list[engine.Geometry]]:

@@ -134,18 +134,20 @@ class Readings:
         flight, now, found = source.rollout(self.instance), self.at(t), []
         if self._peaks is None:
             some = flight[:: -(-len(flight) // LOOKS)]
-            K, U = some.energy()
-            self._peaks = float(np.abs(K).max()), float(U[0]), float(np.abs(U - U[0]).max()), *exchanged(some)
+            kinetics, potentials = some.energy()
+            least = float(potentials[0])
+            self._peaks = float(np.abs(kinetics).max()), least, float(np.abs(potentials - least).max()), *exchanged(some)
         kinetic, U0, potential, axis, most = self._peaks
         for kind in kinds:
             if kind == "energy":
                 T, U = (float(x[0]) for x in now.energy())
-                rows = [("kinetic", T), *([("potential", U - U0), ("sum", T + U - U0)] if any(now.gravity) else [])]
-                found.append(Bars("energy", "J", rows, max(kinetic, potential)))
+                energies: list[tuple[str, float]] = [("kinetic", T)]
+                if any(now.gravity):
+                    energies += [("potential", U - U0), ("sum", T + U - U0)]
+                found.append(Bars("energy", "J", energies, max(kinetic, potential)))
             else:
-                base, rest = parts_of_momentum(now)[0] @ axis
-                rows = [("base", float(base)), ("the rest", float(rest)), ("sum", float(base + rest))]
-                found.append(Bars("angular momentum", "N·m·s", rows, most))
+                base, rest = (float(x) for x in parts_of_momentum(now)[0] @ axis)
+                found.append(Bars("angular momentum", "N·m·s", [("base", base), ("the rest", rest), ("sum", base + rest)], most))
         return found
 
     def _course(self, motion: Trajectory) -> list[tuple[Array, Array]]:
