@@ -158,3 +158,14 @@ def test_an_epoch_of_another_planet_is_refused():
 
     with pytest.raises(engine.ViewerError, match="given beside it"):
         Sky(Epoch("2026-03-20"), planet="mars")
+
+
+def test_a_picture_has_the_planet_below_at_its_time():
+    """Half a turn later the camera of a picture stands upside down, as the craft's own up does."""
+    from engine.viewer.files.picture import seen_from
+
+    scene = Scene(flight(frame=True))
+    for t in (0.0, 2776.0):
+        (camera,) = seen_from(scene, None, SIZE, None, None, None, t)
+        assert camera.frame == pytest.approx(scene.upright(t), abs=1e-12)
+        assert camera.axes[:, 1] @ scene.upright(t)[:, 2] > 0.9

@@ -110,7 +110,8 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
     if moving and t is not None:
         raise ViewerError(f"t is given for '{path}', a film of the whole motion; expected a picture ({', '.join(STILLS)}), or no t")
     marks = reach(scene, shown) if shown and follow is None and not camera else None
-    cameras = [own(camera, scene)] if camera else seen_from(scene, view, size, None if follow is None else times[0], follow, marks)
+    cameras = [own(camera, scene)] if camera else seen_from(scene, view, size, None if follow is None else times[0], follow, marks,
+                                                               None if moving else times[0])  # fmt: skip
     if shots and (not moving or camera or view is not None or follow is not None):
         beside = "a camera, a view or follow" if moving else "a single picture"
         raise ViewerError(f"shots are given beside {beside}; expected a film (.mp4, .gif) whose camera they say all of")
@@ -155,13 +156,13 @@ def moment(scene: Scene, t: float | None) -> float:
 
 
 def seen_from(scene: Scene, view: View | list[View] | None, size: tuple[int, int], t: float | None, follow: str | None,
-              marks: Array | None = None) -> list[Camera]:  # fmt: skip
+              marks: Array | None = None, when: float | None = None) -> list[Camera]:  # fmt: skip
     """Return a camera for each view, in a picture of (width, height) pixels."""
     views: list[View | None] = [*view] if isinstance(view, list) else [view]
     cells = places(len(views), size) if views else []
     if not views or min(min(w, h) for _, _, w, h in cells) < LEAST:
         raise ViewerError(f"{len(views)} views in {size[0]}×{size[1]} pixels; expected at least one, of {LEAST} pixels or more each way")
-    return [scene.camera((w, h), v, t, follow, marks) for v, (_, _, w, h) in zip(views, cells, strict=True)]
+    return [scene.camera((w, h), v, t, follow, marks, when) for v, (_, _, w, h) in zip(views, cells, strict=True)]
 
 
 def film_times(span: tuple[float, float], rate: float) -> Array:

@@ -229,7 +229,7 @@ class Scene:
         return np.column_stack([x, np.cross(z, x), z])
 
     def camera(self, size: tuple[int, int], view: str | tuple[float, float] | None = None, t: float | None = None,
-               follow: str | None = None, marks: Array | None = None) -> Camera:  # fmt: skip
+               follow: str | None = None, marks: Array | None = None, when: float | None = None) -> Camera:  # fmt: skip
         """Return a camera that sees the whole motion, or one time of it, in a picture of (width, height) pixels.
 
         Parameters
@@ -237,12 +237,13 @@ class Scene:
         view : one of VIEWS, or (azimuth, elevation) of the camera, rad, seen from the robots
         follow : a link that it will go along with, from that time, or the first, on: it sees all of that robot at every time
         marks : points (n, 3), m, that it sees besides
+        when : the time at which it has a planet below it, where one is near, by default its time or the first
 
         Raises
         ------
         ViewerError : there is no such view
         """
-        camera = Camera(frame=self.upright(self.span[0] if t is None else t))
+        camera = Camera(frame=self.upright(when if when is not None else self.span[0] if t is None else t))
         if isinstance(view, str):
             if view not in VIEWS:
                 raise ViewerError(f"view {view!r} is not known; expected one of {', '.join(VIEWS)}, or (azimuth, elevation)")
