@@ -67,7 +67,8 @@ def shown_by(demo: str, *arguments: str) -> tuple[Any, dict[str, Any]]:
             runpy.run_path(str(DEMOS / f"{demo}.py"), run_name="__main__")
         finally:
             show.show, sys.argv = plain, given
-    return seen[0]
+    source, look = seen[0]
+    return source, {name: x for name, x in look.items() if name not in ("shots", "bars")}
 
 
 # ---------------------------------------------------------------- the pictures
@@ -112,7 +113,28 @@ def window(path: Path) -> None:
     viewer.close()
 
 
-PICTURES = (capture, flight, grasp, window)
+def orbit(path: Path) -> None:
+    """A servicer in an orbit 400 km high: its ground track, and beside it"""
+    model = engine.load_urdf(engine.example("free_flyer"), floating_base=True)
+    frame = engine.space.ReferenceOrbit((6.778e6, 0, 0), (0, 7668 * np.cos(0.9), 7668 * np.sin(0.9)))
+    v = np.zeros(model.nv)
+    v[:3] = 0.0, 0.002, 0.001
+    simulator = engine.Simulator(model, dt=0.5, gravity=(0, 0, 0), frame=frame, joint_dynamics=False)
+    near = simulator.run(model.neutral(), v, 5000.0, record_every=40)
+    origin, _ = near.orbit("bus")
+    q, rates = near.q.copy(), near.v.copy()
+    q[:, 4:7] += origin
+    turned = engine.spatial.quaternion.to_matrix(q[:, :4])
+    rates[:, 3:6] += np.einsum("tji,tj->ti", turned, near.signals["frame.velocity"])
+    signals = {"gravity.energy": np.zeros(len(near))}                          # the same flight about the Earth's middle
+    far = engine.Trajectory(model, near.gravity, near.t, q, rates, near.tau, near.vdot, signals)
+    looks = engine.Shown(orbit=True, track=True), engine.Shown(lvlh=True)
+    pictures = [engine.render(x, t=1300.0, size=(960, 720), shown=look) for x, look in zip((far, near), looks, strict=True)]
+    small = [np.array(Image.fromarray(p).resize((480, 360), Image.Resampling.LANCZOS)) for p in pictures]
+    quantised(np.hstack(small), path.with_suffix(".png"), dithered=True)
+
+
+PICTURES = (capture, flight, grasp, orbit, window)
 
 
 # ---------------------------------------------------------------- the contact sheet

@@ -324,7 +324,7 @@ def main() -> None:
     report(motion)
     if options.video is not None:
         seen = scene(motion, lambda t: float(np.interp(t, motion.t, motion("engine.throttle"))))
-        engine.render(seen, options.video, view=(-1.2, 0.1), clock=True, signals=READ[:3])
+        engine.render(seen, options.video, view=(-1.2, 0.1), environment="mars", clock=True, signals=READ[:3])
         print(f"wrote {options.video}")
 
 

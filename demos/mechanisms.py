@@ -188,7 +188,8 @@ def main() -> None:
         report(name, trajectory, time.perf_counter() - begun, mechanism.simulator)
         plot(name, trajectory, mechanism, options.out / f"{name}.png")
     print(f"wrote plots to {options.out}")
-    show.show(options, trajectory)
+    show.show(options, trajectory, speed=min(1.0, duration / 12.0), environment="studio",       # 12 s of film, however fast
+              shown=engine.Shown(joint_axes=True))  # fmt: skip
 
 
 if __name__ == "__main__":

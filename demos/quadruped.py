@@ -158,7 +158,7 @@ def main() -> None:
     data = motion.save(options.out / "quadruped.h5", overwrite=True)
     plot(motion, data.with_suffix(".png"))
     print(f"wrote      {data} and {data.with_suffix('.png')}")
-    show.show(options, motion, view=(-0.9, 0.2), follow="trunk")
+    show.show(options, motion, view=(-0.9, 0.2), follow="trunk", shown=engine.Shown(contacts=True))
 
 
 if __name__ == "__main__":

@@ -183,7 +183,7 @@ def main() -> None:
     data = motion.save(options.out / "servicer.h5", overwrite=True)
     plot(motion, data.with_suffix(".png"))
     print(f"wrote      {data} and {data.with_suffix('.png')}")
-    show.show(options, motion, speed=2.0, view=(-0.9, 0.35))
+    show.show(options, motion, speed=3.0, view=(-0.9, 0.35), bars=["momentum"])
 
 
 if __name__ == "__main__":

@@ -91,7 +91,7 @@ def plot(motion: engine.Trajectory, boxes: int, path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--boxes", type=int, default=5, choices=range(1, 11), metavar="N", help="how many, from 1 to 10 (default: 5)")
+    parser.add_argument("--boxes", type=int, default=4, choices=range(1, 5), metavar="N", help="how many, from 1 to 4 (default: 4)")
     parser.add_argument("--speed", type=float, default=4.0, help="of the ball, m/s (default: 4)")
     parser.add_argument("--duration", type=float, default=2.5, help="seconds (default: 2.5)")
     parser.add_argument("--dt", type=float, default=1e-3, help="step, seconds (default: 0.001)")
@@ -109,7 +109,11 @@ def main() -> None:
     data = motion.save(options.out / "stack.h5", overwrite=True)
     plot(motion, options.boxes, data.with_suffix(".png"))
     print(f"wrote      {data} and {data.with_suffix('.png')}")
-    show.show(options, motion, view=(-1.0, 0.2), follow="box0/box")
+    hit, last = (FAR - 0.5 * EDGE - RADIUS) / options.speed, motion.t[-1]
+    shots = [engine.Shot(0.0, "overview", "A tower of boxes at rest", speed=2.0),
+             engine.Shot(max(hit - 0.1, 0.05), engine.Follow("box0/box", (-1.0, 0.2), radius=4.0 * EDGE), "A ball", speed=0.4)]  # fmt: skip
+    show.show(options, motion, speed=0.4, view=(-1.0, 0.2), follow="box0/box", shots=shots if last > hit + 0.1 else (),
+              shown=engine.Shown(contacts=True))  # fmt: skip
 
 
 if __name__ == "__main__":

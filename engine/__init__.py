@@ -65,7 +65,7 @@ if AT_ONCE:                                                                    #
     from engine.fmu import export_fmu
     from engine.identification import Identification, IdentificationError, IdentificationWarning, base_parameters, identify
     from engine.inverse_kinematics import inverse_kinematics  # at run time the package itself, which is called like it
-    from engine.viewer import Scene, Shown, Viewer, ViewerError, export, render, view
+    from engine.viewer import Follow, Onboard, Scene, Shot, Shown, Sky, Viewer, ViewerError, export, render, view
     from engine.viewer.serve import Server, Widget, serve
 
 __version__ = "0.1.0"
@@ -73,16 +73,17 @@ __version__ = "0.1.0"
 __all__ = [
     "ArgumentError", "Ball", "BodyError", "BodyTrajectory", "Bridge", "BridgeError", "Builder", "Campaign", "CampaignError",
     "CompiledSystem", "ConstraintError", "ContactError", "ContactMaterial", "Contacts", "ControlError", "Coupling", "Distance", "Dynamics",
-    "EngineError", "EngineWarning", "Event", "ExportError", "FlexibleJoint", "Geometry", "Grip", "Gufunc", "HalfSpace", "Hinge",
+    "EngineError", "EngineWarning", "Event", "ExportError", "FlexibleJoint", "Follow", "Geometry", "Grip", "Gufunc", "HalfSpace", "Hinge",
     "IKResult", "Identification", "IdentificationError", "IdentificationWarning", "Joint", "Law", "LieState", "Limits", "Link", "Live",
-    "Material", "Mimic", "Model", "ModelError", "Mounted", "RigidBody", "RigidBodyState", "Robot", "RobotFileError", "RobotFileWarning",
-    "Runs", "Scene", "Server", "Shown", "SimulationError", "SimulationWarning", "Simulator", "Slider", "StateError", "StateTrajectory",
-    "StorageError", "Target", "TraceError", "Trajectory", "Viewer", "ViewerError", "Weld", "Widget", "base_parameters", "bridge",
-    "campaign", "check", "combine", "compile", "compiler", "constrained_dynamics", "constrained_inverse_dynamics", "constraints",
-    "convert", "dynamics", "example", "export", "export_code", "export_fmu", "get_threads", "gradient", "gufunc", "identify", "ilqr",
-    "impact", "integrate", "inverse_kinematics", "io", "jacobian", "load", "load_campaign", "load_mesh", "load_sdf", "load_trajectory",
-    "load_urdf", "lqr", "model", "ops", "policy", "recording", "render", "rigid_body", "rollout_gradient", "save_mjcf", "save_urdf",
-    "serve", "set_threads", "simulation", "simulator_of", "space", "spatial", "view", "viewer", "warm",
+    "Material", "Mimic", "Model", "ModelError", "Mounted", "Onboard", "RigidBody", "RigidBodyState", "Robot", "RobotFileError",
+    "RobotFileWarning", "Runs", "Scene", "Server", "Shot", "Shown", "SimulationError", "SimulationWarning", "Simulator", "Sky", "Slider",
+    "StateError", "StateTrajectory", "StorageError", "Target", "TraceError", "Trajectory", "Viewer", "ViewerError", "Weld", "Widget",
+    "base_parameters", "bridge", "campaign", "check", "combine", "compile", "compiler", "constrained_dynamics",
+    "constrained_inverse_dynamics", "constraints", "convert", "dynamics", "example", "export", "export_code", "export_fmu", "get_threads",
+    "gradient", "gufunc", "identify", "ilqr", "impact", "integrate", "inverse_kinematics", "io", "jacobian", "load", "load_campaign",
+    "load_mesh", "load_sdf", "load_trajectory", "load_urdf", "lqr", "model", "ops", "policy", "recording", "render", "rigid_body",
+    "rollout_gradient", "save_mjcf", "save_urdf", "serve", "set_threads", "simulation", "simulator_of", "space", "spatial", "view",
+    "viewer", "warm",
 ]  # fmt: skip
 
 

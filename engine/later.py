@@ -13,7 +13,8 @@ LATER = {
     "bridges": ("Bridge", "BridgeError", "bridge", "bridges"), "fmu": ("export_fmu", "fmu"),
     "control": ("ControlError", "control", "ilqr", "lqr", "rollout_gradient"), "convert": ("convert",),
     "identification": ("Identification", "IdentificationError", "IdentificationWarning", "base_parameters", "identification", "identify"),
-    "space": ("space",), "viewer": ("Scene", "Shown", "Viewer", "ViewerError", "export", "render", "view", "viewer"),
+    "space": ("space",),
+    "viewer": ("Follow", "Onboard", "Scene", "Shot", "Shown", "Sky", "Viewer", "ViewerError", "export", "render", "view", "viewer"),
     "viewer.serve": ("Server", "Widget", "serve"),
 }  # fmt: skip
 

@@ -49,7 +49,7 @@ ROOMS = {
     "components": ({*PHYSICS, "dynamics", "contact", "integrate", "compiler"}, set()),
     "space": ({*PHYSICS, "io", "dynamics", "compiler", "components"}, {"erfa", "scipy"}),
     "simulation": ({*BELOW, *ACTING, "space"}, {"pandas", "scipy", "xarray", "matplotlib"}),
-    "viewer": ({"interrupts", "progress", *PHYSICS, "io", "dynamics", "code", "components", "simulation"},
+    "viewer": ({"interrupts", "progress", *PHYSICS, "io", "dynamics", "code", "components", "space", "simulation"},
                {"pyglet", "trimesh", "PIL", "av", "fast_simplification", "scipy", "matplotlib", "websockets", "anywidget", "traitlets",
                 "rerun"}),
     "control": ({*PHYSICS, "dynamics", "compiler", "components", "simulation"}, {"scipy"}),

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from engine.viewer.scene import ViewerError
 from engine.viewer.scene.camera import VIEWS, Camera
 
 SIZE = (320, 200)
@@ -91,3 +92,22 @@ def test_fit_of_a_single_point():
     camera.fit([[1.0, 2.0, 3.0]])
     np.testing.assert_allclose(camera.target, [1, 2, 3])
     assert camera.distance > 0
+
+
+@pytest.mark.parametrize(("given", "said"), [
+    ({"target": (0.0, 1.0)}, "expected a point"), ({"target": (0.0, 1.0, np.nan)}, "expected finite numbers"),
+    ({"distance": 0.0}, "m above zero"), ({"fov": 4.0}, "between 0 and π"),
+])  # fmt: skip
+def test_a_camera_of_no_numbers_is_refused(given, said):
+    with pytest.raises(ViewerError, match=said):
+        Camera(**given)
+
+
+def test_a_camera_counts_angles_in_its_frame_and_takes_a_tuple():
+    turn = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    plain, turned = Camera(azimuth=0.3, elevation=0.4), Camera(target=(0.0, 0.0, 0.0), azimuth=0.3, elevation=0.4, frame=turn)
+    assert turned.eye == pytest.approx(turn @ plain.eye) and turned.axes == pytest.approx(turn @ plain.axes)
+    x, y = 20.0, 70.0
+    clip = np.array([2 * x / 160 - 1, 1 - 2 * y / 120, 1.0, 1.0])
+    d = (turned.rays(160 / 120) @ clip)[:3]
+    assert d / np.linalg.norm(d) == pytest.approx(turned.ray(x, y, (160, 120))[1])

@@ -259,3 +259,14 @@ def test_vertices_hold_what_was_asked_for():
     assert rect["clip"][0].tolist() == [-FAR, -FAR, FAR, FAR]
     assert disc["clip"][0].tolist() == [10.0, 12.0, 24.0, 28.0] and disc["shape"][0].tolist() == [6.0, 6.0, 6.0, 2.0]
     assert Canvas().vertices().shape == (0, 4)
+
+
+def test_a_combining_accent_lies_over_its_letter_and_takes_no_room():
+    from engine.viewer.draw.canvas import Canvas, glyph
+
+    canvas = Canvas()
+    assert canvas.width("θ\u0308", 20.0) == canvas.width("θ", 20.0)
+    canvas.text(0.0, 40.0, "θ\u0308", (1.0, 1.0, 1.0, 1.0), 20.0)
+    letter, accent = canvas.vertices()["position"]
+    assert abs(letter[:, 0].mean() - accent[:, 0].mean()) < 3.0
+    assert 0.0 < letter[:, 1].min() - accent[:, 1].max() < 6.0 and glyph("\u0308", 20)[0].shape[0] < 6

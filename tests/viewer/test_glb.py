@@ -278,13 +278,19 @@ SPOILT = replace(WHOLE, q=np.where(np.arange(41)[:, None] < 20, WHOLE.q, np.nan)
     (SPOILT, "out.html", "not finite"),
     (replace(WHOLE, vdot=WHOLE.vdot + np.inf), "out.html", r"holds vdot that are not finite, first at t = 0 s \(state 0\)"),
     ([], "out.html", "there is nothing to show"),
-    (motion(MODEL, 0.0, 1e6), "out.glb", "poses of links .* a lower fps"),
 ])  # fmt: skip
 def test_what_cannot_be_written_is_said(tmp_path, source, name, said):
     (tmp_path / "folder.glb").mkdir()
     with pytest.raises(ViewerError, match=said):
         export(source, tmp_path / name)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["folder.glb"]
+
+
+def test_too_many_poses_are_refused_and_by_default_there_are_fewer(tmp_path):
+    long = motion(MODEL, 0.0, 1e6)
+    with pytest.raises(ViewerError, match="poses of links .* a lower fps"):
+        export(long, tmp_path / "out.glb", fps=30.0)
+    assert export(long, tmp_path / "out.glb").stat().st_size < 5e6
 
 
 @pytest.mark.parametrize("fps", [0, -1.0, np.nan, np.inf, "30", True])

@@ -385,3 +385,20 @@ def test_a_robot_of_a_micrometre_is_seen(browser, tmp_path):
                      visuals=(Geometry("box", (1e-6, 1e-6, 1e-6), material=Material("red", RED)),))  # fmt: skip
     browser.open(export(builder.model(floating_base=True), tmp_path / "mote.html", environment="plain"))
     assert redness(browser.picture()).mean() > 0.05
+
+
+def test_a_page_of_an_orbit_shows_the_earth_as_a_picture_does_and_a_ring(browser, tmp_path):
+    from tests.viewer.test_sky import flight
+
+    motion = flight(frame=False, n=21)
+    browser.open(export(motion, tmp_path / "orbit.html"), "#t=700")
+    page, picture = browser.picture().astype(int)[60:-60], render(motion, t=700.0, size=SIZE).astype(int)[60:-60]
+    amber = [np.argwhere((x[..., 0] > 200) & (x[..., 2] < 110) & (x[..., 1] > 130)) for x in (page, picture)]
+    assert min(map(len, amber)) > 10 and np.abs(amber[0].mean(axis=0)[0] - amber[1].mean(axis=0)[0]) < 6
+    assert np.median(np.abs(page - picture)) < 8 and np.abs(page - picture).mean() < 25
+
+
+def test_a_page_s_ground_is_a_veil_from_below(browser, tmp_path):
+    browser.open(export(motion(MODEL, 1.0, 2.0), tmp_path / "ground.html", environment="ground"), "#t=1.5&camera=50,-25,1.8,0.1,0.05,0.15")
+    green = browser.picture().astype(int)
+    assert ((green[..., 1] > green[..., 0] + 25) & (green[..., 1] > green[..., 2] + 15)).sum() > 300

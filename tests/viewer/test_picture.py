@@ -11,6 +11,7 @@ import engine
 from engine.viewer import Actor, Camera, Scene, Shown
 from engine.viewer.files.picture import film_times
 from engine.viewer.scene.marks import mark
+from tests.viewer.mechanism import mechanism
 
 SMALL = (96, 64)
 
@@ -256,3 +257,11 @@ def test_trails_have_the_colours_of_their_rollouts(model):
     own = drawing.lines[1][:, :3].reshape(3, -1, 3)
     assert all(np.ptp(x, axis=0).max() == 0.0 for x in own)
     np.testing.assert_allclose(own[:, 0], [color[:3] for _, color in drawing.legend])
+
+
+def test_a_camera_far_away_sees_the_ground():
+    """From 40 m away a camera of one's own sees ground down to the lower edge, as the scene's own does."""
+    camera = Camera(target=np.array([0.0, 0.0, 0.1]), distance=40.0, elevation=0.1)
+    picture = engine.render(mechanism(), size=(160, 120), camera=camera, samples=0).astype(int)
+    ground = picture[-12:].reshape(-1, 3)
+    assert np.ptp(ground, axis=0).max() < 40 and np.abs(ground.mean(axis=0) - [186, 188, 192]).max() < 25

@@ -10,6 +10,7 @@ import pytest
 from engine.viewer.draw.context import open_window
 from engine.viewer.scene.camera import Camera
 from engine.viewer.scene.light import SPACE
+from engine.viewer.scene.planets import BACKDROP
 
 SIZE = (480, 270)
 ASPECT = SIZE[0] / SIZE[1]
@@ -27,7 +28,7 @@ def draw():
 
     space, targets = Space(), {}
 
-    def drawn(camera, size=SIZE, nearer=False, light=SPACE):
+    def drawn(camera, size=SIZE, nearer=False, light=SPACE, globe=BACKDROP):
         window.switch_to()
         target = targets.setdefault(size, Framebuffer(size, gl.GL_RGBA8))
         target.bind()
@@ -36,7 +37,7 @@ def draw():
         gl.glClearDepth(0.5 if nearer else 1.0)
         gl.glClear(gl.GL_COLOR_BUFFER_BIT | gl.GL_DEPTH_BUFFER_BIT)
         gl.glClearDepth(1.0)
-        space.draw(camera, light, size)
+        space.draw(camera, light, size, globe)
         assert gl.glGetError() == 0
         return target.pixels()[..., :3] / 255.0
 
@@ -132,8 +133,8 @@ def test_no_star_shines_through_the_earth_and_nothing_through_what_is_near(draw)
 
 
 def test_the_side_away_from_the_sun_is_dark(draw) -> None:
-    light = replace(SPACE, key=np.array([1.0, 0.0, 0.0]))
-    towards, away = (draw(Camera(azimuth=a, elevation=0.5), light=light)[-60:].mean() for a in (np.pi, 0.0))
+    globe = replace(BACKDROP, sun=np.array([1.0, 0.0, 0.0]))
+    towards, away = (draw(Camera(azimuth=a, elevation=0.5), globe=globe)[-60:].mean() for a in (np.pi, 0.0))
     assert away < 0.1 < 0.2 < towards
 
 

@@ -16,13 +16,26 @@ ROUNDING, TURN = 1e-12, 1e-10
 
 @dataclass(frozen=True, eq=False)
 class Plot:
-    """A signal in time: its name and unit, times (n), s, and values (n), and its value now. What is not finite is a gap."""
+    """A signal in time: its name and unit, times (n), s, and values (n), and its value now; others in the same unit, by name, with values
+    (n) at the same times and now; and times of events, s. What is not finite is a gap."""
 
     name: str
     unit: str
     t: Array
     y: Array
     now: float
+    others: Sequence[tuple[str, Array, float]] = ()
+    events: Sequence[float] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Bars:
+    """Numbers side by side: a title and a unit, names with values now, and the largest that any of them becomes."""
+
+    title: str
+    unit: str
+    rows: Sequence[tuple[str, float]]
+    most: float
 
 
 @dataclass(frozen=True)
@@ -116,9 +129,11 @@ class Facts:
     t, playing, speed, loop : the clock's; a negative speed plays backwards
     live : of a simulation that runs now: its span is what is remembered, and a button begins anew instead of looping
     events : marks on the timeline, (time, name)
+    bars : numbers side by side, at the left
     plots, card, help (rows of key and meaning) : of the panels at the right, at the left, and in the middle
     panel : the side panel, over the plots
     caption, toast, error : a line at the bottom, a message that passes, and a sentence that does not
+    within : left end and width of where the caption stands, px, by default all of the picture
     mouse : where the pointer is, px
     """
 
@@ -132,10 +147,12 @@ class Facts:
     live: bool = False
     events: Sequence[tuple[float, str]] = ()
     plots: Sequence[Plot] = ()
+    bars: Sequence[Bars] = ()
     card: Card | None = None
     panel: Panel | None = None
     help: Sequence[tuple[str, str]] = ()
     caption: str = ""
+    within: tuple[float, float] | None = None
     toast: str = ""
     error: str = ""
     mouse: tuple[float, float] | None = None

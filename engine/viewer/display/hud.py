@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.viewer.display.facts import Facts, Plot, decimals, figure
+from engine.viewer.display.charts import bars_high, draw_bars, draw_plot
+from engine.viewer.display.facts import Facts, decimals
 from engine.viewer.display.icons import LOOP, MARK, RESET, pause, play
 from engine.viewer.display.panel import STRIP, SidePanel
 from engine.viewer.display.style import (
@@ -104,6 +105,12 @@ class Hud:
         below = top
         if facts.title or facts.lines:
             below = self._table(canvas, "info", (MARGIN, top, side, bottom - top), facts.title, facts.lines) + GAP
+        for k, bars in enumerate(facts.bars):
+            high = bars_high(bars) + 2 * PAD
+            if below + high <= bottom:
+                self._panel(canvas, f"bars {k}", (MARGIN, below, side, high))
+                draw_bars(canvas, (MARGIN + PAD, below + PAD, side - 2 * PAD, high), bars)
+                below += high + GAP
         if facts.card is not None:
             self._table(canvas, "card", (MARGIN, below, side, bottom - below), facts.card.title, facts.card.rows, mark=True)
         beside, over = w - MARGIN - side, top
@@ -112,7 +119,8 @@ class Hud:
         if facts.plots:
             self._plots(canvas, (beside, over, side, bottom - over), facts)
         if facts.caption:
-            self._toast(canvas, bottom, w, w - 2 * MARGIN, facts.caption)
+            left, wide = facts.within or (0.0, w)
+            self._toast(canvas, bottom, 2.0 * left + wide, wide - 2 * MARGIN, facts.caption)
         if facts.toast:
             self._toast(canvas, bottom, w, w - 2 * (MARGIN + side + GAP), facts.toast)
         if facts.help:
@@ -174,41 +182,7 @@ class Hud:
             return
         self._panel(canvas, "plots", (x, y, w, 2 * PAD + count * (PLOT + GAP) - GAP))
         for k, plot in enumerate(facts.plots[:count]):
-            self._plot(canvas, (x + PAD, y + PAD + k * (PLOT + GAP), w - 2 * PAD, PLOT), plot, None if facts.live else facts.t)
-
-    def _plot(self, canvas: Canvas, room: Box, plot: Plot, cursor: float | None) -> None:
-        """Draw a name, the value now, the curve, its least and greatest value, and where it is now (at its end, without a cursor)."""
-        x, y, w, h = room
-        value = f"{figure(plot.now)} {plot.unit}".rstrip()
-        canvas.text(x + w, y + 10, value, BRIGHT, SMALL, "right")
-        canvas.text(x, y + 10, canvas.elided(plot.name, w - canvas.width(value, SMALL) - GAP, SMALL), DIM, SMALL)
-        chart, top, bottom = w - 50.0, y + 19.0, y + h - 2.0
-        canvas.rect(x, bottom + 1, chart, 1, FAINT)
-        t, values = np.asarray(plot.t, float), np.asarray(plot.y, float)
-        finite = values[np.isfinite(values)]
-        if len(t) < 2 or not len(finite) or not t[-1] > t[0]:
-            return
-        low, high = float(finite.min()), float(finite.max())
-        canvas.text(x + w, top + 7, figure(high, 3), DIM, SMALL, "right")
-        canvas.text(x + w, bottom, figure(low, 3), DIM, SMALL, "right")
-        room_, middle = high - low, 0.5 * (high + low)
-        scale = (bottom - top - 2.0) / room_ if room_ > 1e-12 * max(abs(high), abs(low)) else 0.0
-        now = x + chart * (min(max(((t[-1] if cursor is None else cursor) - t[0]) / (t[-1] - t[0]), 0.0), 1.0))
-
-        def down(v: Any) -> Any:
-            return np.clip(0.5 * (top + bottom) - scale * (v - middle), top, bottom)
-
-        points = np.stack([x + chart * (t - t[0]) / (t[-1] - t[0]), down(values)], axis=1)
-        here = np.array([[now, down(plot.now)]])
-        k = len(t) if cursor is None else int(np.searchsorted(t, cursor, side="right"))
-        past = np.concatenate([points[:k], here])
-        canvas.area(past, bottom + 1, (*ACCENT[:3], 0.16))
-        if k < len(t):
-            canvas.line(np.concatenate([here, points[k:]]), (*ACCENT[:3], 0.42), 1.4)
-            canvas.rect(now, top - 2, 1, bottom - top + 3, (1.0, 1.0, 1.0, 0.35))
-        canvas.line(past, ACCENT, 1.4)
-        if math.isfinite(plot.now):
-            canvas.disc(now, float(here[0, 1]), 2.8, BRIGHT)
+            draw_plot(canvas, (x + PAD, y + PAD + k * (PLOT + GAP), w - 2 * PAD, PLOT), plot, None if facts.live else facts.t)
 
     # ------------------------------------------------------------ bottom
 

@@ -6,7 +6,7 @@ import functools
 import itertools
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,15 +16,17 @@ from engine.model import Model
 from engine.model.parameters import moved
 from engine.simulation import Trajectory
 from engine.spatial import inertia, quaternion
-from engine.viewer.display.facts import Card, Plot, figure, settled
+from engine.viewer.display.facts import ROUNDING, Bars, Card, Plot, figure, settled
 from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.sources import Played
 
 Array = np.ndarray
 #: records of a trajectory that are looked at, points of a plot, and how much of a live simulation a plot shows, s
+SMALLEST = 0.1                                                                 # m, that a robot is taken to reach at least
 MANY = 24                                                                      # names that an error lists
 RECORDS, POINTS, RECENT = 20_000, 160, 10.0
+LOOKS = 200                                                                    # states that bars' lengths are taken from
 
 
 @dataclass(frozen=True)
@@ -49,20 +51,24 @@ class Readings:
     Parameters
     ----------
     signals : names of what is shown besides: signals of the motion, or entries of q, v or tau, as :meth:`Trajectory.columns` has them:
-        "wheels.torque[0]", "q.elbow", "v.floating_base.wx"
+        "wheels.torque[0]", "q.elbow", "v.floating_base.wx"; several in a tuple are curves of one plot
 
     Raises
     ------
     ViewerError : there is no such signal
     """
 
-    def __init__(self, actor: Actor, instance: int = 0, signals: Sequence[str] = ()) -> None:
+    def __init__(self, actor: Actor, instance: int = 0, signals: Sequence[str | Sequence[str]] = ()) -> None:
         self.actor, self.instance = actor, instance
         self._curves: tuple[Trajectory, list[tuple[Array, Array]]] | None = None
+        self._peaks: tuple[float, float, float, Array, float] | None = None
         self._recent: deque[Array] = deque(maxlen=POINTS)
         first = self.at(actor.source.span[0])                                  # its first record, or now
-        self.chosen = [chosen(actor.model, first, name) for name in signals]
-        self.plotted = [*self.chosen, *standard(actor.model, first)] if actor.source.moves else []
+        self.mass = sum(link.mass for link in actor.model.links)
+        self.reach = max(float(np.ptp(actor.source.links(first.q, instance)[0, :, :3, 3], axis=0).max()), SMALLEST)
+        self.groups = [[name] if isinstance(name, str) else [*name] for name in signals]       # of curves in one plot
+        self.chosen = [chosen(actor.model, first, name) for group in self.groups for name in group]
+        self.plotted = [*self.chosen, *standard(actor.model, first, self.mass, self.reach)] if actor.source.moves else []
 
     @property
     def title(self) -> str:
@@ -78,15 +84,14 @@ class Readings:
         """Return rows of (label, text): time, energies, momentum about the world's origin, chosen signals; of a model at rest its size."""
         model = self.actor.model
         if not self.actor.source.moves:
-            mass = sum(link.mass for link in model.links)
             return [("links", str(len(model.links))), ("joints that move", str(sum(not b.mimics for b in model.bodies))),
-                    ("degrees of freedom", str(model.nv)), ("mass", f"{figure(mass)} kg")]  # fmt: skip
+                    ("degrees of freedom", str(model.nv)), ("mass", f"{figure(self.mass)} kg")]  # fmt: skip
         now = self.at(t)
         rows = [("time", f"{t:.3f} s")]
         if model.nv:
             K, U = (float(x[0]) for x in now.energy())
-            mass = sum(link.mass for link in model.links)
-            P = settled(now.momentum()[0], mass * float(np.abs(now.v).max()))      # of parts that cancel
+            K, U = (float(settled(x, max(abs(K), abs(U), ROUNDING * self.mass * self.reach**2))) for x in (K, U))
+            P = settled(now.momentum()[0], self.mass * max(float(np.abs(now.v).max()), self.reach))      # of parts that cancel
             energies = [("kinetic", K), ("potential", U), ("total", K + U)] if any(now.gravity) else [("kinetic", K)]
             rows += [("", ""), *((f"{name} energy", f"{figure(x)} J") for name, x in energies), ("", "")]
             rows += [("|p|", f"{figure(float(np.linalg.norm(P[3:])))} N·s"), ("|L|", f"{figure(float(np.linalg.norm(P[:3])))} N·m·s")]
@@ -105,6 +110,44 @@ class Readings:
         found = []
         for s, (times, y), x in zip(self.plotted, curves, values, strict=True):
             found.append(Plot(s.name, s.unit, times, y, float(settled(x, s.peak(y), s.unit))))
+        return found
+
+    def grouped(self, t: float) -> list[Plot]:
+        """Return the courses of the chosen signals as they are grouped, with the motion's events."""
+        flat, found = self.plots(t), []
+        events = [e.t for e in self.actor.source.events]
+        for group in self.groups:
+            first, *rest = [flat.pop(0) for _ in group]
+            units = {p.unit for p in (first, *rest)}
+            if len(rest) and len({p.name.partition(".")[0] for p in (first, *rest)}) == 1:          # all are q, or v
+                first, *rest = (replace(p, name=p.name.partition(".")[2]) for p in (first, *rest))
+            others = [(p.name, np.interp(first.t, p.t, p.y), p.now) for p in rest]
+            found.append(replace(first, others=others, events=events, unit=units.pop() if len(units) == 1 else ""))
+        return found
+
+    def bars(self, kinds: Sequence[str], t: float) -> list[Bars]:
+        """Return bars of "energy" (kinetic, potential less its first) and "momentum" (angular, of the base and of all else, along the
+        base's largest, about the centre of mass of all)."""
+        source = self.actor.source
+        if not isinstance(source, Played):
+            raise ViewerError(f"bars of '{self.actor.model.name}', which is no recorded motion; expected a trajectory")
+        flight, now, found = source.rollout(self.instance), self.at(t), []
+        if self._peaks is None:
+            some = flight[:: -(-len(flight) // LOOKS)]
+            kinetics, potentials = some.energy()
+            least = float(potentials[0])
+            self._peaks = float(np.abs(kinetics).max()), least, float(np.abs(potentials - least).max()), *exchanged(some)
+        kinetic, U0, potential, axis, most = self._peaks
+        for kind in kinds:
+            if kind == "energy":
+                T, U = (float(x[0]) for x in now.energy())
+                energies: list[tuple[str, float]] = [("kinetic", T)]
+                if any(now.gravity):
+                    energies += [("potential", U - U0), ("sum", T + U - U0)]
+                found.append(Bars("energy", "J", energies, max(kinetic, potential)))
+            else:
+                base, rest = (float(x) for x in parts_of_momentum(now)[0] @ axis)
+                found.append(Bars("angular momentum", "N·m·s", [("base", base), ("the rest", rest), ("sum", base + rest)], most))
         return found
 
     def _course(self, motion: Trajectory) -> list[tuple[Array, Array]]:
@@ -148,24 +191,29 @@ class Readings:
         if body is not None and body.kind.nv == 1:
             unit, force = body.kind.units[0], body.kind.force_units[0]
             rows += [("angle" if unit == "rad" else "travel", f"{figure(float(body.coordinates(now.q[0])[0]))} {unit}"),
-                     ("velocity", f"{figure(body.ratio * float(now.v[0, body.v][0]))} {unit}/s")]  # fmt: skip
+                     ("velocity", f"{figure(float(settled(body.ratio * float(now.v[0, body.v][0]), 1.0)))} {unit}/s")]  # fmt: skip
             if self.plotted and not body.mimics:                                 # of a model at rest nothing is known
                 rows.append(("torque" if force == "N·m" else "force", f"{figure(float(now.tau[0, body.v][0]))} {force}"))
         elif body is not None and body.kind.floats:
             w, v = now.v[0, body.v][:3], now.v[0, body.v][3:]
-            rows += [("speed", f"{figure(float(np.linalg.norm(v)))} m/s"), ("turning", f"{figure(float(np.linalg.norm(w)))} rad/s")]
+            rows += [("speed", f"{figure(float(settled(np.linalg.norm(v), self.reach)))} m/s"),
+                     ("turning", f"{figure(float(settled(np.linalg.norm(w), 1.0)))} rad/s")]
         return Card(link, rows)
 
 
 # ---------------------------------------------------------------- signals
 
 
-def standard(model: Model, first: Trajectory) -> list[Signal]:
-    """Return what is plotted of any motion: the change of energy, how far each floating base has turned, and the fastest joint's speed."""
+def standard(model: Model, first: Trajectory, mass: float, reach: float) -> list[Signal]:
+    """Return what is plotted of any motion: the change of energy, how far each floating base has turned, and the fastest joint's speed.
+
+    A robot of a mass, kg, that reaches so far, m, stands still where it would take 1e12 s to move as far.
+    """
     found = []
     if model.nv:
         K, U = (float(x[0]) for x in first.energy())
-        found.append(Signal("energy change", "J", lambda s: np.add(*s.energy()) - (K + U), abs(K) + abs(U)))
+        least = max(abs(K) + abs(U), ROUNDING * mass * reach**2)
+        found.append(Signal("energy change", "J", lambda s: np.add(*s.energy()) - (K + U), least))
     for b in (model.bodies[i] for i in model.roots):
         if b.kind.floats:
             name = "base" if b is model.base else b.joint.child
@@ -173,7 +221,8 @@ def standard(model: Model, first: Trajectory) -> list[Signal]:
     for of, name, unit in (("rad", "fastest joint", "rad/s"), ("m", "fastest slide", "m/s")):
         moving = [b for b in model.bodies if b.kind.adds and {*b.kind.units} == {of} and not b.mimics]
         if moving:
-            found.append(Signal(name, unit, functools.partial(fastest, [k for b in moving for k in range(b.v.start, b.v.stop)])))
+            entries = [k for b in moving for k in range(b.v.start, b.v.stop)]
+            found.append(Signal(name, unit, functools.partial(fastest, entries), 1.0 if of == "rad" else reach))
     return found
 
 
@@ -212,7 +261,54 @@ def chosen(model: Model, first: Trajectory, name: str) -> Signal:
     if name not in known:
         raise ViewerError(f"'{model.name}' has no signal '{name}'{nearest(name, known)}; expected one of "
                           f"{', '.join([*known][:MANY])}{', …' if len(known) > MANY else ''}")  # fmt: skip
-    return Signal(name, "", known[name])
+    return Signal(name, unit_of(model, name), known[name])
+
+
+def unit_of(model: Model, name: str) -> str:
+    """Return the unit of an entry of q, v or tau of a joint with one coordinate; "" of what is not known.
+
+    >>> import engine
+    >>> model = engine.load_urdf(engine.example("seven_joint_arm"))
+    >>> joint = model.bodies[0].joint.name
+    >>> [unit_of(model, f"{which}.{joint}") for which in ("q", "v", "tau")]
+    ['rad', 'rad/s', 'N·m']
+    """
+    which, _, joint = name.partition(".")
+    body = next((b for b in model.bodies if b.joint.name == joint and b.kind.nq == 1), None)
+    if body is None or which not in ("q", "v", "tau"):
+        return "W" if name.endswith(".power") else ""
+    return {"q": body.kind.units[0], "v": f"{body.kind.units[0]}/s", "tau": body.kind.force_units[0]}[which]
+
+
+def parts_of_momentum(s: Trajectory) -> Array:
+    """Return the angular momenta (T, 2, 3) of the floating base's link and of all else, about the centre of mass of all, N·m·s."""
+    model = s.model
+    if model.base is None:
+        raise ViewerError(f"bars of momentum of '{model.name}', whose base is fixed; expected a robot that floats")
+    i = model.link_index(model.base.joint.child)
+    G, mass = model.links[i].inertia, sum(x.mass for x in model.links)
+    poses, V = s.pose(model.links[i].name), s.v[:, model.base.v]
+    R, p = poses[..., :3, :3], poses[..., :3, 3]
+    own = np.einsum("ij,tj->ti", G, V)                                         # about the link's origin, its axes
+    L, P = ((R @ x[:, :, None])[..., 0] for x in (own[:, :3], own[:, 3:]))
+    whole, center = s.momentum(), centers(s, mass)
+    base = L + np.cross(p - center, P)
+    return np.stack([base, whole[:, :3] - np.cross(center, whole[:, 3:]) - base], axis=1)
+
+
+def centers(s: Trajectory, mass: float) -> Array:
+    """Return the centres of mass (T, 3), m, of all links."""
+    return sum(x.mass * (s.pose(x.name)[..., :3, :] @ [*inertia.center(x.inertia), 1.0]) for x in s.model.links if x.mass) / mass
+
+
+def exchanged(s: Trajectory) -> tuple[Array, float]:
+    """Return the direction (3) of the base's largest angular momentum, and how large it or the rest's becomes, N·m·s."""
+    if s.model.base is None:
+        return np.zeros(3), 0.0
+    parts = parts_of_momentum(s)
+    base = parts[np.linalg.norm(parts[:, 0], axis=1).argmax(), 0]
+    axis = base / max(float(np.linalg.norm(base)), 1e-300)
+    return axis, float(np.abs(parts @ axis).max())
 
 
 def reduced(t: Array, y: Array) -> tuple[Array, Array]:

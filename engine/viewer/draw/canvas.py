@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,6 +25,7 @@ CORNERS = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
 FAR = 1e6                                                                      # px: no end of a shape in that direction
 BETWEEN, AIRY = 0.28, " ·"                                                     # the least width of these, in sizes of the text
 ALIKE = {"×": "x", "–": "-", "—": "-", "\u2010": "-", "\u2011": "-", "\xa0": " ", "\u202f": " ", "′": "'"}
+ACCENTS = {"\u0307": "·", "\u0308": "¨", "\u0302": "^", "\u0304": "-"}      # combining ones, and what they are drawn as
 RAISED = {"²": "2", "³": "3"}
 KEPT = 4000                                                                    # runs of text, before all are forgotten
 
@@ -55,11 +57,15 @@ class Atlas:
 
     def _set(self, text: str, size: int) -> tuple[Array, float]:
         numbers, glyphs = self._sizes.setdefault(size, ({}, []))
+        text = unicodedata.normalize("NFC", text)
         for c in text:
             if c not in numbers:
                 numbers[c] = len(glyphs)
                 glyphs.append(self._placed(c, size))
         g = np.array([glyphs[numbers[c]] for c in text]).reshape(-1, 7)        # left, top, width, height, u, v, advance
+        for k in (k for k, c in enumerate(text) if c in ACCENTS and k):        # over the middle of what is before it
+            g[k, 0], g[k, 6] = -0.5 * (g[k - 1, 6] + g[k, 2]), 0.0
+            g[k, 1] = min(g[k, 1], g[k - 1, 1] - g[k, 3] - max(round(0.08 * size), 1))
         ends = np.cumsum(g[:, 6])
         drawn = g[:, 2] * g[:, 3] > 0
         g, starts = g[drawn], (ends - g[:, 6])[drawn]
@@ -95,10 +101,16 @@ def glyph(character: str, size: int) -> tuple[Array, int, int, float]:
         mask, left, top, _ = glyph("-", size)
         long = max(round(0.48 * size), 1)
         return np.repeat(mask[:, mask.shape[1] // 2, None], long, axis=1), left, top - round(0.05 * size), long + 2 * left
+    if character in ACCENTS:
+        mask, left, top, _ = glyph(ACCENTS[character], size)
+        return mask, left, top, 0.0
     character = ALIKE.get(character, character)
     own = font(file_with(character), size)
     drawn, (left, top) = own.getmask2(character, "L", anchor="ls")
     mask = np.frombuffer(bytes(drawn), np.uint8).reshape(drawn.size[::-1])
+    inked = np.flatnonzero(mask.any(axis=1))                                   # rows without ink belong to no glyph
+    if len(inked):
+        mask, top = mask[inked[0] : inked[-1] + 1], top + int(inked[0])
     advance = own.getlength(character)
     if character in AIRY:
         more = max(round(BETWEEN * size) - advance, 0.0)

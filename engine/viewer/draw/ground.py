@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.viewer.scene.camera import Camera
 from engine.viewer.scene.drawing import Drawing, about
-from engine.viewer.scene.light import Light
+from engine.viewer.scene.light import GROUNDS, Light
 
 Array = np.ndarray
 
@@ -16,7 +16,7 @@ Array = np.ndarray
 def near_origin(drawing: Drawing, camera: Camera) -> tuple[Drawing, Camera]:
     """Return both as seen from near the camera's target, where single precision is enough; lines of the ground stay where they are."""
     origin = camera.target.astype(float)
-    if drawing.environment == "ground":
+    if drawing.environment in GROUNDS:
         side = 10.0 * square(drawing)
         origin[:2] = side * np.round(origin[:2] / side)
     floor = None if camera.floor is None else camera.floor - origin[2]

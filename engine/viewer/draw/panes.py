@@ -36,17 +36,19 @@ class Panes:
         self.renderer = renderer
         self.whole: Framebuffer | None = None
 
-    def draw(self, drawing: Drawing, cameras: Sequence[Camera], size: tuple[int, int]) -> Framebuffer:
-        """Draw; return the framebuffer that holds the picture of (width, height) pixels."""
+    def draw(self, drawing: Drawing, cameras: Sequence[Camera], size: tuple[int, int], cells: Sequence[Place] = ()) -> Framebuffer:
+        """Draw; return the framebuffer that holds the picture of (width, height) pixels. With places of the views the later ones lie over
+        those before."""
         if len(cameras) == 1 or min(size) < SMALL * len(cameras):              # or too small for several
             self.delete()
             return self.renderer.draw(drawing, cameras[0], size)
         if self.whole is None or self.whole.size != size:
             self.delete()
             self.whole = Framebuffer(size, gl.GL_RGBA8, depth=False)
-        cells = places(len(cameras), size)
+        given, cells = bool(cells), cells or places(len(cameras), size)
         for k, (camera, (x, y, w, h)) in enumerate(zip(cameras, cells, strict=True)):
-            told = k == max(range(len(cells)), key=lambda i: (cells[i][1], -cells[i][0]))     # the legend, in the lower left corner
+            lowest = max(range(len(cells)), key=lambda i: (cells[i][1], -cells[i][0]))        # the legend, in the lower left corner
+            told = k == (0 if given else lowest)
             drawn = self.renderer.draw(drawing if told else replace(drawing, legend=[]), camera, (w, h))
             Pass().begin()                                                     # whatever the last one kept within
             gl.glBindFramebuffer(gl.GL_READ_FRAMEBUFFER, drawn.id)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import engine.viewer.draw.opengl as gl
+from engine.viewer.draw import wording
 from engine.viewer.draw.around import Around
 from engine.viewer.draw.canvas import Canvas
 from engine.viewer.draw.creases import Creases
@@ -19,21 +20,21 @@ from engine.viewer.draw.painter import Painter
 from engine.viewer.draw.passes import OVER, SHARED, Pass
 from engine.viewer.draw.shelf import LEVELS, Shelf
 from engine.viewer.draw.space import Space
+from engine.viewer.draw.thin import widened
 from engine.viewer.scene.camera import Camera
 from engine.viewer.scene.drawing import Drawing, about, measure
-from engine.viewer.scene.light import LIGHTS, OPEN_COLOR, SHARES, Light, unit
+from engine.viewer.scene.light import GROUNDS, LIGHTS, SHARES, Light, unit
+from engine.viewer.scene.planets import BACKDROP
 
 Array = np.ndarray
 SHADOW, SKY = 1024, 192                     # texels along the side of the key light's map, and of the one from above
 COARSE = 0.12                               # of a map's texels, what its casters' detail is measured by: shadows are soft
 DETAIL = 0.05                               # triangles of a surface for the square of its size in pixels
-TEXT, LINE = 12.0, 13.0                     # sizes of labels and how far apart their lines are, px
-INDENT = 31.0                               # where the legend's texts begin, px
-MOVES = (0.0, 13.0, -13.0, 26.0, -26.0)     # by which a label may be moved, px
 VEIL = 0.3                                  # how much the ground hides from below
 WHOLE = 200                                 # triangles that whatever is not tiny has
 BELOW = 1.25                                # a level may have so many times fewer triangles than are wanted
 MOST = 350_000                              # triangles of a picture, about; eight times as many with samples
+BEHIND = 0.12                               # opacity of lines that a planet hides
 MANY = 1000                                 # instances, above which they are taken together
 
 
@@ -106,11 +107,13 @@ class Renderer:
         drawing, camera = near_origin(drawing, camera)
         self._resize(size)
         assert self.target is not None and self.picture is not None
-        around = self._around_of(drawing)
-        light, aspect = around.surroundings.light if around else LIGHTS[drawing.environment], size[0] / size[1]
+        around, aspect = self._around_of(drawing), size[0] / size[1]
         seen = self._seen(drawing)
+        light = around.surroundings.light if around else drawing.globe.light(seen.middle) if drawing.globe else LIGHTS[drawing.environment]
         depth = (camera.eye - seen.centres) @ camera.axes[:, 2]
         pixels = 0.5 * size[1] / np.tan(0.5 * camera.fov) / np.maximum(depth - seen.radii, camera.planes[0])      # to the metre
+        if (fine := widened(drawing, 0.5 * size[1] / np.tan(0.5 * camera.fov) / np.maximum(depth, camera.planes[0]))) is not drawing:
+            drawing, seen = fine, self._seen(fine)
         solid, marks = seen.opacity > 0.995, drawing.numbers == 0
         runs = self._fill(self.rows, drawing, seen, solid & ~marks, pixels)    # first: shadows' stand-ins are made from these
         shade = self._shadows(drawing, seen, light) | {
@@ -127,7 +130,7 @@ class Renderer:
         Pass(lines=drawing.wireframe).begin()
         gl.glClear(gl.GL_DEPTH_BUFFER_BIT)                      # what lies in front first: what it hides costs little
         self._pass(runs, shade)
-        grounded, above = drawing.environment == "ground", camera.eye[2] > drawing.floor
+        grounded, above = drawing.environment in GROUNDS, camera.eye[2] > drawing.floor
         if grounded and above:
             sunk = bool((seen.centres[:, 2] - seen.radii < drawing.floor).any())                # the ground hides some
             Pass().begin()
@@ -150,26 +153,15 @@ class Renderer:
             self._ground(drawing, camera, light, shade)
         self._marks(drawing, seen, solid & marks, pixels, shade)
         segments, colors, widths = drawing.lines
+        if drawing.globe is not None and len(segments):
+            colors = colors * np.where(drawing.globe.hides(camera.eye, segments.mean(axis=1)), BEHIND, [1.0])[:, None] ** [0, 0, 0, 1]
         self.lines.draw(segments, colors, self.scale * widths, camera.matrix(aspect), size)
         self.target.copy_to(self.picture.id)
         if not self.samples:
             self._smooth(drawing, camera)
-        if drawing.labels or drawing.legend:
+        if drawing.labels or drawing.legend or drawing.beacons:
             canvas = Canvas(self.scale)
-            for k, (text, color) in enumerate(reversed(drawing.legend)):
-                y = size[1] / self.scale - self.foot - 14.0 - 17.0 * k
-                canvas.disc(20.0, y - 4.0, 4.0, color)
-                dark = drawing.environment == "space" or drawing.around is not None
-                text = canvas.elided(text, size[0] / self.scale - 1.3 * INDENT, TEXT)
-                canvas.text(INDENT, y, text, (1.0, 1.0, 1.0, 1.0) if dark else (0.1, 0.1, 0.1, 1.0), TEXT, halo=dark)
-            places = camera.project(np.array([p for p, _, _ in drawing.labels]).reshape(-1, 3), size) / self.scale
-            depths = [(p - camera.eye) @ camera.axes[:, 2] for p, _, _ in drawing.labels]
-            inside = [k for k in np.argsort(depths)[::-1] if np.isfinite(places[k]).all()]       # the nearest first
-            wide = np.array([canvas.width(drawing.labels[k][1], TEXT) for k in inside])
-            for k, moved in zip(inside, apart(places[inside], wide), strict=True):
-                if moved is not None:
-                    _, text, color = drawing.labels[k]
-                    canvas.text(places[k][0], places[k][1] + moved, text, color, TEXT, "center", halo=True)
+            wording.draw(canvas, drawing, camera, size, self.foot)
             self.overlay(canvas)
         return self.picture
 
@@ -184,7 +176,7 @@ class Renderer:
         if not chosen.any():
             return
         runs = self._fill(self.rows, drawing, seen, chosen, pixels)
-        for way in (Pass("GREATER", writes=False, blend=SHARED, share=0.4), Pass()):
+        for way in (Pass("GREATER", writes=False, blend=SHARED, share=0.6), Pass()):
             way.begin()
             self._pass(runs, shade)
 
@@ -285,24 +277,22 @@ class Renderer:
         Pass().begin()
         if drawing.environment == "space":
             self.space = self.space or Space()
-            self.space.draw(camera, light, size)
+            self.space.draw(camera, light, size, drawing.globe or BACKDROP)
             return
         gl.glBindVertexArray(self.shelf.array)
-        back = np.linalg.inv(camera.projection(size[0] / size[1]))
-        back[3] = 0.0
-        turn = np.eye(4)
-        turn[:3, :3] = camera.axes
+        rays = camera.rays(size[0] / size[1])
         if drawing.around and self.around:
-            self.around.draw(turn @ back)
+            self.around.draw(rays)
             return
-        self.sky.use(rays=turn @ back, horizon=light.horizon, zenith=light.zenith)
+        self.sky.use(rays=rays, horizon=light.horizon, zenith=light.zenith)
         gl.glDrawArrays(gl.GL_TRIANGLES, 0, 3)
 
     def _kept(self, drawing: Drawing, light: Light, camera: Camera, size: tuple[int, int], shade: dict[str, Any]) -> bool:
         """Copy the background from where it was kept, as long as the camera stands still; return whether there was one."""
         assert self.target is not None
-        key = (size, drawing.environment, id(drawing.around), drawing.floor, *drawing.extent[0], drawing.extent[1],
-               *camera.eye, *camera.target, camera.fov)  # fmt: skip
+        globe = () if drawing.globe is None else (*drawing.globe.axes[0], *drawing.globe.seen_from(camera.eye)[0], *drawing.globe.sun)
+        key = (size, drawing.environment, id(drawing.around), drawing.floor, *drawing.extent[0], drawing.extent[1], *globe,
+               *camera.eye, *camera.target, *camera.axes[0], camera.fov)  # fmt: skip
         same, self._seen_from = self._seen_from == key, key
         if self.samples or not same:
             return False
@@ -314,7 +304,7 @@ class Renderer:
             self.behind.bind()
             Pass(behind=True).begin()
             gl.glClear(gl.GL_DEPTH_BUFFER_BIT)
-            if drawing.environment == "ground" and camera.eye[2] > drawing.floor:
+            if drawing.environment in GROUNDS and camera.eye[2] > drawing.floor:
                 self._ground(drawing, camera, light, shade)
             self._background(drawing, light, camera, size)
             self._behind_key = key
@@ -332,7 +322,7 @@ class Renderer:
                 halves: Array) -> None:  # fmt: skip
         """Draw a rectangle of the ground: its middle (2), and from there to the middles of two of its sides (2, 2), m."""
         grid = (*drawing.extent[0][:2], far(drawing, camera), square(drawing))
-        color, shares = (drawing.around.ground, drawing.around.shares) if drawing.around else (OPEN_COLOR, SHARES)
+        color, shares = (drawing.around.ground, drawing.around.shares) if drawing.around else (GROUNDS[drawing.environment], SHARES)
         if drawing.around and self.around:
             shade = shade | self.around.backdrop(6)
         program = getattr(self.around if drawing.around else self, name)
@@ -406,26 +396,9 @@ class Renderer:
                 owned.delete()
 
 
-def apart(places: Array, widths: Array) -> list[float | None]:
-    """Return how far labels at places (n, 2), so wide (n), px, are moved down, so that none lies on one before it; None where that takes
-    them too far away.
-
-    >>> apart(np.array([[0.0, 0.0], [5.0, 3.0], [200.0, 0.0]]), np.array([40.0, 40.0, 40.0]))
-    [0.0, 13.0, 0.0]
-    """
-    put: list[tuple[float, float, float]] = []
-    moves: list[float | None] = []
-    for (x, y), w in zip(places, widths, strict=True):
-        free = (m for m in MOVES if all(abs(x - a) > 0.5 * (w + b) or abs(y + m - c) >= LINE for a, b, c in put))
-        moves.append(move := next(free, None))
-        if move is not None:
-            put.append((x, w, y + move))
-    return moves
-
-
 def orthographic(towards: Array, middle: Array, radius: float) -> Array:
     """Return the matrix (4, 4) from the world to clip coordinates of a light from far away in a direction (3), about a sphere."""
     z = towards
-    x = unit(np.cross([0.0, 1.0, 0.0], z))
+    x = unit(np.cross([0.0, 1.0, 0.0] if abs(z[1]) < 0.99 else [0.0, 0.0, 1.0], z))
     R = np.stack([x, np.cross(z, x), -z]) / radius
     return np.vstack([np.column_stack([R, -R @ middle]), [0, 0, 0, 1.0]])

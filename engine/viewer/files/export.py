@@ -15,6 +15,8 @@ from engine.viewer.files.simulated import simulated
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.scene import Scene, scene_of
 
+#: samples of a motion, at most, where nobody says how many
+SAMPLES = 9000
 #: how a scene, at samples per second, becomes the bytes of a file
 WRITERS: dict[str, Callable[[Scene, float], bytes]] = {".glb": glb, ".html": lambda scene, fps: page(scene, fps).encode(), ".rrd": rrd}
 
@@ -30,7 +32,8 @@ def export(source: Any, path: str | Path, fps: float | None = None, environment:
     path : "name.glb", binary glTF 2.0 for Blender, game engines and viewers on the web, with the motion as an animation that starts at
         zero; "name.html", a page that plays it in any browser, without a server or a network; or "name.rrd", a recording for the viewer
         of rerun, with what the trajectory has recorded as plots (it needs rerun-sdk)
-    fps : samples of the motion per second, 30 by default; in between, positions and rotations are interpolated (rerun holds the last)
+    fps : samples of the motion per second, by default 30, of motions of many minutes fewer; in between,
+        positions and rotations are interpolated (rerun holds the last)
     environment, geometry : see :class:`engine.viewer.scene.scene.Scene`
     q0, v0 : of a simulator, what the page begins with; by default the configuration in which its file has it, at rest
 
@@ -55,7 +58,9 @@ def export(source: Any, path: str | Path, fps: float | None = None, environment:
         raise ViewerError("q0 and v0 are given, and this is no page of a simulator; expected them left out, or engine.export(simulator, "
                           "'live.html', q0=…)")  # fmt: skip
     else:
-        data = WRITERS[path.suffix.lower()](scene_of(source, environment, geometry), 30.0 if fps is None else fps)
+        scene = scene_of(source, environment, geometry)
+        usual = min(30.0, SAMPLES / max(scene.span[1] - scene.span[0], 1e-9))
+        data = WRITERS[path.suffix.lower()](scene, usual if fps is None else fps)
     with writing(path, ViewerError):
         path.write_bytes(data)
     return path

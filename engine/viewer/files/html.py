@@ -16,26 +16,29 @@ from engine.viewer.draw.objects import SHADERS
 from engine.viewer.files.glb import downward, png, see_through, tinted, unit
 from engine.viewer.files.motion import Motion, sample_times, sampled
 from engine.viewer.scene.actor import Actor
-from engine.viewer.scene.heavens import AIR, DIP, STARS, pattern, stars
-from engine.viewer.scene.light import LIGHTS, OPEN_COLOR, SHARES
+from engine.viewer.scene.earth import grain, world_map
+from engine.viewer.scene.heavens import STARS, stars
+from engine.viewer.scene.light import GROUNDS, LIGHTS, SHARES
 from engine.viewer.scene.lod import decimated
-from engine.viewer.scene.scene import Scene
+from engine.viewer.scene.orbit_marks import about, ellipse, floats
+from engine.viewer.scene.planets import BACKDROP
+from engine.viewer.scene.scene import BEACONS, Scene
 from engine.viewer.scene.surface import Surface
 
 Array = np.ndarray
 PAGE = Path(__file__).parent / "page"
-SCRIPTS = ("motion.js", "camera.js", "scene.js", "renderer.js", "main.js")
+SCRIPTS = ("motion.js", "camera.js", "sky.js", "scene.js", "renderer.js", "main.js")
 #: what pages of simulations have besides
 HANDS, HAND_STYLE = (PAGE / "pick.js", PAGE / "hands.js"), PAGE / "hands.css"
 SHARED = ("depth.vert", "depth.frag", "moments.frag", "blur.frag", "screen.vert", "sky.frag", "ground.vert", "ground.frag", "light.frag",
-          "surface.vert", "surface.frag", "dark.frag", "space.vert", "space.frag", "stars.vert", "stars.frag")  # fmt: skip
+          "surface.vert", "surface.frag", "globe.frag", "stars.vert", "stars.frag")  # fmt: skip
 
 #: triangles that a page keeps, and that it draws at a time, at most
 DIFFERENT, DRAWN = 1_000_000, 1_000_000
 #: of a surface's triangles, how many a stand-in has, which casts shadows, and is drawn where a browser is slow; and how few need none
 COARSE, WHOLE = 1 / 24, 120
-#: pixels along the side of the Earth's pattern
-EARTH = 384
+#: pixels along the sides of the map of the Earth and of what is finer; places of a planet in a motion, at most
+CHART, FINER, PLACES = 512, 256, 2000
 
 
 def page(scene: Scene, fps: float, play: bool = True, different: int = DIFFERENT) -> str:
@@ -64,12 +67,13 @@ def document(scene: Scene, times: Array, different: int, header: dict[str, Any],
     pack = Pack(lightened(scene, different, DRAWN))
     actors = [pack.actor(actor, motion) for actor, motion in zip(scene.actors, motions, strict=True)]
     light = {name: np.asarray(x).tolist() for name, x in vars(LIGHTS[scene.environment]).items()}
-    light |= {"open_color": OPEN_COLOR, "shares": SHARES}
-    space = pack.space() if scene.environment == "space" else None
+    light |= {"open_color": GROUNDS.get(scene.environment), "shares": SHARES}
+    space = pack.space(scene, times) if scene.environment == "space" else None
     title = ", ".join(dict.fromkeys(actor.model.name for actor in scene.actors))
     extent = [scene.extent[0].tolist(), scene.extent[1]]
-    header = {**header, "times": [times[0], times[-1], len(times)], "environment": scene.environment, "light": light,
-              "floor": scene.floor, "extent": extent, "points": outline(scene.points).tolist(), "surfaces": pack.surfaces,
+    header = {**header, "times": [times[0], times[-1], len(times)], "environment": scene.environment,
+              "grounded": scene.environment in GROUNDS, "light": light, "floor": scene.floor, "extent": extent,
+              "frame": scene.upright(float(times[0])).tolist(), "points": outline(scene.points).tolist(), "surfaces": pack.surfaces,
               "images": pack.images, "actors": actors, "space": space, "shaders": shaders()}  # fmt: skip
     filled = {"title": html.escape(title), "style": "".join(text(path) for path in (PAGE / "page.css", *styles)),
               "script": "".join(text(path) for path in (*(PAGE / name for name in SCRIPTS), *scripts)),
@@ -95,7 +99,7 @@ def lightened(scene: Scene, different: int, drawn: int) -> dict[Surface, Surface
         for part in actor.parts:
             counts[part.surface] = counts.get(part.surface, 0) + actor.instances
     share = min(different / sum(len(s.faces) for s in counts), drawn / sum(n * len(s.faces) for s, n in counts.items()))
-    return {s: decimated(s, int(share * len(s.faces)) + 12) if share < 1.0 else s for s in counts}
+    return {s: decimated(s, int(share * len(s.faces)) + 12, edged=True) if share < 1.0 else s for s in counts}
 
 
 def outline(points: Array) -> Array:
@@ -139,7 +143,7 @@ class Pack:
             low, high = surface.positions.min(axis=0), surface.positions.max(axis=0)
             scale = float((high - low).max()) or 1.0
             few = max(int(COARSE * len(surface.faces)), WHOLE)
-            coarse = self.shape(decimated(surface, few), low, scale) if few < len(surface.faces) else None
+            coarse = self.shape(decimated(surface, few, edged=True), low, scale) if few < len(surface.faces) else None
             self.numbers[surface] = len(self.surfaces)
             self.surfaces.append({
                 **self.shape(surface, low, scale), "coarse": coarse, "origin": low.tolist(), "size": (high - low).tolist(), "scale": scale,
@@ -171,10 +175,17 @@ class Pack:
             self.textures[id(pixels)] = self.image(pixels)
         return self.textures[id(pixels)]
 
-    def space(self) -> dict[str, Any]:
-        """Add the stars and the Earth below; return where they are."""
-        catalogue = np.hstack(stars(STARS)).astype(np.float32)
-        return {"dip": DIP, "air": AIR, "count": STARS, "stars": self.add(catalogue), "image": self.image(pattern(EARTH))}
+    def space(self, scene: Scene, times: Array) -> dict[str, Any]:
+        """Add the stars and the planet at some of the times (T), s; return where they are."""
+        globes = [scene.globe(float(t)) or BACKDROP for t in np.linspace(times[0], times[-1], min(len(times), PLACES))]
+        there = globes[0].center is not None
+        flying = [a.source for a in scene.actors if there and a.source.moves and floats(a.source)]
+        orbits = [ellipse(*about(source, float(times[0]), globes[0])[:2], globes[0].body.mu) for source in flying[:BEACONS]]
+        return {"count": STARS, "orbits": [x.round().tolist() for x in orbits],
+                "stars": self.add(np.hstack(stars(STARS)).astype(np.float32)), **vars(globes[0].body), "places": len(globes),
+                "chart": self.image(world_map(CHART)), "grain": self.image(grain(FINER)),
+                "centers": self.add(np.array([g.center for g in globes])) if there else None, "height": globes[0].seen_from(np.zeros(3))[1],
+                "axes": self.add(np.array([g.axes for g in globes])), "suns": self.add(np.array([g.sun for g in globes]))}  # fmt: skip
 
     def actor(self, actor: Actor, motion: Motion) -> dict[str, Any]:
         """Add an actor; return what the page knows of it: its links as a tree, the parts on them, and their motion where there is any.

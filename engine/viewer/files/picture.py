@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.checks import number, path_of, whole
+from engine.checks import number, one_of, path_of, whole
 from engine.checks import shown as shown_as
 from engine.viewer.display.facts import Facts, decimals
 from engine.viewer.display.hud import Hud, plots_in
@@ -17,21 +18,26 @@ from engine.viewer.display.readings import Readings
 from engine.viewer.display.style import GAP, TEXT
 from engine.viewer.draw.canvas import Canvas
 from engine.viewer.draw.context import open_window
-from engine.viewer.draw.panes import Panes, places
-from engine.viewer.draw.renderer import INDENT, Renderer
+from engine.viewer.draw.panes import Panes, Place, places
+from engine.viewer.draw.renderer import Renderer
+from engine.viewer.draw.wording import INDENT
 from engine.viewer.files.film import STILLS, checked, require_size, write
 from engine.viewer.scene.camera import VIEWS, Camera
 from engine.viewer.scene.errors import ViewerError
-from engine.viewer.scene.marks import mark
+from engine.viewer.scene.light import GROUNDS
+from engine.viewer.scene.marks import mark, reach
 from engine.viewer.scene.scene import Scene, scene_of
+from engine.viewer.scene.shots import Script
 from engine.viewer.scene.shown import Shown
 
 Array = np.ndarray
 View = str | tuple[float, float]
 #: heights of a picture, px, from which on text and lines grow with it, and below which they shrink, to what can just be read
 TALL, LOW, READABLE = 900, 480, 0.75
-#: pixels of a view among several, at least
-LEAST = 16
+#: of a picture's sides, those of a small one in it
+INSET, RIM = 0.3, (1.0, 1.0, 1.0, 0.55)
+#: pixels of a view among several, at least; of a film that is small, at most
+LEAST, SMALL = 16, 640 * 400
 
 
 @overload
@@ -39,18 +45,21 @@ def render(source: Any, path: None = None, t: float | None = None, size: tuple[i
            speed: float = 1.0, view: View | list[View] | None = None, camera: Camera | None = None, follow: str | None = None,
            environment: str | Path | None = None, geometry: str = "visual", shown: Shown | None = None, samples: int | None = None,
            progress: bool = False, caption: str = "", clock: bool = False,
-           signals: Sequence[str] = ()) -> NDArray[np.uint8]: ...  # fmt: skip
+           signals: Sequence[str | Sequence[str]] = (), shots: Sequence[Any] = (),
+           bars: Sequence[str] = ()) -> NDArray[np.uint8]: ...  # fmt: skip
 @overload
 def render(source: Any, path: str | Path, t: float | None = None, size: tuple[int, int] = (1280, 720), fps: float = 30.0,
            speed: float = 1.0, view: View | list[View] | None = None, camera: Camera | None = None, follow: str | None = None,
            environment: str | Path | None = None, geometry: str = "visual", shown: Shown | None = None, samples: int | None = None,
            progress: bool = False, caption: str = "", clock: bool = False,
-           signals: Sequence[str] = ()) -> Path: ...  # fmt: skip
+           signals: Sequence[str | Sequence[str]] = (), shots: Sequence[Any] = (),
+           bars: Sequence[str] = ()) -> Path: ...  # fmt: skip
 def render(source: Any, path: str | Path | None = None, t: float | None = None, size: tuple[int, int] = (1280, 720), fps: float = 30.0,
            speed: float = 1.0, view: View | list[View] | None = None, camera: Camera | None = None, follow: str | None = None,
            environment: str | Path | None = None, geometry: str = "visual", shown: Shown | None = None, samples: int | None = None,
            progress: bool = False, caption: str = "", clock: bool = False,
-           signals: Sequence[str] = ()) -> NDArray[np.uint8] | Path:  # fmt: skip
+           signals: Sequence[str | Sequence[str]] = (), shots: Sequence[Any] = (),
+           bars: Sequence[str] = ()) -> NDArray[np.uint8] | Path:  # fmt: skip
     """Draw a picture or a film of robots, off screen; return the path, or without one the picture (h, w, 3), uint8.
 
     Parameters
@@ -65,10 +74,15 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
     camera : a camera of your own, instead of one that shows the whole motion
     follow : a link that the camera goes along with
     shown : what is drawn besides the robots: frames, arrows, trails, …
-    samples : of a pixel: 4 smooth the edges (pictures), 0 do it afterwards, three times as fast (films)
+    samples : of a pixel: 4 smooth the edges (pictures, and films of up to 640 × 400 pixels), 0 do it afterwards, three times as fast
+        (larger films)
     environment, geometry : see :class:`engine.viewer.scene.scene.Scene`
-    caption : a line of text at the bottom; clock : whether the time is shown, s
-    signals : names of what is plotted at the side: signals of the motion, or entries of q, v or tau, such as "q.elbow"
+    caption : a line of text at the bottom; clock : whether the time is shown, s; in a film that is not in real time
+        it is, with its speed
+    shots : of a film, a script for its camera: (t, view), (t, view, caption) or :class:`engine.Shot`, one after another
+    signals : names of what is plotted at the side: signals of the motion, or entries of q, v or tau, such as "q.elbow"; several in a
+        tuple are curves of one plot, and events are lines
+    bars : "energy" (kinetic, potential) and "momentum" (angular, of the base and the rest), side by side
 
     Raises
     ------
@@ -95,14 +109,42 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
     times = film_times(scene.span, fps / speed) if moving else [moment(scene, t)]
     if moving and t is not None:
         raise ViewerError(f"t is given for '{path}', a film of the whole motion; expected a picture ({', '.join(STILLS)}), or no t")
-    cameras = [camera] if camera else seen_from(scene, view, size, None if follow is None else times[0], follow)
+    marks = reach(scene, shown) if shown and follow is None and not camera else None
+    cameras = [own(camera, scene)] if camera else seen_from(scene, view, size, None if follow is None else times[0], follow, marks,
+                                                               None if moving else times[0])  # fmt: skip
+    if shots and (not moving or camera or view is not None or follow is not None):
+        beside = "a camera, a view or follow" if moving else "a single picture"
+        raise ViewerError(f"shots are given beside {beside}; expected a film (.mp4, .gif) whose camera they say all of")
+    script = Script(scene, shots, size, fps, speed) if shots else None
+    if script is not None:
+        times = np.array(script.times)
     if camera and view is not None:
         raise ViewerError("camera and view are both given; expected one of them")
-    told = Told(scene, caption, clock, signals, size)
-    frames = pictures(scene, times, cameras, size, follow, shown or Shown(), (0 if moving else 4) if samples is None else samples, told)
+    paced = moving and (speed != 1.0 or (script is not None and any(s.speed != 1.0 for s in script.shots)))
+    told = Told(scene, caption, clock or paced, signals, size, len(cameras), speed if moving else 1.0,
+                bars)  # fmt: skip
+    frames = pictures(scene, times, cameras, size, follow, shown or Shown(), usual(moving, size) if samples is None else samples, told,
+                      script)  # fmt: skip
     if path is None:
         return next(frames)
     return write(path, frames, size, fps, len(times), progress)
+
+
+def usual(moving: bool, size: tuple[int, int]) -> int:
+    """Return the samples of a pixel where nobody says how many: in a small film what is thin flickers without them.
+
+    >>> usual(True, (1280, 720)), usual(True, (640, 360)), usual(False, (1280, 720))
+    (0, 4, 4)
+    """
+    return 0 if moving and size[0] * size[1] > SMALL else 4
+
+
+def own(camera: Camera, scene: Scene) -> Camera:
+    """Return a camera of the user's that sees as much of the scene's ground and of what moves as one of the scene's does."""
+    middle, radius = scene.extent
+    reach = float(np.linalg.norm(middle - camera.target)) + radius
+    return replace(camera, radius=max(camera.radius, min(reach, 1e3 * camera.distance)),
+                   floor=scene.floor if scene.environment in GROUNDS and camera.floor is None else camera.floor)  # fmt: skip
 
 
 def moment(scene: Scene, t: float | None) -> float:
@@ -113,13 +155,14 @@ def moment(scene: Scene, t: float | None) -> float:
     return end if t is None else t
 
 
-def seen_from(scene: Scene, view: View | list[View] | None, size: tuple[int, int], t: float | None, follow: str | None) -> list[Camera]:
+def seen_from(scene: Scene, view: View | list[View] | None, size: tuple[int, int], t: float | None, follow: str | None,
+              marks: Array | None = None, when: float | None = None) -> list[Camera]:  # fmt: skip
     """Return a camera for each view, in a picture of (width, height) pixels."""
     views: list[View | None] = [*view] if isinstance(view, list) else [view]
     cells = places(len(views), size) if views else []
     if not views or min(min(w, h) for _, _, w, h in cells) < LEAST:
         raise ViewerError(f"{len(views)} views in {size[0]}×{size[1]} pixels; expected at least one, of {LEAST} pixels or more each way")
-    return [scene.camera((w, h), v, t, follow) for v, (_, _, w, h) in zip(views, cells, strict=True)]
+    return [scene.camera((w, h), v, t, follow, marks, when) for v, (_, _, w, h) in zip(views, cells, strict=True)]
 
 
 def film_times(span: tuple[float, float], rate: float) -> Array:
@@ -139,8 +182,13 @@ def text_scale(height: int) -> float:
 class Told:
     """Tells over a picture what is asked for: a caption, the time, and plots of signals."""
 
-    def __init__(self, scene: Scene, caption: str, clock: bool, signals: Sequence[str], size: tuple[int, int]) -> None:
+    def __init__(self, scene: Scene, caption: str, clock: bool, signals: Sequence[str | Sequence[str]], size: tuple[int, int],
+                 views: int = 1, speed: float = 1.0, bars: Sequence[str] = ()) -> None:  # fmt: skip
+        left, _, wide, _ = places(views, size)[-1]
+        self.within = (left / text_scale(size[1]), wide / text_scale(size[1])) if views > 1 else None
+        self.pace, self.speed = pace(speed), speed
         self.caption, self.clock, self.signals = caption, clock, signals
+        self.bars = [one_of("bars", kind, ("energy", "momentum"), ViewerError) for kind in bars]
         self.readings = Readings(scene.actors[0], 0, signals)
         if signals and not scene.actors[0].source.moves:
             raise ViewerError(f"signals of '{scene.actors[0].model.name}', which is at rest; expected a motion")
@@ -153,26 +201,50 @@ class Told:
 
     def draw(self, canvas: Canvas, size: tuple[float, float], t: float, legend: Sequence[tuple[str, Any]]) -> float:
         """Draw on a canvas of (width, height) px what holds at a time, s; return how far above the bottom a legend is seen whole, px."""
-        lines = [("time", f"{t:.{self.digits}f} s")] if self.clock else []
-        self.hud.draw(canvas, size, Facts(self.title, lines, t=t, plots=self.readings.plots(t)[: len(self.signals)], caption=self.caption))
+        lines = [(f"time {self.pace}".strip(), f"{t:.{self.digits}f} s")] if self.clock else []
+        self.hud.draw(canvas, size, Facts(self.title, lines, t=t, plots=self.readings.grouped(t),
+                                          bars=self.readings.bars(self.bars, t) if self.bars else (), caption=self.caption,
+                                          within=self.within))  # fmt: skip
         left, top, *_ = self.hud.boxes.get("toast", (size[0], size[1], 0.0, 0.0))
         reach = max((INDENT + canvas.width(text, TEXT) for text, _ in legend), default=0.0)
         return size[1] - top if reach + GAP > left else 0.0
 
 
+def pace(speed: float) -> str:
+    """Return how fast a film goes, in words, if not in real time."""
+    return "" if abs(speed - 1.0) < 1e-9 else f"×{speed:.3g}"
+
+
+def staged(script: Script, frame: int, size: tuple[int, int]) -> tuple[list[Camera], list[Place]]:
+    """Return the cameras of a frame, and where they are seen in a picture of (width, height) pixels."""
+    w, h = int(INSET * size[0]), int(INSET * size[1])
+    small = script.inset(frame, (w, h))
+    if small is None:
+        return [script.camera(frame)], []
+    gap = int(0.02 * size[1])
+    return [script.camera(frame), small], [(0, 0, *size), (size[0] - w - gap, gap, w, h)]
+
+
 def pictures(scene: Scene, times: Any, cameras: Sequence[Camera], size: tuple[int, int], follow: str | None, shown: Shown, samples: int,
-             told: Told) -> Iterator[Array]:  # fmt: skip
-    """Draw pictures (h, w, 3) at times, one after another; the cameras go along with a link, if one is named."""
+             told: Told, script: Script | None = None) -> Iterator[Array]:  # fmt: skip
+    """Draw pictures (h, w, 3) at times, one after another; the cameras go along with a link, if one is named, or are a script's."""
     window = open_window(visible=False, width=16, height=16)
     try:
         panes = Panes(renderer := Renderer(samples, scale := text_scale(size[1]), creases=True))
-        for t in times:
+        for frame, t in enumerate(times):
+            cells: list[Place] = []
+            if script is not None:
+                cameras, cells = staged(script, frame, size)
+                told.caption = script.shots[script.which[frame]].caption
+                told.pace = pace(script.shots[script.which[frame]].speed * told.speed)
             if follow is not None:
                 for camera in cameras:
                     camera.along(scene.place(follow, t))
             drawing, canvas = mark(scene, t, shown), Canvas(scale)
             renderer.foot = told.draw(canvas, (size[0] / scale, size[1] / scale), t, drawing.legend)
-            panes.draw(drawing, cameras, size)
+            panes.draw(drawing, cameras, size, cells)
+            for x, y, w, h in cells[1:]:
+                canvas.rect(x / scale - 1.0, y / scale - 1.0, w / scale + 2.0, h / scale + 2.0, RIM, 3.0, outline=1.5)
             panes.overlay(canvas)
             yield panes.pixels()
             window.switch_to()

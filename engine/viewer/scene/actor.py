@@ -10,13 +10,16 @@ import numpy as np
 
 from engine.io import RobotFileError, RobotFileWarning
 from engine.io.mesh import tilted, untold
-from engine.model import Model
+from engine.model import Geometry, Material, Model
 from engine.simulation import Live, Trajectory
+from engine.viewer.scene.drawing import measure
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.sources import Source, source_of
 from engine.viewer.scene.surface import Surface, surfaces
 
 Array = np.ndarray
+#: a robot of whose links a smaller share has shapes, and which has more bones than these, shows them
+BARE, MOST_BARE = 0.25, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +71,16 @@ class Actor:
         """Return what is drawn of its visual or collision shapes, and what is wrong with those that are not, a sentence each."""
         return parts(self.model, geometry)
 
+    def size_of(self, link: str) -> float:
+        """Return the longest side of a box about what is drawn of a link, m; of a bare one a quarter of the robot's."""
+        i = self.model.link_index(link)
+
+        def side(own: list[Part]) -> float:
+            ends = [measure(p.surface).box @ p.placement[:3, :3].T + p.placement[:3, 3] for p in own]
+            return float(np.ptp(np.concatenate(ends), axis=0).max()) if ends else 0.0
+
+        return side([p for p in self.parts if p.link == i]) or 0.25 * max((side([p]) for p in self.parts), default=1.0)
+
     def poses(self, t: float) -> Array:
         """Return the poses of the links in the world (instances, nlinks, 4, 4) at a time, s."""
         return self.source.poses(t)
@@ -90,7 +103,33 @@ def parts(model: Model, geometry: str = "visual") -> tuple[tuple[Part, ...], tup
                 missing.append(str(problem))
                 continue
             found += [Part(surface, i, shape.placement @ scale) for surface, scale in drawn]
+    bare = len({p.link for p in found}) < BARE * len(model.links)
+    if bare and not missing and len(bone := bones(model)) > MOST_BARE:
+        warnings.warn(f"'{model.name}' has shapes on {len({p.link for p in found})} of {len(model.links)} links; the others are drawn as "
+                      "lines between joints; expected shapes on most", RobotFileWarning, stacklevel=4)  # fmt: skip
+        shaped = {p.link for p in found}
+        found += [p for p in bone if p.link not in shaped]
     return tuple(found), tuple(missing)
+
+
+def bones(model: Model) -> list[Part]:
+    """Return bars from the links' frames to those of the joints that they carry, and a ball at each joint."""
+    index, size = {link.name: i for i, link in enumerate(model.links)}, 0.0
+    held = [(index[j.parent], j.placement[:3, 3]) for j in model.joints if j.parent]
+    size = max((float(np.linalg.norm(p)) for _, p in held), default=0.0)
+    found, color = [], Material("bone", (0.62, 0.70, 0.80, 1.0))
+    for i, p in held:
+        length = float(np.linalg.norm(p))
+        if length > 1e-3 * size:
+            z = p / length
+            x = np.cross(z, np.eye(3)[np.argmin(np.abs(z))])
+            x /= np.linalg.norm(x)
+            T = np.eye(4)
+            T[:3, :3], T[:3, 3] = np.column_stack([x, np.cross(z, x), z]), 0.5 * p
+            for kind, sides in (("cylinder", (0.03 * size, length)), ("sphere", (0.06 * size,))):
+                own = T if kind == "cylinder" else np.block([[np.eye(3), p[:, None]], [np.zeros((1, 3)), np.ones((1, 1))]])
+                found += [Part(s, i, own @ scale) for s, scale in surfaces(Geometry(kind, sides, material=color))]
+    return found
 
 
 def tell_missing(found: list[tuple[Model, tuple[Part, ...], tuple[str, ...]]], whose: str, geometry: str) -> None:

@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from engine.checks import number, numbers, shown
+from engine.viewer.scene.errors import ViewerError
+
 Array = np.ndarray
 #: azimuth and elevation, rad, of the views along the axes: the camera stands on that side
 VIEWS = {"front": (0.0, 0.0), "back": (np.pi, 0.0), "left": (0.5 * np.pi, 0.0), "right": (-0.5 * np.pi, 0.0),
@@ -15,7 +18,7 @@ VIEWS = {"front": (0.0, 0.0), "back": (np.pi, 0.0), "left": (0.5 * np.pi, 0.0), 
 
 @dataclass(eq=False)
 class Camera:
-    """Looks from ``distance`` along a direction to ``target``; z is up.
+    """Looks from ``distance`` along a direction to ``target``; the z axis of its frame, by default the world's, is up.
 
     Attributes
     ----------
@@ -24,6 +27,7 @@ class Camera:
     fov : angle of view from bottom to top, rad
     radius : of what is looked at, m; floor : height of the ground, m, or None: both set the near and far planes
     anchor : where the point was that it goes along with (3), or None
+    frame : axes (3, 3) in which azimuth and elevation are counted, as columns, world axes
     """
 
     target: Array = field(default_factory=lambda: np.zeros(3))
@@ -34,12 +38,20 @@ class Camera:
     radius: float = 1.0
     floor: float | None = None
     anchor: Array | None = None
+    frame: Array = field(default_factory=lambda: np.eye(3))
+
+    def __post_init__(self) -> None:
+        self.target = numbers("target", self.target, ViewerError)
+        if self.target.shape != (3,) or not np.isfinite(self.target).all():
+            raise ViewerError(f"the target of a camera is {shown(self.target.tolist())}; expected a point (3), m")
+        number("distance", self.distance, "m above zero", above=0.0, error=ViewerError)
+        number("fov", self.fov, "an angle of view between 0 and π, rad", above=0.0, below=np.pi, error=ViewerError)
 
     @property
     def axes(self) -> Array:
         """Right, up and back as columns (3, 3), world axes."""
         ca, sa, ce, se = np.cos(self.azimuth), np.sin(self.azimuth), np.cos(self.elevation), np.sin(self.elevation)
-        return np.array([[-sa, -se * ca, ce * ca], [ca, -se * sa, ce * sa], [0.0, ce, se]])
+        return self.frame @ np.array([[-sa, -se * ca, ce * ca], [ca, -se * sa, ce * sa], [0.0, ce, se]])
 
     @property
     def eye(self) -> Array:
@@ -67,6 +79,14 @@ class Camera:
     def matrix(self, aspect: float) -> Array:
         """Return the matrix (4, 4) from the world to clip coordinates."""
         return self.projection(aspect) @ self.view()
+
+    def rays(self, aspect: float) -> Array:
+        """Return the matrix (4, 4) from clip coordinates to directions in the world."""
+        up = np.tan(0.5 * self.fov)
+        rays = np.zeros((4, 4))
+        rays[:3, [0, 1, 2]] = self.axes * [up * aspect, up, 0.0]
+        rays[:3, 3] = -self.axes[:, 2]
+        return rays
 
     def project(self, points: Any, size: tuple[int, int]) -> Array:
         """Return pixels (n, 2) of points (n, 3), from the upper left corner; NaN behind the camera."""

@@ -7,6 +7,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from engine.viewer.scene.planets import Globe
 from engine.viewer.scene.surface import Surface
 from engine.viewer.scene.surroundings import Surroundings
 
@@ -30,6 +31,8 @@ class Drawing:
     around : the light from all around, which is seen behind the ground, or None
     extent : middle (3) and radius of a sphere about the whole motion, m
     wireframe : whether surfaces are drawn as lines
+    globe : the planet that is there, or None; beacons : places (3), radii, m, and names of robots, which are marked where they are too
+        small to be seen
     """
 
     surfaces: list[Surface]
@@ -45,6 +48,8 @@ class Drawing:
     floor: float = 0.0
     extent: tuple[Array, float] = (np.zeros(3), 1.0)
     wireframe: bool = False
+    globe: Globe | None = None
+    beacons: list[tuple[Array, float, str]] = field(default_factory=list)
 
     def corners(self) -> Array:
         """Return the corners of boxes about the instances (8 n, 3), m, world axes."""
@@ -59,8 +64,12 @@ def about(drawing: Drawing, origin: Array) -> Drawing:
     poses, (segments, colors, widths) = drawing.poses.copy(), drawing.lines
     poses[:, :3, 3] -= origin
     middle, radius = drawing.extent
+    globe, center = drawing.globe, None if drawing.globe is None else drawing.globe.center
+    if globe is not None and center is not None:
+        globe = replace(globe, center=center - origin)
     return replace(drawing, poses=poses, lines=(segments - origin, colors, widths), floor=drawing.floor - origin[2],
-                   labels=[(p - origin, text, color) for p, text, color in drawing.labels], extent=(middle - origin, radius))  # fmt: skip
+                   labels=[(p - origin, text, color) for p, text, color in drawing.labels], extent=(middle - origin, radius), globe=globe,
+                   beacons=[(p - origin, radius, name) for p, radius, name in drawing.beacons])  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

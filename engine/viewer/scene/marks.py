@@ -22,12 +22,14 @@ from engine.model import Model
 from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.drawing import Drawing, measure
 from engine.viewer.scene.errors import ViewerError
+from engine.viewer.scene.orbit_marks import show_orbits
 from engine.viewer.scene.quantities import MOST, Quantities, quantities_of
 from engine.viewer.scene.scene import Scene
 from engine.viewer.scene.shown import Names, Shown, check, spot
 from engine.viewer.scene.sources import States
 from engine.viewer.scene.surface import sphere
 from engine.viewer.scene.symbols import Symbols, norms, turned
+from engine.viewer.scene.teaching_marks import teach
 from engine.viewer.scene.things import Thing
 
 Array = np.ndarray
@@ -39,6 +41,7 @@ FRAME = 0.06
 AXIS, LINEAR, ANGULAR = (0.95, 0.40, 0.05, 1.0), (1.0, 0.58, 0.05, 1.0), (0.72, 0.25, 0.90, 1.0)
 TORQUE, FORCE, INERTIA = (0.05, 0.72, 0.78, 1.0), (0.90, 0.15, 0.42, 1.0), (0.35, 0.62, 1.0, 0.38)
 LABEL, PICKED = (1.0, 1.0, 1.0, 1.0), (1.35, 1.0, 0.5, 1.0)
+FRAMED = 8                                                                     # times at which marks are looked at before they are drawn
 TOLD = 8                                                                       # colours that the legend names
 TRAILS = ((1.0, 0.60, 0.10), (0.20, 0.72, 0.95), (0.30, 0.80, 0.35), (0.95, 0.35, 0.60), (0.98, 0.88, 0.25), (0.65, 0.50, 0.98))
 
@@ -61,14 +64,48 @@ def mark(scene: Scene, t: float, shown: Shown, picked: tuple[Actor, int, str] | 
         colors[[i for i, one in enumerate(every) if one == picked]] *= PICKED
         drawing = replace(drawing, colors=colors)
     drawing = without(drawing, scene, shown.hidden)
-    if not shown.marks:
+    if not shown.marks and scene.sky is None:
         return drawing
     symbols = Symbols()
-    for actor, tints in zip(scene.actors, own, strict=True):
+    if scene.sky is not None:
+        show_orbits(symbols, scene, t, shown, [quantities_of(actor).whole if shown.lvlh else 0.0 for actor in scene.actors])
+    for actor, tints in zip(scene.actors if shown.marks else (), own, strict=bool(shown.marks)):
         explain(symbols, actor, t, shown, tints)
     if shown.names:
         show_names(symbols, scene, whole.corners())
-    return symbols.onto(drawing)
+    drawing = symbols.onto(drawing)
+    return replace(drawing, legend=told_once(drawing.legend))
+
+
+def told_once(legend: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """Return a legend in which what several robots have, in one colour, is said once.
+
+    >>> told_once([("ω: longest 2 rad/s", 1), ("p: longest 3 N·s", 2), ("ω: longest 5 rad/s", 1)])
+    [('ω: longest 2 … 5 rad/s', 1), ('p: longest 3 N·s', 2)]
+    """
+    found: dict[tuple[str, Any], list[str]] = {}
+    for text, color in legend:
+        found.setdefault((text.partition(": longest ")[0], color), []).append(text)
+
+    def said(name: str, texts: list[str]) -> str:
+        numbers = sorted({(float(x.split()[0]), x.partition(" ")[2]) for x in (text.partition(": longest ")[2] for text in texts) if x})
+        if len(numbers) < 2:
+            return texts[0]
+        return f"{name}: longest {numbers[0][0]:.3g} … {numbers[-1][0]:.3g} {numbers[-1][1]}"
+
+    return [(said(name, texts), color) for (name, color), texts in found.items()]
+
+
+def reach(scene: Scene, shown: Shown) -> Array:
+    """Return points (n, 3), m, as far as arrows, ellipsoids and frames of a motion reach at some of its times."""
+    if not (shown.momentum or shown.inertias or shown.forces or shown.torques or shown.rates or shown.polhode):
+        return np.zeros((0, 3))
+    found = [np.zeros((0, 3))]
+    for t in scene.times[:: max(len(scene.times) // FRAMED, 1)]:
+        drawing = mark(scene, t, replace(shown, hidden=(), trails=(), labels=False, names=False, orbit=False, track=False, colors=""))
+        marks = np.flatnonzero(drawing.numbers == 0)
+        found.append(replace(drawing, which=drawing.which[marks], poses=drawing.poses[marks]).corners())
+    return np.concatenate(found)
 
 
 def without(drawing: Drawing, scene: Scene, hidden: tuple[str, ...]) -> Drawing:
@@ -166,6 +203,7 @@ def explain(symbols: Symbols, actor: Actor, t: float, shown: Shown, tints: Array
         symbols.legend.append((f"forces: longest {top:.3g} N", FORCE))
         for component in acting:
             show_force(symbols, actor, known, now, poses, component, top)
+    teach(symbols, source, known, now, poses, t, shown)
     for k, trail in enumerate(shown.trails):
         link, point = spot(trail)
         if link in index and source.moves:

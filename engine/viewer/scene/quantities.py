@@ -20,6 +20,8 @@ Array = np.ndarray
 MOST = 50
 #: states of a motion that scales are taken from
 LOOKS = 400
+#: of the robot's size: semi-axes of an inertia ellipsoid, at most, and what is drawn of larger ones
+LARGEST, SHRUNK = 0.75, 0.06
 
 
 class Quantities:
@@ -66,8 +68,18 @@ class Quantities:
 
     @cached_property
     def ellipsoids(self) -> Array:
-        """Ellipsoids of the links with mass (nlinks, 4, 4), in their frames."""
-        return np.array([ellipsoid(link.inertia) if link.mass > 0 else np.eye(4) for link in self.model.links])
+        """Ellipsoids of the links with mass (nlinks, 4, 4), in their frames; far larger ones are balls, which is said."""
+        found = np.array([ellipsoid(link.inertia) if link.mass > 0 else np.eye(4) for link in self.model.links])
+        axes = np.linalg.norm(found[:, :3, :3], axis=1)
+        large = (axes > LARGEST * self.whole).any(axis=1) & np.array([link.mass > 0 for link in self.model.links])
+        if large.any():
+            names = [link.name for link, one in zip(self.model.links, large, strict=True) if one]
+            warnings.warn(f"{len(names)} inertia ellipsoid{'s' * (len(names) > 1)} of '{self.model.name}' would be larger than the robot "
+                          f"({', '.join(names[:3])}{', …' if len(names) > 3 else ''}; semi-axes up to {axes[large].max():.3g} m): "
+                          f"drawn as balls of {SHRUNK * self.whole:.3g} m; expected moments that fit the masses",
+                          ViewerWarning, stacklevel=2)  # fmt: skip
+        found[large, :3, :3] = SHRUNK * self.whole * np.eye(3)
+        return found
 
     @cached_property
     def children(self) -> list[int]:

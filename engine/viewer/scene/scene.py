@@ -15,17 +15,21 @@ from engine.viewer.scene.actor import Actor, Part, tell_missing, tell_tilted
 from engine.viewer.scene.camera import VIEWS, Camera
 from engine.viewer.scene.drawing import Drawing
 from engine.viewer.scene.errors import ViewerError
+from engine.viewer.scene.light import GROUNDS
+from engine.viewer.scene.planets import Globe, Sky, orbits, origin
 from engine.viewer.scene.surface import Surface
 from engine.viewer.scene.surroundings import surroundings
 from engine.viewer.scene.things import Moving, Thing, made, slope, thing, upright
 
 Array = np.ndarray
-ENVIRONMENTS = ("ground", "space", "plain")
+ENVIRONMENTS = ("ground", "space", "plain", "studio", "mars", "moon")
+#: a motion so much smaller than its planet is near it: a camera there has the planet below it
+NEAR, BEACONS = 0.05, 50
 #: times at which a motion is looked at before it is drawn, and instances of surfaces that are looked at in all, about
 LOOKS, MANY = 24, 50_000
 
 
-def scene_of(source: Any, environment: str | Path | None, geometry: str) -> Scene:
+def scene_of(source: Any, environment: str | Path | Sky | None, geometry: str) -> Scene:
     """Return the scene of a source; one that is a scene already has its own surroundings and shapes, and takes no others."""
     if not isinstance(source, Scene):
         return Scene(source, environment, geometry)
@@ -41,9 +45,10 @@ class Scene:
     Parameters
     ----------
     sources : models, trajectories, running simulations or actors; one, or a list of them
-    environment : "ground" (a floor with a grid), "space" (stars and the limb of the Earth), "plain", or None: space where a motion has no
-        gravity, otherwise ground. Or the path of a Radiance picture (.hdr) of all directions, twice as wide as high: it is seen behind the
-        ground, and lights the robots; in an exported page it is not there
+    environment : "ground" (a floor with a grid), "space" (stars and the Earth), "plain", "studio" (a dark hall), "mars", "moon", or
+        None: space where a motion has no gravity, otherwise ground. Or an :class:`engine.Sky`: what is in orbit has the Earth where it is,
+        and by a sky's epoch the Sun, too. Or the path of a Radiance picture (.hdr) of all directions, twice as wide as high: it is seen
+        behind the ground, and lights the robots; in an exported page it is not there
 
     Raises
     ------
@@ -55,11 +60,12 @@ class Scene:
         that points up is another than z
     """
 
-    def __init__(self, sources: Any, environment: str | Path | None = None, geometry: str = "visual") -> None:
+    def __init__(self, sources: Any, environment: str | Path | Sky | None = None, geometry: str = "visual") -> None:
         require_packages("to draw", "viewer", "pyglet", "PIL", "fast_simplification", "matplotlib", error=ViewerError)
         listed: Iterable[Any] = sources if isinstance(sources, (list, tuple)) else [sources]
         self.actors = [s if isinstance(s, Actor) else Actor(s, geometry) for s in listed]
         self.slopes: list[Thing] = []
+        self._reach: dict[Actor, float] = {}                                   # how large robots are, m
         if not self.actors:
             raise ViewerError("there is nothing to show; expected a model, a trajectory, a running simulation, or a list of them")
         names = ", ".join(f"'{a.model.name}'" for a in self.actors)
@@ -70,6 +76,9 @@ class Scene:
         weightless = any(not any(a.source.gravity) for a in self.actors if a.source.moves)
         pictured = isinstance(environment, (str, Path)) and Path(environment).suffix.lower() == ".hdr"
         self.around = surroundings(environment) if pictured else None  # type: ignore[arg-type]
+        self.flying = next((a.source for a in self.actors if orbits(a.source)), None)
+        self.sky = environment if isinstance(environment, Sky) else Sky() if self.flying and environment in (None, "space") else None
+        environment = "space" if self.sky else environment
         self.environment = "ground" if pictured else str(environment or ("space" if weightless else "ground"))
         if self.environment not in ENVIRONMENTS:
             raise ViewerError(f"environment {environment!r} is not known; expected one of {', '.join(ENVIRONMENTS)}, or a picture (.hdr)")
@@ -184,22 +193,57 @@ class Scene:
     def drawing(self, t: float) -> Drawing:
         """Return the drawing at a time, s; its numbers count the parts of every instance of every actor, from 1."""
         around = self.around if self.environment == "ground" else None
-        return replace(self._instances(t), environment=self.environment, around=around, floor=self.floor, extent=self.extent)
+        return replace(self._instances(t), environment=self.environment, around=around, floor=self.floor, extent=self.extent,
+                       globe=self.globe(t), beacons=self._beacons(t))  # fmt: skip
+
+    def globe(self, t: float) -> Globe | None:
+        """Return the planet where it is at a time, s, if there is one."""
+        return self.sky.globe(t, self.flying) if self.sky is not None and self.environment == "space" else None
+
+    def _beacons(self, t: float) -> list[tuple[Array, float, str]]:
+        """Return the places (3), radii, m, and names of the robots, where they may be too far away to be seen."""
+        if self.sky is None:
+            return []
+        found = []
+        for actor in self.actors:
+            if actor.source.moves and actor.parts:
+                if actor not in self._reach:
+                    self._reach[actor] = float(np.ptp(self._instances(t, [actor]).corners()[: 8 * len(actor.parts)], axis=0).max())
+                middles = actor.poses(t)[:BEACONS, :, :3, 3].mean(axis=1)
+                found += [(middle, self._reach[actor], actor.name if not k else "") for k, middle in enumerate(middles)]
+        return found
+
+    def upright(self, t: float, place: Array | None = None) -> Array:
+        """Return the axes (3, 3), as columns, of who flies along at a time, s: z away from the planet, x ahead, of a place (3) east; of a
+        motion that is not near a planet the world's."""
+        globe = self.globe(t)
+        far = place is None and globe is not None and self.extent[1] > NEAR * globe.body.radius
+        if globe is None or globe.center is None or self.flying is None or far:
+            return np.eye(3)
+        found = origin(self.flying, t)
+        z = (self.extent[0] if place is None else place) - globe.center if found is None else found[0]
+        ahead = np.cross([0.0, 1e-3, 1.0], z) if found is None else found[1]
+        z = z / np.linalg.norm(z)
+        x = ahead - (ahead @ z) * z
+        x = x / np.linalg.norm(x)
+        return np.column_stack([x, np.cross(z, x), z])
 
     def camera(self, size: tuple[int, int], view: str | tuple[float, float] | None = None, t: float | None = None,
-               follow: str | None = None) -> Camera:  # fmt: skip
+               follow: str | None = None, marks: Array | None = None, when: float | None = None) -> Camera:  # fmt: skip
         """Return a camera that sees the whole motion, or one time of it, in a picture of (width, height) pixels.
 
         Parameters
         ----------
         view : one of VIEWS, or (azimuth, elevation) of the camera, rad, seen from the robots
         follow : a link that it will go along with, from that time, or the first, on: it sees all of that robot at every time
+        marks : points (n, 3), m, that it sees besides
+        when : the time at which it has a planet below it, where one is near, by default its time or the first
 
         Raises
         ------
         ViewerError : there is no such view
         """
-        camera = Camera()
+        camera = Camera(frame=self.upright(when if when is not None else self.span[0] if t is None else t))
         if isinstance(view, str):
             if view not in VIEWS:
                 raise ViewerError(f"view {view!r} is not known; expected one of {', '.join(VIEWS)}, or (azimuth, elevation)")
@@ -213,8 +257,8 @@ class Scene:
             points = self.along(follow, self.span[0] if t is None else t)
         else:
             points = self.points if t is None else self.drawing(t).corners()
-        camera.fit(points, size[0] / size[1])
-        camera.floor = self.floor if self.environment == "ground" else None
+        camera.fit(points if marks is None else np.concatenate([points, marks]), size[0] / size[1])
+        camera.floor = self.floor if self.environment in GROUNDS else None
         return camera
 
     def carrier(self, link: str) -> Actor:

@@ -37,6 +37,12 @@ class Shown:
     labels : the links' names
     forces : :class:`Thrusters` and :class:`PointForce` whose forces are drawn; thrust is a signal of the motion
     trails : links, or (link, (x, y, z)) with a point in the link's frame, m, whose paths over the last ``trail_time`` s are drawn
+    rates : ω of a floating base; polhode : its curve in the body's axes and in the world's (the herpolhode), and of a single body the
+        ellipsoid that rolls between them
+    screws : axes of links' twists, about which they turn and along which they slide now
+    center_path : where the centre of mass of all that moves was in the last ``trail_time`` s
+    orbit : the ellipse that a robot is on, by default where the whole motion is as large as that; track : the line over the ground under
+        which it has been, of a recorded motion; lvlh : axes at its base, x ahead and z down. Of what flies about a planet (:class:`Sky`)
     wireframe, transparent : whether surfaces are drawn as lines, or let what is inside shine through
     hidden : links whose surfaces are not drawn
     colors : "robots" or "rollouts": every robot, or rollout of a batch, has a colour of its own, and the legend says which
@@ -55,6 +61,13 @@ class Shown:
     forces: tuple[Component, ...] = ()
     trails: tuple[Any, ...] = ()
     trail_time: float = 2.0
+    rates: bool = False
+    polhode: bool = False
+    screws: Names = False
+    center_path: bool = False
+    orbit: bool | None = None
+    track: bool = False
+    lvlh: bool = False
     wireframe: bool = False
     transparent: bool = False
     hidden: tuple[str, ...] = ()
@@ -64,15 +77,16 @@ class Shown:
     def marks(self) -> bool:
         """Whether there is anything to add to the surfaces."""
         return any((self.joint_frames, self.link_frames, self.joint_axes, self.centers, self.inertias, self.momentum, self.torques,
-                    self.contacts, self.names, self.labels, self.forces, self.trails))  # fmt: skip
+                    self.contacts, self.names, self.labels, self.forces, self.trails, self.orbit, self.track, self.lvlh,
+                    self.rates, self.polhode, self.screws, self.center_path))  # fmt: skip
 
 
 def check(scene: Scene, shown: Shown) -> None:
     """Raise where something is named that no robot of the scene has."""
     links = {link.name for a in scene.actors for link in a.model.links}
     joints = {joint.name for a in scene.actors for joint in a.model.joints}
-    for what, known in (("link_frames", links), ("centers", links), ("inertias", links), ("labels", links), ("trails", links),
-                        ("hidden", links), ("joint_frames", joints), ("joint_axes", joints), ("torques", joints)):  # fmt: skip
+    named_links = ("link_frames", "centers", "inertias", "labels", "trails", "screws", "hidden")
+    for what, known in (*((x, links) for x in named_links), *((x, joints) for x in ("joint_frames", "joint_axes", "torques"))):
         named = getattr(shown, what)
         if isinstance(named, str) or not isinstance(named, (bool, tuple, list)):
             raise ViewerError(f"{what} is {named!r}; expected names in a tuple, such as ('{next(iter(known), 'name')}',), or True for all")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -344,7 +345,7 @@ def gathered(motion: Trajectory, most: int) -> States:
     lead = motion.q.ndim - 2
 
     def flat(x: Array) -> Array:
-        rollouts = x.reshape(-1, *x.shape[lead:])[:most]
-        return rollouts.reshape(-1, *rollouts.shape[2:])
+        rollouts = x.reshape(math.prod(x.shape[:lead]), *x.shape[lead:])[:most]        # without −1: nothing may be in a row
+        return rollouts.reshape(rollouts.shape[0] * rollouts.shape[1], *rollouts.shape[2:])
 
     return States(flat(motion.q), flat(motion.v), flat(motion.tau), {n: flat(x) for n, x in motion.signals.items()})

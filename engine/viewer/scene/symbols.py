@@ -24,6 +24,11 @@ def norms(x: Array) -> Array:
     return np.linalg.norm(x, axis=-1)
 
 
+def chain(points: Array) -> Array:
+    """Return the segments (n − 1, 2, 3) between points (n, 3), one after another."""
+    return np.stack([points[:-1], points[1:]], axis=1)
+
+
 class Symbols:
     """Surfaces, lines and labels, as they come together."""
 

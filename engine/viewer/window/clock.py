@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.viewer.scene.scene import Scene
 from engine.viewer.scene.sources import Played, Running
-from engine.viewer.window.playback import Playback
+from engine.viewer.window.playback import FRAME, Playback
 
 
 class Clock:
@@ -70,9 +70,12 @@ class Clock:
             self.live.pause()
 
     def step(self, count: int, records: bool = False) -> None:
-        """Go so many frames, or records, further or back; let a simulation that runs take so many steps."""
-        if self.live is not None and not self.looks_back and count > 0:
-            self.live.step(count)
+        """Go so many frames, or records, further or back; of a simulation that runs a record is a step."""
+        if self.live is not None and not self.looks_back:
+            if count > 0:
+                self.live.step(count if records else count * max(round(FRAME / self.live.simulator.dt), 1))
+            else:
+                self.scrub(self.t + count * (self.live.simulator.dt if records else FRAME))
         else:
             source = self.scene.actors[0].source
             self.playback.step(count, source.trajectory.t if records and isinstance(source, Played) else None)

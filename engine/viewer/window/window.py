@@ -32,6 +32,7 @@ from engine.viewer.scene.shown import Shown
 from engine.viewer.scene.sources import Still
 from engine.viewer.window.clock import Clock
 from engine.viewer.window.gizmo import Gizmo
+from engine.viewer.window.greeting import greet
 from engine.viewer.window.grip import Grip
 from engine.viewer.window.hands import Hands
 from engine.viewer.window.keys import help_rows
@@ -80,6 +81,7 @@ class Viewer:
         self.pilot, self.geometry, self.followed, self.shown = keys, geometry, follow, shown or Shown()
         self.title, self.toast, self.helping, self.display, self.closed = title, "", False, True, False
         self.window = open_window(True, width=size[0], height=size[1], caption=title or named(scene), resizable=True, file_drops=True)
+        greet(self.window)
         self.renderer, self.hud = Renderer(scale=self.window.get_framebuffer_size()[0] / size[0]), Hud()
         self.renderer.foot = 64.0                                              # the timeline's
         self.panes, self.tabs, self.hands = Panes(self.renderer), Tabs(self), Hands(self)
@@ -168,7 +170,8 @@ class Viewer:
     def facts(self) -> Facts:
         """Return what the display says."""
         live, clock, t = self.live, self.clock, self.t
-        lines = [*self.readings.lines(t), ("", ""), ("pictures", f"{1 / self._period:.0f} /s")]
+        alone = len(self.cameras) == 1                                          # beside others there is no room
+        lines = [*self.readings.lines(t), ("", ""), ("pictures", f"{1 / self._period:.0f} /s")] if alone else []
         if live is not None:
             lines.append(("rate", f"{live.rate:.2f} of real time"))
         lines += [("records", self.recording.path.name)] if self.recording is not None else []
@@ -177,10 +180,11 @@ class Viewer:
             lines.append(("measured", f"{figure(float(np.linalg.norm(ends[1] - ends[0])))} m"))
         card = None if self.picked is None else self.readings.card(self.picked[2], t)
         return Facts(
-            title=self.title or self.readings.title, lines=lines, span=clock.playback.span, t=t, playing=clock.playing,
-            speed=clock.playback.speed * clock.playback.direction, loop=clock.playback.loop, live=clock.runs, plots=self.readings.plots(t),
-            events=[(e.t, e.name) for e in self.scene.actors[0].source.events], help=help_rows(self.pilot) if self.helping else (),
-            card=card, panel=self.tabs.panel(self.hands.typed), toast=self.toast if time.perf_counter() - self._toasted < TOAST else "",
+            title=(self.title or self.readings.title) if alone else "", lines=lines, span=clock.playback.span, t=t, playing=clock.playing,
+            speed=clock.playback.speed * clock.playback.direction, loop=clock.playback.loop, live=clock.runs,
+            plots=self.readings.plots(t) if alone else (), events=[(e.t, e.name) for e in self.scene.actors[0].source.events],
+            help=help_rows(self.pilot) if self.helping else (), card=card, panel=self.tabs.panel(self.hands.typed),
+            toast=self.toast if time.perf_counter() - self._toasted < TOAST else "",
             error=(live.error or "") if live is not None else "", mouse=self.hands.mouse,
         )  # fmt: skip
 
@@ -254,6 +258,8 @@ class Viewer:
 
     def go_along(self) -> None:
         """Let the camera go along with the picked link, or no more."""
+        if self.picked is None and self.followed is None:
+            return self.say("click a link first, then V goes along with it")
         self.followed = self.picked[2] if self.picked is not None and self.followed != self.picked[2] else None
         for camera in self.cameras:
             camera.anchor = None
@@ -273,8 +279,7 @@ class Viewer:
     def trail(self) -> None:
         """Show the trail of the picked link, or no more."""
         if self.picked is None:
-            self.say("click a link first, then L shows its trail")
-            return
+            return self.say("click a link first, then L shows its trail")
         link, trails = self.picked[2], self.shown.trails
         self.shown = replace(self.shown, trails=tuple(x for x in trails if x != link) if link in trails else (*trails, link))
 
@@ -284,8 +289,7 @@ class Viewer:
         try:
             self.scene.reshape(other)
         except ViewerError as e:
-            self.say(str(e))
-            return
+            return self.say(str(e))
         self.geometry = other
         self.say(f"{other} shapes")
 
@@ -331,8 +335,7 @@ class Viewer:
         """Begin a film, and of a simulation that runs the run itself; or end both and write them."""
         if self.recording is None:
             self.recording = Recording(self._free(".mp4", ".h5"), self.window.get_framebuffer_size(), self.live)
-            self.say(f"records {self.recording.path}")
-            return
+            return self.say(f"records {self.recording.path}")
         ended, self.recording = self.recording, None
         written = ", ".join(map(str, ended.end()))
         self.say("; ".join(x for x in (ended.error, f"saved {written}" if written else "") if x))
@@ -349,8 +352,7 @@ class Viewer:
             scene = Scene(sources, None, self.geometry)
             readings = Readings(scene.actors[0])
         except EngineError as e:
-            self.say(str(e))
-            return
+            return self.say(str(e))
         if self.live is not None:
             self.live.close()
         self.followed, self.shown, self.title = None, Shown(), None

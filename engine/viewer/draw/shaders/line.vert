@@ -20,5 +20,6 @@ void main() {
   tint = texelFetch(rows, 3 * gl_InstanceID + 2);
   gl_Position = gl_VertexID < 2 ? p : q;
   gl_Position.xy += side * across * 2.0 / size * gl_Position.w;
+  gl_Position.z = min(gl_Position.z, gl_Position.w);     // what is farther than the far plane lies on it
   if (m < 0.0 && n < 0.0) gl_Position = vec4(2.0, 2.0, 2.0, 1.0);
 }

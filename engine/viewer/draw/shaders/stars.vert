@@ -2,7 +2,8 @@
 layout(location = 0) in vec3 toward;
 layout(location = 1) in vec3 light;
 uniform mat4 turn;               // directions in the world to clip
-uniform float limb;              // cosine of the angle from straight down to the limb of the Earth
+uniform vec3 below;              // unit vector to the planet's middle
+uniform float limb;              // cosine of the angle from there to its limb
 uniform float scale;             // pixels that the finest stars' breadth stands for
 out vec3 color;
 flat out float sharp;
@@ -15,5 +16,5 @@ void main() {
   color = light * dimmed;
   gl_PointSize = ceil(6.0 * finest) + 1.0;
   vec4 p = turn * vec4(toward, 0.0);
-  gl_Position = -toward.z > limb ? vec4(2.0, 2.0, 2.0, 1.0) : p.xyww;
+  gl_Position = dot(toward, below) > limb ? vec4(2.0, 2.0, 2.0, 1.0) : p.xyww;
 }

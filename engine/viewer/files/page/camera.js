@@ -9,11 +9,13 @@ class Camera {
     this.fov = 0.65;                                      // rad, from bottom to top
     this.radius = 1;                                      // m, of what is looked at
     this.floor = null;                                    // m, the height of the ground, where there is one
+    this.frame = [[1, 0, 0], [0, 1, 0], [0, 0, 1]];       // rows of the axes in which both angles are counted, as columns
   }
 
   get axes() {                                            // right, up, back
     const ca = Math.cos(this.azimuth), sa = Math.sin(this.azimuth), ce = Math.cos(this.elevation), se = Math.sin(this.elevation);
-    return [[-sa, ca, 0], [-se * ca, -se * sa, ce], [ce * ca, ce * sa, se]];
+    const turned = a => this.frame.map(row => row[0] * a[0] + row[1] * a[1] + row[2] * a[2]);
+    return [[-sa, ca, 0], [-se * ca, -se * sa, ce], [ce * ca, ce * sa, se]].map(turned);
   }
 
   get eye() {

@@ -25,9 +25,11 @@ class Page {
     this.rested = false;                                  // whether what is seen now is drawn as fine as it will be
     this.followed = null;
     this.camera = new Camera();
-    this.camera.floor = scene.environment === "ground" ? scene.floor : null;
+    this.camera.frame = scene.frame;
+    this.camera.floor = scene.grounded ? scene.floor : null;
     this.canvas = element("picture");
     this.renderer = new Renderer(this.canvas, scene);
+    this.signs = scene.sky && scene.sky.centers ? new Signs(this) : null;
     this.fit();
     this.read_address();
     this.listen();
@@ -131,7 +133,9 @@ class Page {
     const [w, h] = [this.canvas.clientWidth, this.canvas.clientHeight].map(x => Math.max(Math.round(x * ratio), 1));
     if (this.canvas.width !== w || this.canvas.height !== h) [this.canvas.width, this.canvas.height] = [w, h];
     const origin = this.scene.origin(this.camera), camera = this.camera.about(origin);
-    this.renderer.draw(camera, this.scene.drawing(this.t, origin, camera), level > 0);
+    const drawing = this.scene.drawing(this.t, origin, camera);
+    this.renderer.draw(camera, drawing, level > 0);
+    if (this.signs) this.signs.draw(camera, drawing);
   }
 
   show_time() {

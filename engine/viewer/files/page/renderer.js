@@ -1,7 +1,7 @@
 // The renderer: shadow maps, background, ground, surfaces, with the shaders of the engine's window.
 
 const SHADOW = 1024, SKY = 192;                           // texels along the side of the key light's map, and of the one from above
-const CORNERS = 24;                                       // of the polygon that the Earth is drawn in
+const VEIL = 0.3;                                         // how much the ground hides from below
 const ROWS = 256, ROW = 20;                               // instances side by side in the rows' texture; floats of each
 
 class Renderer {
@@ -144,7 +144,8 @@ class Renderer {
 
   // Quickly: with coarse surfaces, and only one of the maps anew.
   draw(camera, drawing, quickly = false) {
-    const {gl, canvas, scene} = this, light = scene.light, aspect = canvas.width / canvas.height, shelf = quickly ? this.coarse : this.shelf;
+    const {gl, canvas, scene} = this, aspect = canvas.width / canvas.height, shelf = quickly ? this.coarse : this.shelf;
+    const light = scene.sky ? scene.sky.light(drawing.globe, drawing.bounds.middle, scene.light) : scene.light;
     const [key_map, sky_map] = this.shadows(light, drawing, quickly);
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
     gl.viewport(0, 0, canvas.width, canvas.height);
@@ -153,7 +154,7 @@ class Renderer {
     gl.disable(gl.BLEND);
     gl.disable(gl.DEPTH_TEST);
     gl.bindVertexArray(this.empty);
-    if (scene.environment === "space") this.space(camera, light, aspect);
+    if (scene.environment === "space") this.space(camera, light, aspect, drawing.globe);
     else {
       this.use(this.sky, {rays: camera.rays(aspect), horizon: light.horizon, zenith: light.zenith});
       gl.drawArrays(gl.TRIANGLES, 0, 3);
@@ -168,12 +169,18 @@ class Renderer {
     gl.bindTexture(gl.TEXTURE_2D, this.sky_map.texture);
     gl.enable(gl.DEPTH_TEST);
     gl.depthFunc(gl.LEQUAL);
-    if (scene.environment === "ground") this.floor(camera, light, drawing, shade);
+    const grounded = scene.grounded, above = camera.eye[2] > drawing.floor;
+    if (grounded && above) this.floor(camera, light, drawing, shade);
     this.surfaces(drawing.solid, shade, shelf);
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA);
     gl.depthMask(false);
     this.surfaces(drawing.clear, shade, shelf);
+    if (grounded && !above) {                             // seen from below it is a veil
+      gl.blendColor(0, 0, 0, VEIL);
+      gl.blendFunc(gl.CONSTANT_ALPHA, gl.ONE_MINUS_CONSTANT_ALPHA);
+      this.floor(camera, light, drawing, shade, false);
+    }
   }
 
   // The rows of a drawing go to the card once; its runs are surfaces, where their rows start, and how many there are.
@@ -234,11 +241,10 @@ class Renderer {
     gl.viewport(0, 0, target.size, target.size);
   }
 
-  // What is around in space: darkness, the Earth below, and stars.
+  // What is around in space: darkness, a planet, the Sun, and stars.
   open_space() {
     const gl = this.gl;
-    this.dark = this.program(["screen.vert"], ["dark.frag"]);
-    this.earth = this.program(["space.vert"], ["space.frag"], {CORNERS: `${CORNERS}.0`});
+    this.globe = this.program(["screen.vert"], ["globe.frag"]);
     this.stars = this.program(["stars.vert"], ["stars.frag"]);
     this.catalogue = gl.createVertexArray();
     gl.bindVertexArray(this.catalogue);
@@ -250,24 +256,27 @@ class Renderer {
     }
   }
 
-  space(camera, light, aspect) {
-    const gl = this.gl, {dip, air, image, count} = this.scene.space, turn = camera.turn(aspect);
-    this.use(this.dark, {color: light.zenith});
+  space(camera, light, aspect, globe) {
+    const gl = this.gl, {sky} = this.scene, {chart, grain, count, air, soil, desert, wet} = sky, turn = camera.turn(aspect);
+    const [below, height] = sky.seen(globe, camera.eye), a = globe.axes;
+    for (const [unit, image] of [[gl.TEXTURE3, chart], [gl.TEXTURE4, grain]]) {
+      gl.activeTexture(unit);
+      gl.bindTexture(gl.TEXTURE_2D, this.images[image]);
+    }
+    const axes = [a[0], a[3], a[6], 0, a[1], a[4], a[7], 0, a[2], a[5], a[8], 0, 0, 0, 0, 1];
+    this.use(this.globe, {rays: camera.rays(aspect), below, height, axes, key: globe.sun, disc: globe.center ? 1 : 0, dark: light.zenith,
+      chart: 3, grain: 4, air, soil, desert, wet});
     gl.drawArrays(gl.TRIANGLES, 0, 3);
-    gl.activeTexture(gl.TEXTURE3);
-    gl.bindTexture(gl.TEXTURE_2D, this.images[image]);
-    this.use(this.earth, {turn, wide: Math.tan(0.5 * Math.PI - dip + air), height: 1 / Math.cos(dip), key: light.key, ground: 3, dark: light.zenith});
-    gl.drawArrays(gl.TRIANGLE_FAN, 0, CORNERS);
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE);
     gl.bindVertexArray(this.catalogue);
-    this.use(this.stars, {turn, limb: Math.sin(dip), scale: this.canvas.height / 900});
+    this.use(this.stars, {turn, below, limb: Math.sqrt(1 - 1 / height ** 2), scale: this.canvas.height / 900});
     gl.drawArrays(gl.POINTS, 0, count);
     gl.disable(gl.BLEND);
   }
 
   // The ground: a wide square without shadows, and over it a smaller one with them.
-  floor(camera, light, {bounds: {middle, radius}, around, floor}, shade) {
+  floor(camera, light, {bounds: {middle, radius}, around, floor}, shade, above = true) {
     const gl = this.gl, {side, extent: [, wide]} = this.scene;                              // of the whole motion
     const reach = 14 * Math.max(wide, 0.5 * camera.distance);
     const fall = Math.max(middle[2] - floor, 0) / light.key[2], long = radius / light.key[2];
@@ -276,8 +285,9 @@ class Renderer {
     const near = [0, 1].map(i => 0.5 * (low[i] + high[i])), half = 0.5 * Math.max(high[0] - low[0], high[1] - low[1]);
     const own = {grid: [around[0], around[1], reach, side], horizon: light.horizon.map(Math.sqrt)};
     gl.bindVertexArray(this.empty);
-    gl.depthFunc(gl.ALWAYS);                              // it is drawn first; two squares in one plane cannot be told apart by depth
-    for (const [program, place, half_side] of [[this.ground, [around[0], around[1], floor], reach], [this.shaded_ground, [...near, floor], half]]) {
+    if (above) gl.depthFunc(gl.ALWAYS);                   // it is drawn first; two squares in one plane cannot be told apart by depth
+    const squares = [[this.ground, [around[0], around[1], floor], reach], [this.shaded_ground, [...near, floor], half]];
+    for (const [program, place, half_side] of above ? squares : squares.slice(0, 1)) {
       this.use(program, {...shade, ...own, middle: place, halves: [half_side, 0, 0, half_side]});
       gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
     }
@@ -310,7 +320,7 @@ class Renderer {
 
 // World to clip coordinates of a light from far away in a direction, about a sphere.
 function orthographic(z, middle, radius) {
-  const length = Math.hypot(z[2], z[0]), x = [z[2] / length, 0, -z[0] / length];
+  const side = Math.hypot(z[2], z[0]), x = side > 0.1 ? [z[2] / side, 0, -z[0] / side] : [0, z[2], -z[1]].map(v => v / Math.hypot(z[1], z[2]));
   const y = [z[1] * x[2] - z[2] * x[1], z[2] * x[0] - z[0] * x[2], z[0] * x[1] - z[1] * x[0]];
   const shrunk = a => a.map(v => v / radius);
   return looking([shrunk(x), shrunk(y), shrunk(z.map(v => -v))], middle);

@@ -21,6 +21,7 @@ class Scene {
     this.row = new Float64Array(12);
     this.side = 10 ** Math.floor(Math.log10(Math.max(header.extent[1], 1e-6)));             // m, of a square of the ground
     this.stars = header.space && new Float32Array(buffer, header.space.stars, 6 * header.space.count);
+    this.sky = header.space && new Sky(header.space, buffer, header.times);
     this.highlight = null;                                // {actor, link}: its number and the link's index
   }
 
@@ -32,10 +33,19 @@ class Scene {
     return {...part, actor, number, placement, size, casts: part.color[3] > 0.5, look: [surface.metallic, surface.roughness, 0, 0]};
   }
 
+  // Where actors are, seen from an origin, and how large: a sphere about the first instance.
+  beacons(origin) {
+    return this.actors.map(({world, links}) => {
+      const spots = links.map((_, i) => [0, 1, 2].map(r => world[12 * i + 4 * r + 3] - origin[r]));
+      const middle = [0, 1, 2].map(r => spots.reduce((sum, p) => sum + p[r], 0) / spots.length);
+      return {middle, radius: Math.max(1, ...spots.map(p => Math.hypot(...p.map((x, r) => x - middle[r]))))};
+    });
+  }
+
   // An origin near a camera's target, from where single precision is enough; lines of the ground stay where they are.
   origin(camera) {
     const whole = 10 * this.side, rounded = x => whole * Math.round(x / whole);
-    return camera.target.map((x, i) => this.environment === "ground" && i < 2 ? rounded(x) : x);
+    return camera.target.map((x, i) => this.grounded && i < 2 ? rounded(x) : x);
   }
 
   // What is drawn at a time, seen from an origin by a camera near it: rows of instances, runs of equal surfaces in them, a sphere about all.
@@ -61,12 +71,15 @@ class Scene {
         sphere(this.spheres, 4 * row, this.rows, o, part.size);
       }
     }
+    const globe = this.sky && this.sky.at(t);
+    if (globe && globe.center) globe.center = globe.center.map((x, i) => x - origin[i]);
     const clear = runs.filter(r => r.clear).flatMap(r => Array.from({length: r.count}, (_, i) => ({...r, first: r.first + i, count: 1})));
     const far = ({first}) => Math.hypot(...[0, 1, 2].map(i => this.spheres[4 * first + i] - eye[i]));
     clear.sort((a, b) => far(b) - far(a));
     return {
       rows: this.rows, count: row, solid: runs.filter(r => !r.clear), clear, casting: runs.filter(r => r.casts), bounds: about(this.spheres),
       origin, around: this.extent[0].map((x, i) => x - origin[i]), floor: this.floor - origin[2],
+      globe, beacons: globe && globe.center && this.beacons(origin),
     };
   }
 }

@@ -1,0 +1,92 @@
+"""Charts that lie flat over a picture: bars of numbers that become each other, and curves in time."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from engine.viewer.display.facts import Bars, Plot, figure
+from engine.viewer.display.style import ACCENT, BRIGHT, DIM, FAINT, GAP, ROW, SMALL, UNDER
+from engine.viewer.draw.canvas import Box, Canvas, Color
+
+#: of curves in one plot, the first one's first
+CURVES: tuple[Color, ...] = (ACCENT, (1.0, 0.74, 0.30, 1.0), (0.45, 0.88, 0.50, 1.0), (0.95, 0.45, 0.75, 1.0), (0.75, 0.60, 1.0, 1.0))
+LABEL = 74.0                                                                   # px of a bar's name
+
+
+def draw_bars(canvas: Canvas, room: Box, bars: Bars) -> float:
+    """Draw bars from a line of zero in the middle, or at the left where none is below it; return where they end, px."""
+    x, y, w, _ = room
+    canvas.text(x, y + 10, bars.title, BRIGHT, SMALL)
+    canvas.text(x + w, y + 10, bars.unit, DIM, SMALL, "right")
+    y += 16.0
+    left, most = x + LABEL, max(bars.most, 1e-300)
+    wide = w - LABEL - 52.0
+    signed = any(value < 0.0 for _, value in bars.rows)
+    zero, unit = (left + 0.5 * wide, 0.5 * wide / most) if signed else (left, wide / most)
+    for k, (name, value) in enumerate(bars.rows):
+        length = float(np.clip(value * unit, left - zero, left + wide - zero))
+        canvas.text(x, y + 0.5 * ROW + UNDER * SMALL, canvas.elided(name, LABEL - 6.0, SMALL), DIM, SMALL)
+        canvas.rect(left, y + 3, wide, ROW - 6, (1.0, 1.0, 1.0, 0.06), 3.0)
+        canvas.rect(min(zero, zero + length), y + 3, abs(length), ROW - 6, CURVES[k % len(CURVES)], 2.0)
+        canvas.text(x + w, y + 0.5 * ROW + UNDER * SMALL, figure(value, 3), BRIGHT, SMALL, "right")
+        y += ROW
+    canvas.rect(zero, y - ROW * len(bars.rows), 1, ROW * len(bars.rows), FAINT)
+    return y
+
+
+def bars_high(bars: Bars) -> float:
+    """Return how much room bars take, px."""
+    return 16.0 + ROW * len(bars.rows)
+
+
+def draw_plot(canvas: Canvas, room: Box, plot: Plot, cursor: float | None) -> None:
+    """Draw names, values now, the curves, the least and the greatest value, events, and where it is now (at the end, without a cursor)."""
+    x, y, w, h = room
+    curves = [(plot.name, np.asarray(plot.y, float), plot.now), *((n, np.asarray(v, float), now) for n, v, now in plot.others)]
+    value = f"{figure(plot.now)} {plot.unit}".rstrip() if len(curves) == 1 else plot.unit
+    canvas.text(x + w, y + 10, value, BRIGHT, SMALL, "right")
+    if len(curves) == 1:
+        canvas.text(x, y + 10, canvas.elided(plot.name, w - canvas.width(value, SMALL) - GAP, SMALL), DIM, SMALL)
+    else:
+        free = (w - canvas.width(value, SMALL) - GAP) / len(curves)
+        for k, (name, _, _) in enumerate(curves):
+            canvas.disc(x + k * free + 3, y + 6, 3, CURVES[k % len(CURVES)])
+            canvas.text(x + k * free + 9, y + 10, canvas.elided(name, free - 12, SMALL), DIM, SMALL)
+    chart, top, bottom = w - 50.0, y + 19.0, y + h - 2.0
+    canvas.rect(x, bottom + 1, chart, 1, FAINT)
+    t = np.asarray(plot.t, float)
+    finite = np.concatenate([v[np.isfinite(v)] for _, v, _ in curves])
+    if len(t) < 2 or not len(finite) or not t[-1] > t[0]:
+        return
+    low, high = float(finite.min()), float(finite.max())
+    canvas.text(x + w, top + 7, figure(high, 3), DIM, SMALL, "right")
+    canvas.text(x + w, bottom, figure(low, 3), DIM, SMALL, "right")
+    reach, middle = high - low, 0.5 * (high + low)
+    scale = (bottom - top - 2.0) / reach if reach > 1e-12 * max(abs(high), abs(low)) else 0.0
+    across = chart / (t[-1] - t[0])
+    now = x + min(max(((t[-1] if cursor is None else cursor) - t[0]) * across, 0.0), chart)
+
+    def down(v: Any) -> Any:
+        return np.clip(0.5 * (top + bottom) - scale * (v - middle), top, bottom)
+
+    for event in plot.events:
+        if t[0] <= event <= t[-1]:
+            canvas.rect(x + (event - t[0]) * across, top - 2, 1, bottom - top + 3, (1.0, 1.0, 1.0, 0.22))
+    k = len(t) if cursor is None else int(np.searchsorted(t, cursor, side="right"))
+    for n, (_, values, here) in reversed([*enumerate(curves)]):
+        color = CURVES[n % len(CURVES)]
+        points = np.stack([x + across * (t - t[0]), down(values)], axis=1)
+        at = np.array([[now, down(here)]])
+        past = np.concatenate([points[:k], at])
+        if len(curves) == 1:
+            canvas.area(past, bottom + 1, (*color[:3], 0.16))
+        if k < len(t):
+            canvas.line(np.concatenate([at, points[k:]]), (*color[:3], 0.42), 1.4)
+        canvas.line(past, color, 1.4)
+        if math.isfinite(here):
+            canvas.disc(now, float(at[0, 1]), 2.8, BRIGHT if len(curves) == 1 else color)
+    if k < len(t):
+        canvas.rect(now, top - 2, 1, bottom - top + 3, (1.0, 1.0, 1.0, 0.35))
