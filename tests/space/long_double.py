@@ -1,4 +1,4 @@
-"""The tip of a servicer with two arms after an orbit, by means of its own: ``python -m tests.space.long_double`` (some minutes).
+"""The tip of a servicer with two arms in an orbit, by means of its own: ``python -m tests.space.long_double [SECONDS STEPS]`` (some minutes).
 
 Bodies in inertial axes about the planet's centre, in numbers of 64 bits of mantissa: M q̈ = Σ J_vᵀ (F − m a) + J_wᵀ (−I α − ω × I ω), with
 the columns J of the root's motion and of the joints and what a and α are without accelerations; stepped by Gragg's rule and extrapolation
@@ -142,6 +142,6 @@ def flown(node: tuple[float, ...], duration: float, steps: int) -> Array:
 if __name__ == "__main__":
     from tests.space.cases import NODE
 
-    for steps in map(int, sys.argv[1:] or ("1389", "2777")):
-        y = flown(NODE, 5554.0, steps)
-        print(steps, [str(x) for x in tip(y)], [str(x) for x in tip(y) - y[:3]])
+    seconds, steps = sys.argv[1:3] or ("300", "220")
+    y = flown(NODE, float(seconds), int(steps))
+    print([str(x) for x in tip(y) - y[:3]])
