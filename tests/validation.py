@@ -59,7 +59,8 @@ def digits() -> Iterator[Row]:
         place, apart, _ = cases.two_bodies(name, 0.5)
         yield f"Two bodies that turn, 100 m apart, J2, {name}", "one from the other after an orbit", shown(apart, "m"), "–"
         yield "", "place", shown(place, "m"), "–"
-    off, apart = np.abs(cases.tip(0.03125, 300.0)[0] - cases.TIP).max(), np.ptp([cases.tip(h, 5554.0)[0] for h in (0.0625, 0.03125)], axis=0)
+    off = np.abs(cases.tip(0.03125, 300.0)[0] - cases.TIP).max()
+    apart = np.ptp([cases.tip(h, 5554.0)[0] for h in (0.0625, 0.03125)], axis=0)
     yield "The tip of a servicer's arm, both arms moving, J2", "after 300 s, from long doubles", shown(off, "m"), "–"
     yield "", "after an orbit, from half the step's", shown(apart.max(), "m"), "–"
 

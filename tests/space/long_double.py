@@ -1,4 +1,4 @@
-"""The tip of a servicer with two arms in an orbit, by means of its own: ``python -m tests.space.long_double [SECONDS STEPS]`` (some minutes).
+"""The tip of a servicer with two arms in an orbit, by means of its own: ``python -m tests.space.long_double [SECONDS STEPS]``.
 
 Bodies in inertial axes about the planet's centre, in numbers of 64 bits of mantissa: M q̈ = Σ J_vᵀ (F − m a) + J_wᵀ (−I α − ω × I ω), with
 the columns J of the root's motion and of the joints and what a and α are without accelerations; stepped by Gragg's rule and extrapolation
