@@ -105,6 +105,8 @@ class Thrusters(Component):
     Signals: ``thrust`` (n), and ``saturated`` (n).
     """
 
+    counts = ("most",)
+
     def __init__(self, link: str, positions: Any, directions: Any, most: float, least: float = 0.0, pulse: float | None = None,
                  name: str = "thrusters", tank: Any = None, isp: float | None = None, plume: Any = None) -> None:  # fmt: skip
         self.link, self.most, self.least, self.pulse, self.name = link, most, least, pulse, name

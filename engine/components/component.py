@@ -290,6 +290,7 @@ class Component:
     bounds : how many of its forces have limits
     steepness : how steeply a limit falls with a velocity, by the velocity's number, N·m·s/rad (N·s/m)
     efforts : by joint, the most that it may exert there, N·m or N
+    counts : of its numbers those from 0 that parameters "name.what" may replace
     """
 
     name: str = ""
@@ -302,6 +303,7 @@ class Component:
     bounds: int = 0
     steepness: Mapping[int, float] = types.MappingProxyType({})
     efforts: Mapping[str, float] = types.MappingProxyType({})
+    counts: tuple[str, ...] = ()
 
     def bind(self, model: Model, dt: float) -> None:
         """Prepare for a robot before the first step; SimulationError if this does not fit it."""
@@ -321,6 +323,12 @@ class Component:
     def begun(self, s: Context) -> Array:
         """Return its own state (n) at the beginning of a run, of what the robot does then."""
         return self.state
+
+    def require_parameter(self, what: str, x: Array, shape: tuple[int, ...]) -> None:
+        """Refuse values x (..., *shape) of the parameter "name.what" that it cannot have."""
+        if what in self.counts and (shape or (x < 0.0).any()):
+            given = f"has shape {shape}" if shape else f"is {x.min():g}"
+            raise SimulationError(f"parameter '{self.name}.{what}' {given}; expected a number from 0")
 
     def value(self, s: Context, what: str) -> Any:
         """Return a number of its own: a simulation's parameter "name.what", where there is one, or else its attribute of that name."""

@@ -98,6 +98,8 @@ class JointSpring(Component):
     Signal: ``energy``, k (q − rest)²/2, J.
     """
 
+    counts = ("stiffness", "damping")
+
     def __init__(self, joint: str, stiffness: float, rest: float = 0.0, damping: float = 0.0, name: str = "") -> None:
         self.joint, self.stiffness, self.rest, self.damping, self.name = joint, stiffness, rest, damping, name or f"spring of {joint}"
 

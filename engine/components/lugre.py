@@ -42,7 +42,7 @@ class LuGre(Component):
 
     Reference: Canudas de Wit, Olsson, Åström & Lischinsky, *A new model for control of systems with friction*, IEEE TAC 40 (1995).
 
-    >>> LuGre("elbow", coulomb=1.0, static=1.5, stiffness=1e5).slips_at(0.0)
+    >>> float(LuGre("elbow", coulomb=1.0, static=1.5, stiffness=1e5).slips_at(0.0))
     1.5
     """
 

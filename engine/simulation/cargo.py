@@ -38,6 +38,14 @@ def begun(plant: Any, q: Array, v: Array, z: Array, p: Array) -> Array:
     return np.asarray(plant.states.join({**s.states, **{c.name: c.begun(s) for c in own}}))
 
 
+def require_own(components: Iterable[Component], values: Mapping[str, Array], nominal: Mapping[str, Array]) -> None:
+    """Refuse values (..., *shape) of parameters that are numbers of components and that these cannot have."""
+    for c in components:
+        for name, x in values.items():
+            if name.startswith(f"{c.name}."):
+                c.require_parameter(name[len(c.name) + 1 :], np.asarray(x), np.shape(nominal[name]))
+
+
 def beginning(plant: Any) -> list[Component]:
     """Return the components whose states are not the same at the beginning of every run."""
     scattered = {name.rpartition(".")[0] for name in plant.parameters.shapes}

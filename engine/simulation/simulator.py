@@ -34,7 +34,7 @@ from engine.integrate.event import Event
 from engine.model import Model, StateError
 from engine.progress import progress_bar
 from engine.simulation.assessment import flight
-from engine.simulation.cargo import kept_trees
+from engine.simulation.cargo import kept_trees, require_own
 from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance, listed
 from engine.simulation.constraints import Constraints
 from engine.simulation.contacts import Contacts, PairByPair
@@ -128,6 +128,7 @@ class Simulator(Fixed):
         exact = Constraints(model, constraints) if constraints else None
         inside = [*joints.components, *(exact.grippers if exact else ())]
         self.components = assembled(model, self.dt, forces, actuators, inside, mode is not None, self.parameters, frame)
+        require_own(self.components, self.parameters, self.parameters)
         driven = with_rotors(model, self.components)
         self.armature = driven.armature
         joined = exact is not None or contacts is not None

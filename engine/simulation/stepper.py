@@ -14,7 +14,7 @@ from engine.compiler import Program, trace
 from engine.components.component import Component, Context, SimulationError
 from engine.components.layout import Layout
 from engine.simulation.asked import Asked
-from engine.simulation.cargo import begun
+from engine.simulation.cargo import begun, require_own
 from engine.simulation.doubts import require_within
 from engine.simulation.meeting_trees import MeetingTrees
 from engine.simulation.overlaps import Overlaps
@@ -112,6 +112,7 @@ class Stepper:
         model, nominal = step.plant.model, step.plant.values
         q0, v0 = model.normalized(q0), model.checked("v0", v0, batched=True)
         values = nominal | self._values_of(parameters or {})
+        require_own(step.plant.components, values, nominal)
         leads = [x.shape[: x.ndim - np.ndim(nominal[n])] for n, x in values.items()]
         try:
             batch = np.broadcast_shapes(q0.shape[:-1], v0.shape[:-1], *leads)

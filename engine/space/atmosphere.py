@@ -104,6 +104,8 @@ class Drag(Component):
     'drag'
     """
 
+    counts = ("cd",)
+
     def __init__(self, facets: Facets, atmosphere: Atmosphere | None = None, cd: float | Mapping[str, Any] = 2.2,
                  name: str = "drag") -> None:  # fmt: skip
         self.facets, self.air, self.name = require_facets(name, facets), Atmosphere() if atmosphere is None else atmosphere, name

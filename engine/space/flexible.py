@@ -204,7 +204,7 @@ class FlexibleBody(Component):
         self.initial = np.zeros((2, n)) if initial is None else numbers(f"{self.name}: initial", initial, SimulationError)
         if self.initial.shape != (2, n):
             raise SimulationError(f"{self.name}: initial has shape {self.initial.shape}; expected η and η̇, (2, {n})")
-        self.command = (6,)
+        self.command = (6,) if np.any(modes.tip) else None
         self.inverse = np.linalg.inv(modes.mass)
         self.first_order = not (np.any(modes.D) or np.any(modes.spin))
         self.state = np.concatenate([self.initial[0], modes.mass @ self.initial[1]])
@@ -214,6 +214,13 @@ class FlexibleBody(Component):
         self.own = np.array(model.link(self.link).inertia)
         if np.linalg.eigvalsh(self.effective(np.zeros(self.n)) + self.own)[0] < -1e-9 * np.abs(self.own).max():
             raise SimulationError(f"{self.name}: its modes carry more than '{self.link}' weighs; expected the inertia of link and panel")
+
+    def require_parameter(self, what: str, x: Array, shape: tuple[int, ...]) -> None:
+        if what in ("stiffness", "damping"):
+            if shape != (self.n, self.n):
+                raise SimulationError(f"parameter '{self.name}.{what}' has shape {shape}; expected {(self.n, self.n)}")
+            if np.abs(x - np.swapaxes(x, -1, -2)).max() > 1e-9 * np.abs(x).max() or np.linalg.eigvalsh(x).min() < -1e-12:
+                raise SimulationError(f"parameter '{self.name}.{what}' is not symmetric and from zero; expected a matrix of a structure")
 
     def begun(self, s: Context) -> Array:
         """Return its state at first (2 n), of η̇ and the link's twist: π = Lᵀ V + M η̇."""

@@ -91,6 +91,8 @@ class SolarPressure(Component):
     'light'
     """
 
+    counts = ("specular", "diffuse")
+
     def __init__(self, facets: Facets, sun: Callable[[Any], Any], eclipse: Eclipse | None = None,
                  specular: float | Mapping[str, Any] = 0.0, diffuse: float | Mapping[str, Any] = 0.0, flux: float = SOLAR_FLUX,
                  name: str = "light") -> None:  # fmt: skip

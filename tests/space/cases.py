@@ -16,6 +16,8 @@ NODE = (0.0, SPEED * np.cos(LEAN) - 2.0**-40, SPEED * np.sin(LEAN) - 2.0**-40)
 ISS = np.array([[1.02e8, -6.96e6, -5.48e6], [-6.96e6, 0.91e8, 5.90e5], [-5.48e6, 5.90e5, 1.64e8]])
 JEOD_MU = 3.986004415e14
 SLUG_FOOT2 = 14.593902937206366 * 0.3048**2
+#: of :func:`tip` after 300 s, by python -m tests.space.long_double
+TIP = np.array([1.07420522097891, 1.50167667645235, 1.76992895852061])
 JEOD = ("RUN_2", "RUN_9D", "RUN_10A", "RUN_10C", "RUN_10D")
 
 
@@ -83,3 +85,28 @@ def two_bodies(integrator, dt):
     r_O, a = flight.orbit("a/a")
     b = (flight.pose("b/b") @ np.append(c, 1.0))[..., :3]
     return np.linalg.norm(r_O[-1] + a[-1] - values("ORB")), np.linalg.norm(b[-1] - a[-1] - values("REL")), flight.warnings
+
+
+def arms():
+    """A servicer with two arms of two joints, which swing."""
+    builder = engine.Builder("servicer")
+    builder.add_link("hub", inertia=inertia.from_mass(300.0, np.array([0.05, -0.02, 0.1]), np.diag([80.0, 95.0, 110.0])))
+    for side, y in (("left", 1.0), ("right", -1.0)):
+        before, at = "hub", [0.6, 0.5 * y, 0.0]
+        for k, axis in enumerate(([0.0, 0.0, 1.0], [0.0, 1.0, 0.0])):
+            link = f"{side} {k}"
+            builder.add_link(link, inertia=inertia.from_mass(12.0, np.array([0.5, 0.0, 0.0]), np.diag([0.1, 1.0, 1.0])))
+            builder.add_joint(f"joint {link}", "revolute", before, link, engine.spatial.se3.pose(np.eye(3), at), axis=axis)
+            before, at = link, [1.0, 0.0, 0.0]
+    return builder.model(floating_base=True)
+
+
+def tip(dt, duration):
+    """Where the left arm of a servicer ends, a metre along its last link, from the hub (3), in an orbit under J2 with both arms driven; and
+    the run's warnings."""
+    model, frame = arms(), ReferenceOrbit((A, 0.0, 0.0), NODE, GravityField(zonals={2: EARTH_J2}, gradient=False))
+    q, v = model.neutral(), np.zeros(model.nv)
+    q[7:], v[:3] = [0.3, -0.6, -0.4, 0.7], [0.01, -0.02, 0.015]
+    swing = lambda t, q, v: np.concatenate([np.zeros(6), 0.1 * np.cos(0.01 * t) - 0.5 * q[7:] - 2.0 * v[6:]])
+    flight = flown(model, frame, q, v, duration, dt, controller=swing, joint_dynamics=None, integrator="rkmk5")
+    return (flight.pose("left 1") @ [1.0, 0.0, 0.0, 1.0])[-1, :3] - flight.q[-1, 4:7], flight.warnings

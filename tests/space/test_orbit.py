@@ -11,24 +11,10 @@ from engine.space import EARTH_J2, Ellipse, GravityField, ReferenceOrbit, Simula
 from engine.spatial import inertia, quaternion
 from tests.numeric import derivative
 from tests.space import cases
-from tests.space.cases import NODE, SPEED, A, body, flown
+from tests.space.cases import NODE, SPEED, A, arms, body, flown
 from tests.space.numbers import MU, values
 
 J2 = GravityField(zonals={2: EARTH_J2})
-
-
-def arms():
-    """A servicer with two arms of two joints, which swing."""
-    builder = engine.Builder("servicer")
-    builder.add_link("hub", inertia=inertia.from_mass(300.0, np.array([0.05, -0.02, 0.1]), np.diag([80.0, 95.0, 110.0])))
-    for side, y in (("left", 1.0), ("right", -1.0)):
-        before, at = "hub", [0.6, 0.5 * y, 0.0]
-        for k, axis in enumerate(([0.0, 0.0, 1.0], [0.0, 1.0, 0.0])):
-            link = f"{side} {k}"
-            builder.add_link(link, inertia=inertia.from_mass(12.0, np.array([0.5, 0.0, 0.0]), np.diag([0.1, 1.0, 1.0])))
-            builder.add_joint(f"joint {link}", "revolute", before, link, engine.spatial.se3.pose(np.eye(3), at), axis=axis)
-            before, at = link, [1.0, 0.0, 0.0]
-    return builder.model(floating_base=True)
 
 
 # ---------------------------------------------------------------- the ellipse
@@ -81,19 +67,12 @@ def test_an_orbit_against_40_digits(integrator, absolute, relative):
 
 
 def test_the_tip_of_an_arm_that_moves_has_its_digits():
-    """For an eighth of an orbit, at two steps: they agree to 1e-8 m, and the momentum's defect is none."""
-    model = arms()
-    q, v = model.neutral(), np.zeros(model.nv)
-    q[7:], v[:3] = [0.3, -0.6, -0.4, 0.7], [0.01, -0.02, 0.015]
-    swing = lambda t, q, v: np.concatenate([np.zeros(6), 0.1 * np.cos(0.01 * t) - 0.5 * q[7:] - 2.0 * v[6:]])
-    frame = ReferenceOrbit((A, 0.0, 0.0), NODE, J2)
-    tips = []
-    for dt in (0.125, 0.0625):
-        flight = flown(model, frame, q, v, 694.0, dt, controller=swing, joint_dynamics=None, integrator="rkmk4")
-        _, rho = flight.orbit("left 1")
-        tips.append(rho[-1])
-        assert not flight.warnings
-    assert np.linalg.norm(tips[1] - tips[0]) < 1e-8
+    """From the hub, both arms moving: after 300 s by long doubles, extrapolated (tests.space.long_double), and after an orbit, which has
+    made ten thousand of an error by then, at half the step."""
+    assert np.abs(cases.tip(0.03125, 300.0)[0] - cases.TIP).max() < 1e-12
+    (coarse, warnings), (fine, _) = (cases.tip(dt, 5554.0) for dt in (0.0625, 0.03125))
+    assert np.abs(coarse - fine).max() < 1e-8
+    assert not warnings
 
 
 def test_the_order_is_four():

@@ -129,4 +129,11 @@ def test_what_does_not_fit_is_refused(scattered):
         scattered.run(q, v, 1.0, parameters={"tank.fuel": np.array([30.0, 61.0])})
     with pytest.raises(engine.EngineError, match=r"tank\.fule"):
         satellite(["tank.fuel"]).run(q, v, 1.0, parameters={"tank.fule": 1.0})
+    for name, bad, text in (("thrusters.most", -1.0, "is -1; expected a number from 0"), ("drag.cd", [-2.0, 1.0], "is -2"),
+                            ("boom.stiffness", [[-1.0, 0.0], [0.0, 1.0]], "not symmetric and from zero")):  # fmt: skip
+        with pytest.raises(SimulationError, match=text):
+            scattered.run(q, v, 1.0, parameters={name: bad})
+    with pytest.raises(SimulationError, match="has shape"):
+        engine.Simulator(scattered.model, gravity=(0, 0, 0), forces=[FlexibleBody("hub", MODES, name="boom")],
+                         parameters={"boom.stiffness": 1.0})  # fmt: skip
     assert pickle.loads(pickle.dumps(Tank("hub", 60.0))).fuel == 60.0
