@@ -16,6 +16,7 @@ from engine import dynamics
 from engine.space import Tank, Thrusters
 from tests.constraints import mechanisms
 from tests.constraints.test_mechanisms import FOUR_BARS, crank
+from tests.contact import published
 from tests.dynamics.test_free_floating import of_planar
 from tests.space import cases
 from tests.space.numbers import values
@@ -83,6 +84,17 @@ def panels() -> Iterator[Row]:
         yield "", "first shifting frequency", f"{nearest(found, values('HU2')[:1])[0]:.0e}", "–"
 
 
+def bodies_that_bend() -> Iterator[Row]:
+    """A panel that swings on a hub, to the second order, against DOP853; and an arm's tip against extrapolated long doubles."""
+    from tests.space.test_flexible import V0
+    from tests.space.test_flexible import winged as modal
+
+    run, expected = modal("full", dt=0.0025).run([1, 0, 0, 0, 0, 0, 0], V0, 30.0, record_every=1200), values("LEA")
+    P, E = run.momentum() + run("panel.momentum"), sum(run.energy())
+    yield "A hub with a panel that bends, 30 s", "modes, from DOP853's", shown(np.abs(run("panel.eta")[-1] - expected[:4]).max(), ""), "–"
+    yield "", "momentum and energy", f"{np.abs(P - P[0]).max() / np.abs(P).max():.0e} and {np.ptp(E) / E[0]:.0e}", "2e-13"
+
+
 def mechanisms_known() -> Iterator[Row]:
     """Papadopoulos and Dubowsky's singular posture, Andrews' squeezer, and IFToMM's four-bars."""
     q2 = brentq(lambda x: float(np.linalg.det(of_planar(np.radians(-65), x)[2][1:])), np.radians(-20), np.radians(-5), xtol=1e-15)
@@ -100,7 +112,22 @@ def mechanisms_known() -> Iterator[Row]:
     yield "Four-bars in line (IFToMM A02)", "the crank's end at 10 s", shown(np.abs(crank(run) - FOUR_BARS[1, 10]).max(), "m"), "–"
 
 
-CASES: tuple[Callable[[], Iterator[Row]], ...] = (jeod, other_tools, digits, variable_mass, panels, mechanisms_known)
+def rolling_and_sliding() -> Iterator[Row]:
+    """Whipple's bicycle, a tippe top, a ball on a turntable, and Hunt and Crossley's bounce."""
+    off = np.abs(published.bicycle_eigenvalues() - published.BICYCLE).max()
+    yield "Whipple's bicycle at 5 m/s, the benchmark's", "eigenvalues, of 14 1/s", shown(off, "1/s"), "1e-14 (two programs)"
+    first, last, lost = published.tippe_top(dt=2e-5)
+    turned = f"{np.degrees(first):.0f}° to {np.degrees(last):.0f}°"
+    yield "A tippe top, Coulomb's friction, 10 s", "inclination, from and to", turned, "turns over"
+    yield "", "Jellett's constant", shown(lost, "of it"), "–"
+    yield "A ball on a turntable", "how fast it goes round, over 2/7 Ω", f"{published.turntable():.5f}", "1"
+    found, e = published.bounce()
+    yield "Hunt & Crossley's bounce, 200 steps", f"restitution, of {e:.6f}", shown(abs(found - e), ""), "–"
+
+
+CASES: tuple[Callable[[], Iterator[Row]], ...] = (
+    jeod, other_tools, digits, variable_mass, panels, bodies_that_bend, mechanisms_known, rolling_and_sliding,
+)  # fmt: skip
 
 
 HEAD = """# Validation

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.checks import number, shown
+from engine.checks import number, numbers, shown
 from engine.components.component import Component, Context, Effect, SimulationError
 from engine.components.forces import one_coordinate
 from engine.model import Model
@@ -93,7 +93,8 @@ class Thrusters(Component):
     ----------
     link : what they are fixed to
     positions, directions : in the link's frame, (n, 3); a direction is that of the force on the link
-    most, least : largest and smallest thrust, N: a command below ``least`` is none
+    most, least : largest and smallest thrust, N: a command below ``least`` is none. A parameter "thrusters.most" is another largest one
+        (without ``pulse``)
     pulse : shortest time that one is on or off, s: thrusters are then on, with ``most``, or off; they switch at the beginning of a step,
         on where the command is at least half of ``most``
     tank : an :class:`engine.space.Tank` on the same link, among the actuators after it, which drains by thrust/(g₀ isp); as its pressure
@@ -147,16 +148,16 @@ class Thrusters(Component):
         return np.concatenate([ops.where(switches, wanted, thrust), ops.where(switches, s.t + self.pulse, free)])
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
-        n = len(self.positions)
+        n, limit = len(self.positions), self.value(s, "most")
         wanted = np.zeros(n) if command is None else command
         if self.pulse:
             thrust = memory[:n]
         else:
-            thrust = ops.where(ops.less(wanted, self.least), 0.0, ops.minimum(ops.maximum(wanted, 0.0), self.most))
+            thrust = ops.where(ops.less(wanted, self.least), 0.0, ops.minimum(ops.maximum(wanted, 0.0), limit))
         flows: dict[str, Any] = {}
         if self.tank is not None:
             fuel, most = s.states[self.tank.name][0], sum(thrust) / self.exhaust
-            pressure = self.tank.pressure_ratio(s.states[self.tank.name])
+            pressure = self.tank.pressure_ratio(s)
             share = fuel / (self.shortest * ops.maximum(most * pressure, 1e-300))       # of what is wanted, that there is
             thrust = thrust * (pressure * ops.minimum(ops.maximum(share, 0.0), 1.0))
             flows[self.tank.name] = self.drawn(thrust)
@@ -180,6 +181,10 @@ class ReactionWheels(Component):
     turns h, so the link feels the moment Σ a τ − ω × Σ a h. The link's inertia is to be without the wheels' axial inertias. The momentum of
     link and wheels together is constant.
 
+    Rotors that are out of balance shake the link by a force U_s Ω² and a moment U_d Ω² that turn with each, at Ω = h/J. That is a load from
+    outside: what it shakes is not taken from the wheels' momentum, nor from the body's. Who wants it exactly gives the robot a wheel as a
+    link, with its centre and products of inertia, and steps below 0.1/Ω.
+
     Parameters
     ----------
     link : what they are fixed to
@@ -187,12 +192,20 @@ class ReactionWheels(Component):
     torque : largest torque of a wheel, N·m
     momentum : largest momentum of a wheel, N·m·s: in that sense its torque falls to zero as it fills, over the last two steps' worth of it
     initial : momenta at first (n)
+    static, dynamic : U_s, kg·m, and U_d, kg·m²; numbers, or one for each
+    inertia : J of a rotor about its axis, kg·m²; where there is imbalance
+    positions : of the wheels in the link's frame, m (n, 3), at which they shake
 
-    Signals: ``torque`` (n), ``momentum`` (n), ``saturated`` (n), and ``angular_momentum`` (3), the wheels' together in world axes.
+    Their state is h (n), and where there is imbalance the wheels' angles (n) behind it. Signals: ``torque`` (n), ``momentum`` (n),
+    ``saturated`` (n), and ``angular_momentum`` (3), the wheels' together in world axes; with imbalance ``speed`` Ω (n), and ``shake`` (6),
+    [moment; force] in the link's axes about its origin.
+
+    Reference: Markley & Crassidis, *Fundamentals of Spacecraft Attitude Determination and Control*, §4.8.
     """
 
     def __init__(self, link: str, axes: Any = np.eye(3), torque: float = np.inf, momentum: float = np.inf, initial: Any = None,
-                 name: str = "wheels") -> None:  # fmt: skip
+                 name: str = "wheels", static: Any = 0.0, dynamic: Any = 0.0, inertia: float | None = None,
+                 positions: Any = (0.0, 0.0, 0.0)) -> None:  # fmt: skip
         self.link, self.torque, self.momentum, self.name = link, torque, momentum, name
         self.axes = np.atleast_2d(np.array(axes, dtype=float))
         n = len(self.axes)
@@ -204,6 +217,31 @@ class ReactionWheels(Component):
         self.state = np.zeros(n) if initial is None else np.array(initial, dtype=float)
         if self.state.shape != (n,):
             raise SimulationError(f"{name}: initial has shape {self.state.shape}; expected ({n},), a momentum for each wheel")
+        self.static, self.dynamic, self.positions = (self.each(what, x, shape) for what, x, shape in (
+            ("static", static, (n,)), ("dynamic", dynamic, (n,)), ("positions", positions, (n, 3))))  # fmt: skip
+        if (self.static < 0.0).any() or (self.dynamic < 0.0).any():
+            raise SimulationError(f"{name}: static is {static!r} and dynamic {dynamic!r}; expected numbers from 0")
+        self.shakes = bool(self.static.any() or self.dynamic.any())
+        if self.shakes == (inertia is None):
+            raise SimulationError(f"{name}: inertia is {inertia!r}; expected a rotor's, by which its momentum is a speed, beside static or "
+                                  "dynamic, and else None")  # fmt: skip
+        self.inertia = 1.0 if inertia is None else number(f"{name}: inertia", inertia, "kg·m² above 0", above=0.0, error=SimulationError)
+        if self.shakes:
+            across = np.array([np.cross(a, np.eye(3)[np.argmin(np.abs(a))]) for a in self.axes])
+            self.first = across / np.linalg.norm(across, axis=1)[:, None]
+            self.second = np.cross(self.axes, self.first)
+            self.state = np.concatenate([self.state, np.zeros(n)])
+
+    def each(self, what: str, x: Any, shape: tuple[int, ...]) -> Array:
+        """Return numbers of a shape, of one for all or one for each."""
+        x = numbers(f"{self.name}: {what}", x, SimulationError)
+        if x.shape not in ((), shape, shape[1:]):
+            raise SimulationError(f"{self.name}: {what} has shape {x.shape}; expected {shape}, or one for all")
+        return np.broadcast_to(x, shape)
+
+    def momenta(self, state: Array) -> Array:
+        """Return h (n) of their state."""
+        return state[: len(self.axes)]
 
     def bind(self, model: Model, dt: float) -> None:
         require_moving(model, self.link, self.name)
@@ -211,14 +249,24 @@ class ReactionWheels(Component):
         for what in ("torque", "momentum"):
             if (x := getattr(self, what)) != np.inf:
                 number(f"{self.name}: {what}", x, "a number greater than zero", above=0.0, error=SimulationError)
-        if not (np.isfinite(self.state) & (np.abs(self.state) <= self.momentum)).all():
-            raise SimulationError(f"{self.name}: initial is {self.state.tolist()}; expected momenta within ±{self.momentum:g}")
+        if not (np.isfinite(h := self.momenta(self.state)) & (np.abs(h) <= self.momentum)).all():
+            raise SimulationError(f"{self.name}: initial is {h.tolist()}; expected momenta within ±{self.momentum:g}")
 
     def holds(self, s: Context, state: Array) -> Array:
         """Return the wheels' angular momentum (3) together, in world axes."""
-        return s.pose(self.link)[:3, :3] @ (self.axes.T @ state)
+        return s.pose(self.link)[:3, :3] @ (self.axes.T @ self.momenta(state))
+
+    def shake(self, speed: Array, angles: Array) -> Array:
+        """Return what rotors out of balance do at speeds Ω and angles (n): [moment; force] on the link (6)."""
+        total: Any = np.zeros(6)
+        for k, (e1, e2, p) in enumerate(zip(self.first, self.second, self.positions, strict=True)):
+            way = speed[k] * speed[k] * (ops.cos(angles[k]) * e1 + ops.sin(angles[k]) * e2)
+            f = self.static[k] * way
+            total = total + np.concatenate([self.dynamic[k] * way + ops.cross(p, f), f])
+        return total
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
+        whole, state = state, self.momenta(state)
         wanted = np.zeros(len(self.axes)) if command is None else command
         torque = ops.minimum(ops.maximum(wanted, -self.torque), self.torque) if np.isfinite(self.torque) else wanted
         if np.isfinite(self.momentum):  # ḣ = −τ must not lead beyond ±momentum within a step, at any of its stages
@@ -227,9 +275,16 @@ class ReactionWheels(Component):
         h = self.axes.T @ state
         moment = self.axes.T @ torque - ops.cross(s.twist(self.link)[:3], h)
         saturated = ops.where(ops.equal(torque, wanted), 0.0, 1.0)
-        return Effect(wrenches={self.link: np.concatenate([moment, np.zeros(3)])}, rate=-torque,
+        does = Effect(wrenches={self.link: np.concatenate([moment, np.zeros(3)])}, rate=-torque,
                       signals={"torque": torque, "momentum": state, "saturated": saturated,
                                "angular_momentum": self.holds(s, state)})  # fmt: skip
+        if self.shakes:
+            speed = state / self.inertia
+            shake = self.shake(speed, whole[len(state) :])
+            does.wrenches[self.link] = does.wrenches[self.link] + shake
+            does.rate = np.concatenate([-torque, speed])
+            does.signals |= {"speed": speed, "shake": shake}
+        return does
 
 
 class Drive(Component):

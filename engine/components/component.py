@@ -124,13 +124,21 @@ class Context:
     parameters : by name; states : the components' own, by their names. Accelerations are not here: they follow from what components do
     modes : how limited forces act during a step that is implicit, by components' names: see :meth:`bounded`
     frame : the :class:`~engine.components.frame.Frame` that carries the world's origin, where it moves
+    bends : by link, what :meth:`Component.modal` says of those that bend
     """
 
     def __init__(self, model: Model, t: Any, q: Array, v: Array, parameters: Mapping[str, Any], gravity: Any,
-                 states: Mapping[str, Any], modes: Mapping[str, Any] | None = None, frame: Any = None) -> None:  # fmt: skip
+                 states: Mapping[str, Any], modes: Mapping[str, Any] | None = None, frame: Any = None,
+                 bends: Mapping[str, Any] | None = None) -> None:  # fmt: skip
         self.model, self.t, self.q, self.v, self.parameters, self.gravity = model, t, q, v, parameters, gravity
         self.armature, self.states, self.modes, self.frame = model.armature, states, modes or {}, frame
+        self.bends = bends or {}
         self._jacobians: dict[str, Array] = {}
+
+    def weighs(self, link: str) -> Array:
+        """Return the inertia (6×6) about a link's origin by which it weighs: of one that bends more than that by which it moves."""
+        G = self.model.link(link).inertia
+        return G + self.bends[link].hidden if link in self.bends else G
 
     def bounded(self, name: str, x: Array, low: Array, top: Array, lines: Array | None = None) -> tuple[Array, Array]:
         """Return the forces x (n) of a component within low and top (n), and where they are beyond: 1 above, −1 below, else 0.
@@ -198,6 +206,7 @@ class Effect:
     commands : to components, by their names, that come after it and have no memory: a controller's effect, which goes to all of them
     flows : the same, of which what several components give to one adds up: what thrusters draw from a tank
     beyond : of its limited forces (as many as its ``bounds``), where they are: see :meth:`Context.bounded`
+    inner : by link, what of its wrenches a link and its modes do to one another: no momentum of both changes by it
     """
 
     tau: Any = None
@@ -207,6 +216,7 @@ class Effect:
     commands: dict[str, Any] = field(default_factory=dict)
     flows: dict[str, Any] = field(default_factory=dict)
     beyond: Any = ()
+    inner: dict[str, Any] = field(default_factory=dict)
 
     def require_finite(self, name: str, s: Context, observed: bool = False) -> None:
         """Raise NotFinite where the component of that name does, or where it is observed says, what is no number; on floats."""
@@ -312,9 +322,17 @@ class Component:
         """Return its own state (n) at the beginning of a run, of what the robot does then."""
         return self.state
 
+    def value(self, s: Context, what: str) -> Any:
+        """Return a number of its own: a simulation's parameter "name.what", where there is one, or else its attribute of that name."""
+        return s.parameters.get(f"{self.name}.{what}", getattr(self, what))
+
     def bodies(self, state: Array, rate: Any) -> Mapping[str, tuple[Array, Any]]:
         """Return by link the inertia G (6×6) about the link's origin, in its axes, that it adds in its own state (n), and Ġ at that rate
         (n) of it; where that is None Ġ is not asked for."""
+        return {}
+
+    def modal(self, state: Array) -> Mapping[str, Any]:
+        """Return by link the :class:`~engine.dynamics.modal_momentum.Bend` of its modes in its own state (n), where it bends."""
         return {}
 
     def update(self, s: Context, state: Array, memory: Array, command: Any, dt: Any) -> Array:

@@ -239,7 +239,7 @@ def attitude_control(model: Model, actuator: ReactionWheels | Thrusters, target:
             if turned is not None:
                 if "states" not in asked:
                     raise SimulationError(f"attitude_control: target moves; expected states={{'{actuator.name}': momenta}} too")
-                L = L + turned @ asked["states"][actuator.name]
+                L = L + turned @ asked["states"][actuator.name][: turned.shape[1]]
             a = Wdot - ops.cross(w, W) + bandwidth**2 * e + 2.0 * damping * bandwidth * (W - w)
             moment = A[:, :3] @ a + ops.cross(w, L)
         commands = {actuator.name: shares(moment)}
@@ -269,9 +269,10 @@ def momentum_dumping(model: Model, wheels: ReactionWheels, thrusters: Thrusters,
     idle = idle if np.abs(idle).max() > 1e-9 else np.zeros((0, 0))
 
     def momentum_dumping(t: Any, q: Array, v: Array, states: Any, **origin: Any) -> dict[str, Any]:
-        dump = -rate * (wheels.axes.T @ states[wheels.name])
+        h = wheels.momenta(states[wheels.name])
+        dump = -rate * (wheels.axes.T @ h)
         torque = hold(t, q, v, states=states, **origin)[wheels.name] - spread @ dump
-        torque = torque + rate * (idle @ states[wheels.name]) if idle.size else torque
+        torque = torque + rate * (idle @ h) if idle.size else torque
         return {wheels.name: torque, thrusters.name: shares(dump)}
 
     vars(momentum_dumping)["__signature__"] = asking(inspect.signature(hold), "states")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from engine.checks import nearest
 from engine.compiler.transforms.trace import pure
+from engine.components.actuators import Drive
 from engine.components.component import Component, Context, Effect, SimulationError, named
 
 Array = np.ndarray
@@ -31,3 +34,15 @@ def effect(c: Component, s: Context, state: Array, memory: Array, command: Any) 
     if not traced:
         found.require_finite(c.name, s)
     return found
+
+
+def require_taken(c: Component, commands: Mapping[str, Any], acting: Sequence[Component]) -> None:
+    """Refuse a component's commands to what takes none: what comes before it has acted, and memories take the controller's alone."""
+    if not commands:
+        return
+    after = acting[acting.index(c) + 1 :]
+    takers = ["tau" if isinstance(x, Drive) else x.name for x in after if x.command is not None and not x.memory.size]
+    for name in commands:
+        if name not in takers:
+            expected = f"some of {', '.join(takers)}, which take commands and come after it" if takers else "a controller that does"
+            raise SimulationError(f"'{c.name}' commands '{name}'{nearest(str(name), takers)}; expected {expected}")

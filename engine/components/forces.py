@@ -93,6 +93,8 @@ def stop_stiffness(r: Row, time: float = STOP_TIME) -> Any:
 class JointSpring(Component):
     """A spring and damper in a joint with one coordinate: τ = −k (q − rest) − d v, in N·m/rad and N·m·s/rad (N/m, N·s/m).
 
+    A simulation's parameters "name.stiffness", "name.damping" and "name.rest" are others, for a batch's rows.
+
     Signal: ``energy``, k (q − rest)²/2, J.
     """
 
@@ -107,9 +109,10 @@ class JointSpring(Component):
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         tau: list[Any] = [0.0] * s.model.nv
-        stretch = s.q[self.i] - self.rest
-        tau[self.j] = -self.stiffness * stretch - self.damping * s.v[self.j]
-        return Effect(tau=ops.array(tau), signals={"energy": 0.5 * self.stiffness * stretch * stretch})
+        k, d, rest = (self.value(s, what) for what in ("stiffness", "damping", "rest"))
+        stretch = s.q[self.i] - rest
+        tau[self.j] = -k * stretch - d * s.v[self.j]
+        return Effect(tau=ops.array(tau), signals={"energy": 0.5 * k * stretch * stretch})
 
 
 class PointForce(Component):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from engine.checks import shown
-from engine.components.component import Component, SimulationError
+from engine.components.component import Component, Context, SimulationError
 from engine.components.forces import CentralGravity
 from engine.model import Model
 
@@ -28,6 +28,10 @@ class Frame(Component):
         """Return where the origin is at t, m (3), and its velocity, m/s (3), of the component's own state (n)."""
         raise NotImplementedError
 
+    def bend(self, s: Context, link: str, slopes: Sequence[Array]) -> Array:
+        """Return what gravity does to the modes of a link (n), by how they change its inertia, ∂G/∂η (6×6 each)."""
+        raise NotImplementedError
+
 
 def require_frame(frame: Any) -> Frame:
     """Return a frame; refuse what is none."""
@@ -45,8 +49,6 @@ def require_falling(model: Model, gravity: Iterable[float], parameters: Mapping[
         raise SimulationError(f"{what} and {said}, which would pull at it; expected gravity=(0, 0, 0)")
     if others := [c.name for c in components if isinstance(c, CentralGravity)]:
         raise SimulationError(f"{what} and '{others[0]}', which says where gravity's centre is too; expected one of them")
-    if bent := [c.name for c in components if not c.rigid]:
-        raise SimulationError(f"{what} and '{bent[0]}', whose weight it does not know; expected engine.space.add_modes or add_chain")
     if ground:
         raise SimulationError(f"{what} and a ground, which would fall with it; expected contacts without a ground")
     if not any(b.kind.floats for b in model.bodies):

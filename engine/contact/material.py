@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -30,7 +30,7 @@ class ContactMaterial:
     """A surface: how stiff it is, what it loses, and how it rubs.
 
     Where two surfaces meet, their springs stand in series, k = k₁k₂/(k₁ + k₂), and so does what they lose,
-    d = (k₂ d₁ + k₁ d₂)/(k₁ + k₂); coefficients of friction have the harmonic mean, 2 μ₁μ₂/(μ₁ + μ₂).
+    d = (k₂ d₁ + k₁ d₂)/(k₁ + k₂); coefficients of friction have the harmonic mean, 2 μ₁μ₂/(μ₁ + μ₂), or by another of RULES.
 
     Attributes
     ----------
@@ -83,21 +83,28 @@ class ContactMaterial:
             given["static_friction"] = ops.maximum(static, given.get("friction", self.friction))
         return replace(self, **{n: x if ops.graph_of(x) is not None else float(x) for n, x in given.items()})
 
-    def with_surface(self, other: ContactMaterial) -> ContactMaterial:
-        """Return the material of this surface on another."""
-        return ContactMaterial(*on_each_other(*((m.stiffness, m.dissipation, m.friction, m.static) for m in (self, other))))
+    def with_surface(self, other: ContactMaterial, combine: str = "harmonic") -> ContactMaterial:
+        """Return the material of this surface on another, with friction by one of RULES."""
+        one, two = ((m.stiffness, m.dissipation, m.friction, m.static) for m in (self, other))
+        return ContactMaterial(*on_each_other(one, two, combine))
 
 
-def on_each_other(x: Sequence[Any], y: Sequence[Any]) -> tuple[Any, Any, Any, Any]:
+def on_each_other(x: Sequence[Any], y: Sequence[Any], combine: str) -> tuple[Any, Any, Any, Any]:
     """Return stiffness, dissipation, friction and static friction of two surfaces with these numbers where they meet."""
     (k1, d1, *rub1), (k2, d2, *rub2) = x, y
-    return k1 * k2 / (k1 + k2), (k2 * d1 + k1 * d2) / (k1 + k2), harmonic(rub1[0], rub2[0]), harmonic(rub1[1], rub2[1])
+    return k1 * k2 / (k1 + k2), (k2 * d1 + k1 * d2) / (k1 + k2), *map(RULES[combine], rub1, rub2)
 
 
 def harmonic(a: Any, b: Any) -> Any:
     """Return the harmonic mean of two numbers that are not negative."""
     total = a + b
     return 2.0 * a * b / ops.where(total > 0.0, total, 1.0)
+
+
+#: what two coefficients of friction are together
+RULES: dict[str, Callable[[Any, Any], Any]] = {
+    "harmonic": harmonic, "max": ops.maximum, "min": ops.minimum, "mean": lambda a, b: 0.5 * (a + b), "multiply": lambda a, b: a * b,
+}  # fmt: skip
 
 
 def is_material(name: str) -> bool:

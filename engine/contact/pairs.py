@@ -57,6 +57,7 @@ class Pair(NamedTuple):
     ----------
     surfaces : what each is made of
     mobility : w, the velocity that a unit impulse on both leaves them with, about
+    combine : how their frictions combine; own : the material of the one on the other, if it is of its own
     """
 
     name: str
@@ -65,11 +66,13 @@ class Pair(NamedTuple):
     points: int
     surfaces: tuple[ContactMaterial, ContactMaterial]
     mobility: float
+    combine: str = "harmonic"
+    own: ContactMaterial | None = None
 
     @property
     def material(self) -> ContactMaterial:
         """The material of the one on the other."""
-        return self.surfaces[0].with_surface(self.surfaces[1])
+        return self.surfaces[0].with_surface(self.surfaces[1], self.combine) if self.own is None else self.own
 
     def of(self, model: Model, nominal: Model, values: Mapping[str, Any]) -> Pair:
         """Return the pair on a model with other numbers than the ``nominal`` one, of surfaces with parameters in place of their numbers."""

@@ -212,12 +212,20 @@ def held(c: Array, gave: Array, sums: Array, stretch: Any, size: Any) -> Array:
     return ops.sqrt(ops.minimum(1.0, sums[0] / ops.maximum(stretch, 1e-300))) * np.concatenate([turn * gave[:3], gave[3:]])
 
 
-def kept_way(c: Array, rows: Array, friction: Array, W: Array, stuck: Array, size: Any) -> Array:
-    """Return what is kept (6) of how a pair of points gave way by the end of a step, and before it (``stuck``, 9)."""
+def ended(c: Array, rows: Array, friction: Array, W: Array, stuck: Array, size: Any) -> Array:
+    """Return :func:`impulses` of a pair's points, and what is kept (6) of how it gave way by the end of the step, and before (``stuck``,
+    9)."""
+    if len(rows) == 1:                                                         # h w, of the length v_s h at most, whatever turns
+        (row,), ((_, slow),) = rows, friction
+        _, un, ut = split(row, W)
+        w = shifted(row, ut)
+        share = ops.where(pushed(c, row, un)[0] > 0.0, c[2] * slow / ops.maximum(ops.norm(w), slow), 0.0)
+        return np.concatenate([impulses(c, rows, friction, W), np.zeros(3), share * w])
     slow = friction[:, 1]
     sums: Any = sum(pressed(c, row, s, W) for row, s in zip(rows, slow, strict=True))
     gave = gave_way(c, sums, W, stuck)
-    return held(c, gave, sums, sum(stretched(c, row, s, W, gave, stuck[6:]) for row, s in zip(rows, slow, strict=True)), size)
+    stretch = sum(stretched(c, row, s, W, gave, stuck[6:]) for row, s in zip(rows, slow, strict=True))
+    return np.concatenate([impulses(c, rows, friction, W), held(c, gave, sums, stretch, size)])
 
 
 def turned(R: Array, S: Array) -> Array:

@@ -99,29 +99,23 @@ class Touching:
             changes, largest = ops.maximum(changes, change), ops.maximum(largest, most)
         return ops.array(found), changes <= AGREES * largest
 
-    def impulses(self, x: Array, friction: Array) -> tuple[list[Array], Array]:
-        """Return the impulses (n, 3) of every pair's points, on the second, in world axes, and the generalized impulse (nv), on velocities
-        of the model, of what lasts of them, at x (nv) with a friction (2) of every point."""
-        V, found = self.axes.twists(x), []
+    def impulses(self, x: Array, friction: Array) -> tuple[list[Array], Array, Array]:
+        """Return the impulses (n, 3) of every pair's points, on the second, in world axes; the generalized impulse (nv), on velocities of
+        the model, of what lasts of them; and how the pairs gave way (pairs, 6), with which the next step begins: at x (nv), with a friction
+        (2) of every point."""
+        V, found, gave = self.axes.twists(x), [], []
         F: list[Any] = [np.zeros(6)] * len(V)
         for p, f in zip(self.patches, self.of_patches(friction), strict=True):
-            g, lasting = np.split(self.asked(point_law.impulses, p, f, V, np.zeros(3 * len(f) + 6)), [3 * len(f)])
+
+            def end(p: Patch = p, f: Array = f) -> Array:
+                return ops.shared(point_law.ended, p.constants, p.rows, f, relative(p.pair, V), p.stuck, p.pair.size)
+
+            g, lasting, S = np.split(ops.when(p.near, end, np.zeros(3 * len(f) + 12)), [3 * len(f), 3 * len(f) + 6])
             a, b = p.pair.a.body, p.pair.b.body
             F[a], F[b] = F[a] - lasting, F[b] + lasting
             found.append(g.reshape(-1, 3))
-        return found, self.axes.force_back(self.axes.forces(F))
-
-    def gave_way(self, x: Array, friction: Array) -> Array:
-        """Return how the pairs gave way (pairs, 6) at the end of the step with velocities x (nv): what the next step begins with."""
-        V, found = self.axes.twists(x), []
-        for p, f in zip(self.patches, self.of_patches(friction), strict=True):
-
-            def gave(p: Patch = p, f: Array = f) -> Array:
-                S = ops.shared(point_law.kept_way, p.constants, p.rows, f, relative(p.pair, V), p.stuck, p.pair.size)
-                return point_law.turned(se3.rotation(self.axes.poses[p.pair.a.body]).T, S)
-
-            found.append(ops.when(p.near, gave, np.zeros(6)))
-        return np.array(found)
+            gave.append(point_law.turned(se3.rotation(self.axes.poses[a]).T, S))
+        return found, self.axes.force_back(self.axes.forces(F)), np.array(gave)
 
     # ------------------------------------------------------------ what Newton's method asks
 

@@ -101,14 +101,14 @@ class AfterFlight:
                 if plant.constraints is not None:
                     to, v = plant.constraints.moved_whole(model, to, v, plant.memories.split(m), True)
                 P = plant.turned(self.set_back(model, h, q, z[MOMENTUM], force), q, to, plant.states.join(z), p)
-                to, v, z[MOMENTUM], _ = plant.kept(model, to, v, P, m)    # here, as the projection would count it as an error
+                to, v, z[MOMENTUM], _ = plant.kept(model, to, v, plant.states.join(z), m, P)      # here: the projection counts errors
             return np.concatenate([to, v, plant.states.join(z)[: plant.flown]])
 
         return relieving
 
     def set_back(self, model: Model, h: Any, q: Array, P: Array, force: Array) -> Array:
-        """Return momenta P (trees, 9), in whose flight of h a force (nv) that lasts has no part, with centres of mass where the flight would
-        have led them that goes without it as far as :meth:`relieving` says: evenly they are there."""
+        """Return momenta P (trees, 9), in whose flight of h a force (nv) that lasts has no part, with centres where :meth:`relieving`
+        has a flight without it end: where impulses act evenly they are there."""
         if self.way == EVENLY:
             return P
         back, still = (EVENLY - self.way) * h * h, np.zeros(model.nv)
@@ -149,7 +149,7 @@ class AfterFlight:
             q, v, moved, gave, lasting, notes = impulses.complete(model, h, q, free, P, found,
                                                             lambda q, v: plant.settled(model, q, v, m),
                                                             lambda P, to: plant.turned(P, q, to, flown[nq + nv :], p),
-                                                            lambda q, v, P: plant.kept(model, q, v, P, m))  # fmt: skip
+                                                            lambda q, v, P: plant.kept(model, q, v, flown[nq + nv :], m, P))  # fmt: skip
             own = {MOMENTUM: moved, LASTING: lasting, STUCK: gave}
             return np.concatenate([q, v, plant.states.join(z | {n: y for n, y in own.items() if n in z}), notes])
 

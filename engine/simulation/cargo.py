@@ -9,10 +9,12 @@ import numpy as np
 
 from engine import ops
 from engine.components.actuators import Drive, Motor
-from engine.components.component import Component, Context
+from engine.components.component import Component, Context, Effect
 from engine.components.forces import JointFriction, JointSpring, JointStops
 from engine.components.general_actuator import GeneralActuator
 from engine.components.layout import Layout
+from engine.components.lugre import LuGre
+from engine.dynamics.modal_momentum import Bend
 from engine.dynamics.momentum_conservation import Tree, floating_trees
 from engine.model import Model
 from engine.simulation.constraints import Gripper
@@ -21,19 +23,34 @@ from engine.spatial import inertia
 Array = np.ndarray
 
 
-def rigid_trees(model: Model, components: Iterable[Component]) -> tuple[Tree, ...]:
-    """Return the trees that float and whose links stay rigid bodies in the states of components."""
+def kept_trees(model: Model, components: Iterable[Component], joined: bool) -> tuple[Tree, ...]:
+    """Return the trees that float and keep their momentum: those with links that bend not where anything may be joined to them."""
     bend = {model.carrier[model.link_index(c.link)][0] for c in components if not c.rigid}
-    return tuple(tree for tree in floating_trees(model) if not bend & {*tree})
+    return tuple(tree for tree in floating_trees(model) if not (joined and bend & {*tree}))
 
 
-def started(plant: Any, layout: Layout, x: Array) -> Array:
-    """Return whole states x (..., n) at the beginning of a run, with those of components that what the robot does then has a part in."""
-    if own := [c for c in plant.components if type(c).begun is not Component.begun]:
-        for row in x.reshape(-1, layout.n):
+def begun(plant: Any, q: Array, v: Array, z: Array, p: Array) -> Array:
+    """Return components' states z (n) as a run begins, with those in which what the robot does then, or parameters, have a part."""
+    own = beginning(plant)
+    if not own:
+        return z
+    s = plant.context(0.0, q, v, z, p)
+    return np.asarray(plant.states.join({**s.states, **{c.name: c.begun(s) for c in own}}))
+
+
+def beginning(plant: Any) -> list[Component]:
+    """Return the components whose states are not the same at the beginning of every run."""
+    scattered = {name.rpartition(".")[0] for name in plant.parameters.shapes}
+    return [c for c in plant.components if type(c).begun is not Component.begun and (not c.rigid or c.name in scattered)]
+
+
+def started(plant: Any, layout: Layout, x: Array, p: Array | None = None) -> Array:
+    """Return whole states x (..., n) as runs with parameters p (..., np), by default the nominal ones, begin: see :func:`begun`."""
+    if beginning(plant):
+        rows, p = x.reshape(-1, layout.n), plant.parameters.join(plant.values) if p is None else p
+        for row, given in zip(rows, np.broadcast_to(p, (*x.shape[:-1], p.shape[-1])).reshape(len(rows), -1), strict=True):
             a = layout.split(row)
-            s = plant.context(0.0, a["q"], a["v"], a["state"], plant.parameters.join(plant.values))
-            a["state"][:] = plant.states.join({**s.states, **{c.name: c.begun(s) for c in own}})
+            a["state"][:] = begun(plant, a["q"], a["v"], a["state"], given)
     return x
 
 
@@ -51,7 +68,8 @@ def drained(s: Context, carriers: Sequence[Component], rates: Mapping[str, Any])
     found: dict[str, Array] = {}
     for c in carriers:
         for link, (_, Gdot) in c.bodies(s.states[c.name], rates[c.name]).items():
-            found[link] = found[link] + Gdot if link in found else Gdot
+            if Gdot is not None:                                               # modes drain nothing
+                found[link] = found[link] + Gdot if link in found else Gdot
     return found
 
 
@@ -66,21 +84,46 @@ def with_drains(s: Context, F: Array | None, drains: Mapping[str, Array]) -> Arr
     return np.array(rows)
 
 
+def carried(model: Model, link: str) -> int:
+    """Return the body of a link."""
+    return model.carrier[model.link_index(link)][0]
+
+
+def modal(components: Iterable[Component], states: Mapping[str, Any]) -> dict[str, Bend]:
+    """Return by link what modes hide of its inertia and carry of its momentum."""
+    found: dict[str, Bend] = {}
+    for c in components:
+        for link, own in c.modal(states[c.name]).items():
+            found[link] = Bend(found[link].hidden + own.hidden, found[link].carried + own.carried) if link in found else own
+    return found
+
+
 def moved_by(s: Context, tree: Tree, drains: Mapping[str, Array], P: Array) -> Any:
     """Return what the rate (9) of a tree's momentum state P has besides loads, where its links drain.
 
     The centre of mass moves by x = Σ R (ḣ + ṁ (p − c))/m, with a link's rates of mass and first moment, ṁ and ḣ, beside its p/m; so the
     moment about it changes by −x × p.
     """
-    own = {link: Gdot for link, Gdot in drains.items() if s.model.carrier[s.model.link_index(link)][0] in tree}
+    own = {link: Gdot for link, Gdot in drains.items() if carried(s.model, link) in tree}
     if not own:
         return 0.0
-    shift, m = np.zeros(3), sum(inertia.mass(s.model.bodies[i].inertia) for i in tree)
+    shift, m = np.zeros(3), sum(inertia.mass(s.weighs(link.name)) for link in s.model.links if carried(s.model, link.name) in tree)
     for link, Gdot in own.items():
         T = s.pose(link)
         shift = shift + T[:3, :3] @ inertia.first_moment(Gdot) + inertia.mass(Gdot) * (T[:3, 3] - P[6:])
     x = shift / m
     return np.concatenate([-ops.cross(x, P[3:6]), np.zeros(3), x])
+
+
+def without_inner(model: Model, F: Array | None, effects: Mapping[str, Effect]) -> Array | None:
+    """Return wrenches on links (nlinks, 6) without what links and their modes do to one another."""
+    inner = [(model.link_index(link), own) for e in effects.values() for link, own in e.inner.items()]
+    if F is None or not inner:
+        return F
+    F = F.copy()
+    for k, own in inner:
+        F[k] = F[k] - own
+    return F
 
 
 def together(commands: dict[str, Any], flows: Mapping[str, Any]) -> dict[str, Any]:
@@ -97,6 +140,6 @@ def between_links(model: Model, components: Iterable[Component]) -> bool:
             return not any(x[b.v].any() for x in c.losses.values() for b in floats)
         if isinstance(c, GeneralActuator):
             return not c.link and not {b.joint.name for b in floats} & {*c.joints}
-        return isinstance(c, (Drive, Motor, JointSpring, JointStops, Gripper))
+        return isinstance(c, (Drive, Motor, JointSpring, JointStops, Gripper, LuGre))
 
     return all(map(between, components)) and not any(j.damping or j.friction for j in model.joints if j.type.floats)

@@ -13,6 +13,7 @@ from engine.checks import nearest, number, numbers, shown, warn
 from engine.components.component import SimulationWarning
 from engine.contact import ContactError, ContactLaws, ContactMaterial, Pair, Placed, inverse_inertia, number_of_points, shape_mobility
 from engine.contact.many import RowLaws
+from engine.contact.material import RULES
 from engine.geometry import Box, Capsule, Cylinder, Ellipsoid, HeightField, Plane, Shape, Sphere, hull_of
 from engine.geometry.measures import measures
 from engine.geometry.vectors import across
@@ -73,8 +74,10 @@ class Contacts:
     ground : a :class:`HalfSpace`, or None. Uneven ground is a link's shape, ``Geometry("heightfield", (x, y), heights=...)``
     pairs : names of links that may touch, [("a", "b"), …]; None: all that no joint joins. The ground, whose link is "world", meets all
         links, or where a pair names "world", those alone
-    material : of all links but those in ``materials``, by name
-    stiction_velocity : the slip that counts as rest, m/s: what a share r of its friction holds creeps at r times this
+    material : of all links but those in ``materials``, by name; of two links' names ("a", "b") the material of the one on the other,
+        which parameters of surfaces do not change
+    combine : how two coefficients of friction combine: "harmonic" (their harmonic mean), "max", "min", "mean" or "multiply"
+    stiction_velocity : the slip that counts as rest, m/s: what a share r of its friction holds gives way by r times this and a step
 
     Raises
     ------
@@ -84,8 +87,9 @@ class Contacts:
     ground: HalfSpace | None = None
     pairs: Iterable[tuple[str, str]] | None = None
     material: ContactMaterial = field(default_factory=ContactMaterial)
-    materials: Mapping[str, ContactMaterial] = field(default_factory=dict)
+    materials: Mapping[str | tuple[str, str], ContactMaterial] = field(default_factory=dict)
     stiction_velocity: float = 1e-4
+    combine: str = "harmonic"
 
     def __post_init__(self) -> None:
         if self.ground is not None and not isinstance(self.ground, HalfSpace):
@@ -100,8 +104,15 @@ class Contacts:
         checked_material("material of Contacts", self.material)
         if not isinstance(self.materials, Mapping):
             raise ContactError(f"materials of Contacts is {shown(self.materials)}; expected ContactMaterials by links' names")
-        for name, material in self.materials.items():
-            checked_material(f"material of link '{name}'", material)
+        for key, material in self.materials.items():
+            checked_material(f"material of link '{key}'" if isinstance(key, str) else f"material of the links {key}", material)
+            if not isinstance(key, str) and not (isinstance(key, tuple) and len(key) == 2 and all(isinstance(n, str) for n in key)):
+                raise ContactError(f"materials of Contacts are of {shown(key)}; expected a link's name, or two, ('a', 'b')")
+            if isinstance(key, tuple) and key[0] != key[1] and key[::-1] in self.materials:
+                raise ContactError(f"materials of Contacts have two of the links {key}; expected one")
+        if self.combine not in RULES:
+            raise ContactError(f"combine of Contacts is {shown(self.combine)}{nearest(str(self.combine), RULES)}; expected one of "
+                               f"{', '.join(RULES)}")  # fmt: skip
         number("stiction_velocity of Contacts", self.stiction_velocity, "a number above 0, m/s", above=0.0, error=ContactError)
 
     def bind(self, model: Model) -> ContactLaws:
@@ -152,14 +163,15 @@ class Contacts:
     def require_links(self, model: Model) -> None:
         """Refuse names of links that a model has not."""
         names = [link.name for link in model.links]
-        for name in (*self.materials, *itertools.chain(*(self.pairs or ()))):
+        given = (n for key in self.materials for n in ([key] if isinstance(key, str) else key))
+        for name in (*given, *itertools.chain(*(self.pairs or ()))):
             if name != WORLD and name not in names:
                 raise ContactError(f"contacts name a link '{name}', which '{model.name}' has not{nearest(str(name), names)}")
 
     def many(self, model: Model) -> ManyContacts | None:
         """Return the contacts of a model whose trees are free bodies as tables, where all may touch and they are many; else None."""
         free = all(len(tree) == 1 and model.bodies[tree[0]].kind.floats for tree in model.trees)
-        if self.pairs is not None or not free:
+        if self.pairs is not None or not free or any(not isinstance(key, str) for key in self.materials):
             return None
         self.require_links(model)
         placed = [s for link in model.links if link.collisions for s in placed_shapes(model, link.name)]
@@ -171,8 +183,12 @@ class Contacts:
             return None
         if len({measures(s.shape)[0] for s in placed}) > MOST_KINDS:           # each two are traced, as ellipsoids of every size are
             return None
-        surfaces = {**self.materials, **({WORLD: self.ground.material} if self.ground else {})}
-        return ManyContacts(model, ground + placed, surfaces, self.material, self.stiction_velocity)
+        surfaces = {n: self.surface(n) for n in {s.link for s in ground + placed}}
+        return ManyContacts(model, ground + placed, surfaces, self.material, self.stiction_velocity, self.combine)
+
+    def surface(self, link: str) -> ContactMaterial:
+        """Return what a link, or the ground, is made of."""
+        return self.ground.material if link == WORLD and self.ground is not None else self.materials.get(link, self.material)
 
     def apart(self, model: Model, pairs: list[Pair]) -> list[Pair]:
         """Return the pairs without those of one robot that lie in each other at rest, if the user has not named them."""
@@ -189,10 +205,10 @@ class Contacts:
 
     def pair(self, s: Placed, t: Placed, moves: Mapping[str, float], name: str, several: bool, k: int) -> Pair:
         """Return one pair of shapes."""
-        surface = self.ground.material if s.link == WORLD and self.ground is not None else self.materials.get(s.link, self.material)
+        own = self.materials.get((s.link, t.link), self.materials.get((t.link, s.link)))
         w = moves.get(s.link, 0.0) + moves[t.link]
         return Pair(f"{name}#{k}" if several else name, s, t, number_of_points(s.shape, t.shape),
-                    (surface, self.materials.get(t.link, self.material)), w)
+                    (self.surface(s.link), self.surface(t.link)), w, self.combine, own)
 
     def chosen(self, model: Model, placed: Mapping[str, list[Placed]]) -> Iterator[tuple[str, str]]:
         """Yield the links that may touch, those that stand still first."""

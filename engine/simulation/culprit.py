@@ -35,6 +35,10 @@ def weightless(model: Model, states: list[Array]) -> str:
         M = dynamics.crba(model, q)
         if not np.isfinite(M).all() or (np.diag(M) <= 0.0).any():
             continue
+        for b in model.bodies:                                                 # what lies along the first axis of two does not turn by it
+            alone = np.diag(M)[b.v]
+            if b.kind.name == "universal" and alone[0] < LITTLE * alone[1]:
+                return f"the axes of '{b.joint.name}' come to where the first moves about no inertia: '{b.joint.child}' lies along it"
         size = np.sqrt(np.diag(M))
         values, vectors = np.linalg.eigh(M / np.outer(size, size))
         if values[0] < least:

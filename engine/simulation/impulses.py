@@ -106,7 +106,7 @@ class Impulses:
                 J = np.array([axes.force(row) for row in jacobian()]) if jacobian else None
                 x, friction = solved(axes.inertia(inertia()), joints, touching, axes.seen(before), flown, J)
                 rubs, v = friction if joints is None else friction[-1], axes.back(x)
-                (impulses, lasting), gave = touching.impulses(x, rubs), touching.gave_way(x, rubs)
+                impulses, lasting, gave = touching.impulses(x, rubs)
                 changes = contacts.momentum_changes(self.conserved, momenta, touching, flown, impulses)
                 lasting = lasting if joints is None else lasting + joints.lasting(v)
                 notes = noted(v, contacts.noted(touching, impulses), lambda: axes.force_back(law.impulse(x, friction)[0]))

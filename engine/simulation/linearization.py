@@ -55,11 +55,9 @@ class Linearization:
 
     def begun(self, q: Array, v: Array) -> Array:
         """Return x (..., size) as a run begins with q (..., nq) and v (..., nv), on the constraints."""
-        if self.plant.constraints is not None:
-            on = self.step.closed(self.step.begun(q, v, q.shape[:-1]))[..., self.step.places]
-            q, v = on[..., : self.model.nq], on[..., self.model.nq :]
-        z = self.states.join(self.plant.states.split(self.plant.initial_states()))
-        return np.concatenate([q, v, np.broadcast_to(z, (*q.shape[:-1], len(z)))], axis=-1)
+        lead = q.shape[:-1]
+        a = self.step.layout.split(self.step.closed(self.step.begun(q, v, lead)))
+        return np.concatenate([a["q"], a["v"], self.states.spread(self.plant.states.split(a["state"]), lead)], axis=-1)
 
     def parts(self, x: Array) -> tuple[Array, Array, Array]:
         """Return q, v, and all of the plant's states. Traceable."""

@@ -28,11 +28,12 @@ class ManyContacts:
     surfaces : of links by name
     other : of all other links
     stiction : the speed that counts as rest, m/s
+    combine : how two frictions combine
     """
 
     def __init__(self, model: Model, placed: Sequence[Placed], surfaces: Mapping[str, ContactMaterial], other: ContactMaterial,
-                 stiction: float) -> None:  # fmt: skip
-        self.model, self.placed, self.stiction = model, list(placed), stiction
+                 stiction: float, combine: str) -> None:  # fmt: skip
+        self.model, self.placed, self.stiction, self.combine = model, list(placed), stiction, combine
         self.materials = [surfaces.get(s.link, other) for s in placed]
         self.kinds = kinds_of(placed)
         self.shapes = tables(placed, self.materials, [self.mobility(s) for s in placed], ())
@@ -85,7 +86,7 @@ class ManyContacts:
 
         require_shallow(depth, self.sizes[pairs].min(axis=1), name, lambda _: where)
         one, other = (self.shapes.outlines[pairs[:, k]] for k in (0, 1))
-        stiffness = on_each_other(one[:, MATERIAL].T, other[:, MATERIAL].T)[0]
+        stiffness = on_each_other(one[:, MATERIAL].T, other[:, MATERIAL].T, self.combine)[0]
         warn_of_springs(depth, stiffness * (one[:, MOBILITY] + other[:, MOBILITY]) * depth, name, where)
 
     def overlaps(self, points: Array) -> Array:

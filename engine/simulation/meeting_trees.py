@@ -106,7 +106,7 @@ class MeetingTrees(IndependentTrees):
         bodies = np.concatenate(parts)
         poses, began, reach, M, before, free, momenta = (ops.rows(lambda y, a=a, b=b: y[a:b], bodies) for a, b in itertools.pairwise(ENDS))
         found = touching(shapes, self.contacts.kinds, dt, Bodies(poses, began, reach))
-        met = problem(found, shapes.outlines, poses, M, before, free, dt, self.contacts.stiction, EVENLY)
+        met = problem(found, shapes.outlines, poses, M, before, free, dt, self.contacts.stiction, self.contacts.combine, EVENLY)
         V, friction, acts = velocities_after(met, before)
         push = impulses(met, V, friction, acts)
         changes = momentum_changes(met, found, shapes.outlines, poses, momenta, push, EVENLY * dt)
@@ -260,7 +260,7 @@ def completed(plant: Plant, h: Any, p: Array, flown: Array, V: Array, free: Arra
     def settle(q: Array, v: Array) -> Array:
         if MOMENTUM not in z:                                                  # what the impulses leave, in the axes that they turn
             return np.concatenate([q, turned_back(model.bodies[0].pose(q)[:3].ravel(), V), plant.states.join(z)])
-        q, v, P, _ = plant.kept(model, q, v, z[MOMENTUM] + change[None], np.zeros(0))
+        q, v, P, _ = plant.kept(model, q, v, plant.states.join(z), np.zeros(0), z[MOMENTUM] + change[None])
         return np.concatenate([q, v, plant.states.join({**z, MOMENTUM: P})])
 
     pushed = ops.largest(np.concatenate([after - v, change])) > 0.0

@@ -14,24 +14,24 @@ from typing import Any
 import numpy as np
 
 from engine import dynamics, ops
-from engine.checks import nearest, numeric, shown, warn
+from engine.checks import numeric, shown, warn
 from engine.compiler.transforms.trace import pure, trace
 from engine.components.actuators import Drive, Motor
 from engine.components.component import AS_IT_IS, Component, Context, Effect, SimulationError, SimulationWarning, States, named
 from engine.components.controller import Controller
-from engine.components.effect import effect
+from engine.components.effect import effect, require_taken
 from engine.components.forces import CentralGravity, JointStops
 from engine.components.frame import Frame, require_falling
 from engine.components.law import Ticking
 from engine.components.layout import Layout
 from engine.contact import ContactLaws
-from engine.dynamics.gripped_momentum import with_momenta
-from engine.dynamics.momentum_conservation import Tree, central_momentum, floating_trees, joined_trees, momentum_rate, noted
+from engine.dynamics.modal_momentum import Bend, bends_of, central_momentum, momentum_rates, with_momenta
+from engine.dynamics.momentum_conservation import Tree, floating_trees, joined_trees, noted
 from engine.geometry import Plane
 from engine.integrate import FreeBody, Mechanical, Stiff, System
 from engine.model import Model
 from engine.simulation.assessment import Look
-from engine.simulation.cargo import between_links, drained, loaded, moved_by, together, with_drains
+from engine.simulation.cargo import between_links, drained, loaded, modal, moved_by, together, with_drains, without_inner
 from engine.simulation.constraints import Constraints
 from engine.simulation.impulses import Impulses
 from engine.simulation.own_states import DEFECT, LASTING, MOMENTUM, OWN, STUCK
@@ -83,6 +83,8 @@ class Plant:
         alone = [b.kind.floats for b in model.bodies] == [True] and not self.states.n and constraints is None
         self.kind: type[System] = FreeBody if alone else Mechanical
         self.carriers = [c for c in components if type(c).bodies is not Component.bodies]
+        self.carried = Layout({c.name: c.state.shape for c in self.carriers})
+        self.bending = [c for c in self.carriers if not c.rigid]
         self.cargo = np.array([k for c in self.carriers for k in range(self.states.n)[self.states.slices[c.name]]], dtype=int)
         if impulses is not None:
             after = ({} if alone else {LASTING: (model.nv,)}) | ({STUCK: impulses.held} if impulses.held[0] else {})
@@ -145,7 +147,7 @@ class Plant:
         if not self.carriers:
             return model
         own = p[self.parameters.n :] if len(p) > self.parameters.n else self.initial_states()[self.cargo]
-        return loaded(model, self.carriers, Layout({c.name: c.state.shape for c in self.carriers}).split(own))
+        return loaded(model, self.carriers, self.carried.split(own))
 
     def laden(self, p: Array, z: Array) -> Array:
         """Return the parameters p with those of the states z behind them on which bodies' inertias depend, if any does."""
@@ -164,7 +166,7 @@ class Plant:
         model, gravity = with_parameters(self.model, self.gravity, parameters)
         states = States(self.states.split(z), [n for n in self.states.shapes if n not in OWN])
         model = loaded(model, self.carriers, states)
-        return Context(model, t, q, v, Read(parameters, self.read), gravity, states, modes, self.frame)
+        return Context(model, t, q, v, Read(parameters, self.read), gravity, states, modes, self.frame, modal(self.bending, states))
 
     def in_flight(self, t: Any, q: Array, v: Array, z: Array, p: Array, modes: Mapping[str, Array] | None = None) -> Context:
         """Return time and state as components see them, of the states z that are flown: what lasts is no component's."""
@@ -179,20 +181,9 @@ class Plant:
             at = held if held is not None and isinstance(c, Ticking) and c.called.law.stiff is False else s
             with ops.part(c.name, s.q, s.v):
                 effects[c.name] = effect(c, at, s.states.get(c.name, c.state), memories.get(c.name, c.memory), c.given(commands))
-            self.require_taken(c, {**effects[c.name].commands, **effects[c.name].flows})
+            require_taken(c, {} if c is self.controller else effects[c.name].commands | effects[c.name].flows, self.acting)
             commands = together(commands | effects[c.name].commands, effects[c.name].flows)
         return effects
-
-    def require_taken(self, c: Component, commands: Mapping[str, Any]) -> None:
-        """Refuse a component's commands to what takes none: what comes before it has acted, and memories take the controller's alone."""
-        if c is self.controller or not commands:
-            return
-        after = self.acting[self.acting.index(c) + 1 :]
-        takers = ["tau" if isinstance(x, Drive) else x.name for x in after if x.command is not None and not x.memory.size]
-        for name in commands:
-            if name not in takers:
-                expected = f"some of {', '.join(takers)}, which take commands and come after it" if takers else "a controller that does"
-                raise SimulationError(f"'{c.name}' commands '{name}'{nearest(str(name), takers)}; expected {expected}")
 
     def update(self, s: Context, m: Array, dt: Any) -> Array:
         """Return the memories for the step of dt that begins now."""
@@ -239,7 +230,7 @@ class Plant:
         forces of constraints where there are any; last ``given`` are the modes of limited forces, where there are any."""
         lasting = given[0] if self.lasts else None
         if self.frame is not None and self.conserved:                          # a field that falls off is asked where the momenta lead
-            q, v, *_ = self.kept(self.model_at(self.laden(p, z)), q, v, z[self.states.slices[MOMENTUM]].reshape(-1, 9), m)
+            q, v, *_ = self.kept(self.model_at(self.laden(p, z)), q, v, z, m)
         s = self.in_flight(t, q, v, z, p, self.within(given[-1]) if self.bounds.n else None)
         effects = self.effects(s, m)
         tau, F = self.loads(effects)
@@ -254,9 +245,11 @@ class Plant:
         rates = {n: effects[n].rate for n in self.states.shapes if n not in OWN}
         if self.conserved:
             with ops.part("momentum", q, v):
-                outside = self.external(s, tau, with_drains(s, F, drains := drained(s, self.carriers, rates)))
-                rates[MOMENTUM] = np.array([momentum_rate(s.model, tree, q, outside, P) + moved_by(s, tree, drains, P)
-                                            for tree, P in zip(self.conserved, s.states[MOMENTUM], strict=True)])  # fmt: skip
+                drains, bends = drained(s, self.carriers, rates), self.bends(z)
+                outside = self.external(s, tau, with_drains(s, without_inner(s.model, F, effects), drains))
+                own = momentum_rates(s.model, self.conserved, q, outside, s.states[MOMENTUM], bends)
+                rates[MOMENTUM] = np.array([rate + moved_by(s, tree, drains, P) for rate, tree, P
+                                            in zip(own, self.conserved, s.states[MOMENTUM], strict=True)])  # fmt: skip
         return vdot, np.concatenate([np.zeros(0), *(np.ravel(rate) for rate in rates.values())]), *forces
 
     def external(self, s: Context, tau: Array, F: Array | None) -> Array:
@@ -321,8 +314,8 @@ class Plant:
         """Return the change of z, in which momenta change as generalized ``loads`` (nv) say besides, and centres of mass with them by s."""
         at, model, z = self.states.slices[MOMENTUM], self.model_at(self.laden(p, z)), z.copy()
         rows = z[at].reshape(-1, 9)
-        after = [P + momentum_rate(model, tree, q, loads, np.zeros(9)) for tree, P in zip(self.conserved, rows, strict=True)]
-        z[at] = np.ravel([P + momentum_rate(model, tree, q, loads, s * Q) for tree, P, Q in zip(self.conserved, rows, after, strict=True)])
+        rates = functools.partial(momentum_rates, model, self.conserved, q, loads, bends=self.bends(z))
+        z[at] = np.ravel(rows + rates(s * (rows + rates(np.zeros(rows.shape)))))
         return z
 
     # ------------------------------------------------------------ what acts after flight
@@ -367,8 +360,7 @@ class Plant:
     # ------------------------------------------------------------ momentum
 
     def projection(self, m: Array, p: Array) -> Callable[[Array], Array]:
-        """Return the map of x = (q, v, z) to where constraints hold, and what floats has the momentum that z says: what a conserving method
-        does after a step."""
+        """Return the map of x = (q, v, z), after a step, to where constraints hold, and what floats has the momentum that z says."""
         nq, nv = self.model.nq, self.model.nv
 
         def project(x: Array) -> Array:
@@ -380,16 +372,22 @@ class Plant:
             (q, v), z = self.held(model, x[:nq], x[nq : nq + nv], m), self.states.split(x[nq + nv :])
             if not self.conserved:
                 return np.concatenate([q, v, x[nq + nv :]])
-            q, v, P, moved = self.kept(model, q, v, z[MOMENTUM], m)
+            q, v, P, moved = self.kept(model, q, v, x[nq + nv :], m)
             sums = np.array([noted(*row) for row in zip(z[DEFECT], moved, strict=True)])
             return np.concatenate([q, v, self.states.join({**z, MOMENTUM: P, DEFECT: sums})])
 
         return project
 
-    def kept(self, model: Model, q: Array, v: Array, P: Array, m: Array) -> tuple[Array, Array, Array, Array]:
-        """Return q and v with the momenta P (trees, 9), P as it is then, and what that moved (trees, 4), with grips as they are."""
+    def bends(self, z: Array) -> dict[int, Bend]:
+        """Return of the bodies that bend what their modes hide and carry in the states z."""
+        return bends_of(self.model, modal(self.bending, self.carried.split(z[self.cargo]))) if self.bending else {}
+
+    def kept(self, model: Model, q: Array, v: Array, z: Array, m: Array, P: Array | None = None) -> tuple[Array, Array, Array, Array]:
+        """Return q and v with the momenta P (trees, 9), by default those of the states z, P as it is then, and what that moved (trees, 4),
+        with grips as they are."""
+        P = z[self.states.slices[MOMENTUM]].reshape(-1, 9) if P is None else P
         joins = () if self.constraints is None else self.constraints.joins(self.conserved, self.memories.split(m))
-        return with_momenta(model, self.conserved, q, v, P, joins)
+        return with_momenta(model, self.conserved, q, v, P, joins, self.bends(z))
 
     def held(self, model: Model, q: Array, v: Array, m: Array) -> tuple[Array, Array]:
         """Return q and v on the constraints."""
@@ -425,8 +423,9 @@ class Plant:
         """Return z with the momenta of what floats at q and v."""
         if not self.conserved:
             return z
-        model = self.model_at(self.laden(p, z))
-        return self.states.join({**self.states.split(z), MOMENTUM: np.array([central_momentum(model, t, q, v) for t in self.conserved])})
+        model, bends = self.model_at(self.laden(p, z)), self.bends(z)
+        momenta = np.array([central_momentum(model, tree, q, v, bends) for tree in self.conserved])
+        return self.states.join({**self.states.split(z), MOMENTUM: momenta})
 
     # ------------------------------------------------------------ what is recorded
 

@@ -34,7 +34,7 @@ from engine.integrate.event import Event
 from engine.model import Model, StateError
 from engine.progress import progress_bar
 from engine.simulation.assessment import flight
-from engine.simulation.cargo import rigid_trees
+from engine.simulation.cargo import kept_trees
 from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance, listed
 from engine.simulation.constraints import Constraints
 from engine.simulation.contacts import Contacts, PairByPair
@@ -130,7 +130,8 @@ class Simulator(Fixed):
         self.components = assembled(model, self.dt, forces, actuators, inside, mode is not None, self.parameters, frame)
         driven = with_rotors(model, self.components)
         self.armature = driven.armature
-        self.conserved = rigid_trees(driven, self.components) if conserve_momentum and self.method.takes is not FreeBody else ()
+        joined = exact is not None or contacts is not None
+        self.conserved = kept_trees(driven, self.components, joined) if conserve_momentum and self.method.takes is not FreeBody else ()
         self.conserved = joined_trees(driven, self.conserved, exact.loops.joined(grips=False)) if exact else self.conserved
         require_rigid(model, self.conserved, self.parameters)
         self.watch = Watch(events, self.parameters)

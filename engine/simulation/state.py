@@ -122,7 +122,7 @@ class State:
         q, v = model.normalized(q[rows]), model.checked("v", v[rows], batched=True)
         kept = np.concatenate([q, v, x[rows][:, at["v"].stop :]], axis=-1)
         x = x.copy()
-        x[rows] = by.prepare(p[rows], np.where(alive[rows][:, None], kept, by.begun(q, v, (len(q),))), float(self.t))
+        x[rows] = by.prepare(p[rows], np.where(alive[rows][:, None], kept, by.begun(q, v, (len(q),), p[rows])), float(self.t))
         return (x, float(self.t), 0) if moved else (x, begun, steps)
 
 

@@ -334,10 +334,10 @@ class Step:
 
     # ------------------------------------------------------------ whole states and records
 
-    def begun(self, q: Array, v: Array, batch: tuple[int, ...] = ()) -> Array:
-        """Return x (*batch, n) of q and v, with states and memories as they are at first."""
+    def begun(self, q: Array, v: Array, batch: tuple[int, ...] = (), p: Array | None = None) -> Array:
+        """Return x (*batch, n) of q and v, with states and memories as they are at first, with parameters p, by default the nominal."""
         own = {"state": self.plant.initial_states(), "memory": self.plant.initial_memories(), "events": np.zeros(self.watch.memory.n)}
-        return started(self.plant, self.layout, self.layout.spread({"q": q, "v": v, **own}, batch))
+        return started(self.plant, self.layout, self.layout.spread({"q": q, "v": v, **own}, batch), p)
 
     def prepare(self, p: Array, x: Array, t: float = 0.0) -> Array:
         """Return x (..., n) with what its q and v make, at a time t, of the momenta and of the event functions; constraints are closed."""

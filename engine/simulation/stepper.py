@@ -14,6 +14,7 @@ from engine.compiler import Program, trace
 from engine.components.component import Component, Context, SimulationError
 from engine.components.layout import Layout
 from engine.simulation.asked import Asked
+from engine.simulation.cargo import begun
 from engine.simulation.doubts import require_within
 from engine.simulation.meeting_trees import MeetingTrees
 from engine.simulation.overlaps import Overlaps
@@ -122,7 +123,8 @@ class Stepper:
         step.watch.require_start(q0)
         if step.plant.limited:
             require_within(model, q0)
-        p, x = self.parameters.spread(values, batch), step.begun(q0, v0, batch)
+        p = self.parameters.spread(values, batch)
+        x = step.begun(q0, v0, batch, p)
         if self._overlaps is not None and not self._overlaps.seen_apart(step.process, p, x):
             self._overlaps.require_apart(q0, p)
         x = step.prepare(p, x)
@@ -137,9 +139,10 @@ class Stepper:
     def at(self, q: Array, v: Array, p: Array) -> Array:
         """Return the state x (n) at q and v as a run begins, with nothing checked. Traceable where nothing is constrained."""
         if not np.result_type(q, v, p).hasobject:
-            return self._step.prepare(p, self._step.begun(q, v))
+            return self._step.prepare(p, self._step.begun(q, v, p=p))
         plant = self._step.plant
-        own = {"state": plant.initial_states(), "memory": plant.initial_memories(), "events": np.zeros(self._step.watch.memory.n)}
+        own = {"state": begun(plant, q, v, plant.initial_states(), p), "memory": plant.initial_memories(),
+               "events": np.zeros(self._step.watch.memory.n)}  # fmt: skip
         return self._step.prepared(0.0, p, self.layout.join({"q": q, "v": v, **own}))
 
     def prepared(self, t: Any, p: Array, x: Array) -> Array:

@@ -12,20 +12,20 @@ from engine.space.epoch import EARTH_RATE, Epoch
 from engine.space.facets import Facets
 from engine.space.flexible import FlexibleBody, Modes
 from engine.space.gravity import EARTH_J2, EARTH_MU, EARTH_RADIUS, GravityField, Harmonics, ThirdBody
-from engine.space.gyros import ControlMomentGyros, Imbalance
+from engine.space.gyros import ControlMomentGyros
 from engine.space.kepler import Ellipse
 from engine.space.light import Eclipse, SolarPressure, lit
 from engine.space.magnets import Dipole, Igrf, Magnetorquers
 from engine.space.orbit import ReferenceOrbit, clohessy_wiltshire, mean_motion
 from engine.space.plume import Plume
 from engine.space.pointing import pointing
-from engine.space.slosh import Slosh, add_slosh, slosh_of
+from engine.space.slosh import Slosh, SloshingTank, add_slosh, slosh_of
 from engine.space.tank import Tank
 
 __all__ = [
     "ASTRONOMICAL_UNIT", "Atmosphere", "BeamMode", "ControlMomentGyros", "Dipole", "Drag", "EARTH_J2", "EARTH_MU", "EARTH_RADIUS",
     "EARTH_RATE", "Eclipse", "Elements", "Ellipse", "Ephemeris", "Epoch", "Facets", "FlexibleBody", "GravityField", "Harmonics", "Igrf",
-    "Imbalance", "MOON_MU", "Magnetorquers", "Modes", "Plume", "ReferenceOrbit", "SUN_MU", "SUN_RADIUS", "SimulationError", "Slosh",
+    "MOON_MU", "Magnetorquers", "Modes", "Plume", "ReferenceOrbit", "SUN_MU", "SUN_RADIUS", "SimulationError", "Slosh", "SloshingTank",
     "SolarPressure", "Tank", "ThirdBody", "Thrusters", "add_chain", "add_modes", "add_slosh", "beam_modes", "clohessy_wiltshire", "lit",
     "lvlh", "mean_motion", "moon", "pointing", "read_aem", "read_oem", "relative_state", "rtn", "slosh_of", "sun", "turning",
     "write_aem", "write_oem",

@@ -94,7 +94,7 @@ class Drag(Component):
     ----------
     facets : of what it acts on
     atmosphere : an :class:`Atmosphere`, asked at the world's origin of a simulator with ``frame=``; by default the standard one
-    cd : C_D, one for all, or by link for each facet
+    cd : C_D, one for all, or by link for each facet. A simulation's parameter "drag.cd" is another for all
 
     Signals: ``density``, kg/m³, and ``force`` (3), N, the sum in world axes.
 
@@ -119,12 +119,12 @@ class Drag(Component):
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         (r, v), spin = s.origin, np.array([0.0, 0.0, self.air.rate])
         rho = self.air.density(ops.norm(r) - self.air.radius, s.t)
-        wrenches, total = {}, np.zeros(3)
+        wrenches, total, one = {}, np.zeros(3), s.parameters.get(f"{self.name}.cd")
         for link in self.facets.areas:
             T, V = s.pose(link), s.twist(link)
             R = T[:3, :3]
             pushes = []
-            for p, n, A, cd in zip(*self.facets.of(link), self.cd[link], strict=True):
+            for p, n, A, cd in zip(*self.facets.of(link), self.facets.each(link, self.cd, one), strict=True):
                 air = R.T @ (v - ops.cross(spin, r + T[:3, 3] + R @ p))
                 u = V[3:] + ops.cross(V[:3], p) + air
                 f = (-0.5 * rho * cd * A * ops.maximum(n @ u, 0.0)) * u        # (n̂·û)₊ |u|² û

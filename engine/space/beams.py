@@ -10,7 +10,7 @@ import numpy as np
 from engine.checks import number, one_of, whole
 from engine.components.component import SimulationError
 from engine.components.forces import JointSpring
-from engine.model import Builder
+from engine.model import Builder, Mimic
 from engine.space.slosh import add_mass
 from engine.spatial import inertia, se3
 
@@ -93,15 +93,22 @@ def add_chain(builder: Builder, link: str, length: float, mass: float, EI: float
     return springs
 
 
+def end_slope(m: BeamMode) -> float:
+    """Return l φ'/φ at the end of a cantilever's mode: β (1/tan β + 1/tanh β)."""
+    return m.beta * (1.0 / math.tan(m.beta) + 1.0 / math.tanh(m.beta))
+
+
 def add_modes(builder: Builder, link: str, length: float, mass: float, EI: float, n: int, kind: str = "points", placement: Any = np.eye(4),
-              damping: float = 0.0, name: str = "beam") -> list[JointSpring]:  # fmt: skip
+              damping: float = 0.0, name: str = "beam", tip: str | None = None) -> list[JointSpring]:  # fmt: skip
     """Add a beam along x, which bends little, in z, to a link: each of its first n modes is a point mass on a spring.
 
     With a = ∫φ and b = ∫xφ, mass-normalised, a mode is a mass a² that slides in z at b/a from the root, with the spring a² ω²: forces and
     moments on the root are the mode's. What they leave of the rigid beam goes to the link. In one plane of bending it is exact; momentum
     and its projection need nothing new.
 
-    Parameters are those of :func:`add_chain`; ``damping`` is ζ of each mode. ``kind`` is "points".
+    Parameters are those of :func:`add_chain`; ``damping`` is ζ of each mode; ``kind`` is "points". ``tip`` is the name of a link that is
+    added at the beam's free end and goes with it, by Σ φ_i(l) η_i and turned by Σ φ_i'(l) η_i, as joints that mimic the modes': whatever
+    hangs on it, an antenna, an arm, loads, bends the beam.
 
     Returns
     -------
@@ -139,7 +146,22 @@ def add_modes(builder: Builder, link: str, length: float, mass: float, EI: float
     if np.linalg.eigvalsh(rest)[0] < -1e-9 * mass * max(1.0, length**2):
         raise SimulationError(f"what {n} modes leave of '{name}' has no positive inertia; expected fewer")
     add_mass(builder, link, inertia.transformed(root, rest))
+    if tip is not None:
+        add_tip(builder, link, root @ se3.pose(np.eye(3), [length, 0.0, 0.0]), springs, length, tip)
     return springs
+
+
+def add_tip(builder: Builder, link: str, at: Array, springs: list[JointSpring], length: float, tip: str) -> None:
+    """Add a link at a beam's free end: each mode shifts it in z by a φ(l) of its joint, φ(l) = 2 (−1)^k, and all turn it about −y."""
+    modes = list(enumerate(zip(beam_modes(len(springs)), springs, strict=True)))
+    steps = [("prismatic", (0.0, 0.0, 1.0), spring.joint, 2.0 * (-1.0) ** k * m.a) for k, (m, spring) in modes]
+    steps += [("revolute", (0.0, -1.0, 0.0), spring.joint, 2.0 * (-1.0) ** k * m.a * end_slope(m) / length) for k, (m, spring) in modes]
+    before = link
+    for k, (kind, axis, source, ratio) in enumerate(steps, 1):
+        own = tip if k == len(steps) else f"{tip} {k}"
+        builder.add_link(own)
+        builder.add_joint(f"{own} joint", kind, before, own, at, axis=axis, mimic=Mimic(source, ratio, 0.0))
+        before, at = own, np.eye(4)
 
 
 def rod(mass: float, length: float) -> Array:

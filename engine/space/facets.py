@@ -71,6 +71,10 @@ class Facets:
         """Return a link's centres (n, 3), normals (n, 3) and areas (n)."""
         return self.centres[link], self.normals[link], self.areas[link]
 
+    def each(self, link: str, own: Mapping[str, Any], one: Any) -> Any:
+        """Return a number for each facet of a link: its own, or where ``one`` is given that."""
+        return own[link] if one is None else [one] * len(self.areas[link])
+
     def require_links(self, model: Model, name: str) -> None:
         """Refuse links that a model has not."""
         for link in self.areas:

@@ -11,14 +11,19 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.checks import number, numbers, one_of, shown, whole
+from engine.checks import number, numbers, one_of, shown, warn, whole
 from engine.components.actuators import require_moving
-from engine.components.component import Component, Context, Effect, SimulationError
+from engine.components.component import Component, Context, Effect, SimulationError, SimulationWarning
+from engine.dynamics.modal_momentum import Bend
 from engine.model import Model
-from engine.space.beams import beam_modes, positive
-from engine.spatial import inertia, so3
+from engine.space.beams import beam_modes, end_slope, positive
+from engine.spatial import inertia, se3, so3
 
 Array = np.ndarray
+#: where a beam lies, and the inertia across it, per ∫ x²
+ALONG, ACROSS = np.eye(3)[0], np.diag([0.0, 1.0, 1.0])
+#: of the first mode's frequency: how fast a link with modes of the first order may turn
+FAST = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +37,9 @@ class Modes:
     S3 : ∫ φ_i × φ_j (n, n, 3)
     C : ∫ (r·φ_i 1 − r φ_iᵀ) (n, 3, 3)
     D : ∫ (φ_i·φ_j 1 − φ_i φ_jᵀ) (n, n, 3, 3); zero: to the first order
-    spin : what stiffens by turning, K_g for ω_y² + ω_z² = 1 (n, n)
+    spin, pull : ∫ φ_i' φ_j' ∫_x m̄ ξ and ∫ φ_i' φ_j' ∫_x m̄ of a beam along x (n, n), by which its mass comes nearer as it bends, by
+        ½ ηᵀ (…) η: so turning about y and z, and pulling along x, stiffen it
+    tip : Φ, the turn and the shift of its end by the modes (6, n); place : of the end, m (3)
 
     Raises
     ------
@@ -48,18 +55,21 @@ class Modes:
     damping: Any = None
     mass: Any = None
     spin: Any = None
+    pull: Any = None
+    tip: Any = None
+    place: Any = None
 
     def __post_init__(self) -> None:
         n = len(np.atleast_2d(self.stiffness))
-        shapes = {"stiffness": (n, n), "damping": (n, n), "mass": (n, n), "spin": (n, n), "S0": (3, n), "S2": (3, n), "S3": (n, n, 3),
-                  "C": (n, 3, 3), "D": (n, n, 3, 3)}  # fmt: skip
+        shapes = {"stiffness": (n, n), "damping": (n, n), "mass": (n, n), "spin": (n, n), "pull": (n, n), "S0": (3, n), "S2": (3, n),
+                  "S3": (n, n, 3), "C": (n, 3, 3), "D": (n, n, 3, 3), "tip": (6, n), "place": (3,)}  # fmt: skip
         for name, shape in shapes.items():
             given = getattr(self, name)
             x = (np.eye(n) if name == "mass" else np.zeros(shape)) if given is None else numbers(f"modes' {name}", given, SimulationError)
             if x.shape != shape:
                 raise SimulationError(f"modes' {name} has shape {x.shape}; expected {shape}")
             object.__setattr__(self, name, x)
-        for name, least in (("stiffness", 1e-300), ("mass", 1e-300), ("damping", -1e-12), ("spin", -np.inf)):
+        for name, least in (("stiffness", 1e-300), ("mass", 1e-300), ("damping", -1e-12), ("spin", -np.inf), ("pull", -np.inf)):
             x = getattr(self, name)
             if not np.allclose(x, x.T, rtol=1e-9, atol=0.0) or np.linalg.eigvalsh(x)[0] < least:
                 raise SimulationError(f"modes' {name} is not symmetric and positive; expected a matrix of a structure that gives way")
@@ -107,8 +117,8 @@ class Modes:
         ----------
         damping : ζ of each mode
         order : "full", with D, or "first": turning about z softens what bends in y by D
-        stiffening : whether turning stiffens, K_g = ∫ N φ_i' φ_j' with N = ∫_x m̄ (ω_y² + ω_z²) ξ, ξ from the link's origin (what the link's
-            acceleration along the beam adds to N is left out)
+        stiffening : whether turning and pulling stiffen, K_g = ∫ N φ_i' φ_j' with N = ∫_x m̄ ((ω_y² + ω_z²) ξ − a_x), ξ from the link's
+            origin and a_x its acceleration along the beam, less gravity
 
         >>> round(float(Modes.beam(1.0, 1.0, 1.0, 1).spin[0, 0]), 9)
         1.193336374
@@ -125,14 +135,19 @@ class Modes:
         same = np.kron(np.ones((2, 2)), np.eye(n))                             # ∫ φ_i φ_j of shapes, whatever their plane
         across = np.array([[np.cross(u, v) for v in unit] for u in unit])
         D = np.array([[(u @ v) * np.eye(3) - np.outer(u, v) for v in unit] for u in unit])
-        bend = np.kron(np.eye(2), stiffened(n, length, root)) if stiffening else None
+        spin, pull = (np.kron(np.eye(2), x) if stiffening else None for x in stiffened(n, length, root))
+        end = 2.0 * np.array([(-1.0) ** i for i in range(n)] * 2) / k           # φ and φ' of a cantilever's end, mass-normalised
+        slope = end * np.array([end_slope(m) for m in found] * 2) / length
+        tip = np.concatenate([np.cross(np.eye(3)[0], unit).T * slope, end * unit.T])
         return cls(np.diag(w * w), a * unit.T, np.cross(np.eye(3)[0], unit).T * b, same[..., None] * across,
                    np.array([-s * np.outer(np.eye(3)[0], u) for s, u in zip(b, unit, strict=True)]),
-                   same[..., None, None] * D if order == "full" else None, np.diag(2.0 * zeta * w), spin=bend)  # fmt: skip
+                   same[..., None, None] * D if order == "full" else None, np.diag(2.0 * zeta * w), None, spin, pull,
+                   tip, np.array([root + length, 0.0, 0.0]))  # fmt: skip
 
 
-def stiffened(n: int, length: float, root: float) -> Array:
-    """Return ∫ N φ_i' φ_j' dx (n, n) of a beam's mass-normalised modes, N = ∫_x m̄ (root + ξ) dξ, by Gauss's rule on pieces."""
+def stiffened(n: int, length: float, root: float) -> tuple[Array, Array]:
+    """Return ∫ N φ_i' φ_j' dx (n, n) of a beam's mass-normalised modes, N = ∫_x m̄ (root + ξ) dξ and ∫_x m̄ dξ, by Gauss's rule on
+    pieces."""
     x, weight = np.polynomial.legendre.leggauss(8)
     edges = np.linspace(0.0, 1.0, 4 * n + 5)
     s = np.concatenate([0.5 * (a + b) + 0.5 * (b - a) * x for a, b in itertools.pairwise(edges)])
@@ -141,8 +156,9 @@ def stiffened(n: int, length: float, root: float) -> Array:
     for m in beam_modes(n):
         t, u = m.beta * s, 0.5 * m.a * m.beta                                  # σ = a β/2
         slopes.append(m.beta * (np.sinh(t) + np.sin(t) - u * (np.cosh(t) - np.cos(t))))
-    N = (root + 0.5 * length) - (root * s + 0.5 * length * s * s)              # per mass, which shapes have been divided by
-    return np.array([[np.sum(ds * N * p * q) for q in slopes] for p in slopes]) / length
+    loads = (root + 0.5 * length) - (root * s + 0.5 * length * s * s), 1.0 - s          # per mass, which shapes have been divided by
+    spin, pull = (np.array([[np.sum(ds * N * p * q) for q in slopes] for p in slopes]) / length for N in loads)
+    return spin, pull
 
 
 class FlexibleBody(Component):
@@ -153,16 +169,21 @@ class FlexibleBody(Component):
 
         η̇ = M⁻¹ (π − Lᵀ V),   π̇_k = ½ Vᵀ G_k V + Vᵀ L_k η̇ − (K η + Z η̇)_k,   wrench −(G − L M⁻¹ Lᵀ)˙ V − ḃ − V ×* b           (1)
 
-    G = G₀ + Σ η_k …, L = [S2 + Σ η_i S3_i; S0], and G_k, L_k their derivatives; G₀, the link's own inertia in the robot, is that of link
-    and straight panel. It is a leaf: what hangs on the link hangs on its rigid frame. Momentum is kept to the method's order, not by the
-    projection, which knows rigid bodies only (a tree with it flies without); beside a frame of an orbit it is refused: :func:`add_modes`
-    has no such limits.
+    G = G₀ + Σ η_k …, L = [S2 + Σ η_i S3_i; S0], and G_k, L_k their derivatives, with what comes nearer as it bends (``spin``, ``pull``);
+    G₀, the link's own inertia in the robot, is that of link and straight panel. It is a leaf: what hangs on the link hangs on its rigid
+    frame; what is to hang on the end of something that bends is for :func:`add_modes` (``tip=``) and :func:`add_chain`. Loads at its end
+    are its command. Momentum, :meth:`Trajectory.momentum` and its own signal, is kept to rounding; to the method's order beside contacts
+    and constraints. In an orbit its modes feel the field, and its gradient by their size.
 
     Parameters
     ----------
     link : that bends
     modes : a :class:`Modes`
     initial : η and η̇ at first (2, n)
+
+    A simulation's parameters "name.stiffness" and "name.damping", (n, n), are other K and Z, for a batch's rows.
+
+    Command: [moment; force] (6) on the end, in the link's axes, N·m and N, of modes with a ``tip``.
 
     Signals: ``eta``, ``rate`` (n), ``momentum`` (6), world axes, about the world's origin: what is the robot's besides
     :meth:`Trajectory.momentum`; ``energy``, J, besides its kinetic one.
@@ -183,7 +204,9 @@ class FlexibleBody(Component):
         self.initial = np.zeros((2, n)) if initial is None else numbers(f"{self.name}: initial", initial, SimulationError)
         if self.initial.shape != (2, n):
             raise SimulationError(f"{self.name}: initial has shape {self.initial.shape}; expected η and η̇, (2, {n})")
+        self.command = (6,)
         self.inverse = np.linalg.inv(modes.mass)
+        self.first_order = not (np.any(modes.D) or np.any(modes.spin))
         self.state = np.concatenate([self.initial[0], modes.mass @ self.initial[1]])
 
     def bind(self, model: Model, dt: float) -> None:
@@ -195,6 +218,10 @@ class FlexibleBody(Component):
     def begun(self, s: Context) -> Array:
         """Return its state at first (2 n), of η̇ and the link's twist: π = Lᵀ V + M η̇."""
         eta, rate = self.initial
+        w = math.sqrt(np.linalg.eigvals(self.inverse @ self.modes.stiffness).real.min())
+        if self.first_order and (turn := float(np.linalg.norm(s.twist(self.link)[:3]))) > FAST * w:
+            warn(f"{self.name}: '{self.link}' turns at {turn:.3g} rad/s, and its modes are of the first order, from {w:.3g} rad/s: they "
+                 f"know nothing of what turning stiffens; expected less than {FAST:g} of that", SimulationWarning)  # fmt: skip
         return np.concatenate([eta, self.coupling(eta).T @ s.twist(self.link) + self.modes.mass @ rate])
 
     # ------------------------------------------------------------ inertia and its derivatives
@@ -202,7 +229,7 @@ class FlexibleBody(Component):
     def coupling(self, eta: Array) -> Array:
         """Return L (6, n)."""
         turned = self.modes.S2 + sum((e * self.modes.S3[i].T for i, e in enumerate(eta)), np.zeros((3, self.n)))
-        return np.concatenate([turned, self.modes.S0])
+        return np.concatenate([turned, self.modes.S0 - np.outer(ALONG, self.modes.pull @ eta)])
 
     def change(self, eta: Array) -> Array:
         """Return G(η) − G₀ (6×6)."""
@@ -210,15 +237,17 @@ class FlexibleBody(Component):
         for i, e in enumerate(eta):
             I = I + e * (self.modes.C[i] + self.modes.C[i].T)
             I = I + sum((e * f * self.modes.D[i, j] for j, f in enumerate(eta)), np.zeros((3, 3)))
-        H = so3.hat(self.modes.S0 @ eta)
+        I = I - (eta @ (self.modes.spin @ eta)) * ACROSS
+        H = so3.hat(self.modes.S0 @ eta - 0.5 * (eta @ (self.modes.pull @ eta)) * ALONG)
         return np.block([[I, H], [-H, np.zeros((3, 3))]])
 
     def slope(self, k: int, eta: Array) -> tuple[Array, Array]:
         """Return ∂G/∂η_k (6×6) and ∂L/∂η_k (6, n)."""
         m = self.modes
         I = m.C[k] + m.C[k].T + sum((e * (m.D[k, j] + m.D[j, k]) for j, e in enumerate(eta)), np.zeros((3, 3)))
-        H = so3.hat(m.S0[:, k])
-        return np.block([[I, H], [-H, np.zeros((3, 3))]]), np.concatenate([m.S3[k].T, np.zeros((3, self.n))])
+        I = I - 2.0 * (m.spin[k] @ eta) * ACROSS
+        H = so3.hat(m.S0[:, k] - (m.pull[k] @ eta) * ALONG)
+        return np.block([[I, H], [-H, np.zeros((3, 3))]]), np.concatenate([m.S3[k].T, -np.outer(ALONG, m.pull[k])])
 
     def effective(self, eta: Array) -> Array:
         """Return what the link's inertia has more than G₀ where π is held: G − G₀ − L M⁻¹ Lᵀ (6×6)."""
@@ -227,6 +256,10 @@ class FlexibleBody(Component):
 
     def bodies(self, state: Array, rate: Any) -> Mapping[str, tuple[Array, Any]]:
         return {self.link: (self.effective(state[: self.n]), None)}
+
+    def modal(self, state: Array) -> Mapping[str, Bend]:
+        L = self.coupling(state[: self.n]) @ self.inverse
+        return {self.link: Bend(L @ self.modes.mass @ L.T, L @ state[self.n :])}
 
     # ------------------------------------------------------------ motion
 
@@ -238,16 +271,29 @@ class FlexibleBody(Component):
         slopes = [self.slope(k, eta) for k in range(n)]
         Gdot = sum((e * G for e, (G, _) in zip(rate, slopes, strict=True)), np.zeros((6, 6)))
         Ldot = sum((e * own for e, (_, own) in zip(rate, slopes, strict=True)), np.zeros((6, n)))
-        K = m.stiffness + (V[1] * V[1] + V[2] * V[2]) * m.spin
-        forces = ops.array([0.5 * (V @ (G @ V)) + V @ (own @ rate) for G, own in slopes]) - K @ eta - m.damping @ rate
-        weight = L.T @ np.concatenate([np.zeros(3), R.T @ np.asarray(s.gravity)])   # of the link it is the inertia's
-        b = L @ (Mi @ pi)
+        pushed, moved = self.pushed(eta, command)
+        K, Z = (s.parameters.get(f"{self.name}.{what}", getattr(m, what)) for what in ("stiffness", "damping"))
+        forces = ops.array([0.5 * (V @ (G @ V)) + V @ (own @ rate) for G, own in slopes]) - K @ eta - Z @ rate + moved
+        fallen = np.concatenate([np.zeros(3), R.T @ np.asarray(s.gravity)])
+        forces = forces + (L.T @ fallen if s.frame is None else s.frame.bend(s, self.link, [G for G, _ in slopes]))
+        b, more = L @ (Mi @ pi), L @ Mi @ L.T
         change = Ldot @ (Mi @ pi) + L @ (Mi @ forces)
         fall = Gdot - Ldot @ Mi @ L.T - L @ Mi @ Ldot.T
         turned = np.concatenate([ops.cross(V[:3], b[:3]) + ops.cross(V[3:], b[3:]), ops.cross(V[:3], b[3:])])
-        carried = np.concatenate([R @ b[:3] + ops.cross(T[:3, 3], R @ b[3:]), R @ b[3:]])
-        more = L @ Mi @ L.T                                                    # what the potential of the inertia's weight lacks
-        lifted = np.asarray(s.gravity) @ (more[5, 5] * T[:3, 3] + R @ inertia.first_moment(more))
-        energy = 0.5 * (pi @ (Mi @ pi)) + 0.5 * (eta @ (m.stiffness @ eta)) - lifted
-        return Effect(wrenches={self.link: -(fall @ V + change + turned)}, rate=np.concatenate([rate, forces + weight]),
+        inner = -(fall @ V + change + turned)
+        carried = se3.wrench_to_parent(T, b)
+        energy = 0.5 * (pi @ (Mi @ pi)) + 0.5 * (eta @ (K @ eta))
+        if s.frame is None:                                                    # what the potential of the inertia's weight lacks
+            energy = energy - np.asarray(s.gravity) @ (more[5, 5] * T[:3, 3] + R @ inertia.first_moment(more))
+        else:                                                                  # what the origin's speed makes of the modes' momentum
+            energy = energy + s.origin[1] @ (R @ (L @ rate)[3:])
+        return Effect(wrenches={self.link: inner + more @ fallen + pushed}, rate=np.concatenate([rate, forces]), inner={self.link: inner},
                       signals={"eta": eta, "rate": rate, "momentum": carried, "energy": energy})  # fmt: skip
+
+    def pushed(self, eta: Array, command: Any) -> tuple[Any, Any]:
+        """Return the wrench (6) on the link, and the forces (n) on the modes, of a wrench (6) on the end."""
+        if command is None:
+            return np.zeros(6), np.zeros(self.n)
+        m = self.modes
+        arm = m.place + m.tip[3:] @ eta
+        return np.concatenate([command[:3] + ops.cross(arm, command[3:]), command[3:]]), m.tip.T @ command

@@ -1,4 +1,4 @@
-"""Gyros that turn a spacecraft by turning themselves, and what wheels shake that are not in balance."""
+"""Gyros that turn a spacecraft by turning themselves."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.checks import number, numbers, shown
-from engine.components.actuators import ReactionWheels, require_moving
+from engine.checks import number, numbers
+from engine.components.actuators import require_moving
 from engine.components.component import Component, Context, Effect, SimulationError
 from engine.model import Model
 from engine.space.magnets import unit_rows
@@ -109,52 +109,3 @@ class ControlMomentGyros(Component):
         return Effect(wrenches={self.link: np.concatenate([moment, np.zeros(3)])}, rate=rates,
                       signals={"angles": state, "rates": rates, "momentum": h, "torque": torque, "manipulability": m,
                                "angular_momentum": self.holds(s, state)})  # fmt: skip
-
-
-class Imbalance(Component):
-    """What reaction wheels shake: a force U_s Ω² and a moment U_d Ω² that turn with each, of a rotor whose mass is not on its axis.
-
-    It is a load from outside: what it shakes is not taken from the wheels' momentum, nor from the body's. Who wants that exactly gives the
-    robot a wheel as a link, with its centre and products of inertia, and steps below 0.1/Ω.
-
-    Parameters
-    ----------
-    wheels : the ReactionWheels, among the same actuators
-    inertia : of a rotor about its axis, kg·m², by which its momentum is a speed Ω
-    static, dynamic : U_s, kg·m, and U_d, kg·m²; numbers, or one for each
-    positions : of the wheels in their link's frame, m (n, 3)
-
-    Its state are the wheels' angles (n). Signals: ``speed`` Ω (n), ``force`` and ``moment`` (3) in the link's axes, about its origin.
-
-    Reference: Markley & Crassidis, *Fundamentals of Spacecraft Attitude Determination and Control*, §4.8.
-
-    >>> Imbalance(ReactionWheels("base"), 0.01, 1e-5, 2e-7).state
-    array([0., 0., 0.])
-    """
-
-    def __init__(self, wheels: ReactionWheels, inertia: float, static: Any = 0.0, dynamic: Any = 0.0, positions: Any = 0.0,
-                 name: str = "imbalance") -> None:  # fmt: skip
-        if not isinstance(wheels, ReactionWheels):
-            raise SimulationError(f"{name}: wheels are {shown(wheels)}; expected ReactionWheels")
-        n = len(wheels.axes)
-        self.link, self.wheels, self.axes, self.name, self.state = wheels.link, wheels.name, wheels.axes, name, np.zeros(n)
-        self.inertia = number(f"{name}: inertia", inertia, "kg·m² above 0", above=0.0, error=SimulationError)
-        self.static, self.dynamic = (numbers(f"{name}: {what}", x, SimulationError) * np.ones(n)
-                                     for what, x in (("static", static), ("dynamic", dynamic)))  # fmt: skip
-        self.positions = numbers(f"{name}: positions", positions, SimulationError) * np.ones((n, 3))
-        if (self.static < 0.0).any() or (self.dynamic < 0.0).any():
-            raise SimulationError(f"{name}: static is {static!r} and dynamic {dynamic!r}; expected numbers from 0")
-        across = np.array([np.cross(a, np.eye(3)[np.argmin(np.abs(a))]) for a in self.axes])
-        self.first = across / np.linalg.norm(across, axis=1)[:, None]
-        self.second = np.cross(self.axes, self.first)
-
-    def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
-        speed = s.states[self.wheels] / self.inertia
-        force: Any = np.zeros(3)
-        moment: Any = np.zeros(3)
-        for k, (e1, e2, p) in enumerate(zip(self.first, self.second, self.positions, strict=True)):
-            way = ops.cos(state[k]) * e1 + ops.sin(state[k]) * e2
-            f = self.static[k] * speed[k] * speed[k] * way
-            force, moment = force + f, moment + ops.cross(p, f) + self.dynamic[k] * speed[k] * speed[k] * way
-        return Effect(wrenches={self.link: np.concatenate([moment, force])}, rate=speed,
-                      signals={"speed": speed, "force": force, "moment": moment})  # fmt: skip

@@ -16,6 +16,8 @@ from engine.components.component import SimulationError
 Array = np.ndarray
 #: bits of a half: products of a half with whole seconds up to 2^26 s, two years, are exact
 HALF = 26
+#: eccentricities up to which one step of the fourth order (Danby's), or two, finds the anomaly
+ROUND = 0.05, 0.3
 
 
 class Ellipse:
@@ -33,7 +35,8 @@ class Ellipse:
     ------
     SimulationError : r₀ or v₀ is no vector, or the motion is none of an ellipse (a is not above zero)
 
-    Reference: Battin, *An Introduction to the Mathematics and Methods of Astrodynamics*, §4.3.
+    References: Battin, *An Introduction to the Mathematics and Methods of Astrodynamics*, §4.3; Danby, *The solution of Kepler's equation*,
+    Celestial Mechanics 40 (1987).
 
     Examples
     --------
@@ -85,6 +88,13 @@ class Ellipse:
             return (1.0 - c * ops.cos(E) + s * ops.sin(E)).reshape(1, 1)
 
         guess = M + c * ops.sin(M) - s * (1.0 - ops.cos(M))
+        if (e := math.hypot(c, s)) < ROUND[-1]:                                # what these miss is about e (e²/2)⁴, and goes into r
+            for _ in range(1 if e < ROUND[0] else 2):
+                sine, cosine = ops.sin(guess), ops.cos(guess)
+                f, f1, f2 = residual(guess), 1.0 - c * cosine + s * sine, c * sine + s * cosine
+                d = -f / (f1 - 0.5 * f * f2 / f1)
+                guess = guess - f / (f1 + d * (0.5 * f2 + d / 6.0 * (1.0 - f1)))
+            return guess, beyond - residual(guess)
         E, found = ops.root(residual, ops.array([guess]), slope, limit=40)
         E = ops.poisoned([] if ops.graph_of(found) is None else [found], E)
         return E[0], beyond - residual(E)[0]
@@ -92,9 +102,9 @@ class Ellipse:
     def __call__(self, t: Any) -> tuple[Array, Array]:
         """Return r, m (3), and v, m/s (3), at t, s."""
         (E, more), n, a, r0 = self.anomaly(t), self.n, self.a, self.r0
-        half = ops.sin(0.5 * E)
-        sine, k = ops.sin(E), 2.0 * half * half
-        D = 1.0 - self.c * ops.cos(E) + self.s * sine
+        sine, cosine = ops.sin(E), ops.cos(E)
+        k = ops.where(ops.less(0.0, cosine), sine * sine / (1.0 + cosine), 1.0 - cosine)
+        D = 1.0 - self.c * cosine + self.s * sine
         r = (1.0 - (a / r0) * k) * self.position + (((r0 / a) * sine + self.s * k) / n) * self.velocity
         v = (-(n * a / r0) * sine / D) * self.position + (1.0 - k / D) * self.velocity
         return r + v * (more / n), v

@@ -79,7 +79,8 @@ class SolarPressure(Component):
     facets : of what it acts on
     sun : a function of t, s, that returns its place about the planet, m (3)
     eclipse : an :class:`Eclipse`; None: there is none
-    specular, diffuse : shares r_s and r_d of the light that are mirrored and scattered, one for all, or by link for each facet
+    specular, diffuse : shares r_s and r_d of the light that are mirrored and scattered, one for all, or by link for each facet; the
+        parameters "light.specular" and "light.diffuse" are others for all
     flux : S, W/m² at one astronomical unit
 
     Signals: ``light`` ν, and ``force`` (3), N, the sum in world axes.
@@ -116,11 +117,13 @@ class SolarPressure(Component):
         far = ops.norm(to_sun)
         P = nu * (self.flux / LIGHT_SPEED) * (ASTRONOMICAL_UNIT / far) ** 2
         wrenches, total = {}, np.zeros(3)
+        mirrors, scatters = (s.parameters.get(f"{self.name}.{what}") for what in ("specular", "diffuse"))
         for link in self.facets.areas:
             R = s.pose(link)[:3, :3]
             sun = R.T @ to_sun / far
             pushes = []
-            for p, n, A, r_s, r_d in zip(*self.facets.of(link), self.specular[link], self.diffuse[link], strict=True):
+            for p, n, A, r_s, r_d in zip(*self.facets.of(link), self.facets.each(link, self.specular, mirrors),
+                                           self.facets.each(link, self.diffuse, scatters), strict=True):
                 c = ops.maximum(n @ sun, 0.0)
                 f = (-P * A * c) * ((1.0 - r_s) * sun + 2.0 * (r_s * c + r_d / 3.0) * n)
                 pushes.append(np.concatenate([ops.cross(p, f), f]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -103,10 +104,29 @@ class ReferenceOrbit(Frame):
         for link, T, V in zip(s.model.links, s.poses, s.twists, strict=True):
             if ops.graph_of(link.mass) is None and not link.mass:              # a mass among the parameters is none of these
                 continue
-            wrenches[link.name], E = self.pull(s.t, link.inertia, T, V, r_O, v_O, own)
+            wrenches[link.name], E = self.pull(s.t, s.weighs(link.name), T, V, r_O, v_O, own)
             energy = energy + E
         return Effect(wrenches=wrenches, rate=np.concatenate([state[3:], fall]),
                       signals={"origin": r_O, "velocity": v_O, "energy": energy})  # fmt: skip
+
+    def bend(self, s: Context, link: str, slopes: Sequence[Array]) -> Array:
+        """Return −∂E/∂η (n) of the energy that :meth:`pull` has: h_k·(a − Γ c) + ½ tr(Γ J_k), of the field a at the centre c, its gradient
+        Γ, and the slopes h_k and J_k of the first and the second moments."""
+        field, T = self.field, s.pose(link)
+        R, c, (r_O, _) = T[:3, :3], inertia.center(s.weighs(link)), s.origin
+        rho = T[:3, 3] + R @ c
+        r = r_O + rho
+        a = R.T @ (difference(field.mu, r_O, rho) + (field.perturbation(r, s.t) - field.perturbation(r_O, s.t)))
+        found, h = [], [inertia.first_moment(G) for G in slopes]
+        if not field.gradient:
+            return ops.array([x @ a for x in h])
+        d = ops.norm(r)
+        n = R.T @ r / d
+        tensor = field.mu / (d * d * d) * (3.0 * np.outer(n, n) - np.eye(3)) + R.T @ field.tensor(r) @ R
+        for G, x in zip(slopes, h, strict=True):
+            J = 0.5 * np.trace(G[:3, :3]) * np.eye(3) - G[:3, :3]
+            found.append(x @ (a - tensor @ c) + 0.5 * np.trace(tensor @ J))
+        return ops.array(found)
 
     def pull(self, t: Any, G: Array, T: Array, V: Array, r_O: Array, v_O: Array, own: Array) -> tuple[Array, Any]:
         """Return the wrench (6) on a link of inertia G at the pose T, in its axes, and its energy, J, with the twist V."""

@@ -38,7 +38,7 @@ class Tank(Component):
     ----------
     link : that it is part of
     capacity : the most that it holds, kg
-    fuel : at first, kg; by default it is full
+    fuel : at first, kg; by default it is full. A simulation's parameter "tank.fuel" is another, for a batch's rows
     shape : where propellant is. "uniform": it shrinks where it is, with the squared radii of ``gyration`` about the tank's centre;
         "sphere", of the volume of the capacity; "cylinder", of a ``radius`` along z: it lies at the bottom, at −z, with a level surface
     placement : of the tank's centre in the link's frame: a place (3), or a pose (4, 4)
@@ -107,6 +107,13 @@ class Tank(Component):
                                    for n, x in (("pressure", pressure), ("gas", gas)))  # fmt: skip
         self.state = np.concatenate([[self.fuel], np.zeros(6)])
 
+    def begun(self, s: Context) -> Array:
+        fuel = self.value(s, "fuel")
+        if ops.graph_of(fuel) is None and not 0.0 <= float(fuel) <= self.capacity:
+            raise SimulationError(f"parameter '{self.name}.fuel' is {float(fuel):g} kg, and {self.capacity:g} kg fit in; expected a number "
+                                  "from 0 to that")  # fmt: skip
+        return ops.array([fuel, *np.zeros(6)])
+
     def bind(self, model: Model, dt: float) -> None:
         require_moving(model, self.link, self.name)
         if not model.link(self.link).mass > 0.0:
@@ -165,9 +172,10 @@ class Tank(Component):
 
     # ------------------------------------------------------------ what flows
 
-    def pressure_ratio(self, state: Array) -> Any:
+    def pressure_ratio(self, s: Context) -> Any:
         """Return the pressure relative to what it was at first."""
-        return 1.0 if self.gas is None else self.gas / (self.gas + (self.fuel - state[0]) / self.density)
+        used = self.value(s, "fuel") - s.states[self.name][0]
+        return 1.0 if self.gas is None else self.gas / (self.gas + used / self.density)
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         flow = np.zeros(16) if command is None else command
@@ -187,7 +195,7 @@ class Tank(Component):
         inside = np.concatenate([R @ l_r + ops.cross(p, R @ p_r), R @ p_r])
         signals = {"fuel": state[0], "flow": mdot, "momentum": state[1:] + inside}
         if self.pressure is not None:
-            signals["pressure"] = self.pressure * self.pressure_ratio(state)
+            signals["pressure"] = self.pressure * self.pressure_ratio(s)
         return Effect(wrenches={self.link: np.concatenate([damping, -2.0 * ops.cross(w, p_r) - falling])},
                       rate=ops.array([-mdot, *left]), signals=signals)  # fmt: skip
 

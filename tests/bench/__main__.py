@@ -25,6 +25,7 @@ from tests.bench.pictures import pictures
 from tests.bench.policies import policies
 from tests.bench.rows import rows
 from tests.bench.scenes import scenes
+from tests.bench.spacecraft import spacecraft
 from tests.bench.start import start
 from tests.bench.stiff import stiff
 from tests.bench.trees import trees
@@ -315,8 +316,8 @@ def draw(work: dict[str, list[tuple[float, float]]]) -> None:
     figure.savefig(FIGURE, dpi=110)
 
 
-PARTS = {f.__name__: f for f in (single, batch, derivatives, parameters, control, start, scaling, steps, stiff, rows, trees, body, contact,
-                                 scenes, campaigns, policies, learning, reach, precision, pictures, web)}  # fmt: skip
+PARTS = {f.__name__: f for f in (single, batch, derivatives, parameters, control, start, scaling, steps, spacecraft, stiff, rows, trees,
+                                 body, contact, scenes, campaigns, policies, learning, reach, precision, pictures, web)}  # fmt: skip
 
 
 def measured(parts: Sequence[str], table: Table) -> None:

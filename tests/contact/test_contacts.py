@@ -436,3 +436,33 @@ def test_no_energy_appears_in_a_blow_that_steps_do_not_resolve(dissipation):
     assert E.max() <= 0.5 + 1e-9 and rise.max() < 0.06 and rise[kappa < 0.05].max() < 2e-3
     spring = 0.5 * (kappa / h**2)[:, None] * np.minimum(run("contacts.gap")[..., 0], 0.0) ** 2
     assert np.abs(run("contacts.energy") - spring)[kappa <= 0.4].max() < 1e-15
+
+
+@pytest.mark.parametrize(("combine", "together", "bodies"), [
+    ("harmonic", 0.32, 1), ("max", 0.8, 1), ("min", 0.2, 1), ("mean", 0.5, 1), ("multiply", 0.16, 1), ("max", 0.8, 8)])  # fmt: skip
+def test_frictions_combine_as_they_are_told_to(combine, together, bodies):
+    """0.2 on 0.8: a block that slides loses μ g; so do eight that meet as tables."""
+    model = block() if bodies == 1 else engine.combine(**{f"b{k}": block() for k in range(bodies)})
+    ground = engine.HalfSpace(material=material(friction=0.2))
+    sim = engine.Simulator(model, contacts=engine.Contacts(ground, None, material(friction=0.8), combine=combine))
+    q0 = np.concatenate([[*UPRIGHT, k, 0, 0.05 - 9.81 / 4e5] for k in range(bodies)])
+    run = sim.run(q0, np.tile([0, 0, 0, 0, 2.0, 0], bodies), 0.1)
+    assert (run.v[-1, 4] - run.v[20, 4]) / 0.08 == pytest.approx(-together * 9.81, rel=1e-3)
+
+
+def test_two_links_may_have_a_material_of_their_own():
+    """Also as rows; the others keep theirs."""
+    model = engine.combine(a=block(), b=block())
+    for key in (("world", "b/block"), ("b/block", "world")):
+        contacts = engine.Contacts(engine.HalfSpace(), None, materials={key: engine.ContactMaterial(5e4, 0.1, 0.1)})
+        run = engine.Simulator(model, contacts=contacts).run([*UPRIGHT, 0, 0, 0.05, *UPRIGHT, 1, 0, 0.05],
+                                                             np.tile([0, 0, 0, 0, 2.0, 0], 2), 0.1)  # fmt: skip
+        slows = (run.v[-1] - run.v[50]) / 0.05
+        assert slows[4] == pytest.approx(-0.5 * 9.81, rel=0.01) and slows[10] == pytest.approx(-0.1 * 9.81, rel=0.01)
+    two = {("a/block", "b/block"): material(), ("b/block", "a/block"): material()}
+    for given, expected in [({"combine": "largest"}, "combine of Contacts is 'largest'; expected one of harmonic, max"),
+                            ({"materials": two}, "have two of the links"),
+                            ({"materials": {("a/block",): material()}}, r"are of \('a/block',\); expected a link's name, or two"),
+                            ({"materials": {("a/block", "c"): material()}}, "name a link 'c'")]:  # fmt: skip
+        with pytest.raises(engine.ContactError, match=expected):
+            engine.Simulator(model, contacts=engine.Contacts(engine.HalfSpace(), **given))

@@ -93,9 +93,10 @@ def test_what_a_turning_hand_holds_turns_with_it(axis):
     model = engine.combine(hand=gripper(axis), rod=block((0.02, 0.02, 0.1), 0.045))
     turn = lambda t, q, v: 500.0 * (2 * np.pi * t - q[0]) + 20.0 * (2 * np.pi - v[0])
     sim = simulator(model, material(1e5, 0.5, 0.7), ground=False, pairs=PAIRS, gravity=(0, 0, -9.81),
-                    controller=lambda t, q, v: np.array([turn(t, q, v), 12.0, -12.0 - 2e4 * q[2] - 100.0 * v[2], *np.zeros(6)]))  # fmt: skip
+                    controller=lambda t, q, v: np.array([turn(t, q, v), 12.0, -12.0 - 2e4 * q[2] - 100.0 * v[2], *np.zeros(6)]))
     run = sim.run([0.0, 0.0, 0.0, *UPRIGHT, 0, 0, 0], [2 * np.pi, 0, 0, *(2 * np.pi * np.array(axis)), 0, 0, 0], 4.0)
-    place = np.einsum("tji,tj->ti", se3.rotation(run.pose("hand/palm")), run.q[:, -3:])[1000::1000]
+    palm = se3.rotation(run.pose("hand/palm"))
+    place = np.einsum("tji,tj->ti", palm, run.q[:, -3:])[1000::1000]
     assert np.abs(np.diff(place, axis=0)).max() < 2 * GIVES
 
 

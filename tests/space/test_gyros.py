@@ -5,7 +5,8 @@ import pytest
 
 import engine
 from engine.components.actuators import ReactionWheels
-from engine.space import ControlMomentGyros, Imbalance, SimulationError
+from engine.components.controllers import attitude_control
+from engine.space import ControlMomentGyros, SimulationError
 from engine.spatial import inertia
 from tests.numeric import derivative
 from tests.space.numbers import values
@@ -61,18 +62,58 @@ def test_a_rate_s_limit_keeps_the_moment_s_direction():
     assert np.abs(np.cross(torque, wanted)).max() < 1e-5 * np.linalg.norm(torque) * np.linalg.norm(wanted)
 
 
+OUT = {"inertia": 0.01, "static": 1e-5, "dynamic": 2e-7}
+
+
 def test_wheels_out_of_balance():
-    """U_s Ω² and U_d Ω², turning with the wheel."""
+    """U_s Ω² and U_d Ω², turning with the wheel; its momentum is what it was."""
     force, moment = values("IMB")
-    wheels = ReactionWheels("sat", [[0, 0, 1]], initial=[0.01 * 300.0])
-    shake = Imbalance(wheels, 0.01, 1e-5, 2e-7)
-    flight = engine.Simulator(satellite(), dt=1e-4, gravity=(0, 0, 0), actuators=[wheels, shake], joint_dynamics=None).run(
+    wheels = ReactionWheels("sat", [[0, 0, 1]], initial=[0.01 * 300.0], **OUT)
+    flight = engine.Simulator(satellite(), dt=1e-4, gravity=(0, 0, 0), actuators=[wheels], joint_dynamics=None).run(
         satellite().neutral(), np.zeros(7), 0.02, record_every=20)  # fmt: skip
-    assert np.linalg.norm(flight("imbalance.force"), axis=1) == pytest.approx(force, rel=1e-9)
-    assert np.linalg.norm(flight("imbalance.moment"), axis=1) == pytest.approx(moment, rel=1e-9)
-    way = flight("imbalance.force")[:, :2] / force
-    turned = np.unwrap(np.arctan2(way[:, 1], way[:, 0]))
+    shake = flight("wheels.shake")
+    assert np.linalg.norm(shake[:, 3:], axis=1) == pytest.approx(force, rel=1e-9)
+    assert np.linalg.norm(shake[:, :3], axis=1) == pytest.approx(moment, rel=1e-9)
+    turned = np.unwrap(np.arctan2(shake[:, 4], shake[:, 3]))
     assert turned - turned[0] == pytest.approx(300.0 * flight.t, abs=1e-8)
+    assert flight("wheels.momentum") == pytest.approx(3.0, rel=1e-12)
+
+
+def test_imbalance_is_what_a_wheel_as_a_link_does():
+    """A rotor whose centre is off its axis, and whose axis is none of inertia's, shakes the hub as U_s and U_d say; and keeps momentum."""
+    U, D, J, speed = 2e-3, 3e-5, 0.01, 100.0
+    hub = inertia.from_mass(100.0, np.zeros(3), np.diag([20.0, 25.0, 15.0]))
+    builder = engine.Builder("exact")
+    builder.add_link("hub", inertia=hub)
+    H, I = engine.spatial.so3.hat([U, 0, 0]), np.array([[0.6 * J, 0, -D], [0, 0.6 * J, 0], [-D, 0, J]])
+    builder.add_link("rotor", inertia=np.block([[I, H], [-H, 2.0 * np.eye(3)]]))
+    builder.add_joint("axle", "continuous", "hub", "rotor", axis=[0, 0, 1])
+    exact = builder.model(floating_base=True)
+    run = engine.Simulator(exact, dt=5e-4, gravity=(0, 0, 0)).run(exact.neutral(), [0, 0, 0, 0, 0, 0, speed], 2 * np.pi / speed)
+    P = run.momentum("center_of_mass")
+    assert np.abs(P - P[0]).max() < 1e-12 * J * speed
+    builder = engine.Builder("simple")
+    builder.add_link("hub", inertia=hub + inertia.from_mass(2.0, np.zeros(3), np.diag([0.6 * J, 0.6 * J, 0.0])))
+    simple = builder.model(floating_base=True)
+    wheels = ReactionWheels("hub", [[0, 0, 1]], initial=[J * speed], inertia=J, static=U, dynamic=D)
+    made = engine.Simulator(simple, dt=5e-4, gravity=(0, 0, 0), actuators=[wheels])
+    other = made.run(simple.neutral(), run.v[0, :6], 2 * np.pi / speed)
+    for k, scale in ((slice(0, 3), D * speed**2 / 20.0), (slice(3, 6), U * speed**2 / 102.0)):
+        exact_swing, simple_swing = (np.ptp(x.vdot[:, k], axis=0) for x in (run, other))
+        assert exact_swing.max() == pytest.approx(2.0 * scale, rel=0.3)
+        assert simple_swing[:2] == pytest.approx(exact_swing[:2], rel=0.05)
+
+
+def test_control_knows_wheels_that_shake():
+    """A target that turns: momenta, and no angles, are what the wheels hold."""
+    model, target = satellite(), lambda t, q, v: (np.array([1.0, 0, 0, 0]), np.zeros(3), np.zeros(3))
+    found = []
+    for more in ({}, {**OUT, "static": 1e-12, "dynamic": 0.0}):
+        wheels = ReactionWheels("sat", initial=[3.0, -2.0, 1.0], torque=0.5, momentum=20.0, **more)
+        control = attitude_control(model, wheels, target=target)
+        found.append(engine.Simulator(model, dt=0.01, gravity=(0, 0, 0), actuators=[wheels], controller=control).run(
+            model.neutral(), [0.1, -0.05, 0.02, 0, 0, 0, 0], 5.0, record_every=50).v)  # fmt: skip
+    assert np.abs(found[0] - found[1]).max() < 1e-7
 
 
 @pytest.mark.parametrize(("what", "text"), [
@@ -80,8 +121,9 @@ def test_wheels_out_of_balance():
     (lambda: ControlMomentGyros.pyramid("sat", 0.0), "momentum is 0.0"),
     (lambda: ControlMomentGyros.pyramid("sat", 1.0, rate=0.0), "rate is 0.0"),
     (lambda: ControlMomentGyros.pyramid("sat", 1.0, initial=[0.0]), "an angle for each gyro"),
-    (lambda: Imbalance(3.0, 0.01), "expected ReactionWheels"),
-    (lambda: Imbalance(ReactionWheels("sat"), 0.01, -1e-5), "expected numbers from 0"),
+    (lambda: ReactionWheels("sat", inertia=0.01, static=-1e-5), "expected numbers from 0"),
+    (lambda: ReactionWheels("sat", static=1e-5), "inertia is None; expected a rotor's"),
+    (lambda: ReactionWheels("sat", inertia=0.01, static=[1e-5, 1e-5]), "static has shape"),
 ])  # fmt: skip
 def test_what_is_no_gyro_is_refused(what, text):
     with pytest.raises(SimulationError, match=text):

@@ -75,11 +75,6 @@ class JointedTouching:
         #: whether any point is between two bodies that move
         self.crosses: Any = moves > 0.0
 
-    def gave_way(self, x: Array, friction: Any) -> Array:
-        """Return how pairs gave way (places, 7) at the end of the step with velocities x (nv): what the next step begins with."""
-        constants, rows = ops.rows(lambda p: (p[C], p[ROW]), self.points)
-        return kept(rows, constants, friction, self.pair, self.twists(x), self.rotations, self.pairs.sizes, self.stuck, len(self.places))
-
     def standing(self) -> JointedTouching:
         """Return the same law where no point is between two bodies that move: what one limb does is nothing to another then."""
         found = copy.copy(self)
@@ -151,9 +146,9 @@ class JointedTouching:
         changes, sizes = ops.total(both)
         return found, changes <= AGREES**2 * sizes
 
-    def impulses(self, x: Array, friction: Any) -> tuple[PointImpulses, Array]:
-        """Return the impulses of the points, and the generalized impulse (nv), on velocities of the model, of what lasts of them, at x
-        (nv)."""
+    def impulses(self, x: Array, friction: Any) -> tuple[PointImpulses, Array, Array]:
+        """Return the impulses of the points; the generalized impulse (nv), on velocities of the model, of what lasts of them; and how pairs
+        gave way (places, 7), with which the next step begins: at x (nv)."""
         h = self.h
 
         def one(p: Array, row: Array, f: Array, V_a: Array, V_b: Array) -> tuple[Any, ...]:
@@ -165,7 +160,9 @@ class JointedTouching:
 
         g, lasting, forces, pushes, depth, throw = ops.rows(one, self.found, self.points, friction, *self.twists(x))
         lasts = self.axes.force_back(self.axes.forces([*self.on_bodies(ops.rows(lambda F: -F, lasting), lasting, 6)]))
-        return PointImpulses(g, forces, pushes, depth, throw), lasts
+        constants, rows = ops.rows(lambda p: (p[C], p[ROW]), self.points)
+        gave = kept(rows, constants, friction, self.pair, self.twists(x), self.rotations, self.pairs.sizes, self.stuck, len(self.places))
+        return PointImpulses(g, forces, pushes, depth, throw), lasts, gave
 
     def noted(self, impulses: PointImpulses, origins: Array) -> dict[str, Any]:
         """Return what is noted of a step: wrenches (n, 6) on links with these ``origins`` (n, 3), about them in world axes; how many points

@@ -47,12 +47,12 @@ class Problem(NamedTuple):
 
 
 def problem(found: Touching, outlines: Any, poses: Any, inertia: Any, before: Any, free: Any, h: Any, stiction: Any,
-            way: float) -> Problem:  # fmt: skip
+            combine: str, way: float) -> Problem:  # fmt: skip
     """Return the problem of what touches in a step of h, with the velocities (n, 6) before it and where its flight ends."""
     a, b, one, two = (ops.rows(lambda p, k=k: p[k], found.pairs) for k in (A, B, 3, 4))
     pairs = ops.rows(lambda p, T_a, T_b: np.concatenate([p[:3], p[MOVES] * (T_b - T_a)[[3, 7, 11]]]), found.pairs,
                      ops.gather(poses, a), ops.gather(poses, b))  # fmt: skip
-    surfaces = ops.rows(lambda x, y: ops.array([*on_each_other(x[MATERIAL], y[MATERIAL]), x[MOBILITY] + y[MOBILITY]]),
+    surfaces = ops.rows(lambda x, y: ops.array([*on_each_other(x[MATERIAL], y[MATERIAL], combine), x[MOBILITY] + y[MOBILITY]]),
                         ops.gather(outlines, one), ops.gather(outlines, two))  # fmt: skip
     of = ops.rows(lambda x: x[0], found.points)
 
