@@ -20,8 +20,8 @@ os.environ.setdefault("ENGINE_CACHE", _folder.name)
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-#: scripts that run on a display of their own: nothing to collect in them
-collect_ignore = ["viewer/desk.py", "viewer/hands.py"]
+#: scripts that run on a display, or in a process, of their own: nothing to collect in them
+collect_ignore = ["viewer/desk.py", "viewer/hands.py", "bridges/peer.py"]
 #: for the desk, and once more for every kind of processor: rotations and operations, the compiler, dynamics by its laws, the house
 QUICK = ("spatial/", "test_ops.py", "test_architecture.py", "dynamics/test_laws.py", "dynamics/test_mujoco.py",
          *(f"compiler/test_{name}.py" for name in ("operations", "rewrite", "llvm", "interp", "trace")))  # fmt: skip

@@ -43,6 +43,15 @@ def models() -> engine.Model:
     return model
 
 
+def elsewhere(simulator: engine.Simulator, live: engine.Live, trajectory: engine.Trajectory) -> None:
+    assert_type(engine.export_fmu(simulator, "arm.fmu", inputs=["torque"], version="3.0"), Path)
+    assert_type(trajectory.save("run.mcap"), Path)
+    assert_type(trajectory.save("run.oem", link="bus", epoch="2026-11-27"), Path)
+    with engine.bridge(live, "dds", commands={"torque": "effort"}) as bridge:
+        assert_type(bridge, engine.Bridge)
+    engine.export_fmu(simulator, "arm.fmu", version=3, input=["torque"])       # type: ignore[call-arg, arg-type]
+
+
 def robots(model: engine.Model) -> None:
     robot = engine.compile(model, gravity=(0, 0, 0))
     assert_type(robot, engine.Robot)

@@ -12,8 +12,9 @@ import pytest
 from engine.cli.campaign_file import tomllib
 
 #: modules that only extras bring
-OPTIONAL = ("anywidget", "av", "coacd", "collada", "distributed", "fast_simplification", "gymnasium", "matplotlib", "obstore", "pandas",
-            "PIL", "pyglet", "torch", "websockets", "xarray", "zarr")  # fmt: skip
+OPTIONAL = ("anywidget", "av", "coacd", "collada", "cyclonedds", "distributed", "fast_simplification", "foxglove", "gymnasium",
+            "matplotlib", "mcap", "mcap_ros2", "obstore", "pandas", "PIL", "pxr", "pyarrow", "pyglet", "rosbags", "torch",
+            "websockets", "xarray", "zarr", "ziglang")  # fmt: skip
 SCRIPT = f"""
 import json, sys
 from importlib.machinery import PathFinder
@@ -33,12 +34,16 @@ assert not engine.check(engine.example("free_flyer"), floating_base=True).findin
 simulator = engine.Simulator(model, dt=1e-2, gravity=(0, 0, 0), parameters=dict([('mass.bus', 500.0)]))
 campaign = engine.Campaign(simulator, model.neutral(), v, 0.05, runs=4, scatter=dict([('mass.bus', scipy.stats.norm(500, 10))]))
 assert campaign.run("runs").complete
+live = engine.Live(simulator, model.neutral(), v, paused=True)
 said = {{}}
 for name, ask in {{
     "render": lambda: engine.render(motion), "view": lambda: engine.view(motion), "export": lambda: engine.export(motion, "run.html"),
     "serve": lambda: engine.serve(motion), "widget": lambda: engine.Widget(model), "plot": lambda: motion.plot("run.png"),
     "table": lambda: motion.to_pandas(), "dataset": lambda: motion.to_xarray(), "runs": lambda: engine.load_campaign("runs").dataset(),
     "bucket": lambda: engine.load_campaign("s3://a/b"), "learn": lambda: __import__("engine.gymnasium"),
+    "log": lambda: motion.save("run.mcap"), "parquet": lambda: motion.save("run.parquet"), "stage": lambda: engine.load("robot.usd"),
+    "binary": lambda: engine.export_fmu(simulator, "bus.fmu", platforms=["aarch64-darwin"], version="3.0"),
+    "dds": lambda: engine.bridge(live, "dds"), "foxglove": lambda: engine.bridge(live, "foxglove"),
 }}.items():
     try:
         said[name] = "nothing", str(ask())
@@ -47,7 +52,8 @@ for name, ask in {{
 print(json.dumps(said))
 """
 EXTRAS = {"render": "viewer", "view": "viewer", "export": "viewer", "serve": "web", "widget": "web", "plot": "plots", "table": "tables",
-          "dataset": "tables", "runs": "tables", "bucket": "cloud", "learn": "gymnasium"}  # fmt: skip
+          "dataset": "tables", "runs": "tables", "bucket": "cloud", "learn": "gymnasium", "log": "logs",
+          "parquet": "logs", "stage": "usd", "binary": "fmu", "dds": "dds", "foxglove": "foxglove"}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
