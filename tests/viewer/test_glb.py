@@ -288,7 +288,7 @@ def test_what_cannot_be_written_is_said(tmp_path, source, name, said):
 
 def test_too_many_poses_are_refused_and_by_default_there_are_fewer(tmp_path):
     long = motion(MODEL, 0.0, 1e6)
-    with pytest.raises(ViewerError, match="poses of links .* a lower fps"):
+    with pytest.raises(ViewerError, match=r"poses of links .* a lower fps"):
         export(long, tmp_path / "out.glb", fps=30.0)
     assert export(long, tmp_path / "out.glb").stat().st_size < 5e6
 
