@@ -76,6 +76,13 @@ class Robot(Fixed):
     ----------
     model, gravity : what it was made of, at the values of its parameters where these are single ones; gravity in world axes (3), m/s²
     parameters : values of the model's numbers that were made parameters, by name: see :meth:`at`
+
+    >>> import engine
+    >>> model = engine.load_urdf(engine.example("seven_joint_arm"))
+    >>> robot, (q, v) = engine.compile(model), model.random(np.random.default_rng(0))
+    >>> tau = robot.rnea(q, v, np.zeros(model.nv))
+    >>> bool(np.abs(robot.aba(q, v, tau)).max() < 1e-9), robot.jacobian(q, model.links[-1].name).shape
+    (True, (6, 7))
     """
 
     parameters: Mapping[str, Array]

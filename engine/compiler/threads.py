@@ -24,7 +24,12 @@ def set_threads(n: int) -> None:
 
 
 def get_threads() -> int:
-    """Return how many threads large batches use."""
+    """Return how many threads large batches use.
+
+    >>> import engine
+    >>> engine.get_threads() >= 1
+    True
+    """
     return _threads
 
 

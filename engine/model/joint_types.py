@@ -26,6 +26,9 @@ class Limits:
 
     Those on the acceleration where it speeds up, on that where it slows down, and on the jerk (rad/s³ or m/s³) are for who plans motions:
     nothing here holds them.
+
+    >>> Limits(lower=-1.0, upper=2.0, effort=80.0).effort
+    80.0
     """
 
     lower: float = -np.inf

@@ -70,7 +70,11 @@ class ReadOnly:
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """A surface's look: colour as red, green, blue, opacity in [0, 1], and a texture file."""
+    """A surface's look: colour as red, green, blue, opacity in [0, 1], and a texture file.
+
+    >>> Material("orange", (0.93, 0.50, 0.12, 1.0)).color
+    (0.93, 0.5, 0.12, 1.0)
+    """
 
     name: str = ""
     color: tuple[float, float, float, float] | None = None
@@ -89,6 +93,9 @@ class Geometry(ReadOnly):
     read when someone asks for it (``engine.io``): ``uri`` is its name as written, ``mesh`` where it lies (a path, or its text), and where
     it was not found ``fault`` says why. ``up_axis`` says whether a COLLADA file is turned so that its axis that points up is z; None: it
     is not, and where that makes a difference who reads it is warned.
+
+    >>> Geometry("cylinder", (0.1, 0.5)).size
+    (0.1, 0.5)
     """
 
     kind: str
@@ -164,7 +171,11 @@ class Link(ReadOnly):
 
 @dataclass(frozen=True)
 class Mimic:
-    """A joint that follows another: q = ratio · q_source + offset."""
+    """A joint that follows another: q = ratio · q_source + offset.
+
+    >>> Mimic("left_finger", ratio=-1.0).source
+    'left_finger'
+    """
 
     source: str
     ratio: float = 1.0

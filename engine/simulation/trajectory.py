@@ -60,6 +60,12 @@ class Trajectory:
     parameters : of the simulation, by name, one for each rollout (..., *shape); "mass.LINK", "inertia.LINK" and "gravity" count instead of
         the model's and ``gravity``
     ground : the pose (4, 4) of the ground that its simulation had contacts with, whose z axis is the normal; None without one
+
+    >>> import engine
+    >>> model = engine.load_urdf(engine.example("free_flyer"), floating_base=True)
+    >>> flight = engine.Simulator(model, gravity=(0, 0, 0)).run(model.neutral(), 0.1 * np.ones(model.nv), 0.1)
+    >>> flight.pose("gripper").shape, flight.at([0.05]).t.tolist(), bool(np.ptp(flight.momentum(), axis=0).max() < 1e-9)
+    ((101, 4, 4), [0.05], True)
     """
 
     model: Model

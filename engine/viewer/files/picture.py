@@ -87,6 +87,10 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
     Raises
     ------
     ViewerError : the path cannot be written (known before anything is drawn), there is no OpenGL, or the motion is not finite
+
+    >>> import engine
+    >>> engine.render(engine.load_urdf(engine.example("free_flyer")), size=(64, 48), samples=0).shape
+    (48, 64, 3)
     """
     file = None if path is None else path_of(path, ViewerError)
     moving = file is not None and (file.suffix.lower() not in STILLS or "%" in file.name or file.is_dir())

@@ -29,6 +29,9 @@ class Follow:
     view : one of the views along axes, or (azimuth, elevation) of the camera, rad
     radius : m, of a sphere about the link's origin that fills the picture; by default three times the link's size
     turns : rad/s, by which it goes round meanwhile
+
+    >>> Follow("gripper", view="left", radius=0.5).radius
+    0.5
     """
 
     link: str
@@ -58,6 +61,9 @@ class Onboard:
     eye : where it stands (3), m, link axes
     toward, up : directions (3) in which it looks, and which is up in the picture, link axes
     fov : angle of view from bottom to top, rad
+
+    >>> Onboard("bus", eye=(0.0, 0.0, 1.0), toward=(1.0, 0.0, 0.2)).fov
+    1.0
     """
 
     link: str
@@ -97,6 +103,9 @@ class Shot:
     speed : times of the film's own: 0.1 is slow motion
     ease : seconds of film in which the camera moves there from the shot before; 0 is a cut
     inset : another view, small in the upper right corner
+
+    >>> Shot(4.0, "front", "contact", speed=0.1).ease
+    1.0
     """
 
     t: float

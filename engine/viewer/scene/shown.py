@@ -46,6 +46,9 @@ class Shown:
     wireframe, transparent : whether surfaces are drawn as lines, or let what is inside shine through
     hidden : links whose surfaces are not drawn
     colors : "robots" or "rollouts": every robot, or rollout of a batch, has a colour of its own, and the legend says which
+
+    >>> Shown().marks, Shown(momentum=True, labels=("gripper",)).marks
+    (False, True)
     """
 
     joint_frames: Names = False
