@@ -124,12 +124,14 @@ class Context:
     parameters : by name; states : the components' own, by their names. Accelerations are not here: they follow from what components do
     modes : how limited forces act during a step that is implicit, by components' names: see :meth:`bounded`
     frame : the :class:`~engine.components.frame.Frame` that carries the world's origin, where it moves
+    signals : what has been said until now of those that make signals, by their names and parts
     """
 
     def __init__(self, model: Model, t: Any, q: Array, v: Array, parameters: Mapping[str, Any], gravity: Any,
                  states: Mapping[str, Any], modes: Mapping[str, Any] | None = None, frame: Any = None) -> None:  # fmt: skip
         self.model, self.t, self.q, self.v, self.parameters, self.gravity = model, t, q, v, parameters, gravity
         self.armature, self.states, self.modes, self.frame = model.armature, states, modes or {}, frame
+        self.signals: dict[str, Mapping[str, Any]] = {}
         self._jacobians: dict[str, Array] = {}
 
     def bounded(self, name: str, x: Array, low: Array, top: Array, lines: Array | None = None) -> tuple[Array, Array]:

@@ -13,24 +13,23 @@ from typing import Any
 import numpy as np
 
 from engine import dynamics, ops
-from engine.checks import nearest, numeric, shown, warn
-from engine.compiler.transforms.trace import pure, trace
+from engine.checks import warn
 from engine.components.actuators import Drive, Motor
-from engine.components.component import AS_IT_IS, Component, Context, Effect, SimulationError, SimulationWarning, States, named
+from engine.components.component import AS_IT_IS, Component, Context, SimulationWarning, States
 from engine.components.controller import Controller
-from engine.components.effect import effect
 from engine.components.forces import CentralGravity, JointStops
 from engine.components.frame import Frame, require_falling
-from engine.components.law import Ticking
 from engine.components.layout import Layout
+from engine.components.makers import Maker
 from engine.contact import ContactLaws
 from engine.dynamics.gripped_momentum import with_momenta
 from engine.dynamics.momentum_conservation import Tree, central_momentum, floating_trees, joined_trees, momentum_rate, noted
 from engine.geometry import Plane
 from engine.integrate import FreeBody, Mechanical, Stiff, System
 from engine.model import Model
+from engine.simulation.acting import Acting
 from engine.simulation.assessment import Look
-from engine.simulation.cargo import between_links, drained, loaded, moved_by, together, with_drains
+from engine.simulation.cargo import between_links, drained, loaded, moved_by, with_drains
 from engine.simulation.constraints import Constraints
 from engine.simulation.impulses import Impulses
 from engine.simulation.parameters import Read, with_parameters
@@ -46,7 +45,7 @@ LASTING = "lasting"
 OWN = MOMENTUM, DEFECT, LASTING
 
 
-class Plant:
+class Plant(Acting):
     """A model with its components and its controller, bound to it.
 
     Parameters
@@ -56,6 +55,7 @@ class Plant:
     compiled : whether a law that ticks is asked on symbols for what it holds, or on numbers
     impulses : what acts by impulses after a step's flight
     constraints : what holds exactly, in flight and after it
+    makers : of signals, in their order
 
     Attributes
     ----------
@@ -66,7 +66,8 @@ class Plant:
 
     def __init__(self, model: Model, gravity: tuple[float, ...], components: list[Component], controller: Controller | None,
                  parameters: Mapping[str, Array], conserved: tuple[Tree, ...], compiled: bool,
-                 impulses: Impulses | None = None, constraints: Constraints | None = None) -> None:  # fmt: skip
+                 impulses: Impulses | None = None, constraints: Constraints | None = None,
+                 makers: Sequence[Maker] = ()) -> None:  # fmt: skip
         self.model, self.gravity, self.components, self.controller, self.conserved = model, gravity, components, controller, conserved
         self.impulses, self.constraints = impulses, constraints
         self.stiffness: Stiffness | None = None                                # of what is found to be stiff
@@ -80,7 +81,8 @@ class Plant:
             require_falling(model, gravity, parameters, components, self.ground is not None)
         self.values, self.read = dict(parameters), set[str]()
         self.parameters = Layout({n: np.shape(p) for n, p in parameters.items()})
-        self.acting: list[Component] = components if controller is None else [controller, *components]
+        self.makers = [*makers]
+        self.acting = [*makers, *([] if controller is None else [controller]), *components]
         if controller is not None:
             controller.serve(components, model)
         self.states = Layout({c.name: c.state.shape for c in self.acting if c.state.size}
@@ -91,32 +93,8 @@ class Plant:
         self.cargo = np.array([k for c in self.carriers for k in range(self.states.n)[self.states.slices[c.name]]], dtype=int)
         if impulses is not None and not alone:
             self.states = Layout({**self.states.shapes, LASTING: (model.nv,)})
-        for c in self.acting:
-            if isinstance(c, Ticking) and c.called.ticks:
-                c.hold(c.takers if c.called.law.python and isinstance(c, Controller) else self._said(c, compiled))
-                self.read.update(c.called.extra if c.called.law.python else ())
+        self.hold(compiled)
         self.memories = Layout({c.name: c.memory.shape for c in self.acting if c.memory.size})
-
-    def unclip(self) -> None:
-        """Let laws that are flown have their clips as limits where a flight is implicit."""
-        shapes: list[tuple[int, ...]] = [(), (self.model.nq,), (self.model.nv,), (self.states.n,), (self.parameters.n,)]
-        for c in self.acting:
-            if isinstance(c, Ticking) and c.flown:
-                c.unclip(self.context, shapes, self.states, self.parameters)
-
-    def _said(self, c: Ticking, compiled: bool) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of what a law says, by name: it is asked once."""
-        model, own = self.model, c.called.law.memory
-
-        def said(t: Any, q: Array, v: Array, z: Array, p: Array, memory: Array) -> dict[str, Any]:
-            s = self.context(t, q, v, z, p)
-            return c.said(s, s.states.get(c.name, c.state), memory, 0.0 * t)[0]
-
-        if compiled:
-            program = trace(said, [(), (model.nq,), (model.nv,), (self.states.n,), (self.parameters.n,), own.shape], named=True)
-            return dict(zip(program.names, program.shapes_out, strict=True))
-        found = said(0.0, model.neutral(), np.zeros(model.nv), self.initial_states(), self.parameters.join(self.values), own)
-        return {n: np.shape(x) for n, x in found.items()}
 
     @property
     def contacts(self) -> ContactLaws | None:
@@ -173,63 +151,6 @@ class Plant:
     def in_flight(self, t: Any, q: Array, v: Array, z: Array, p: Array, modes: Mapping[str, Array] | None = None) -> Context:
         """Return time and state as components see them, of the states z that are flown: what lasts is no component's."""
         return self.context(t, q, v, np.concatenate([z, np.zeros(self.states.n - len(z))]), p, modes)
-
-    def effects(self, s: Context, m: Array, held: Context | None = None) -> dict[str, Effect]:
-        """Return what the controller and every component do; laws that are not to be implicit at another state, where one is ``held``."""
-        memories = self.memories.split(m)
-        effects: dict[str, Effect] = {}
-        commands: dict[str, Any] = {}
-        for c in self.acting:
-            at = held if held is not None and isinstance(c, Ticking) and c.called.law.stiff is False else s
-            with ops.part(c.name, s.q, s.v):
-                effects[c.name] = effect(c, at, s.states.get(c.name, c.state), memories.get(c.name, c.memory), c.given(commands))
-            self.require_taken(c, {**effects[c.name].commands, **effects[c.name].flows})
-            commands = together(commands | effects[c.name].commands, effects[c.name].flows)
-        return effects
-
-    def require_taken(self, c: Component, commands: Mapping[str, Any]) -> None:
-        """Refuse a component's commands to what takes none: what comes before it has acted, and memories take the controller's alone."""
-        if c is self.controller or not commands:
-            return
-        after = self.acting[self.acting.index(c) + 1 :]
-        takers = ["tau" if isinstance(x, Drive) else x.name for x in after if x.command is not None and not x.memory.size]
-        for name in commands:
-            if name not in takers:
-                expected = f"some of {', '.join(takers)}, which take commands and come after it" if takers else "a controller that does"
-                raise SimulationError(f"'{c.name}' commands '{name}'{nearest(str(name), takers)}; expected {expected}")
-
-    def update(self, s: Context, m: Array, dt: Any) -> Array:
-        """Return the memories for the step of dt that begins now."""
-        if not self.memories.n:
-            return m
-        memories = self.memories.split(m)
-        commands: dict[str, Any] = {}
-        for c in self.acting:
-            state = s.states.get(c.name, c.state)
-            if c.memory.size:
-                update = c.update if isinstance(c, Ticking) else pure(c.update)          # a law's function is asked twice anyway
-                with named(c.name, s.q.dtype == object), ops.part(c.name, s.q, s.v):
-                    memories[c.name] = update(s, state, memories[c.name], c.given(commands), dt)
-                if not numeric(np.asarray(memories[c.name])):
-                    raise SimulationError(f"update of '{c.name}' returned {shown(memories[c.name])}; expected numbers")
-                if (shape := np.shape(memories[c.name])) != c.memory.shape:
-                    raise SimulationError(f"update of '{c.name}' returned a memory of shape {shape}; expected {c.memory.shape}")
-            if c is self.controller:
-                commands = c.act(s, state, memories.get(c.name, c.memory), None).commands
-        return self.memories.join(memories)
-
-    def loads(self, effects: Mapping[str, Effect]) -> tuple[Array, Array | None]:
-        """Return the sum of the generalized forces (nv), and of the wrenches on the links (nlinks, 6) if there are any."""
-        tau: Any = np.zeros(self.model.nv)
-        wrenches: dict[str, Any] = {}
-        for e in effects.values():
-            if e.tau is not None:
-                tau = tau + e.tau
-            for link, F in e.wrenches.items():
-                wrenches[link] = F if link not in wrenches else wrenches[link] + F
-        if not wrenches:
-            return tau, None
-        return tau, np.array([wrenches.get(link.name, np.zeros(6)) for link in self.model.links])
 
     # ------------------------------------------------------------ the field
 
@@ -443,6 +364,8 @@ class Plant:
             signals[f"{c.name}.power"] = e.power(s)
             signals |= {f"{c.name}.{n}": y for n, y in e.signals.items()}
         signals |= {f"inertia.{n}": s.model.link(n).inertia for c in self.carriers for n in c.bodies(s.states[c.name], None)}
+        for maker in self.makers:
+            signals |= maker.recorded(s.signals[maker.name])
         for name, y in rubbed.items():
             signals[name] = signals[name] + y if name in signals else y
         if self.constraints is not None:

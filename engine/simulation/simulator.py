@@ -24,7 +24,8 @@ from engine.components.component import Component, Interrupted, SimulationError,
 from engine.components.controller import Controller
 from engine.components.frame import Frame
 from engine.components.joint_dynamics import mode_of, planned
-from engine.components.law import Force, Law, with_seeds
+from engine.components.law import Law, Ticking, with_seeds
+from engine.components.makers import makers_of
 from engine.constraints import Constraint
 from engine.contact.many import RowLaws
 from engine.dynamics import GRAVITY
@@ -109,25 +110,29 @@ class Simulator(Fixed):
                  controller: Acting | None = None, forces: Iterable[Acting] = (), actuators: Iterable[Component] = (),
                  parameters: Mapping[str, ArrayLike] | None = None, joint_dynamics: str | bool | None = "auto",
                  contacts: Contacts | None = None, events: Iterable[Callable[..., Any] | Event] = (), conserve_momentum: bool = True,
-                 compiled: bool = True, constraints: Iterable[Constraint] = (), frame: Frame | None = None) -> None:  # fmt: skip
+                 compiled: bool = True, constraints: Iterable[Constraint] = (), frame: Frame | None = None, sensors: Iterable[Any] = (),
+                 laws: Iterable[Callable[..., Any] | Law] = ()) -> None:  # fmt: skip
         self.robot: Robot = robot_of(model, gravity)
         if not model.nv:
             raise SimulationError(f"nothing of '{model.name}' moves; expected a model with joints, or floating_base=True")
         self.model, self.gravity, self.compiled = model, self.robot.gravity, compiled
         self.dt, self.method = checked_step(dt), method_named("cg4" if integrator is None else integrator, SimulationError)
-        forces, actuators, constraints = (listed(*g) for g in (("forces", forces), ("actuators", actuators), ("constraints", constraints)))
-        self.parameters = types.MappingProxyType(checked_parameters(model, with_seeds(parameters or {}, [controller, *forces])))
+        forces, actuators, constraints, sensors, laws = (listed(*g) for g in (
+            ("forces", forces), ("actuators", actuators), ("constraints", constraints), ("sensors", sensors), ("laws", laws)))  # fmt: skip
+        given = with_seeds(parameters or {}, [controller, *forces, *sensors, *laws])
+        self.parameters = types.MappingProxyType(checked_parameters(model, given))
         self._arguments: dict[str, Any] = {
             "dt": dt, "integrator": integrator, "gravity": gravity, "controller": controller, "forces": forces, "actuators": actuators,
             "parameters": dict(self.parameters), "joint_dynamics": joint_dynamics, "contacts": contacts, "constraints": constraints,
-            "conserve_momentum": conserve_momentum, "compiled": compiled, "frame": frame,
+            "conserve_momentum": conserve_momentum, "compiled": compiled, "frame": frame, "sensors": sensors, "laws": laws,
         }  # fmt: skip
         require_acting(controller, forces, actuators)
+        makers = makers_of(sensors, laws, self.parameters)
         mode = mode_of(joint_dynamics)
         joints = planned(model, self.dt, self.method, mode, forces, self.parameters, actuators)
         exact = Constraints(model, constraints) if constraints else None
         inside = [*joints.components, *(exact.grippers if exact else ())]
-        self.components = assembled(model, self.dt, forces, actuators, inside, mode is not None, self.parameters, frame)
+        self.components = assembled(model, self.dt, forces, actuators, inside, mode is not None, self.parameters, frame, makers)
         driven = with_rotors(model, self.components)
         self.armature = driven.armature
         self.conserved = rigid_trees(driven, self.components) if conserve_momentum and self.method.takes is not FreeBody else ()
@@ -137,10 +142,11 @@ class Simulator(Fixed):
         self._arguments["events"] = self.watch.events
         touch, many, kinds = bound(contacts, driven, self.method, self._arguments, type(self))
         require_known(self.parameters, exact, self.watch.rebounds, x.surfaces if (x := touch or many) else ())
-        if (control := None if controller is None else Controller(controller, self.parameters)) is not None:
+        if (control := None if controller is None else Controller(controller, self.parameters, [c.name for c in makers])) is not None:
             control.bind(model, self.dt)
         impulses = Impulses(joints.laws, touch, self.conserved, model.nv, bool(constraints)) if joints.laws or touch else None
-        self.plant = Plant(driven, self.gravity, self.components, control, self.parameters, self.conserved, compiled, impulses, exact)
+        self.plant = Plant(driven, self.gravity, self.components, control, self.parameters, self.conserved, compiled, impulses, exact,
+                           makers)  # fmt: skip
         named = integrator is not None
         self.method, self.plant.stiffness = flight(self.plant, self.method, self.dt, None if kinds else mode, compiled, named)
         self.joint_dynamics = joints.words(self.plant.stiffness)
@@ -164,14 +170,14 @@ class Simulator(Fixed):
 
     def _read(self) -> dict[str, Any]:
         """Return what the functions and components of machine code read besides their arguments, now."""
-        functions = [c.called for c in self.plant.acting if isinstance(c, (Force, Controller))] + self.watch.called
+        functions = [c.called for c in self.plant.acting if isinstance(c, Ticking)] + self.watch.called
         return surroundings([*((f.name, f.law.fn) for f in functions), *((c.name, c) for c in self._given)]) if self.compiled else {}
 
     @property
     def _given(self) -> list[Component]:
         """The components that it was made with, of which it has copies."""
         a = self._arguments
-        return [c for c in (*a["actuators"], *a["forces"], a["frame"]) if isinstance(c, Component)]
+        return [c for c in (*a["actuators"], *a["forces"], a["frame"], *a["sensors"]) if isinstance(c, Component)]
 
     def with_force(self, force: Any, parameters: Mapping[str, Any] | None = None) -> Simulator:
         """Return the same simulator with one more force, and with the parameters that it asks for."""
@@ -181,6 +187,7 @@ class Simulator(Fixed):
     def __reduce__(self) -> Any:
         a = self._arguments
         for what, fn in (("controller", a["controller"]), *(("force", f) for f in a["forces"]),
+                         *(("law", f) for f in (*a["sensors"], *a["laws"])),
                          *(("event function", f) for e in a["events"] for f in (e.function, e.action))):  # fmt: skip
             require_importable(f"the {what} of a simulator of '{self.model.name}'", fn.fn if isinstance(fn, Law) else fn)
         return functools.partial(type(self), **a), (self.model,)
