@@ -66,12 +66,12 @@ ROOMS = {
 SIMULATION = (
     ("parameters", "rounding", "checks", "columns", "doubts", "resting_overlaps", "run_header", "constraints", "steep_places", "stiffness",
      "contact_table"),
-    ("impulses", "run", "surroundings", "totals", "assessment", "cargo"), ("overlaps",), ("many_contacts",),
+    ("impulses", "run", "surroundings", "totals", "assessment", "cargo"), ("overlaps", "acting"), ("many_contacts",),
     ("contacts", "plant", "events", "trajectory"),
-    ("after_flight", "asked", "form", "impacts", "independent_trees", "unresolved"), ("meeting_trees", "meeting"),
+    ("after_flight", "asked", "form", "impacts", "independent_trees", "unresolved"), ("meeting_trees", "meeting", "whole_states"),
     ("step", "body_trajectory"),
     ("culprit", "event_runs", "state", "linearization"),
-    ("diagnosis",), ("run_file", "compiled_system", "profile"), ("stepper",), ("simulator", "compile"),
+    ("diagnosis",), ("run_file", "compiled_system", "profile", "adaptive", "wires"), ("stepper",), ("simulator", "compile"),
     ("described", "live", "rollouts"), ("warm",), ("__init__",),
 )  # fmt: skip
 #: part of the viewer -> parts that it may import from; its own modules always

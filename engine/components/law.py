@@ -6,7 +6,7 @@ import functools
 import inspect
 import math
 import zlib
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -154,7 +154,7 @@ class Called:
     ticks : whether it is evaluated at ticks, and held in between
     """
 
-    def __init__(self, fn: Any, parameters: Mapping[str, Any], signals: Container[str] = (), by_name: bool = False) -> None:
+    def __init__(self, fn: Any, parameters: Mapping[str, Any], signals: Collection[str] = (), by_name: bool = False) -> None:
         self.law = fn if isinstance(fn, Law) else Law(fn)
         self.name, self.stream = self.law.__name__, 0
         if isinstance(self.law.fn, type):
@@ -172,7 +172,7 @@ class Called:
         if self.law.python and (beyond := [n for n in self.extra if n not in parameters and n not in ("model", "gravity")]):
             raise SimulationError(f"{self.name} is plain Python, and asks for '{beyond[0]}'; expected t, q, v, parameters, model, gravity")
 
-    def _asked(self, parameters: Mapping[str, Any], signals: Iterable[str]) -> list[str]:
+    def _asked(self, parameters: Mapping[str, Any], signals: Collection[str]) -> list[str]:
         """Return what it asks for besides t, q, v."""
         try:
             signature = inspect.signature(self.fn)
@@ -182,13 +182,14 @@ class Called:
         names = list(signature.parameters.values())
         positional = [p for p in names if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
         starred = any(p.kind is p.VAR_POSITIONAL for p in names)
-        if len(positional) < 3 and not starred and not self.named:
-            raise SimulationError(f"{self.name} takes {signature}; expected a function of (t, q, v)")
-        beyond = [p for p in positional if p.name not in ("t", "q", "v")] if self.named else positional[3:]
+        short = len(positional) < 3 and not starred and not self.named
+        beyond = [p for p in positional if p.name not in ("t", "q", "v")] if self.named or (short and signals) else positional[3:]
         extra = [p.name for p in beyond if p.default is p.empty or p.name in known]
         for name in extra:
             if name not in known:
                 raise SimulationError(f"{self.name} asks for '{name}'{nearest(name, known)}; expected some of {', '.join(known)}")
+        if short:
+            raise SimulationError(f"{self.name} takes {signature}; expected a function of (t, q, v)")
         for what in ("state", "memory"):
             if getattr(self.law, what).size and what not in extra:
                 raise SimulationError(f"{self.name} has a {what} of its own and takes {signature}; expected a parameter named {what}")
@@ -371,7 +372,7 @@ class Ticking(Component):
 class Force(Ticking):
     """A force of the user's: generalized forces (nv), wrenches (nlinks, 6), or wrenches by link {link: (6)}."""
 
-    def __init__(self, fn: Any, name: str, parameters: Mapping[str, Any], signals: Container[str] = ()) -> None:
+    def __init__(self, fn: Any, name: str, parameters: Mapping[str, Any], signals: Collection[str] = ()) -> None:
         self.called, self.name = Called(fn, parameters, signals), name
         self.state = self.called.law.state
 

@@ -164,7 +164,7 @@ def circle(makers: Sequence[Maker]) -> list[str]:
         way.append(at)
         waits = [n for n in by_name[at].reads if n in by_name]
         at = next((n for n in waits if not by_name[n].remembers), waits[0])
-    return [*reversed(way[way.index(at) :]), way[-1]]
+    return [at, *reversed(way[way.index(at) + 1 :]), at]
 
 
 __all__ = ["Maker", "Reading", "makers_of", "ordered"]

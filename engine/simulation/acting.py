@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ class Acting:
     Attributes
     ----------
     acting : all of them; makers : of signals, who come first
+    said : the shapes of what makers say, by their names and parts
     states, memories, parameters : where their numbers lie; ``values`` are the parameters' nominal ones
     """
 
@@ -41,6 +42,7 @@ class Acting:
     parameters: Layout
     values: dict[str, Array]
     read: set[str]
+    said: dict[str, dict[str, tuple[int, ...]]]
 
     def context(self, t: Any, q: Array, v: Array, z: Array, p: Array, modes: Mapping[str, Array] | None = None) -> Context:
         """Return time and state as components see them."""
@@ -59,12 +61,13 @@ class Acting:
 
     def hold(self, compiled: bool) -> None:
         """Make room for what laws say between their ticks, by the shapes of what they say: each is asked once, in their order."""
-        known: dict[str, dict[str, tuple[int, ...]]] = {c.name: c.first_shapes() for c in self.makers if c.remembers}
+        known = self.said = {c.name: c.first_shapes() for c in self.makers if c.remembers}
         for c in self.acting:
             python = isinstance(c, Ticking) and c.called.law.python
             if isinstance(c, Ticking) and (c.called.ticks or isinstance(c, Maker)):
                 shapes = c.takers if python and isinstance(c, Controller) else self._said(c, known, compiled)
-                known |= {c.name: shapes} if isinstance(c, Maker) else {}
+                if isinstance(c, Maker):
+                    known[c.name] = shapes
                 if c.called.ticks:
                     c.hold(shapes)
                 self.read.update(c.called.extra if python else ())
@@ -104,12 +107,21 @@ class Acting:
             commands = together(commands | effects[c.name].commands, effects[c.name].flows)
         return effects
 
-    def hear(self, s: Context, memories: Mapping[str, Array]) -> None:
-        """Let those who are asked hear what has been said before by those who remember, until these are asked themselves."""
+    def hear(self, s: Context, memories: Mapping[str, Array], chain: Sequence[Component] | None = None) -> None:
+        """Let those who are asked, or a ``chain`` of them, hear what has been said before by those who remember, until these are asked
+        themselves."""
         s.signals = {}
-        for c in self.makers:
-            if c.remembers:
+        for c in self.makers if chain is None else chain:
+            if isinstance(c, Maker) and c.remembers:
                 c.speak(s, c.state, memories[c.name])
+
+    def hearing(self, s: Context, m: Array) -> Context:
+        """Return time and state with all signals, where memories m hold."""
+        memories = self.memories.split(m)
+        self.hear(s, memories)
+        for c in self.makers:
+            c.speak(s, s.states.get(c.name, c.state), memories.get(c.name, c.memory))
+        return s
 
     def require_taken(self, c: Component, commands: Mapping[str, Any]) -> None:
         """Refuse a component's commands to what takes none: what comes before it has acted, and memories take the controller's alone."""

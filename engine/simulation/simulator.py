@@ -15,10 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.checks import Fixed, path_of, require_importable, warn, whole
-from engine.compiled.function import compiled_attempt, parted
 from engine.compiled.robot import Robot, robot_of
 from engine.compiler import Program
-from engine.components.actuators import Drive
 from engine.components.assembly import assembled, require_acting, with_rotors
 from engine.components.component import Component, Interrupted, SimulationError, SimulationWarning
 from engine.components.controller import Controller
@@ -30,10 +28,11 @@ from engine.constraints import Constraint
 from engine.contact.many import RowLaws
 from engine.dynamics import GRAVITY
 from engine.dynamics.momentum_conservation import joined_trees
-from engine.integrate import IMPULSIVE, FreeBody, Solution, method_named, solve
+from engine.integrate import FreeBody, Solution, method_named
 from engine.integrate.event import Event
-from engine.model import Model, StateError
+from engine.model import Model
 from engine.progress import progress_bar
+from engine.simulation.adaptive import solved
 from engine.simulation.assessment import flight
 from engine.simulation.cargo import rigid_trees
 from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance, listed
@@ -57,6 +56,7 @@ from engine.simulation.stepper import Stepper
 from engine.simulation.surroundings import Kept, surroundings
 from engine.simulation.trajectory import Trajectory
 from engine.simulation.unresolved import Unresolved
+from engine.simulation.wires import Diagram, diagram, in_words
 
 Array = NDArray[np.float64]
 #: what acts on a robot: a function of what it asks for, or a component
@@ -94,6 +94,9 @@ class Simulator(Fixed):
     conserve_momentum : whether each step ends with the projection of every floating tree onto its momentum, which only loads from outside
         change; without it momentum drifts with the method's order. It is the tree's as a whole: a body on a floating joint within a tree
         keeps its own to the method's order only
+    sensors : of :mod:`engine.sensors`, or functions; laws : functions, or :class:`Law`. What they return is a signal: others ask for it by
+        its name among their arguments, and it is recorded. They are asked in the order of what they read, each at its own period, phase
+        and delay; besides those of other functions they may have any of t, q and v, or none. ``print(simulator)`` lists them
     frame : what carries the world's origin, such as a :class:`engine.space.ReferenceOrbit`: q, v are relative to it, and gravity is what
         differs from its own; beside a uniform gravity, or a ground, it is an error
     compiled : False runs everything on floats, for functions that cannot be traced: the same lines, a thousand times slower
@@ -138,7 +141,7 @@ class Simulator(Fixed):
         self.conserved = rigid_trees(driven, self.components) if conserve_momentum and self.method.takes is not FreeBody else ()
         self.conserved = joined_trees(driven, self.conserved, exact.loops.joined(grips=False)) if exact else self.conserved
         require_rigid(model, self.conserved, self.parameters)
-        self.watch = Watch(events, self.parameters)
+        self.watch = Watch(events, self.parameters, [c.name for c in makers])
         self._arguments["events"] = self.watch.events
         touch, many, kinds = bound(contacts, driven, self.method, self._arguments, type(self))
         require_known(self.parameters, exact, self.watch.rebounds, x.surfaces if (x := touch or many) else ())
@@ -193,11 +196,7 @@ class Simulator(Fixed):
         return functools.partial(type(self), **a), (self.model,)
 
     def __repr__(self) -> str:
-        parts = [f"<simulator of '{self.model.name}': {self.method.name}, dt = {self.dt:g} s", f"joints: {self.joint_dynamics or 'ideal'}"]
-        parts += [f"contacts: {len(self.plant.contacts.pairs)} pairs"] if self.plant.contacts else []
-        parts += [f"contacts: all of {len(many.placed)} shapes, by tables"] if (many := self._step.meeting) else []
-        parts += [f"acting: {', '.join(acting)}"] if (acting := [c.name for c in self.plant.acting if c.name != Drive.name]) else []
-        return "; ".join(parts + ([repr(self.plant.constraints)] if self.plant.constraints else [])) + ">"
+        return in_words(self)
 
     def __copy__(self, memo: Any = None) -> Simulator:
         return self                                             # a state is what changes, and no part of it
@@ -392,18 +391,14 @@ class Simulator(Fixed):
             return self._flying.solve(q0, v0, duration, tolerance, events, max_step, parameters)
         self._step.require_one_program()
         p, x = self.stepper.begin(q0, v0, parameters)
-        if x.ndim != 1:
-            raise StateError(f"q0 has shape {np.shape(q0)}; expected ({self.model.nq},): an adaptive run takes one state")
-        if self.plant.memories.n or self.watch:
-            raise SimulationError("something is held from step to step (periods, pulses, grips, events); expected run, at fixed steps")
-        if not self.compiled:
-            raise SimulationError("an adaptive run is compiled; expected a Simulator without compiled=False")
-        p = self.plant.laden(p, x[self._step.layout.slices["state"]])
-        method, system = self._step.system(np.zeros(0), p, self._step.as_they_are)
-        order = method.order if method.complete is None else min(method.order, IMPULSIVE)
-        advance = compiled_attempt(method, system, functools.partial(self._step.impulsive.passing, p=p))
-        parts = functools.partial(parted, self.model.nq, self.model.nv)
-        return solve(advance, order, x, checked_duration(duration), checked_tolerance(tolerance), parts, events, checked_max_step(max_step))
+        return solved(self._step, p, x, checked_duration(duration), checked_tolerance(tolerance), events, checked_max_step(max_step))
+
+    def diagram(self) -> Diagram:
+        """Return a picture (SVG) of sensors, laws, controller and forces, joined by the signals that they read; ``save(path)`` writes it.
+
+        Those that remember have another colour. SimulationError where there are no signals.
+        """
+        return diagram(self.plant.acting)
 
     def profile(self, q0: ArrayLike, v0: ArrayLike, duration: float, record_every: int = 1,
                 parameters: Mapping[str, Any] | None = None) -> Profile:  # fmt: skip

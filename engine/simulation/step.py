@@ -15,7 +15,7 @@ from engine.compiler.graph.program import Program
 from engine.compiler.gufunc import shaped
 from engine.compiler.kept import Foreign, kept, kept_under, key_of
 from engine.compiler.transforms.trace import TraceError, calling, trace
-from engine.components.component import AS_IT_IS, AWAY, Context, SimulationError, onward
+from engine.components.component import AS_IT_IS, Context, SimulationError, onward
 from engine.components.law import Ticking
 from engine.components.layout import Layout
 from engine.contact.many import RowLaws
@@ -25,7 +25,6 @@ from engine.integrate.event import crossings
 from engine.model.combine import WORLD
 from engine.simulation.after_flight import AfterFlight, described, without_acting
 from engine.simulation.asked import asked
-from engine.simulation.cargo import started
 from engine.simulation.contact_table import ContactTable, table_of
 from engine.simulation.doubts import Doubts
 from engine.simulation.events import Watch
@@ -39,6 +38,7 @@ from engine.simulation.run import Process, times
 from engine.simulation.stiffness import Slopes
 from engine.simulation.surroundings import fingerprint
 from engine.simulation.trajectory import Trajectory
+from engine.simulation.whole_states import WholeStates
 
 Array = np.ndarray
 Value = TypeVar("Value")
@@ -46,7 +46,7 @@ Value = TypeVar("Value")
 MODES = 8
 
 
-class Step:
+class Step(WholeStates):
     """Steps a plant: memories at the beginning of the step, the method, the momentum's projection, and where an event stops it.
 
     Parameters
@@ -161,10 +161,11 @@ class Step:
         steep = ", ".join(c.called.name for c in plant.acting if isinstance(c, Ticking) and c.flown) if narrow else ""
         return Doubts(plant.model, plant.limited, dt, plant.contacts, watch.meeting, free, held, stiff, steep)
 
-    def context(self, t: Any, y: Array, p: Array) -> Context:
-        """Return time and state as components see them, of y = (q, v, z)."""
+    def context(self, t: Any, y: Array, p: Array, m: Array | None = None) -> Context:
+        """Return time and state as components see them, of y = (q, v, z); with memories m, what has been said as well."""
         nq, nv = self.plant.model.nq, self.plant.model.nv
-        return self.plant.context(t, y[:nq], y[nq : nq + nv], y[nq + nv :], p)
+        s = self.plant.context(t, y[:nq], y[nq : nq + nv], y[nq + nv :], p)
+        return s if m is None else self.plant.hearing(s, m)
 
     def system(self, m: Array, p: Array, modes: tuple[Array, ...] = ()) -> tuple[Method, Mechanical]:
         """Return what is stepped, and the method that steps it, with memories m, parameters p, and the modes of limited forces."""
@@ -254,7 +255,7 @@ class Step:
         to, notes = after(dt)
         if self.watch:
             with ops.part("events", y):
-                to, e, notes = self.watch.stop(after, lambda t, y: self.context(t, y, p), t, dt, y, to, e, notes)
+                to, e, notes = self.watch.stop(after, lambda t, y: self.context(t, y, p, m), t, dt, y, to, e, notes)
         return np.concatenate([to, m, e, notes])
 
     def observe(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> dict[str, Any]:
@@ -341,77 +342,6 @@ class Step:
         return "".join(f", {n} = {np.array2string(self.layout.split(x)[n], precision=6, threshold=20)}" for n in ("q", "v"))
 
     # ------------------------------------------------------------ whole states and records
-
-    def begun(self, q: Array, v: Array, batch: tuple[int, ...] = ()) -> Array:
-        """Return x (*batch, n) of q and v, with states and memories as they are at first."""
-        own = {"state": self.plant.initial_states(), "memory": self.plant.initial_memories(), "events": np.zeros(self.watch.memory.n)}
-        return started(self.plant, self.layout, self.layout.spread({"q": q, "v": v, **own}, batch))
-
-    def prepare(self, p: Array, x: Array, t: float = 0.0) -> Array:
-        """Return x (..., n) with what its q and v make, at a time t, of the momenta and of the event functions; constraints are closed."""
-        x = self.closed(x)
-        if not self.plant.conserved and not self.watch:
-            return x
-        if isinstance(self.process, IndependentTrees):
-            return self.process.prepared(p, x, t)
-        with np.errstate(all="ignore"):
-            given = np.concatenate([np.full((*x.shape[:-1], 1), t), p, x], axis=-1)
-            found = self._preparation(given) if self.compiled or given.ndim == 1 else np.array([self._preparation(row) for row in given])
-        if not np.isfinite(found).all():
-            raise SimulationError(f"an event function ({', '.join(self.watch.names)}) is NaN or infinite at t = {t:g} s; expected a number")
-        return found
-
-    def closed(self, x: Array) -> Array:
-        """Return x (..., n) with q and v on the constraints; those that are not are put there on floats, equal ones once."""
-        constraints = self.plant.constraints
-        if constraints is None:
-            return x
-        rows, back = np.unique(x.reshape(-1, self.layout.n), axis=0, return_inverse=True)
-        for k in np.flatnonzero(self._open(rows) if self.compiled else [self._open(row) for row in rows]):
-            a = self.layout.split(rows[k])
-            rows[k, self.places] = np.concatenate(constraints.begun(a["q"], a["v"], self.plant.memories.split(a["memory"])))
-        return rows[back.reshape(-1)].reshape(x.shape)
-
-    @functools.cached_property
-    def _open(self) -> Callable[[Array], Any]:
-        constraints = self.plant.constraints
-        assert constraints is not None
-
-        def is_open(x: Array) -> Any:
-            a = self.layout.split(x)
-            return ops.where(constraints.open(a["q"], a["v"], self.plant.memories.split(a["memory"])), 1.0, 0.0)
-
-        return shaped(is_open, f"({self.layout.n})->()") if self.compiled else is_open
-
-    @functools.cached_property
-    def _preparation(self) -> Callable[[Array], Array]:
-        begin = 1 + self.plant.parameters.n
-
-        def prepared(given: Array) -> Array:
-            return self.prepared(given[0], given[1:begin], given[begin:])
-
-        if not self.compiled:
-            return prepared
-        return self.own("the beginning", lambda: shaped(prepared, f"({begin + self.layout.n})->({self.layout.n})"))
-
-    def prepared(self, t: Any, p: Array, x: Array) -> Array:
-        """:meth:`prepare` of one state x (n), traced or not, that is on the constraints."""
-        a = self.layout.split(x)
-        z = self.plant.with_momenta(a["q"], a["v"], a["state"], p)
-        e = self.watch.begun(self.plant.context(t, a["q"], a["v"], z, p)) if self.watch else a["events"]
-        return self.layout.join({**a, "state": z, "events": e})
-
-    def over(self, x: Array) -> Array:
-        """Return which whole states (..., n) stay as they are: an event has stopped them."""
-        return self.watched(x)["stopped"] > 0.0 if self.watch else np.zeros(x.shape[:-1], dtype=bool)
-
-    def away(self, x: Array) -> Array:
-        """Return which whole states (..., n) have run away: no motion is as large."""
-        return np.asarray((np.abs(x[..., self.places]) > AWAY).any(axis=-1))
-
-    def watched(self, x: Array) -> dict[str, Array]:
-        """Return the events' memories in whole states (..., n)."""
-        return self.watch.memory.split(x[..., self.layout.slices["events"]])
 
     def trajectory(self, records: Array, p: Array) -> Trajectory:
         """Return records (..., T, m) of a run with parameters p as a trajectory."""
