@@ -57,7 +57,7 @@ with uncollected():
 AT_ONCE: bool = False
 
 if AT_ONCE:                                                                    # else by ``__getattr__``
-    from engine import campaign, convert, space, viewer
+    from engine import campaign, convert, sensors, space, viewer
     from engine.campaign import Campaign, CampaignError, Runs, load_campaign
     from engine.code import ExportError, export_code
     from engine.control import ControlError, ilqr, lqr, rollout_gradient
@@ -79,8 +79,8 @@ __all__ = [
     "compiler", "constrained_dynamics", "constrained_inverse_dynamics", "constraints", "convert", "dynamics", "example", "export",
     "export_code", "get_threads", "gradient", "gufunc", "identify", "ilqr", "impact", "integrate", "inverse_kinematics", "io", "jacobian",
     "load", "load_campaign", "load_mesh", "load_sdf", "load_trajectory", "load_urdf", "lqr", "model", "ops", "policy", "recording",
-    "render", "rigid_body", "rollout_gradient", "save_mjcf", "save_urdf", "serve", "set_threads", "simulator_of", "simulation", "space",
-    "spatial", "view", "viewer", "warm",
+    "render", "rigid_body", "rollout_gradient", "save_mjcf", "save_urdf", "sensors", "serve", "set_threads", "simulator_of", "simulation",
+    "space", "spatial", "view", "viewer", "warm",
 ]  # fmt: skip
 
 

@@ -12,7 +12,8 @@ LATER = {
     "campaign": ("Campaign", "CampaignError", "Runs", "campaign", "load_campaign"), "code": ("ExportError", "code", "export_code"),
     "control": ("ControlError", "control", "ilqr", "lqr", "rollout_gradient"), "convert": ("convert",),
     "identification": ("Identification", "IdentificationError", "IdentificationWarning", "base_parameters", "identification", "identify"),
-    "space": ("space",), "viewer": ("Scene", "Shown", "Viewer", "ViewerError", "export", "render", "view", "viewer"),
+    "sensors": ("sensors",), "space": ("space",),
+    "viewer": ("Scene", "Shown", "Viewer", "ViewerError", "export", "render", "view", "viewer"),
     "viewer.serve": ("Server", "Widget", "serve"),
 }  # fmt: skip
 
@@ -30,6 +31,8 @@ def loaded(room: str) -> Any:
             import engine.convert
         elif room == "identification":
             import engine.identification
+        elif room == "sensors":
+            import engine.sensors
         elif room == "space":
             import engine.space
         elif room == "viewer":

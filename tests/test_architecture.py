@@ -47,7 +47,8 @@ ROOMS = {
     "compiled": ({*PHYSICS, "dynamics", "constraints", "integrate", "compiler", "inverse_kinematics"}, set()),
     "components": ({*PHYSICS, "dynamics", "contact", "integrate", "compiler"}, set()),
     "space": ({*PHYSICS, "io", "dynamics", "compiler", "components"}, {"erfa", "scipy"}),
-    "simulation": ({*BELOW, *ACTING, "space"}, {"pandas", "scipy", "xarray", "matplotlib"}),
+    "sensors": ({*PHYSICS, "dynamics", "components"}, set()),
+    "simulation": ({*BELOW, *ACTING, "space", "sensors"}, {"pandas", "scipy", "xarray", "matplotlib"}),
     "viewer": ({"interrupts", "progress", *PHYSICS, "io", "dynamics", "code", "components", "simulation"},
                {"pyglet", "trimesh", "PIL", "av", "fast_simplification", "scipy", "matplotlib", "websockets", "anywidget", "traitlets",
                 "rerun"}),
@@ -58,9 +59,9 @@ ROOMS = {
     "gymnasium": ({*PHYSICS, "dynamics", "compiler", "io", "examples", *ACTING, "simulation", "viewer"}, {"gymnasium"}),
     "docs": ({"checks", "collector", "components", "engine"}, {"sphinx", "docutils", "furo", "myst_parser", "matplotlib", "PIL"}),
     "cli": ({*BELOW, "simulation", "identification", "campaign", "viewer", "docs", "engine"}, {"typer", "scipy", "tomli"}),
-    "later": ({"collector", "convert", "space", "control", "code", "identification", "campaign", "viewer"}, set()),
+    "later": ({"collector", "convert", "sensors", "space", "control", "code", "identification", "campaign", "viewer"}, set()),
     "engine": ({*BELOW, "collector", "later", "convert", "examples", "simulation", "control", "code", "identification", "campaign",
-                "viewer", "space"}, set()),
+                "viewer", "space", "sensors"}, set()),
 }
 #: layers of files in ``simulation``: a file imports only from those before its own
 SIMULATION = (

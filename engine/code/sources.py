@@ -17,8 +17,10 @@ from engine.compiled.robot_function import ARGUMENTS, RobotFunction
 from engine.compiler.graph.program import Program, is_table
 from engine.compiler.gufunc import Gufunc
 from engine.compiler.transforms.trace import trace
+from engine.components.effect import observes
 from engine.components.layout import Layout
 from engine.components.makers import Maker
+from engine.components.reading import shown as shown_parts
 from engine.model import Model
 from engine.simulation import CompiledSystem, Simulator
 from engine.simulation.compiled_system import SystemFunction
@@ -158,7 +160,10 @@ def chain_of(simulator: Simulator, name: str, names: Sequence[str]) -> Exported:
     signals that others make, without what they do not read."""
     plant, model, dt = simulator.plant, simulator.model, simulator.dt
     chain: list[Any] = [c for c in plant.acting if c.name in names]
-    outside = {n: plant.said[n] for c in chain for n in c.called.reads if n not in names}
+    outside = {n: shown_parts(plant.said[n]) for c in chain for n in c.called.reads if n not in names}
+    if feels := [c.name for c in chain if c.feels or observes(c)]:
+        raise ExportError(f"'{feels[0]}' measures accelerations or forces, which the whole step makes; expected part='step', or parts that "
+                          "are given its signal")  # fmt: skip
     signals = Layout({f"{n}.{part}" if part else n: shape for n, parts in outside.items() for part, shape in parts.items()})
     held = Layout({c.name: c.memory.shape for c in chain if c.memory.size})
 

@@ -6,7 +6,7 @@ import functools
 import inspect
 import math
 import zlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,12 +18,13 @@ from engine.components.clips import Unclipped
 from engine.components.component import WILD, Component, Context, Effect, NotFinite, SimulationError, named
 from engine.components.layout import Layout
 from engine.components.reading import first_three, with_signals
+from engine.components.reading import shown as shown_parts
 from engine.model import Model
 
 Array = np.ndarray
 #: what functions of the user's may ask for by parameter name, besides t, q, v and the simulation's parameters
 OFFERED = ("model", "poses", "twists", "pose", "twist", "jacobian", "gravity", "armature", "states", "origin", "state", "memory",
-           "noise")
+           "noise", "vdot")
 #: ticks that may be on their way
 MOST_WAITING = 1000
 #: parameters of a simulation in which something asks for noise
@@ -37,8 +38,8 @@ class Law:
     ----------
     fn : function of ``t, q, v`` and what else it asks for by name: ``poses``, ``twists`` (of all links), ``pose(link)``, ``twist(link)``,
         ``jacobian(link)``, ``model``, ``gravity``, ``states`` (the components' own, by name), ``origin`` (of a frame: place
-        and velocity), ``state``, ``memory``, ``noise``, and the
-        simulation's parameters
+        and velocity), ``state``, ``memory``, ``noise``, ``vdot`` (as it
+        is before what is commanded at a tick), the signals of a simulation and its parameters
     state : initial value of its own continuous state (n); it then takes ``state`` and returns (result, rate of the state)
     period : s, dt or more; at t = 0, period, 2·period, …, at the beginning of the step that reaches it, its *result* is evaluated, and held
         in between. Its ``state`` is not: its rate is evaluated, and integrated continuously, at every stage of every step
@@ -136,8 +137,11 @@ def asks_noise(fn: Any) -> bool:
 
 
 def with_seeds(parameters: Mapping[str, Any], functions: list[Any]) -> dict[str, Any]:
-    """Return the parameters of a simulation, and those of noise if one of its functions asks for it."""
-    return {**(dict.fromkeys(SEEDS, 0.0) if any(map(asks_noise, functions)) else {}), **parameters}
+    """Return the parameters of a simulation, those of noise if one of its functions asks for it, and those of its sensors."""
+    sensors = [f for f in functions if isinstance(f, Component)]
+    own = {n: x for f in sensors for n, x in getattr(f, "parameters", {}).items()}
+    noisy = any(map(asks_noise, functions)) or any(getattr(f, "noisy", False) for f in sensors)
+    return {**(dict.fromkeys(SEEDS, 0.0) if noisy else {}), **own, **parameters}
 
 
 class Called:
@@ -166,7 +170,7 @@ class Called:
             in_order(self.name, self.fn, ("t", "q", "v"), SimulationError)
         self.extra = self._asked(parameters, signals)
         self.reads = [n for n in self.extra if n in signals]
-        self.ticks = self.law.period is not None or bool(self.law.memory.size or self.law.delay or "noise" in self.extra)
+        self.ticks = self.law.period is not None or bool(self.law.memory.size or self.law.delay or {"noise", "vdot"} & {*self.extra})
         if self.law.state.size and "noise" in self.extra:
             raise SimulationError(f"{self.name} has a continuous state, and asks for noise; expected one of both")
         if self.law.python and (beyond := [n for n in self.extra if n not in parameters and n not in ("model", "gravity")]):
@@ -200,7 +204,7 @@ class Called:
     def __call__(self, s: Context, state: Array, memory: Any = None, count: Any = 0.0) -> tuple[Any, Any, Any]:
         """Return the result, the rate of its own state, and its memory from now on."""
         extra = {n: self._given(n, s, state, memory, count) for n in self.extra if n not in self.reads}
-        extra |= {f"{n}.{part}": x for n in self.reads for part, x in s.signals[n].items()}
+        extra |= {f"{n}.{part}": x for n in self.reads for part, x in shown_parts(s.signals[n]).items()}
         with named(self.name, s.q.dtype == object):
             result = self.fn(s.t, s.q, s.v, **extra)
         what = "state" if self.law.state.size else "memory" if self.law.memory.size else ""
@@ -292,6 +296,11 @@ class Ticking(Component):
     def at_first(self) -> dict[str, Array]:
         """Return what is said until the first tick has arrived, where that is not zero, by "now.NAME"."""
         return {}
+
+    @property
+    def feels(self) -> Sequence[str]:
+        """What it asks for of what is felt at the beginning of a step: fields of :class:`~engine.components.component.Felt`."""
+        return ("vdot",) if "vdot" in self.called.extra else ()
 
     @property
     def flown(self) -> bool:

@@ -33,6 +33,15 @@ def reading(parts: Mapping[str, Any]) -> Any:
     return parts[""] if "" in parts else Reading(parts)
 
 
+def shown(parts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parts of a signal that others read: its truth is recorded alone.
+
+    >>> shown({"read": 1.0, "true": 0.9})
+    {'read': 1.0}
+    """
+    return {n: x for n, x in parts.items() if n.partition(".")[0] != "true"}
+
+
 def with_signals(fn: Callable[..., Any], by_name: bool) -> Callable[..., Any]:
     """A function of t, q, v that gets the parts of signals as "name.part", and is called ``by_name``, or with t, q, v first."""
     known = inspect.signature(fn).parameters

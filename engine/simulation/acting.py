@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from engine import ops
 from engine.checks import nearest, numeric, shown
 from engine.compiler.transforms.trace import pure, trace
 from engine.components.actuators import Drive
-from engine.components.component import Component, Context, Effect, SimulationError, named
+from engine.components.component import Component, Context, Effect, Felt, SimulationError, named
 from engine.components.controller import Controller
 from engine.components.effect import effect
 from engine.components.law import Ticking
@@ -76,19 +77,20 @@ class Acting:
         """Return the shapes of what a law says, by name, where those of the signals that it may read are ``known``, by name and part."""
         model, own, flat = self.model, c.called.law.memory, Layout({f"{n}.{part}": x for n, y in known.items() for part, x in y.items()})
 
-        def said(t: Any, q: Array, v: Array, z: Array, p: Array, memory: Array, signals: Array) -> list[Any]:
+        def said(t: Any, q: Array, v: Array, z: Array, p: Array, memory: Array, signals: Array, felt: Array) -> list[Any]:
             s, given = self.context(t, q, v, z, p), flat.split(signals)
             s.signals |= {n: {part: given[f"{n}.{part}"] for part in y} for n, y in known.items()}
+            s.felt = self.felt(felt)
             found = c.said(s, s.states.get(c.name, c.state), memory, 0.0 * t)[0]
             names.extend(found)
             return [*found.values()]
 
         names: list[str] = []
         if compiled:
-            shapes = [(), (model.nq,), (model.nv,), (self.states.n,), (self.parameters.n,), own.shape, (flat.n,)]
+            shapes = [(), (model.nq,), (model.nv,), (self.states.n,), (self.parameters.n,), own.shape, (flat.n,), (self.feeling.n,)]
             program = trace(lambda *x: tuple(said(*x)), shapes)
             return dict(zip(names, program.shapes_out, strict=True))
-        given = self.initial_states(), self.parameters.join(self.values), own, np.zeros(flat.n)
+        given = self.initial_states(), self.parameters.join(self.values), own, np.zeros(flat.n), np.zeros(self.feeling.n)
         return dict(zip(names, map(np.shape, said(0.0, model.neutral(), np.zeros(model.nv), *given)), strict=True))
 
     def effects(self, s: Context, m: Array, held: Context | None = None) -> dict[str, Effect]:
@@ -134,13 +136,33 @@ class Acting:
                 expected = f"some of {', '.join(takers)}, which take commands and come after it" if takers else "a controller that does"
                 raise SimulationError(f"'{c.name}' commands '{name}'{nearest(str(name), takers)}; expected {expected}")
 
-    def update(self, s: Context, m: Array, dt: Any) -> Array:
-        """Return the memories for the step of dt that begins now."""
+    @functools.cached_property
+    def feeling(self) -> Layout:
+        """What is to be felt at the beginning of a step: fields of :class:`~engine.components.component.Felt`."""
+        asked = {n for c in self.acting if isinstance(c, Ticking) for n in c.feels}
+        shapes = Felt((self.model.nv,), (self.model.nv,), *[(len(self.model.links), 6)] * 2)._asdict()
+        return Layout({n: shape for n, shape in shapes.items() if n in asked})
+
+    def felt(self, x: Array) -> Felt:
+        """Return what is felt, by its numbers in :attr:`feeling`; zeros for what nobody asks for."""
+        nothing = Felt(*np.zeros((2, self.model.nv)), *np.zeros((2, len(self.model.links), 6)))
+        return nothing._replace(**self.feeling.split(x))
+
+    def feel(self, s: Context, memories: Mapping[str, Array], feel: Callable[[], Felt]) -> None:
+        """Have what is felt at hand, if one who asks for it is due."""
+        own = [c for c in self.acting if isinstance(c, Ticking) and c.feels]
+        due = functools.reduce(ops.logical_or, [c.every or c.due(s.t, c.held.split(memories[c.name])) for c in own])
+        s.felt = self.felt(ops.when(due, lambda: self.feeling.join(feel()._asdict()), np.zeros(self.feeling.n)))
+
+    def update(self, s: Context, m: Array, dt: Any, feel: Callable[[], Felt] | None = None) -> Array:
+        """Return the memories for the step of dt that begins now, where ``feel()`` is what is felt."""
         if not self.memories.n:
             return m
         memories = self.memories.split(m)
         commands: dict[str, Any] = {}
         self.hear(s, memories)
+        if self.feeling.n and feel is not None:
+            self.feel(s, memories, feel)
         for c in self.acting:
             state = s.states.get(c.name, c.state)
             if c.memory.size:

@@ -15,8 +15,9 @@ import numpy as np
 from engine import dynamics, ops
 from engine.checks import warn
 from engine.components.actuators import Drive, Motor
-from engine.components.component import AS_IT_IS, Component, Context, SimulationWarning, States
+from engine.components.component import AS_IT_IS, Component, Context, Felt, SimulationError, SimulationWarning, States
 from engine.components.controller import Controller
+from engine.components.effect import observes
 from engine.components.forces import CentralGravity, JointStops
 from engine.components.frame import Frame, require_falling
 from engine.components.layout import Layout
@@ -33,6 +34,7 @@ from engine.simulation.cargo import between_links, drained, loaded, moved_by, wi
 from engine.simulation.constraints import Constraints
 from engine.simulation.impulses import Impulses
 from engine.simulation.parameters import Read, with_parameters
+from engine.simulation.parameters import own as stands
 from engine.simulation.stiffness import Stiffness
 
 Array = np.ndarray
@@ -41,6 +43,8 @@ Array = np.ndarray
 MOMENTUM, DEFECT = "momentum", "defect"
 #: the generalized force (nv) of impulses that last from a step to the next: see :class:`~engine.simulation.impulses.Impulses`
 LASTING = "lasting"
+#: the memory of what is noted of the impulses of the step before, where somebody feels it
+STRUCK = "struck"
 #: states that are no component's
 OWN = MOMENTUM, DEFECT, LASTING
 
@@ -76,6 +80,7 @@ class Plant(Acting):
         if any(uniform) and any(isinstance(c, CentralGravity) for c in components):
             warn(f"'{model.name}' has a CentralGravity besides the uniform gravity {tuple(uniform)}, and both act; "
                  "expected gravity=(0, 0, 0)", SimulationWarning)  # fmt: skip
+        self.pulls = [c for c in components if type(c).pull_at is not Component.pull_at]
         self.frame = next((c for c in components if isinstance(c, Frame)), None)
         if self.frame is not None:
             require_falling(model, gravity, parameters, components, self.ground is not None)
@@ -94,7 +99,12 @@ class Plant(Acting):
         if impulses is not None and not alone:
             self.states = Layout({**self.states.shapes, LASTING: (model.nv,)})
         self.hold(compiled)
-        self.memories = Layout({c.name: c.memory.shape for c in self.acting if c.memory.size})
+        struck = {STRUCK: (impulses.notes.n,)} if impulses is not None and self.feeling.n else {}
+        self.memories = Layout({c.name: c.memory.shape for c in self.acting if c.memory.size} | struck)
+        self.observing = [c for c in self.acting if observes(c)]
+        if impulses is not None and (own := [c.name for c in self.observing if c.state.size]):
+            raise SimulationError(f"'{own[0]}' integrates what it observes in flight, which impulses of contacts, stops or friction "
+                                  "interrupt; expected no contacts and joint_dynamics='explicit' or None, or one that samples")  # fmt: skip
 
     @property
     def contacts(self) -> ContactLaws | None:
@@ -119,7 +129,12 @@ class Plant(Acting):
 
     def initial_memories(self) -> Array:
         """Return m at first."""
-        return self.memories.join({c.name: c.memory for c in self.acting if c.memory.size})
+        zeros = {n: np.zeros(shape) for n, shape in self.memories.shapes.items()}
+        return self.memories.join(zeros | {c.name: c.memory for c in self.acting if c.memory.size})
+
+    def remembering(self, m: Array, notes: Array) -> Array:
+        """Return memories with what is noted of a step's impulses, where somebody feels it at the next."""
+        return m if STRUCK not in self.memories.shapes else np.concatenate([m[: self.memories.slices[STRUCK].start], notes])
 
     def model_at(self, p: Array) -> Model:
         """Return the model with what parameters p say of it, and what states add to bodies: as at first, where p is not :meth:`laden`."""
@@ -146,7 +161,9 @@ class Plant(Acting):
         model, gravity = with_parameters(self.model, self.gravity, parameters)
         states = States(self.states.split(z), [n for n in self.states.shapes if n not in OWN])
         model = loaded(model, self.carriers, states)
-        return Context(model, t, q, v, Read(parameters, self.read), gravity, states, modes, self.frame)
+        s = Context(model, t, q, v, Read(parameters, self.read), gravity, states, modes, self.frame)
+        s.pulls = self.pulls
+        return s
 
     def in_flight(self, t: Any, q: Array, v: Array, z: Array, p: Array, modes: Mapping[str, Array] | None = None) -> Context:
         """Return time and state as components see them, of the states z that are flown: what lasts is no component's."""
@@ -177,12 +194,17 @@ class Plant(Acting):
             with ops.part("forward dynamics with constraints", q, v):
                 vdot, *forces = self.constraints.accelerations(s, moving, F, self.memories.split(m))
         rates = {n: effects[n].rate for n in self.states.shapes if n not in OWN}
+        rates |= {c.name: self.seen(c, s, m, vdot)[0] for c in self.observing if c.state.size}
         if self.conserved:
             with ops.part("momentum", q, v):
                 outside = self.external(s, tau, with_drains(s, F, drains := drained(s, self.carriers, rates)))
                 rates[MOMENTUM] = np.array([momentum_rate(s.model, tree, q, outside, P) + moved_by(s, tree, drains, P)
                                             for tree, P in zip(self.conserved, s.states[MOMENTUM], strict=True)])  # fmt: skip
         return vdot, np.concatenate([np.zeros(0), *(np.ravel(rate) for rate in rates.values())]), *forces
+
+    def seen(self, c: Component, s: Context, m: Array, vdot: Array) -> tuple[Any, Mapping[str, Any]]:
+        """Return the rate of a component that observes, and its signals."""
+        return c.observe(s, s.states.get(c.name, c.state), self.memories.split(m).get(c.name, c.memory), vdot)
 
     def external(self, s: Context, tau: Array, F: Array | None) -> Array:
         """Return the generalized forces (nv) of all loads and of the weight, at rest."""
@@ -348,7 +370,19 @@ class Plant(Acting):
         model = self.model_at(self.laden(p, z))
         return self.states.join({**self.states.split(z), MOMENTUM: np.array([central_momentum(model, t, q, v) for t in self.conserved])})
 
-    # ------------------------------------------------------------ what is recorded
+    # ------------------------------------------------------------ what is felt and recorded
+
+    def feels(self, s: Context, m: Array, vdot: Array, h: Any) -> Felt:
+        """Return what is felt at the beginning of a step, of accelerations (nv) and memories m until then."""
+        effects = self.effects(s, m)
+        driven = [effects[c.name].tau for c in self.components if isinstance(c, (Drive, Motor))]
+        loads, touch = self.loads(effects)[1], np.zeros((len(self.model.links), 6))
+        if self.contacts is not None and STRUCK in self.memories.shapes and self.impulses is not None:
+            noted = self.impulses.notes.split(self.memories.split(m)[STRUCK])
+            laws = self.contacts.of(s.model, s.parameters) if any(map(stands, s.parameters)) else self.contacts
+            F = laws.link_wrenches(s.q, s.v, noted, h, s.poses)
+            touch = np.array([np.concatenate([T[:3, :3].T @ f[:3], T[:3, :3].T @ f[3:]]) for T, f in zip(s.poses, F, strict=True)])
+        return Felt(vdot, sum(driven[1:], driven[0]), touch if loads is None else loads + touch, touch)
 
     def observed(self, s: Context, m: Array, vdot: Array, rubbed: Mapping[str, Any], push: Array | None,
                  forces: Sequence[Array] = ()) -> dict[str, Any]:  # fmt: skip
@@ -364,6 +398,8 @@ class Plant(Acting):
             signals[f"{c.name}.power"] = e.power(s)
             signals |= {f"{c.name}.{n}": y for n, y in e.signals.items()}
         signals |= {f"inertia.{n}": s.model.link(n).inertia for c in self.carriers for n in c.bodies(s.states[c.name], None)}
+        for c in self.observing:
+            signals |= {f"{c.name}.{n}": y for n, y in self.seen(c, s, m, vdot)[1].items()}
         for maker in self.makers:
             signals |= maker.recorded(s.signals[maker.name])
         for name, y in rubbed.items():

@@ -15,7 +15,7 @@ from engine.compiler.graph.program import Program
 from engine.compiler.gufunc import shaped
 from engine.compiler.kept import Foreign, kept, kept_under, key_of
 from engine.compiler.transforms.trace import TraceError, calling, trace
-from engine.components.component import AS_IT_IS, Context, SimulationError, onward
+from engine.components.component import AS_IT_IS, Context, Felt, SimulationError, onward
 from engine.components.law import Ticking
 from engine.components.layout import Layout
 from engine.contact.many import RowLaws
@@ -32,7 +32,7 @@ from engine.simulation.form import Form
 from engine.simulation.independent_trees import IndependentTrees, Kind
 from engine.simulation.many_contacts import ManyContacts
 from engine.simulation.meeting_trees import MeetingTrees
-from engine.simulation.plant import Plant
+from engine.simulation.plant import STRUCK, Plant
 from engine.simulation.rounding import found as unusual
 from engine.simulation.run import Process, times
 from engine.simulation.stiffness import Slopes
@@ -235,7 +235,7 @@ class Step(WholeStates):
         y, m, nq = x[self.moving], x[self.layout.slices["memory"]], self.plant.model.nq
         p = self.plant.laden(p, y[self.places.stop :])
         s = self.context(t, y, p)
-        now = self.plant.update(s, m, dt)
+        now = self.plant.update(s, m, dt, functools.partial(self.feels, t, dt, p, y, m) if self.plant.feeling.n else None)
         return t, np.concatenate([y[:nq], self.plant.struck(s, m, now), y[nq + len(s.v) :]]), now, p
 
     @property
@@ -256,7 +256,7 @@ class Step(WholeStates):
         if self.watch:
             with ops.part("events", y):
                 to, e, notes = self.watch.stop(after, lambda t, y: self.context(t, y, p, m), t, dt, y, to, e, notes)
-        return np.concatenate([to, m, e, notes])
+        return np.concatenate([to, self.plant.remembering(m, notes), e, notes])
 
     def observe(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> dict[str, Any]:
         """Return a record: the time, x, and what the components say, by name; beside x are the notes of the step that begins there."""
@@ -264,10 +264,21 @@ class Step(WholeStates):
         x, notes = x[: self.layout.n], x[self.layout.n :]
         t, y, m, p = self.begins(t0 + k * dt, dt, p, x)
         s = self.context(t, y, p)
-        given = *((self.impulsive.recorded_force(s),) if self.plant.lasts else ()), *self.as_they_are
-        flight, _, *forces = self.acceleration(t, s.q, s.v, self.flown(y)[2], m, p, *given)
-        vdot, rubbed, push = self.impulsive.resisted(self, s, dt, m, flight, notes, p)
+        vdot, rubbed, push, forces = self.accelerated(s, dt, p, y, m, notes)
         return {"t": t, "x": x, **self.plant.observed(s, m, vdot, rubbed, push, forces)}
+
+    def accelerated(self, s: Context, dt: Any, p: Array, y: Array, m: Array, notes: Array) -> tuple[Array, Any, Any, list[Array]]:
+        """Return v̇ (nv) with what is noted of the impulses of a step of dt, what is recorded of them, what pushes besides at constraints,
+        and their forces."""
+        given = *((self.impulsive.recorded_force(s),) if self.plant.lasts else ()), *self.as_they_are
+        flight, _, *forces = self.acceleration(s.t, s.q, s.v, self.flown(y)[2], m, p, *given)
+        return *self.impulsive.resisted(self, s, dt, m, flight, notes, p), forces
+
+    def feels(self, t: Any, dt: Any, p: Array, y: Array, m: Array) -> Felt:
+        """Return what is felt at t and y = (q, v, z), of what memories m hold of the step of dt before."""
+        s, struck = self.context(t, y, p), self.plant.memories.slices.get(STRUCK)
+        vdot = self.accelerated(s, dt, p, y, m, np.zeros(self.notes) if struck is None else m[struck])[0]
+        return self.plant.feels(s, m, vdot, dt)
 
     def points(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> Any:
         """Return the points (p, 13) of contact that push in the k-th step of dt from x, where contacts are rows of tables."""
