@@ -326,7 +326,7 @@ class Ticking(Component):
                 self.said(s, state, None, 0.0)                                 # what is no number is said of it
             return self.unclipped(s, functools.partial(s.bounded, self.name))
         held = self.held.split(memory)
-        return {n: held[f"now.{n}"] for n in self.shapes}, self.said(s, state, None, 0.0)[1] if state.size else None, ()
+        return {n: held[f"now.{n}"] for n in self.shapes}, self.said(s, state, None, 0.0)[1] if self.called.law.state.size else None, ()
 
     def update(self, s: Context, state: Array, memory: Array, command: Any, dt: Any) -> Array:
         if not self.called.ticks or self.called.law.python:

@@ -115,6 +115,10 @@ def makers_of(sensors: Sequence[Any], laws: Sequence[Any], parameters: Mapping[s
             raise SimulationError(f"a signal and a parameter are named '{name}'; expected another name for one of them")
     found = [copy.copy(x) if isinstance(x, Maker) else Maker(x, name, parameters, names)
              for name, x in zip(names, (*sensors, *laws), strict=True)]  # fmt: skip
+    for c in found:
+        for n, x in getattr(c, "parameters", {}).items():
+            if np.shape(parameters[n]) != x.shape:
+                raise SimulationError(f"parameter '{n}' has shape {np.shape(parameters[n])}; expected {x.shape}, as {c.name} reads it")
     return ordered(found)
 
 

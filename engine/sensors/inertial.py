@@ -83,7 +83,8 @@ class IMU(Mounted):
     ----------
     rate, force : errors of ω and of f, as dictionaries: ``rate={"noise": 1e-4, "walk": 1e-6}``; parameters "NAME.rate.noise", …
     integrating : whether it reads ∫ω dt and ∫f dt (3) over the time since the sample before, in the sensor's axes as they turn, integrated
-        with the robot's motion: in flight, so without contacts and friction by impulses
+        with the robot's motion: in flight, so without contacts and friction by impulses; its quantum is of these, and what is rounded off
+        goes to the next sample
 
     Signal: ``rate`` and ``force``, or ``angle``, rad, and ``velocity``, m/s; and the truth, "NAME.true.rate", ….
 
@@ -94,7 +95,7 @@ class IMU(Mounted):
     def __init__(self, link: str, placement: Any = None, period: float | None = None, latency: float = 0.0, phase: float = 0.0,
                  rate: Mapping[str, Any] | None = None, force: Mapping[str, Any] | None = None, integrating: bool = False,
                  name: str = "imu") -> None:  # fmt: skip
-        own = {part: Errors(f"{name}.{part}", 3, density=True, **with_options(f"{name}: {part}", given, OF_VECTORS))
+        own = {part: Errors(f"{name}.{part}", 3, density=True, carries=integrating, **with_options(f"{name}: {part}", given, OF_VECTORS))
                for part, given in (("rate", rate), ("force", force))}  # fmt: skip
         self.integrating = integrating
         super().__init__(name, period, latency, phase, own, memory=np.zeros(6 if integrating else 0))

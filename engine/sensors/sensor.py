@@ -34,6 +34,7 @@ class Errors:
 
     scale : S, of each number; misalignment : of three numbers, a rotation vector, rad, M = exp(misalignment)
     quantum : of a step; limit : of |y|
+    carries : whether what is rounded off is added to the next sample, as of pulses that are counted: quantum is then of ∫y dt
 
     All of these are parameters of the simulation, as "NAME.noise": they may differ from run to run. Those that are None are not there.
 
@@ -42,8 +43,10 @@ class Errors:
     """
 
     def __init__(self, name: str, n: int | None, noise: Any = 0.0, bias: Any = 0.0, walk: Any = None, scale: Any = None,
-                 misalignment: Any = None, quantum: Any = None, limit: Any = None, density: bool = False) -> None:  # fmt: skip
+                 misalignment: Any = None, quantum: Any = None, limit: Any = None, density: bool = False,
+                 carries: bool = False) -> None:  # fmt: skip
         self.name, self.shape, self.density = name, () if n is None else (n,), density
+        self.carries = carries and quantum is not None
         self.values: dict[str, Array] = {}
         if walk is not None and not density:
             raise SimulationError(f"{name}: what is sampled does not walk; expected walk=None")
@@ -63,12 +66,12 @@ class Errors:
             raise SimulationError(f"{name}: a misalignment of what is no vector; expected misalignment=None")
 
     @property
-    def walks(self) -> int:
-        """How many biases walk."""
-        return int(np.prod(self.shape)) if "walk" in self.values else 0
+    def remembers(self) -> int:
+        """How many numbers it remembers: how far biases have walked, and what is carried."""
+        return int(np.prod(self.shape)) * (("walk" in self.values) + self.carries)
 
-    def read(self, parameters: Mapping[str, Any], x: Any, walked: Array, noise: Noise, period: float) -> tuple[Any, Array]:
-        """Return what is read of x, and how far the bias has walked."""
+    def read(self, parameters: Mapping[str, Any], x: Any, memory: Array, noise: Noise, period: float) -> tuple[Any, Array]:
+        """Return what is read of x, and what it remembers then."""
         own = {what: parameters[f"{self.name}.{what}"] for what in self.values}
         n = int(np.prod(self.shape))
         if "scale" in own:
@@ -76,13 +79,18 @@ class Errors:
         if "misalignment" in own:
             x = so3.exp(own["misalignment"]) @ x
         deviation = own["noise"] / np.sqrt(period) if self.density else own["noise"]
-        if self.walks:
+        walked = memory[:n] if "walk" in own else np.zeros(0)
+        if "walk" in own:
             after = walked + np.sqrt(period) * (np.ravel(own["walk"]) * noise(n))
             x = x + (0.5 * (walked + after)).reshape(self.shape)
             deviation = ops.sqrt(own["noise"] ** 2 / period + own["walk"] ** 2 * (period / 12.0))                          # (2)
             walked = after
         y = x + own["bias"] + deviation * noise(n).reshape(self.shape)                                                    # (1)
-        if "quantum" in own:
+        if self.carries:
+            y = y + memory[-n:].reshape(self.shape)
+            whole = ops.floor(y * (period / own["quantum"]) + 0.5) * (own["quantum"] / period)
+            walked, y = np.concatenate([walked, np.ravel(y - whole)]), whole
+        elif "quantum" in own:
             y = ops.floor(y / own["quantum"] + 0.5) * own["quantum"]
         if "limit" in own:
             y = ops.maximum(ops.minimum(y, own["limit"]), -own["limit"])
@@ -110,7 +118,7 @@ class Sensor(Maker):
                  memory: Sequence[float] = ()) -> None:  # fmt: skip
         self.name, self.errors = name, dict(errors)
         self.parameters = {f"{e.name}.{what}": x for e in errors.values() for what, x in e.values.items()}
-        walked = sum(e.walks for e in errors.values())
+        walked = sum(e.remembers for e in errors.values())
         law = Law(asks_nothing, period=period, delay=latency, memory=np.concatenate([np.zeros(walked), memory]), phase=phase, name=name)
         self.called, self.reads = bare(law), ()
 
@@ -133,13 +141,13 @@ class Sensor(Maker):
         """Return what is read of the truth, by parts, and how biases have walked."""
         found, after = dict(true), []
         for part, e in self.errors.items():
-            own, walked = walked[: e.walks], walked[e.walks :]
+            own, walked = walked[: e.remembers], walked[e.remembers :]
             found[part], own = e.read(s.parameters, true[part], own, noise, self.period)
             after.append(own)
         return found, np.concatenate([np.zeros(0), *after])
 
     def said(self, s: Context, state: Array, memory: Any, count: Any) -> tuple[dict[str, Any], Any, Any]:
-        walks = sum(e.walks for e in self.errors.values())
+        walks = sum(e.remembers for e in self.errors.values())
         true, more = self.sampled(s, state, memory[walks:])
         noise = Noise(s.parameters["noise.seed"], s.parameters["noise.run"], self.called.stream, count)
         read, walked = self.read(s, true, memory[:walks], noise)

@@ -63,7 +63,7 @@ class StarTracker(Sight):
         r = self.place(s)[0]
         clear: list[Any] = [True]
         for x, cone in self.avoid:
-            d = (-r if x == "planet" else x) if not callable(x) else np.asarray(x(s.t)) - r
+            d = -r if isinstance(x, str) else np.asarray(x(s.t)) - r if callable(x) else x
             limb = ops.arcsin(self.radius / ops.norm(r)) if isinstance(x, str) and self.radius else 0.0
             clear.append(ops.less(cone + limb, between(T[:3, 2], d)))
         return {"q": attitude(s, self.link, self.turn)}, functools.reduce(ops.logical_and, clear)
