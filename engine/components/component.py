@@ -116,7 +116,7 @@ class Felt(NamedTuple):
     Attributes
     ----------
     vdot : accelerations (nv), with impulses of the step before as forces over it; zero at t = 0 but for what flies then
-    tau : what drives and motors exert (nv)
+    tau : what actuators exert in joints (nv)
     loads : wrenches from outside on the links (nlinks, 6), those of contacts among them, in the links' frames; contacts : of those alone
     """
 

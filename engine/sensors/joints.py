@@ -65,7 +65,7 @@ class Encoder(OfJoints):
 
 
 class JointTorque(OfJoints):
-    """What drives and motors exert at joints, N·m or N, as it is before what is commanded at a sample.
+    """What actuators exert at joints, N·m or N, as it is before what is commanded at a sample.
 
     Parameters
     ----------

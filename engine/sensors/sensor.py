@@ -115,15 +115,18 @@ class Sensor(Maker):
     noisy = True
 
     def __init__(self, name: str, period: float | None, latency: float, phase: float, errors: Mapping[str, Errors],
-                 memory: Sequence[float] = ()) -> None:  # fmt: skip
+                 memory: Any = ()) -> None:  # fmt: skip
         self.name, self.errors = name, dict(errors)
         self.parameters = {f"{e.name}.{what}": x for e in errors.values() for what, x in e.values.items()}
         walked = sum(e.remembers for e in errors.values())
         law = Law(asks_nothing, period=period, delay=latency, memory=np.concatenate([np.zeros(walked), memory]), phase=phase, name=name)
         self.called, self.reads = bare(law), ()
 
-    def bind(self, model: Model, dt: float) -> None:
-        super().bind(model, dt)
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "called": self.called.law}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update({**state, "called": bare(state["called"])})
 
     @property
     def feels(self) -> Sequence[str]:

@@ -140,13 +140,16 @@ class Acting:
     def feeling(self) -> Layout:
         """What is to be felt at the beginning of a step: fields of :class:`~engine.components.component.Felt`."""
         asked = {n for c in self.acting if isinstance(c, Ticking) for n in c.feels}
-        shapes = Felt((self.model.nv,), (self.model.nv,), *[(len(self.model.links), 6)] * 2)._asdict()
-        return Layout({n: shape for n, shape in shapes.items() if n in asked})
+        return Layout({n: np.shape(x) for n, x in self.numb._asdict().items() if n in asked})
+
+    @property
+    def numb(self) -> Felt:
+        """What is felt of nothing: zeros."""
+        return Felt(*np.zeros((2, self.model.nv)), *np.zeros((2, len(self.model.links), 6)))
 
     def felt(self, x: Array) -> Felt:
         """Return what is felt, by its numbers in :attr:`feeling`; zeros for what nobody asks for."""
-        nothing = Felt(*np.zeros((2, self.model.nv)), *np.zeros((2, len(self.model.links), 6)))
-        return nothing._replace(**self.feeling.split(x))
+        return self.numb._replace(**self.feeling.split(x))
 
     def feel(self, s: Context, memories: Mapping[str, Array], feel: Callable[[], Felt]) -> None:
         """Have what is felt at hand, if one who asks for it is due."""

@@ -375,7 +375,7 @@ class Plant(Acting):
     def feels(self, s: Context, m: Array, vdot: Array, h: Any) -> Felt:
         """Return what is felt at the beginning of a step, of accelerations (nv) and memories m until then."""
         effects = self.effects(s, m)
-        driven = [effects[c.name].tau for c in self.components if isinstance(c, (Drive, Motor))]
+        driven = [e for c in self.components if (e := effects[c.name].tau) is not None and (isinstance(c, Drive) or c.command is not None)]
         loads, touch = self.loads(effects)[1], np.zeros((len(self.model.links), 6))
         if self.contacts is not None and STRUCK in self.memories.shapes and self.impulses is not None:
             noted = self.impulses.notes.split(self.memories.split(m)[STRUCK])

@@ -34,7 +34,8 @@ def swing():
     """An arm swings; its sensors have no errors."""
     sensors = [S.Gyro(HAND, TILT), S.Accelerometer(HAND, TILT), S.ForceTorque(ARM.bodies[3].joint.child, force={}, moment={}),
                S.Encoder(JOINTS, of="velocity", name="rates"), S.JointTorque(JOINTS[3], name="elbow"), S.GPS(HAND, TILT),
-               S.Range(HAND, ((0, 0, 2.0), -2.0), TILT), S.Camera(HAND, {"world": [[2.0, 1.0, 3.0], [0.0, 0.0, -9.0]]}, TILT, size=(1e5, 1e5)),
+               S.Range(HAND, ((0, 0, 2.0), -2.0), TILT),
+               S.Camera(HAND, {"world": [[2.0, 1.0, 3.0], [0.0, 0.0, -9.0]]}, TILT, size=(1e5, 1e5)),
                S.StarTracker(HAND, TILT), S.RelativePose(HAND, ARM.links[2].name, TILT)]  # fmt: skip
     simulator = engine.Simulator(ARM, dt=1e-3, controller=lambda t, q, v: np.sin(3.0 * t) * TORQUES, joint_dynamics=None,
                                  sensors=sensors)  # fmt: skip
@@ -101,7 +102,7 @@ def test_free_fall_feels_nothing_but_tides():
 
 def test_an_integrating_imu_adds_up_what_the_sampling_one_reads():
     """Of a body that spins and is pushed: ∫ by the composite Simpson rule of samples a tenth of a step apart."""
-    push = lambda t, q, v: np.array([0.02, 0.0, -0.03, 1.0, 2.0, 0.5])  # noqa: E731
+    push = lambda t, q, v: np.array([0.02, 0.0, -0.03, 1.0, 2.0, 0.5])
     spin = REST[0], [0.3, -0.2, 0.5, 0, 0, 0]
     fine = at_rest([S.IMU("probe", TILT)], dt=0.01, controller=push).run(*spin, 1.0).signals
     found = at_rest([S.IMU("probe", TILT, period=0.1, integrating=True)], dt=0.02, controller=push).run(*spin, 1.0, record_every=5).signals
@@ -118,7 +119,8 @@ def feet(tables):
     b.add_link("stool", inertia=inertia.from_mass(6.0, [0, 0, 0], np.diag([0.2, 0.2, 0.2])))
     for k, (x, y) in enumerate([(0.3, 0.2), (0.3, -0.2), (-0.3, 0.2), (-0.3, -0.2)]):
         b.add_link(f"foot{k}", inertia=inertia.sphere(0.2, 0.05), collisions=[engine.Geometry("sphere", (0.05,))])
-        b.add_joint(f"leg{k}", "revolute", "stool", f"foot{k}", placement=engine.spatial.se3.pose(np.eye(3), [x, y, -0.2]), axis=(0, 1, 0), damping=5.0)
+        T = engine.spatial.se3.pose(np.eye(3), [x, y, -0.2])
+        b.add_joint(f"leg{k}", "revolute", "stool", f"foot{k}", placement=T, axis=(0, 1, 0), damping=5.0)
     return b.model(floating_base=True)
 
 
@@ -177,8 +179,8 @@ def allan(y, m):
 
 
 def test_noise_falls_as_allans_variance_has_it():
-    """White N²/τ, walks K² τ/3 (the mean over each period is drawn: no 1/2m² is left of the samples), steps of a counted angle LSB²/4τ² at most, each within three of its deviation for K clusters
-    (exact for Gaussian clusters: √(3K−4)/(2(K−1)) and √(2(K−1) + (K−2)/4)/(2(K−1)) of the deviation)."""
+    """White N²/τ, walks K² τ/3 (the mean over each period is drawn: no 1/2m² is left of the samples), steps of a counted angle LSB²/4τ²,
+    each within three of its deviation for K clusters: √(3K−4)/(2(K−1)) and √(2(K−1) + (K−2)/4)/(2(K−1)), exact of Gaussian clusters."""
     sensors = [S.Gyro("probe", noise=0.02), S.Gyro("probe", walk=0.01, name="walks"),
                S.IMU("probe", rate={"quantum": 0.3}, integrating=True, name="counts")]  # fmt: skip
     run = at_rest(sensors, dt=0.5).run(REST[0], [0.2317, 0.4171, -0.1311, 0, 0, 0], 6000.0)
@@ -216,7 +218,7 @@ def test_a_star_tracker_is_blind_towards_the_sun_and_the_planet():
     from engine.space import GravityField, ReferenceOrbit
 
     frame = ReferenceOrbit((7e6, 0, 0), (0, 7546.0, 0), GravityField())
-    own = dict(radius=6378e3, avoid=[("planet", 0.1), ((0, 1.0, 0), 0.5)])
+    own = {"radius": 6378e3, "avoid": [("planet", 0.1), ((0, 1.0, 0), 0.5)]}
     sensors = [S.StarTracker("probe", np.block([[so3.exp(w), np.zeros((3, 1))], [np.zeros((1, 3)), np.ones((1, 1))]]), name=name, **own)
                for name, w in (("up", [0, np.pi / 2, 0]), ("down", [0, -np.pi / 2, 0]), ("sun", [-np.pi / 2, 0, 0]), ("side", [0.0, 0, 0]))]
     s = engine.Simulator(body(), dt=1.0, gravity=(0, 0, 0), frame=frame, sensors=sensors).run(*REST, 1.0).signals

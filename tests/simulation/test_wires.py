@@ -241,7 +241,7 @@ def test_a_phase_wants_a_period():
 def test_held_signals_are_refused_where_nothing_is_held(simulator):
     with pytest.raises(engine.SimulationError, match="something is held from step to step"):
         simulator.solve([0.0], [0.0], 1.0)
-    with pytest.raises(engine.SimulationError, match="has a (memory|delay), which A does not know"):
+    with pytest.raises(engine.SimulationError, match=r"has a (memory|delay), which A does not know"):
         simulator.linearize([0.0], [0.0])
     solution = engine.Simulator(MODEL, laws=[Law(lambda t: t, name="a")], controller=lambda a: np.array([a])).solve([0.0], [0.0], 1.0)
     np.testing.assert_allclose(solution(1.0)[0], 1.0 / 12.0, atol=1e-9)
