@@ -44,8 +44,8 @@ class AttitudeFilter(Law):
     gate : χ² beyond which a sample is left out, of three numbers; None: none is
     name : of its signal
 
-    Signal: ``q`` (4), ``bias`` (3), ``rate`` (3) (y − b̂), ``P`` (6, 6), ``nis`` (z S⁻¹ z of the last sample) and ``updates``, how many there
-    have been. A trajectory's NEES is :func:`nees`. Both sensors have the same axes.
+    Signal: ``q`` (4), ``bias`` (3), ``rate`` (3) (y − b̂), ``P`` (6, 6), ``nis`` (zᵀ S⁻¹ z of the last sample) and ``updates``, how many
+    there have been. A trajectory's NEES is :func:`nees`. Both sensors have the same axes.
 
     Raises
     ------
@@ -93,7 +93,8 @@ class Estimate:
         self.__signature__ = inspect.Signature(own)
 
     def __call__(self, t: Any, memory: Array, **signals: Any) -> tuple[dict[str, Any], Array]:
-        return self.step(t, *(signals[n] for n in self.signals), memory)
+        gyro, star_tracker = (signals[n] for n in self.signals)
+        return self.step(t, gyro, star_tracker, memory)
 
     def step(self, t: Any, y: Array, star: Any, memory: Array) -> tuple[dict[str, Any], Array]:
         """Return what is said after a sample, and what is remembered."""

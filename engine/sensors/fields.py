@@ -34,8 +34,9 @@ class Magnetometer(Mounted):
                  quantum: Any = None, limit: Any = None, name: str = "magnetometer") -> None:  # fmt: skip
         super().__init__(name, period, latency, phase, {"": Errors(name, 3, noise, bias, None, scale, misalignment, quantum, limit)})
         self.mount(link, placement)
-        self.field: Any = field if callable(field) else numbers(f"{name}: field", field, SimulationError)
-        if not callable(field) and self.field.shape != (3,):
+        own: Any = field if callable(field) else numbers(f"{name}: field", field, SimulationError)
+        self.field = own
+        if not callable(field) and own.shape != (3,):
             raise SimulationError(f"{name}: field is {shown(field)}; expected three numbers, T, or a function of place and t")
 
     def true(self, s: Context) -> dict[str, Any]:

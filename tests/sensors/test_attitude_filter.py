@@ -149,6 +149,7 @@ def test_it_travels_and_what_is_refused():
                        (lambda: S.AttitudeFilter(1.0, 0.0, 1.0, 1.0, attitude=[2.0, 0, 0, 0]), "expected a unit quaternion"),
                        (lambda: S.AttitudeFilter(1.0, 0.0, 1.0, 1.0, deviation=(1.0, 0.0)), "deviation is .*; expected two numbers"),
                        (lambda: S.AttitudeFilter(1.0, 0.0, 1.0, 1.0, latest=-1), "latest is -1"),
-                       (lambda: engine.Simulator(satellite(), laws=[S.AttitudeFilter(1.0, 0.0, 1.0, 1.0)]), "filter asks for 'gyro'")):  # fmt: skip
+                       (lambda: engine.Simulator(satellite(), laws=[S.AttitudeFilter(1.0, 0.0, 1.0, 1.0)]),
+                        "filter asks for 'gyro'")):  # fmt: skip
         with pytest.raises(engine.SimulationError, match=text):
             make()
