@@ -8,7 +8,8 @@ from engine.components.component import Component, Context, Effect, SimulationEr
 from engine.components.flexible_joint import FlexibleJoint
 from engine.components.general_actuator import GeneralActuator
 from engine.components.law import Law
+from engine.components.phases import Phases
 from engine.components.policy import policy
 
-__all__ = ["Component", "Context", "Effect", "FlexibleJoint", "GeneralActuator", "Law", "SimulationError", "SimulationWarning", "actuators",
-           "controllers", "forces", "policy"]  # fmt: skip
+__all__ = ["Component", "Context", "Effect", "FlexibleJoint", "GeneralActuator", "Law", "Phases", "SimulationError", "SimulationWarning",
+           "actuators", "controllers", "forces", "policy"]  # fmt: skip

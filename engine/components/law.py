@@ -68,6 +68,9 @@ class Law:
     >>> measured = Law(lambda t, q, v, noise: -(q + 0.01 * noise(1)) - v, period=0.01, delay=0.02)
     """
 
+    #: whether its function is given all that it asks for by name, t, q and v too
+    by_name = False
+
     def __init__(self, fn: Callable[..., Any], state: Any = (), period: float | None = None, memory: Any = (), delay: float = 0.0,
                  python: bool = False, stiff: bool | None = None, phase: float = 0.0, initial: Any = None,
                  name: str = "") -> None:  # fmt: skip
@@ -164,7 +167,7 @@ class Called:
         if isinstance(self.law.fn, type):
             raise SimulationError(f"{self.name} is a class; expected one of its instances, {self.name}(…)")
         own = noisy(self.law.fn) if asks_noise(self.law) else self.law.fn
-        self.named = by_name or any(n in signals for n in first_three(own))
+        self.named = by_name or self.law.by_name or any(n in signals for n in first_three(own))
         self.fn = pure(with_signals(own, self.named) if self.named or signals else own)
         if not self.named:
             in_order(self.name, self.fn, ("t", "q", "v"), SimulationError)
