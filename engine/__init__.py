@@ -61,7 +61,7 @@ if AT_ONCE:                                                                    #
     from engine import campaign, convert, sensors, space, viewer
     from engine.campaign import Campaign, CampaignError, Runs, load_campaign
     from engine.code import ExportError, export_code
-    from engine.control import ControlError, ilqr, lqr, rollout_gradient
+    from engine.control import ControlError, estimator, ilqr, lqr, rollout_gradient
     from engine.identification import Identification, IdentificationError, IdentificationWarning, base_parameters, identify
     from engine.inverse_kinematics import inverse_kinematics  # at run time the package itself, which is called like it
     from engine.viewer import Scene, Shown, Viewer, ViewerError, export, render, view
@@ -77,11 +77,11 @@ __all__ = [
     "ModelError", "Mounted", "Phases", "RigidBody", "RigidBodyState", "Robot", "RobotFileError", "RobotFileWarning", "Runs", "Scene",
     "Server", "Shown", "SimulationError", "SimulationWarning", "Simulator", "Slider", "StateError", "StateTrajectory", "StorageError",
     "Target", "TraceError", "Trajectory", "Viewer", "ViewerError", "Weld", "Widget", "base_parameters", "campaign", "check", "combine",
-    "compile", "compiler", "constrained_dynamics", "constrained_inverse_dynamics", "constraints", "convert", "dynamics", "example",
-    "export", "export_code", "get_threads", "gradient", "gufunc", "identify", "ilqr", "impact", "integrate", "inverse_kinematics", "io",
-    "jacobian", "load", "load_campaign", "load_mesh", "load_sdf", "load_trajectory", "load_urdf", "lqr", "model", "ops", "policy",
-    "recording", "render", "rigid_body", "rollout_gradient", "save_mjcf", "save_urdf", "sensors", "serve", "set_threads", "simulator_of",
-    "simulation", "space", "spatial", "view", "viewer", "warm",
+    "compile", "compiler", "constrained_dynamics", "constrained_inverse_dynamics", "constraints", "convert", "dynamics", "estimator",
+    "example", "export", "export_code", "get_threads", "gradient", "gufunc", "identify", "ilqr", "impact", "integrate",
+    "inverse_kinematics", "io", "jacobian", "load", "load_campaign", "load_mesh", "load_sdf", "load_trajectory", "load_urdf", "lqr",
+    "model", "ops", "policy", "recording", "render", "rigid_body", "rollout_gradient", "save_mjcf", "save_urdf", "sensors", "serve",
+    "set_threads", "simulator_of", "simulation", "space", "spatial", "view", "viewer", "warm",
 ]  # fmt: skip
 
 

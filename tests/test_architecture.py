@@ -52,7 +52,7 @@ ROOMS = {
     "viewer": ({"interrupts", "progress", *PHYSICS, "io", "dynamics", "code", "components", "simulation"},
                {"pyglet", "trimesh", "PIL", "av", "fast_simplification", "scipy", "matplotlib", "websockets", "anywidget", "traitlets",
                 "rerun"}),
-    "control": ({*PHYSICS, "dynamics", "compiler", "components", "simulation"}, {"scipy"}),
+    "control": ({*PHYSICS, "dynamics", "compiler", "components", "sensors", "simulation"}, {"scipy"}),
     "code": ({"checks", "ops", "model", "dynamics", "compiler", *ACTING, "simulation"}, set()),
     "identification": ({*PHYSICS, "dynamics", "compiler", "recording", "compiled", "simulation"}, {"scipy", "pandas"}),
     "campaign": ({*BELOW, "components", "simulation"}, {"scipy", "h5py", "xarray", "matplotlib", "distributed", "cloudpickle", "obstore"}),

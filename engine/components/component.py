@@ -140,7 +140,8 @@ class Context:
     parameters : by name; states : the components' own, by their names. Accelerations are not here: they follow from what components do
     modes : how limited forces act during a step that is implicit, by components' names: see :meth:`bounded`
     frame : the :class:`~engine.components.frame.Frame` that carries the world's origin, where it moves
-    signals : what has been said until now of those that make signals, by their names and parts
+    signals : what has been said until now of those that make signals, by their names and parts; before : what was said before this tick, of
+        those that are read so
     felt : what is felt at the beginning of a step, where something asks for it; vdot (nv) : accelerations of that
     pulls : the components that pull at all that falls, which :meth:`gravity_at` adds up
     """
@@ -150,6 +151,7 @@ class Context:
         self.model, self.t, self.q, self.v, self.parameters, self.gravity = model, t, q, v, parameters, gravity
         self.armature, self.states, self.modes, self.frame = model.armature, states, modes or {}, frame
         self.signals: dict[str, Mapping[str, Any]] = {}
+        self.before: dict[str, Mapping[str, Any]] = {}
         self.felt: Felt | None = None
         self.pulls: Sequence[Component] = ()
         self._jacobians: dict[str, Array] = {}

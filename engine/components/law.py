@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import types
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
@@ -70,6 +71,8 @@ class Law:
 
     #: whether its function is given all that it asks for by name, t, q and v too
     by_name = False
+    #: signals of one part, by name with their shapes, that it reads as they were before the tick at which it is asked
+    before: Mapping[str, tuple[int, ...]] = types.MappingProxyType({})
 
     def __init__(self, fn: Callable[..., Any], state: Any = (), period: float | None = None, memory: Any = (), delay: float = 0.0,
                  python: bool = False, stiff: bool | None = None, phase: float = 0.0, initial: Any = None,
@@ -207,7 +210,9 @@ class Called:
     def __call__(self, s: Context, state: Array, memory: Any = None, count: Any = 0.0) -> tuple[Any, Any, Any]:
         """Return the result, the rate of its own state, and its memory from now on."""
         extra = {n: self._given(n, s, state, memory, count) for n in self.extra if n not in self.reads}
-        extra |= {f"{n}.{part}": x for n in self.reads for part, x in shown_parts(s.signals[n]).items()}
+        for n in self.reads:
+            heard = s.before if n in self.law.before and n in s.before else s.signals
+            extra |= {f"{n}.{part}": x for part, x in shown_parts(heard[n]).items()}
         with named(self.name, s.q.dtype == object):
             result = self.fn(s.t, s.q, s.v, **extra)
         what = "state" if self.law.state.size else "memory" if self.law.memory.size else ""

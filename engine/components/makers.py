@@ -48,6 +48,10 @@ class Maker(Ticking):
         law = self.called.law
         return law.initial is not None and bool(law.memory.size or law.delay)
 
+    def waits_for(self, other: Maker) -> bool:
+        """Return whether it is asked after another, whose signal it reads: not where it is to read what was said before."""
+        return other.name in self.reads and not (other.name in self.called.law.before and other.called.ticks)
+
     def said(self, s: Context, state: Array, memory: Any, count: Any) -> tuple[dict[str, Any], Any, Any]:
         result, rate, memory = self.called(s, state, memory, count)
         parts = self.parts(result)
@@ -146,7 +150,7 @@ def ordered(makers: Sequence[Maker]) -> list[Maker]:
     left = [*makers]
 
     def ready(c: Maker, sure: bool) -> bool:
-        waits = [other for other in left if other.name in c.reads and (other is not c or not other.remembers)]
+        waits = [other for other in left if c.waits_for(other) and (other is not c or not other.remembers)]
         return not waits or (not sure and all(other.remembers for other in waits))
 
     while left:
@@ -166,7 +170,7 @@ def circle(makers: Sequence[Maker]) -> list[str]:
     way, at = [], next(iter(by_name))
     while at not in way:
         way.append(at)
-        waits = [n for n in by_name[at].reads if n in by_name]
+        waits = [n for n, other in by_name.items() if by_name[at].waits_for(other)]
         at = next((n for n in waits if not by_name[n].remembers), waits[0])
     return [at, *reversed(way[way.index(at) + 1 :]), at]
 

@@ -17,7 +17,7 @@ from engine.components.controller import Controller
 from engine.components.effect import effect
 from engine.components.law import Ticking
 from engine.components.layout import Layout
-from engine.components.makers import Maker
+from engine.components.makers import Maker, told
 from engine.model import Model
 from engine.simulation.cargo import together
 
@@ -63,11 +63,15 @@ class Acting:
     def hold(self, compiled: bool) -> None:
         """Make room for what laws say between their ticks, by the shapes of what they say: each is asked once, in their order."""
         known = self.said = {c.name: c.first_shapes() for c in self.makers if c.remembers}
+        before = {n: shape for c in self.makers for n, shape in c.called.law.before.items()}
+        known |= {n: {"": shape} for n, shape in before.items()}
         for c in self.acting:
             python = isinstance(c, Ticking) and c.called.law.python
             if isinstance(c, Ticking) and (c.called.ticks or isinstance(c, Maker)):
                 shapes = c.takers if python and isinstance(c, Controller) else self._said(c, known, compiled)
                 if isinstance(c, Maker):
+                    if c.name in before and shapes != known[c.name]:
+                        raise SimulationError(f"{c.called.name} says {told(shapes)}; expected {told(known[c.name])}, as it is read")
                     known[c.name] = shapes
                 if c.called.ticks:
                     c.hold(shapes)
@@ -110,12 +114,14 @@ class Acting:
         return effects
 
     def hear(self, s: Context, memories: Mapping[str, Array], chain: Sequence[Component] | None = None) -> None:
-        """Let those who are asked, or a ``chain`` of them, hear what has been said before by those who remember, until these are asked
-        themselves."""
+        """Let those who are asked, or a ``chain`` of them, hear what has been said before by those who remember, or are read so, until
+        these are asked themselves."""
         s.signals = {}
+        before = {n for c in self.makers for n in c.called.law.before}
         for c in self.makers if chain is None else chain:
-            if isinstance(c, Maker) and c.remembers:
+            if isinstance(c, Maker) and (c.remembers or (c.name in before and c.called.ticks)):
                 c.speak(s, c.state, memories[c.name])
+        s.before = dict(s.signals)
 
     def hearing(self, s: Context, m: Array) -> Context:
         """Return time and state with all signals, where memories m hold."""
