@@ -65,11 +65,11 @@ ROOMS = {
 }
 #: layers of files in ``simulation``: a file imports only from those before its own
 SIMULATION = (
-    ("parameters", "rounding", "checks", "columns", "doubts", "resting_overlaps", "run_header", "constraints", "steep_places", "stiffness",
-     "contact_table"),
+    ("parameters", "own_states", "rounding", "checks", "columns", "doubts", "resting_overlaps", "run_header", "constraints",
+     "steep_places", "stiffness", "contact_table"),
     ("impulses", "run", "surroundings", "totals", "assessment", "cargo"), ("overlaps", "acting"), ("many_contacts",),
     ("contacts", "plant", "events", "trajectory"),
-    ("after_flight", "asked", "form", "impacts", "independent_trees", "unresolved"), ("meeting_trees", "meeting", "whole_states"),
+    ("after_flight", "asked", "effort_limits", "form", "impacts", "independent_trees", "unresolved"), ("meeting_trees", "meeting", "whole_states"),
     ("step", "body_trajectory"),
     ("culprit", "event_runs", "state", "linearization"),
     ("diagnosis",), ("run_file", "compiled_system", "profile", "adaptive", "wires"), ("stepper",), ("simulator", "compile"),

@@ -60,13 +60,20 @@ class ContactLaws:
         """Of each point (points) half of how thick the thinner of its two shapes is, m."""
         return np.array([p.size for p in self.pairs for _ in range(p.points)])
 
-    def step(self, h: Any, q0: Array, v0: Array, q: Array, free: Array, found: Nearness, keep: frozenset[int] = frozenset(),
+    @property
+    def held(self) -> tuple[int, int]:
+        """The shape of what is kept of how pairs gave way since they stick: see :meth:`Touching.gave_way`."""
+        return len(self.pairs), 6
+
+    def step(self, h: Any, q0: Array, v0: Array, q: Array, free: Array, found: Nearness, stuck: Array, keep: frozenset[int] = frozenset(),
              way: float = EVENLY) -> Touching:  # fmt: skip
-        """Return the laws of a step of h from q0 (nq) and v0 (nv), whose flight ends at q (nq) and ``free`` (nv), for those pairs that have
-        been found near there; velocities in ``keep`` stay what they are (:class:`~engine.contact.world_axes.WorldAxes`), and impulses go so
-        far of their ``way`` (c of :func:`~engine.contact.hunt_crossley.normal_impulse`)."""
+        """Return the laws of a step of h from q0 (nq), v0 (nv) and what is ``stuck`` (pairs, 6), whose flight ends at q (nq) and ``free``
+        (nv), for those pairs that have been found near there; velocities in ``keep`` stay what they are
+        (:class:`~engine.contact.world_axes.WorldAxes`), and impulses go so far of their ``way`` (c of
+        :func:`~engine.contact.hunt_crossley.normal_impulse`)."""
         axes = WorldAxes(self.model, q, found.poses, se3.position(found.poses[self.pairs[0].b.body]), keep)
-        return Touching(axes, self.pairs_here, found, self.began(q0, v0), h, axes.seen(v0), axes.seen(free), self.stiction, way)
+        return Touching(axes, self.pairs_here, found, self.began(q0, v0), h, axes.seen(v0), axes.seen(free), self.stiction, way,
+                        stuck)
 
     @property
     def notes(self) -> dict[str, tuple[int, ...]]:

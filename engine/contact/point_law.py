@@ -8,7 +8,7 @@ All points of a pair are asked at once, by functions that are compiled once for 
 c (9) of :func:`constants`, and for its points
 
     rows : (n, 11), σ, the gap, its rate before the step and that of flight, the normal n (3), the place x (3) from c, and how many points
-        it counts as
+        it counts as; or (n, 14) with ξ/h (3), where that is kept
     friction : (n, 2), μ times the normal impulse that is known, N·s, and the speed that counts as rest, m/s
     W : (6), the twist of the second body relative to the first, in world axes about c
 
@@ -30,8 +30,8 @@ from engine.spatial import so3
 Array = np.ndarray
 #: of what a normal impulse changes of the velocity: a slip below which friction counts as sticking, so that Newton's method finds it
 STIFFEST = 1e-3
-#: numbers of a point
-ROW = 11
+#: numbers of a point, and of one with ξ/h
+ROW, HELD = 11, 14
 UPPER = np.triu_indices(6)
 
 
@@ -82,6 +82,11 @@ def split(row: Array, W: Array) -> tuple[Array, Any, Array]:
     return n, un, u - un * n
 
 
+def shifted(row: Array, ut: Array) -> Array:
+    """Return w (3) of a point that slips at uₜ (3)."""
+    return ut + row[ROW:] if len(row) > ROW else ut
+
+
 def pushed(c: Array, row: Array, un: Any) -> tuple[Any, Any]:
     """Return the normal impulse of a point and its slope at a normal velocity."""
     return normal_impulse(c[0] * row[10], c[1], c[2], row[0], c[8], row[1], row[2], row[3], un)
@@ -99,24 +104,27 @@ def rubbing(c: Array, normal: Any, slip2: Any) -> Array:
     return ops.array([mu * normal, ops.maximum(STIFFEST * mobility * mu * normal, stiction)])
 
 
-def drag(rubs: Any, slow: Any, ut: Array) -> tuple[Any, Any]:
-    """Return b = μ γ/max(|uₜ|, v_s), and 1/|uₜ|² where it slides, else 0."""
-    slip2, slow2 = ut @ ut, slow * slow
+def drag(rubs: Any, slow: Any, w: Array) -> tuple[Any, Any]:
+    """Return b = μ γ/max(|w|, v_s), and 1/|w|² where it slides, else 0."""
+    slip2, slow2 = w @ w, slow * slow
     most = ops.maximum(slip2, slow2)
     return rubs / ops.sqrt(most), ops.where(slip2 > slow2, 1.0 / most, 0.0)
 
 
-def begun(c: Array, position: Array, normal: Array, gap: Array, before: Array, share: Array, was: Array,
-          flown: Array) -> Array:  # fmt: skip
+def begun(c: Array, position: Array, normal: Array, gap: Array, before: Array, share: Array, was: Array, flown: Array,
+          stuck: Array | None = None) -> Array:  # fmt: skip
     """Return the rows and the friction of points, flattened, and the largest normal impulse where flight leads.
 
     ``was`` and ``flown`` are the twists before the step and after flight; position and normal are (n, 3), gap, its rate before and share
-    (n).
+    (n). With what is ``stuck`` (9): the rotation and the displacement (6) by which the pair gave way, of a place (3) seen from c.
     """
     rows, friction, acts = [], [], []
     for x, n, g, u0, part in zip(position, normal, gap, before, share, strict=True):
         s = weight(c[2] * c[2] * c[3] * (1.0 + c[1] * abs(u0)))                # what loses much is stiff too
         row = np.concatenate([ops.array([s, g, u0, n @ velocity(flown, x)]), n, x, [part]])
+        if stuck is not None:
+            gave = velocity(stuck[:6], x - stuck[6:])
+            row = np.concatenate([row, (gave - (n @ gave) * n) / c[2]])
         ut = split(row, was)[2]
         rows.append(row)
         friction.append(rubbing(c, pushed(c, row, u0)[0], ut @ ut))
@@ -142,7 +150,8 @@ def impulses(c: Array, rows: Array, friction: Array, W: Array) -> Array:
     lasting: Any = np.zeros(6)
     for row, (rubs, slow) in zip(rows, friction, strict=True):
         n, un, ut = split(row, W)
-        g = pushed(c, row, un)[0] * n - drag(rubs, slow, ut)[0] * ut
+        w = shifted(row, ut)
+        g = pushed(c, row, un)[0] * n - drag(rubs, slow, w)[0] * w
         found.append(g)
         lasting = lasting + ops.where(lasts(c[2], c[8], row[1], row[3], un), 1.0, 0.0) * np.concatenate([ops.cross(row[7:10], g), g])
     return np.concatenate([*found, lasting])
@@ -151,7 +160,7 @@ def impulses(c: Array, rows: Array, friction: Array, W: Array) -> Array:
 def wrench(c: Array, rows: Array, friction: Array, W: Array) -> Array:
     """Return F = Σ Cᵀ g (6) and the upper triangle of K = Σ Cᵀ G C (21) of points at x, with u = C W.
 
-    With G = b 1 + (a − b) n nᵀ − b uₜ uₜᵀ/|uₜ|², the last where it slides, K is a sum of squares of Cᵀ 1, Cᵀ n and Cᵀ uₜ.
+    With G = b 1 + (a − b) n nᵀ − b w wᵀ/|w|², the last where it slides, K is a sum of squares of Cᵀ 1, Cᵀ n and Cᵀ w.
     """
     total: Any = np.zeros(27)
     for row, (rubs, slow) in zip(rows, friction, strict=True):
@@ -160,11 +169,57 @@ def wrench(c: Array, rows: Array, friction: Array, W: Array) -> Array:
 
         def acting(row: Array = row, rubs: Any = rubs, slow: Any = slow, n: Array = n, ut: Array = ut, push: Any = push,
                    slope: Any = slope) -> Array:  # fmt: skip
-            b, slides = drag(rubs, slow, ut)
+            shift = shifted(row, ut)
+            b, slides = drag(rubs, slow, shift)
             X = so3.hat(row[7:10])
-            m, w = np.concatenate([X @ n, n]), np.concatenate([X @ ut, ut])
+            m, w = np.concatenate([X @ n, n]), np.concatenate([X @ shift, shift])
             K = b * np.block([[-X @ X, X], [-X, np.eye(3)]]) + (slope - b) * np.outer(m, m) - b * slides * np.outer(w, w)
             return np.concatenate([push * m - b * w, K[UPPER]])
 
         total = total + ops.when(ops.logical_or(push > 0.0, rubs > 0.0), acting, np.zeros(27))
     return total
+
+
+def pressed(c: Array, row: Array, slow: Any, W: Array) -> Array:
+    """Return the normal impulse of a point, and that times its normal, its place and v_s (8): of several these add up."""
+    n, un, _ = split(row, W)
+    push = pushed(c, row, un)[0]
+    return push * np.concatenate([np.ones(1), n, row[7:10], [slow]])
+
+
+def gave_way(c: Array, sums: Array, W: Array, stuck: Array) -> Array:
+    """Return the rotation about the normal and the displacement along the plane (6) of points that push, by which they gave way at the end
+    of a step with the twist W, of the place at which they were ``stuck`` (9), with their ``sums`` of :func:`pressed`: zero of none."""
+    n, x, place = sums[1:4] / ops.maximum(ops.norm(sums[1:4]), 1e-300), sums[4:7] / ops.maximum(sums[0], 1e-300), stuck[6:]
+    u = velocity(W, place + n * (n @ (x - place)))                             # of what is under the place: rolling does not move it
+    gave, turn = stuck[3:6] + c[2] * u, n @ (stuck[:3] + c[2] * W[:3])
+    return ops.where(sums[0] > 0.0, 1.0, 0.0) * np.concatenate([turn * n, gave - (n @ gave) * n])
+
+
+def stretched(c: Array, row: Array, slow: Any, W: Array, gave: Array, place: Array) -> Any:
+    """Return how far a point gave way, of v_s h, squared, times its normal impulse."""
+    n, un, _ = split(row, W)
+    moved = velocity(gave, row[7:10] - place)
+    along = moved - (n @ moved) * n
+    return pushed(c, row, un)[0] * (along @ along) / (c[2] * slow) ** 2
+
+
+def held(c: Array, gave: Array, sums: Array, stretch: Any, size: Any) -> Array:
+    """Return what is kept of how a pair gave way (6), where its points have been stretched by so much, of :func:`stretched`, in all: of
+    their root mean square v_s h at most; and of the turn no more than that of what is ``size`` (m) from the place."""
+    most = c[2] * sums[7] / ops.maximum(size * sums[0], 1e-300)
+    turn = ops.minimum(1.0, most / ops.maximum(ops.norm(gave[:3]), 1e-300))
+    return ops.sqrt(ops.minimum(1.0, sums[0] / ops.maximum(stretch, 1e-300))) * np.concatenate([turn * gave[:3], gave[3:]])
+
+
+def kept_way(c: Array, rows: Array, friction: Array, W: Array, stuck: Array, size: Any) -> Array:
+    """Return what is kept (6) of how a pair of points gave way by the end of a step, and before it (``stuck``, 9)."""
+    slow = friction[:, 1]
+    sums: Any = sum(pressed(c, row, s, W) for row, s in zip(rows, slow, strict=True))
+    gave = gave_way(c, sums, W, stuck)
+    return held(c, gave, sums, sum(stretched(c, row, s, W, gave, stuck[6:]) for row, s in zip(rows, slow, strict=True)), size)
+
+
+def turned(R: Array, S: Array) -> Array:
+    """Return a rotation and a displacement (6) in other axes."""
+    return np.concatenate([R @ S[:3], R @ S[3:]])

@@ -11,8 +11,9 @@ import numpy as np
 from engine import ops
 from engine.contact import point_law
 from engine.contact.pairs import Began, Nearness, Pair, look
-from engine.contact.point_law import ROW, symmetric
+from engine.contact.point_law import HELD, symmetric
 from engine.contact.world_axes import WorldAxes
+from engine.spatial import se3
 
 Array = np.ndarray
 #: of the largest friction: a difference at which what was known agrees with what it leads to
@@ -22,12 +23,14 @@ BLOCK = 8
 
 
 class Patch(NamedTuple):
-    """The contact points of one pair in a step: c (9) and rows (n, 11) of :mod:`engine.contact.point_law`, zeros where it is not near."""
+    """The contact points of one pair in a step: c (9), rows (n, 14) and what is stuck (9) of :mod:`engine.contact.point_law`, zeros where
+    it is not near."""
 
     pair: Pair
     near: Any
     constants: Array
     rows: Array
+    stuck: Array
 
     @property
     def position(self) -> Array:
@@ -43,25 +46,28 @@ class Touching:
     before, free : the velocities (nv), in those axes, before the step and after its flight
     slow : the speed that counts as rest, m/s
     way : how far impulses go of theirs within the step: c of :func:`~engine.contact.hunt_crossley.normal_impulse`
+    stuck : how the pairs gave way since they stick (pairs, 6), see :func:`~engine.contact.point_law.gave_way`, in the axes of their first
+        bodies
     """
 
     def __init__(self, axes: WorldAxes, pairs: list[Pair], found: Nearness, began: Began, h: Any, before: Array, free: Array,
-                 slow: float, way: float) -> None:  # fmt: skip
+                 slow: float, way: float, stuck: Array) -> None:  # fmt: skip
         self.axes, self.h, self.slow, self.way = axes, h, slow, way
         self.patches: list[Patch] = []
         rubs: list[Array] = []
         self.acts: Any = False
         was, flown = axes.twists(before), axes.twists(free)
-        for pair, near in zip(pairs, found.near, strict=True):
-            c, n = point_law.constants(pair, h, slow, way), pair.points
+        for pair, near, gave in zip(pairs, found.near, stuck, strict=True):
+            c, n, place = point_law.constants(pair, h, slow, way), pair.points, se3.position(found.poses[pair.b.body]) - axes.about
+            given = np.concatenate([point_law.turned(se3.rotation(found.poses[pair.a.body]), gave), place])
 
-            def begin(pair: Pair = pair, c: Array = c) -> Array:
+            def begin(pair: Pair = pair, c: Array = c, given: Array = given) -> Array:
                 seen = look(pair, found.poses, axes.about, began)
-                return ops.shared(point_law.begun, c, *seen, relative(pair, was), relative(pair, flown))
+                return ops.shared(point_law.begun, c, *seen, relative(pair, was), relative(pair, flown), given)
 
-            nothing = np.array([*[0.0] * (ROW * n), *[0.0, slow] * n, 0.0])
-            rows, friction, (push,) = np.split(ops.when(near, begin, nothing), [ROW * n, (ROW + 2) * n])
-            self.patches.append(Patch(pair, near, c, rows.reshape(n, ROW)))
+            nothing = np.array([*[0.0] * (HELD * n), *[0.0, slow] * n, 0.0])
+            rows, friction, (push,) = np.split(ops.when(near, begin, nothing), [HELD * n, (HELD + 2) * n])
+            self.patches.append(Patch(pair, near, c, rows.reshape(n, HELD), given))
             rubs.append(friction)
             self.acts = ops.logical_or(self.acts, push > 0.0)
         #: friction (2) of every point, by the normal impulses before the step
@@ -104,6 +110,18 @@ class Touching:
             F[a], F[b] = F[a] - lasting, F[b] + lasting
             found.append(g.reshape(-1, 3))
         return found, self.axes.force_back(self.axes.forces(F))
+
+    def gave_way(self, x: Array, friction: Array) -> Array:
+        """Return how the pairs gave way (pairs, 6) at the end of the step with velocities x (nv): what the next step begins with."""
+        V, found = self.axes.twists(x), []
+        for p, f in zip(self.patches, self.of_patches(friction), strict=True):
+
+            def gave(p: Patch = p, f: Array = f) -> Array:
+                S = ops.shared(point_law.kept_way, p.constants, p.rows, f, relative(p.pair, V), p.stuck, p.pair.size)
+                return point_law.turned(se3.rotation(self.axes.poses[p.pair.a.body]).T, S)
+
+            found.append(ops.when(p.near, gave, np.zeros(6)))
+        return np.array(found)
 
     # ------------------------------------------------------------ what Newton's method asks
 

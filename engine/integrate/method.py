@@ -107,6 +107,15 @@ def carrying(method: Method, n: int, flight: Callable[[Array], System],
     return replace(method, advance=advance)
 
 
+def keeping(method: Method, n: int, flight: System) -> Method:
+    """Return the method for states that end with numbers (n) which flights, of a system without them, leave as they are."""
+
+    def advance(_: System, t: Any, h: Any, x: Array) -> Array:
+        return np.concatenate([method.advance(flight, t, h, x[:-n]), x[-n:]])
+
+    return replace(method, advance=advance)
+
+
 def step(method: Method, system: System, t: Any, h: Any, x: Array) -> Array:
     """Return the state after one step of size h from (t, x), as the method gives it.
 

@@ -13,10 +13,12 @@ from engine import dynamics, ops
 from engine.components.component import Context
 from engine.contact import AT_ONCE, EVENLY, Unsolved
 from engine.dynamics.crba import solve_from_leaves
+from engine.dynamics.momentum_conservation import momentum_rate
 from engine.integrate.method import Complete
 from engine.model import Model
 from engine.simulation.impulses import Impulses
-from engine.simulation.plant import LASTING, MOMENTUM, Plant
+from engine.simulation.own_states import LASTING, MOMENTUM, STUCK
+from engine.simulation.plant import Plant
 
 Array = np.ndarray
 
@@ -66,8 +68,8 @@ class AfterFlight:
         beside what is stiff where the flight has its own, so that what lasts is taken off and found anew as one."""
         return q0 if self.way == AT_ONCE else q
 
-    def after(self, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array, m: Array, p: Array,
-              *resistance: Array) -> Array:  # fmt: skip
+    def after(self, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array, stuck: Array, m: Array,
+              p: Array, *resistance: Array) -> Array:  # fmt: skip
         """Return what impulses leave of a step's flight: see :meth:`Impulses.after`."""
         plant = self.plant
         model = plant.model_at(p)
@@ -75,7 +77,7 @@ class AfterFlight:
         at = self.meeting(q0, q)
         jacobian = None if plant.constraints is None else lambda: plant.jacobian(at, m)
         try:
-            return impulses.after(model, h, q0, before, q, free, momenta, jacobian, lambda: self.met(model, at, p, resistance))
+            return impulses.after(model, h, q0, before, q, free, momenta, stuck, jacobian, lambda: self.met(model, at, p, resistance))
         except Unsolved as error:
             if plant.constraints is None:
                 raise
@@ -91,18 +93,28 @@ class AfterFlight:
             return functools.partial(relieved, h, before[:nq], by.resistance(t, h, before, m, p, modes))
 
         def relieved(h: Any, q0: Array, resistance: tuple[Array, ...], x: Array, force: Array) -> Array:
-            q, v, z = x[:nq], x[nq : nq + nv], plant.states.split(np.concatenate([x[nq + nv :], force]))
+            q, v, z = x[:nq], x[nq : nq + nv], plant.states.split(np.concatenate([x[nq + nv :], force, np.zeros(plant.sticks)]))
             with ops.part("carried impulses", q):
                 a = by.yielding(self.meeting(q0, q), force, m, p, *resistance)
             to, v = model.manifold.plus(q, (-way * h * h) * a), v - h * a
             if plant.conserved:
                 if plant.constraints is not None:
                     to, v = plant.constraints.moved_whole(model, to, v, plant.memories.split(m), True)
-                P = plant.turned(z[MOMENTUM], q, to, plant.states.join(z), p)
+                P = plant.turned(self.set_back(model, h, q, z[MOMENTUM], force), q, to, plant.states.join(z), p)
                 to, v, z[MOMENTUM], _ = plant.kept(model, to, v, P, m)    # here, as the projection would count it as an error
             return np.concatenate([to, v, plant.states.join(z)[: plant.flown]])
 
         return relieving
+
+    def set_back(self, model: Model, h: Any, q: Array, P: Array, force: Array) -> Array:
+        """Return momenta P (trees, 9), in whose flight of h a force (nv) that lasts has no part, with centres of mass where the flight would
+        have led them that goes without it as far as :meth:`relieving` says: evenly they are there."""
+        if self.way == EVENLY:
+            return P
+        back, still = (EVENLY - self.way) * h * h, np.zeros(model.nv)
+        pushed = [momentum_rate(model, tree, q, force, np.zeros(9)) for tree in self.plant.conserved]
+        moved = [momentum_rate(model, tree, q, still, rate) for tree, rate in zip(self.plant.conserved, pushed, strict=True)]
+        return np.array([np.append(own[:6], own[6:] + back * rate[6:]) for own, rate in zip(P, moved, strict=True)])
 
     def yielding(self, q: Array, force: Array, m: Array, p: Array, *resistance: Array) -> Array:
         """Return M⁻¹ (f + Jᵀ λ) (nv): how the model at rest yields to a generalized force alone, where constraints hold with theirs."""
@@ -121,7 +133,8 @@ class AfterFlight:
         impulses = self.impulses(model, plant.parameters.split(p))
 
         def complete(t: Any, h: Any, x: Array, flown: Array) -> tuple[Array, Array]:
-            idle = np.concatenate([flown[: len(flown) - plant.lasts], np.zeros(plant.lasts + impulses.notes.n)])
+            held = plant.lasts + plant.sticks
+            idle = np.concatenate([flown[: len(flown) - held], np.zeros(held + impulses.notes.n)])
             with ops.part("broad phase", x):
                 passed = impulses.pass_by(h, x[nq : nq + nv], flown[:nq], flown[nq : nq + nv])
             resistance = by.resistance(t, h, x, m, p, modes)
@@ -130,14 +143,14 @@ class AfterFlight:
 
         def meet(h: Any, x: Array, flown: Array, resistance: tuple[Array, ...]) -> Array:
             q, free, z = flown[:nq], flown[nq : nq + nv], plant.states.split(flown[nq + nv :])
-            P = z.get(MOMENTUM, np.zeros((0, 9)))
+            P, stuck = z.get(MOMENTUM, np.zeros((0, 9))), z.get(STUCK, np.zeros((0, 6)))
             with ops.part("impulses", q):
-                found = by.after(h, x[:nq], x[nq : nq + nv], q, free, P, m, p, *resistance)
-            q, v, moved, lasting, notes = impulses.complete(model, h, q, free, P, found,
+                found = by.after(h, x[:nq], x[nq : nq + nv], q, free, P, stuck, m, p, *resistance)
+            q, v, moved, gave, lasting, notes = impulses.complete(model, h, q, free, P, found,
                                                             lambda q, v: plant.settled(model, q, v, m),
                                                             lambda P, to: plant.turned(P, q, to, flown[nq + nv :], p),
                                                             lambda q, v, P: plant.kept(model, q, v, P, m))  # fmt: skip
-            own = {MOMENTUM: moved, LASTING: lasting}
+            own = {MOMENTUM: moved, LASTING: lasting, STUCK: gave}
             return np.concatenate([q, v, plant.states.join(z | {n: y for n, y in own.items() if n in z}), notes])
 
         return complete
@@ -149,8 +162,9 @@ class AfterFlight:
         model, nq, nv = plant.model_at(p), plant.model.nq, plant.model.nv
         impulses, z = self.impulses(model, plant.parameters.split(p)), plant.states.split(flown[nq + nv :])
         at = h, x[:nq], x[nq : nq + nv], flown[:nq], flown[nq : nq + nv]
-        found = by.after(*at, z.get(MOMENTUM, np.zeros((0, 9))), m, p, *by.resistance(t, h, x, m, p, modes))
-        return impulses.points(model, *at, impulses.split(found)[0])
+        stuck = z.get(STUCK, np.zeros((0, 6)))
+        found = by.after(*at, z.get(MOMENTUM, np.zeros((0, 9))), stuck, m, p, *by.resistance(t, h, x, m, p, modes))
+        return impulses.points(model, *at, impulses.split(found)[0], stuck)
 
     def passing(self, h: Any, x: Array, p: Array) -> Any:
         """Return whether shapes may have passed through each other in a step of h that ends at x = (q, v, z)."""
@@ -179,5 +193,5 @@ class AfterFlight:
         if plant.stiffness is None or not plant.lasts:
             return vdot, signals, push
         lasting, x = s.states[LASTING], np.concatenate([s.q, s.v, plant.states.join(s.states)])
-        resistance = by.resistance(s.t, h, x, m, p, by.as_they_are)
+        resistance = by.resistance(s.t, h, x, m, p, by.limits.at_an_instant)
         return vdot - by.yielding(s.q, lasting, m, p, *resistance), signals, None if push is None else push - lasting

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.components.layout import Layout
 from engine.dynamics.momentum_conservation import defect
-from engine.simulation.plant import DEFECT, OWN
+from engine.simulation.own_states import DEFECT, OWN
 
 Array = np.ndarray
 #: what must be the same where a simulator goes on from a state of another: as it says so

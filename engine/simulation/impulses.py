@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -31,9 +32,10 @@ class Impulses:
     constrained : whether constraints hold, which resist what acts
     way : how far impulses go of theirs within a step: EVENLY, or AT_ONCE beside what is stiff
 
-    What :meth:`after` gives is one vector: v⁺ (nv), what contacts change of the trees' momenta (trees, 9), and the generalized force (nv)
-    of all that lasts: the flight of the next step takes it along, so that what depends on velocities there, such as motors that damp, sees
-    those of what is held; :meth:`AfterFlight.relieving` takes it off again; and the notes.
+    What :meth:`after` gives is one vector: v⁺ (nv), what contacts change of the trees' momenta (trees, 9), how their pairs gave way since
+    they stick (pairs, 6), and the generalized force (nv) of all that lasts: the flight of the next step takes it along, so that what
+    depends on velocities there, such as motors that damp, sees those of what is held; :meth:`AfterFlight.relieving` takes it off again;
+    and the notes.
 
     Attributes
     ----------
@@ -45,7 +47,7 @@ class Impulses:
                  way: float = EVENLY) -> None:  # fmt: skip
         self.joints, self.contacts, self.conserved, self.way = joints, contacts, conserved, way
         self.nv, self.constrained = nv, constrained
-        self.trees = len(conserved) if contacts else 0
+        self.trees, self.held = len(conserved) if contacts else 0, contacts.held if contacts else (0, 6)
         self.rubbing = frozenset(row.j for row in joints.rows) if joints else frozenset()
         self.notes = Layout({"change": (nv,), **(contacts.notes if contacts else {}), **dict.fromkeys(RUBS, (nv + 1,) if joints else (0,)),
                              "resist": (nv,) if constrained else (0,)})  # fmt: skip
@@ -58,10 +60,11 @@ class Impulses:
         joints, contacts = self.joints and self.joints.of(model, values), self.contacts and self.contacts.of(model, values)
         return Impulses(joints, contacts, self.conserved, self.nv, self.constrained, way)
 
-    def after(self, model: Model, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array,
+    def after(self, model: Model, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array, stuck: Array,
               jacobian: Callable[[], Array] | None, inertia: Callable[[], Array]) -> Array:  # fmt: skip
-        """Return v⁺ and what goes with it, of a step of h from q0 (nq) and ``before`` (nv), whose flight ends at q, ``free`` and with the
-        ``momenta`` (trees, 9); ``jacobian()`` (n, nv) is of the constraints that hold, ``inertia()`` (nv, nv) what impulses meet."""
+        """Return v⁺ and what goes with it, of a step of h from q0 (nq), ``before`` (nv) and what is ``stuck`` (pairs, 6), whose flight ends
+        at q, ``free`` and with the ``momenta`` (trees, 9); ``jacobian()`` (n, nv) is of the constraints that hold, ``inertia()`` (nv, nv)
+        what impulses meet."""
         joints = self.joints.step(h, before, q, free, self.way) if self.joints else None
 
         def noted(v: Array, own: Mapping[str, Array], pushes: Callable[[], Array]) -> Array:
@@ -72,7 +75,8 @@ class Impulses:
             resist = pushes() / h if self.constrained else np.zeros(0)
             return self.notes.join({"change": (v - free) / h, **own, **losses, "resist": resist})
 
-        nothing = np.concatenate([free, np.zeros(9 * self.trees + model.nv + self.notes.n)])
+        none = np.zeros(9 * self.trees + math.prod(self.held))
+        nothing = np.concatenate([free, none, np.zeros(model.nv + self.notes.n)])
 
         def rub() -> Array:
             """What joints' laws alone leave."""
@@ -81,7 +85,7 @@ class Impulses:
             v, friction = velocity_after(inertia(), law, before, free, jacobian and jacobian())
             own = {name: np.zeros(shape) for name, shape in (self.contacts.notes if self.contacts else {}).items()}
             notes = noted(v, own, lambda: law.impulse(v, friction)[0])
-            return np.concatenate([v, np.zeros(9 * self.trees), law.lasting(v) / h, notes])
+            return np.concatenate([v, none, law.lasting(v) / h, notes])
 
         if self.contacts is None:
             assert joints is not None
@@ -93,7 +97,7 @@ class Impulses:
 
         def push() -> Array:
             with ops.part("narrow phase", q):
-                touching = contacts.step(h, q0, before, q, free, found, self.rubbing, self.way)
+                touching = contacts.step(h, q0, before, q, free, found, stuck, self.rubbing, self.way)
             axes = touching.axes
             law = together(joints, touching)
 
@@ -101,23 +105,24 @@ class Impulses:
                 flown = axes.seen(free)
                 J = np.array([axes.force(row) for row in jacobian()]) if jacobian else None
                 x, friction = solved(axes.inertia(inertia()), joints, touching, axes.seen(before), flown, J)
-                (impulses, lasting), v = touching.impulses(x, friction if joints is None else friction[-1]), axes.back(x)
+                rubs, v = friction if joints is None else friction[-1], axes.back(x)
+                (impulses, lasting), gave = touching.impulses(x, rubs), touching.gave_way(x, rubs)
                 changes = contacts.momentum_changes(self.conserved, momenta, touching, flown, impulses)
                 lasting = lasting if joints is None else lasting + joints.lasting(v)
                 notes = noted(v, contacts.noted(touching, impulses), lambda: axes.force_back(law.impulse(x, friction)[0]))
-                return np.concatenate([v, changes.ravel(), lasting / h, notes])
+                return np.concatenate([v, changes.ravel(), gave.ravel(), lasting / h, notes])
 
             return ops.when(law.acts, corrected, nothing)
 
         after = ops.when(near, push, nothing)
         return after if joints is None else ops.when(ops.logical_and(joints.acts, ops.logical_not(near)), rub, after)
 
-    def points(self, model: Model, h: Any, q0: Array, before: Array, q: Array, free: Array, v: Array) -> Any:
+    def points(self, model: Model, h: Any, q0: Array, before: Array, q: Array, free: Array, v: Array, stuck: Array) -> Any:
         """Return the points (p, 13) that push in a step whose impulses leave v (nv), where contacts are rows of tables: see
         :func:`~engine.simulation.contact_table.table_of`."""
         contacts = self.contacts
         assert isinstance(contacts, RowLaws)
-        law = contacts.step(h, q0, before, q, free, contacts.nearness(q, free, h), self.rubbing, self.way)
+        law = contacts.step(h, q0, before, q, free, contacts.nearness(q, free, h), stuck, self.rubbing, self.way)
         x = law.axes.seen(v)
         return law.seen(x, law.impulses(x, law.lagged(x, law.friction)[0])[0])
 
@@ -132,21 +137,22 @@ class Impulses:
         """Return whether shapes may have passed through each other within h at v (nv) before q (nq)."""
         return self.contacts.passing(q, v, h) if self.contacts else False
 
-    def split(self, after: Array) -> tuple[Array, Array, Array, Array]:
-        """Return v⁺ (nv), changes of momenta (trees, 9), what lasts (nv), and notes."""
-        v, P, lasting, notes = np.split(after, np.cumsum([self.nv, 9 * self.trees, self.nv]))
-        return v, P.reshape(-1, 9), lasting, notes
+    def split(self, after: Array) -> tuple[Array, Array, Array, Array, Array]:
+        """Return v⁺ (nv), changes of momenta (trees, 9), how pairs gave way (pairs, 6), what lasts (nv), and notes."""
+        v, P, gave, lasting, notes = np.split(after, np.cumsum([self.nv, 9 * self.trees, math.prod(self.held), self.nv]))
+        return v, P.reshape(-1, 9), gave.reshape(self.held), lasting, notes
 
     def complete(self, model: Model, h: Any, q: Array, free: Array, momenta: Array, after: Array,
                  held: Callable[[Array, Array], tuple[Array, Array]],
                  turned: Callable[[Array, Array], Array],
-                 kept: Callable[[Array, Array, Array], tuple[Array, ...]]) -> tuple[Array, Array, Array, Array, Array]:  # fmt: skip
-        """Return q (nq), v (nv) and momenta (trees, 9) at the end of a step of h, the force (nv) that lasts, and notes.
+                 kept: Callable[[Array, Array, Array], tuple[Array, ...]]) -> tuple[Array, ...]:  # fmt: skip
+        """Return q (nq), v (nv) and momenta (trees, 9) at the end of a step of h, how pairs gave way (pairs, 6), the force (nv) that
+        lasts, and notes.
 
         ``held(q, v)`` puts both on constraints; ``turned(P, q)`` is what the momenta P are where impulses lead to q, and ``kept(q, v, P)``
         sets q and v to them.
         """
-        v, changes, lasting, notes = self.split(after)
+        v, changes, gave, lasting, notes = self.split(after)
         momenta = momenta + changes if self.trees else momenta
 
         def settle(q_moved: Array, v: Array) -> Array:
@@ -157,7 +163,7 @@ class Impulses:
         with ops.part("correction", q):
             end = corrected(model, h, q, free, v, settle, np.concatenate([q, v, momenta.ravel()]), self.way)
         x, v, P = np.split(end, [model.nq, model.nq + model.nv])
-        return x, v, P.reshape(momenta.shape), lasting, notes
+        return x, v, P.reshape(momenta.shape), gave, lasting, notes
 
     def observed(self, notes: Mapping[str, Array], h: Any, q: Array, v: Array) -> dict[str, Any]:
         """Return signals of the impulses of a step of h from q (nq) and v (nv), of which this was noted."""

@@ -15,7 +15,8 @@ import numpy as np
 
 from engine.components.layout import Layout
 from engine.model import EqualTrees, Model, many_equal_trees
-from engine.simulation.plant import DEFECT, LASTING, MOMENTUM, Plant
+from engine.simulation.own_states import DEFECT, LASTING, MOMENTUM
+from engine.simulation.plant import Plant
 from engine.simulation.run import Kernel, Process
 
 Array = np.ndarray

@@ -14,7 +14,7 @@ from engine.compiler.gufunc import Gufunc, shaped
 from engine.components.component import SimulationError
 from engine.components.law import Ticking
 from engine.components.layout import Layout
-from engine.simulation.plant import DEFECT, MOMENTUM
+from engine.simulation.own_states import DEFECT, MOMENTUM
 
 Array = np.ndarray
 #: the parameter by which B is taken, or the forces that stand for it
@@ -48,7 +48,7 @@ class Linearization:
         self.nv, self.nu = simulator.model.nv, int(np.size(simulator.parameters[INPUT]))
         kept = {n: s for n, s in self.plant.states.shapes.items() if n not in (MOMENTUM, DEFECT)}      # those follow from q and v
         self.states = Layout(kept)
-        self.shown = 2 * self.nv + self.states.n - self.plant.lasts
+        self.shown = 2 * self.nv + self.states.n - self.plant.lasts - self.plant.sticks
         self.n, self.size = 2 * self.nv + self.states.n, self.model.nq + self.nv + self.states.n
 
     # ------------------------------------------------------------ whole states x = (q, v, z), z of actuators, controllers, and what lasts
@@ -112,7 +112,7 @@ class Linearization:
             q, v, z = self.parts(self.plus(x, e[0] * d[: self.n]))
             own = self.pushed(p, e[0] * d[self.n :])
             flown = z[: self.plant.flown]
-            return self.step.acceleration(t, q, v, flown, self.plant.initial_memories(), own, *self.step.as_they_are)[0]
+            return self.step.acceleration(t, q, v, flown, self.plant.initial_memories(), own, *self.step.limits.at_an_instant)[0]
 
         return ops.jacobian(accelerated, e)[:, 0]
 

@@ -20,7 +20,8 @@ from engine.contact.many import Bodies, Shapes, impulses, momentum_changes, prob
 from engine.simulation.contact_table import ContactTable, table_of
 from engine.simulation.independent_trees import IndependentTrees, Kind
 from engine.simulation.many_contacts import ManyContacts
-from engine.simulation.plant import MOMENTUM, Plant
+from engine.simulation.own_states import MOMENTUM
+from engine.simulation.plant import Plant
 from engine.simulation.run import Kernel, Process
 from engine.spatial import se3
 

@@ -7,6 +7,7 @@ each of them one vector; a :class:`~engine.components.layout.Layout` says what l
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -33,20 +34,14 @@ from engine.simulation.assessment import Look
 from engine.simulation.cargo import between_links, drained, loaded, moved_by, with_drains
 from engine.simulation.constraints import Constraints
 from engine.simulation.impulses import Impulses
+from engine.simulation.own_states import DEFECT, LASTING, MOMENTUM, OWN, STUCK
 from engine.simulation.parameters import Read, with_parameters
 from engine.simulation.parameters import own as stands
 from engine.simulation.stiffness import Stiffness
 
 Array = np.ndarray
-#: the states of floating trees: their momenta (trees, 9), and what the projection onto them has moved so far: the sum of the steps' errors
-#: of momentum and the largest momentum, squared, angular and linear (trees, 4)
-MOMENTUM, DEFECT = "momentum", "defect"
-#: the generalized force (nv) of impulses that last from a step to the next: see :class:`~engine.simulation.impulses.Impulses`
-LASTING = "lasting"
 #: the memory of what is noted of the impulses of the step before, where somebody feels it
 STRUCK = "struck"
-#: states that are no component's
-OWN = MOMENTUM, DEFECT, LASTING
 
 
 class Plant(Acting):
@@ -96,8 +91,9 @@ class Plant(Acting):
         self.kind: type[System] = FreeBody if alone else Mechanical
         self.carriers = [c for c in components if type(c).bodies is not Component.bodies]
         self.cargo = np.array([k for c in self.carriers for k in range(self.states.n)[self.states.slices[c.name]]], dtype=int)
-        if impulses is not None and not alone:
-            self.states = Layout({**self.states.shapes, LASTING: (model.nv,)})
+        if impulses is not None:
+            after = ({} if alone else {LASTING: (model.nv,)}) | ({STUCK: impulses.held} if impulses.held[0] else {})
+            self.states = Layout({**self.states.shapes, **after})
         self.hold(compiled)
         struck = {STRUCK: (impulses.notes.n,)} if impulses is not None and self.feeling.n else {}
         self.memories = Layout({c.name: c.memory.shape for c in self.acting if c.memory.size} | struck)
@@ -124,8 +120,8 @@ class Plant(Acting):
 
     def initial_states(self) -> Array:
         """Return z at first; momenta are zero until q and v are known."""
-        own = {c.name: c.state for c in self.acting if c.state.size}
-        return self.states.join(own | {n: np.zeros(shape) for n, shape in self.states.shapes.items() if n in OWN})
+        own = {n: np.zeros(shape) for n, shape in self.states.shapes.items() if n in OWN}
+        return self.states.join(own | {c.name: c.state for c in self.acting if c.state.size})
 
     def initial_memories(self) -> Array:
         """Return m at first."""
@@ -276,13 +272,18 @@ class Plant(Acting):
 
     @property
     def lasts(self) -> int:
-        """How many numbers at the end of z are the force of impulses that lasts."""
+        """How many numbers of z, behind the states in flight, are the force of impulses that lasts."""
         return self.model.nv if LASTING in self.states.shapes else 0
+
+    @property
+    def sticks(self) -> int:
+        """How many numbers at the end of z, behind that force, are of what is stuck."""
+        return math.prod(self.states.shapes.get(STUCK, (0,)))
 
     @property
     def flown(self) -> int:
         """How many of z are states in flight."""
-        return self.states.n - self.lasts
+        return self.states.n - self.lasts - self.sticks
 
     @property
     def limited(self) -> bool:

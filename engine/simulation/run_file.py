@@ -21,7 +21,7 @@ from engine.simulation.checks import checked_duration
 from engine.simulation.diagnosis import ended, failed, warn_of
 from engine.simulation.doubts import Doubts
 from engine.simulation.event_runs import blocks
-from engine.simulation.plant import DEFECT, OWN
+from engine.simulation.own_states import DEFECT, OWN
 from engine.simulation.run import Diverged, Failures, steps_in, times
 from engine.simulation.run_header import checked_path, ended_how, header_in, header_of, outcome, parameter_in, robot_in, too_short
 from engine.simulation.step import Step

@@ -15,11 +15,11 @@ from engine.compiler.graph.program import Program
 from engine.compiler.gufunc import shaped
 from engine.compiler.kept import Foreign, kept, kept_under, key_of
 from engine.compiler.transforms.trace import TraceError, calling, trace
-from engine.components.component import AS_IT_IS, Context, Felt, SimulationError, onward
+from engine.components.component import Context, Felt, SimulationError
 from engine.components.law import Ticking
 from engine.components.layout import Layout
 from engine.contact.many import RowLaws
-from engine.integrate import Mechanical, Method, carrying, completed, conserving, during, noted_step, settled
+from engine.integrate import Mechanical, Method, carrying, completed, conserving, keeping, noted_step, settled
 from engine.integrate import step as one_step
 from engine.integrate.event import crossings
 from engine.model.combine import WORLD
@@ -27,11 +27,13 @@ from engine.simulation.after_flight import AfterFlight, described, without_actin
 from engine.simulation.asked import asked
 from engine.simulation.contact_table import ContactTable, table_of
 from engine.simulation.doubts import Doubts
+from engine.simulation.effort_limits import EffortLimits
 from engine.simulation.events import Watch
 from engine.simulation.form import Form
 from engine.simulation.independent_trees import IndependentTrees, Kind
 from engine.simulation.many_contacts import ManyContacts
 from engine.simulation.meeting_trees import MeetingTrees
+from engine.simulation.own_states import STUCK
 from engine.simulation.plant import STRUCK, Plant
 from engine.simulation.rounding import found as unusual
 from engine.simulation.run import Process, times
@@ -42,8 +44,6 @@ from engine.simulation.whole_states import WholeStates
 
 Array = np.ndarray
 Value = TypeVar("Value")
-#: passes in which limited forces find their modes
-MODES = 8
 
 
 class Step(WholeStates):
@@ -71,7 +71,7 @@ class Step(WholeStates):
         self.layout = Layout({"q": (model.nq,), "v": (model.nv,), "state": (states,), "memory": (memories,), "events": (watch.memory.n,)})
         self.moving = slice(0, model.nq + model.nv + states)                   # of x: what the method steps
         self.places = slice(0, model.nq + model.nv)                            # of x: q and v
-        self.impulsive = AfterFlight(plant)
+        self.impulsive, self.limits = AfterFlight(plant), EffortLimits(plant)
         if compiled and plant.stiffness is not None:
             plant.stiffness.compile()
         all_plain = (plant.acting, watch.events, plant.parameters.shapes, len(plant.conserved))
@@ -134,6 +134,11 @@ class Step(WholeStates):
         return self.called(self.plant.excess, *self.flown_shapes, (self.plant.bounds.n,))
 
     @functools.cached_property
+    def part(self) -> Callable[..., Any]:
+        """:meth:`flown_within`."""
+        return self.called(self.flown_within, (), (), (self.moving.stop,), *self.flown_shapes[-2:])
+
+    @functools.cached_property
     def yielding(self) -> Callable[..., Any]:
         """:meth:`AfterFlight.yielding`."""
         return self.called_after("yielding", (self.plant.model.nq,), (self.plant.model.nv,), *self.resisted_shapes)
@@ -142,7 +147,8 @@ class Step(WholeStates):
     def after(self) -> Callable[..., Any]:
         """:meth:`AfterFlight.after`."""
         state = [(self.plant.model.nq,), (self.plant.model.nv,)]
-        return self.called_after("after", (), *state, *state, (len(self.plant.conserved), 9), *self.resisted_shapes)
+        return self.called_after("after", (), *state, *state, (len(self.plant.conserved), 9),
+                                 self.plant.states.shapes.get(STUCK, (0, 6)), *self.resisted_shapes)
 
     @functools.cached_property
     def form(self) -> Form:
@@ -167,46 +173,32 @@ class Step(WholeStates):
         s = self.plant.context(t, y[:nq], y[nq : nq + nv], y[nq + nv :], p)
         return s if m is None else self.plant.hearing(s, m)
 
-    def system(self, m: Array, p: Array, modes: tuple[Array, ...] = ()) -> tuple[Method, Mechanical]:
-        """Return what is stepped, and the method that steps it, with memories m, parameters p, and the modes of limited forces."""
+    def flight(self, m: Array, p: Array, modes: tuple[Array, ...]) -> tuple[Method, Mechanical]:
+        """Return what is stepped, and the method of its flight, with memories m, parameters p, and the modes of limited forces."""
         plant, method, none = self.plant, self.method, np.zeros(self.plant.lasts)
         system = plant.system(self, m, p, modes, none if plant.lasts else None)
         if plant.lasts:
             flight = functools.partial(plant.system, self, m, p, modes)
             method = carrying(method, plant.lasts, flight, self.impulsive.relieving(self, m, p, modes))
-            system = Mechanical(plant.model.manifold, system.acceleration, plant.states.n, system.notes + plant.lasts)
+        if plant.sticks:
+            method = keeping(method, plant.sticks, system)
+        held = plant.lasts + plant.sticks
+        return method, Mechanical(plant.model.manifold, system.acceleration, plant.states.n, system.notes + held) if held else system
+
+    def flown_within(self, t: Any, h: Any, y: Array, m: Array, p: Array) -> Array:
+        """Return y = (q, v, z) after a flight of h in which limited forces meet their limits."""
+        method, system = self.flight(m, p, self.limits.met(self, t, h, y, m, p))
+        return system.space.normalized(one_step(method, system, t, h, y))
+
+    def system(self, m: Array, p: Array, modes: tuple[Array, ...], resolved: bool = True) -> tuple[Method, Mechanical]:
+        """Return what is stepped, and the method that steps it, with memories m, parameters p, and the modes of limited forces, whose
+        changes within a step are to be ``resolved``."""
+        plant, (method, system) = self.plant, self.flight(m, p, modes)
+        if modes and resolved:
+            method = self.limits.resolved(self, method, lambda t, h, y: self.part(t, h, y, m, p), m, p, modes[0])
         method = method if plant.impulses is None else completed(method, self.impulsive.completion(self, m, p, modes))
         method = conserving(method, plant.projection(m, p)) if plant.conserved or plant.constraints else method
         return method, system
-
-    def modes(self, t: Any, h: Any, y: Array, m: Array, p: Array) -> tuple[Array, ...]:
-        """Return which of the stiff forces that have limits are at these during a step of h from t and y = (q, v, z): those that are there
-        at its end, by Euler's implicit method, which takes them so; none where these are not steep and all within their limits at its
-        beginning, and where the velocity leads to in it."""
-        plant, lasts = self.plant, self.plant.lasts
-        if plant.stiffness is None or not plant.bounds.n:
-            return ()
-        x, begun, over = y[: len(y) - lasts], during(t, 0.0, h), during(t, 1.0, h)
-
-        def again(modes: Array) -> tuple[Array, Any]:
-            system = plant.system(self, m, p, (modes,), y[len(y) - lasts :] if lasts else None)
-            assert system.stiff is not None
-            assert system.excess is not None
-            end = system.space.plus(x, h * system.stiff(begun, x, h)(system.field(over, x), 0.0, system.excess(over, x)))
-            found = self.beyond(over, *self.flown(end), m, p)
-            return onward(modes, found), ops.largest(found - modes) < 0.5
-
-        none = np.zeros(plant.bounds.n)
-        if plant.stiffness.steep:
-            return (ops.while_loop(again, none, MODES)[0],)
-        q, v, z = self.flown(x)
-        start, ahead = self.beyond(begun, q, v, z, m, p), self.beyond(over, plant.model.manifold.plus(q, h * v), v, z, m, p)
-        return (ops.when(ops.largest(np.concatenate([start, ahead])) > 0.5, lambda: ops.while_loop(again, none, MODES)[0], none),)
-
-    @property
-    def as_they_are(self) -> tuple[Array, ...]:
-        """The modes of limited forces at an instant."""
-        return (np.full(self.plant.bounds.n, AS_IT_IS),) if self.plant.bounds.n else ()
 
     def resistance(self, t: Any, h: Any, y: Array, m: Array, p: Array, modes: tuple[Array, ...]) -> tuple[Array, ...]:
         """Return what of the stiff forces impulses meet in a step of h from t and y = (q, v, z), if anything is stiff."""
@@ -247,7 +239,7 @@ class Step(WholeStates):
         """Return x after the k-th step of dt, and what is noted of its impulses."""
         self.require_one_program()
         (t, y, m, p), e = self.begins(t0 + k * dt, dt, p, x), x[self.layout.slices["events"]]
-        method, system = self.system(m, p, self.modes(t, dt, y, m, p))
+        method, system = self.system(m, p, self.limits.met(self, t, dt, y, m, p))
 
         def after(h: Any) -> tuple[Array, Array]:
             return noted_step(method, system, t, h, y)
@@ -270,7 +262,7 @@ class Step(WholeStates):
     def accelerated(self, s: Context, dt: Any, p: Array, y: Array, m: Array, notes: Array) -> tuple[Array, Any, Any, list[Array]]:
         """Return v̇ (nv) with what is noted of the impulses of a step of dt, what is recorded of them, what pushes besides at constraints,
         and their forces."""
-        given = *((self.impulsive.recorded_force(s),) if self.plant.lasts else ()), *self.as_they_are
+        given = *((self.impulsive.recorded_force(s),) if self.plant.lasts else ()), *self.limits.at_an_instant
         flight, _, *forces = self.acceleration(s.t, s.q, s.v, self.flown(y)[2], m, p, *given)
         return *self.impulsive.resisted(self, s, dt, m, flight, notes, p), forces
 
@@ -283,7 +275,7 @@ class Step(WholeStates):
     def points(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> Any:
         """Return the points (p, 13) of contact that push in the k-th step of dt from x, where contacts are rows of tables."""
         t, y, m, p = self.begins(t0 + k * dt, dt, p, x)
-        modes = self.modes(t, dt, y, m, p)
+        modes = self.limits.met(self, t, dt, y, m, p)
         method, system = self.system(m, p, modes)
         flown = settled(method, system, one_step(method, system, t, dt, y))
         return self.impulsive.points(self, t, dt, y, flown, m, p, modes)

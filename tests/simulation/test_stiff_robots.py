@@ -225,13 +225,14 @@ def light(moment):
 
 @pytest.mark.parametrize("wanted", [50.0, 1.5])
 def test_a_light_rotor_turns_at_the_no_load_speed(wanted):
-    """5 N·m on 1e-5 kg·m² would be 1000 rad/s after 2 ms: it is where the line is met that a step ends, and it stays there."""
+    """5 N·m on 1e-5 kg·m² would be 1000 rad/s after 2 ms: it is where the line is met that a step ends, and it stays there, but for what
+    the method leaves of what decays: R(z) ≥ −0.127."""
     for dt in (4e-3, 2e-3, 1e-3):
         simulator = engine.Simulator(light(1e-5), dt=dt, actuators=[Motor("j", effort=5.0, no_load_speed=3.0)],
                                      controller=lambda t, q, v: [wanted], **AWAY)  # fmt: skip
         run = simulator.run([0.0], [0.0], 0.1)
         assert simulator.method.name == "ros34pw2" and "motor of j, up to 1.67e+05/s" in repr(simulator)
-        assert np.abs(run.v[1:] - 3.0).max() < 0.1 and np.ptp(run.v[2:]) < 1e-9
+        assert np.abs(run.v[1:] - 3.0).max() < 0.128 * 3.0 and np.ptp(run.v[2:]) < 1e-9
 
 
 def test_a_loaded_motor_runs_where_its_line_meets_the_load():

@@ -10,9 +10,10 @@ import numpy as np
 
 from engine import ops
 from engine.contact import point_law
-from engine.contact.many.pair_rows import BEFORE, CENTERS, GAP, LINK_A, LINK_B, MATERIAL, NORMAL, PLACE, RADII, SHARE, SIZE, A, B
+from engine.contact.many.pair_rows import BEFORE, CENTERS, GAP, LINK_A, LINK_B, MATERIAL, NORMAL, PLACE, RADII, SHARE, SIZE, A, B, PairRows
+from engine.contact.many.sticking import found, kept
 from engine.contact.momenta import change, place_velocity
-from engine.contact.point_law import symmetric, velocity
+from engine.contact.point_law import HELD, symmetric, turned, velocity
 from engine.contact.touching import AGREES
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics.kinematics import path
@@ -21,8 +22,8 @@ from engine.model import Model
 from engine.spatial import inertia
 
 Array = np.ndarray
-#: columns of a row of the law: the constants (9) and the row (11) of :mod:`engine.contact.point_law`
-C, ROW = slice(0, 9), slice(9, 20)
+#: columns of a row of the law: the constants (9) and the row (14) of :mod:`engine.contact.point_law`
+C, ROW = slice(0, 9), slice(9, 9 + HELD)
 
 
 class PointImpulses(NamedTuple):
@@ -43,29 +44,41 @@ class JointedTouching:
     Parameters
     ----------
     points : see :mod:`engine.contact.many.pair_rows`, seen from ``axes.about``
-    names : of all points that there may be
+    pairs : what there may be; names : of all points that there may be
+    places : what is stuck (n, 7), with the pairs' numbers: see :mod:`engine.contact.many.sticking`
     """
 
-    def __init__(self, axes: WorldAxes, points: Any, names: list[str], h: Any, before: Array, free: Array, slow: float,
-                 way: float) -> None:  # fmt: skip
+    def __init__(self, axes: WorldAxes, points: Any, pairs: PairRows, names: list[str], h: Any, before: Array, free: Array, slow: float,
+                 way: float, places: Array) -> None:  # fmt: skip
         self.axes, self.found, self.names, self.h, self.slow, self.way = axes, points, names, h, slow, way
         world = len(axes.poses) - 1
+        self.pairs, self.places = pairs, places
 
-        def begin(p: Array, *V: Array) -> tuple[Any, ...]:
+        def begin(p: Array, stuck: Array, *V: Array) -> tuple[Any, ...]:
             k, d, s, mu, static, w = p[MATERIAL]
             c = ops.array([k, d, h, s, mu, static, w, slow, way])
             twists = V[1] - V[0], V[3] - V[2]
-            found = point_law.begun(c, p[None, PLACE], p[None, NORMAL], p[None, GAP], p[None, BEFORE], p[None, SHARE], *twists)
-            acts, moves = (ops.where(x, 1.0, 0.0) for x in (found[13] > 0.0, ops.maximum(p[A], p[B]) < world - 0.5))
-            return np.concatenate([c, found[:11]]), found[11:13], ops.array([acts, moves])
+            begun = point_law.begun(c, p[None, PLACE], p[None, NORMAL], p[None, GAP], p[None, BEFORE], p[None, SHARE], *twists, stuck)
+            acts, moves = (ops.where(x, 1.0, 0.0) for x in (begun[HELD + 2] > 0.0, ops.maximum(p[A], p[B]) < world - 0.5))
+            return np.concatenate([c, begun[:HELD]]), begun[HELD : HELD + 2], ops.array([acts, moves])
 
         *numbers, self.number = ops.rows(lambda p: tuple(p[:5]), points)
         self.on, self.links = tuple(numbers[:2]), tuple(numbers[2:])
-        self.points, self.friction, flags = ops.rows(begin, points, *self.twists(before), *self.twists(free))
+        self.pair = ops.gather(pairs.pair, self.number)
+        poses = [ops.gather(np.array([T[:3].ravel() for T in axes.poses]), k) for k in self.on]
+        self.rotations = ops.rows(lambda T: T.reshape(3, 4)[:, :3].ravel(), poses[0])
+        self.stuck = ops.rows(lambda S, T_a, T_b: np.concatenate([turned(T_a.reshape(3, 4)[:, :3], S), T_b[3::4]]),
+                              found(places, len(pairs.sizes) - 1, self.pair), *poses)  # fmt: skip
+        self.points, self.friction, flags = ops.rows(begin, points, self.stuck, *self.twists(before), *self.twists(free))
         acts, moves = ops.total(flags)
         self.acts = acts > 0.0
         #: whether any point is between two bodies that move
         self.crosses: Any = moves > 0.0
+
+    def gave_way(self, x: Array, friction: Any) -> Array:
+        """Return how pairs gave way (places, 7) at the end of the step with velocities x (nv): what the next step begins with."""
+        constants, rows = ops.rows(lambda p: (p[C], p[ROW]), self.points)
+        return kept(rows, constants, friction, self.pair, self.twists(x), self.rotations, self.pairs.sizes, self.stuck, len(self.places))
 
     def standing(self) -> JointedTouching:
         """Return the same law where no point is between two bodies that move: what one limb does is nothing to another then."""

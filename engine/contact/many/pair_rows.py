@@ -72,6 +72,8 @@ class PairRows:
         self.bounds = np.array([np.hstack([self.body(s), s.pose[:3].ravel(), *outline(s.shape), *rod(s.shape)]) for s in shapes])
         first = np.cumsum([0, *(pair.points for pair in pairs)])
         self.points = int(first[-1])
+        #: of each point that there may be its pair's number, from 1 on; and the pairs' sizes, m, by that
+        self.pair, self.sizes = np.repeat(np.arange(1.0, len(pairs) + 1.0), np.diff(first)), np.array([1.0, *(p.size for p in pairs)])
         found: dict[tuple[geometry.Kind, geometry.Kind], dict[int, list[Any]]] = {}
         signs = []
         for k, pair in enumerate(pairs):

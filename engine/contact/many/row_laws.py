@@ -13,6 +13,7 @@ from engine.contact.contact_laws import ContactLaws
 from engine.contact.hunt_crossley import EVENLY
 from engine.contact.many.jointed import JointedTouching
 from engine.contact.many.pair_rows import BEFORE, GAP, MATERIAL, NORMAL, PLACE, POINT, SHARE, A, B, Near, PairRows
+from engine.contact.many.sticking import PLACES
 from engine.contact.pairs import placed
 from engine.contact.point_law import kept_energy, velocity
 from engine.contact.world_axes import WorldAxes
@@ -52,11 +53,15 @@ class RowLaws(ContactLaws):
     def nearness(self, q: Array, v: Array, h: Any) -> Near:  # type: ignore[override]
         return self.rows.near(body_poses(self.model, q), self.reach(v, h))
 
-    def step(self, h: Any, q0: Array, v0: Array, q: Array, free: Array, found: Any, keep: frozenset[int] = frozenset(),
+    @property
+    def held(self) -> tuple[int, int]:
+        return min(len(self.pairs), PLACES), 7
+
+    def step(self, h: Any, q0: Array, v0: Array, q: Array, free: Array, found: Any, stuck: Array, keep: frozenset[int] = frozenset(),
              way: float = EVENLY) -> Any:  # fmt: skip
         axes = WorldAxes(self.model, q, found.poses, se3.position(found.poses[self.pairs[0].b.body]), keep)
         points = self.rows.look(found, axes.about, self.began(q0, v0))
-        return JointedTouching(axes, points, self.names, h, axes.seen(v0), axes.seen(free), self.stiction, way)
+        return JointedTouching(axes, points, self.rows, self.names, h, axes.seen(v0), axes.seen(free), self.stiction, way, stuck)
 
     def momentum_changes(self, trees: tuple[Tree, ...], momenta: Array, law: Any, free: Array, impulses: Any) -> Array:
         return np.asarray(law.momentum_changes(self.model, trees, momenta, free, impulses))

@@ -1,0 +1,81 @@
+"""Stiff forces that have limits of effort, in a step: which are at their limits, and steps in parts where that changes.
+
+A force that is stiff goes from one limit to the other in less than a step. Euler's implicit method finds where the step ends, and so which
+of the limits a flight meets; where others were met at its beginning, the moment between would be known to a step only, and the flight goes
+in some parts, each of which finds its own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from engine import ops
+from engine.components.component import AS_IT_IS, onward
+from engine.integrate import Mechanical, Method, during
+from engine.simulation.plant import Plant
+
+Array = np.ndarray
+#: passes in which limited forces find their modes
+PASSES = 8
+#: parts of a step in which a force comes to a limit, or leaves it
+PARTS = 16
+
+
+class EffortLimits:
+    """The modes of a plant's limited forces (see :meth:`~engine.components.component.Context.bounded`).
+
+    ``by`` has the functions :meth:`Plant.acceleration`, :meth:`Plant.beyond` and :meth:`Plant.excess`, or calls of them, and
+    ``flown(y)``: q, v and the states that are flown of y = (q, v, z).
+    """
+
+    def __init__(self, plant: Plant) -> None:
+        self.plant = plant
+
+    @property
+    def at_an_instant(self) -> tuple[Array, ...]:
+        """The modes of forces that are as they are."""
+        return (np.full(self.plant.bounds.n, AS_IT_IS),) if self.plant.bounds.n else ()
+
+    def met(self, by: Any, t: Any, h: Any, y: Array, m: Array, p: Array) -> tuple[Array, ...]:
+        """Return which forces are at their limits during a step of h from t and y = (q, v, z): those that are there at its end, by Euler's
+        implicit method, which takes them so; none where these are not steep and all within their limits at its beginning, and where the
+        velocity leads to in it."""
+        plant = self.plant
+        if plant.stiffness is None or not plant.bounds.n:
+            return ()
+        x, lasting, _ = np.split(y, np.cumsum([len(y) - plant.lasts - plant.sticks, plant.lasts]))
+        begun, over = during(t, 0.0, h), during(t, 1.0, h)
+
+        def again(modes: Array) -> tuple[Array, Any]:
+            system = plant.system(by, m, p, (modes,), lasting if plant.lasts else None)
+            assert system.stiff is not None
+            assert system.excess is not None
+            end = system.space.plus(x, h * system.stiff(begun, x, h)(system.field(over, x), 0.0, system.excess(over, x)))
+            found = by.beyond(over, *by.flown(end), m, p)
+            return onward(modes, found), ops.largest(found - modes) < 0.5
+
+        none = np.zeros(plant.bounds.n)
+        if plant.stiffness.steep:
+            return (ops.while_loop(again, none, PASSES)[0],)
+        q, v, z = by.flown(x)
+        start, ahead = by.beyond(begun, q, v, z, m, p), by.beyond(over, plant.model.manifold.plus(q, h * v), v, z, m, p)
+        return (ops.when(ops.largest(np.concatenate([start, ahead])) > 0.5, lambda: ops.while_loop(again, none, PASSES)[0], none),)
+
+    def resolved(self, by: Any, method: Method, flight: Callable[[Any, Any, Array], Array], m: Array, p: Array, modes: Array) -> Method:
+        """Return the method with steps in parts, of ``flight(t, h, x)`` each, where the modes are not those at the beginning."""
+
+        def advance(system: Mechanical, t: Any, h: Any, x: Array) -> Array:
+            changes = ops.largest(modes - by.beyond(during(t, 0.0, h), *by.flown(x), m, p)) > 0.5
+            whole = ops.when(ops.logical_not(changes), lambda: method.advance(system, t, h, x), x)
+            return ops.when(changes, lambda: in_parts(t, h / PARTS, x), whole)
+
+        def in_parts(t: Any, h: Any, x: Array) -> Array:
+            for k in range(PARTS):
+                x = flight(t + k * h, h, x)
+            return x
+
+        return dataclasses.replace(method, advance=advance)

@@ -1,0 +1,11 @@
+"""Names of the states that are no component's: what a plant keeps from step to step besides q and v."""
+
+#: the states of floating trees: their momenta (trees, 9), and what the projection onto them has moved so far: the sum of the steps' errors
+#: of momentum and the largest momentum, squared, angular and linear (trees, 4)
+MOMENTUM, DEFECT = "momentum", "defect"
+#: the generalized force (nv) of impulses that last from a step to the next: see :class:`~engine.simulation.impulses.Impulses`
+LASTING = "lasting"
+#: how pairs of shapes gave way since they stick (pairs, 6): see :func:`~engine.contact.point_law.gave_way`
+STUCK = "stuck"
+#: states that are no component's
+OWN = MOMENTUM, DEFECT, LASTING, STUCK
