@@ -204,6 +204,9 @@ def plot(run: engine.Trajectory, mode: engine.Phases, path: Path) -> None:
         for name in dict.fromkeys(names):
             axis.axvline(run.t[names.index(name)], color="0.6", lw=0.8)
             axis.text(run.t[names.index(name)], axis.get_ylim()[1], name, rotation=90, va="top", fontsize=8)
+    for axis in axes[1]:
+        axis.set_xlabel("t, s")
+    figure.suptitle("a mission on sensors alone")
     figure.savefig(path, dpi=110)
 
 
