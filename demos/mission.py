@@ -137,7 +137,7 @@ def laws(model: engine.Model):
         "hold": (keep, lambda track, since: (ops.norm(track.p - gripped[:3, 3] - NEAR) < 0.02) & (since > 10.0)),
         "reach": (reach, lambda angles, track, since: (off(angles, track) < 0.006) & (since > 5.0)),
         "grasp": (grasp, lambda since: since > 1.0),
-        "brake": (brake, lambda rates: np.abs(rates).max() < 2e-3),
+        "brake": (brake, lambda rates, since: (np.abs(rates).max() < 2e-3) & (since > 5.0)),
         "detumble": (detumble, None),
     }, timeout={"hold": (60.0, "reach"), "reach": (60.0, "hold"), "brake": (20.0, "detumble")}, period=TICK)  # fmt: skip
     estimate = sensors.AttitudeFilter(GYRO, WALK, STARS, TICK, latest=2, deviation=(1e-3, 1e-4))

@@ -256,23 +256,23 @@ class Filter:
         A = np.concatenate([A, np.eye(self.N)[self.n :]])
         on = ops.less(0.5, begun)
         x, P = ops.where(on, ahead, x), ops.where(on, ops.product(ops.product(A, P), A.T) + self.Q, P)
-        due, nis = [*due], [*nis]
+        dues, squares = [*due], [*nis]
         for k, c in enumerate(self.sensors):
             reading = signals[c.name]
             y = np.concatenate([np.ravel(part_of(reading, part)) for part in c.errors])
-            fresh, due[k] = self.fresh(c, t, reading, due[k])
+            fresh, dues[k] = self.fresh(c, t, reading, dues[k])
 
             def corrected(k: int = k, y: Array = y, x: Array = x, theta: Array = theta, P: Array = P) -> Array:
                 return self.corrected(k, t, given, theta, x, P, y)
 
-            same = np.concatenate([x, theta, P[np.triu_indices(self.N)], [nis[k]]])
+            same = np.concatenate([x, theta, P[np.triu_indices(self.N)], [squares[k]]])
             found = ops.when(fresh, corrected, same)
-            x, theta, upper, (nis[k],) = np.split(found, [*ends[:3]])
+            x, theta, upper, (squares[k],) = np.split(found, [*ends[:3]])
             P = symmetric(upper, self.N)
         q, v, _ = self.linear.parts(x)
-        said = {"q": q, "v": v, "P": P, "nis": ops.array(nis)}
+        said = {"q": q, "v": v, "P": P, "nis": ops.array(squares)}
         said |= {"parameters": theta} if self.theta.n else {}
-        return said, np.concatenate([x, theta, P[np.triu_indices(self.N)], due, nis, [1.0]])
+        return said, np.concatenate([x, theta, P[np.triu_indices(self.N)], dues, squares, [1.0]])
 
     def fresh(self, c: Sensor, t: Any, reading: Any, due: Any) -> tuple[Any, Any]:
         """Return whether a sample is new and valid, and from when on the next one is."""

@@ -81,9 +81,9 @@ def test_identify(demo):
 def test_a_mission_on_sensors_alone(demo, tmp_path):
     """All phases in their order, at the end both at rest together; the attitude is known all along; the picture of who reads whom."""
     said = demo("mission", looks=False)
-    begun = [float(re.search(rf"^{name} +from +([\d.]+) s$", said, re.M)[1]) for name in
+    begun = [number(rf"{name} +from +(\S+) s", said) for name in
              ("approach", "hold", "reach", "grasp", "brake", "detumble")]  # fmt: skip
     assert begun == sorted(begun) and begun[-1] < 200.0
-    assert float(re.search(r"known to ([\d.]+) deg", said)[1]) < 0.1
-    assert float(re.search(r"of both ([\d.]+) deg/s", said)[1]) < 0.02
+    assert number(r"known to (\S+) deg", said) < 0.1
+    assert number(r"of both (\S+) deg/s", said) < 0.02
     assert (tmp_path / "mission.svg").read_text().startswith("<svg")
