@@ -39,6 +39,7 @@ with uncollected():
         HalfSpace,
         Law,
         Live,
+        Phases,
         Robot,
         SimulationError,
         SimulationWarning,
@@ -57,11 +58,11 @@ with uncollected():
 AT_ONCE: bool = False
 
 if AT_ONCE:                                                                    # else by ``__getattr__``
-    from engine import campaign, convert, space, viewer
+    from engine import campaign, convert, sensors, space, viewer
     from engine.bridges import Bridge, BridgeError, bridge
     from engine.campaign import Campaign, CampaignError, Runs, load_campaign
     from engine.code import ExportError, export_code
-    from engine.control import ControlError, ilqr, lqr, rollout_gradient
+    from engine.control import ControlError, estimator, ilqr, lqr, rollout_gradient
     from engine.fmu import export_fmu
     from engine.identification import Identification, IdentificationError, IdentificationWarning, base_parameters, identify
     from engine.inverse_kinematics import inverse_kinematics  # at run time the package itself, which is called like it
@@ -75,15 +76,15 @@ __all__ = [
     "CompiledSystem", "ConstraintError", "ContactError", "ContactMaterial", "Contacts", "ControlError", "Coupling", "Distance", "Dynamics",
     "EngineError", "EngineWarning", "Event", "ExportError", "FlexibleJoint", "Follow", "Geometry", "Grip", "Gufunc", "HalfSpace", "Hinge",
     "IKResult", "Identification", "IdentificationError", "IdentificationWarning", "Joint", "Law", "LieState", "Limits", "Link", "Live",
-    "Material", "Mimic", "Model", "ModelError", "Mounted", "Onboard", "RigidBody", "RigidBodyState", "Robot", "RobotFileError",
+    "Material", "Mimic", "Model", "ModelError", "Mounted", "Onboard", "Phases", "RigidBody", "RigidBodyState", "Robot", "RobotFileError",
     "RobotFileWarning", "Runs", "Scene", "Server", "Shot", "Shown", "SimulationError", "SimulationWarning", "Simulator", "Sky", "Slider",
     "StateError", "StateTrajectory", "StorageError", "Target", "TraceError", "Trajectory", "Viewer", "ViewerError", "Weld", "Widget",
     "base_parameters", "bridge", "campaign", "check", "combine", "compile", "compiler", "constrained_dynamics",
-    "constrained_inverse_dynamics", "constraints", "convert", "dynamics", "example", "export", "export_code", "export_fmu", "get_threads",
-    "gradient", "gufunc", "identify", "ilqr", "impact", "integrate", "inverse_kinematics", "io", "jacobian", "load", "load_campaign",
-    "load_mesh", "load_sdf", "load_trajectory", "load_urdf", "lqr", "model", "ops", "policy", "recording", "render", "rigid_body",
-    "rollout_gradient", "save_mjcf", "save_urdf", "serve", "set_threads", "simulation", "simulator_of", "space", "spatial", "view",
-    "viewer", "warm",
+    "constrained_inverse_dynamics", "constraints", "convert", "dynamics", "estimator", "example", "export", "export_code", "export_fmu",
+    "get_threads", "gradient", "gufunc", "identify", "ilqr", "impact", "integrate", "inverse_kinematics", "io", "jacobian", "load",
+    "load_campaign", "load_mesh", "load_sdf", "load_trajectory", "load_urdf", "lqr", "model", "ops", "policy", "recording", "render",
+    "rigid_body", "rollout_gradient", "save_mjcf", "save_urdf", "sensors", "serve", "set_threads", "simulation", "simulator_of", "space",
+    "spatial", "view", "viewer", "warm",
 ]  # fmt: skip
 
 

@@ -11,9 +11,9 @@ from engine.collector import uncollected
 LATER = {
     "campaign": ("Campaign", "CampaignError", "Runs", "campaign", "load_campaign"), "code": ("ExportError", "code", "export_code"),
     "bridges": ("Bridge", "BridgeError", "bridge", "bridges"), "fmu": ("export_fmu", "fmu"),
-    "control": ("ControlError", "control", "ilqr", "lqr", "rollout_gradient"), "convert": ("convert",),
+    "control": ("ControlError", "control", "estimator", "ilqr", "lqr", "rollout_gradient"), "convert": ("convert",),
     "identification": ("Identification", "IdentificationError", "IdentificationWarning", "base_parameters", "identification", "identify"),
-    "space": ("space",),
+    "sensors": ("sensors",), "space": ("space",),
     "viewer": ("Follow", "Onboard", "Scene", "Shot", "Shown", "Sky", "Viewer", "ViewerError", "export", "render", "view", "viewer"),
     "viewer.serve": ("Server", "Widget", "serve"),
 }  # fmt: skip
@@ -36,6 +36,8 @@ def loaded(room: str) -> Any:
             import engine.fmu
         elif room == "identification":
             import engine.identification
+        elif room == "sensors":
+            import engine.sensors
         elif room == "space":
             import engine.space
         elif room == "viewer":

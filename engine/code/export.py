@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from engine.code.wasm import GIVEN, wasm
 SUFFIXES = (".c", ".o", ".so", ".wasm")
 
 
-def export_code(f: Any, path: str | Path, name: str | None = None, target: str | None = None, part: str | None = None) -> Path:
+def export_code(f: Any, path: str | Path, name: str | None = None, target: str | None = None,
+                part: str | Sequence[str] | None = None) -> Path:  # fmt: skip
     """Write a compiled function as code that runs without the engine; return its path.
 
     Beside it come a header, ``NAME.h``, which says what arguments and results are, and a self-test with the engine's own results:
@@ -39,8 +41,10 @@ def export_code(f: Any, path: str | Path, name: str | None = None, target: str |
     target : of a .o the processor: "x86-64" (with AVX2 and FMA), "aarch64", "riscv64", "thumbv7em" (Cortex-M7, with doubles); this one by
         default
     part : of a simulator "step", the state after a step from that before; "controller", what it commands at the beginning of a step, and
-        what it holds and remembers from then on; "loop", in C, the step and around it a loop that keeps pace with a clock and calls back
-        before and after each, ``NAME_loop``: what is late is counted, and caught up with, or all that comes is late by as much
+        what it holds and remembers from then on; several of its sensors and laws and its controller by name, such as ["filter",
+        "guidance", "controller"]: a function of the signals that others make, of q and v where one of these reads them; or "loop", in C,
+        the step and around it a loop that keeps pace with a clock and calls back before and after each, ``NAME_loop``: what is late is
+        counted, and caught up with, or all that comes is late by as much
 
     Raises
     ------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,23 +17,28 @@ from engine.compiled.robot_function import ARGUMENTS, RobotFunction
 from engine.compiler.graph.program import Program, is_table
 from engine.compiler.gufunc import Gufunc
 from engine.compiler.transforms.trace import trace
+from engine.components.effect import observes
 from engine.components.layout import Layout
+from engine.components.makers import Maker
+from engine.components.reading import shown as shown_parts
 from engine.model import Model
 from engine.simulation import CompiledSystem, Simulator
 from engine.simulation.compiled_system import SystemFunction
 
 PARTS = ("step", "controller", "loop")
+#: those that are the whole
+STEPS = {"step", "loop"}
 #: numbers of rows in samples
 ROWS = (0, 1, 7, 8, 9, 20)
 #: arguments of a control system's functions
 OF_SYSTEMS = {"x": "state", "x0": "state", "u": "controls", "t": "time, s", "dt": "step, s", "delta": "error of a state"}
 
 
-def exported(f: Any, name: str, part: str | None) -> Exported:
+def exported(f: Any, name: str, part: str | Sequence[str] | None) -> Exported:
     """Return what is written of a function, or of a part of a simulator, under a name of C's."""
     name = require_name(name)
     if isinstance(f, Simulator):
-        return of_simulator(f, name, one_of("part", "step" if part is None else part, PARTS, ExportError))
+        return of_simulator(f, name, parts_of(f, part))
     if part is not None:
         raise ExportError(f"part is {shown(part)} of {shown(f)}; expected one of a Simulator only")
     if isinstance(f, CompiledSystem):
@@ -92,22 +97,33 @@ def coordinates(model: Model | None, name: str, shape: tuple[int, ...]) -> tuple
 # ---------------------------------------------------------------- simulators
 
 
-def of_simulator(simulator: Simulator, name: str, part: str) -> Exported:
-    """A step of a simulator, or what its controller does at one."""
+def parts_of(simulator: Simulator, part: str | Sequence[str] | None) -> list[str]:
+    """The names of what is written of a simulator."""
+    names = ["step"] if part is None else [part] if isinstance(part, str) else [*part]
+    known = [*PARTS, *simulator.stepper.signals]
+    found = [one_of("part", n, known, ExportError) for n in names]
+    if not found or (not STEPS.isdisjoint(found) and len(found) > 1):
+        raise ExportError(f"part is {shown(part)}; expected 'step' or 'loop' alone, or one or more of "
+                          f"{', '.join(n for n in known if n not in STEPS)}")  # fmt: skip
+    return found
+
+
+def of_simulator(simulator: Simulator, name: str, part: list[str]) -> Exported:
+    """A step of a simulator, or what its controller and laws do at one."""
     require_exportable(simulator, part)
-    return controller_of(simulator, name) if part == "controller" else step_of(simulator.by_pairs, name)
+    return chain_of(simulator, name, part) if STEPS.isdisjoint(part) else step_of(simulator.by_pairs, name)
 
 
-def require_exportable(simulator: Simulator, part: str) -> None:
-    """Refuse a simulator whose step, or controller, is no code: plain Python, no controller, events."""
+def require_exportable(simulator: Simulator, part: Sequence[str]) -> None:
+    """Refuse a simulator whose step, or laws, are no code: plain Python, no controller, events."""
     plant = simulator.plant
     if not simulator.compiled:
         raise ExportError(f"{simulator!r} runs as plain Python (compiled=False); expected one that is compiled")
     if plant.controller is not None and plant.controller.called.law.python:
         raise ExportError(f"the controller {plant.controller.called.name} runs as plain Python; expected one that is compiled")
-    if part == "controller" and plant.controller is None:
+    if "controller" in part and plant.controller is None:
         raise ExportError(f"the simulator of '{simulator.model.name}' has no controller; expected Simulator(…, controller=…)")
-    if part != "controller" and simulator.watch:
+    if not STEPS.isdisjoint(part) and simulator.watch:
         raise ExportError(f"the simulator of '{simulator.model.name}' has events, which interrupt runs from outside; expected one without")
     simulator.stepper.require_unchanged()
 
@@ -147,43 +163,66 @@ def step_of(simulator: Simulator, name: str) -> Exported:
                     [0.0, 0.0, simulator.dt, p, x0], again, {"x": x0, **({"p": p} if p.size else {})})  # fmt: skip
 
 
-def controller_of(simulator: Simulator, name: str) -> Exported:
-    """What a controller says at the beginning of a step, and what it remembers."""
-    plant, model = simulator.plant, simulator.model
-    c = plant.controller
-    assert c is not None
+def chain_of(simulator: Simulator, name: str, names: Sequence[str]) -> Exported:
+    """What some of a simulator's laws, sensors and controller say at the beginning of a step, and what they remember: one function of the
+    signals that others make, without what they do not read."""
+    plant, model, dt = simulator.plant, simulator.model, simulator.dt
+    chain: list[Any] = [c for c in plant.acting if c.name in names]
+    outside = {n: shown_parts(plant.said[n]) for c in chain for n in c.called.reads if n not in names}
+    if feels := [c.name for c in chain if c.feels or observes(c)]:
+        raise ExportError(f"'{feels[0]}' measures accelerations or forces, which the whole step makes; expected part='step', or parts that "
+                          "are given its signal")  # fmt: skip
+    signals = Layout({f"{n}.{part}" if part else n: shape for n, parts in outside.items() for part, shape in parts.items()})
+    held = Layout({c.name: c.memory.shape for c in chain if c.memory.size})
 
-    def controlled(t: Any, q: Any, v: Any, p: Any, states: Any, memory: Any) -> dict[str, Any]:
-        s = plant.context(t, q, v, states, p)
-        own = s.states.get(c.name, c.state)
-        after = c.update(s, own, memory, None, simulator.dt)
-        effect = c.act(s, own, after, None)
-        rate = {"rate": effect.rate} if own.size else {}
-        return effect.commands | rate | ({"held_next": after} if memory.size else {})
+    def chained(t: Any, q: Any, v: Any, p: Any, states: Any, memory: Any, *given: Any) -> dict[str, Any]:
+        s, own = plant.context(t, q, v, states, p), held.split(memory)
+        known = iter(given)
+        outer = {n: {part: next(known) for part in parts} for n, parts in outside.items()}
+        plant.hear(s, own, chain)
+        s.signals |= outer
+        found: dict[str, Any] = {}
+        for c in chain:
+            state = s.states.get(c.name, c.state)
+            own[c.name] = c.update(s, state, own.get(c.name, c.memory), None, dt)
+            effect = c.act(s, state, own[c.name], None)
+            found |= c.recorded(s.signals[c.name]) if isinstance(c, Maker) else effect.commands
+            found |= {"rate" if len(chain) == 1 else f"rate of {c.name}": effect.rate} if c.state.size else {}
+        return found | ({"held_next": held.join(own)} if held.n else {})
 
-    program = trace(controlled, [(), (model.nq,), (model.nv,), (plant.parameters.n,), (plant.states.n,), c.memory.shape], named=True)
-    held = laid(c.held) if c.memory.size else ()
+    shapes = [(), (model.nq,), (model.nv,), (plant.parameters.n,), (plant.states.n,), (held.n,), *signals.shapes.values()]
+    program = trace(chained, shapes, named=True)
+    where = laid(chain[0].held) if len(chain) == 1 and held.n else laid(held)
     given = [Value("t", (), "time, s"), Value("q", (model.nq,), ARGUMENTS["q"].replace(" (..., nq)", ""), ((0, "", model.labels("q")),)),
              Value("v", (model.nv,), ARGUMENTS["v"].replace(" (..., nv)", ""), ((0, "", model.labels("v")),)), parameters_of(simulator),
              Value("states", (plant.states.n,), "states of the components", laid(plant.states)),
-             Value("held", c.memory.shape, "what it remembers, and what holds until it is asked again", held)]  # fmt: skip
-    given = [v if k < 3 or k == 5 or reads(program, given, k) else dataclasses.replace(v, bound=0.0) for k, v in enumerate(given)]
+             Value("held", (held.n,), "what it remembers, and what holds until it is asked again", where),
+             *(Value(n, shape, f"what '{n.partition('.')[0]}' says") for n, shape in signals.shapes.items())]  # fmt: skip
+    kept = (0, 5) if any(c.called.named for c in chain) else (0, 1, 2, 5)      # a function of t, q, v has these
+    given = [v if k in kept or k > 5 or reads(program, given, k) else dataclasses.replace(v, bound=0.0) for k, v in enumerate(given)]
+    said = {n for c in chain if isinstance(c, Maker) for n in c.recorded(plant.said[c.name])}
     texts = {"tau": "generalized forces, N·m and N", "rate": "rate of its own state, which whoever calls integrates",
-             "held_next": "the same from now on, for the next step"}  # fmt: skip
-    results = [dataclasses.replace(r, text=texts.get(r.name, f"command to '{r.name}'"), parts=held if r.name == "held_next" else ())
+             "held_next": "the same from now on, for the next step", **{n: f"what '{n.partition('.')[0]}' says" for n in said}}  # fmt: skip
+    texts |= {f"rate of {c.name}": "rate of its state, which whoever calls integrates" for c in chain}
+    results = [dataclasses.replace(r, text=texts.get(r.name, f"command to '{r.name}'"), parts=where if r.name == "held_next" else ())
                for r in results_of(program)]  # fmt: skip
-    p, z = plant.parameters.join(plant.values), plant.initial_states()
+    first = plant.memories.split(plant.initial_memories())
+    p, z, m = plant.parameters.join(plant.values), plant.initial_states(), held.join(first)
+
+    def from_outside(rng: np.random.Generator) -> list[Any]:
+        return [rng.standard_normal(shape) for shape in signals.shapes.values()]
 
     def draw(rng: np.random.Generator) -> list[Any]:
-        return [0.1 * float(rng.integers(0, 100)), *model.random(rng), p, z, c.memory]
+        return [0.1 * float(rng.integers(0, 100)), *model.random(rng), p, z, m, *from_outside(rng)]
 
     def again(x: Any, y: Any) -> list[Any]:
         """The next step, from another state: a memory goes on."""
         rng = np.random.default_rng(round(1e6 * x[0]) + 1)
-        return [x[0] + simulator.dt, *model.random(rng), p, z, y[-1] if c.memory.size else c.memory]
+        return [x[0] + dt, *model.random(rng), p, z, y[-1] if held.n else m, *from_outside(rng)]
 
-    initial = ({"p": p} if given[3].passed else {}) | ({"held": c.memory} if c.memory.size else {})
-    summary = [f"controller {c.called.name} of '{model.name}', asked at the beginning of each step of {simulator.dt!r} s"]
+    initial = ({"p": p} if given[3].passed else {}) | ({"held": m} if held.n else {})
+    title = f"controller {chain[0].called.name}" if names == ["controller"] else ", ".join(c.called.name for c in chain)
+    summary = [f"{title} of '{model.name}', asked at the beginning of each step of {dt!r} s"]
     return Exported(program, name, given, results, False, summary, draw, [0.0, *draw(np.random.default_rng(1))[1:]],
                     again, initial)  # fmt: skip
 

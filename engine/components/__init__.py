@@ -9,7 +9,9 @@ from engine.components.flexible_joint import FlexibleJoint
 from engine.components.general_actuator import GeneralActuator
 from engine.components.law import Law
 from engine.components.lugre import LuGre
+from engine.components.phases import Phases
 from engine.components.policy import policy
 
-__all__ = ["Component", "Context", "Effect", "FlexibleJoint", "GeneralActuator", "Law", "LuGre", "SimulationError", "SimulationWarning",
+__all__ = ["Component", "Context", "Effect", "FlexibleJoint", "GeneralActuator", "Law", "LuGre", "Phases", "SimulationError",
+           "SimulationWarning",
            "actuators", "controllers", "forces", "policy"]  # fmt: skip

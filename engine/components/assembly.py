@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,16 @@ from engine.components.component import Component, SimulationError
 from engine.components.controller import Controller
 from engine.components.frame import Frame, require_frame
 from engine.components.law import Force, Law
+from engine.components.makers import Maker
 from engine.model import Model
 
 
 def assembled(model: Model, dt: float, forces: list[Any], actuators: list[Component], joints: list[Component], limited: bool,
-              parameters: Mapping[str, Any], frame: Frame | None = None) -> list[Component]:  # fmt: skip
-    """Return all components, named, and bound to the model: copies, as another simulator may have the same ones."""
+              parameters: Mapping[str, Any], frame: Frame | None = None, makers: Sequence[Maker] = ()) -> list[Component]:  # fmt: skip
+    """Return all components, named, and bound to the model: copies, as another simulator may have the same ones; bind the makers of signals
+    that functions among them may read."""
     actuators, forces = [copy.copy(a) for a in actuators], [copy.copy(f) if isinstance(f, Component) else f for f in forces]
+    signals = [c.name for c in makers]
     motors = [a for a in actuators if isinstance(a, Motor)]
     found: list[Component] = [*([] if frame is None else [copy.copy(require_frame(frame))]), *actuators, Drive(motors, limited), *joints]
     for k, f in enumerate(forces):
@@ -29,9 +32,9 @@ def assembled(model: Model, dt: float, forces: list[Any], actuators: list[Compon
             found.append(f)
         else:
             own = name_of(f)
-            found.append(Force(f, own if own not in ("<lambda>", *(c.name for c in found)) else f"force {k + 1}", parameters))
+            found.append(Force(f, own if own not in ("<lambda>", *(c.name for c in found)) else f"force {k + 1}", parameters, signals))
     names: set[str] = set()
-    for c in found:
+    for c in [*makers, *found]:
         c.bind(model, dt)
         require_whole(c)
         if c.name in names or c.name == Controller.name:

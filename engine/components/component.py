@@ -9,9 +9,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -110,6 +110,22 @@ class States(dict[str, Any]):
         raise SimulationError(f"there is no state of {shown(name)}{nearest(str(name), self.names)}; expected {expected}")
 
 
+class Felt(NamedTuple):
+    """What is felt at the beginning of a step, of what has acted until then: as a record has it, before what is commanded now.
+
+    Attributes
+    ----------
+    vdot : accelerations (nv), with impulses of the step before as forces over it; zero at t = 0 but for what flies then
+    tau : what actuators exert in joints (nv)
+    loads : wrenches from outside on the links (nlinks, 6), those of contacts among them, in the links' frames; contacts : of those alone
+    """
+
+    vdot: Array
+    tau: Array
+    loads: Array
+    contacts: Array
+
+
 class Context:
     """Time and state of a robot, and what follows from them, computed when it is asked for.
 
@@ -125,6 +141,10 @@ class Context:
     modes : how limited forces act during a step that is implicit, by components' names: see :meth:`bounded`
     frame : the :class:`~engine.components.frame.Frame` that carries the world's origin, where it moves
     bends : by link, what :meth:`Component.modal` says of those that bend
+    signals : what has been said until now of those that make signals, by their names and parts; before : what was said before this tick, of
+        those that are read so
+    felt : what is felt at the beginning of a step, where something asks for it; vdot (nv) : accelerations of that
+    pulls : the components that pull at all that falls, which :meth:`gravity_at` adds up
     """
 
     def __init__(self, model: Model, t: Any, q: Array, v: Array, parameters: Mapping[str, Any], gravity: Any,
@@ -133,6 +153,10 @@ class Context:
         self.model, self.t, self.q, self.v, self.parameters, self.gravity = model, t, q, v, parameters, gravity
         self.armature, self.states, self.modes, self.frame = model.armature, states, modes or {}, frame
         self.bends = bends or {}
+        self.signals: dict[str, Mapping[str, Any]] = {}
+        self.before: dict[str, Mapping[str, Any]] = {}
+        self.felt: Felt | None = None
+        self.pulls: Sequence[Component] = ()
         self._jacobians: dict[str, Array] = {}
 
     def weighs(self, link: str) -> Array:
@@ -161,6 +185,20 @@ class Context:
         for k, (lower, upper) in enumerate([(low, top)] if lines is None else [(low, top), (down, up), (none, none)]):
             said = ops.where(ops.less(k + 0.5, mode), upper, ops.where(ops.less(mode, -k - 0.5), lower, said))
         return ops.where(ops.less(AS_IT_IS - 0.5, mode), within, said), beyond
+
+    @property
+    def vdot(self) -> Array:
+        """Accelerations (nv) at the beginning of a step, before what is commanded then."""
+        if self.felt is None:
+            raise SimulationError("accelerations follow from what acts, and are known at ticks only; expected a law with a period")
+        return self.felt.vdot
+
+    def gravity_at(self, place: Array) -> Array:
+        """Return the acceleration (3), world axes, of what falls freely at a place (3), relative to the world's origin."""
+        g: Any = np.asarray(self.gravity)
+        for c in self.pulls:
+            g = g + c.pull_at(self, self.states.get(c.name, c.state), place)
+        return np.asarray(g)
 
     @functools.cached_property
     def origin(self) -> tuple[Array, Array]:
@@ -342,6 +380,15 @@ class Component:
     def modal(self, state: Array) -> Mapping[str, Any]:
         """Return by link the :class:`~engine.dynamics.modal_momentum.Bend` of its modes in its own state (n), where it bends."""
         return {}
+
+    def observe(self, s: Context, state: Array, memory: Array, vdot: Array) -> tuple[Any, Mapping[str, Any]]:
+        """Return the rate of its own state (n), where that depends on accelerations (nv), and signals that do: asked after all forces are
+        known. Its :meth:`act` then returns no rate."""
+        return None, {}
+
+    def pull_at(self, s: Context, state: Array, place: Array) -> Any:
+        """Return the acceleration (3), world axes, that it gives to all that falls at a place (3): who falls feels no load."""
+        return np.zeros(3)
 
     def update(self, s: Context, state: Array, memory: Array, command: Any, dt: Any) -> Array:
         """Return the memory for the step of dt that begins now: what :meth:`act` gets all through that step, and where its beginning is

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,8 @@ class Controller(Ticking):
 
     name = "controller"
 
-    def __init__(self, fn: Any, parameters: Mapping[str, Any]) -> None:
-        self.called = Called(fn, parameters)
+    def __init__(self, fn: Any, parameters: Mapping[str, Any], signals: Collection[str] = ()) -> None:
+        self.called = Called(fn, parameters, signals)
         self.state = self.called.law.state
         self.takers: dict[str, tuple[int, ...]] = {}
 

@@ -16,6 +16,11 @@ from engine.components.component import Component, Context, Effect, SimulationEr
 Array = np.ndarray
 
 
+def observes(c: Component) -> bool:
+    """Whether a component looks at accelerations."""
+    return type(c).observe is not Component.observe
+
+
 def effect(c: Component, s: Context, state: Array, memory: Array, command: Any) -> Effect:
     """Return what a component does; where it is traced, one of the user's must do the same when it is called again."""
     traced = s.q.dtype == object
@@ -27,7 +32,7 @@ def effect(c: Component, s: Context, state: Array, memory: Array, command: Any) 
             if not isinstance(does, Effect):
                 raise SimulationError(f"act of {c.name!r} returned {type(does).__name__}; expected an engine.simulation.Effect")
             does.require_numbers(c.name)
-            does.require_shapes(c.name, s, c.state)
+            does.require_shapes(c.name, s, np.zeros(0) if observes(c) else c.state)
             return does
 
     found: Effect = acting(s.q) if type(c).__module__.startswith("engine.") else pure(acting)(s.q)

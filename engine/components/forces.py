@@ -177,6 +177,11 @@ class CentralGravity(Component):
         if self.center.shape != (3,) or not np.isfinite(self.center).all():
             raise SimulationError(f"{self.name}: center is {self.center.tolist()}; expected three finite numbers")
 
+    def pull_at(self, s: Context, state: Array, place: Array) -> Array:
+        r = place - self.center
+        r2 = r @ r
+        return -self.mu / (r2 * ops.sqrt(r2)) * r
+
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         wrenches = {}
         energy: Any = 0.0

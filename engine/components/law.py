@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
+import types
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,12 +18,16 @@ from engine.compiler.transforms.trace import name_of, pure
 from engine.components.clips import Unclipped
 from engine.components.component import WILD, Component, Context, Effect, NotFinite, SimulationError, named
 from engine.components.layout import Layout
+from engine.components.reading import first_three, with_signals
+from engine.components.reading import shown as shown_parts
 from engine.model import Model
 
 Array = np.ndarray
 #: what functions of the user's may ask for by parameter name, besides t, q, v and the simulation's parameters
 OFFERED = ("model", "poses", "twists", "pose", "twist", "jacobian", "gravity", "armature", "states", "origin", "state", "memory",
-           "noise")
+           "noise", "vdot")
+#: ticks that may be on their way
+MOST_WAITING = 1000
 #: parameters of a simulation in which something asks for noise
 SEEDS = ("noise.seed", "noise.run")
 
@@ -33,19 +39,23 @@ class Law:
     ----------
     fn : function of ``t, q, v`` and what else it asks for by name: ``poses``, ``twists`` (of all links), ``pose(link)``, ``twist(link)``,
         ``jacobian(link)``, ``model``, ``gravity``, ``states`` (the components' own, by name), ``origin`` (of a frame: place
-        and velocity), ``state``, ``memory``, ``noise``, and the
-        simulation's parameters
+        and velocity), ``state``, ``memory``, ``noise``, ``vdot`` (as it
+        is before what is commanded at a tick), the signals of a simulation and its parameters
     state : initial value of its own continuous state (n); it then takes ``state`` and returns (result, rate of the state)
     period : s, dt or more; at t = 0, period, 2·period, …, at the beginning of the step that reaches it, its *result* is evaluated, and held
         in between. Its ``state`` is not: its rate is evaluated, and integrated continuously, at every stage of every step
     memory : initial value (m) of what it remembers from tick to tick; it then takes ``memory`` and returns (result, memory from now on).
         Without a period it ticks at every step
-    delay : s, a multiple of the period: what it says at a tick acts so much later; until the first has arrived, nothing does
+    delay : s: what it says at a tick acts so much later, at the step that reaches that; until the first has arrived, nothing does
     python : whether ``fn`` runs as plain Python between the steps of machine code, at its ticks (a ``period`` is needed): anything goes
         there, other libraries too. Of a batch it gets q (..., nq), v (..., nv) and parameters as arrays, and returns (..., nv), or commands
         (..., *shape) by name; a rollout that failed is shown at rest. Besides t, q, v it may ask for parameters, ``model`` and ``gravity``.
         For controllers only. What it remembers by itself is in no recording: a run that is resumed knows what it said last, and when it is
         asked next
+    phase : s: it ticks at phase, phase + period, …
+    initial : what it says, a number, an array or such by name, until its first tick has arrived (zeros otherwise); what reads a law
+        that remembers, in a circle, reads this first. Of :class:`~engine.Simulator`'s ``laws`` only
+    name : by which others read it, and it is recorded; the function's own by default
     stiff : whether a linearly implicit flight takes its derivatives by q, v and t along; None: where steps of dt do not resolve it, in
         some configurations or where it is steepest (:mod:`engine.simulation.stiffness`)
 
@@ -59,21 +69,30 @@ class Law:
     >>> measured = Law(lambda t, q, v, noise: -(q + 0.01 * noise(1)) - v, period=0.01, delay=0.02)
     """
 
+    #: whether its function is given all that it asks for by name, t, q and v too
+    by_name = False
+    #: signals of one part, by name with their shapes, that it reads as they were before the tick at which it is asked
+    before: Mapping[str, tuple[int, ...]] = types.MappingProxyType({})
+
     def __init__(self, fn: Callable[..., Any], state: Any = (), period: float | None = None, memory: Any = (), delay: float = 0.0,
-                 python: bool = False, stiff: bool | None = None) -> None:  # fmt: skip
+                 python: bool = False, stiff: bool | None = None, phase: float = 0.0, initial: Any = None,
+                 name: str = "") -> None:  # fmt: skip
         if not callable(fn):
             raise SimulationError(f"a Law got {fn!r}; expected a function of (t, q, v)")
-        for name, x, least in (("period", period, False), ("delay", delay, True)):
+        for what, x, least in (("period", period, False), ("delay", delay, True), ("phase", phase, True)):
             if x is not None and (not isinstance(x, (int, float, np.floating)) or not np.isfinite(x) or x < 0 or not (x or least)):
-                raise SimulationError(f"{name_of(fn)}: the {name} is {x!r}; expected seconds greater than zero")
+                raise SimulationError(f"{name_of(fn)}: the {what} is {x!r}; expected seconds greater than zero")
         self.fn, self.period, self.delay, self.python, self.stiff = fn, period, float(delay), python, stiff
+        self.phase, self.initial, self.name = float(phase), initial, name
+        if phase and period is None:
+            raise SimulationError(f"{name_of(fn)} has a phase, and no period that it shifts; expected both")
         if stiff not in (None, True, False):
             raise SimulationError(f"{name_of(fn)}: stiff is {shown(stiff)}; expected True, False, or None: as its slopes ask for")
-        self.state, self.memory = (numbers(f"{name_of(fn)}: the {name}", x, SimulationError).copy()
-                                   for name, x in (("state", state), ("memory", memory)))  # fmt: skip
-        for name, own in (("state", self.state), ("memory", self.memory)):
+        self.state, self.memory = (numbers(f"{name_of(fn)}: the {what}", x, SimulationError).copy()
+                                   for what, x in (("state", state), ("memory", memory)))  # fmt: skip
+        for what, own in (("state", self.state), ("memory", self.memory)):
             if own.ndim != 1 or not np.isfinite(own).all():
-                raise SimulationError(f"{name_of(fn)}: the {name} is {own.tolist()}; expected a vector of finite numbers")
+                raise SimulationError(f"{name_of(fn)}: the {what} is {own.tolist()}; expected a vector of finite numbers")
         if self.state.size and (self.memory.size or delay):
             raise SimulationError(f"{name_of(fn)} has a continuous state, and a memory or delay; expected one of both")
         if stiff and (python or period is not None or self.memory.size or delay):
@@ -85,7 +104,7 @@ class Law:
 
     @property
     def __name__(self) -> str:
-        return name_of(self.fn)
+        return self.name or name_of(self.fn)
 
 
 class Noise:
@@ -124,48 +143,63 @@ def asks_noise(fn: Any) -> bool:
 
 
 def with_seeds(parameters: Mapping[str, Any], functions: list[Any]) -> dict[str, Any]:
-    """Return the parameters of a simulation, and those of noise if one of its functions asks for it."""
-    return {**(dict.fromkeys(SEEDS, 0.0) if any(map(asks_noise, functions)) else {}), **parameters}
+    """Return the parameters of a simulation, those of noise if one of its functions asks for it, and those of its sensors."""
+    sensors = [f for f in functions if isinstance(f, Component)]
+    own = {n: x for f in sensors for n, x in getattr(f, "parameters", {}).items()}
+    noisy = any(map(asks_noise, functions)) or any(getattr(f, "noisy", False) for f in sensors)
+    return {**(dict.fromkeys(SEEDS, 0.0) if noisy else {}), **own, **parameters}
 
 
 class Called:
     """A user's function or :class:`Law` bound to a simulation: it gets the arguments that its parameters' names ask for.
 
+    Parameters
+    ----------
+    signals : names of what others make, which it may ask for. A function that asks for one among its first three arguments gets all of
+        them, t, q and v too, by their names, in any order, as one that is ``by_name`` does
+
     Attributes
     ----------
+    reads : the signals that it asks for
     ticks : whether it is evaluated at ticks, and held in between
     """
 
-    def __init__(self, fn: Any, parameters: Mapping[str, Any]) -> None:
+    def __init__(self, fn: Any, parameters: Mapping[str, Any], signals: Collection[str] = (), by_name: bool = False) -> None:
         self.law = fn if isinstance(fn, Law) else Law(fn)
-        self.name, self.stream = name_of(self.law.fn), 0
+        self.name, self.stream = self.law.__name__, 0
         if isinstance(self.law.fn, type):
             raise SimulationError(f"{self.name} is a class; expected one of its instances, {self.name}(…)")
-        self.fn = pure(noisy(self.law.fn) if asks_noise(self.law) else self.law.fn)
-        in_order(self.name, self.fn, ("t", "q", "v"), SimulationError)
-        self.extra = self._asked(parameters)
-        self.ticks = self.law.period is not None or bool(self.law.memory.size or self.law.delay or "noise" in self.extra)
+        own = noisy(self.law.fn) if asks_noise(self.law) else self.law.fn
+        self.named = by_name or self.law.by_name or any(n in signals for n in first_three(own))
+        self.fn = pure(with_signals(own, self.named) if self.named or signals else own)
+        if not self.named:
+            in_order(self.name, self.fn, ("t", "q", "v"), SimulationError)
+        self.extra = self._asked(parameters, signals)
+        self.reads = [n for n in self.extra if n in signals]
+        self.ticks = self.law.period is not None or bool(self.law.memory.size or self.law.delay or {"noise", "vdot"} & {*self.extra})
         if self.law.state.size and "noise" in self.extra:
             raise SimulationError(f"{self.name} has a continuous state, and asks for noise; expected one of both")
         if self.law.python and (beyond := [n for n in self.extra if n not in parameters and n not in ("model", "gravity")]):
             raise SimulationError(f"{self.name} is plain Python, and asks for '{beyond[0]}'; expected t, q, v, parameters, model, gravity")
 
-    def _asked(self, parameters: Mapping[str, Any]) -> list[str]:
+    def _asked(self, parameters: Mapping[str, Any], signals: Collection[str]) -> list[str]:
         """Return what it asks for besides t, q, v."""
         try:
             signature = inspect.signature(self.fn)
         except (TypeError, ValueError):  # a builtin without a signature
             return []
-        known = [*OFFERED, *parameters]
+        known = [*OFFERED, *parameters, *signals]
         names = list(signature.parameters.values())
         positional = [p for p in names if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
         starred = any(p.kind is p.VAR_POSITIONAL for p in names)
-        if len(positional) < 3 and not starred:
-            raise SimulationError(f"{self.name} takes {signature}; expected a function of (t, q, v)")
-        extra = [p.name for p in positional[3:] if p.default is p.empty or p.name in known]
+        short = len(positional) < 3 and not starred and not self.named
+        beyond = [p for p in positional if p.name not in ("t", "q", "v")] if self.named or (short and signals) else positional[3:]
+        extra = [p.name for p in beyond if p.default is p.empty or p.name in known]
         for name in extra:
             if name not in known:
                 raise SimulationError(f"{self.name} asks for '{name}'{nearest(name, known)}; expected some of {', '.join(known)}")
+        if short:
+            raise SimulationError(f"{self.name} takes {signature}; expected a function of (t, q, v)")
         for what in ("state", "memory"):
             if getattr(self.law, what).size and what not in extra:
                 raise SimulationError(f"{self.name} has a {what} of its own and takes {signature}; expected a parameter named {what}")
@@ -175,7 +209,10 @@ class Called:
 
     def __call__(self, s: Context, state: Array, memory: Any = None, count: Any = 0.0) -> tuple[Any, Any, Any]:
         """Return the result, the rate of its own state, and its memory from now on."""
-        extra = {n: self._given(n, s, state, memory, count) for n in self.extra}
+        extra = {n: self._given(n, s, state, memory, count) for n in self.extra if n not in self.reads}
+        for n in self.reads:
+            heard = s.before if n in self.law.before and n in s.before else s.signals
+            extra |= {f"{n}.{part}": x for part, x in shown_parts(heard[n]).items()}
         with named(self.name, s.q.dtype == object):
             result = self.fn(s.t, s.q, s.v, **extra)
         what = "state" if self.law.state.size else "memory" if self.law.memory.size else ""
@@ -242,10 +279,14 @@ class Ticking(Component):
         self.period, self.called.stream = law.period or dt, zlib.crc32(self.name.encode())
         if law.period is not None and law.period < dt * (1.0 - 1e-9):
             raise SimulationError(f"Law period {law.period:g} s of {self.called.name} is shorter than dt {dt:g} s; expected dt or more")
-        self.every = law.period is None
-        self.waits = round(law.delay / self.period)
-        if abs(law.delay - self.waits * self.period) > 1e-6 * self.period:
+        self.every, self.waits = law.period is None, round(law.delay / self.period)
+        self.between = abs(law.delay - self.waits * self.period) > 1e-6 * self.period
+        if self.between and law.python:
             raise SimulationError(f"{self.called.name}: a delay of {law.delay:g} s; expected a multiple of its period of {self.period:g} s")
+        self.waits = math.ceil(law.delay / self.period) if self.between else self.waits
+        if self.waits > MOST_WAITING:
+            raise SimulationError(f"{self.called.name}: a delay of {law.delay:g} s is {self.waits} of its periods, all of which are "
+                                  f"remembered; expected {MOST_WAITING} at most")  # fmt: skip
 
     def said(self, s: Context, state: Array, memory: Any, count: Any) -> tuple[dict[str, Any], Any, Any]:
         """Return what the function says now, by name and checked, the rate of its own state, and its memory from now on."""
@@ -253,17 +294,32 @@ class Ticking(Component):
 
     def hold(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         """Make room for what it says, of these shapes by name, between ticks."""
-        own = self.called.law.memory
-        self.shapes = dict(shapes)
-        self.held = Layout({"tick": (), "count": (), "memory": own.shape, **{f"now.{n}": s for n, s in shapes.items()},
+        law, self.shapes = self.called.law, dict(shapes)
+        queue: dict[str, tuple[int, ...]] = {"due": (), "arrived": ()} if self.between else {}
+        self.held = Layout({"tick": (), "count": (), "memory": law.memory.shape, **queue, **{f"now.{n}": s for n, s in shapes.items()},
                             **{f"later.{n}": (self.waits, *s) for n, s in shapes.items()}})  # fmt: skip
-        self.memory = self.held.join({n: own if n == "memory" else np.zeros(s) for n, s in self.held.shapes.items()})
-        self.times = (self.held.slices["tick"].start,)
+        first = {"memory": law.memory, "tick": law.phase, "due": law.phase + law.delay, **self.at_first()}
+        self.times = tuple(self.held.slices[n].start for n in ("tick", "due") if n in self.held.shapes)
+        self.memory = self.held.join({n: first.get(n, np.zeros(s)) for n, s in self.held.shapes.items()})
+
+    def at_first(self) -> dict[str, Array]:
+        """Return what is said until the first tick has arrived, where that is not zero, by "now.NAME"."""
+        return {}
+
+    @property
+    def feels(self) -> Sequence[str]:
+        """What it asks for of what is felt at the beginning of a step: fields of :class:`~engine.components.component.Felt`."""
+        return ("vdot",) if "vdot" in self.called.extra else ()
 
     @property
     def flown(self) -> bool:
         """Whether it is evaluated at every stage, and may be implicit."""
         return not self.called.ticks and self.called.law.stiff is not False
+
+    @property
+    def clips(self) -> bool:
+        """Whether what it clips may be limits of it: not of what depends on signals, which are no state."""
+        return self.flown and not self.called.reads
 
     def unclip(self, at: Callable[..., Context], shapes: list[tuple[int, ...]], states: Layout, parameters: Layout) -> None:
         """Take the clips of what it says as limits of it where a flight is implicit: see :class:`~engine.components.clips.Unclipped`."""
@@ -279,22 +335,45 @@ class Ticking(Component):
                 self.said(s, state, None, 0.0)                                 # what is no number is said of it
             return self.unclipped(s, functools.partial(s.bounded, self.name))
         held = self.held.split(memory)
-        return {n: held[f"now.{n}"] for n in self.shapes}, self.said(s, state, None, 0.0)[1] if state.size else None, ()
+        return {n: held[f"now.{n}"] for n in self.shapes}, self.said(s, state, None, 0.0)[1] if self.called.law.state.size else None, ()
 
     def update(self, s: Context, state: Array, memory: Array, command: Any, dt: Any) -> Array:
         if not self.called.ticks or self.called.law.python:
             return memory
+        memory = self.delivered(s.t, memory) if self.between else memory
         held = self.held.split(memory)
 
         def ticked() -> Array:
             said, _, own = self.said(s, state, held["memory"], held["count"])
-            after = {"tick": held["tick"] + self.period, "count": held["count"] + 1.0, "memory": own}
+            after = {**held, "tick": held["tick"] + self.period, "count": held["count"] + 1.0, "memory": own}
             for n, x in said.items():
-                line = [*held[f"later.{n}"], np.asarray(x)]
-                after |= {f"now.{n}": line[0], f"later.{n}": np.array(line[1:]).reshape(self.waits, *np.shape(x))}
+                if self.between:                                               # behind those that are on their way
+                    way = enumerate(held[f"later.{n}"])
+                    last = held["count"] - held["arrived"]
+                    after[f"later.{n}"] = np.array([ops.where(ops.equal(last, float(k)), x, y) for k, y in way])
+                else:
+                    line = [*held[f"later.{n}"], np.asarray(x)]
+                    after |= {f"now.{n}": line[0], f"later.{n}": np.array(line[1:]).reshape(self.waits, *np.shape(x))}
             return self.held.join(after)
 
-        return ticked() if self.every else ops.when(s.t >= held["tick"] - 1e-9 * self.period, ticked, memory)
+        return ticked() if self.every else ops.when(self.due(s.t, held), ticked, memory)
+
+    def due(self, t: Any, held: Mapping[str, Any]) -> Any:
+        """Return whether it ticks at the step that begins at t. Traceable."""
+        return t >= held["tick"] - 1e-9 * self.period
+
+    def delivered(self, t: Any, memory: Array) -> Array:
+        """Return the memory after what has been on its way for its delay, which is no multiple of the period, has arrived."""
+        held = self.held.split(memory)
+
+        def arrived() -> Array:
+            after = {**held, "due": held["due"] + self.period, "arrived": held["arrived"] + 1.0}
+            for n in self.shapes:
+                line = held[f"later.{n}"]
+                after |= {f"now.{n}": line[0], f"later.{n}": np.array([*line[1:], line[-1]])}
+            return self.held.join(after)
+
+        return np.asarray(ops.when(t >= held["due"] - 1e-9 * self.period, arrived, memory))
 
     def told(self, memory: Array, said: Mapping[str, Array]) -> Array:
         """Return memories (..., m) after a tick at which it says this, by name (..., *shape); what it does not say is as it was."""
@@ -311,8 +390,8 @@ class Ticking(Component):
 class Force(Ticking):
     """A force of the user's: generalized forces (nv), wrenches (nlinks, 6), or wrenches by link {link: (6)}."""
 
-    def __init__(self, fn: Any, name: str, parameters: Mapping[str, Any]) -> None:
-        self.called, self.name = Called(fn, parameters), name
+    def __init__(self, fn: Any, name: str, parameters: Mapping[str, Any], signals: Collection[str] = ()) -> None:
+        self.called, self.name = Called(fn, parameters, signals), name
         self.state = self.called.law.state
 
     def bind(self, model: Model, dt: float) -> None:

@@ -205,6 +205,21 @@ class ContactLaws:
         return {"contacts.force": noted["forces"], "contacts.position": np.array(at), "contacts.gap": np.array(gap),
                 "contacts.slip": np.array(slip), "contacts.energy": energy}  # fmt: skip
 
+    def link_wrenches(self, q: Array, v: Array, noted: Mapping[str, Array], h: Any, poses: Array) -> Array:
+        """Return the wrenches [moment; force] (nlinks, 6) on the links by the forces that were noted, in world axes about the links'
+        origins, whose ``poses`` (nlinks, 4, 4) are given."""
+        found = self.nearness(q, v, h)
+        axes = WorldAxes(self.model, q, found.poses, np.zeros(3))
+        F: list[Any] = [np.zeros(6)] * len(self.model.links)
+        names, k = {link.name: i for i, link in enumerate(self.model.links)}, 0
+        for t, pair in zip(self.touches(q, v, found, axes.about), self.pairs_here, strict=True):
+            for x in t.position:
+                f, k = noted["forces"][k], k + 1
+                for link, sign in ((pair.a.link, -1.0), (pair.b.link, 1.0)):
+                    if (i := names.get(link)) is not None:
+                        F[i] = F[i] + sign * np.concatenate([ops.cross(x - poses[i][:3, 3], f), f])
+        return np.array(F)
+
 
 def slips(t: Touch, V: list[Any]) -> Array:
     """Return how fast the points (n) of a pair slide."""

@@ -64,21 +64,27 @@ def rnea(model: Model, q: Array, v: Array, vdot: Array, gravity: Any = GRAVITY, 
     array([58.86])
     """
     q, v, vdot = model.checked("q", q), model.checked("v", v), model.checked("vdot", vdot)
-    F_ext = body_wrenches(model, wrenches)
-    motion = Motion(model, q, v)
-    T, S, V_J, V = motion.T, motion.S, motion.V_J, motion.V
-    Vdot: list[Any] = [None] * len(model.bodies) + [falling(gravity)]
-    F: list[Any] = [None] * len(model.bodies) + [np.zeros(6)]
-    for i, body in motion.sweep():                                                                              # (1)
-        Vdot_P, Sdot = Vdot[body.parent], body.subspace_rate(q, v)
-        Vdot[i] = twist_to_child(T[i], Vdot_P) + S[i] @ vdot[body.v] + ad(V[i]) @ V_J[i] + Sdot @ v[body.v]     # (2)
-        F[i] = wrench(body.inertia, V[i], Vdot[i]) - F_ext[i]                                                   # (3)
+    motion, _, F = accelerated(model, q, v, vdot, falling(gravity), body_wrenches(model, wrenches))
+    T, S = motion.T, motion.S
     tau = list(model.armature * vdot)
     for i, body in reversed(list(enumerate(model.bodies))):
         for k, t in zip(range(body.v.start, body.v.stop), S[i].T @ F[i], strict=True):
             tau[k] = tau[k] + t                                                                                 # (4)
         F[body.parent] = F[body.parent] + wrench_to_parent(T[i], F[i])
     return np.array(tau)
+
+
+def accelerated(model: Model, q: Array, v: Array, vdot: Array, world: Array, F_ext: list[Any]) -> tuple[Motion, list[Any], list[Any]]:
+    """Return how bodies move, their V̇ and the wrenches F that this takes beside those from outside, each last the world's: (1) to (3)."""
+    motion = Motion(model, q, v)
+    T, S, V_J, V = motion.T, motion.S, motion.V_J, motion.V
+    Vdot: list[Any] = [None] * len(model.bodies) + [world]
+    F: list[Any] = [None] * len(model.bodies) + [np.zeros(6)]
+    for i, body in motion.sweep():                                                                              # (1)
+        Vdot_P, Sdot = Vdot[body.parent], body.subspace_rate(q, v)
+        Vdot[i] = twist_to_child(T[i], Vdot_P) + S[i] @ vdot[body.v] + ad(V[i]) @ V_J[i] + Sdot @ v[body.v]     # (2)
+        F[i] = wrench(body.inertia, V[i], Vdot[i]) - F_ext[i]                                                   # (3)
+    return motion, Vdot, F
 
 
 def bias(model: Model, q: Array, v: Array, gravity: Any = GRAVITY, wrenches: Array | None = None) -> Array:

@@ -96,7 +96,7 @@ def require_names(what: str, names: Any, known: Sequence[str]) -> tuple[str, ...
 def of_simulator(simulator: Simulator, inputs: Sequence[str], outputs: Sequence[str], poses: Sequence[str], q0: Any, v0: Any,
                  exchange: bool, adjoint: bool) -> Machine:  # fmt: skip
     """Return a simulator as what an FMU steps, from q0 and v0."""
-    require_exportable(simulator, "step")
+    require_exportable(simulator, ["step"])
     s = simulator.by_pairs
     stepper, model, dt = s.stepper, s.model, s.dt
     step, record = stepper.programs
@@ -176,7 +176,7 @@ def of_exchange(s: Simulator, own: Sequence[str], placed: Callable[[Any], dict[s
 def of_controller(simulator: Simulator, inputs: Sequence[str], outputs: Sequence[str] | None) -> Machine:
     """Return a simulator's controller as what an FMU steps: q and v are inputs, its commands are outputs; it remembers what it does in a
     run."""
-    require_exportable(simulator, "controller")
+    require_exportable(simulator, ["controller"])
     plant, model, dt, stepper = simulator.plant, simulator.model, simulator.dt, simulator.stepper
     c = plant.controller
     assert c is not None

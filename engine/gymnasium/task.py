@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import operator
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -66,7 +66,7 @@ class Task:
         self.drawn_names = tuple(n for n in drawn if n not in ("q", "v"))
         known = {**simulator.parameters, **{n: drawn[n] for n in self.names}}
         self.functions = {"observation": observation, "reward": reward, "terminated": terminated or never}
-        self.functions = {name: asked(name, f, known) for name, f in self.functions.items()}
+        self.functions = {name: asked(name, f, known, self.simulator.stepper.signals) for name, f in self.functions.items()}
         own = {"seed": (), "row": (), "episode": (), "begin": (), "skipped": ()}
         if taken := ({*own, "t", *OFFERED} & {*known}) - {*simulator.parameters}:
             raise EnvError(f"a parameter is named '{min(taken)}', which environments have anyway; expected another name")
@@ -272,11 +272,11 @@ def fit(simulator: Any) -> Simulator:
     return simulator
 
 
-def asked(name: str, f: Any, known: Mapping[str, Any]) -> Called:
+def asked(name: str, f: Any, known: Mapping[str, Any], signals: Iterable[str] = ()) -> Called:
     """Return a function of (t, q, v) and what it asks for by name."""
     if not callable(f):
         raise EnvError(f"{name} is {shown(f)}; expected a function of (t, q, v)")
-    called = Called(f, known)
+    called = Called(f, known, [*signals])
     if called.ticks:
         raise EnvError(f"{name} asks for noise; expected a function of what is now, and noise in what reset draws, or in a law")
     return called

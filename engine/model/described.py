@@ -92,7 +92,7 @@ class Described(ReadOnly):
     forces : springs in joints, and what else acts by itself
     contacts : a part "Contacts", or None; where the file lets too many links touch to list them, its ``pairs`` is the number they exceed
     keyframes : states by name
-    sensors : (kind, what it is on) by name
+    sensors : (kind, what it is on) by name; measured : parts of those that :func:`engine.sensors.of` makes
     """
 
     q: Array
@@ -104,6 +104,7 @@ class Described(ReadOnly):
     contacts: Part | None = None
     keyframes: Mapping[str, Keyframe] = field(default_factory=dict)
     sensors: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    measured: tuple[Part, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "q", frozen(self.q, np.shape(self.q), "the configuration that a file describes"))
@@ -126,9 +127,9 @@ class Described(ReadOnly):
 
     def renamed(self, link: Renaming, joint: Renaming, own: Renaming) -> Described:
         """Return it with other names for links and joints, and for parts."""
-        constraints, actuators, forces = (tuple(p.renamed(link, joint, own) for p in x) for x in
-                                          (self.constraints, self.actuators, self.forces))  # fmt: skip
-        return replace(self, constraints=constraints, actuators=actuators, forces=forces,
+        constraints, actuators, forces, measured = (tuple(p.renamed(link, joint, own) for p in x) for x in
+                                                    (self.constraints, self.actuators, self.forces, self.measured))  # fmt: skip
+        return replace(self, constraints=constraints, actuators=actuators, forces=forces, measured=measured,
                        contacts=self.contacts and self.contacts.renamed(link, joint, own))  # fmt: skip
 
 
@@ -156,7 +157,7 @@ def together(q: Array, robots: Mapping[str, Described | None]) -> Described | No
     if not said:
         return None
     gravities, steps = ({getattr(d, n) for d in said.values()} - {None} for n in ("gravity", "dt"))
-    names = ("constraints", "actuators", "forces")
-    constraints, actuators, forces = (tuple(p for d in said.values() for p in getattr(d, n)) for n in names)
+    names = ("constraints", "actuators", "forces", "measured")
+    constraints, actuators, forces, measured = (tuple(p for d in said.values() for p in getattr(d, n)) for n in names)
     return Described(q, gravities.pop() if len(gravities) == 1 else None, steps.pop() if len(steps) == 1 else None, constraints, actuators,
-                     forces, sensors={name: x for d in said.values() for name, x in d.sensors.items()})  # fmt: skip
+                     forces, measured=measured, sensors={name: x for d in said.values() for name, x in d.sensors.items()})  # fmt: skip

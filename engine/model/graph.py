@@ -175,6 +175,7 @@ def refitted(said: Described, origin: Origin, model: Any, labels: Mapping[str, s
         return fill
 
     constraints, actuators, forces = (kept(parts) for parts in (said.constraints, said.actuators, said.forces))
+    measured = tuple(left for part in said.measured if (left := part.without(links, joints)[0]) is not None)
     contacts = kept([] if said.contacts is None else [said.contacts])
     commanded = {part.values.get("name") for part in said.actuators} - {part.values.get("name") for part in actuators}
     keyframes = {name: Keyframe(k.t, moved("q", k.q, model.neutral()), moved("v", k.v, np.zeros(model.nv)),
@@ -189,7 +190,7 @@ def refitted(said: Described, origin: Origin, model: Any, labels: Mapping[str, s
              f"{'; '.join(lost[:MOST])}{rest}")  # fmt: skip
     sensors = {name: (kind, on) for name, (kind, on) in sensors.items() if on not in gone}
     return Described(moved("q", said.q, model.neutral()), said.gravity, said.dt, constraints, actuators, forces,
-                     next(iter(contacts), None), keyframes, sensors)  # fmt: skip
+                     next(iter(contacts), None), keyframes, sensors, measured)  # fmt: skip
 
 
 def _title(part: Part) -> str:

@@ -8,6 +8,7 @@ from engine.components import (
     FlexibleJoint,
     GeneralActuator,
     Law,
+    Phases,
     SimulationError,
     SimulationWarning,
     actuators,
@@ -33,7 +34,7 @@ from engine.simulation.warm import warm
 
 __all__ = [
     "BodyTrajectory", "CompiledSystem", "Component", "ContactTable", "Contacts", "Context", "Crossing", "Effect", "Event", "FlexibleJoint",
-    "GeneralActuator", "HalfSpace", "Law", "Live", "Profile", "Robot", "SimulationError", "SimulationWarning", "Simulator", "Solution",
-    "SolutionError", "State", "StateTrajectory", "Stepper", "Trace", "Trajectory", "actuators", "compile", "controllers", "forces",
-    "impact", "load_trajectory", "policy", "simulator_of", "warm",
+    "GeneralActuator", "HalfSpace", "Law", "Live", "Phases", "Profile", "Robot", "SimulationError", "SimulationWarning", "Simulator",
+    "Solution", "SolutionError", "State", "StateTrajectory", "Stepper", "Trace", "Trajectory", "actuators", "compile", "controllers",
+    "forces", "impact", "load_trajectory", "policy", "simulator_of", "warm",
 ]  # fmt: skip

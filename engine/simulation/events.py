@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +44,7 @@ class Watch:
     ``zeros`` those were.
     """
 
-    def __init__(self, events: Iterable[Any], parameters: Mapping[str, Array]) -> None:
+    def __init__(self, events: Iterable[Any], parameters: Mapping[str, Array], signals: Sequence[str] = ()) -> None:
         self.events: list[Event] = []
         if isinstance(events, Event) or not isinstance(events, Iterable):
             raise SimulationError(f"events is {events!r}; expected a list of functions of (t, q, v)")
@@ -52,7 +52,7 @@ class Watch:
             if not isinstance(e, Event) and not callable(e):
                 raise SimulationError(f"an event is {e!r}; expected a function of (t, q, v)")
             self.events.append(Event.of(e, stops=True))
-        self.called = [Called(e.function, parameters) for e in self.events]
+        self.called = [Called(e.function, parameters, signals) for e in self.events]
         if held := [c.name for c in self.called if c.ticks or c.law.state.size]:
             raise SimulationError(f"the event function {held[0]} asks for noise or has a memory or state; expected a function of (t, q, v)")
         n, self.names = len(self.events), [c.name for c in self.called]

@@ -21,7 +21,7 @@ from engine.simulation.run import Kernel, Process
 
 Array = np.ndarray
 #: what joins trees, or looks at several of them, among a simulator's arguments
-JOINING = "controller", "forces", "actuators", "constraints", "contacts", "events", "frame"
+JOINING = "controller", "forces", "actuators", "constraints", "contacts", "events", "frame", "sensors", "laws"
 
 
 class Kind(NamedTuple):

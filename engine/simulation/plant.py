@@ -14,34 +14,37 @@ from typing import Any
 import numpy as np
 
 from engine import dynamics, ops
-from engine.checks import numeric, shown, warn
-from engine.compiler.transforms.trace import pure, trace
+from engine.checks import warn
 from engine.components.actuators import Drive, Motor
-from engine.components.component import AS_IT_IS, Component, Context, Effect, SimulationError, SimulationWarning, States, named
+from engine.components.component import AS_IT_IS, Component, Context, Felt, SimulationError, SimulationWarning, States
 from engine.components.controller import Controller
-from engine.components.effect import effect, require_taken
+from engine.components.effect import observes
 from engine.components.forces import CentralGravity, JointStops
 from engine.components.frame import Frame, require_falling
-from engine.components.law import Ticking
 from engine.components.layout import Layout
+from engine.components.makers import Maker
 from engine.contact import ContactLaws
 from engine.dynamics.modal_momentum import Bend, bends_of, central_momentum, momentum_rates, with_momenta
 from engine.dynamics.momentum_conservation import Tree, floating_trees, joined_trees, noted
 from engine.geometry import Plane
 from engine.integrate import FreeBody, Mechanical, Stiff, System
 from engine.model import Model
+from engine.simulation.acting import Acting
 from engine.simulation.assessment import Look
-from engine.simulation.cargo import between_links, drained, loaded, modal, moved_by, together, with_drains, without_inner
+from engine.simulation.cargo import between_links, drained, loaded, modal, moved_by, with_drains, without_inner
 from engine.simulation.constraints import Constraints
 from engine.simulation.impulses import Impulses
 from engine.simulation.own_states import DEFECT, LASTING, MOMENTUM, OWN, STUCK
 from engine.simulation.parameters import Read, with_parameters
+from engine.simulation.parameters import own as stands
 from engine.simulation.stiffness import Stiffness
 
 Array = np.ndarray
+#: the memory of what is noted of the impulses of the step before, where somebody feels it
+STRUCK = "struck"
 
 
-class Plant:
+class Plant(Acting):
     """A model with its components and its controller, bound to it.
 
     Parameters
@@ -51,6 +54,7 @@ class Plant:
     compiled : whether a law that ticks is asked on symbols for what it holds, or on numbers
     impulses : what acts by impulses after a step's flight
     constraints : what holds exactly, in flight and after it
+    makers : of signals, in their order
 
     Attributes
     ----------
@@ -61,7 +65,8 @@ class Plant:
 
     def __init__(self, model: Model, gravity: tuple[float, ...], components: list[Component], controller: Controller | None,
                  parameters: Mapping[str, Array], conserved: tuple[Tree, ...], compiled: bool,
-                 impulses: Impulses | None = None, constraints: Constraints | None = None) -> None:  # fmt: skip
+                 impulses: Impulses | None = None, constraints: Constraints | None = None,
+                 makers: Sequence[Maker] = ()) -> None:  # fmt: skip
         self.model, self.gravity, self.components, self.controller, self.conserved = model, gravity, components, controller, conserved
         self.impulses, self.constraints = impulses, constraints
         self.stiffness: Stiffness | None = None                                # of what is found to be stiff
@@ -70,12 +75,14 @@ class Plant:
         if any(uniform) and any(isinstance(c, CentralGravity) for c in components):
             warn(f"'{model.name}' has a CentralGravity besides the uniform gravity {tuple(uniform)}, and both act; "
                  "expected gravity=(0, 0, 0)", SimulationWarning)  # fmt: skip
+        self.pulls = [c for c in components if type(c).pull_at is not Component.pull_at]
         self.frame = next((c for c in components if isinstance(c, Frame)), None)
         if self.frame is not None:
             require_falling(model, gravity, parameters, components, self.ground is not None)
         self.values, self.read = dict(parameters), set[str]()
         self.parameters = Layout({n: np.shape(p) for n, p in parameters.items()})
-        self.acting: list[Component] = components if controller is None else [controller, *components]
+        self.makers = [*makers]
+        self.acting = [*makers, *([] if controller is None else [controller]), *components]
         if controller is not None:
             controller.serve(components, model)
         self.states = Layout({c.name: c.state.shape for c in self.acting if c.state.size}
@@ -89,32 +96,13 @@ class Plant:
         if impulses is not None:
             after = ({} if alone else {LASTING: (model.nv,)}) | ({STUCK: impulses.held} if impulses.held[0] else {})
             self.states = Layout({**self.states.shapes, **after})
-        for c in self.acting:
-            if isinstance(c, Ticking) and c.called.ticks:
-                c.hold(c.takers if c.called.law.python and isinstance(c, Controller) else self._said(c, compiled))
-                self.read.update(c.called.extra if c.called.law.python else ())
-        self.memories = Layout({c.name: c.memory.shape for c in self.acting if c.memory.size})
-
-    def unclip(self) -> None:
-        """Let laws that are flown have their clips as limits where a flight is implicit."""
-        shapes: list[tuple[int, ...]] = [(), (self.model.nq,), (self.model.nv,), (self.states.n,), (self.parameters.n,)]
-        for c in self.acting:
-            if isinstance(c, Ticking) and c.flown:
-                c.unclip(self.context, shapes, self.states, self.parameters)
-
-    def _said(self, c: Ticking, compiled: bool) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of what a law says, by name: it is asked once."""
-        model, own = self.model, c.called.law.memory
-
-        def said(t: Any, q: Array, v: Array, z: Array, p: Array, memory: Array) -> dict[str, Any]:
-            s = self.context(t, q, v, z, p)
-            return c.said(s, s.states.get(c.name, c.state), memory, 0.0 * t)[0]
-
-        if compiled:
-            program = trace(said, [(), (model.nq,), (model.nv,), (self.states.n,), (self.parameters.n,), own.shape], named=True)
-            return dict(zip(program.names, program.shapes_out, strict=True))
-        found = said(0.0, model.neutral(), np.zeros(model.nv), self.initial_states(), self.parameters.join(self.values), own)
-        return {n: np.shape(x) for n, x in found.items()}
+        self.hold(compiled)
+        struck = {STRUCK: (impulses.notes.n,)} if impulses is not None and self.feeling.n else {}
+        self.memories = Layout({c.name: c.memory.shape for c in self.acting if c.memory.size} | struck)
+        self.observing = [c for c in self.acting if observes(c)]
+        if impulses is not None and (own := [c.name for c in self.observing if c.state.size]):
+            raise SimulationError(f"'{own[0]}' integrates what it observes in flight, which impulses of contacts, stops or friction "
+                                  "interrupt; expected no contacts and joint_dynamics='explicit' or None, or one that samples")  # fmt: skip
 
     @property
     def contacts(self) -> ContactLaws | None:
@@ -139,7 +127,12 @@ class Plant:
 
     def initial_memories(self) -> Array:
         """Return m at first."""
-        return self.memories.join({c.name: c.memory for c in self.acting if c.memory.size})
+        zeros = {n: np.zeros(shape) for n, shape in self.memories.shapes.items()}
+        return self.memories.join(zeros | {c.name: c.memory for c in self.acting if c.memory.size})
+
+    def remembering(self, m: Array, notes: Array) -> Array:
+        """Return memories with what is noted of a step's impulses, where somebody feels it at the next."""
+        return m if STRUCK not in self.memories.shapes else np.concatenate([m[: self.memories.slices[STRUCK].start], notes])
 
     def model_at(self, p: Array) -> Model:
         """Return the model with what parameters p say of it, and what states add to bodies: as at first, where p is not :meth:`laden`."""
@@ -166,57 +159,14 @@ class Plant:
         model, gravity = with_parameters(self.model, self.gravity, parameters)
         states = States(self.states.split(z), [n for n in self.states.shapes if n not in OWN])
         model = loaded(model, self.carriers, states)
-        return Context(model, t, q, v, Read(parameters, self.read), gravity, states, modes, self.frame, modal(self.bending, states))
+        bends = modal(self.bending, states)
+        s = Context(model, t, q, v, Read(parameters, self.read), gravity, states, modes, self.frame, bends)
+        s.pulls = self.pulls
+        return s
 
     def in_flight(self, t: Any, q: Array, v: Array, z: Array, p: Array, modes: Mapping[str, Array] | None = None) -> Context:
         """Return time and state as components see them, of the states z that are flown: what lasts is no component's."""
         return self.context(t, q, v, np.concatenate([z, np.zeros(self.states.n - len(z))]), p, modes)
-
-    def effects(self, s: Context, m: Array, held: Context | None = None) -> dict[str, Effect]:
-        """Return what the controller and every component do; laws that are not to be implicit at another state, where one is ``held``."""
-        memories = self.memories.split(m)
-        effects: dict[str, Effect] = {}
-        commands: dict[str, Any] = {}
-        for c in self.acting:
-            at = held if held is not None and isinstance(c, Ticking) and c.called.law.stiff is False else s
-            with ops.part(c.name, s.q, s.v):
-                effects[c.name] = effect(c, at, s.states.get(c.name, c.state), memories.get(c.name, c.memory), c.given(commands))
-            require_taken(c, {} if c is self.controller else effects[c.name].commands | effects[c.name].flows, self.acting)
-            commands = together(commands | effects[c.name].commands, effects[c.name].flows)
-        return effects
-
-    def update(self, s: Context, m: Array, dt: Any) -> Array:
-        """Return the memories for the step of dt that begins now."""
-        if not self.memories.n:
-            return m
-        memories = self.memories.split(m)
-        commands: dict[str, Any] = {}
-        for c in self.acting:
-            state = s.states.get(c.name, c.state)
-            if c.memory.size:
-                update = c.update if isinstance(c, Ticking) else pure(c.update)          # a law's function is asked twice anyway
-                with named(c.name, s.q.dtype == object), ops.part(c.name, s.q, s.v):
-                    memories[c.name] = update(s, state, memories[c.name], c.given(commands), dt)
-                if not numeric(np.asarray(memories[c.name])):
-                    raise SimulationError(f"update of '{c.name}' returned {shown(memories[c.name])}; expected numbers")
-                if (shape := np.shape(memories[c.name])) != c.memory.shape:
-                    raise SimulationError(f"update of '{c.name}' returned a memory of shape {shape}; expected {c.memory.shape}")
-            if c is self.controller:
-                commands = c.act(s, state, memories.get(c.name, c.memory), None).commands
-        return self.memories.join(memories)
-
-    def loads(self, effects: Mapping[str, Effect]) -> tuple[Array, Array | None]:
-        """Return the sum of the generalized forces (nv), and of the wrenches on the links (nlinks, 6) if there are any."""
-        tau: Any = np.zeros(self.model.nv)
-        wrenches: dict[str, Any] = {}
-        for e in effects.values():
-            if e.tau is not None:
-                tau = tau + e.tau
-            for link, F in e.wrenches.items():
-                wrenches[link] = F if link not in wrenches else wrenches[link] + F
-        if not wrenches:
-            return tau, None
-        return tau, np.array([wrenches.get(link.name, np.zeros(6)) for link in self.model.links])
 
     # ------------------------------------------------------------ the field
 
@@ -243,6 +193,7 @@ class Plant:
             with ops.part("forward dynamics with constraints", q, v):
                 vdot, *forces = self.constraints.accelerations(s, moving, F, self.memories.split(m))
         rates = {n: effects[n].rate for n in self.states.shapes if n not in OWN}
+        rates |= {c.name: self.seen(c, s, m, vdot)[0] for c in self.observing if c.state.size}
         if self.conserved:
             with ops.part("momentum", q, v):
                 drains, bends = drained(s, self.carriers, rates), self.bends(z)
@@ -251,6 +202,10 @@ class Plant:
                 rates[MOMENTUM] = np.array([rate + moved_by(s, tree, drains, P) for rate, tree, P
                                             in zip(own, self.conserved, s.states[MOMENTUM], strict=True)])  # fmt: skip
         return vdot, np.concatenate([np.zeros(0), *(np.ravel(rate) for rate in rates.values())]), *forces
+
+    def seen(self, c: Component, s: Context, m: Array, vdot: Array) -> tuple[Any, Mapping[str, Any]]:
+        """Return the rate of a component that observes, and its signals."""
+        return c.observe(s, s.states.get(c.name, c.state), self.memories.split(m).get(c.name, c.memory), vdot)
 
     def external(self, s: Context, tau: Array, F: Array | None) -> Array:
         """Return the generalized forces (nv) of all loads and of the weight, at rest."""
@@ -427,7 +382,19 @@ class Plant:
         momenta = np.array([central_momentum(model, tree, q, v, bends) for tree in self.conserved])
         return self.states.join({**self.states.split(z), MOMENTUM: momenta})
 
-    # ------------------------------------------------------------ what is recorded
+    # ------------------------------------------------------------ what is felt and recorded
+
+    def feels(self, s: Context, m: Array, vdot: Array, h: Any) -> Felt:
+        """Return what is felt at the beginning of a step, of accelerations (nv) and memories m until then."""
+        effects = self.effects(s, m)
+        driven = [e for c in self.components if (e := effects[c.name].tau) is not None and (isinstance(c, Drive) or c.command is not None)]
+        loads, touch = self.loads(effects)[1], np.zeros((len(self.model.links), 6))
+        if self.contacts is not None and STRUCK in self.memories.shapes and self.impulses is not None:
+            noted = self.impulses.notes.split(self.memories.split(m)[STRUCK])
+            laws = self.contacts.of(s.model, s.parameters) if any(map(stands, s.parameters)) else self.contacts
+            F = laws.link_wrenches(s.q, s.v, noted, h, s.poses)
+            touch = np.array([np.concatenate([T[:3, :3].T @ f[:3], T[:3, :3].T @ f[3:]]) for T, f in zip(s.poses, F, strict=True)])
+        return Felt(vdot, sum(driven[1:], driven[0]), touch if loads is None else loads + touch, touch)
 
     def observed(self, s: Context, m: Array, vdot: Array, rubbed: Mapping[str, Any], push: Array | None,
                  forces: Sequence[Array] = ()) -> dict[str, Any]:  # fmt: skip
@@ -443,6 +410,10 @@ class Plant:
             signals[f"{c.name}.power"] = e.power(s)
             signals |= {f"{c.name}.{n}": y for n, y in e.signals.items()}
         signals |= {f"inertia.{n}": s.model.link(n).inertia for c in self.carriers for n in c.bodies(s.states[c.name], None)}
+        for c in self.observing:
+            signals |= {f"{c.name}.{n}": y for n, y in self.seen(c, s, m, vdot)[1].items()}
+        for maker in self.makers:
+            signals |= maker.recorded(s.signals[maker.name])
         for name, y in rubbed.items():
             signals[name] = signals[name] + y if name in signals else y
         if self.constraints is not None:

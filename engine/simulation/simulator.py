@@ -15,24 +15,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.checks import Fixed, path_of, require_importable, warn, whole
-from engine.compiled.function import compiled_attempt, parted
 from engine.compiled.robot import Robot, robot_of
 from engine.compiler import Program
-from engine.components.actuators import Drive
 from engine.components.assembly import assembled, require_acting, with_rotors
 from engine.components.component import Component, Interrupted, SimulationError, SimulationWarning
 from engine.components.controller import Controller
 from engine.components.frame import Frame
 from engine.components.joint_dynamics import mode_of, planned
-from engine.components.law import Force, Law, with_seeds
+from engine.components.law import Law, Ticking, with_seeds
+from engine.components.makers import makers_of
 from engine.constraints import Constraint
 from engine.contact.many import RowLaws
 from engine.dynamics import GRAVITY
 from engine.dynamics.momentum_conservation import joined_trees
-from engine.integrate import IMPULSIVE, FreeBody, Solution, method_named, solve
+from engine.integrate import FreeBody, Solution, method_named
 from engine.integrate.event import Event
-from engine.model import Model, StateError
+from engine.model import Model
 from engine.progress import progress_bar
+from engine.simulation.adaptive import solved
 from engine.simulation.assessment import flight
 from engine.simulation.cargo import kept_trees, require_own
 from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance, listed
@@ -56,6 +56,7 @@ from engine.simulation.stepper import Stepper
 from engine.simulation.surroundings import Kept, surroundings
 from engine.simulation.trajectory import Trajectory
 from engine.simulation.unresolved import Unresolved
+from engine.simulation.wires import Diagram, diagram, in_words
 
 Array = NDArray[np.float64]
 #: what acts on a robot: a function of what it asks for, or a component
@@ -93,6 +94,9 @@ class Simulator(Fixed):
     conserve_momentum : whether each step ends with the projection of every floating tree onto its momentum, which only loads from outside
         change; without it momentum drifts with the method's order. It is the tree's as a whole: a body on a floating joint within a tree
         keeps its own to the method's order only
+    sensors : of :mod:`engine.sensors`, or functions; laws : functions, or :class:`Law`. What they return is a signal: others ask for it by
+        its name among their arguments, and it is recorded. They are asked in the order of what they read, each at its own period, phase
+        and delay; besides those of other functions they may have any of t, q and v, or none. ``print(simulator)`` lists them
     frame : what carries the world's origin, such as a :class:`engine.space.ReferenceOrbit`: q, v are relative to it, and gravity is what
         differs from its own; beside a uniform gravity, or a ground, it is an error
     compiled : False runs everything on floats, for functions that cannot be traced: the same lines, a thousand times slower
@@ -109,25 +113,29 @@ class Simulator(Fixed):
                  controller: Acting | None = None, forces: Iterable[Acting] = (), actuators: Iterable[Component] = (),
                  parameters: Mapping[str, ArrayLike] | None = None, joint_dynamics: str | bool | None = "auto",
                  contacts: Contacts | None = None, events: Iterable[Callable[..., Any] | Event] = (), conserve_momentum: bool = True,
-                 compiled: bool = True, constraints: Iterable[Constraint] = (), frame: Frame | None = None) -> None:  # fmt: skip
+                 compiled: bool = True, constraints: Iterable[Constraint] = (), frame: Frame | None = None, sensors: Iterable[Any] = (),
+                 laws: Iterable[Callable[..., Any] | Law] = ()) -> None:  # fmt: skip
         self.robot: Robot = robot_of(model, gravity)
         if not model.nv:
             raise SimulationError(f"nothing of '{model.name}' moves; expected a model with joints, or floating_base=True")
         self.model, self.gravity, self.compiled = model, self.robot.gravity, compiled
         self.dt, self.method = checked_step(dt), method_named("cg4" if integrator is None else integrator, SimulationError)
-        forces, actuators, constraints = (listed(*g) for g in (("forces", forces), ("actuators", actuators), ("constraints", constraints)))
-        self.parameters = types.MappingProxyType(checked_parameters(model, with_seeds(parameters or {}, [controller, *forces])))
+        forces, actuators, constraints, sensors, laws = (listed(*g) for g in (
+            ("forces", forces), ("actuators", actuators), ("constraints", constraints), ("sensors", sensors), ("laws", laws)))  # fmt: skip
+        given = with_seeds(parameters or {}, [controller, *forces, *sensors, *laws])
+        self.parameters = types.MappingProxyType(checked_parameters(model, given))
         self._arguments: dict[str, Any] = {
             "dt": dt, "integrator": integrator, "gravity": gravity, "controller": controller, "forces": forces, "actuators": actuators,
             "parameters": dict(self.parameters), "joint_dynamics": joint_dynamics, "contacts": contacts, "constraints": constraints,
-            "conserve_momentum": conserve_momentum, "compiled": compiled, "frame": frame,
+            "conserve_momentum": conserve_momentum, "compiled": compiled, "frame": frame, "sensors": sensors, "laws": laws,
         }  # fmt: skip
         require_acting(controller, forces, actuators)
+        makers = makers_of(sensors, laws, self.parameters)
         mode = mode_of(joint_dynamics)
         joints = planned(model, self.dt, self.method, mode, forces, self.parameters, actuators)
         exact = Constraints(model, constraints) if constraints else None
         inside = [*joints.components, *(exact.grippers if exact else ())]
-        self.components = assembled(model, self.dt, forces, actuators, inside, mode is not None, self.parameters, frame)
+        self.components = assembled(model, self.dt, forces, actuators, inside, mode is not None, self.parameters, frame, makers)
         require_own(self.components, self.parameters, self.parameters)
         driven = with_rotors(model, self.components)
         self.armature = driven.armature
@@ -135,14 +143,15 @@ class Simulator(Fixed):
         self.conserved = kept_trees(driven, self.components, joined) if conserve_momentum and self.method.takes is not FreeBody else ()
         self.conserved = joined_trees(driven, self.conserved, exact.loops.joined(grips=False)) if exact else self.conserved
         require_rigid(model, self.conserved, self.parameters)
-        self.watch = Watch(events, self.parameters)
+        self.watch = Watch(events, self.parameters, [c.name for c in makers])
         self._arguments["events"] = self.watch.events
         touch, many, kinds = bound(contacts, driven, self.method, self._arguments, type(self))
         require_known(self.parameters, exact, self.watch.rebounds, x.surfaces if (x := touch or many) else ())
-        if (control := None if controller is None else Controller(controller, self.parameters)) is not None:
+        if (control := None if controller is None else Controller(controller, self.parameters, [c.name for c in makers])) is not None:
             control.bind(model, self.dt)
         impulses = Impulses(joints.laws, touch, self.conserved, model.nv, bool(constraints)) if joints.laws or touch else None
-        self.plant = Plant(driven, self.gravity, self.components, control, self.parameters, self.conserved, compiled, impulses, exact)
+        self.plant = Plant(driven, self.gravity, self.components, control, self.parameters, self.conserved, compiled, impulses, exact,
+                           makers)  # fmt: skip
         named = integrator is not None
         self.method, self.plant.stiffness = flight(self.plant, self.method, self.dt, None if kinds else mode, compiled, named)
         self.joint_dynamics = joints.words(self.plant.stiffness)
@@ -166,14 +175,14 @@ class Simulator(Fixed):
 
     def _read(self) -> dict[str, Any]:
         """Return what the functions and components of machine code read besides their arguments, now."""
-        functions = [c.called for c in self.plant.acting if isinstance(c, (Force, Controller))] + self.watch.called
+        functions = [c.called for c in self.plant.acting if isinstance(c, Ticking)] + self.watch.called
         return surroundings([*((f.name, f.law.fn) for f in functions), *((c.name, c) for c in self._given)]) if self.compiled else {}
 
     @property
     def _given(self) -> list[Component]:
         """The components that it was made with, of which it has copies."""
         a = self._arguments
-        return [c for c in (*a["actuators"], *a["forces"], a["frame"]) if isinstance(c, Component)]
+        return [c for c in (*a["actuators"], *a["forces"], a["frame"], *a["sensors"]) if isinstance(c, Component)]
 
     def with_force(self, force: Any, parameters: Mapping[str, Any] | None = None) -> Simulator:
         """Return the same simulator with one more force, and with the parameters that it asks for."""
@@ -183,16 +192,13 @@ class Simulator(Fixed):
     def __reduce__(self) -> Any:
         a = self._arguments
         for what, fn in (("controller", a["controller"]), *(("force", f) for f in a["forces"]),
+                         *(("law", f) for f in (*a["sensors"], *a["laws"])),
                          *(("event function", f) for e in a["events"] for f in (e.function, e.action))):  # fmt: skip
             require_importable(f"the {what} of a simulator of '{self.model.name}'", fn.fn if isinstance(fn, Law) else fn)
         return functools.partial(type(self), **a), (self.model,)
 
     def __repr__(self) -> str:
-        parts = [f"<simulator of '{self.model.name}': {self.method.name}, dt = {self.dt:g} s", f"joints: {self.joint_dynamics or 'ideal'}"]
-        parts += [f"contacts: {len(self.plant.contacts.pairs)} pairs"] if self.plant.contacts else []
-        parts += [f"contacts: all of {len(many.placed)} shapes, by tables"] if (many := self._step.meeting) else []
-        parts += [f"acting: {', '.join(acting)}"] if (acting := [c.name for c in self.plant.acting if c.name != Drive.name]) else []
-        return "; ".join(parts + ([repr(self.plant.constraints)] if self.plant.constraints else [])) + ">"
+        return in_words(self)
 
     def __copy__(self, memo: Any = None) -> Simulator:
         return self                                             # a state is what changes, and no part of it
@@ -387,18 +393,12 @@ class Simulator(Fixed):
             return self._flying.solve(q0, v0, duration, tolerance, events, max_step, parameters)
         self._step.require_one_program()
         p, x = self.stepper.begin(q0, v0, parameters)
-        if x.ndim != 1:
-            raise StateError(f"q0 has shape {np.shape(q0)}; expected ({self.model.nq},): an adaptive run takes one state")
-        if self.plant.memories.n or self.watch:
-            raise SimulationError("something is held from step to step (periods, pulses, grips, events); expected run, at fixed steps")
-        if not self.compiled:
-            raise SimulationError("an adaptive run is compiled; expected a Simulator without compiled=False")
-        p = self.plant.laden(p, x[self._step.layout.slices["state"]])
-        method, system = self._step.system(np.zeros(0), p, self._step.limits.at_an_instant, resolved=False)
-        order = method.order if method.complete is None else min(method.order, IMPULSIVE)
-        advance = compiled_attempt(method, system, functools.partial(self._step.impulsive.passing, p=p))
-        parts = functools.partial(parted, self.model.nq, self.model.nv)
-        return solve(advance, order, x, checked_duration(duration), checked_tolerance(tolerance), parts, events, checked_max_step(max_step))
+        return solved(self._step, p, x, checked_duration(duration), checked_tolerance(tolerance), events, checked_max_step(max_step))
+
+    def diagram(self) -> Diagram:
+        """Return a picture (SVG) of sensors, laws (another colour: those that remember), controller and forces, joined by the signals that
+        they read; ``save(path)`` writes it. SimulationError where there are no signals."""
+        return diagram(self.plant.acting)
 
     def profile(self, q0: ArrayLike, v0: ArrayLike, duration: float, record_every: int = 1,
                 parameters: Mapping[str, Any] | None = None) -> Profile:  # fmt: skip

@@ -15,7 +15,7 @@ from engine.compiler.graph.program import Program
 from engine.compiler.gufunc import shaped
 from engine.compiler.kept import Foreign, kept, kept_under, key_of
 from engine.compiler.transforms.trace import TraceError, calling, trace
-from engine.components.component import AWAY, Context, SimulationError
+from engine.components.component import Context, Felt, SimulationError
 from engine.components.law import Ticking
 from engine.components.layout import Layout
 from engine.contact.many import RowLaws
@@ -25,7 +25,6 @@ from engine.integrate.event import crossings
 from engine.model.combine import WORLD
 from engine.simulation.after_flight import AfterFlight, described, without_acting
 from engine.simulation.asked import asked
-from engine.simulation.cargo import started
 from engine.simulation.contact_table import ContactTable, table_of
 from engine.simulation.doubts import Doubts
 from engine.simulation.effort_limits import EffortLimits
@@ -35,18 +34,19 @@ from engine.simulation.independent_trees import IndependentTrees, Kind
 from engine.simulation.many_contacts import ManyContacts
 from engine.simulation.meeting_trees import MeetingTrees
 from engine.simulation.own_states import STUCK
-from engine.simulation.plant import Plant
+from engine.simulation.plant import STRUCK, Plant
 from engine.simulation.rounding import found as unusual
 from engine.simulation.run import Process, times
 from engine.simulation.stiffness import Slopes
 from engine.simulation.surroundings import fingerprint
 from engine.simulation.trajectory import Trajectory
+from engine.simulation.whole_states import WholeStates
 
 Array = np.ndarray
 Value = TypeVar("Value")
 
 
-class Step:
+class Step(WholeStates):
     """Steps a plant: memories at the beginning of the step, the method, the momentum's projection, and where an event stops it.
 
     Parameters
@@ -167,10 +167,11 @@ class Step:
         steep = ", ".join(c.called.name for c in plant.acting if isinstance(c, Ticking) and c.flown) if narrow else ""
         return Doubts(plant.model, plant.limited, dt, plant.contacts, watch.meeting, free, held, stiff, steep)
 
-    def context(self, t: Any, y: Array, p: Array) -> Context:
-        """Return time and state as components see them, of y = (q, v, z)."""
+    def context(self, t: Any, y: Array, p: Array, m: Array | None = None) -> Context:
+        """Return time and state as components see them, of y = (q, v, z); with memories m, what has been said as well."""
         nq, nv = self.plant.model.nq, self.plant.model.nv
-        return self.plant.context(t, y[:nq], y[nq : nq + nv], y[nq + nv :], p)
+        s = self.plant.context(t, y[:nq], y[nq : nq + nv], y[nq + nv :], p)
+        return s if m is None else self.plant.hearing(s, m)
 
     def flight(self, m: Array, p: Array, modes: tuple[Array, ...]) -> tuple[Method, Mechanical]:
         """Return what is stepped, and the method of its flight, with memories m, parameters p, and the modes of limited forces."""
@@ -226,7 +227,7 @@ class Step:
         y, m, nq = x[self.moving], x[self.layout.slices["memory"]], self.plant.model.nq
         p = self.plant.laden(p, y[self.places.stop :])
         s = self.context(t, y, p)
-        now = self.plant.update(s, m, dt)
+        now = self.plant.update(s, m, dt, functools.partial(self.feels, t, dt, p, y, m) if self.plant.feeling.n else None)
         return t, np.concatenate([y[:nq], self.plant.struck(s, m, now), y[nq + len(s.v) :]]), now, p
 
     @property
@@ -246,8 +247,8 @@ class Step:
         to, notes = after(dt)
         if self.watch:
             with ops.part("events", y):
-                to, e, notes = self.watch.stop(after, lambda t, y: self.context(t, y, p), t, dt, y, to, e, notes)
-        return np.concatenate([to, m, e, notes])
+                to, e, notes = self.watch.stop(after, lambda t, y: self.context(t, y, p, m), t, dt, y, to, e, notes)
+        return np.concatenate([to, self.plant.remembering(m, notes), e, notes])
 
     def observe(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> dict[str, Any]:
         """Return a record: the time, x, and what the components say, by name; beside x are the notes of the step that begins there."""
@@ -255,10 +256,21 @@ class Step:
         x, notes = x[: self.layout.n], x[self.layout.n :]
         t, y, m, p = self.begins(t0 + k * dt, dt, p, x)
         s = self.context(t, y, p)
-        given = *((self.impulsive.recorded_force(s),) if self.plant.lasts else ()), *self.limits.at_an_instant
-        flight, _, *forces = self.acceleration(t, s.q, s.v, self.flown(y)[2], m, p, *given)
-        vdot, rubbed, push = self.impulsive.resisted(self, s, dt, m, flight, notes, p)
+        vdot, rubbed, push, forces = self.accelerated(s, dt, p, y, m, notes)
         return {"t": t, "x": x, **self.plant.observed(s, m, vdot, rubbed, push, forces)}
+
+    def accelerated(self, s: Context, dt: Any, p: Array, y: Array, m: Array, notes: Array) -> tuple[Array, Any, Any, list[Array]]:
+        """Return v̇ (nv) with what is noted of the impulses of a step of dt, what is recorded of them, what pushes besides at constraints,
+        and their forces."""
+        given = *((self.impulsive.recorded_force(s),) if self.plant.lasts else ()), *self.limits.at_an_instant
+        flight, _, *forces = self.acceleration(s.t, s.q, s.v, self.flown(y)[2], m, p, *given)
+        return *self.impulsive.resisted(self, s, dt, m, flight, notes, p), forces
+
+    def feels(self, t: Any, dt: Any, p: Array, y: Array, m: Array) -> Felt:
+        """Return what is felt at t and y = (q, v, z), of what memories m hold of the step of dt before."""
+        s, struck = self.context(t, y, p), self.plant.memories.slices.get(STRUCK)
+        vdot = self.accelerated(s, dt, p, y, m, np.zeros(self.notes) if struck is None else m[struck])[0]
+        return self.plant.feels(s, m, vdot, dt)
 
     def points(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> Any:
         """Return the points (p, 13) of contact that push in the k-th step of dt from x, where contacts are rows of tables."""
@@ -333,77 +345,6 @@ class Step:
         return "".join(f", {n} = {np.array2string(self.layout.split(x)[n], precision=6, threshold=20)}" for n in ("q", "v"))
 
     # ------------------------------------------------------------ whole states and records
-
-    def begun(self, q: Array, v: Array, batch: tuple[int, ...] = (), p: Array | None = None) -> Array:
-        """Return x (*batch, n) of q and v, with states and memories as they are at first, with parameters p, by default the nominal."""
-        own = {"state": self.plant.initial_states(), "memory": self.plant.initial_memories(), "events": np.zeros(self.watch.memory.n)}
-        return started(self.plant, self.layout, self.layout.spread({"q": q, "v": v, **own}, batch), p)
-
-    def prepare(self, p: Array, x: Array, t: float = 0.0) -> Array:
-        """Return x (..., n) with what its q and v make, at a time t, of the momenta and of the event functions; constraints are closed."""
-        x = self.closed(x)
-        if not self.plant.conserved and not self.watch:
-            return x
-        if isinstance(self.process, IndependentTrees):
-            return self.process.prepared(p, x, t)
-        with np.errstate(all="ignore"):
-            given = np.concatenate([np.full((*x.shape[:-1], 1), t), p, x], axis=-1)
-            found = self._preparation(given) if self.compiled or given.ndim == 1 else np.array([self._preparation(row) for row in given])
-        if not np.isfinite(found).all():
-            raise SimulationError(f"an event function ({', '.join(self.watch.names)}) is NaN or infinite at t = {t:g} s; expected a number")
-        return found
-
-    def closed(self, x: Array) -> Array:
-        """Return x (..., n) with q and v on the constraints; those that are not are put there on floats, equal ones once."""
-        constraints = self.plant.constraints
-        if constraints is None:
-            return x
-        rows, back = np.unique(x.reshape(-1, self.layout.n), axis=0, return_inverse=True)
-        for k in np.flatnonzero(self._open(rows) if self.compiled else [self._open(row) for row in rows]):
-            a = self.layout.split(rows[k])
-            rows[k, self.places] = np.concatenate(constraints.begun(a["q"], a["v"], self.plant.memories.split(a["memory"])))
-        return rows[back.reshape(-1)].reshape(x.shape)
-
-    @functools.cached_property
-    def _open(self) -> Callable[[Array], Any]:
-        constraints = self.plant.constraints
-        assert constraints is not None
-
-        def is_open(x: Array) -> Any:
-            a = self.layout.split(x)
-            return ops.where(constraints.open(a["q"], a["v"], self.plant.memories.split(a["memory"])), 1.0, 0.0)
-
-        return shaped(is_open, f"({self.layout.n})->()") if self.compiled else is_open
-
-    @functools.cached_property
-    def _preparation(self) -> Callable[[Array], Array]:
-        begin = 1 + self.plant.parameters.n
-
-        def prepared(given: Array) -> Array:
-            return self.prepared(given[0], given[1:begin], given[begin:])
-
-        if not self.compiled:
-            return prepared
-        return self.own("the beginning", lambda: shaped(prepared, f"({begin + self.layout.n})->({self.layout.n})"))
-
-    def prepared(self, t: Any, p: Array, x: Array) -> Array:
-        """:meth:`prepare` of one state x (n), traced or not, that is on the constraints."""
-        a = self.layout.split(x)
-        z = self.plant.with_momenta(a["q"], a["v"], a["state"], p)
-        e = self.watch.begun(self.plant.context(t, a["q"], a["v"], z, p)) if self.watch else a["events"]
-        return self.layout.join({**a, "state": z, "events": e})
-
-    def over(self, x: Array) -> Array:
-        """Return which whole states (..., n) stay as they are: an event has stopped them."""
-        return self.watched(x)["stopped"] > 0.0 if self.watch else np.zeros(x.shape[:-1], dtype=bool)
-
-    def away(self, x: Array) -> Array:
-        """Return which whole states (..., n) have run away: no motion is as large."""
-        return np.asarray((np.abs(x[..., self.places]) > AWAY).any(axis=-1))
-
-    def watched(self, x: Array) -> dict[str, Array]:
-        """Return the events' memories in whole states (..., n)."""
-        return self.watch.memory.split(x[..., self.layout.slices["events"]])
 
     def trajectory(self, records: Array, p: Array) -> Trajectory:
         """Return records (..., T, m) of a run with parameters p as a trajectory."""

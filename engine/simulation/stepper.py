@@ -46,6 +46,7 @@ class Stepper:
     layout : of a state x: the names of :class:`Fields`
     parameters : layout of the parameters p
     asked : whether a controller in plain Python is asked between steps, which :meth:`step` does not do
+    signals : names of the sensors' and laws' signals
 
     >>> import engine
     >>> stepper = engine.Simulator(engine.load(engine.example("seven_joint_arm")), dt=0.01).stepper
@@ -58,7 +59,7 @@ class Stepper:
                  overlaps: Overlaps | None) -> None:  # fmt: skip
         self._step, self._values_of, self._kept, self._overlaps = step, values_of, kept, overlaps
         self.dt, self.layout, self.parameters = step.dt, step.layout, step.plant.parameters
-        self.asked = isinstance(step.process, Asked)
+        self.asked, self.signals = isinstance(step.process, Asked), tuple(c.name for c in step.plant.makers)
 
     @property
     def record(self) -> Layout:
@@ -173,8 +174,11 @@ class Stepper:
         return Fields(**self.layout.split(x))
 
     def context(self, t: Any, p: Array, x: Array) -> Context:
-        """Return a state x (n) at t, with parameters p, as components see it. Traceable."""
-        return self._step.context(t, x[self._step.moving], p)
+        """Return a state x (n) at t, with parameters p, as components see it, and what has been said then. Traceable."""
+        if not self.signals:
+            return self._step.context(t, x[self._step.moving], p)
+        t, y, m, p = self._step.begins(t, self.dt, p, x)
+        return self._step.context(t, y, p, m)
 
     # ------------------------------------------------------------ motion
 

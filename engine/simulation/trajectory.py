@@ -342,8 +342,7 @@ class Trajectory:
         data: dict[str, Any] = {"q": ([*lead, "t", "q_entry"], self.q)}
         data |= {n: ([*lead, "t", "v_entry"], getattr(self, n)) for n in ("v", "tau", "vdot")}
         for name, x in self.signals.items():
-            core = [f"{name}_{i}" for i in range(x.ndim - self.q.ndim + 1)]
-            data[name] = ([*lead, "t", *core], x)
+            data[name] = ([*lead, "t", *[f"{name}_{i}" for i in range(x.ndim - self.q.ndim + 1)]], x)
         for name, x in self.parameters.items():
             data[name] = ([*lead, *[f"{name}_{i}" for i in range(x.ndim - len(lead))]], x)
         coordinates = {"t": self.t, "q_entry": list(self.model.labels("q")), "v_entry": list(self.model.labels("v"))}
@@ -353,18 +352,15 @@ class Trajectory:
         """Write the trajectory as an HDF5 file (.h5, .hdf5), which :func:`load_trajectory` reads, or for other tools; return its path.
 
         Of one flight: ".mcap", a log of ROS 2, which Foxglove opens; ".rosbag2", a folder that ``ros2 bag`` plays; ".oem" and ".aem" of a
-        ``link`` from an ``epoch`` on (:meth:`to_oem`, :meth:`to_aem`). Of a batch, too: MATLAB's ".mat", ".parquet".
-        """
+        ``link`` from an ``epoch`` on (:meth:`to_oem`, :meth:`to_aem`). Of a batch, too: MATLAB's ".mat", ".parquet"."""
         if is_log(path):
             return write_log(self, path, overwrite, link, epoch)
         if link is not None or epoch is not None:
             raise StateError(f"link and epoch are of .oem and .aem, and '{path}' is neither; expected none of them")
         columns = {"q": self.q, "v": self.v, "tau": self.tau, "vdot": self.vdot, **self.signals}
-        stopped = {} if self.stopped is None else {"stopped": self.stopped}
-        lead = self.q.ndim - 2
+        stopped, lead = {} if self.stopped is None else {"stopped": self.stopped}, self.q.ndim - 2
         shapes: dict[str, tuple[int, ...]] = {"t": (), **{n: x.shape[lead + 1 :] for n, x in columns.items()}}
-        header = header_of(self.model, self.gravity, self.parameters, self.names, self.ground)
-        header |= outcome(self.reason, self.warnings)
+        header = header_of(self.model, self.gravity, self.parameters, self.names, self.ground) | outcome(self.reason, self.warnings)
         header["events"] = [{"function": e.function, "name": e.name, "t": e.t, "q": e.q, "v": e.v} for e in self.events]
         with Recorder.create(checked_path(path), shapes, self.q.shape[:-2], header, {n: x.shape for n, x in stopped.items()}, overwrite,
                              records=len(self)) as recorder:  # fmt: skip

@@ -23,7 +23,7 @@ LARGER = 2.0
 
 def warn_of_fast_states(plant: Any, method: Method, dt: float, compiled: bool) -> None:
     """Warn of components whose own states, by ∂ż/∂z as they begin at the neutral configuration, are faster than steps of dt follow."""
-    own = [c for c in plant.acting if c.state.size]
+    own = [c for c in plant.acting if c.state.size and c not in plant.observing]
     if not own or method.implicit:
         return
     z, m, p = plant.initial_states()[: plant.flown], plant.initial_memories(), plant.parameters.join(plant.values)

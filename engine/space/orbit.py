@@ -96,6 +96,10 @@ class ReferenceOrbit(Frame):
         r, v = self.ellipse(t - self.start)
         return r + state[:3], v + state[3:]
 
+    def pull_at(self, s: Context, state: Array, place: Array) -> Array:
+        (r_O, _), field = s.origin, self.field
+        return np.asarray(difference(field.mu, r_O, place) + (field.perturbation(r_O + place, s.t) - field.perturbation(r_O, s.t)))
+
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         r_O, v_O = s.origin
         own = self.field.perturbation(r_O, s.t)

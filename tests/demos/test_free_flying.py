@@ -76,3 +76,14 @@ def test_identify(demo):
     assert number(r"weighs (\S+) kg", said) == pytest.approx(30.0, abs=0.05) and number(r"off by (\S+) mm", said) < 2
     assert number(r"(\d+) of 10 within", said) >= 7
     assert number(r"as 1 : (\S+) :", said) == pytest.approx(1.5, abs=0.005)
+
+
+def test_a_mission_on_sensors_alone(demo, tmp_path):
+    """All phases in their order, at the end both at rest together; the attitude is known all along; the picture of who reads whom."""
+    said = demo("mission", looks=False)
+    begun = [number(rf"{name} +from +(\S+) s", said) for name in
+             ("approach", "hold", "reach", "grasp", "brake", "detumble")]  # fmt: skip
+    assert begun == sorted(begun) and begun[-1] < 200.0
+    assert number(r"known to (\S+) deg", said) < 0.1
+    assert number(r"of both (\S+) deg/s", said) < 0.02
+    assert (tmp_path / "mission.svg").read_text().startswith("<svg")

@@ -85,6 +85,9 @@ class RowLaws(ContactLaws):
         points, seen = self.found(q, np.zeros(self.model.nv), 0.0)
         return self.spread(seen, points[:, GAP:BEFORE], np.zeros(1))[:, 0]
 
+    def link_wrenches(self, q: Array, v: Array, noted: Mapping[str, Array], h: Any, poses: Array) -> Array:
+        return noted["wrench"]
+
     def observed(self, q: Array, v: Array, noted: Mapping[str, Array], h: Any) -> dict[str, Any]:
         points, seen = self.found(q, v, h)
         axes = WorldAxes(self.model, q, body_poses(self.model, q), np.zeros(3))

@@ -102,6 +102,7 @@ def described(source: Source, model: Model, touching: Touching) -> Model:
     model = model.with_parameters(numbers) if numbers else model
     q = written(tree, model)
     model, springs = with_springs(source, model, q)
+    measured = sensors(source.root, tree, settings.dt, notes)
     said = Described(
         q, settings.gravity, settings.dt,
         constraints=Equalities(tree, tendons, settings, notes).read(defaults),
@@ -109,7 +110,8 @@ def described(source: Source, model: Model, touching: Touching) -> Model:
         forces=(*springs, *tendons.forces(), *floating(source), *drag(source)),
         contacts=touching.read(),
         keyframes=keyframes(source.root, tree, model, q, reader.order, notes),
-        sensors=sensors(source.root, notes),
+        sensors=measured.listed,
+        measured=measured.parts,
     )  # fmt: skip
     return replace(model, described=said)
 

@@ -46,6 +46,8 @@ READ = {tag: (tuple(tags.split()), tuple(attributes.split())) for tag, tags, att
     ("dynamics", "damping friction spring_reference spring_stiffness", ""),
     ("mimic", "multiplier offset reference", "joint axis"),
 )}  # fmt: skip
+#: types of <sensor>s that are read, by what they are on
+SENSORS = {"link": ("imu", "gps", "navsat", "contact"), "joint": ("force_torque",)}
 MANY = ("world", "model", "link", "joint", "frame", "visual", "collision", "physics")
 #: what changes nothing where it says so: (the tags it is in, what it says)
 NOTHING = {
@@ -76,7 +78,7 @@ def examine(root: Node, notes: Notes) -> None:
                 waiting.append(child)
                 if there[child.tag] == 2 and child.tag not in MANY:
                     notes.warn(child, f"<{child.tag}> in <{node.tag}> is there several times; the first counts")
-            elif not changes_nothing(node, child):
+            elif not changes_nothing(node, child) and not measures(node, child):
                 what = f"<{short(child.tag)}> in <{node.tag}>"
                 if meant := difflib.get_close_matches(child.tag, tags, 1, 0.8):
                     what += f", which is not known (did you mean <{meant[0]}>?),"
@@ -90,6 +92,11 @@ def examine(root: Node, notes: Notes) -> None:
     for what, count in ignored.items():
         node = first[what]
         (notes.note if node.tag in LOOKS else notes.warn)(node, f"{what} is not read ({count} time{'s' * (count > 1)})")
+
+
+def measures(node: Node, child: Node) -> bool:
+    """Return whether a <sensor> is one of those that are read."""
+    return child.tag == "sensor" and child.attributes.get("type") in SENSORS.get(node.tag, ())
 
 
 def known(node: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:

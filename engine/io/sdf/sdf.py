@@ -27,6 +27,7 @@ from engine.io.sdf.joints import Joints, Parts
 from engine.io.sdf.links import Links
 from engine.io.sdf.loops import closed, geared, split
 from engine.io.sdf.schema import examine
+from engine.io.sdf.sensors import sensors
 from engine.model import Described, Joint, Link, Model, ModelError, Part
 from engine.model.described import plain
 from engine.spatial import inertia, quaternion
@@ -191,7 +192,8 @@ class Source:
             q[model.q_slice(name)] = [*quaternion.from_matrix(T[:3, :3]), *T[:3, 3]]
         forces = (*self.parts.springs, *self.weightless(model, gravity))
         touching = contacts(model, self.links, self.tree + self.closing, self.notes)
-        return Described(q, gravity if place is not None else None, dt, constraints, forces=forces, contacts=touching)
+        measured = tuple(sensors(self.links, self.tree))
+        return Described(q, gravity if place is not None else None, dt, constraints, forces=forces, contacts=touching, measured=measured)
 
     def weightless(self, model: Model, gravity: tuple[float, float, float]) -> list[Part]:
         """Return the forces that hold links against gravity which say that they have none, at their centres of mass."""

@@ -1,0 +1,245 @@
+"""A mission in low Earth orbit, flown on sensors alone: approach, hold, reach, grasp, brake, detumble.
+
+    python demos/mission.py
+    python demos/mission.py --runs 200                 # and a campaign with scattered masses, tumbles, biases and noise
+    python demos/mission.py --video mission.mp4        # or --view, in a window
+
+A servicer with an arm flies to a tumbling satellite by thrusters, waits, reaches for its handle with its base held by nothing, grips it,
+brakes the joints, and takes the spin of both into its wheels. The world's origin is an orbit with J2; gravity differs along the bodies.
+No law sees the truth: a gyro and a star tracker give the attitude by a filter, a camera's relative pose the handle, encoders the arm.
+Writes the trajectory (.h5), the phases (.png) and who reads whom (.svg).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import show
+from scipy import stats
+
+import engine
+from engine import dynamics, ops, sensors, space
+from engine.components.actuators import ReactionWheels, Thrusters
+from engine.components.controllers import damped_inverse
+from engine.spatial import inertia, quaternion, se3
+
+BUS, GRIPPER, HANDLE = "servicer/bus", "servicer/gripper", "target/handle"
+START = {"shoulder_yaw": 0.3, "shoulder_pitch": -0.2, "shoulder_roll": 0.2, "elbow_pitch": 1.4, "wrist_yaw": 0.1, "wrist_pitch": 0.6,
+         "wrist_roll": 0.2}  # fmt: skip
+DT, TICK, END = 0.05, 0.1, 240.0                                               # s: step, of the laws, of the mission
+MASS, SIZE = 150.0, (0.8, 0.8, 0.9)                                            # kg, m: of the target
+SPIN, AWAY = np.radians([0.3, -0.4, 0.2]), np.array([0.6, 3.0, -0.5])          # rad/s; m: to the handle from where it can be gripped
+NEAR = np.array([0.05, 0.25, -0.05])                                           # m: where the handle is to be held, from there
+GYRO, WALK, STARS = 2e-5, 1e-8, (3e-5, 3e-5, 1e-4)                             # rad/s/√Hz, rad/s²/√Hz, rad
+PLACE, TURN = 2e-3, 1e-3                                                       # m, rad: of the relative pose, a sample
+
+
+def scene() -> tuple[engine.Model, np.ndarray, np.ndarray]:
+    """Both as free bodies, and where they are at first."""
+    body = engine.Builder("target")
+    looks = [show.shape("box", SIZE, (0.75, 0.5, 0.2), at=(0.0, 0.55, 0.0)),
+             show.shape("capsule", (0.013, 0.16), (0.7, 0.7, 0.7), along="x")]  # fmt: skip
+    body.add_link("handle", inertia=inertia.transformed(se3.pose(np.eye(3), [0.0, 0.55, 0.0]), inertia.box(MASS, SIZE)), visuals=looks)
+    servicer = engine.load_urdf(engine.example("free_flyer"), floating_base=True)
+    model = engine.combine(servicer=servicer, target=body.model(floating_base=True))
+    q, v = model.neutral(), np.zeros(model.nv)
+    for joint, angle in START.items():
+        q[model.q_slice(f"servicer/{joint}")] = angle
+    T = dynamics.forward_kinematics(model, q)[model.link_index(GRIPPER)]
+    q[14:18], q[18:21] = quaternion.from_matrix(T[:3, :3]), T[:3, 3] + AWAY
+    v[13:16] = SPIN
+    return model, q, v
+
+
+def thrusters(model: engine.Model) -> Thrusters:
+    """Six opposing pairs through the centre of mass at first: they push, and turn nothing."""
+    alone = engine.load_urdf(engine.example("free_flyer"), floating_base=True)
+    q = alone.neutral()
+    for joint, angle in START.items():
+        q[alone.q_slice(joint)] = angle
+    center = np.asarray(dynamics.center_of_mass(alone, q))
+    ways = np.concatenate([np.eye(3), -np.eye(3)])
+    return Thrusters(BUS, center - 0.5 * ways, ways, most=10.0)
+
+
+def laws(model: engine.Model):
+    """The filters and the phases: functions of what sensors say."""
+    alone = engine.load_urdf(engine.example("free_flyer"), floating_base=True)
+    mass, tau, start = float(dynamics.total_mass(alone)), np.zeros(model.nv), np.array([*START.values()])
+    ball = alone.link("gripper").inertia + inertia.from_mass(MASS, np.zeros(3), 50.0 * np.eye(3))
+    laden = alone.with_parameters({"inertia.gripper": ball})
+    gripped = dynamics.forward_kinematics(alone, np.concatenate([alone.neutral()[:7], start]))[alone.link_index("gripper")]
+
+    def track(relative, filter, memory):
+        """The handle's place and speed in the bus' axes, which turn, by gains of 0.3 and 0.05 at each sample."""
+        p, u, begun = memory[:3], memory[3:6], memory[6]
+        turned = quaternion.exp(-TICK * filter.rate)
+        p, u = quaternion.rotate(turned, p + TICK * u), quaternion.rotate(turned, u)
+        on, e = begun > 0.5, relative.position - p
+        p, u = ops.where(on, p + 0.3 * e, relative.position), ops.where(on, u + 0.05 * e / TICK, 0.0 * u)
+        return {"p": p, "u": u}, np.concatenate([p, u, [1.0]])
+
+    def hold(filter):
+        """The attitude of the beginning, by wheels."""
+        return -60.0 * quaternion.log(short(filter.q)) - 300.0 * filter.rate
+
+    def fly(goal, track, filter, angles, rates):
+        """Towards where the handle is at ``goal`` (3), seen from the bus, the arm as it began."""
+        e = track.p - goal
+        speed = ops.maximum(ops.norm(e), 1e-9)
+        push = mass * 0.25 * (track.u + e * ops.minimum(0.08, 0.08 / speed))
+        return {"thrusters": np.concatenate([ops.maximum(push, 0.0), ops.maximum(-push, 0.0)]), "wheels": hold(filter),
+                "tau": joints(arm(angles)[3] @ (start - angles - 2.0 * rates))}  # fmt: skip
+
+    def approach(track, filter, angles, rates):
+        return fly(gripped[:3, 3] + 2.0 * NEAR, track, filter, angles, rates)
+
+    def keep(track, filter, angles, rates):
+        return fly(gripped[:3, 3] + NEAR, track, filter, angles, rates)
+
+    def reach(angles, rates, track):
+        """Joint torques that take the gripper to the handle, however that is turned, by the generalized Jacobian: the base as it likes."""
+        q, T, J, inertias = arm(angles)
+        M = dynamics.crba(alone, q)
+        base = -ops.solve(M[:6, :6], M[:6, 6:] @ rates)                        # how the bus moves by what the arm does
+        wanted = T[:3, :3].T @ (track.u + base[3:] + 0.3 * (track.p - T[:3, 3]))
+        return {"tau": joints(inertias @ (3.0 * (damped_inverse(J[3:], wanted, 1e-3) - rates)))}
+
+    def grasp(angles, rates):
+        return {**brake(angles, rates), "grip": 1.0}
+
+    def brake(angles, rates):
+        """By the inertia with the target in the hand, however that is turned."""
+        M = dynamics.free_floating_inertia(laden, np.concatenate([alone.neutral()[:7], angles]))
+        return {"tau": joints(M @ (-0.7 * rates)), "grip": 1.0}
+
+    def detumble(angles, rates, filter):
+        return {**brake(angles, rates), "wheels": -400.0 * filter.rate}
+
+    def arm(angles):
+        q = np.concatenate([alone.neutral()[:7], angles])
+        T = dynamics.forward_kinematics(alone, q)[alone.link_index("gripper")]
+        return q, T, dynamics.generalized_jacobian(alone, q, "gripper"), dynamics.free_floating_inertia(alone, q)
+
+    def joints(torques):
+        return np.concatenate([tau[:6], torques, tau[13:]])
+
+    def off(angles, track):
+        T = arm(angles)[1]
+        return ops.norm(T[:3, 3] - track.p)
+
+    mode = engine.Phases({
+        "approach": (approach, lambda track: ops.norm(track.p - gripped[:3, 3] - 2.0 * NEAR) < 0.1),
+        "hold": (keep, lambda track, since: (ops.norm(track.p - gripped[:3, 3] - NEAR) < 0.02) & (since > 10.0)),
+        "reach": (reach, lambda angles, track, since: (off(angles, track) < 0.006) & (since > 5.0)),
+        "grasp": (grasp, lambda since: since > 1.0),
+        "brake": (brake, lambda rates, since: (np.abs(rates).max() < 2e-3) & (since > 5.0)),
+        "detumble": (detumble, None),
+    }, timeout={"hold": (60.0, "reach"), "reach": (60.0, "hold"), "brake": (20.0, "detumble")}, period=TICK)  # fmt: skip
+    estimate = sensors.AttitudeFilter(GYRO, WALK, STARS, TICK, latest=2, deviation=(1e-3, 1e-4))
+    return [estimate, engine.Law(track, period=TICK, memory=np.zeros(7)), mode], mode
+
+
+def short(q):
+    """The same attitude with a scalar part above zero."""
+    return ops.where(q[0] < 0.0, -q, q)
+
+
+def mission() -> tuple[engine.Simulator, engine.Phases, np.ndarray, np.ndarray]:
+    """The simulator, its phases, and the state at first."""
+    model, q, v = scene()
+    arm = [f"servicer/{joint}" for joint in START]
+    eyes = [sensors.Gyro(BUS, period=TICK, noise=GYRO, walk=WALK, bias=[2e-5, -1e-5, 3e-5]),
+            sensors.StarTracker(BUS, period=0.5, latency=0.2, noise=STARS),
+            sensors.RelativePose(BUS, HANDLE, period=TICK, position={"noise": PLACE}, attitude={"noise": TURN}),
+            sensors.Encoder(arm, period=TICK, quantum=1e-5, name="angles"),
+            sensors.Encoder(arm, period=TICK, of="velocity", noise=1e-5, name="rates")]  # fmt: skip
+    own, mode = laws(model)
+    field = space.GravityField(zonals={2: space.EARTH_J2})
+    orbit = space.ReferenceOrbit.from_elements(space.Elements(6778137.0, 0.001, 0.9, 0.3, 0.5, 0.0), field)
+    smooth = {f"friction.{joint.name}": 0.0 for joint in model.joints if joint.friction}         # slow arms would stick and slip
+    mass = {"mass.target/handle": MASS, "mass.servicer/bus": model.link(BUS).mass}
+    simulator = engine.Simulator(model, dt=DT, integrator="rkmk4", gravity=(0, 0, 0), frame=orbit, sensors=eyes, laws=own,
+                                 controller=mode.commands, actuators=[thrusters(model), ReactionWheels(BUS, torque=2.0, momentum=60.0)],
+                                 constraints=[engine.Grip(GRIPPER, HANDLE)], parameters={**smooth, **mass})  # fmt: skip
+    return simulator, mode, q, v
+
+
+def report(run: engine.Trajectory, mode: engine.Phases) -> None:
+    """When each phase began, how well the attitude was known, what was left of the spin."""
+    names, s = mode.named(run.signals["mode.phase"]), run.signals
+    for name in dict.fromkeys(names):
+        print(f"{name:10} from {run.t[names.index(name)]:6.1f} s")
+    off = 2.0 * np.linalg.norm(quaternion.log(quaternion.product(quaternion.conjugate(s["filter.q"]), run.q[:, :4])), axis=1) / 2.0
+    spin = np.degrees(np.linalg.norm(run.v[:, :3], axis=1))
+    burnt = np.trapezoid(s["thrusters.thrust"].sum(axis=1), run.t)
+    print(f"attitude   known to {np.degrees(off[len(off) // 4 :]).max():.4f} deg; thrusters gave {burnt:.0f} N·s")
+    print(f"spin       of both {spin[-1]:.4f} deg/s at the end, of the target {np.degrees(np.linalg.norm(SPIN)):.3f} deg/s at first")
+
+
+def caught(run: engine.Trajectory) -> float:
+    """Whether a run ended with both at rest together."""
+    still = np.linalg.norm(run.v[-1, [0, 1, 2]]) < 2e-3 and np.linalg.norm(run.v[-1, 13:16]) < 2e-3
+    return float(run.signals["mode.phase"][-1] == 5.0 and still)
+
+
+def plot(run: engine.Trajectory, mode: engine.Phases, path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    s, names = run.signals, mode.named(run.signals["mode.phase"])
+    figure, axes = plt.subplots(2, 2, figsize=(12, 7.5), sharex=True, layout="constrained")
+    for axis, y, title in ((axes[0, 0], s["track.p"], "handle from the bus, m"),
+                           (axes[0, 1], np.degrees(run.v[:, :3]), "spin of the bus, deg/s"),
+                           (axes[1, 0], run.tau[:, 6:13], "joint torques, N·m"), (axes[1, 1], s["wheels.momentum"], "wheels, N·m·s")):
+        axis.plot(run.t, y)
+        axis.set_title(title)
+        axis.grid(alpha=0.3)
+        for name in dict.fromkeys(names):
+            axis.axvline(run.t[names.index(name)], color="0.6", lw=0.8)
+            axis.text(run.t[names.index(name)], axis.get_ylim()[1], name, rotation=90, va="top", fontsize=8)
+    for axis in axes[1]:
+        axis.set_xlabel("t, s")
+    figure.suptitle("a mission on sensors alone")
+    figure.savefig(path, dpi=110)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=0, help="of the campaign (default: none)")
+    parser.add_argument("--out", type=Path, default=Path("out"), help="folder for what is written (default: out)")
+    show.add_options(parser)
+    options = parser.parse_args()
+
+    simulator, mode, q, v = mission()
+    begun = time.perf_counter()
+    run = simulator.run(q, v, END, record_every=4)
+    print(f"simulated {END:g} s in {time.perf_counter() - begun:.1f} s, compiling included")
+    report(run, mode)
+    data = run.save(options.out / "mission.h5", overwrite=True)
+    plot(run, mode, data.with_suffix(".png"))
+    simulator.diagram().save(data.with_suffix(".svg"))
+    print(f"wrote      {data}, {data.with_suffix('.png')} and {data.with_suffix('.svg')}")
+    if options.runs:
+        scatter = {"mass.target/handle": stats.uniform(0.9 * MASS, 0.2 * MASS), "gyro.bias": stats.norm(0.0, 3e-5)}
+        campaign = engine.Campaign(simulator, q, v, END, options.runs, 0, scatter, metrics={"caught": caught}, record_every=round(END / DT))
+        begun = time.perf_counter()
+        good = np.asarray(campaign.run(options.out / f"mission_{options.runs}")("caught"))
+        n, share, z = len(good), float(good.mean()), 1.96
+        middle, half = share + z * z / (2 * n), z * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+        print(f"{n} runs in {time.perf_counter() - begun:.0f} s: {share:.1%} caught, within "
+              f"{(middle - half) / (1 + z * z / n):.1%} and {(middle + half) / (1 + z * z / n):.1%} by Wilson")  # fmt: skip
+    show.show(options, run, speed=4.0, view=(-0.9, 0.35))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except ValueError as error:
+        sys.exit(f"error: {error}")

@@ -1,0 +1,60 @@
+"""What a function gets of the signals that it asks for by the names of its arguments."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from engine.checks import nearest
+from engine.components.component import SimulationError
+
+
+def first_three(fn: Callable[..., Any]) -> list[str]:
+    """Return the names of a function's first three arguments."""
+    try:
+        return [*inspect.signature(fn).parameters][:3]
+    except (TypeError, ValueError):                                            # a builtin without a signature
+        return []
+
+
+class Reading(dict[str, Any]):
+    """A signal of several parts, by their names: ``reading["q"]`` or ``reading.q``."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name in self:
+            return self[name] if name in self else super().__getattribute__(name)
+        raise SimulationError(f"a signal has no part '{name}'{nearest(name, self)}; expected some of {', '.join(self)}")
+
+
+def reading(parts: Mapping[str, Any]) -> Any:
+    """Return what a reader gets of a signal of these parts: of one without a name the value itself."""
+    return parts[""] if "" in parts else Reading(parts)
+
+
+def shown(parts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parts of a signal that others read: its truth is recorded alone.
+
+    >>> shown({"read": 1.0, "true": 0.9})
+    {'read': 1.0}
+    """
+    return {n: x for n, x in parts.items() if n.partition(".")[0] != "true"}
+
+
+def with_signals(fn: Callable[..., Any], by_name: bool) -> Callable[..., Any]:
+    """A function of t, q, v that gets the parts of signals as "name.part", and is called ``by_name``, or with t, q, v first."""
+    known = inspect.signature(fn).parameters
+
+    @functools.wraps(fn)
+    def called(t: Any, q: Any, v: Any, **named: Any) -> Any:
+        signals: dict[str, dict[str, Any]] = {}
+        for n in [n for n in named if "." in n]:
+            name, _, part = n.partition(".")
+            signals.setdefault(name, {})[part] = named.pop(n)
+        given = named | {n: reading(parts) for n, parts in signals.items()}
+        own = {"t": t, "q": q, "v": v}
+        return fn(**{n: x for n, x in own.items() if n in known}, **given) if by_name else fn(t, q, v, **given)
+
+    called.__signature__ = inspect.signature(fn)  # type: ignore[attr-defined]
+    return called

@@ -1,0 +1,15 @@
+"""Sensors: what a controller knows of a robot, with bias, noise, scale, misalignment, steps, limits and latency. Public names."""
+
+from engine.components.component import SimulationError
+from engine.sensors.attitude_filter import AttitudeFilter, nees
+from engine.sensors.described import of
+from engine.sensors.fields import GPS, Magnetometer
+from engine.sensors.inertial import IMU, Accelerometer, Gyro
+from engine.sensors.joints import ContactForce, Encoder, ForceTorque, JointTorque, Touch
+from engine.sensors.sensor import Errors, Sensor
+from engine.sensors.sights import Camera, Range, RelativePose, StarTracker, SunSensor
+
+__all__ = [
+    "Accelerometer", "AttitudeFilter", "Camera", "ContactForce", "Encoder", "Errors", "ForceTorque", "GPS", "Gyro", "IMU", "JointTorque",
+    "Magnetometer", "Range", "RelativePose", "Sensor", "SimulationError", "StarTracker", "SunSensor", "Touch", "nees", "of",
+]  # fmt: skip

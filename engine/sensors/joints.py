@@ -1,0 +1,185 @@
+"""What is measured in joints and where links touch: encoders, torques, wrists, feet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from engine import dynamics, ops
+from engine.checks import one_of
+from engine.components.component import Context, SimulationError
+from engine.components.forces import one_coordinate
+from engine.model import Model
+from engine.sensors.sensor import OF_SAMPLES, Errors, Mounted, Sensor, with_options
+from engine.spatial import se3
+
+Array = np.ndarray
+
+
+class OfJoints(Sensor):
+    """A sensor of one joint, whose signal is a number, or of several, whose signal is (n)."""
+
+    def of(self, joints: str | Sequence[str]) -> int | None:
+        """Take note of the joints; return how many numbers are read, None for one."""
+        self.joints, self.alone = [joints] if isinstance(joints, str) else [*joints], isinstance(joints, str)
+        if not self.joints:
+            raise SimulationError(f"{self.name}: joints are none; expected a name, or several")
+        return None if self.alone else len(self.joints)
+
+    def bind(self, model: Model, dt: float) -> None:
+        self.places = [one_coordinate(model, joint, self.name) for joint in self.joints]
+        super().bind(model, dt)
+
+    def picked(self, x: Array, k: int) -> Any:
+        """Return what of x (nq) or (nv), by ``k`` 0 or 1, belongs to the joints."""
+        return x[self.places[0][k]] if self.alone else x[[place[k] for place in self.places]]
+
+
+class Encoder(OfJoints):
+    """Encoders of joints: their positions, rad or m, or velocities.
+
+    Parameters
+    ----------
+    joints : a name, or several
+    of : "position" or "velocity"
+    quantum : of a step: what is read is ⌊q/quantum + ½⌋ quantum
+    noise, bias, scale, limit : of a sample, see :class:`~engine.sensors.sensor.Errors`
+
+    Signal: a number, or (n), and "NAME.true".
+
+    >>> Encoder(["hip", "knee"], quantum=1e-3).errors[""].shape
+    (2,)
+    """
+
+    def __init__(self, joints: str | Sequence[str], period: float | None = None, latency: float = 0.0, phase: float = 0.0,
+                 of: str = "position", noise: Any = 0.0, bias: Any = 0.0, scale: Any = None, quantum: Any = None, limit: Any = None,
+                 name: str = "encoder") -> None:  # fmt: skip
+        self.name, self.what = name, one_of(f"{name}: of", of, ("position", "velocity"), SimulationError)
+        own = Errors(name, self.of(joints), noise, bias, None, scale, None, quantum, limit)
+        super().__init__(name, period, latency, phase, {"": own})
+
+    def true(self, s: Context) -> dict[str, Any]:
+        return {"": self.picked(s.q, 0) if self.what == "position" else self.picked(s.v, 1)}
+
+
+class JointTorque(OfJoints):
+    """What actuators exert at joints, N·m or N, as it is before what is commanded at a sample.
+
+    Parameters
+    ----------
+    joints : a name, or several; else as :class:`Encoder`
+
+    Signal: a number, or (n), and "NAME.true".
+
+    >>> JointTorque("hip", limit=50.0).errors[""].values["limit"]
+    array(50.)
+    """
+
+    def __init__(self, joints: str | Sequence[str], period: float | None = None, latency: float = 0.0, phase: float = 0.0,
+                 noise: Any = 0.0, bias: Any = 0.0, scale: Any = None, quantum: Any = None, limit: Any = None,
+                 name: str = "torque") -> None:  # fmt: skip
+        self.name = name
+        own = Errors(name, self.of(joints), noise, bias, None, scale, None, quantum, limit)
+        super().__init__(name, period, latency, phase, {"": own})
+
+    @property
+    def feels(self) -> Sequence[str]:
+        return ("tau",)
+
+    def true(self, s: Context) -> dict[str, Any]:
+        assert s.felt is not None
+        return {"": self.picked(s.felt.tau, 1)}
+
+
+class ForceTorque(Mounted):
+    """A force–torque sensor between a link and what carries it: what that exerts on the link, by the motion of the link and of all that
+    hangs on it, contacts among the loads (constraints are none of them).
+
+    Parameters
+    ----------
+    link : the link that is carried, by a joint or a weld; placement : of the sensor on it, whose axes and origin count
+    force, moment : errors, as dictionaries: ``force={"noise": 0.1}``; parameters "NAME.force.noise", …
+
+    A sample is as an :class:`Accelerometer`'s. Signal: ``force`` and ``moment`` (3), N and N·m, and the truth.
+
+    >>> ForceTorque("hand", force={"noise": 0.1}).parameters["wrist.force.noise"]
+    array([0.1, 0.1, 0.1])
+    """
+
+    def __init__(self, link: str, placement: Any = None, period: float | None = None, latency: float = 0.0, phase: float = 0.0,
+                 force: Any = None, moment: Any = None, name: str = "wrist") -> None:  # fmt: skip
+        own = {part: Errors(f"{name}.{part}", 3, **with_options(f"{name}: {part}", given, OF_SAMPLES))
+               for part, given in (("force", force), ("moment", moment))}  # fmt: skip
+        super().__init__(name, period, latency, phase, own)
+        self.mount(link, placement)
+
+    def bind(self, model: Model, dt: float) -> None:
+        if not any(joint.child == self.link for joint in model.joints):
+            raise SimulationError(f"{self.name}: nothing carries '{self.link}'; expected a link with a joint or a weld to another")
+        super().bind(model, dt)
+
+    @property
+    def feels(self) -> Sequence[str]:
+        return "vdot", "loads"
+
+    def true(self, s: Context) -> dict[str, Any]:
+        assert s.felt is not None
+        F = dynamics.transmitted_wrench(s.model, s.q, s.v, s.vdot, self.link, s.gravity, s.felt.loads)
+        F = se3.wrench_to_parent(se3.inv(self.placement), F)
+        return {"force": F[3:], "moment": F[:3]}
+
+
+class ContactForce(Mounted):
+    """What contacts exert on a link: force and moment (3) in the sensor's axes, about its origin, over the step before a sample.
+
+    Parameters
+    ----------
+    force, moment : errors, as dictionaries
+
+    Signal: ``force`` and ``moment`` (3), N and N·m, and the truth; zero at t = 0, where no contact is known yet.
+
+    >>> ContactForce("foot").feels
+    ('contacts',)
+    """
+
+    def __init__(self, link: str, placement: Any = None, period: float | None = None, latency: float = 0.0, phase: float = 0.0,
+                 force: Any = None, moment: Any = None, name: str = "contact") -> None:  # fmt: skip
+        own = {part: Errors(f"{name}.{part}", 3, **with_options(f"{name}: {part}", given, OF_SAMPLES))
+               for part, given in (("force", force), ("moment", moment))}  # fmt: skip
+        super().__init__(name, period, latency, phase, own)
+        self.mount(link, placement)
+
+    @property
+    def feels(self) -> Sequence[str]:
+        return ("contacts",)
+
+    def true(self, s: Context) -> dict[str, Any]:
+        assert s.felt is not None
+        F = s.felt.contacts[s.model.link_index(self.link)]
+        F = se3.wrench_to_parent(se3.inv(self.placement), F)
+        return {"force": F[3:], "moment": F[:3]}
+
+
+class Touch(Mounted):
+    """How strongly contacts push a link, N: the length of their forces' sum, over the step before a sample.
+
+    Signal: a number from 0 on, and "NAME.true"; a foot switch is ``touch > 5.0``.
+
+    >>> Touch("foot", noise=0.5).parameters["touch.noise"]
+    array(0.5)
+    """
+
+    def __init__(self, link: str, period: float | None = None, latency: float = 0.0, phase: float = 0.0, noise: Any = 0.0,
+                 bias: Any = 0.0, scale: Any = None, quantum: Any = None, limit: Any = None, name: str = "touch") -> None:  # fmt: skip
+        super().__init__(name, period, latency, phase, {"": Errors(name, None, noise, bias, None, scale, None, quantum, limit)})
+        self.mount(link, None)
+
+    @property
+    def feels(self) -> Sequence[str]:
+        return ("contacts",)
+
+    def true(self, s: Context) -> dict[str, Any]:
+        assert s.felt is not None
+        return {"": ops.norm(s.felt.contacts[s.model.link_index(self.link)][3:])}

@@ -1,0 +1,239 @@
+"""What sensors have in common: when they sample, where they are, and how what they read differs from the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine import ops
+from engine.checks import nearest, number, numbers, shown
+from engine.components.component import Context, SimulationError
+from engine.components.law import Called, Law, Noise
+from engine.components.makers import Maker
+from engine.model import Model
+from engine.spatial import se3, so3
+
+Array = np.ndarray
+
+
+class Errors:
+    """How n numbers x are read: with misalignment M, scale S, bias b, noise, steps and limits::
+
+        y = sat(quant(M (1 + S) x + b + noise))                                                                               (1)
+
+    Parameters
+    ----------
+    noise : standard deviation of a sample, or where it is a ``density`` (of what is integrated by who reads it) that per √Hz; a number, or
+        one for each
+    bias : b
+    walk : of a density σ_u, per s per √Hz: the bias walks besides, b⁺ = b + σ_u √Δ N₁, and a sample has the mean over its period Δ::
+
+            ½ (b⁺ + b) + √(σ_v²/Δ + σ_u² Δ/12) N₂                                                                             (2)
+
+    scale : S, of each number; misalignment : of three numbers, a rotation vector, rad, M = exp(misalignment)
+    quantum : of a step; limit : of |y|
+    carries : whether what is rounded off is added to the next sample, as of pulses that are counted: quantum is then of ∫y dt
+
+    All of these are parameters of the simulation, as "NAME.noise": they may differ from run to run. Those that are None are not there.
+
+    References: Farrenkopf, *Analytic steady-state accuracy solutions for two common spacecraft attitude estimators*, J. Guidance 1 (1978);
+    IEEE Std 952, annex C.
+    """
+
+    def __init__(self, name: str, n: int | None, noise: Any = 0.0, bias: Any = 0.0, walk: Any = None, scale: Any = None,
+                 misalignment: Any = None, quantum: Any = None, limit: Any = None, density: bool = False,
+                 carries: bool = False) -> None:  # fmt: skip
+        self.name, self.shape, self.density = name, () if n is None else (n,), density
+        self.carries = carries and quantum is not None
+        self.values: dict[str, Array] = {}
+        if walk is not None and not density:
+            raise SimulationError(f"{name}: what is sampled does not walk; expected walk=None")
+        for what, x, size in (("noise", noise, self.shape), ("bias", bias, self.shape), ("walk", walk, self.shape),
+                              ("scale", scale, self.shape), ("misalignment", misalignment, (3,)), ("quantum", quantum, self.shape),
+                              ("limit", limit, self.shape)):  # fmt: skip
+            if x is None:
+                continue
+            a = numbers(f"{name}: {what}", x, SimulationError)
+            if a.shape not in ((), size) or not np.isfinite(a).all():
+                raise SimulationError(f"{name}: {what} is {shown(x)}; expected a number, or as many as are read {size}")
+            if (what in ("noise", "walk") and (a < 0.0).any()) or (what in ("quantum", "limit") and not (a > 0.0).all()):
+                least = "from 0" if what in ("noise", "walk") else "above 0"
+                raise SimulationError(f"{name}: {what} is {shown(x)}; expected numbers {least}")
+            self.values[what] = np.broadcast_to(a, size).copy()
+        if misalignment is not None and n != 3:
+            raise SimulationError(f"{name}: a misalignment of what is no vector; expected misalignment=None")
+
+    @property
+    def remembers(self) -> int:
+        """How many numbers it remembers: how far biases have walked, and what is carried."""
+        return int(np.prod(self.shape)) * (("walk" in self.values) + self.carries)
+
+    def read(self, parameters: Mapping[str, Any], x: Any, memory: Array, noise: Noise, period: float) -> tuple[Any, Array]:
+        """Return what is read of x, and what it remembers then."""
+        own = {what: parameters[f"{self.name}.{what}"] for what in self.values}
+        n = int(np.prod(self.shape))
+        if "scale" in own:
+            x = (1.0 + own["scale"]) * x
+        if "misalignment" in own:
+            x = so3.exp(own["misalignment"]) @ x
+        deviation = own["noise"] / np.sqrt(period) if self.density else own["noise"]
+        walked = memory[:n] if "walk" in own else np.zeros(0)
+        if "walk" in own:
+            after = walked + np.sqrt(period) * (np.ravel(own["walk"]) * noise(n))
+            x = x + (0.5 * (walked + after)).reshape(self.shape)
+            deviation = ops.sqrt(own["noise"] ** 2 / period + own["walk"] ** 2 * (period / 12.0))                          # (2)
+            walked = after
+        y = x + own["bias"] + deviation * noise(n).reshape(self.shape)                                                    # (1)
+        if self.carries:
+            y = y + memory[-n:].reshape(self.shape)
+            whole = ops.floor(y * (period / own["quantum"]) + 0.5) * (own["quantum"] / period)
+            walked, y = np.concatenate([walked, np.ravel(y - whole)]), whole
+        elif "quantum" in own:
+            y = ops.floor(y / own["quantum"] + 0.5) * own["quantum"]
+        if "limit" in own:
+            y = ops.maximum(ops.minimum(y, own["limit"]), -own["limit"])
+        return y, walked
+
+
+class Sensor(Maker):
+    """Something that samples: what it reads is a signal by its name, and the truth of that sample is recorded beside it as "NAME.true".
+
+    Parameters
+    ----------
+    name : of the signal; functions ask for it by this
+    period : s between samples, dt or more; None: one at every step
+    latency : s by which a sample is read later; phase : s of the first one
+    errors : of its parts, by their names ("" of one that has none)
+
+    Noise is drawn by the parameters "noise.seed" and "noise.run", the name, and the sample's number: a rollout has the same alone and in
+    any batch. Subclasses write :meth:`true`.
+    """
+
+    #: whether it draws noise
+    noisy = True
+
+    def __init__(self, name: str, period: float | None, latency: float, phase: float, errors: Mapping[str, Errors],
+                 memory: Any = ()) -> None:  # fmt: skip
+        self.name, self.errors = name, dict(errors)
+        self.parameters = {f"{e.name}.{what}": x for e in errors.values() for what, x in e.values.items()}
+        walked = sum(e.remembers for e in errors.values())
+        law = Law(asks_nothing, period=period, delay=latency, memory=np.concatenate([np.zeros(walked), memory]), phase=phase, name=name)
+        self.called, self.reads = bare(law), ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "called": self.called.law}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update({**state, "called": bare(state["called"])})
+
+    @property
+    def feels(self) -> Sequence[str]:
+        return ()
+
+    def true(self, s: Context) -> dict[str, Any]:
+        """Return what it would read without errors, by parts."""
+        raise NotImplementedError
+
+    def sampled(self, s: Context, state: Array, memory: Array) -> tuple[dict[str, Any], Array]:
+        """Return the truth, and what is remembered besides how biases have walked."""
+        return self.true(s), memory
+
+    def read(self, s: Context, true: Mapping[str, Any], walked: Array, noise: Noise) -> tuple[dict[str, Any], Array]:
+        """Return what is read of the truth, by parts, and how biases have walked."""
+        found, after = dict(true), []
+        for part, e in self.errors.items():
+            own, walked = walked[: e.remembers], walked[e.remembers :]
+            found[part], own = e.read(s.parameters, true[part], own, noise, self.period)
+            after.append(own)
+        return found, np.concatenate([np.zeros(0), *after])
+
+    def said(self, s: Context, state: Array, memory: Any, count: Any) -> tuple[dict[str, Any], Any, Any]:
+        walks = sum(e.remembers for e in self.errors.values())
+        true, more = self.sampled(s, state, memory[walks:])
+        noise = Noise(s.parameters["noise.seed"], s.parameters["noise.run"], self.called.stream, count)
+        read, walked = self.read(s, true, memory[:walks], noise)
+        parts = {**read, **{f"true.{n}" if n else "true": x for n, x in true.items() if n in self.errors}}
+        self.called.require_finite(s, parts)
+        return {n: np.asarray(x)[()] for n, x in parts.items()}, None, np.concatenate([walked, more])
+
+
+class Mounted(Sensor):
+    """A sensor on a link: at a place (3), m, in the link's frame, or with a pose T_LS (4, 4) of its own axes there."""
+
+    def mount(self, link: str, placement: Any) -> None:
+        """Take note of where it is."""
+        self.link, self.placement = link, placed(self.name, placement)
+
+    def bind(self, model: Model, dt: float) -> None:
+        model.link_index(self.link)
+        super().bind(model, dt)
+
+    def pose(self, s: Context) -> Array:
+        """Return T_WS (4, 4)."""
+        return np.asarray(s.pose(self.link) @ self.placement)
+
+    def twist(self, s: Context) -> Array:
+        """Return its twist (6), in its own axes."""
+        return se3.twist_to_child(self.placement, s.twist(self.link))
+
+    def place(self, s: Context) -> tuple[Array, Array]:
+        """Return its place and velocity (3) from where the world's origin is counted, in world axes."""
+        T, V = self.pose(s), self.twist(s)
+        r, v = T[:3, 3], T[:3, :3] @ V[3:]
+        if s.frame is None:
+            return r, v
+        r_O, v_O = s.origin
+        return r_O + r, v_O + v
+
+
+def asks_nothing() -> float:
+    """What stands for a sensor where a law's function does."""
+    return 0.0
+
+
+def bare(law: Law) -> Called:
+    """Return a law that is bound, and held between ticks."""
+    asked = Called(Law(asks_nothing, name=law.name), {}, by_name=True)
+    asked.law, asked.ticks = law, True
+    return asked
+
+
+def placed(name: str, placement: Any) -> Array:
+    """Return the pose (4, 4) of a sensor on its link: of None that of the link, of a place (3) with the link's axes."""
+    if placement is None:
+        return np.eye(4)
+    a = numbers(f"{name}: placement", placement, SimulationError)
+    if a.shape == (3,) and np.isfinite(a).all():
+        return se3.pose(np.eye(3), a)
+    if a.shape != (4, 4) or not so3.are_rotations(a[:3, :3]) or a[3].tolist() != [0.0, 0.0, 0.0, 1.0]:
+        raise SimulationError(f"{name}: placement is {shown(placement)}; expected a place (3), m, or a pose (4, 4) in the link's frame")
+    return a
+
+
+def with_options(name: str, given: Any, known: Sequence[str]) -> dict[str, Any]:
+    """Return errors by name, as a dictionary that a sensor of several parts takes for one of them."""
+    found = dict(given or {})
+    for what in found:
+        if what not in known:
+            raise SimulationError(f"{name} has no error '{what}'{nearest(str(what), known)}; expected some of {', '.join(known)}")
+    return found
+
+
+def direction(name: str, x: Any) -> Array:
+    """Return a unit vector (3)."""
+    a = numbers(name, x, SimulationError)
+    if a.shape != (3,) or not np.linalg.norm(a) > 0.0:
+        raise SimulationError(f"{name} is {shown(x)}; expected three numbers, not all zero")
+    return a / np.linalg.norm(a)
+
+
+def angle(name: str, x: Any) -> float:
+    """Return an angle between 0 and π, rad."""
+    return number(name, x, "an angle from 0 to π, rad", least=0.0, below=np.nextafter(np.pi, 4.0), error=SimulationError)
+
+
+#: errors that a vector may have
+OF_VECTORS = ("noise", "bias", "walk", "scale", "misalignment", "quantum", "limit")
+OF_SAMPLES = tuple(n for n in OF_VECTORS if n != "walk")

@@ -1,0 +1,39 @@
+"""A motion with steps that choose their own size, of the flight that a simulator's step has."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from engine.compiled.function import compiled_attempt, parted
+from engine.components.component import SimulationError
+from engine.integrate import IMPULSIVE, Solution, solve
+from engine.model import StateError
+from engine.simulation.step import Step
+
+Array = np.ndarray
+
+
+def solved(step: Step, p: Array, x: Array, duration: float, tolerance: float, events: Iterable[Any], max_step: float) -> Solution:
+    """Return the motion from a state x (n) with parameters p.
+
+    Raises
+    ------
+    StateError : a batch of states
+    SimulationError : something is held from step to step, or runs on floats
+    """
+    model, plant = step.plant.model, step.plant
+    if x.ndim != 1:
+        raise StateError(f"q0 has shape {(*x.shape[:-1], model.nq)}; expected ({model.nq},): an adaptive run takes one state")
+    if plant.memories.n or step.watch:
+        raise SimulationError("something is held from step to step (periods, pulses, grips, events); expected run, at fixed steps")
+    if not step.compiled:
+        raise SimulationError("an adaptive run is compiled; expected a Simulator without compiled=False")
+    p = plant.laden(p, x[step.layout.slices["state"]])
+    method, system = step.system(np.zeros(0), p, step.limits.at_an_instant, resolved=False)
+    order = method.order if method.complete is None else min(method.order, IMPULSIVE)
+    advance = compiled_attempt(method, system, functools.partial(step.impulsive.passing, p=p))
+    return solve(advance, order, x, duration, tolerance, functools.partial(parted, model.nq, model.nv), events, max_step)

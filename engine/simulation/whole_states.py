@@ -1,0 +1,117 @@
+"""Whole states: how a run begins, and which of them have ended."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from engine import ops
+from engine.compiler.gufunc import shaped
+from engine.components.component import AWAY, SimulationError
+from engine.components.layout import Layout
+from engine.simulation.cargo import started
+from engine.simulation.events import Watch
+from engine.simulation.independent_trees import IndependentTrees
+from engine.simulation.plant import Plant
+from engine.simulation.run import Process
+
+Array = np.ndarray
+Value = TypeVar("Value")
+
+
+class WholeStates:
+    """What of a step is about whole states x: q, v, the states and memories of the components, and of the events.
+
+    Attributes
+    ----------
+    layout : of x; places : of q and v in it
+    """
+
+    plant: Plant
+    watch: Watch
+    compiled: bool
+    layout: Layout
+    places: slice
+
+    @property
+    def process(self) -> Process:
+        """What a run repeats."""
+        raise NotImplementedError
+
+    def own(self, what: str, make: Callable[[], Value]) -> Value:
+        """Return what is made of the plant, or was of the same one."""
+        raise NotImplementedError
+
+    def begun(self, q: Array, v: Array, batch: tuple[int, ...] = (), p: Array | None = None) -> Array:
+        """Return x (*batch, n) of q and v, with states and memories as they are at first, with parameters p, by default the nominal."""
+        own = {"state": self.plant.initial_states(), "memory": self.plant.initial_memories(), "events": np.zeros(self.watch.memory.n)}
+        return started(self.plant, self.layout, self.layout.spread({"q": q, "v": v, **own}, batch), p)
+
+    def prepare(self, p: Array, x: Array, t: float = 0.0) -> Array:
+        """Return x (..., n) with what its q and v make, at a time t, of the momenta and of the event functions; constraints are closed."""
+        x = self.closed(x)
+        if not self.plant.conserved and not self.watch:
+            return x
+        if isinstance(self.process, IndependentTrees):
+            return self.process.prepared(p, x, t)
+        with np.errstate(all="ignore"):
+            given = np.concatenate([np.full((*x.shape[:-1], 1), t), p, x], axis=-1)
+            found = self._preparation(given) if self.compiled or given.ndim == 1 else np.array([self._preparation(row) for row in given])
+        if not np.isfinite(found).all():
+            raise SimulationError(f"an event function ({', '.join(self.watch.names)}) is NaN or infinite at t = {t:g} s; expected a number")
+        return found
+
+    def closed(self, x: Array) -> Array:
+        """Return x (..., n) with q and v on the constraints; those that are not are put there on floats, equal ones once."""
+        constraints = self.plant.constraints
+        if constraints is None:
+            return x
+        rows, back = np.unique(x.reshape(-1, self.layout.n), axis=0, return_inverse=True)
+        for k in np.flatnonzero(self._open(rows) if self.compiled else [self._open(row) for row in rows]):
+            a = self.layout.split(rows[k])
+            rows[k, self.places] = np.concatenate(constraints.begun(a["q"], a["v"], self.plant.memories.split(a["memory"])))
+        return rows[back.reshape(-1)].reshape(x.shape)
+
+    @functools.cached_property
+    def _open(self) -> Callable[[Array], Any]:
+        constraints = self.plant.constraints
+        assert constraints is not None
+
+        def is_open(x: Array) -> Any:
+            a = self.layout.split(x)
+            return ops.where(constraints.open(a["q"], a["v"], self.plant.memories.split(a["memory"])), 1.0, 0.0)
+
+        return shaped(is_open, f"({self.layout.n})->()") if self.compiled else is_open
+
+    @functools.cached_property
+    def _preparation(self) -> Callable[[Array], Array]:
+        begin = 1 + self.plant.parameters.n
+
+        def prepared(given: Array) -> Array:
+            return self.prepared(given[0], given[1:begin], given[begin:])
+
+        if not self.compiled:
+            return prepared
+        return self.own("the beginning", lambda: shaped(prepared, f"({begin + self.layout.n})->({self.layout.n})"))
+
+    def prepared(self, t: Any, p: Array, x: Array) -> Array:
+        """:meth:`prepare` of one state x (n), traced or not, that is on the constraints."""
+        a = self.layout.split(x)
+        z = self.plant.with_momenta(a["q"], a["v"], a["state"], p)
+        e = self.watch.begun(self.plant.hearing(self.plant.context(t, a["q"], a["v"], z, p), a["memory"])) if self.watch else a["events"]
+        return self.layout.join({**a, "state": z, "events": e})
+
+    def over(self, x: Array) -> Array:
+        """Return which whole states (..., n) stay as they are: an event has stopped them."""
+        return self.watched(x)["stopped"] > 0.0 if self.watch else np.zeros(x.shape[:-1], dtype=bool)
+
+    def away(self, x: Array) -> Array:
+        """Return which whole states (..., n) have run away: no motion is as large."""
+        return np.asarray((np.abs(x[..., self.places]) > AWAY).any(axis=-1))
+
+    def watched(self, x: Array) -> dict[str, Array]:
+        """Return the events' memories in whole states (..., n)."""
+        return self.watch.memory.split(x[..., self.layout.slices["events"]])
