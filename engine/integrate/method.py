@@ -87,13 +87,13 @@ def completed(method: Method, complete: Complete) -> Method:
     return replace(method, complete=complete)
 
 
-def carrying(method: Method, n: int, flight: Callable[[Array], System],
+def carrying(method: Method, n: int, flight: Callable[[Any, Any, Array, Array], Array],
              relieving: Callable[..., Callable[[Array, Array], Array]]) -> Method:  # fmt: skip
     """Return the method for states that end with a force (n) which lasts from step to step: flights take it along, and are freed of it.
 
     Parameters
     ----------
-    flight : the system of the states without the force, under it
+    flight : ``flight(t, h, x, force)``, the state without the force after a step by the method under it
     relieving : ``relieving(t, h, x)``, of such a state before a step of h from t, is the map of one after it with the force, and of that
     """
 
@@ -101,7 +101,7 @@ def carrying(method: Method, n: int, flight: Callable[[Array], System],
         force = x[-n:]
         lasts = ops.largest(force) > 0.0
         under = np.array([ops.where(lasts, f, 0.0) for f in force])             # where it is zero, nothing changes with it
-        after, relieved = method.advance(flight(under), t, h, x[:-n]), relieving(t, h, x[:-n])
+        after, relieved = flight(t, h, x[:-n], under), relieving(t, h, x[:-n])
         return np.concatenate([ops.when(lasts, lambda: relieved(after, force), after), force])
 
     return replace(method, advance=advance)

@@ -7,7 +7,6 @@ in some parts, each of which finds its own.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from engine import ops
 from engine.components.component import AS_IT_IS, onward
-from engine.integrate import Mechanical, Method, during
+from engine.integrate import Method, during
 from engine.simulation.plant import Plant
 
 Array = np.ndarray
@@ -40,14 +39,13 @@ class EffortLimits:
         """The modes of forces that are as they are."""
         return (np.full(self.plant.bounds.n, AS_IT_IS),) if self.plant.bounds.n else ()
 
-    def met(self, by: Any, t: Any, h: Any, y: Array, m: Array, p: Array) -> tuple[Array, ...]:
-        """Return which forces are at their limits during a step of h from t and y = (q, v, z): those that are there at its end, by Euler's
-        implicit method, which takes them so; none where these are not steep and all within their limits at its beginning, and where the
-        velocity leads to in it."""
+    def met(self, by: Any, t: Any, h: Any, x: Array, lasting: Array, m: Array, p: Array) -> tuple[Array, ...]:
+        """Return which forces are at their limits during a step of h from t and x = (q, v, z), of states that are flown, under a force (nv)
+        that lasts, if one may: those that are there at its end, by Euler's implicit method, which takes them so; none where these are not
+        steep and all within their limits at its beginning, and where the velocity leads to in it."""
         plant = self.plant
         if plant.stiffness is None or not plant.bounds.n:
             return ()
-        x, lasting, _ = np.split(y, np.cumsum([len(y) - plant.lasts - plant.sticks, plant.lasts]))
         begun, over = during(t, 0.0, h), during(t, 1.0, h)
 
         def again(modes: Array) -> tuple[Array, Any]:
@@ -65,17 +63,19 @@ class EffortLimits:
         start, ahead = by.beyond(begun, q, v, z, m, p), by.beyond(over, plant.model.manifold.plus(q, h * v), v, z, m, p)
         return (ops.when(ops.largest(np.concatenate([start, ahead])) > 0.5, lambda: ops.while_loop(again, none, PASSES)[0], none),)
 
-    def resolved(self, by: Any, method: Method, flight: Callable[[Any, Any, Array], Array], m: Array, p: Array, modes: Array) -> Method:
-        """Return the method with steps in parts, of ``flight(t, h, x)`` each, where the modes are not those at the beginning."""
+    def flight(self, by: Any, method: Method, t: Any, h: Any, x: Array, lasting: Array, m: Array, p: Array, modes: tuple[Array, ...],
+               part: Callable[..., Array] | None = None) -> Array:  # fmt: skip
+        """Return x = (q, v, z), of states that are flown, after a flight of h under a force (nv) that lasts, if one may, in which limited
+        forces have these modes; or in parts, ``part(t, h, x, lasting, m, p)``, where others are those at its beginning."""
+        system = self.plant.system(by, m, p, modes, lasting if self.plant.lasts else None)
+        if part is None or not modes:
+            return method.advance(system, t, h, x)
+        changes = ops.largest(modes[0] - by.beyond(during(t, 0.0, h), *by.flown(x), m, p)) > 0.5
 
-        def advance(system: Mechanical, t: Any, h: Any, x: Array) -> Array:
-            changes = ops.largest(modes - by.beyond(during(t, 0.0, h), *by.flown(x), m, p)) > 0.5
-            whole = ops.when(ops.logical_not(changes), lambda: method.advance(system, t, h, x), x)
-            return ops.when(changes, lambda: in_parts(t, h / PARTS, x), whole)
-
-        def in_parts(t: Any, h: Any, x: Array) -> Array:
+        def in_parts() -> Array:
+            y = x
             for k in range(PARTS):
-                x = flight(t + k * h, h, x)
-            return x
+                y = part(t + k * (h / PARTS), h / PARTS, y, lasting, m, p)
+            return y
 
-        return dataclasses.replace(method, advance=advance)
+        return ops.when(changes, in_parts, ops.when(ops.logical_not(changes), lambda: method.advance(system, t, h, x), x))

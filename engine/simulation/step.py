@@ -136,7 +136,8 @@ class Step(WholeStates):
     @functools.cached_property
     def part(self) -> Callable[..., Any]:
         """:meth:`flown_within`."""
-        return self.called(self.flown_within, (), (), (self.moving.stop,), *self.flown_shapes[-2:])
+        flown = self.plant.model.nq + self.plant.model.nv + self.plant.flown
+        return self.called(self.flown_within, (), (), (flown,), (self.plant.lasts,), *self.flown_shapes[-2:])
 
     @functools.cached_property
     def yielding(self) -> Callable[..., Any]:
@@ -173,29 +174,33 @@ class Step(WholeStates):
         s = self.plant.context(t, y[:nq], y[nq : nq + nv], y[nq + nv :], p)
         return s if m is None else self.plant.hearing(s, m)
 
-    def flight(self, m: Array, p: Array, modes: tuple[Array, ...]) -> tuple[Method, Mechanical]:
-        """Return what is stepped, and the method of its flight, with memories m, parameters p, and the modes of limited forces."""
-        plant, method, none = self.plant, self.method, np.zeros(self.plant.lasts)
-        system = plant.system(self, m, p, modes, none if plant.lasts else None)
-        if plant.lasts:
-            flight = functools.partial(plant.system, self, m, p, modes)
-            method = carrying(method, plant.lasts, flight, self.impulsive.relieving(self, m, p, modes))
-        if plant.sticks:
-            method = keeping(method, plant.sticks, system)
-        held = plant.lasts + plant.sticks
-        return method, Mechanical(plant.model.manifold, system.acceleration, plant.states.n, system.notes + held) if held else system
+    def modes(self, t: Any, h: Any, y: Array, m: Array, p: Array) -> tuple[Array, ...]:
+        """Return which of the stiff forces that have limits are at these during a step of h from t and y = (q, v, z)."""
+        x, lasting, _ = np.split(y, np.cumsum([len(y) - self.plant.lasts - self.plant.sticks, self.plant.lasts]))
+        return self.limits.met(self, t, h, x, lasting, m, p)
 
-    def flown_within(self, t: Any, h: Any, y: Array, m: Array, p: Array) -> Array:
-        """Return y = (q, v, z) after a flight of h in which limited forces meet their limits."""
-        method, system = self.flight(m, p, self.limits.met(self, t, h, y, m, p))
-        return system.space.normalized(one_step(method, system, t, h, y))
+    def flown_within(self, t: Any, h: Any, x: Array, lasting: Array, m: Array, p: Array) -> Array:
+        """Return x = (q, v, z), of states that are flown, after a part of a flight in which limited forces meet their limits."""
+        modes = self.limits.met(self, t, h, x, lasting, m, p)
+        return self.plant.system(self, m, p, modes).space.normalized(self.limits.flight(self, self.method, t, h, x, lasting, m, p, modes))
 
     def system(self, m: Array, p: Array, modes: tuple[Array, ...], resolved: bool = True) -> tuple[Method, Mechanical]:
         """Return what is stepped, and the method that steps it, with memories m, parameters p, and the modes of limited forces, whose
         changes within a step are to be ``resolved``."""
-        plant, (method, system) = self.plant, self.flight(m, p, modes)
-        if modes and resolved:
-            method = self.limits.resolved(self, method, lambda t, h, y: self.part(t, h, y, m, p), m, p, modes[0])
+        plant, method, part = self.plant, self.method, self.part if modes and resolved else None
+
+        def flight(t: Any, h: Any, x: Array, lasting: Array) -> Array:
+            return self.limits.flight(self, self.method, t, h, x, lasting, m, p, modes, part)
+
+        system = plant.system(self, m, p, modes, np.zeros(plant.lasts) if plant.lasts else None)
+        if plant.lasts:
+            method = carrying(method, plant.lasts, flight, self.impulsive.relieving(self, m, p, modes))
+        elif part is not None:
+            method = dataclasses.replace(method, advance=lambda _, t, h, x: flight(t, h, x, np.zeros(0)))
+        if plant.sticks:
+            method = keeping(method, plant.sticks, system)
+        if held := plant.lasts + plant.sticks:
+            system = Mechanical(plant.model.manifold, system.acceleration, plant.states.n, system.notes + held)
         method = method if plant.impulses is None else completed(method, self.impulsive.completion(self, m, p, modes))
         method = conserving(method, plant.projection(m, p)) if plant.conserved or plant.constraints else method
         return method, system
@@ -239,7 +244,7 @@ class Step(WholeStates):
         """Return x after the k-th step of dt, and what is noted of its impulses."""
         self.require_one_program()
         (t, y, m, p), e = self.begins(t0 + k * dt, dt, p, x), x[self.layout.slices["events"]]
-        method, system = self.system(m, p, self.limits.met(self, t, dt, y, m, p))
+        method, system = self.system(m, p, self.modes(t, dt, y, m, p))
 
         def after(h: Any) -> tuple[Array, Array]:
             return noted_step(method, system, t, h, y)
@@ -275,7 +280,7 @@ class Step(WholeStates):
     def points(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> Any:
         """Return the points (p, 13) of contact that push in the k-th step of dt from x, where contacts are rows of tables."""
         t, y, m, p = self.begins(t0 + k * dt, dt, p, x)
-        modes = self.limits.met(self, t, dt, y, m, p)
+        modes = self.modes(t, dt, y, m, p)
         method, system = self.system(m, p, modes)
         flown = settled(method, system, one_step(method, system, t, dt, y))
         return self.impulsive.points(self, t, dt, y, flown, m, p, modes)
