@@ -50,8 +50,7 @@ class AfterFlight:
     """
 
     def __init__(self, plant: Plant) -> None:
-        # where efforts are limited, what resists may give way: at once is for what does not
-        self.plant, self.way = plant, AT_ONCE if plant.stiffness is not None and not plant.bounds.n else EVENLY
+        self.plant, self.way = plant, AT_ONCE if plant.stiffness is not None else EVENLY
 
     def impulses(self, model: Model, values: Mapping[str, Any]) -> Impulses:
         """Return the plant's impulses, with parameters in place of their numbers."""
@@ -108,13 +107,14 @@ class AfterFlight:
 
     def set_back(self, model: Model, h: Any, q: Array, P: Array, force: Array) -> Array:
         """Return momenta P (trees, 9), in whose flight of h a force (nv) that lasts has no part, with centres where :meth:`relieving`
-        has a flight without it end: where impulses act evenly they are there."""
+        has a flight without it end: where impulses act evenly they are there. Angular momenta about any other point stay."""
         if self.way == EVENLY:
             return P
         back, still = (EVENLY - self.way) * h * h, np.zeros(model.nv)
         pushed = [momentum_rate(model, tree, q, force, np.zeros(9)) for tree in self.plant.conserved]
         moved = [momentum_rate(model, tree, q, still, rate) for tree, rate in zip(self.plant.conserved, pushed, strict=True)]
-        return np.array([np.append(own[:6], own[6:] + back * rate[6:]) for own, rate in zip(P, moved, strict=True)])
+        shifts = [back * rate[6:] for rate in moved]
+        return np.array([own + np.concatenate([ops.cross(own[3:6], d), np.zeros(3), d]) for own, d in zip(P, shifts, strict=True)])
 
     def yielding(self, q: Array, force: Array, m: Array, p: Array, *resistance: Array) -> Array:
         """Return M⁻¹ (f + Jᵀ λ) (nv): how the model at rest yields to a generalized force alone, where constraints hold with theirs."""
