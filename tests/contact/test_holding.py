@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import engine
+from engine.components.actuators import Motor
 from engine.simulation import contacts as choice
 from engine.spatial import inertia, se3
 from tests.contact.scenes import UPRIGHT, block, inclined, material, point, simulator
@@ -118,3 +119,46 @@ def test_on_floats_and_resumed():
     np.testing.assert_array_equal(sim.step(half, 20).q, whole.q[-1])
     plain = simulator(block(), material(), gravity=inclined(20), compiled=False).run(q0, v0, 0.04)
     np.testing.assert_allclose(plain.q, whole.q, rtol=0.0, atol=1e-13)
+
+
+@pytest.mark.parametrize(("speed", "dt"), [(0.1, 1e-3), (1.0, 5e-3)])
+def test_a_motor_presses_on_a_wall_with_its_effort(speed, dt):
+    """At rest it is at the corner of its limit and its line: neither is left. The wall gives way by 40 N over four points."""
+    builder = engine.Builder("finger")
+    builder.add_link("base"), builder.add_link("tip", inertia=inertia.box(0.2, (0.02, 0.04, 0.1)),
+                                               collisions=[engine.Geometry("box", (0.02, 0.04, 0.1))])  # fmt: skip
+    builder.add_joint("slide", "prismatic", "base", "tip", axis=[1, 0, 0])
+    wall = engine.HalfSpace((-1, 0, 0), -0.011, material(5e4, 1.0))
+    sim = engine.Simulator(builder.model(), dt=dt, gravity=(0, 0, 0), contacts=engine.Contacts(wall, material=material(5e4, 1.0)),
+                           actuators=[Motor("slide", effort=40.0, no_load_speed=speed)],
+                           controller=lambda t, q, v: 1e4 * (0.05 - q) - 100.0 * v)  # fmt: skip
+    run = sim.run([0.0], [0.0], 1.0)
+    pressed = -run("contacts.force")[len(run) // 2 : -1, :, 0].sum(axis=1)
+    assert np.abs(pressed - 40.0).max() < 1e-9 and abs(run.q[-1, 0] - 0.001 - 40.0 / 2e5) < 1e-12
+
+
+def test_what_a_free_hand_with_stiff_servos_holds_takes_nothing_from_the_momentum_of_both():
+    """Nothing is outside; it shakes the rod: to rounding of what it exchanges."""
+    builder = engine.Builder("hand")
+    builder.add_link("palm", inertia=inertia.sphere(1.0, 0.1))
+    for side in (-1, 1):
+        builder.add_link(f"f{side}", inertia=inertia.box(0.1, (0.02, 0.1, 0.1)), collisions=[engine.Geometry("box", (0.02, 0.1, 0.1))])
+        builder.add_joint(f"j{side}", "prismatic", "palm", f"f{side}", placement=se3.pose(np.eye(3), [side * 0.02, 0, 0.1]), axis=[1, 0, 0])
+    model = engine.combine(hand=builder.model(floating_base=True), rod=block((0.02, 0.02, 0.1), 0.045))
+
+    def shake(t, q, v):
+        return np.array([*np.zeros(6), 12.0, -12.0 - 2e4 * (q[8] - 0.003 * np.sin(10.0 * t)) - 100.0 * v[7], *np.zeros(6)])
+
+    sim = simulator(model, material(1e5, 0.5, 0.7), ground=False, pairs=PAIRS, gravity=(0, 0, 0), controller=shake)
+    run = sim.run([*UPRIGHT, 0, 0, 0, 0, 0, *UPRIGHT, 0, 0, 0.1], [0, 3, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0.3, 0, 0], 0.5, record_every=10)
+    P = run.momentum()
+    assert sim.method.name == "ros34pw2" and np.abs(P - P[0]).max() < 1e-13 and np.abs(run("contacts.force")).max() > 1.0
+
+
+def test_what_a_finger_at_its_limit_holds_does_not_creep():
+    """Its clip is met at every step; on the other side a stiff servo."""
+    model = engine.combine(hand=gripper(), rod=block((0.02, 0.02, 0.1), 0.045))
+    law = lambda t, q, v: np.array([np.clip(1e4 * (0.05 - q[0]) - 100.0 * v[0], -12.0, 12.0), -1e5 * q[1] - 1e3 * v[1], *np.zeros(6)])
+    sim = simulator(model, material(1e5, 0.5, 0.7), ground=False, pairs=PAIRS, dt=5e-3, gravity=(0, 0, -9.81), controller=law)
+    run = sim.run([0.0, 0.0, *UPRIGHT, 0, 0, 0], np.zeros(8), 3.0, record_every=100)
+    assert sim.plant.bounds.n and np.abs(run.q[2:] - run.q[-1]).max() < 1e-12
