@@ -115,15 +115,20 @@ def body_wrenches(model: Model, wrenches: Array | None) -> list[Any]:
     F: list[Any] = [np.zeros(6) for _ in range(len(model.bodies) + 1)]
     if wrenches is None:
         return F
+    for (body, T_BL), wrench in zip(model.carrier, link_wrenches(model, wrenches), strict=True):
+        F[body] = F[body] + wrench_to_parent(T_BL, wrench)
+    return F
+
+
+def link_wrenches(model: Model, wrenches: Any) -> Array:
+    """Return the external wrenches on the links, checked: (nlinks, 6)."""
     W = array("wrenches", wrenches, StateError)
     if W.shape != (len(model.links), 6):
         raise StateError(f"wrenches has shape {W.shape}; expected ({len(model.links)}, 6), one per link of '{model.name}'")
     if W.dtype != object and not np.isfinite(W).all():
         link = int(np.argwhere(~np.isfinite(W))[0][0])
         raise StateError(f"wrenches[{link}] (link '{model.links[link].name}') is {W[link].tolist()}; expected finite numbers")
-    for (body, T_BL), wrench in zip(model.carrier, W, strict=True):
-        F[body] = F[body] + wrench_to_parent(T_BL, wrench)
-    return F
+    return W
 
 
 def falling(gravity: Any) -> Array:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.dynamics.kinematics import GRAVITY, falling, forward_kinematics
+from engine.dynamics.kinematics import GRAVITY, falling, forward_kinematics, link_wrenches
 from engine.dynamics.rnea import accelerated
 from engine.model import Model
 from engine.spatial import se3
@@ -85,12 +85,13 @@ def transmitted_wrench(model: Model, q: Array, v: Array, vdot: Array, link: str,
     """
     model.link_index(link)
     V, Vdot = moved(model, q, v, vdot, gravity)
+    outside = np.zeros((len(model.links), 6)) if wrenches is None else link_wrenches(model, wrenches)
     T, total = forward_kinematics(model, q), np.zeros(6)
     own = se3.inv(T[model.link_index(link)])
     for name in carried(model, link):
         k = model.link_index(name)
         G = model.links[k].inertia
-        F = wrench(G, V[k], Vdot[k]) - (0.0 if wrenches is None else wrenches[k])
+        F = wrench(G, V[k], Vdot[k]) - outside[k]
         total = total + (F if name == link else wrench_to_parent(own @ T[k], F))
     return total
 

@@ -41,7 +41,7 @@ def test_lines_are_the_trajectorys_energy_and_momentum(trajectory, readings):
         assert rows["total energy"] == f"{figure(K[k] + U[k])} J"
         assert rows["|p|"] == f"{figure(np.linalg.norm(P[k, 3:]))} N·s" and rows["|L|"] == f"{figure(np.linalg.norm(P[k, :3]))} N·m·s"
         assert rows["time"] == f"{trajectory.t[k]:.3f} s"
-        assert rows["wheels.torque[1]"] == figure(2 * np.sin(trajectory.t[k])) and rows["v.arm_joint"] == "1.000"
+        assert rows["wheels.torque[1]"] == figure(2 * np.sin(trajectory.t[k])) and rows["v.arm_joint"] == "1.000 rad/s"
 
 
 def test_plots_are_of_the_whole_motion_and_now(trajectory, readings):
