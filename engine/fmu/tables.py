@@ -81,5 +81,5 @@ def sizes(machine: Machine) -> int:
 
 def own_sources(version: str) -> dict[str, str]:
     """Return the files that all FMUs have, by name."""
-    names = ("core.h", "core.c", f"fmi{version[0]}.c")
+    names = ("core.h", "core.c", "both.h", f"fmi{version[0]}.c")
     return {n: f"/* Written by {WRITER}. */\n" + (HERE / "c" / n).read_text(encoding="utf-8") for n in names}

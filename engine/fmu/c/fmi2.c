@@ -6,6 +6,8 @@
 #else
 #define FMI(name) fmi2##name
 #endif
+#define VERSION "fmi2"
+#include "both.h"
 
 typedef struct {                                 /* the standard's fmi2CallbackFunctions */
     void (*logger)(void *environment, const char *instance, Status status, const char *category, const char *message, ...);
@@ -19,10 +21,6 @@ typedef struct {                                 /* fmi2EventInfo */
     int again, terminate, nominals_changed, states_changed, next_defined;
     double next;
 } EventInfo;
-
-#define ME(i) ((Instance *)(i))
-/* what goes no further where a function may not be called now */
-#define WITHIN(name, modes) do { if (allowed(ME(i), "fmi2" #name, modes) != OK) return ERROR; } while (0)
 
 void told(Instance *i, Status status)
 {
@@ -51,8 +49,6 @@ EXPORT void *FMI(Instantiate)(const char *name, int type, const char *token, con
     return i;
 }
 
-EXPORT void FMI(FreeInstance)(void *i) { free(i); }
-
 EXPORT Status FMI(SetDebugLogging)(void *i, int on, size_t n, const char *const categories[])
 {
     WITHIN(SetDebugLogging, ANY);
@@ -71,26 +67,6 @@ EXPORT Status FMI(EnterInitializationMode)(void *i)
 {
     WITHIN(EnterInitializationMode, INSTANTIATED);
     ME(i)->s.mode = INITIALIZING;
-    return OK;
-}
-
-EXPORT Status FMI(ExitInitializationMode)(void *i)
-{
-    WITHIN(ExitInitializationMode, INITIALIZING);
-    return initialized(ME(i));
-}
-
-EXPORT Status FMI(Terminate)(void *i)
-{
-    WITHIN(Terminate, STEPPING | EVENT | CONTINUOUS);
-    ME(i)->s.mode = TERMINATED;
-    return OK;
-}
-
-EXPORT Status FMI(Reset)(void *i)
-{
-    WITHIN(Reset, ANY);
-    reset(ME(i));
     return OK;
 }
 
@@ -177,24 +153,10 @@ EXPORT Status FMI(DeSerializeFMUstate)(void *i, const char bytes[], size_t n, vo
 
 /* ---------------------------------------------------------------- model exchange */
 
-EXPORT Status FMI(EnterEventMode)(void *i)
-{
-    WITHIN(EnterEventMode, EVENT | CONTINUOUS);
-    ME(i)->s.mode = EVENT;
-    return OK;
-}
-
 EXPORT Status FMI(NewDiscreteStates)(void *i, EventInfo *info)
 {
     WITHIN(NewDiscreteStates, EVENT);
     memset(info, 0, sizeof *info);
-    return OK;
-}
-
-EXPORT Status FMI(EnterContinuousTimeMode)(void *i)
-{
-    WITHIN(EnterContinuousTimeMode, EVENT);
-    ME(i)->s.mode = CONTINUOUS;
     return OK;
 }
 
@@ -206,43 +168,10 @@ EXPORT Status FMI(CompletedIntegratorStep)(void *i, int no_rollback, int *event,
     return OK;
 }
 
-EXPORT Status FMI(SetTime)(void *i, double t)
-{
-    WITHIN(SetTime, EVENT | CONTINUOUS);
-    return time_to(ME(i), t);
-}
-
-EXPORT Status FMI(SetContinuousStates)(void *i, const double x[], size_t n)
-{
-    WITHIN(SetContinuousStates, CONTINUOUS);
-    return states_to(ME(i), x, n);
-}
-
 EXPORT Status FMI(GetDerivatives)(void *i, double dx[], size_t n)
 {
     WITHIN(GetDerivatives, INITIALIZING | EVENT | CONTINUOUS | TERMINATED);
     return derivatives_of(ME(i), dx, n);
-}
-
-EXPORT Status FMI(GetEventIndicators)(void *i, double x[], size_t n)
-{
-    WITHIN(GetEventIndicators, ANY & ~INSTANTIATED);
-    (void)x;
-    return n ? say(ME(i), ERROR, "%lu event indicators; expected none", (unsigned long)n) : OK;
-}
-
-EXPORT Status FMI(GetContinuousStates)(void *i, double x[], size_t n)
-{
-    WITHIN(GetContinuousStates, INITIALIZING | EVENT | CONTINUOUS | TERMINATED);
-    return states_of(ME(i), x, n);
-}
-
-EXPORT Status FMI(GetNominalsOfContinuousStates)(void *i, double x[], size_t n)
-{
-    WITHIN(GetNominalsOfContinuousStates, ANY);
-    while (n)
-        x[--n] = 1.0;
-    return OK;
 }
 
 /* ---------------------------------------------------------------- co-simulation */

@@ -8,12 +8,10 @@
 #else
 #define FMI(name) fmi3##name
 #endif
+#define VERSION "fmi3"
+#include "both.h"
 
 typedef void (*Log)(void *environment, Status status, const char *category, const char *message);
-
-#define ME(i) ((Instance *)(i))
-/* what goes no further where a function may not be called now */
-#define WITHIN(name, modes) do { if (allowed(ME(i), "fmi3" #name, modes) != OK) return ERROR; } while (0)
 
 /* a pointer to a function as one to data, which standard C has no cast for */
 typedef union {
@@ -67,8 +65,6 @@ EXPORT void *FMI(InstantiateScheduledExecution)(const char *name, const char *to
     return NULL;
 }
 
-EXPORT void FMI(FreeInstance)(void *i) { free(i); }
-
 EXPORT Status FMI(SetDebugLogging)(void *i, bool on, size_t n, const char *const categories[])
 {
     WITHIN(SetDebugLogging, ANY);
@@ -84,26 +80,6 @@ EXPORT Status FMI(EnterInitializationMode)(void *i, bool tolerant, double tolera
     if (status == OK)
         ME(i)->s.mode = INITIALIZING;
     return status;
-}
-
-EXPORT Status FMI(ExitInitializationMode)(void *i)
-{
-    WITHIN(ExitInitializationMode, INITIALIZING);
-    return initialized(ME(i));
-}
-
-EXPORT Status FMI(Terminate)(void *i)
-{
-    WITHIN(Terminate, STEPPING | EVENT | CONTINUOUS);
-    ME(i)->s.mode = TERMINATED;
-    return OK;
-}
-
-EXPORT Status FMI(Reset)(void *i)
-{
-    WITHIN(Reset, ANY);
-    reset(ME(i));
-    return OK;
 }
 
 /* ---------------------------------------------------------------- values */
@@ -230,13 +206,6 @@ EXPORT Status FMI(DeserializeFMUState)(void *i, const uint8_t bytes[], size_t n,
 
 /* ---------------------------------------------------------------- model exchange */
 
-EXPORT Status FMI(EnterEventMode)(void *i)
-{
-    WITHIN(EnterEventMode, EVENT | CONTINUOUS);
-    ME(i)->s.mode = EVENT;
-    return OK;
-}
-
 EXPORT Status FMI(EvaluateDiscreteStates)(void *i)
 {
     WITHIN(EvaluateDiscreteStates, INITIALIZING | EVENT);
@@ -251,13 +220,6 @@ EXPORT Status FMI(UpdateDiscreteStates)(void *i, bool *again, bool *terminate, b
     return OK;
 }
 
-EXPORT Status FMI(EnterContinuousTimeMode)(void *i)
-{
-    WITHIN(EnterContinuousTimeMode, EVENT);
-    ME(i)->s.mode = CONTINUOUS;
-    return OK;
-}
-
 EXPORT Status FMI(CompletedIntegratorStep)(void *i, bool no_rollback, bool *event, bool *terminate)
 {
     WITHIN(CompletedIntegratorStep, CONTINUOUS);
@@ -266,43 +228,10 @@ EXPORT Status FMI(CompletedIntegratorStep)(void *i, bool no_rollback, bool *even
     return OK;
 }
 
-EXPORT Status FMI(SetTime)(void *i, double t)
-{
-    WITHIN(SetTime, EVENT | CONTINUOUS);
-    return time_to(ME(i), t);
-}
-
-EXPORT Status FMI(SetContinuousStates)(void *i, const double x[], size_t n)
-{
-    WITHIN(SetContinuousStates, CONTINUOUS);
-    return states_to(ME(i), x, n);
-}
-
 EXPORT Status FMI(GetContinuousStateDerivatives)(void *i, double dx[], size_t n)
 {
     WITHIN(GetContinuousStateDerivatives, INITIALIZING | EVENT | CONTINUOUS | TERMINATED);
     return derivatives_of(ME(i), dx, n);
-}
-
-EXPORT Status FMI(GetEventIndicators)(void *i, double x[], size_t n)
-{
-    WITHIN(GetEventIndicators, ANY & ~INSTANTIATED);
-    (void)x;
-    return n ? say(ME(i), ERROR, "%lu event indicators; expected none", (unsigned long)n) : OK;
-}
-
-EXPORT Status FMI(GetContinuousStates)(void *i, double x[], size_t n)
-{
-    WITHIN(GetContinuousStates, INITIALIZING | EVENT | CONTINUOUS | TERMINATED);
-    return states_of(ME(i), x, n);
-}
-
-EXPORT Status FMI(GetNominalsOfContinuousStates)(void *i, double x[], size_t n)
-{
-    WITHIN(GetNominalsOfContinuousStates, ANY);
-    while (n)
-        x[--n] = 1.0;
-    return OK;
 }
 
 EXPORT Status FMI(GetNumberOfEventIndicators)(void *i, size_t *n)
