@@ -11,7 +11,7 @@ import numpy as np
 from engine import ops
 from engine.contact import point_law
 from engine.contact.pairs import Began, Nearness, Pair, look
-from engine.contact.point_law import HELD, symmetric
+from engine.contact.point_law import HELD
 from engine.contact.world_axes import WorldAxes
 from engine.spatial import se3
 
@@ -170,7 +170,7 @@ class Touching:
         total: Any = np.zeros(27)
         for p, f in ((self.patches[k], rubs[k]) for k in self.bodies[a, b]):
             total = total + self.asked(point_law.wrench, p, f, V, np.zeros(27))
-        K = symmetric(total[6:], 6)
+        K = ops.symmetric(total[6:], 6)
         J = self.axes.relative(a, b)
         KJ = {j: K @ column for j, column in J.items()}
         return {a: -total[:6], b: total[:6]}, {(i, j): J[i] @ KJ[j] for i, j in self.entries(a, b)}

@@ -17,6 +17,7 @@ from engine.compiler.transforms.trace import calling, trace
 from engine.components.law import Law, Noise
 from engine.control.horizon import ControlError
 from engine.sensors import Camera, Sensor
+from engine.sensors.kalman import measurement_update
 from engine.simulation import Simulator, Trajectory
 from engine.spatial import quaternion
 
@@ -251,7 +252,7 @@ class Filter:
         ends = np.cumsum([self.linear.size, self.theta.n, self.N * (self.N + 1) // 2, len(self.sensors), len(self.sensors)])
         x, theta, upper, due, nis, (begun,) = np.split(memory, ends)
         given, none = np.concatenate([np.zeros(0), *(np.ravel(signals[n]) for n in self.inputs.values())]), np.zeros(self.N)
-        P = symmetric(upper, self.N)
+        P = ops.symmetric(upper, self.N)
         ahead, A = self.predicted(t - self.period, given, theta, x, none)
         A = np.concatenate([A, np.eye(self.N)[self.n :]])
         on = ops.less(0.5, begun)
@@ -268,7 +269,7 @@ class Filter:
             same = np.concatenate([x, theta, P[np.triu_indices(self.N)], [squares[k]]])
             found = ops.when(fresh, corrected, same)
             x, theta, upper, (squares[k],) = np.split(found, [*ends[:3]])
-            P = symmetric(upper, self.N)
+            P = ops.symmetric(upper, self.N)
         q, v, _ = self.linear.parts(x)
         said = {"q": q, "v": v, "P": P, "nis": ops.array(squares)}
         said |= {"parameters": theta} if self.theta.n else {}
@@ -286,15 +287,11 @@ class Filter:
     def corrected(self, k: int, t: Any, given: Array, theta: Array, x: Array, P: Array, y: Array) -> Array:
         """Return x, θ, P's upper triangle, and νᵀ S⁻¹ ν after a sample: (2), (3)."""
         nu, H = self.looks[k](t, given, theta, x, np.zeros(self.N), y)
-        R, PH = np.diag(self.R[k]), P @ H.T
-        S = H @ PH + R
-        K = ops.solve(S, PH.T).T
-        d, one = K @ nu, np.eye(self.N) - K @ H
-        after = ops.product(ops.product(one, P), one.T) + K @ R @ K.T
+        d, after, square = measurement_update(P, H, np.diag(self.R[k]), nu)
         least = functools.reduce(ops.minimum, np.diagonal(after))
         sound = ops.where(least > 0.0, 1.0, np.nan)                            # P is no longer positive: nothing goes on from there
         x = self.linear.plus(x, sound * d[: self.n])
-        return np.concatenate([x, theta + d[self.n :], after[np.triu_indices(self.N)], [nu @ ops.solve(S, nu)]])
+        return np.concatenate([x, theta + d[self.n :], after[np.triu_indices(self.N)], [square]])
 
 
 def callable_on_floats(program: Program) -> Callable[..., Any]:
@@ -347,11 +344,3 @@ def turn(q: Array, to: Array) -> Array:
     """Return the rotation vector (3) from one attitude to another, the short way."""
     e = quaternion.product(quaternion.conjugate(q), to)
     return quaternion.log(ops.where(e[0] < 0.0, -e, e))
-
-
-def symmetric(upper: Array, n: int) -> Array:
-    """Return the symmetric matrix (n, n) of its upper triangle."""
-    index = np.zeros((n, n), dtype=int)
-    index[np.triu_indices(n)] = np.arange(n * (n + 1) // 2)
-    index = index + np.triu(index, 1).T
-    return np.asarray(upper[index.reshape(-1)].reshape(n, n))

@@ -54,7 +54,7 @@ from engine.ops.elementwise import (
     where,
 )  # fmt: skip
 from engine.ops.flow import each, implicit, jacobian, part, poisoned, root, shared, subroutine, when, while_loop
-from engine.ops.linear import LDL, LU, cross, largest, lu_solve, norm, product, solve, there
+from engine.ops.linear import LDL, LU, cross, largest, lu_solve, norm, product, solve, symmetric, there
 from engine.ops.procedure import bit_count, floats, ints, lowest_bit, procedure, run_procedure
 from engine.ops.random import normal, uniform
 from engine.ops.rows import PARTS, add_at, chosen, common, gather, row_numbers, rows, total, whole
@@ -69,6 +69,6 @@ __all__ = [
     "graph_of", "hypot", "implicit", "interp", "interp2", "ints", "jacobian", "largest", "less", "less_equal", "log", "logical_and",
     "logical_not", "logical_or", "lowest_bit", "lu_solve", "maximum", "minimum", "mod", "norm", "normal", "part", "poisoned", "power",
     "procedure", "product", "root", "row", "row_numbers", "rows", "run_procedure", "same_floats", "series", "shared", "sign", "sin",
-    "solve", "spline",     "sqrt", "stop_gradient", "structure", "stumpff", "stumpff_next", "subroutine", "tan", "tanh", "there", "total",
-    "uniform", "when",     "where", "while_loop", "whole",
+    "solve", "spline", "sqrt", "stop_gradient", "structure", "stumpff", "stumpff_next", "subroutine", "symmetric", "tan", "tanh", "there",
+    "total", "uniform", "when", "where", "while_loop", "whole",
 ]  # fmt: skip

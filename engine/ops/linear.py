@@ -33,6 +33,18 @@ def cross(a: Any, b: Any) -> np.ndarray:
     return array([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx])
 
 
+def symmetric(upper: np.ndarray, n: int) -> np.ndarray:
+    """The symmetric matrix (n, n) of an upper triangle (n (n + 1)/2), row by row, as np.triu_indices(n) has it.
+
+    >>> symmetric(np.array([1.0, 2.0, 3.0]), 2)
+    array([[1., 2.],
+           [2., 3.]])
+    """
+    X, at = np.empty((n, n), dtype=upper.dtype), np.triu_indices(n)
+    X[at], X.T[at] = upper, upper
+    return X
+
+
 def largest(x: Any) -> Any:
     """max |x_i| of a vector, or of a table (n) of as many numbers as there are; 0 of none."""
     if hasattr(x, "by_rows"):

@@ -11,6 +11,7 @@ from engine import ops
 from engine.checks import number, numbers, shown, whole
 from engine.components.component import SimulationError
 from engine.components.law import Law
+from engine.sensors.kalman import measurement_update
 from engine.spatial import quaternion, so3
 
 Array = np.ndarray
@@ -99,7 +100,7 @@ class Estimate:
     def step(self, t: Any, y: Array, star: Any, memory: Array) -> tuple[dict[str, Any], Array]:
         """Return what is said after a sample, and what is remembered."""
         q, b, rest = memory[:4], memory[4:7], memory[7:]
-        P, turns, (begun, seen, nis, count) = symmetric(rest[:21]), rest[21:-4].reshape(-1, 4), rest[-4:]
+        P, turns, (begun, seen, nis, count) = ops.symmetric(rest[:21], 6), rest[21:-4].reshape(-1, 4), rest[-4:]
         w = y - b
         turn = quaternion.exp(w * self.period)
         moved, P_moved = self.predicted(q, P, w, turn)
@@ -114,7 +115,7 @@ class Estimate:
 
         same = np.concatenate([q, b, P[np.triu_indices(6)], [nis, 0.0]])
         x = ops.when(fresh, corrected, same)
-        q, b, P, nis, count = x[:4], x[4:7], symmetric(x[7:28]), x[28], count + x[29]
+        q, b, P, nis, count = x[:4], x[4:7], ops.symmetric(x[7:28], 6), x[28], count + x[29]
         seen = ops.where(fresh, star.time, seen)
         said = {"q": q, "bias": b, "rate": y - b, "P": P, "nis": nis, "updates": count}
         return said, np.concatenate([q, b, P[np.triu_indices(6)], turns.reshape(-1), [1.0, seen, nis, count]])
@@ -139,22 +140,11 @@ class Estimate:
         C = quaternion.to_matrix(back).T                                       # of the axes of then as seen in those of now
         z, R = C @ z, C @ self.R @ C.T
         S = P[:3, :3] + R
-        K = ops.solve(S, P[:3, :]).T
-        d, A = K @ z, np.eye(6) - np.concatenate([K, np.zeros((6, 3))], axis=1)
-        nis = z @ ops.solve(S, z)
+        d, P_after, nis = measurement_update(P, np.eye(3, 6), R, z)
         sound = ops.where(S[0, 0] * S[1, 1] - S[0, 1] * S[0, 1] > 0.0, 1.0, np.nan)                      # P lost its sign
         taken = 1.0 if self.gate is None else ops.where(nis < self.gate, 1.0, 0.0)
-        P_after = A @ P @ A.T + K @ R @ K.T
         P_after = P_after if self.gate is None else ops.where(taken > 0.5, P_after, P)
         return sound * taken * d, P_after, nis, taken
-
-
-def symmetric(upper: Array) -> Array:
-    """Return the symmetric matrix (6, 6) of its upper triangle (21)."""
-    index = np.zeros((6, 6), dtype=int)
-    index[np.triu_indices(6)] = np.arange(21)
-    index = index + np.triu(index, 1).T
-    return np.asarray(upper[index.reshape(-1)].reshape(6, 6))
 
 
 def nees(q: Any, bias: Any, estimate: Any, bias_estimate: Any, P: Any) -> Array:

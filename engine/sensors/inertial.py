@@ -15,7 +15,21 @@ from engine.spatial import se3
 Array = np.ndarray
 
 
-class Gyro(Mounted):
+class Inertial(Mounted):
+    """A sensor of one vector (3) on a link, in its own axes, whose noise is a density: named after its ``kind``, unless told."""
+
+    kind = ""
+
+    def __init__(self, link: str, placement: Any = None, period: float | None = None, latency: float = 0.0, phase: float = 0.0,
+                 noise: Any = 0.0, bias: Any = 0.0, walk: Any = None, scale: Any = None, misalignment: Any = None, quantum: Any = None,
+                 limit: Any = None, name: str = "") -> None:  # fmt: skip
+        name = name or self.kind
+        own = Errors(name, 3, noise, bias, walk, scale, misalignment, quantum, limit, density=True)
+        super().__init__(name, period, latency, phase, {"": own})
+        self.mount(link, placement)
+
+
+class Gyro(Inertial):
     """A rate gyro on a link: its angular velocity (3), rad/s, in the sensor's axes.
 
     Parameters
@@ -31,18 +45,13 @@ class Gyro(Mounted):
     array([0.0001, 0.0001, 0.0001])
     """
 
-    def __init__(self, link: str, placement: Any = None, period: float | None = None, latency: float = 0.0, phase: float = 0.0,
-                 noise: Any = 0.0, bias: Any = 0.0, walk: Any = None, scale: Any = None, misalignment: Any = None, quantum: Any = None,
-                 limit: Any = None, name: str = "gyro") -> None:  # fmt: skip
-        own = Errors(name, 3, noise, bias, walk, scale, misalignment, quantum, limit, density=True)
-        super().__init__(name, period, latency, phase, {"": own})
-        self.mount(link, placement)
+    kind = "gyro"
 
     def true(self, s: Context) -> dict[str, Any]:
         return {"": self.twist(s)[:3]}
 
 
-class Accelerometer(Mounted):
+class Accelerometer(Inertial):
     """An accelerometer on a link: what of its acceleration is no fall (3), m/s², in the sensor's axes: at rest on the ground −g::
 
         f = V̇_lin + ω × v + ω̇ × p + ω × (ω × p) − Rᵀ g(p)                                                                    (1)
@@ -61,12 +70,7 @@ class Accelerometer(Mounted):
     array([0.1, 0. , 0. ])
     """
 
-    def __init__(self, link: str, placement: Any = None, period: float | None = None, latency: float = 0.0, phase: float = 0.0,
-                 noise: Any = 0.0, bias: Any = 0.0, walk: Any = None, scale: Any = None, misalignment: Any = None, quantum: Any = None,
-                 limit: Any = None, name: str = "accelerometer") -> None:  # fmt: skip
-        own = Errors(name, 3, noise, bias, walk, scale, misalignment, quantum, limit, density=True)
-        super().__init__(name, period, latency, phase, {"": own})
-        self.mount(link, placement)
+    kind = "accelerometer"
 
     @property
     def feels(self) -> Sequence[str]:

@@ -93,7 +93,26 @@ class JointTorque(OfJoints):
         return {"": self.picked(s.felt.tau, 1)}
 
 
-class ForceTorque(Mounted):
+class OfWrenches(Mounted):
+    """A sensor of a wrench on a link, ``force`` and ``moment`` (3) in its own axes: named after its ``kind``, unless told."""
+
+    kind = ""
+
+    def __init__(self, link: str, placement: Any = None, period: float | None = None, latency: float = 0.0, phase: float = 0.0,
+                 force: Any = None, moment: Any = None, name: str = "") -> None:  # fmt: skip
+        name = name or self.kind
+        own = {part: Errors(f"{name}.{part}", 3, **with_options(f"{name}: {part}", given, OF_SAMPLES))
+               for part, given in (("force", force), ("moment", moment))}  # fmt: skip
+        super().__init__(name, period, latency, phase, own)
+        self.mount(link, placement)
+
+    def parts_of(self, F: Array) -> dict[str, Any]:
+        """Return what is read of a wrench (6) on its link, in the link's frame."""
+        F = se3.wrench_to_parent(se3.inv(self.placement), F)
+        return {"force": F[3:], "moment": F[:3]}
+
+
+class ForceTorque(OfWrenches):
     """A force–torque sensor between a link and what carries it: what that exerts on the link, by the motion of the link and of all that
     hangs on it, contacts among the loads (constraints are none of them).
 
@@ -108,12 +127,7 @@ class ForceTorque(Mounted):
     array([0.1, 0.1, 0.1])
     """
 
-    def __init__(self, link: str, placement: Any = None, period: float | None = None, latency: float = 0.0, phase: float = 0.0,
-                 force: Any = None, moment: Any = None, name: str = "wrist") -> None:  # fmt: skip
-        own = {part: Errors(f"{name}.{part}", 3, **with_options(f"{name}: {part}", given, OF_SAMPLES))
-               for part, given in (("force", force), ("moment", moment))}  # fmt: skip
-        super().__init__(name, period, latency, phase, own)
-        self.mount(link, placement)
+    kind = "wrist"
 
     def bind(self, model: Model, dt: float) -> None:
         if not any(joint.child == self.link for joint in model.joints):
@@ -126,12 +140,10 @@ class ForceTorque(Mounted):
 
     def true(self, s: Context) -> dict[str, Any]:
         assert s.felt is not None
-        F = dynamics.transmitted_wrench(s.model, s.q, s.v, s.vdot, self.link, s.gravity, s.felt.loads)
-        F = se3.wrench_to_parent(se3.inv(self.placement), F)
-        return {"force": F[3:], "moment": F[:3]}
+        return self.parts_of(dynamics.transmitted_wrench(s.model, s.q, s.v, s.vdot, self.link, s.gravity, s.felt.loads))
 
 
-class ContactForce(Mounted):
+class ContactForce(OfWrenches):
     """What contacts exert on a link: force and moment (3) in the sensor's axes, about its origin, over the step before a sample.
 
     Parameters
@@ -144,12 +156,7 @@ class ContactForce(Mounted):
     ('contacts',)
     """
 
-    def __init__(self, link: str, placement: Any = None, period: float | None = None, latency: float = 0.0, phase: float = 0.0,
-                 force: Any = None, moment: Any = None, name: str = "contact") -> None:  # fmt: skip
-        own = {part: Errors(f"{name}.{part}", 3, **with_options(f"{name}: {part}", given, OF_SAMPLES))
-               for part, given in (("force", force), ("moment", moment))}  # fmt: skip
-        super().__init__(name, period, latency, phase, own)
-        self.mount(link, placement)
+    kind = "contact"
 
     @property
     def feels(self) -> Sequence[str]:
@@ -157,9 +164,7 @@ class ContactForce(Mounted):
 
     def true(self, s: Context) -> dict[str, Any]:
         assert s.felt is not None
-        F = s.felt.contacts[s.model.link_index(self.link)]
-        F = se3.wrench_to_parent(se3.inv(self.placement), F)
-        return {"force": F[3:], "moment": F[:3]}
+        return self.parts_of(s.felt.contacts[s.model.link_index(self.link)])
 
 
 class Touch(Mounted):

@@ -13,7 +13,7 @@ from engine.contact import point_law
 from engine.contact.many.pair_rows import BEFORE, CENTERS, GAP, LINK_A, LINK_B, MATERIAL, NORMAL, PLACE, RADII, SHARE, SIZE, A, B, PairRows
 from engine.contact.many.sticking import found, kept
 from engine.contact.momenta import change, place_velocity
-from engine.contact.point_law import HELD, symmetric, turned, velocity
+from engine.contact.point_law import HELD, turned, velocity
 from engine.contact.touching import AGREES
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics.kinematics import path
@@ -111,7 +111,7 @@ class JointedTouching:
         G: Array = np.zeros((model.nv, model.nv), dtype=K.dtype)
         for i, body in reversed(list(enumerate(model.bodies))):
             for j, column in self.axes.columns[i]:
-                push = symmetric(whole[i], 6) @ column                         # what holds a unit of this velocity back
+                push = ops.symmetric(whole[i], 6) @ column                     # what holds a unit of this velocity back
                 for k in path(model, i):
                     for m, other in self.axes.columns[k]:
                         G[j, m] = G[m, j] = other @ push
@@ -129,10 +129,10 @@ class JointedTouching:
         upper, table = np.triu_indices(nv), J.reshape(n, 6 * nv)
 
         def one(FK: Array, J_a: Array, J_b: Array) -> Array:
-            X = J_a.reshape(6, nv).T @ (symmetric(FK[6:], 6) @ J_b.reshape(6, nv))
+            X = J_a.reshape(6, nv).T @ (ops.symmetric(FK[6:], 6) @ J_b.reshape(6, nv))
             return (X + X.T)[upper]
 
-        return symmetric(ops.total(ops.rows(one, pushes, *(ops.gather(table, k) for k in self.on))), nv)
+        return ops.symmetric(ops.total(ops.rows(one, pushes, *(ops.gather(table, k) for k in self.on))), nv)
 
     def lagged(self, x: Array, friction: Any) -> tuple[Any, Any]:
         """Return the friction (p, 2) of all points that goes with the normal impulses at x (nv), and whether it is what was taken for it,

@@ -17,7 +17,7 @@ from engine import ops
 from engine.contact import point_law
 from engine.contact.many.manifolds import MATERIAL, MOBILITY, Touching
 from engine.contact.material import on_each_other
-from engine.contact.point_law import symmetric, velocity
+from engine.contact.point_law import velocity
 from engine.spatial import so3
 
 Array = np.ndarray
@@ -102,7 +102,7 @@ def evaluated(x: Problem, V: Any, friction: Any) -> Evaluation:
     sums = ops.add_at(ops.rows(lambda p: np.zeros(27), x.pairs), of, pushes)
 
     def divided(p: Array, sum: Array) -> tuple[Array, ...]:
-        K = symmetric(sum[6:], 6)
+        K = ops.symmetric(sum[6:], 6)
         S = np.block([[np.eye(3), np.zeros((3, 3))], [-so3.hat(p[OFFSET]), np.eye(3)]])
         SK = p[MOVES] * (S.T @ K)                                              # (2)
         return p[MOVES] * (S.T @ sum[:6]), -sum[:6], (SK @ S).ravel(), K.ravel(), -SK.ravel()
