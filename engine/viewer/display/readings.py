@@ -286,19 +286,13 @@ def parts_of_momentum(s: Trajectory) -> Array:
     if model.base is None:
         raise ViewerError(f"bars of momentum of '{model.name}', whose base is fixed; expected a robot that floats")
     i = model.link_index(model.base.joint.child)
-    G, mass = model.links[i].inertia, sum(x.mass for x in model.links)
+    G = model.links[i].inertia
     poses, V = s.pose(model.links[i].name), s.v[:, model.base.v]
     R, p = poses[..., :3, :3], poses[..., :3, 3]
     own = np.einsum("ij,tj->ti", G, V)                                         # about the link's origin, its axes
     L, P = ((R @ x[:, :, None])[..., 0] for x in (own[:, :3], own[:, 3:]))
-    whole, center = s.momentum(), centers(s, mass)
-    base = L + np.cross(p - center, P)
-    return np.stack([base, whole[:, :3] - np.cross(center, whole[:, 3:]) - base], axis=1)
-
-
-def centers(s: Trajectory, mass: float) -> Array:
-    """Return the centres of mass (T, 3), m, of all links."""
-    return sum(x.mass * (s.pose(x.name)[..., :3, :] @ [*inertia.center(x.inertia), 1.0]) for x in s.model.links if x.mass) / mass
+    base = L + np.cross(p - s.robot.center_of_mass(s.q), P)
+    return np.stack([base, s.momentum("center_of_mass")[:, :3] - base], axis=1)
 
 
 def exchanged(s: Trajectory) -> tuple[Array, float]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.spatial import quaternion
+from engine.space import axes
+from engine.spatial import quaternion, se3
 from engine.viewer.scene.planets import Globe, Sky, origin
 from engine.viewer.scene.scene import NEAR, Scene
 from engine.viewer.scene.shown import Shown
@@ -35,7 +36,7 @@ def show_orbits(symbols: Symbols, scene: Scene, t: float, shown: Shown, sizes: l
         if shown.track and isinstance(actor.source, Played):
             symbols.lines(chain(track(actor.source, scene.sky, globe, t)), TRACK, 1.8)
         if shown.lvlh:
-            symbols.frames(lvlh(r, v, place)[None], AXES * size)
+            symbols.frames(se3.pose(axes.lvlh(r, v), place)[None], AXES * size)
 
 
 def floats(source: Source) -> bool:
@@ -81,11 +82,3 @@ def track(source: Played, sky: Sky, globe: Globe, t: float) -> Array:
         r, _, _ = about(source, float(s), then)
         fixed.append(then.axes @ (r / norms(r)))
     return globe.center + OVER * globe.body.radius * (np.array(fixed) @ globe.axes)
-
-
-def lvlh(r: Array, v: Array, place: Array) -> Array:
-    """Return the axes (4, 4) at a place (3): z to the planet's middle, y against the orbit's normal, x ahead."""
-    z, y = -r / norms(r), -np.cross(r, v) / norms(np.cross(r, v))
-    T = np.eye(4)
-    T[:3, :3], T[:3, 3] = np.column_stack([np.cross(y, z), y, z]), place
-    return T

@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.checks import numbers, shown
 from engine.space import ephemeris
+from engine.spatial.manifold import hermite
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.heavens import DIP
 from engine.viewer.scene.light import SPACE, Light
@@ -170,8 +171,7 @@ def origin(source: Source, t: float) -> tuple[Array, Array] | None:
     k = int(np.clip(np.searchsorted(flight.t, t, side="right") - 1, 0, len(flight) - 2))
     h = max(float(flight.t[k + 1] - flight.t[k]), 1e-12)
     s = float(np.clip((t - flight.t[k]) / h, 0.0, 1.0))
-    a, b, c = 3.0 * s**2 - 2.0 * s**3, s - 2.0 * s**2 + s**3, s**3 - s**2
-    return (1.0 - a) * r[k] + a * r[k + 1] + h * (b * v[k] + c * v[k + 1]), (1.0 - s) * v[k] + s * v[k + 1]
+    return hermite(np.array([s]), np.array([h]), r[k], r[k + 1], v[k], v[k + 1])[0], (1.0 - s) * v[k] + s * v[k + 1]
 
 
 def orbits(source: Source) -> bool:
