@@ -58,18 +58,6 @@ def kept_energy(k: Any, w: Any, h: Any, gap: Array, rate: Array, share: Array) -
                              for g, u, part in zip(gap, rate, share, strict=True))  # fmt: skip
 
 
-def symmetric(upper: Array, n: int) -> Array:
-    """Return the symmetric matrix (n, n) of an upper triangle, row by row.
-
-    >>> symmetric(np.array([1.0, 2.0, 3.0]), 2)
-    array([[1., 2.],
-           [2., 3.]])
-    """
-    X, at = np.empty((n, n), dtype=upper.dtype), np.triu_indices(n)
-    X[at], X.T[at] = upper, upper
-    return X
-
-
 def velocity(W: Array, x: Array) -> Array:
     """Return the velocity (3) of a point x (3) of what moves with the twist W (6) in world axes."""
     return W[3:] + ops.cross(W[:3], x)
@@ -215,12 +203,6 @@ def held(c: Array, gave: Array, sums: Array, stretch: Any, size: Any) -> Array:
 def ended(c: Array, rows: Array, friction: Array, W: Array, stuck: Array, size: Any) -> Array:
     """Return :func:`impulses` of a pair's points, and what is kept (6) of how it gave way by the end of the step, and before (``stuck``,
     9)."""
-    if len(rows) == 1:                                                         # h w, of the length v_s h at most, whatever turns
-        (row,), ((_, slow),) = rows, friction
-        _, un, ut = split(row, W)
-        w = shifted(row, ut)
-        share = ops.where(pushed(c, row, un)[0] > 0.0, c[2] * slow / ops.maximum(ops.norm(w), slow), 0.0)
-        return np.concatenate([impulses(c, rows, friction, W), np.zeros(3), share * w])
     slow = friction[:, 1]
     sums: Any = sum(pressed(c, row, s, W) for row, s in zip(rows, slow, strict=True))
     gave = gave_way(c, sums, W, stuck)

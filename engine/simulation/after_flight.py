@@ -13,7 +13,7 @@ from engine import dynamics, ops
 from engine.components.component import Context
 from engine.contact import AT_ONCE, EVENLY, Unsolved
 from engine.dynamics.crba import solve_from_leaves
-from engine.dynamics.momentum_conservation import momentum_rate
+from engine.dynamics.modal_momentum import momentum_rates
 from engine.integrate.method import Complete
 from engine.model import Model
 from engine.simulation.impulses import Impulses
@@ -99,22 +99,20 @@ class AfterFlight:
             if plant.conserved:
                 if plant.constraints is not None:
                     to, v = plant.constraints.moved_whole(model, to, v, plant.memories.split(m), True)
-                P = plant.turned(self.set_back(model, h, q, z[MOMENTUM], force), q, to, plant.states.join(z), p)
+                P = plant.turned(self.set_back(model, h, q, z[MOMENTUM], force, plant.states.join(z)), q, to, plant.states.join(z), p)
                 to, v, z[MOMENTUM], _ = plant.kept(model, to, v, plant.states.join(z), m, P)      # here: the projection counts errors
             return np.concatenate([to, v, plant.states.join(z)[: plant.flown]])
 
         return relieving
 
-    def set_back(self, model: Model, h: Any, q: Array, P: Array, force: Array) -> Array:
+    def set_back(self, model: Model, h: Any, q: Array, P: Array, force: Array, z: Array) -> Array:
         """Return momenta P (trees, 9), in whose flight of h a force (nv) that lasts has no part, with centres where :meth:`relieving`
         has a flight without it end: where impulses act evenly they are there. Angular momenta about any other point stay."""
         if self.way == EVENLY:
             return P
-        back, still = (EVENLY - self.way) * h * h, np.zeros(model.nv)
-        pushed = [momentum_rate(model, tree, q, force, np.zeros(9)) for tree in self.plant.conserved]
-        moved = [momentum_rate(model, tree, q, still, rate) for tree, rate in zip(self.plant.conserved, pushed, strict=True)]
-        shifts = [back * rate[6:] for rate in moved]
-        return np.array([own + np.concatenate([ops.cross(own[3:6], d), np.zeros(3), d]) for own, d in zip(P, shifts, strict=True)])
+        rates = functools.partial(momentum_rates, model, self.plant.conserved, q, bends=self.plant.bends(z))
+        shifts = (EVENLY - self.way) * h * h * rates(np.zeros(model.nv), rates(force, np.zeros(P.shape)))[:, 6:]
+        return P + np.concatenate([ops.cross(P[:, 3:6], shifts), np.zeros(shifts.shape), shifts], axis=1)
 
     def yielding(self, q: Array, force: Array, m: Array, p: Array, *resistance: Array) -> Array:
         """Return M⁻¹ (f + Jᵀ λ) (nv): how the model at rest yields to a generalized force alone, where constraints hold with theirs."""
