@@ -172,11 +172,11 @@ class Step(WholeStates):
         x, lasting, _ = np.split(y, np.cumsum([len(y) - self.plant.lasts - self.plant.sticks, self.plant.lasts]))
         return self.limits.met(self, t, h, x, lasting, m, p)
 
-    def system(self, m: Array, p: Array, modes: tuple[Array, ...], resolved: bool = True) -> tuple[Method, Mechanical]:
-        """Return what is stepped, and the method that steps it, with memories m, parameters p, and the modes of limited forces, whose
-        changes within a step are to be ``resolved``."""
+    def system(self, m: Array, p: Array, modes: tuple[Array, ...], even: bool = True) -> tuple[Method, Mechanical]:
+        """Return what is stepped, and the method that steps it, with memories m, parameters p, and the modes of limited forces; where steps
+        are not ``even``, they choose their size, and so meet what bends, and springs of friction that last from one to the next do not."""
         plant, method = self.plant, self.method
-        halved = self.halved if resolved and plant.stiffness is not None and (modes or plant.stiffness.bends) else None
+        halved = self.halved if even and plant.stiffness is not None and (modes or plant.stiffness.bends) else None
 
         def flight(t: Any, h: Any, x: Array, lasting: Array) -> Array:
             if halved is not None:
@@ -192,7 +192,7 @@ class Step(WholeStates):
             method = keeping(method, plant.sticks, system)
         if held := plant.lasts + plant.sticks:
             system = Mechanical(plant.model.manifold, system.acceleration, plant.states.n, system.notes + held)
-        method = method if plant.impulses is None else completed(method, self.impulsive.completion(self, m, p, modes))
+        method = method if plant.impulses is None else completed(method, self.impulsive.completion(self, m, p, modes, even))
         method = conserving(method, plant.projection(m, p)) if plant.conserved or plant.constraints else method
         return method, system
 
