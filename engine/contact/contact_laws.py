@@ -47,8 +47,8 @@ class ContactLaws:
 
     @property
     def surfaces(self) -> set[str]:
-        """The links whose surfaces may touch, the ground's "world"."""
-        return {s.link for pair in self.pairs for s in (pair.a, pair.b)}
+        """The names of surfaces that may touch, of links and shapes, the ground's "world"; without pairs with a material of their own."""
+        return {name for pair in self.pairs if pair.own is None for s in (pair.a, pair.b) for name in s.surfaces}
 
     @property
     def names(self) -> list[str]:
