@@ -96,6 +96,16 @@ class Pair(NamedTuple):
                              surfaces=(one.of(self.a.surfaces, values), other.of(self.b.surfaces, values)))  # fmt: skip
 
     @property
+    def runs(self) -> bool:
+        """Whether a surface of both runs as a belt does."""
+        return self.a.runs is not None or self.b.runs is not None
+
+    def running(self, poses: list[Array]) -> Array:
+        """Return how fast (3) the second's surface runs relative to that of the first, in world axes, with bodies at T_WB."""
+        one, other = (np.zeros(3) if s.runs is None else se3.rotation(poses[s.body]) @ s.runs for s in (self.a, self.b))
+        return other - one
+
+    @property
     def together(self) -> int:
         """In how many points shapes meet where all of them are flat, four at most."""
         rounded = isinstance(self.a.shape, geometry.HeightField) and self.b.shape.rounding

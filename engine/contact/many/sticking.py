@@ -43,13 +43,13 @@ def kept(points: Any, constants: Any, friction: Any, of: Any, twists: tuple[Any,
     twists : of their first and second bodies (p, 6)
     rotations : of their first bodies (p, 9)
     sizes : of all pairs, m (pairs + 1), by their numbers
-    was : what was stuck (p, 9), with the place
+    was : what was stuck (p, 9), with the place; or (p, 12)
     """
     pairs = len(sizes)
     pressed = ops.rows(lambda c, row, f, V_a, V_b: point_law.pressed(c, row, f[1], V_b - V_a), constants, points, friction, *twists)
     sums = ops.gather(ops.add_at(np.zeros((pairs, 8)), of, pressed), of)       # of each point its pair's
     gave = ops.rows(lambda c, s, V_a, V_b, w: point_law.gave_way(c, s, V_b - V_a, w), constants, sums, *twists, was)
-    stretches = ops.rows(lambda c, row, f, V_a, V_b, g, w: point_law.stretched(c, row, f[1], V_b - V_a, g, w[6:]), constants, points,
+    stretches = ops.rows(lambda c, row, f, V_a, V_b, g, w: point_law.stretched(c, row, f[1], V_b - V_a, g, w[6:9]), constants, points,
                          friction, *twists, gave, was)  # fmt: skip
     stretch = ops.gather(ops.add_at(np.zeros(pairs), of, stretches), of)
     first = ops.gather(first_of(of, sizes), of)
