@@ -156,8 +156,8 @@ def of_two(rename: Renaming, names: tuple[str, str]) -> tuple[str, str]:
 def of_shape(rename: Renaming, name: str) -> str:
     """Return another name for a link, or for a shape of it, as :attr:`~engine.model.Link.shapes` has them.
 
-    >>> of_shape({"a": "b"}.get, "a"), of_shape(lambda name: {"a": "b"}.get(name, name), "a/pad")
-    ('b', 'b/pad')
+    >>> [of_shape(lambda link: {"a": "b"}.get(link, link), name) for name in ("a", "a/pad")]
+    ['b', 'b/pad']
     """
     link, _, shape = name.rpartition("/")
     found = rename(name)

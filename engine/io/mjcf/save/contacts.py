@@ -14,6 +14,7 @@ from engine.io.mjcf.document import Node
 from engine.io.mjcf.save.tree import Tree, section
 from engine.io.mjcf.settings import Settings
 from engine.io.mjcf.surfaces import DISSIPATION, RIGID, SOLIMP, SOLREF, Surfaces, impedance, masses, weight
+from engine.io.mjcf.surfaces import softness as softness_of
 from engine.io.mjcf.touching import GROUND, bodies_above, joined
 from engine.io.notes import Notes
 from engine.io.written import row
@@ -88,7 +89,7 @@ def softness(tree: Tree, said: Described, surfaces: Mapping[str, Part], mass: Ma
     for name in sorted(surfaces, key=lambda n: not mass.get(n)):                # what stands still is as soft as something that moves
         m, (K, loss) = mass.get(name, 0.0), (surfaces[name].values[n] for n in ("stiffness", "dissipation"))
         for text in (*(texts if m else reversed(texts)), solref_of(K, loss, m, settings)):
-            stiffness, lossy = reader.soft(Node("geom", {"solref": text} if text else {}), m)
+            stiffness, lossy = reader.soft(softness_of(Node("geom", {"solref": text} if text else {})), m)
             if abs((stiffness if m else RIGID * most) - K) <= SAME * K and abs(lossy - loss) <= SAME * max(loss, 1.0):
                 found[name] = text
                 texts = list(dict.fromkeys((*texts, text)))
