@@ -87,13 +87,15 @@ class ContactMaterial:
     def of(self, surfaces: Sequence[str], values: Mapping[str, Any]) -> ContactMaterial:
         """Return the material of a surface with parameters in place of its numbers, by its names, the last of which counts most; what
         sticks rubs no less than what slides."""
-        given = {n: values[name] for surface in surfaces for kind, n in PARAMETERS.items() if (name := f"{kind}.{surface}") in values}
+        names = ((n, f"{kind}.{surface}") for surface in surfaces for kind, n in PARAMETERS.items())
+        given = {n: values[name] for n, name in names if name in values}
         if not given:
             return self
         static = given.get("static_friction", self.static_friction)
         if static is not None:
             given["static_friction"] = ops.maximum(static, given.get("friction", self.friction))
-        return replace(self, **{n: x if ops.graph_of(x) is not None else float(x) for n, x in given.items()})
+        numbers: dict[str, Any] = {n: x if ops.graph_of(x) is not None else float(x) for n, x in given.items()}
+        return replace(self, **numbers)
 
     def with_surface(self, other: ContactMaterial, combine: str = "harmonic") -> ContactMaterial:
         """Return the material of this surface on another, with friction by one of RULES, or that of the higher priority."""

@@ -52,11 +52,15 @@ class Surfaces:
                  alike: Callable[[Shape], Any] = id) -> None:  # fmt: skip
         self.model, self.settings, self.notes, self.mass = model, settings, notes, masses(model)
         self.solids, self.met, self.named, self.alike = solids, met, named, alike
-        #: of links and kinds of their geoms the standing geoms that they meet first
+        #: of links and kinds of their geoms the standing geoms that they meet first; and those without friction of their own that rub what
+        #: has some by theirs
         self.under: dict[tuple[str, Any], Shape] = {}
+        self.rough: set[tuple[str, Any]] = set()
         for (a, b), geoms in met.items():
-            for s, t in geoms if not self.mass[a] else ():
-                self.under.setdefault((b, alike(t)), s)
+            for s, t in geoms:
+                if not self.mass[a]:
+                    self.under.setdefault((b, alike(t)), s)
+                self.rough |= {(n, alike(x)) for n, x, y in ((a, s, t), (b, t, s)) if x.condim == 1 < y.condim and x.friction > y.friction}
 
     def materials(self) -> dict[Any, Part]:
         """Return the material of each link in a pair, "world" for the ground; of shapes that have others; and of two that rub otherwise
@@ -87,7 +91,8 @@ class Surfaces:
     def material(self, link: str, s: Shape) -> dict[str, Any]:
         """Return the numbers of a geom's material."""
         k, d = self.soft(mixed(s, self.under.get((link, self.alike(s)), s)), self.mass[link])
-        found: dict[str, Any] = {"stiffness": k, "dissipation": d, "friction": s.friction if s.condim != 1 else 0.0}
+        rubs = s.condim != 1 or (link, self.alike(s)) in self.rough
+        found: dict[str, Any] = {"stiffness": k, "dissipation": d, "friction": s.friction if rubs else 0.0}
         found |= {"priority": s.priority} if s.priority else {}
         if any(runs := s.node.numbers("surfacevel", (1, 6), (0.0, 0.0, 0.0))):
             runs = [*runs, *[0.0] * (6 - len(runs))]
