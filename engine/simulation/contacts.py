@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -118,8 +118,8 @@ class Contacts:
                                f"{', '.join(RULES)}")  # fmt: skip
         number("stiction_velocity of Contacts", self.stiction_velocity, "a number above 0, m/s", above=0.0, error=ContactError)
 
-    def bind(self, model: Model) -> ContactLaws:
-        """Return the laws of all pairs of a model's shapes that may touch.
+    def bind(self, model: Model, led: Collection[int] = ()) -> ContactLaws:
+        """Return the laws of all pairs of a model's shapes that may touch, of which no contact changes velocities that are ``led``.
 
         Raises
         ------
@@ -142,7 +142,7 @@ class Contacts:
                     raise ContactError(f"contacts of '{model.name}' have more than {MOST_PAIRS} pairs of shapes; expected fewer: name them")
         for name in touched - {WORLD}:
             require_touchable(model, name, placed[name])
-        inverse = inverse_inertia(model)
+        inverse = inverse_inertia(model, led)
         moves = {s.link: shape_mobility(model, inverse, s) for shapes in placed.values() for s in shapes}
         chosen = sorted(found.values(), key=lambda pair: sorted(order[s.link] for s in pair))
         often = Counter((s.link, t.link) for s, t in chosen)
