@@ -81,11 +81,11 @@ __all__ = [
     "RobotFileError", "RobotFileWarning", "Runs", "Scene", "Server", "Shot", "Shown", "SimulationError", "SimulationWarning", "Simulator",
     "Sky", "Slider", "StateError", "StateTrajectory", "StorageError", "Target", "TraceError", "Trajectory", "Viewer", "ViewerError", "Weld",
     "Widget", "base_parameters", "bridge", "campaign", "check", "combine", "compile", "compiler", "constrained_dynamics",
-    "constrained_inverse_dynamics", "constraints", "convert", "dynamics", "estimator", "example", "export", "export_code", "export_fmu",
-    "get_threads", "gradient", "gufunc", "identify", "ilqr", "impact", "integrate", "inverse_kinematics", "io", "jacobian", "load",
-    "load_campaign", "load_mesh", "load_sdf", "load_trajectory", "load_urdf", "lqr", "model", "ops", "policy", "recording", "render",
-    "rigid_body", "rollout_gradient", "save_mjcf", "save_urdf", "sensors", "serve", "set_threads", "simulation", "simulator_of", "space",
-    "spatial", "view", "viewer", "warm",
+    "constrained_inverse_dynamics", "constraints", "contacts_of", "convert", "dynamics", "estimator", "example", "export", "export_code",
+    "export_fmu", "get_threads", "gradient", "gufunc", "identify", "ilqr", "impact", "integrate", "inverse_kinematics", "io", "jacobian",
+    "load", "load_campaign", "load_mesh", "load_sdf", "load_trajectory", "load_urdf", "lqr", "model", "ops", "policy", "recording",
+    "render", "rigid_body", "rollout_gradient", "save_mjcf", "save_urdf", "sensors", "serve", "set_threads", "simulation", "simulator_of",
+    "space", "spatial", "view", "viewer", "warm",
 ]  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from engine.constraints import (
     Constraint,
     Grip,
     Loops,
+    Prescribed,
     Schur,
     accelerations_beside,
     allowed,
@@ -117,7 +118,10 @@ class Constraints:
         if push is not None:
             forces = forces + solver.accelerations(push, np.zeros(self.loops.n))[1]
         forces = solver.smallest(forces)
-        return {"constraints.error": self.loops.residual(s.q, self.told(s, memories)), "constraints.force": forces,
+        powers = forces * (solver.J @ s.v)
+        own = {f"{c.title}.power": powers[rows].sum() for c, (_, rows) in zip(self.loops.constraints, self.loops.parts, strict=True)
+               if isinstance(c, Prescribed)}  # fmt: skip
+        return {**own, "constraints.error": self.loops.residual(s.q, self.told(s, memories)), "constraints.force": forces,
                 "constraints.power": forces @ (solver.J @ s.v)}  # fmt: skip
 
     # ------------------------------------------------------------ after a step, and at its beginning
