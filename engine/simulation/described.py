@@ -77,8 +77,8 @@ def simulator_of(model: Model, **changes: Any) -> Simulator:
 
 
 def contacts_of(model: Model) -> Contacts | None:
-    """Return the contacts that a model's file describes, or None: with them as they are, or narrowed by :meth:`Contacts.with_pairs`, or with
-    other numbers by ``dataclasses.replace``, a simulator is made by ``simulator_of(model, contacts=…)``.
+    """Return the contacts that a model's file describes, or None. As they are, narrowed by :meth:`Contacts.with_pairs`, or with other
+    numbers by ``dataclasses.replace``, they are taken by ``simulator_of(model, contacts=…)``.
 
     Raises
     ------
@@ -87,8 +87,8 @@ def contacts_of(model: Model) -> Contacts | None:
     Examples
     --------
     >>> import engine
-    >>> text = '''<mujoco><worldbody><geom type="plane" size="1 1 1"/><body name="a" pos="0 0 1"><freejoint/><geom size="0.1" friction="0.3"/>
-    ... <geom name="heel" size="0.1" pos="0.3 0 0"/></body></worldbody></mujoco>'''
+    >>> text = '''<mujoco><worldbody><geom type="plane" size="1 1 1" friction="0.1"/><body name="a" pos="0 0 1"><freejoint/>
+    ... <geom size="0.1" friction="0.3"/><geom name="heel" size="0.1" pos="0.3 0 0"/></body></worldbody></mujoco>'''
     >>> contacts = contacts_of(engine.load(text))
     >>> contacts.pairs, contacts.materials["a"].friction, contacts.materials["a/heel"].friction, contacts.combine
     ((('world', 'a'),), 0.3, 1.0, 'max')
