@@ -65,10 +65,10 @@ def kept(points: Any, constants: Any, friction: Any, of: Any, twists: tuple[Any,
     twists : of their first and second bodies (p, 6)
     rotations : of their first bodies (p, 9)
     sizes : of all pairs, m (pairs + 1), by their numbers
-    was : what was stuck (p, 9), with the place
+    was : what was stuck (p, 9), with the place; or (p, 12)
     """
     pairs = len(sizes)
-    pressed = ops.rows(lambda c, row, f, V_a, V_b, w: point_law.pressed(c, row, f[1], V_b - V_a, w[6:]), constants, points, friction,
+    pressed = ops.rows(lambda c, row, f, V_a, V_b, w: point_law.pressed(c, row, f[1], V_b - V_a, w[6:9]), constants, points, friction,
                        *twists, was)  # fmt: skip
     sums = ops.gather(ops.add_at(np.zeros((pairs, 9)), of, pressed), of)       # of each point its pair's
     first = ops.gather(first_of(of, sizes), of)
