@@ -267,9 +267,10 @@ class Rubbing:
             r = rub.row
             g, slope = rub.impulse(r.ratio * v[r.j])
             total[r.j], slopes[r.j] = total[r.j] + r.ratio * g, slopes[r.j] + r.ratio * r.ratio * slope
-        for j in self.limited.rows if self.limited else ():
-            g, slope = self.limited.impulse(j, v[j])
-            total[j], slopes[j] = total[j] + g, slopes[j] + slope
+        if self.limited is not None:
+            for j in self.limited.rows:
+                g, slope = self.limited.impulse(j, v[j])
+                total[j], slopes[j] = total[j] + g, slopes[j] + slope
         return ops.array(total), np.diag(ops.array(slopes))
 
     def lasting(self, v: Array) -> Array:
