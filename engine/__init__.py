@@ -48,6 +48,7 @@ with uncollected():
         StateTrajectory,
         Trajectory,
         compile,
+        contacts_of,
         impact,
         load_trajectory,
         policy,

@@ -152,8 +152,8 @@ class Simulator(Fixed):
         impulses = Impulses(joints.laws, touch, self.conserved, model.nv, bool(constraints)) if joints.laws or touch else None
         self.plant = Plant(driven, self.gravity, self.components, control, self.parameters, self.conserved, compiled, impulses, exact,
                            makers, *(() if many is None else (many.held,)))  # fmt: skip
-        own = mode if not kinds else None
-        self.method, self.plant.stiffness = flight(self.plant, self.method, self.dt, own, compiled, integrator is not None)
+        named = integrator is not None
+        self.method, self.plant.stiffness = flight(self.plant, self.method, self.dt, None if kinds else mode, compiled, named)
         self.joint_dynamics = joints.words(self.plant.stiffness)
         self._unresolved = Unresolved(self.plant, self.method, self.dt, compiled)
         if not issubclass(self.plant.kind, self.method.takes):

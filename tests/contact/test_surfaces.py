@@ -83,6 +83,16 @@ def test_priorities_pairs_of_shapes_and_overrides():
         engine.Simulator(model, contacts=narrow, parameters={"contact_friction.block": 0.3})
 
 
+def test_a_links_parameter_is_not_of_shapes_with_a_material_of_their_own():
+    model, own = pads("left", "right"), {"block/left": replace(SURFACE, friction=0.2)}
+    laws = engine.Contacts(engine.HalfSpace(material=SURFACE), materials=own, combine="min").bind(model)
+    assert {"world", "block", "block/left", "block/right"} == laws.surfaces
+    cases = ({"block": 0.1}, [0.2, 0.1]), ({"block": 0.1, "block/right": 0.3}, [0.2, 0.3]), ({"block/left": 0.1}, [0.1, 0.4])
+    for given, expected in cases:
+        moved = laws.of(model, {f"contact_friction.{n}": x for n, x in given.items()})
+        assert [p.material.friction for p in moved.pairs] == expected
+
+
 @pytest.mark.parametrize("what", [{"priority": 1.5}, {"surface_velocity": (1.0, 2.0)}, {"surface_velocity": "fast"}])
 def test_what_no_surface_is_is_refused(what):
     with pytest.raises(engine.ContactError, match=f"{next(iter(what))} of a ContactMaterial is .*expected"):
