@@ -69,6 +69,7 @@ ROOMS = {
 }
 #: layers of files in ``simulation``: a file imports only from those before its own
 SIMULATION = (
+    ("motions",),
     ("parameters", "own_states", "logged", "rounding", "checks", "columns", "doubts", "resting_overlaps", "run_header", "constraints",
      "steep_places", "stiffness", "contact_table"),
     ("impulses", "run", "surroundings", "totals", "assessment", "cargo"), ("overlaps", "acting"), ("many_contacts",),

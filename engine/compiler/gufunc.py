@@ -70,7 +70,7 @@ def immortal(*things: Any) -> None:
 
 
 def native(a: Any) -> np.ndarray:
-    """Return a copy as machine code takes it: NumPy has more than one type of float64, of which others are taken for what is to be copied."""
+    """Return a copy as machine code takes it: of the one type of float64, among those of NumPy's that are equal."""
     return np.asarray(a).astype(np.float64, order="C")
 
 

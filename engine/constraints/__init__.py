@@ -1,8 +1,8 @@
 """Exact constraints: loop closures, couplings and grips, by Lagrange multipliers and projection."""
 
 from engine.constraints.inverse import constrained_inverse_dynamics
-from engine.constraints.kinds import Ball, Constraint, ConstraintError, Coupling, Distance, Grip, Hinge, Slider, Weld
-from engine.constraints.loops import Loops
+from engine.constraints.kinds import Ball, Constraint, ConstraintError, Coupling, Distance, Grip, Hinge, Prescribed, Slider, Weld
+from engine.constraints.loops import Led, Loops
 from engine.constraints.multipliers import Schur, constrained_dynamics, schur
 from engine.constraints.projection import (
     accelerations_beside,
@@ -18,7 +18,7 @@ from engine.constraints.projection import (
 )
 
 __all__ = [
-    "Ball", "Constraint", "ConstraintError", "Coupling", "Distance", "Grip", "Hinge", "Loops", "Schur", "Slider", "Weld",
-    "accelerations_beside", "allowed", "beside", "closed_start", "constrained_dynamics", "constrained_inverse_dynamics", "farthest",
+    "Ball", "Constraint", "ConstraintError", "Coupling", "Distance", "Grip", "Hinge", "Led", "Loops", "Prescribed", "Schur", "Slider",
+    "Weld", "accelerations_beside", "allowed", "beside", "closed_start", "constrained_dynamics", "constrained_inverse_dynamics", "farthest",
     "generic_redundancy", "in_words", "moved_whole", "projected", "redundancy", "schur",
 ]  # fmt: skip

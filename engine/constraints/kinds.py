@@ -5,7 +5,7 @@ A constraint of links has a frame on each, and holds some rows of the pose of th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -212,6 +212,35 @@ class Coupling:
 
 
 @dataclass(frozen=True, eq=False)
+class Prescribed:
+    """A joint with one coordinate that moves as told, whatever that takes: q = motion(t), in rad or m, and what it carries pushes as if it
+    had no end of inertia.
+
+    ``motion`` is a function of the time, s, and of parameters of the simulation by their names, which is differentiated twice; where it
+    jumps, it is caught up with within some steps. A run begins where it is, and as fast. Its force is what drives the joint, N·m or N (1),
+    and "constraints.power" has what it brings.
+
+    >>> Prescribed("table", lambda t: 0.01 * np.sin(20.0 * t)).title
+    'motion of table'
+    """
+
+    joint: str
+    motion: Callable[..., Any]
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.joint, str):
+            raise ConstraintError(f"Prescribed: the joint is {shown(self.joint)}; expected its name")
+        if not callable(self.motion):
+            raise ConstraintError(f"{self.title}: its motion is {shown(self.motion)}; expected a function of the time")
+
+    @property
+    def title(self) -> str:
+        """Its own name, or that of its joint."""
+        return self.name or f"motion of {self.joint}"
+
+
+@dataclass(frozen=True, eq=False)
 class Grip(Between):
     """A weld that closes at the links' relative pose of the moment while the controller commands {name: 1.0}, and lets go at 0.0.
 
@@ -235,7 +264,7 @@ class Grip(Between):
         return np.eye(4), np.eye(4)
 
 
-Constraint = Between | Coupling
+Constraint = Between | Coupling | Prescribed
 
 
 def vector(what: str, x: Any) -> Array:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from engine import ops
-from engine.constraints.kinds import ROWS, Between, Constraint, ConstraintError, Coupling, Distance, Grip
+from engine.constraints.kinds import ROWS, Between, Constraint, ConstraintError, Coupling, Distance, Grip, Prescribed
 from engine.dynamics.jacobian import above, assembled, carried
 from engine.dynamics.kinematics import path
 from engine.model import Body, Model
@@ -203,6 +203,43 @@ class Gear:
         return (open_by, 0.0) if self.units == ["m"] else (0.0, open_by)
 
 
+class Led:
+    """A prescribed motion x(t) of a joint on a model: φ = q − x, φ̇ = v − ẋ, φ̈ = v̇ − ẍ.
+
+    What is held of it at a time, as ``key``, is x, ẋ, ẍ (3); where that is not, its place and velocity are what they are.
+    """
+
+    n = 1
+
+    def __init__(self, model: Model, constraint: Prescribed) -> None:
+        self.constraint, self.nv, self.key = constraint, model.nv, f"{constraint.title} now"
+        self.body = joint(model, constraint.title, constraint.joint)
+        self.units = ["m" if self.body.kind.name == "prismatic" else "rad"]
+
+    def residual(self, q: Array, held: Held) -> Array:
+        return self.body.coordinates(q) - held[self.key][:1] if self.key in held else np.zeros(1)
+
+    def jacobian(self, q: Array, held: Held) -> Array:
+        J = np.zeros((1, self.nv))
+        J[:, self.body.v] = self.body.ratio
+        return J
+
+    def bias(self, q: Array, v: Array, held: Held) -> Array:
+        return -held[self.key][2:3] if self.key in held else np.zeros(1)
+
+    def rate(self, v: Array, held: Held) -> Array:
+        """Return φ̇ (1)."""
+        return self.body.ratio * v[self.body.v] - held[self.key][1:2] if self.key in held else np.zeros(1)
+
+    def led(self, q: Array, v: Array, held: Held) -> None:
+        """Put the joint into q (nq) and v (nv) as it is told."""
+        x, rate, _ = held[self.key]
+        q[self.body.q], v[self.body.v] = (x - self.body.offset) / self.body.ratio, rate / self.body.ratio
+
+    def gap(self, q: Array) -> tuple[float, float]:
+        return 0.0, 0.0
+
+
 class Loops:
     """All constraints of a model, one below the other.
 
@@ -210,26 +247,32 @@ class Loops:
     ----------
     n : number of rows; labels, units : a name for each, and whether it is in m or rad
     parts : the constraints on the model, and their slices of the rows
-    grips : the names of those that close and open
+    grips : the names of those that close and open; led : what moves as told
     """
 
     def __init__(self, model: Model, constraints: Sequence[Constraint]) -> None:
         self.model, self.constraints = model, tuple(constraints)
         self.parts: list[tuple[Rows, slice]] = []
         self.grips: dict[str, Closure] = {}
+        self.led: list[Led] = []
         self.n, labels, self.units = 0, list[str](), list[str]()
         for c in self.constraints:
-            if not isinstance(c, (Between, Coupling)):
-                raise ConstraintError(f"a constraint is {c!r}; expected engine.Hinge, Ball, Weld, Distance, Slider, Coupling or Grip")
-            rows = Gear(model, c) if isinstance(c, Coupling) else (Rod if isinstance(c, Distance) else Closure)(model, c)
+            if not isinstance(c, (Between, Coupling, Prescribed)):
+                raise ConstraintError(f"a constraint is {c!r}; expected engine.Hinge, Ball, Weld, Distance, Slider, Coupling, Prescribed "
+                                      "or Grip")  # fmt: skip
+            rows = rows_of(model, c)
             self.parts.append((rows, slice(self.n, self.n + rows.n)))
             self.n += rows.n
             self.units += rows.units
-            labels += [c.title] if isinstance(c, (Coupling, Distance)) else [f"{c.title}.{ROWS[k]}" for k in c.rows]
+            labels += [c.title] if isinstance(c, (Coupling, Distance, Prescribed)) else [f"{c.title}.{ROWS[k]}" for k in c.rows]
             if isinstance(c, Grip):
                 if c.name in self.grips:
                     raise ConstraintError(f"two grips are named '{c.name}'; expected unique names, by which they are commanded")
                 self.grips[c.name] = rows  # type: ignore[assignment]
+            if isinstance(rows, Led):
+                if rows.body in (led.body for led in self.led):
+                    raise ConstraintError(f"{c.title}: the joint's motion is prescribed already; expected it once")
+                self.led.append(rows)
         self.labels = tuple(labels)
 
     def residual(self, q: Array, held: Held) -> Array:
@@ -240,8 +283,16 @@ class Loops:
         """Return J(q) (n, nv), φ̇ = J v."""
         return np.concatenate([np.zeros((0, self.model.nv)), *(part.jacobian(q, held) for part, _ in self.parts)])
 
+    def rate(self, J: Array, v: Array, held: Held) -> Array:
+        """Return φ̇ (n): J v, but for what is prescribed."""
+        moves = J @ v
+        if not self.led:
+            return moves
+        parts = (part.rate(v, held) if isinstance(part, Led) else moves[own] for part, own in self.parts)
+        return np.concatenate([*parts])
+
     def bias(self, q: Array, v: Array, held: Held) -> Array:
-        """Return J̇ v (n)."""
+        """Return φ̈ (n) at v̇ = 0: J̇ v, but for what is prescribed."""
         return np.concatenate([np.zeros(0), *(part.bias(q, v, held) for part, _ in self.parts)])
 
     def turned(self, q: Array) -> Any:
@@ -279,8 +330,17 @@ class Loops:
     def joined(self, grips: bool = True) -> list[tuple[int, int]]:
         """Return, of each constraint, with or without grips, the bodies that it joins; −1 is the world."""
         bodies, without = self.model.bodies, () if grips else self.grips.values()
-        return [(bodies.index(part.first), bodies.index(part.second)) if isinstance(part, Gear) else (part.a, part.b)
-                for part, _ in self.parts if isinstance(part, (Gear, Closure)) and part not in without]  # fmt: skip
+        ends = {id(part): (part.a, part.b) if isinstance(part, Closure) else (bodies.index(part.first), bodies.index(part.second))
+                if isinstance(part, Gear) else (bodies.index(part.body),) * 2
+                for part, _ in self.parts if isinstance(part, (Gear, Closure, Led)) and part not in without}  # fmt: skip
+        return [*ends.values()]
+
+
+def rows_of(model: Model, c: Constraint) -> Rows:
+    """Return a constraint on a model."""
+    if isinstance(c, Prescribed):
+        return Led(model, c)
+    return Gear(model, c) if isinstance(c, Coupling) else (Rod if isinstance(c, Distance) else Closure)(model, c)
 
 
 def carrier(model: Model, link: str) -> tuple[int, Array]:

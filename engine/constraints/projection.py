@@ -45,7 +45,7 @@ def projected(model: Model, loops: Loops, q: Array, v: Array, held: Held, passes
         solver, error = schur(model, loops, where, held), loops.residual(where, held)
         d = solver.motion(solver.solve(error))
         on = model.manifold.plus(where, -d)                                                                 # (1)
-        u = solver.motion(solver.gentle(loops.jacobian(on, held) @ moves))
+        u = solver.motion(solver.gentle(loops.rate(loops.jacobian(on, held), moves, held)))
         near = ops.where(solver.weak, ops.maximum(ops.largest(d), ops.largest(u) / (1.0 + ops.largest(moves))) <= NEARER,
                          ops.largest(d) <= NEAR)  # fmt: skip
         done = ops.logical_and(near, ops.largest(loops.residual(on, held)) <= CLOSED * size)
@@ -79,13 +79,14 @@ def moved_whole(model: Model, loops: Loops, q: Array, v: Array, held: Held, led:
         return ops.array(d)
 
     on = model.manifold.plus(q, -step(loops.residual(q, held)))
-    return on, v - step(loops.jacobian(on, held) @ v)
+    return on, v - step(loops.rate(loops.jacobian(on, held), v, held))
 
 
 def beside(loops: Loops, q: Array, v: Array, held: Held, J: Array | None = None) -> Any:
-    """Return how far q and v are beside the constraints: the larger of φ and J v, of 1 and the largest of q and v. Traceable."""
+    """Return how far q and v are beside the constraints: the larger of φ and φ̇, of 1 and the largest of q and v. Traceable."""
     J = loops.jacobian(q, held) if J is None else J
-    return ops.maximum(ops.largest(loops.residual(q, held)) / (1.0 + ops.largest(q)), ops.largest(J @ v) / (1.0 + ops.largest(v)))
+    return ops.maximum(ops.largest(loops.residual(q, held)) / (1.0 + ops.largest(q)),
+                       ops.largest(loops.rate(J, v, held)) / (1.0 + ops.largest(v)))  # fmt: skip
 
 
 def accelerations_beside(model: Model, loops: Loops, q: Array, v: Array, tau: Array, gravity: Any, wrenches: Array | None,
@@ -110,7 +111,8 @@ def accelerations_beside(model: Model, loops: Loops, q: Array, v: Array, tau: Ar
 
 def allowed(model: Model, loops: Loops, q: Array, v: Array, held: Held) -> Array:
     """Return the velocity (nv) nearest to v that the constraints allow at q: what an impulse leaves that closes them. Traceable."""
-    return schur(model, loops, q, held).without(v)
+    solver = schur(model, loops, q, held)
+    return v - solver.motion(solver.solve(loops.rate(solver.J, v, held)))
 
 
 def redundancy(loops: Loops, q: Array) -> int:

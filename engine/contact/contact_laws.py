@@ -47,8 +47,8 @@ class ContactLaws:
 
     @property
     def surfaces(self) -> set[str]:
-        """The links whose surfaces may touch, the ground's "world"."""
-        return {s.link for pair in self.pairs for s in (pair.a, pair.b)}
+        """The names of surfaces that may touch, of links and shapes, the ground's "world"; without pairs with a material of their own."""
+        return {name for pair in self.pairs if pair.own is None for s in (pair.a, pair.b) for name in s.surfaces}
 
     @property
     def names(self) -> list[str]:
@@ -201,7 +201,7 @@ class ContactLaws:
             at += list(t.position)
             gap += list(t.gap)
             energy = energy + kept_energy(pair.material.stiffness, pair.mobility * pair.together, h, t.gap, t.before, t.share)
-            slip += list(ops.when(t.near, lambda t=t: slips(t, V), np.zeros(len(t.gap))))  # type: ignore[misc]
+            slip += list(ops.when(t.near, lambda t=t: slips(t, V, found.poses), np.zeros(len(t.gap))))  # type: ignore[misc]
         return {"contacts.force": noted["forces"], "contacts.position": np.array(at), "contacts.gap": np.array(gap),
                 "contacts.slip": np.array(slip), "contacts.energy": energy}  # fmt: skip
 
@@ -221,7 +221,8 @@ class ContactLaws:
         return np.array(F)
 
 
-def slips(t: Touch, V: list[Any]) -> Array:
-    """Return how fast the points (n) of a pair slide."""
+def slips(t: Touch, V: list[Any], poses: list[Array]) -> Array:
+    """Return how fast the points (n) of a pair, whose bodies are at T_WB, slide."""
     U = [velocity(relative(t.pair, V), x) for x in t.position]
+    U = [u + t.pair.running(poses) for u in U] if t.pair.runs else U
     return np.array([ops.norm(u - (n @ u) * n) for n, u in zip(t.normal, U, strict=True)])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.checks import EngineError, number
+from engine.checks import EngineError, number, numbers, shown
 from engine.model.parameters import split
 
 #: a slip at which static friction has fallen to 1/e of the way to kinetic friction (Stribeck), m/s
@@ -38,6 +38,9 @@ class ContactMaterial:
     dissipation : d of Hunt and Crossley's law f = k δ (1 + d δ̇), s/m
     friction : μ of a contact that slides
     static_friction : μ of one that does not; the same by default. It falls to ``friction`` over a slip of about 1 cm/s
+    priority : of two surfaces, that of the higher one alone says how they rub; of equal ones both do
+    surface_velocity : (3), m/s, at which the surface runs along itself, as a conveyor's belt does, in the axes of its link (the ground's:
+        of the world); what of it is along a contact's normal does not count
 
     Reference: Hunt & Crossley, *Coefficient of restitution interpreted as damping in vibroimpact*, J. Appl. Mech. 1975.
 
@@ -49,12 +52,20 @@ class ContactMaterial:
     dissipation: float = 0.1
     friction: float = 0.5
     static_friction: float | None = None
+    priority: int = 0
+    surface_velocity: tuple[float, ...] = (0.0, 0.0, 0.0)
 
     def __post_init__(self) -> None:
         if ops.graph_of(*(getattr(self, f.name) for f in fields(self))) is not None:      # traced: a parameter of a simulation
             return
+        if isinstance(self.priority, bool) or not isinstance(self.priority, int):
+            raise ContactError(f"priority of a ContactMaterial is {shown(self.priority)}; expected a whole number")
+        runs = numbers("surface_velocity of a ContactMaterial", self.surface_velocity, ContactError)
+        if runs.shape != (3,):
+            raise ContactError(f"surface_velocity of a ContactMaterial is {shown(self.surface_velocity)}; expected three numbers, m/s")
+        object.__setattr__(self, "surface_velocity", tuple(runs.tolist()))
         expected = {"stiffness": "a number above 0, N/m", "dissipation": "zero or more, s/m", "friction": f"from zero to {ROUGHEST:g}"}
-        for f in fields(self):
+        for f in (f for f in fields(self) if f.name not in ("priority", "surface_velocity")):
             x = getattr(self, f.name)
             if f.name == "static_friction":
                 if x is None:
@@ -73,20 +84,27 @@ class ContactMaterial:
         """μ of a contact that does not slide."""
         return self.friction if self.static_friction is None else self.static_friction
 
-    def of(self, link: str, values: Mapping[str, Any]) -> ContactMaterial:
-        """Return the material of a link's surface with parameters in place of its numbers; what sticks rubs no less than what slides."""
-        given = {n: values[name] for kind, n in PARAMETERS.items() if (name := f"{kind}.{link}") in values}
+    def of(self, surfaces: Sequence[str], values: Mapping[str, Any]) -> ContactMaterial:
+        """Return the material of a surface with parameters in place of its numbers, by its names, the last of which counts most; what
+        sticks rubs no less than what slides."""
+        names = ((n, f"{kind}.{surface}") for surface in surfaces for kind, n in PARAMETERS.items())
+        given = {n: values[name] for n, name in names if name in values}
         if not given:
             return self
         static = given.get("static_friction", self.static_friction)
         if static is not None:
             given["static_friction"] = ops.maximum(static, given.get("friction", self.friction))
-        return replace(self, **{n: x if ops.graph_of(x) is not None else float(x) for n, x in given.items()})
+        numbers: dict[str, Any] = {n: x if ops.graph_of(x) is not None else float(x) for n, x in given.items()}
+        return replace(self, **numbers)
 
     def with_surface(self, other: ContactMaterial, combine: str = "harmonic") -> ContactMaterial:
-        """Return the material of this surface on another, with friction by one of RULES."""
+        """Return the material of this surface on another, with friction by one of RULES, or that of the higher priority."""
         one, two = ((m.stiffness, m.dissipation, m.friction, m.static) for m in (self, other))
-        return ContactMaterial(*on_each_other(one, two, combine))
+        found = ContactMaterial(*on_each_other(one, two, combine))
+        if self.priority == other.priority:
+            return found
+        ruling = max(self, other, key=lambda m: m.priority)
+        return replace(found, friction=ruling.friction, static_friction=ruling.static_friction)
 
 
 def on_each_other(x: Sequence[Any], y: Sequence[Any], combine: str) -> tuple[Any, Any, Any, Any]:

@@ -6,7 +6,7 @@ anew from these, traced where they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import numpy as np
@@ -38,10 +38,15 @@ def changes_inertia(names: Iterable[str]) -> bool:
     return any(is_number(name) and split(name)[0] in INERTIAL for name in names)
 
 
-def inverse_inertia(model: Model) -> Array:
-    """Return M⁻¹ (nv, nv) in the neutral configuration; of what has no mass, or axes in line, zero, or where it is traced very much."""
+def inverse_inertia(model: Model, led: Collection[int] = ()) -> Array:
+    """Return M⁻¹ (nv, nv) in the neutral configuration; of what has no mass, or axes in line, zero, or where it is traced very much; and of
+    velocities that are ``led``, which nothing changes, zero."""
     M = crba(model, model.neutral())
-    return np.linalg.pinv(M, hermitian=True) if M.dtype != object else solve_from_leaves(regular(M), np.eye(len(M)))
+    if M.dtype == object:
+        return solve_from_leaves(regular(M), np.eye(len(M)))
+    free, inverse = [k for k in range(len(M)) if k not in led], np.zeros(M.shape)
+    inverse[np.ix_(free, free)] = np.linalg.pinv(M[np.ix_(free, free)], hermitian=True)
+    return inverse
 
 
 def inverse_diagonal(model: Model) -> Array:

@@ -29,6 +29,9 @@ class Placed(NamedTuple):
     Attributes
     ----------
     pose : T_BS of the shape in the body's frame
+    part : its own name, as :attr:`~engine.model.Link.shapes` has it
+    own : whether it has a material of its own, and not that of its link
+    runs : the velocity (3) of its surface along itself, in the body's axes; None where it has none
     center : of a sphere around it, in the body's frame
     """
 
@@ -36,6 +39,14 @@ class Placed(NamedTuple):
     body: int
     shape: Shape
     pose: Array
+    part: str = ""
+    own: bool = False
+    runs: Array | None = None
+
+    @property
+    def surfaces(self) -> tuple[str, ...]:
+        """The names by which parameters know its surface: its link's, if it has the material of that, and its own, which counts more."""
+        return (*(() if self.own else (self.link,)), *((self.part,) if self.part else ()))
 
     @property
     def center(self) -> Array:
@@ -47,7 +58,11 @@ class Placed(NamedTuple):
             return self
         (_, T), (_, T_nominal) = (m.carrier[m.link_index(self.link)] for m in (model, nominal))
         same = T.dtype != object and not (T - T_nominal).any()
-        return self if same else self._replace(pose=T @ (se3.inv(T_nominal) @ self.pose))
+        if same:
+            return self
+        moved = T @ se3.inv(T_nominal)
+        runs = None if self.runs is None else se3.rotation(moved) @ self.runs
+        return self._replace(pose=T @ (se3.inv(T_nominal) @ self.pose), runs=runs)
 
 
 class Pair(NamedTuple):
@@ -78,7 +93,17 @@ class Pair(NamedTuple):
         """Return the pair on a model with other numbers than the ``nominal`` one, of surfaces with parameters in place of their numbers."""
         one, other = self.surfaces
         return self._replace(a=self.a.on(model, nominal), b=self.b.on(model, nominal),
-                             surfaces=(one.of(self.a.link, values), other.of(self.b.link, values)))  # fmt: skip
+                             surfaces=(one.of(self.a.surfaces, values), other.of(self.b.surfaces, values)))  # fmt: skip
+
+    @property
+    def runs(self) -> bool:
+        """Whether a surface of both runs as a belt does."""
+        return self.a.runs is not None or self.b.runs is not None
+
+    def running(self, poses: list[Array]) -> Array:
+        """Return how fast (3) the second's surface runs relative to that of the first, in world axes, with bodies at T_WB."""
+        one, other = (np.zeros(3) if s.runs is None else se3.rotation(poses[s.body]) @ s.runs for s in (self.a, self.b))
+        return other - one
 
     @property
     def together(self) -> int:

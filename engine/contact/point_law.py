@@ -8,7 +8,8 @@ All points of a pair are asked at once, by functions that are compiled once for 
 c (9) of :func:`constants`, and for its points
 
     rows : (n, 11), σ, the gap, its rate before the step and that of flight, the normal n (3), the place x (3) from c, and how many points
-        it counts as; or (n, 14) with ξ/h (3), where that is kept
+        it counts as; or (n, 14) with ξ/h (3), where that is kept; or (n, 17) with the velocity (3) at which the second's surface runs along
+        the plane relative to that of the first, where one does as belts do
     friction : (n, 2), μ times the normal impulse that is known, N·s, and the speed that counts as rest, m/s
     W : (6), the twist of the second body relative to the first, in world axes about c
 
@@ -30,8 +31,8 @@ from engine.spatial import so3
 Array = np.ndarray
 #: of what a normal impulse changes of the velocity: a slip below which friction counts as sticking, so that Newton's method finds it
 STIFFEST = 1e-3
-#: numbers of a point, and of one with ξ/h
-ROW, HELD = 11, 14
+#: numbers of a point, of one with ξ/h, and of one of surfaces that run
+ROW, HELD, RUNNING = 11, 14, 17
 UPPER = np.triu_indices(6)
 
 
@@ -71,8 +72,13 @@ def split(row: Array, W: Array) -> tuple[Array, Any, Array]:
 
 
 def shifted(row: Array, ut: Array) -> Array:
-    """Return w (3) of a point that slips at uₜ (3)."""
-    return ut + row[ROW:] if len(row) > ROW else ut
+    """Return w (3) of a point that slips at uₜ (3), which is of the bodies."""
+    return slip(row, ut) + row[ROW:HELD] if len(row) > ROW else ut
+
+
+def slip(row: Array, ut: Array) -> Array:
+    """Return the slip (3) of the surfaces at a point where bodies slip at uₜ (3)."""
+    return ut + row[HELD:] if len(row) > HELD else ut
 
 
 def pushed(c: Array, row: Array, un: Any) -> tuple[Any, Any]:
@@ -104,16 +110,19 @@ def begun(c: Array, position: Array, normal: Array, gap: Array, before: Array, s
     """Return the rows and the friction of points, flattened, and the largest normal impulse where flight leads.
 
     ``was`` and ``flown`` are the twists before the step and after flight; position and normal are (n, 3), gap, its rate before and share
-    (n). With what is ``stuck`` (9): the rotation and the displacement (6) by which the pair gave way, of a place (3) seen from c.
+    (n). With what is ``stuck`` (9): the rotation and the displacement (6) by which the pair gave way, of a place (3) seen from c; and (12)
+    how fast the second's surface runs relative to that of the first.
     """
     rows, friction, acts = [], [], []
     for x, n, g, u0, part in zip(position, normal, gap, before, share, strict=True):
         s = weight(c[2] * c[2] * c[3] * (1.0 + c[1] * abs(u0)))                # what loses much is stiff too
         row = np.concatenate([ops.array([s, g, u0, n @ velocity(flown, x)]), n, x, [part]])
         if stuck is not None:
-            gave = velocity(stuck[:6], x - stuck[6:])
+            gave = velocity(stuck[:6], x - stuck[6:9])
             row = np.concatenate([row, (gave - (n @ gave) * n) / c[2]])
-        ut = split(row, was)[2]
+            if len(stuck) > 9:
+                row = np.concatenate([row, stuck[9:] - (n @ stuck[9:]) * n])
+        ut = slip(row, split(row, was)[2])
         rows.append(row)
         friction.append(rubbing(c, pushed(c, row, u0)[0], ut @ ut))
         acts.append(pushed(c, row, row[3])[0])
@@ -126,6 +135,7 @@ def lagged(c: Array, rows: Array, friction: Array, W: Array) -> Array:
     found = []
     for row in rows:
         _, un, ut = split(row, W)
+        ut = slip(row, ut)
         found.append(rubbing(c, pushed(c, row, un)[0], ut @ ut))
     rubs = np.array(found)[:, 0]
     return np.concatenate([*found, [ops.largest(rubs - friction[:, 0]), ops.largest(rubs)]])
@@ -168,49 +178,39 @@ def wrench(c: Array, rows: Array, friction: Array, W: Array) -> Array:
     return total
 
 
-def pressed(c: Array, row: Array, slow: Any, W: Array) -> Array:
-    """Return the normal impulse of a point, and that times its normal, its place and v_s (8): of several these add up."""
+def pressed(c: Array, row: Array, slow: Any, W: Array, place: Array) -> Array:
+    """Return the normal impulse of a point, and that times its normal, its place, v_s, and how far it is from a line along the normal
+    through a ``place`` (3), squared (9): of several these add up."""
     n, un, _ = split(row, W)
-    push = pushed(c, row, un)[0]
-    return push * np.concatenate([np.ones(1), n, row[7:10], [slow]])
+    r = row[7:10] - place
+    push, along = pushed(c, row, un)[0], n @ r
+    return push * np.concatenate([np.ones(1), n, row[7:10], ops.array([slow, r @ r - along * along])])
 
 
-def gave_way(h: Any, sums: Array, W: Array, stuck: Array) -> Array:
-    """Return the rotation about the normal and the displacement along the plane (6) of points that push, by which they gave way at the end
-    of a step of h with the twist W, of the place at which they were ``stuck`` (9), with their ``sums`` of :func:`pressed`: zero of none."""
-    n, x, place = sums[1:4] / ops.maximum(ops.norm(sums[1:4]), 1e-300), sums[4:7] / ops.maximum(sums[0], 1e-300), stuck[6:]
-    u = velocity(W, place + n * (n @ (x - place)))                             # of what is under the place: rolling does not move it
+def gave_way(h: Any, sums: Array, W: Array, stuck: Array, size: Any) -> Array:
+    """Return what is kept of how a pair of shapes gave way at the end of a step of h with the twist W: the rotation about the normal and
+    the displacement along the plane (6) of the place at which it was ``stuck`` (9 or 12).
+
+    With the ``sums`` of :func:`pressed`; zero of none that push. Points are stretched by v_s h at most, in their root mean square, and the
+    turn about where they push is no more than that of what is ``size`` (m) from there.
+    """
+    push, place = ops.maximum(sums[0], 1e-300), stuck[6:9]
+    n, r, slow = sums[1:4] / ops.maximum(ops.norm(sums[1:4]), 1e-300), sums[4:7] / push - place, sums[7] / push
+    u = velocity(W, place + n * (n @ r))                                       # of what is under the place: rolling does not move it
+    u = u + stuck[9:] if len(stuck) > 9 else u
     gave, turn = stuck[3:6] + h * u, n @ (stuck[:3] + h * W[:3])
-    return ops.where(sums[0] > 0.0, 1.0, 0.0) * np.concatenate([turn * n, gave - (n @ gave) * n])
-
-
-def stretched(c: Array, row: Array, slow: Any, W: Array, gave: Array, place: Array) -> Any:
-    """Return how far a point gave way, of v_s h, squared, times its normal impulse."""
-    n, un, _ = split(row, W)
-    moved = velocity(gave, row[7:10] - place)
-    along = moved - (n @ moved) * n
-    return pushed(c, row, un)[0] * (along @ along) / (c[2] * slow) ** 2
-
-
-def held(h: Any, gave: Array, sums: Array, stretch: Any, size: Any, place: Array) -> Array:
-    """Return what is kept of how a pair gave way (6) by the end of a step of h, as seen from a place (3), where its points have been
-    stretched by so much, of :func:`stretched`, in all: of their root mean square v_s h at most; and of the turn about where they push no
-    more than that of what is ``size`` (m) from there."""
-    push = ops.maximum(sums[0], 1e-300)
-    most = h * sums[7] / (size * push)
-    turn = ops.minimum(1.0, most / ops.maximum(ops.norm(gave[:3]), 1e-300)) * gave[:3]
-    there = gave[3:] + ops.cross(gave[:3] - turn, sums[4:7] / push - place)
-    return ops.sqrt(ops.minimum(1.0, sums[0] / ops.maximum(stretch, 1e-300))) * np.concatenate([turn, there])
+    gave, lever = gave - (n @ gave) * n, ops.cross(n, r)
+    stretch = gave @ gave + 2.0 * turn * (gave @ lever) + turn * turn * (sums[8] / push)
+    least = ops.minimum(1.0, h * slow / ops.sqrt(ops.maximum(stretch, 1e-300)))
+    held = turn * ops.minimum(1.0, h * slow / ops.maximum(size * abs(turn), 1e-300))
+    return ops.where(sums[0] > 0.0, least, 0.0) * np.concatenate([held * n, gave + (turn - held) * lever])
 
 
 def ended(c: Array, rows: Array, friction: Array, W: Array, stuck: Array, size: Any) -> Array:
     """Return :func:`impulses` of a pair's points, and what is kept (6) of how it gave way by the end of the step, and before (``stuck``,
-    9)."""
-    slow = friction[:, 1]
-    sums: Any = sum(pressed(c, row, s, W) for row, s in zip(rows, slow, strict=True))
-    gave = gave_way(c[2], sums, W, stuck)
-    stretch = sum(stretched(c, row, s, W, gave, stuck[6:]) for row, s in zip(rows, slow, strict=True))
-    return np.concatenate([impulses(c, rows, friction, W), held(c[2], gave, sums, stretch, size, stuck[6:])])
+    9 or 12)."""
+    sums: Any = sum(pressed(c, row, slow, W, stuck[6:9]) for row, slow in zip(rows, friction[:, 1], strict=True))
+    return np.concatenate([impulses(c, rows, friction, W), gave_way(c[2], sums, W, stuck, size)])
 
 
 def turned(R: Array, S: Array) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 from engine import ops
 from engine.contact import point_law
 from engine.contact.pairs import Began, Nearness, Pair, look
-from engine.contact.point_law import HELD
+from engine.contact.point_law import HELD, RUNNING
 from engine.contact.world_axes import WorldAxes
 from engine.spatial import se3
 
@@ -23,8 +23,8 @@ BLOCK = 8
 
 
 class Patch(NamedTuple):
-    """The contact points of one pair in a step: c (9), rows (n, 14) and what is stuck (9) of :mod:`engine.contact.point_law`, zeros where
-    it is not near."""
+    """The contact points of one pair in a step: c (9), rows (n, 14 or 17) and what is stuck (9 or 12) of :mod:`engine.contact.point_law`,
+    zeros where it is not near."""
 
     pair: Pair
     near: Any
@@ -60,14 +60,15 @@ class Touching:
         for pair, near, gave in zip(pairs, found.near, stuck, strict=True):
             c, n, place = point_law.constants(pair, h, slow, way), pair.points, se3.position(found.poses[pair.b.body]) - axes.about
             given = np.concatenate([point_law.turned(se3.rotation(found.poses[pair.a.body]), gave), place])
+            given, wide = (np.append(given, pair.running(found.poses)), RUNNING) if pair.runs else (given, HELD)
 
             def begin(pair: Pair = pair, c: Array = c, given: Array = given) -> Array:
                 seen = look(pair, found.poses, axes.about, began)
                 return ops.shared(point_law.begun, c, *seen, relative(pair, was), relative(pair, flown), given)
 
-            nothing = np.array([*[0.0] * (HELD * n), *[0.0, slow] * n, 0.0])
-            rows, friction, (push,) = np.split(ops.when(near, begin, nothing), [HELD * n, (HELD + 2) * n])
-            self.patches.append(Patch(pair, near, c, rows.reshape(n, HELD), given))
+            nothing = np.array([*[0.0] * (wide * n), *[0.0, slow] * n, 0.0])
+            rows, friction, (push,) = np.split(ops.when(near, begin, nothing), [wide * n, (wide + 2) * n])
+            self.patches.append(Patch(pair, near, c, rows.reshape(n, wide), given))
             rubs.append(friction)
             self.acts = ops.logical_or(self.acts, push > 0.0)
         #: friction (2) of every point, by the normal impulses before the step

@@ -42,9 +42,9 @@ class Part:
             if what in NAMES and isinstance(x, str):
                 values[what] = name(x)
             elif what in KEYED:
-                values[what] = {name(n): y for n, y in x.items()}
+                values[what] = {of_key(name, n, what): y for n, y in x.items()}
             elif what == "pairs" and isinstance(x, tuple):
-                values[what] = tuple((on_ground(link, a), on_ground(link, b)) for a, b in x)
+                values[what] = tuple(of_two(link, pair) for pair in x)
         return Part(self.kind, values)
 
     def without(self, links: Set[str], joints: Set[str]) -> tuple[Part | None, list[str]]:
@@ -57,11 +57,11 @@ class Part:
             if what == "joints" and (missing := [n for n in x if n in gone]):   # a sum over joints: another, were one left out
                 return None, missing
             if what in KEYED:
-                values[what] = {n: y for n, y in x.items() if n not in gone}
-                lost += [n for n in x if n in gone]
+                values[what] = {n: y for n, y in x.items() if not among(n, gone, what)}
+                lost += [name for n in x for name in among(n, gone, what)]
             elif what == "pairs" and isinstance(x, tuple):
-                values[what] = tuple(pair for pair in x if not gone & {*pair})
-                lost += [n for pair in x for n in pair if n in gone]
+                values[what] = tuple(pair for pair in x if not among(pair, gone))
+                lost += [n for pair in x for n in among(pair, gone)]
         return (Part(self.kind, values) if lost else self), lost
 
 
@@ -142,9 +142,32 @@ def plain(x: Any) -> Any:
     return tuple(map(plain, x)) if np.ndim(x) else float(x)
 
 
-def on_ground(rename: Renaming, link: str) -> str:
-    """Return another name for a link; the ground is nobody's."""
-    return link if link == "world" else rename(link)
+def of_key(rename: Renaming, key: Any, what: str) -> Any:
+    """Return another name for what something is of: materials are of links, of shapes of these, and of two of both."""
+    return rename(key) if what != "materials" else of_two(rename, key) if isinstance(key, tuple) else of_shape(rename, key)
+
+
+def of_two(rename: Renaming, names: tuple[str, str]) -> tuple[str, str]:
+    """Return other names for two links or shapes of links; the ground is nobody's."""
+    a, b = (n if n == "world" else of_shape(rename, n) for n in names)
+    return a, b
+
+
+def of_shape(rename: Renaming, name: str) -> str:
+    """Return another name for a link, or for a shape of it, as :attr:`~engine.model.Link.shapes` has them.
+
+    >>> [of_shape(lambda link: {"a": "b"}.get(link, link), name) for name in ("a", "a/pad")]
+    ['b', 'b/pad']
+    """
+    link, _, shape = name.rpartition("/")
+    found = rename(name)
+    return f"{rename(link)}/{shape}" if found == name and link else found
+
+
+def among(names: str | tuple[str, ...], gone: Set[str], what: str = "materials") -> list[str]:
+    """Return those of one or two names that are gone, where materials are of links, or of shapes of these."""
+    each = ((n, n.rpartition("/")[0] if what == "materials" else n) for n in ((names,) if isinstance(names, str) else names))
+    return [n if n in gone else link for n, link in each if n in gone or link in gone]
 
 
 def together(q: Array, robots: Mapping[str, Described | None]) -> Described | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
@@ -161,6 +162,17 @@ class Link(ReadOnly):
 
     def __repr__(self) -> str:
         return f"Link('{self.name}', {self.mass:.6g} kg)"
+
+    @property
+    def shapes(self) -> tuple[str, ...]:
+        """The names of its collision shapes: "link/shape", by a shape's own name, or where that is none by its number among them.
+
+        >>> Link("foot", collisions=(Geometry("sphere", (0.1,), name="heel"), Geometry("sphere", (0.1,)))).shapes
+        ('foot/heel', 'foot/1')
+        """
+        often = Counter(g.name for g in self.collisions)
+        plain = {n for n, times in often.items() if n and times == 1 and "/" not in n and not n.isdigit()}
+        return tuple(f"{self.name}/{g.name if g.name in plain else k}" for k, g in enumerate(self.collisions))
 
     @property
     def mass(self) -> Any:

@@ -22,7 +22,7 @@ from engine.simulation.compile import compile
 from engine.simulation.compiled_system import CompiledSystem
 from engine.simulation.contact_table import ContactTable
 from engine.simulation.contacts import Contacts, HalfSpace
-from engine.simulation.described import simulator_of
+from engine.simulation.described import contacts_of, simulator_of
 from engine.simulation.impacts import impact
 from engine.simulation.live import Live, Trace
 from engine.simulation.profile import Profile
@@ -35,6 +35,6 @@ from engine.simulation.warm import warm
 __all__ = [
     "BodyTrajectory", "CompiledSystem", "Component", "ContactTable", "Contacts", "Context", "Crossing", "Effect", "Event", "FlexibleJoint",
     "GeneralActuator", "HalfSpace", "Law", "Live", "Phases", "Profile", "Robot", "SimulationError", "SimulationWarning", "Simulator",
-    "Solution", "SolutionError", "State", "StateTrajectory", "Stepper", "Trace", "Trajectory", "actuators", "compile", "controllers",
-    "forces", "impact", "load_trajectory", "policy", "simulator_of", "warm",
+    "Solution", "SolutionError", "State", "StateTrajectory", "Stepper", "Trace", "Trajectory", "actuators", "compile",
+    "contacts_of", "controllers", "forces", "impact", "load_trajectory", "policy", "simulator_of", "warm",
 ]  # fmt: skip

@@ -15,6 +15,7 @@ from engine.constraints import (
     Constraint,
     Grip,
     Loops,
+    Prescribed,
     Schur,
     accelerations_beside,
     allowed,
@@ -30,6 +31,7 @@ from engine.constraints import (
 from engine.dynamics.gripped_momentum import Join
 from engine.dynamics.momentum_conservation import Tree
 from engine.model import Model
+from engine.simulation.motions import Motion
 
 Array = np.ndarray
 #: m and rad: a start that is open by more is refused, one that is open by more than the second, or moves by more, relative to 1 + |v|,
@@ -69,14 +71,15 @@ class Constraints:
 
     Attributes
     ----------
-    loops : they, on the model; grippers : the components of those that close and open
+    loops : they, on the model; grippers : the components of those that close and open; motions : of what moves as told
     """
 
-    def __init__(self, model: Model, constraints: Iterable[Constraint]) -> None:
+    def __init__(self, model: Model, constraints: Iterable[Constraint], parameters: Mapping[str, Array]) -> None:
         if isinstance(constraints, (str, Mapping)) or not isinstance(constraints, Iterable):
             raise SimulationError(f"constraints is {shown(constraints)}; expected a list of them")
         self.model, self.loops = model, Loops(model, list(constraints))
         self.grippers = [Gripper(c, self.loops) for c in self.loops.constraints if isinstance(c, Grip)]
+        self.motions = [Motion(led, parameters) for led in self.loops.led]
 
     @functools.cached_property
     def redundant(self) -> int | None:
@@ -94,11 +97,15 @@ class Constraints:
         found = [Join(place.get(grip.a, -1), place.get(grip.b, -1), memories[name][0]) for name, grip in self.loops.grips.items()]
         return [join for join in found if join.first != join.second]
 
+    def told(self, s: Context, memories: Mapping[str, Array]) -> Mapping[str, Array]:
+        """Return what is held at a time: of grips what is remembered, and of what moves as told how it does."""
+        return {**memories, **{m.led.key: m.now(s, memories[m.name]) for m in self.motions}} if self.motions else memories
+
     # ------------------------------------------------------------ in flight
 
     def accelerations(self, s: Context, tau: Array, wrenches: Array | None, memories: Mapping[str, Array]) -> tuple[Array, Array]:
         """Return v̇ (nv) and forces λ (n) of the constraints, not the smallest yet."""
-        return accelerations_beside(s.model, self.loops, s.q, s.v, tau, s.gravity, wrenches, memories)
+        return accelerations_beside(s.model, self.loops, s.q, s.v, tau, s.gravity, wrenches, self.told(s, memories))
 
     def response(self, M: Array, q: Array, force: Array, memories: Mapping[str, Array]) -> tuple[Array, Array]:
         """Return v̇ (nv), and a λ (n), not the smallest yet, that a generalized force (nv) makes alone, at rest, of an inertia M."""
@@ -106,12 +113,15 @@ class Constraints:
 
     def observed(self, s: Context, forces: Array, push: Array | None, memories: Mapping[str, Array]) -> dict[str, Any]:
         """Return what is recorded: how far the constraints are open, their forces, with those against generalized forces (nv) that
-        ``push`` besides, and the power that these should not have."""
+        ``push`` besides, and the power of these, which is that of what moves as told."""
         solver = schur(s.model, self.loops, s.q, memories)
         if push is not None:
             forces = forces + solver.accelerations(push, np.zeros(self.loops.n))[1]
         forces = solver.smallest(forces)
-        return {"constraints.error": self.loops.residual(s.q, memories), "constraints.force": forces,
+        powers = forces * (solver.J @ s.v)
+        own = {f"{c.title}.power": powers[rows].sum() for c, (_, rows) in zip(self.loops.constraints, self.loops.parts, strict=True)
+               if isinstance(c, Prescribed)}  # fmt: skip
+        return {**own, "constraints.error": self.loops.residual(s.q, self.told(s, memories)), "constraints.force": forces,
                 "constraints.power": forces @ (solver.J @ s.v)}  # fmt: skip
 
     # ------------------------------------------------------------ after a step, and at its beginning
@@ -141,12 +151,12 @@ class Constraints:
 
     # ------------------------------------------------------------ at the start
 
-    def open(self, q: Array, v: Array, memories: Mapping[str, Array]) -> Any:
+    def open(self, s: Context, memories: Mapping[str, Array]) -> Any:
         """Return whether q and v are beside the constraints by more than rounding, or half a turn off. Traceable."""
-        return ops.logical_or(beside(self.loops, q, v, memories) > ROUNDING, self.loops.turned(q) > FAR)
+        return ops.logical_or(beside(self.loops, s.q, s.v, self.told(s, memories)) > ROUNDING, self.loops.turned(s.q) > FAR)
 
-    def begun(self, q: Array, v: Array, memories: Mapping[str, Array]) -> tuple[Array, Array]:
-        """Return q and v on the constraints, on floats.
+    def begun(self, s: Context, memories: Mapping[str, Array]) -> tuple[Array, Array]:
+        """Return q and v on the constraints, on floats; of what moves as told as it is at that time.
 
         Raises
         ------
@@ -156,6 +166,9 @@ class Constraints:
         -----
         SimulationWarning : it is open by a little, or moves as the constraints do not allow
         """
+        q, v, memories = s.q.copy(), s.v.copy(), self.told(s, memories)
+        for led in self.loops.led:
+            led.led(q, v, memories)
         title, metres, radians = farthest(self.loops, q)
         on, moves = closed_start(self.model, self.loops, q, v, FAR, memories)
         if metres + radians > NOTED:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -72,10 +73,10 @@ class Contacts:
     Attributes
     ----------
     ground : a :class:`HalfSpace`, or None. Uneven ground is a link's shape, ``Geometry("heightfield", (x, y), heights=...)``
-    pairs : names of links that may touch, [("a", "b"), …]; None: all that no joint joins. The ground, whose link is "world", meets all
-        links, or where a pair names "world", those alone
-    material : of all links but those in ``materials``, by name; of two links' names ("a", "b") the material of the one on the other,
-        which parameters of surfaces do not change
+    pairs : names of links that may touch, or of their shapes (:attr:`engine.Link.shapes`), [("a", "b"), ("a/pad", "c"), …]; None: all that
+        no joint joins. The ground, whose link is "world", meets all links, or where a pair names "world", those alone
+    material : of all links but those in ``materials``, by name. A shape has that of its link, or one of its own, by its name ("hand/pad");
+        and of two names ("hand/pad", "cube") it is the material of the one on the other, which parameters of surfaces do not change
     combine : how two coefficients of friction combine: "harmonic" (their harmonic mean), "max", "min", "mean" or "multiply"
     stiction_velocity : the slip that counts as rest, m/s: what a share r of its friction holds gives way by r times this and a step
 
@@ -105,46 +106,48 @@ class Contacts:
         if not isinstance(self.materials, Mapping):
             raise ContactError(f"materials of Contacts is {shown(self.materials)}; expected ContactMaterials by links' names")
         for key, material in self.materials.items():
-            checked_material(f"material of link '{key}'" if isinstance(key, str) else f"material of the links {key}", material)
+            checked_material(f"material of '{key}'" if isinstance(key, str) else f"material of {key}", material)
             if not isinstance(key, str) and not (isinstance(key, tuple) and len(key) == 2 and all(isinstance(n, str) for n in key)):
-                raise ContactError(f"materials of Contacts are of {shown(key)}; expected a link's name, or two, ('a', 'b')")
+                raise ContactError(f"materials of Contacts are of {shown(key)}; expected the name of a link or a shape, or two, ('a', 'b')")
             if isinstance(key, tuple) and key[0] != key[1] and key[::-1] in self.materials:
-                raise ContactError(f"materials of Contacts have two of the links {key}; expected one")
+                raise ContactError(f"materials of Contacts have two of {key}; expected one")
+            if isinstance(key, tuple) and any(material.surface_velocity):
+                raise ContactError(f"the material of {key} has a surface_velocity; expected it of one that is of a single surface")
         if self.combine not in RULES:
             raise ContactError(f"combine of Contacts is {shown(self.combine)}{nearest(str(self.combine), RULES)}; expected one of "
                                f"{', '.join(RULES)}")  # fmt: skip
         number("stiction_velocity of Contacts", self.stiction_velocity, "a number above 0, m/s", above=0.0, error=ContactError)
 
-    def bind(self, model: Model) -> ContactLaws:
-        """Return the laws of all pairs of a model's shapes that may touch.
+    def bind(self, model: Model, led: Collection[int] = ()) -> ContactLaws:
+        """Return the laws of all pairs of a model's shapes that may touch, of which no contact changes velocities that are ``led``.
 
         Raises
         ------
         ContactError : a link that there is not, or without shapes or mass; a shape that cannot touch; more pairs than can be
         """
-        self.require_links(model)
-        names = [link.name for link in model.links]
+        names, links = [link.name for link in model.links], self.require_links(model)
         every = self.pairs is None or (self.ground is not None and not any(WORLD in pair for pair in self.pairs))
-        named = {n for pair in self.pairs or () for n in pair}
-        placed = {n: placed_shapes(model, n) for n in names if every or n in named}
+        named = {links[n] for pair in self.pairs or () for n in pair}
+        placed = {n: self.placed(model, n) for n in names if every or n in named}
         order = {n: k for k, n in enumerate([WORLD, *names])}
-        found: dict[tuple[str, str], None] = {}
-        count = 0
-        for a, b in self.chosen(model, placed):
-            count += len(placed.get(a, [0])) * len(placed[b]) if (a, b) not in found else 0
-            if count > MOST_PAIRS:
-                raise ContactError(f"contacts of '{model.name}' have more than {MOST_PAIRS} pairs of shapes; expected fewer: name them")
-            found[a, b] = None
-        chosen = sorted(found, key=lambda pair: sorted((order[pair[0]], order[pair[1]])))
-        for name in {n for pair in chosen for n in pair} - {WORLD}:
+        solid = placed if self.ground is None else {**placed, WORLD: [ground_shape(self.ground)]}
+        found: dict[frozenset[int], tuple[Placed, Placed]] = {}
+        touched: set[str] = set()
+        for a, b in self.chosen(model, placed, links):
+            one, other = ([s for s in solid[links[n]] if n in (s.link, s.part)] for n in (a, b))
+            touched |= {links[a], links[b]}
+            for s, t in itertools.product(one, other):
+                found.setdefault(frozenset((id(s), id(t))), (s, t))
+                if len(found) > MOST_PAIRS:
+                    raise ContactError(f"contacts of '{model.name}' have more than {MOST_PAIRS} pairs of shapes; expected fewer: name them")
+        for name in touched - {WORLD}:
             require_touchable(model, name, placed[name])
-        inverse = inverse_inertia(model)
+        inverse = inverse_inertia(model, led)
         moves = {s.link: shape_mobility(model, inverse, s) for shapes in placed.values() for s in shapes}
-        pairs: list[Pair] = []
-        for a, b in chosen:
-            first = [ground_shape(self.ground)] if a == WORLD and self.ground is not None else placed[a]
-            for s, t in itertools.product(first, placed[b]):
-                pairs.append(self.pair(s, t, moves, f"{a}:{b}", len(first) * len(placed[b]) > 1, len(pairs)))
+        chosen = sorted(found.values(), key=lambda pair: sorted(order[s.link] for s in pair))
+        often = Counter((s.link, t.link) for s, t in chosen)
+        pairs = [self.pair(s, t, moves, f"{s.link}:{t.link}" + (f"#{k}" if often[s.link, t.link] > 1 else ""))
+                 for k, (s, t) in enumerate(chosen)]  # fmt: skip
         if not (pairs := self.apart(model, pairs)):
             raise ContactError(f"nothing of '{model.name}' can touch anything; expected a ground, or links with collision shapes that no "
                                "joint joins")  # fmt: skip
@@ -160,13 +163,23 @@ class Contacts:
                  "expected pairs=[...] of what matters", SimulationWarning)  # fmt: skip
         return (ContactLaws if few else RowLaws)(model, pairs, self.stiction_velocity)
 
-    def require_links(self, model: Model) -> None:
-        """Refuse names of links that a model has not."""
-        names = [link.name for link in model.links]
+    def require_links(self, model: Model) -> dict[str, str]:
+        """Return the links of all names of links and shapes, with "world"; refuse names that a model has not."""
+        names = {shape: link.name for link in model.links for shape in link.shapes}
+        names |= {WORLD: WORLD} | {link.name: link.name for link in model.links}
         given = (n for key in self.materials for n in ([key] if isinstance(key, str) else key))
         for name in (*given, *itertools.chain(*(self.pairs or ()))):
-            if name != WORLD and name not in names:
-                raise ContactError(f"contacts name a link '{name}', which '{model.name}' has not{nearest(str(name), names)}")
+            if name not in names:
+                raise ContactError(f"contacts name a link '{name}', which '{model.name}' has not{nearest(str(name), list(names))}")
+        return names
+
+    def with_pairs(self, pairs: Iterable[tuple[str, str]]) -> Contacts:
+        """Return the same between these ``pairs`` alone, as :class:`Contacts` takes them: so a file's contacts are narrowed.
+
+        >>> Contacts(HalfSpace(), combine="max").with_pairs([("world", "foot")]).combine
+        'max'
+        """
+        return replace(self, pairs=pairs)
 
     def many(self, model: Model) -> ManyContacts | None:
         """Return the contacts of a model whose trees are free bodies as tables, where all may touch and they are many; else None."""
@@ -174,7 +187,7 @@ class Contacts:
         if self.pairs is not None or not free or any(not isinstance(key, str) for key in self.materials):
             return None
         self.require_links(model)
-        placed = [s for link in model.links if link.collisions for s in placed_shapes(model, link.name)]
+        placed = [s for link in model.links if link.collisions for s in self.placed(model, link.name)]
         for name in {s.link for s in placed}:
             require_touchable(model, name, [s for s in placed if s.link == name])
         ground = [] if self.ground is None else [ground_shape(self.ground)]
@@ -183,12 +196,23 @@ class Contacts:
             return None
         if len({measures(s.shape)[0] for s in placed}) > MOST_KINDS:           # each two are traced, as ellipsoids of every size are
             return None
-        surfaces = {n: self.surface(n) for n in {s.link for s in ground + placed}}
-        return ManyContacts(model, ground + placed, surfaces, self.material, self.stiction_velocity, self.combine)
+        surfaces = [self.surface(s) for s in ground + placed]
+        if len({m.priority for m in surfaces}) > 1 or any(any(m.surface_velocity) for m in surfaces):
+            return None
+        return ManyContacts(model, ground + placed, surfaces, self.stiction_velocity, self.combine)
 
-    def surface(self, link: str) -> ContactMaterial:
-        """Return what a link, or the ground, is made of."""
-        return self.ground.material if link == WORLD and self.ground is not None else self.materials.get(link, self.material)
+    def surface(self, s: Placed) -> ContactMaterial:
+        """Return what a shape, or the ground, is made of."""
+        if s.link == WORLD and self.ground is not None:
+            return self.ground.material
+        return self.materials.get(s.part) or self.materials.get(s.link, self.material)
+
+    def placed(self, model: Model, link: str) -> list[Placed]:
+        """Return the shapes of a link, with the velocities of their surfaces, on the body that carries it."""
+        _, T_BL = model.carrier[model.link_index(link)]
+        found = [s._replace(own=s.part in self.materials) for s in placed_shapes(model, link)]
+        runs = [np.array(self.surface(s).surface_velocity) for s in found]
+        return [s._replace(runs=T_BL[:3, :3] @ x) if x.any() else s for s, x in zip(found, runs, strict=True)]
 
     def apart(self, model: Model, pairs: list[Pair]) -> list[Pair]:
         """Return the pairs without those of one robot that lie in each other at rest, if the user has not named them."""
@@ -203,15 +227,15 @@ class Contacts:
                  "where they are to touch", SimulationWarning)  # fmt: skip
         return [pair for pair in pairs if not any(pair is other for other in joined)]
 
-    def pair(self, s: Placed, t: Placed, moves: Mapping[str, float], name: str, several: bool, k: int) -> Pair:
+    def pair(self, s: Placed, t: Placed, moves: Mapping[str, float], name: str) -> Pair:
         """Return one pair of shapes."""
-        own = self.materials.get((s.link, t.link), self.materials.get((t.link, s.link)))
+        both = itertools.product((s.part, s.link), (t.part, t.link))
+        own = next((m for a, b in both for key in ((a, b), (b, a)) if (m := self.materials.get(key)) is not None), None)
         w = moves.get(s.link, 0.0) + moves[t.link]
-        return Pair(f"{name}#{k}" if several else name, s, t, number_of_points(s.shape, t.shape),
-                    (self.surface(s.link), self.surface(t.link)), w, self.combine, own)
+        return Pair(name, s, t, number_of_points(s.shape, t.shape), (self.surface(s), self.surface(t)), w, self.combine, own)
 
-    def chosen(self, model: Model, placed: Mapping[str, list[Placed]]) -> Iterator[tuple[str, str]]:
-        """Yield the links that may touch, those that stand still first."""
+    def chosen(self, model: Model, placed: Mapping[str, list[Placed]], links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+        """Yield the links, or shapes, that may touch, those that stand still first."""
         moving = [n for n, shapes in placed.items() if shapes and shapes[0].body >= 0]
         given = list(self.pairs or ())
         if self.ground is not None:
@@ -223,10 +247,11 @@ class Contacts:
             return
         if self.ground is None and any(WORLD in pair for pair in given):
             raise ContactError("contacts pair a link with 'world', but have no ground; expected ground=HalfSpace(...)")
+        body = {link.name: body for link, (body, _) in zip(model.links, model.carrier, strict=True)}
         for a, b in given:
-            if WORLD not in (a, b) and model.carrier[model.link_index(a)][0] == model.carrier[model.link_index(b)][0]:
+            if WORLD not in (a, b) and body[links[a]] == body[links[b]]:
                 raise ContactError(f"contacts pair '{a}' with '{b}', which are one rigid body; expected links that move against each other")
-        yield from ((a, b) if model.carrier[model.link_index(b)][0] >= 0 else (b, a) for a, b in given if WORLD not in (a, b))
+        yield from ((a, b) if body[links[b]] >= 0 else (b, a) for a, b in given if WORLD not in (a, b))
 
 
 class PairByPair(Contacts):
@@ -246,13 +271,16 @@ def checked_material(what: str, x: Any) -> None:
 
 def ground_shape(ground: HalfSpace) -> Placed:
     """Return the ground as a shape that stands still."""
-    return Placed(WORLD, -1, Plane(), ground.pose)
+    runs = np.array(ground.material.surface_velocity)
+    return Placed(WORLD, -1, Plane(), ground.pose, runs=runs if runs.any() else None)
 
 
 def placed_shapes(model: Model, link: str) -> list[Placed]:
     """Return the shapes of a link on the body that carries it."""
     body, T_BL = model.carrier[model.link_index(link)]
-    return [Placed(link, body, shape, T_BL @ g.placement) for g in model.link(link).collisions for shape in shapes_of(link, g)]
+    own = model.link(link)
+    return [Placed(link, body, shape, T_BL @ g.placement, part) for g, part in zip(own.collisions, own.shapes, strict=True)
+            for shape in shapes_of(link, g)]  # fmt: skip
 
 
 def shapes_of(link: str, g: Geometry) -> list[Shape]:

@@ -72,8 +72,32 @@ def simulator_of(model: Model, **changes: Any) -> Simulator:
         if what not in changes:
             found[what] = [made(part) for part in getattr(said, what)]
     if said.contacts is not None and "contacts" not in changes:
-        if isinstance(many := said.contacts.values.get("pairs"), int):
-            raise SimulationError(f"the file of '{model.name}' lets more than {many} pairs of links touch; expected {MOST_PAIRS} pairs of "
-                                  "shapes at most: contacts=Contacts(pairs=[...]) of those that matter, or contacts=None")  # fmt: skip
-        found["contacts"] = made(said.contacts)
+        found["contacts"] = contacts_of(model)
     return Simulator(model, **{**found, **changes})
+
+
+def contacts_of(model: Model) -> Contacts | None:
+    """Return the contacts that a model's file describes, or None. As they are, narrowed by :meth:`Contacts.with_pairs`, or with other
+    numbers by ``dataclasses.replace``, they are taken by ``simulator_of(model, contacts=…)``.
+
+    Raises
+    ------
+    SimulationError : it lets so many links touch that they are not listed
+
+    Examples
+    --------
+    >>> import engine
+    >>> text = '''<mujoco><worldbody><geom type="plane" size="1 1 1" friction="0.1"/><body name="a" pos="0 0 1"><freejoint/>
+    ... <geom size="0.1" friction="0.3"/><geom name="heel" size="0.1" pos="0.3 0 0"/></body></worldbody></mujoco>'''
+    >>> contacts = contacts_of(engine.load(text))
+    >>> contacts.pairs, contacts.materials["a"].friction, contacts.materials["a/heel"].friction, contacts.combine
+    ((('world', 'a'),), 0.3, 1.0, 'max')
+    >>> contacts.with_pairs([("world", "a/heel")]).pairs
+    (('world', 'a/heel'),)
+    """
+    part = None if model.described is None else model.described.contacts
+    if part is not None and isinstance(many := part.values.get("pairs"), int):
+        raise SimulationError(f"the file of '{model.name}' lets more than {many} pairs of links touch; expected {MOST_PAIRS} pairs of "
+                              "shapes at most: contacts=Contacts(pairs=[...]) of those that matter, or contacts=None")  # fmt: skip
+    found: Contacts | None = None if part is None else made(part)
+    return found

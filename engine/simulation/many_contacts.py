@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -25,23 +25,21 @@ class ManyContacts:
     Parameters
     ----------
     placed : the shapes, those that stand still on the body −1
-    surfaces : of links by name
-    other : of all other links
+    surfaces : what each is made of
     stiction : the speed that counts as rest, m/s
     combine : how two frictions combine
     """
 
-    def __init__(self, model: Model, placed: Sequence[Placed], surfaces: Mapping[str, ContactMaterial], other: ContactMaterial,
-                 stiction: float, combine: str) -> None:  # fmt: skip
+    def __init__(self, model: Model, placed: Sequence[Placed], surfaces: Sequence[ContactMaterial], stiction: float,
+                 combine: str) -> None:  # fmt: skip
         self.model, self.placed, self.stiction, self.combine = model, list(placed), stiction, combine
-        self.materials = [surfaces.get(s.link, other) for s in placed]
         self.kinds = kinds_of(placed)
-        self.shapes = tables(placed, self.materials, [self.mobility(s) for s in placed], ())
+        self.shapes = tables(placed, surfaces, [self.mobility(s) for s in placed], ())
 
     @property
     def surfaces(self) -> set[str]:
-        """The links whose surfaces may touch."""
-        return {s.link for s in self.placed}
+        """The names of surfaces that may touch, of links and their shapes."""
+        return {name for s in self.placed for name in s.surfaces}
 
     @property
     def ground(self) -> Array | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from engine.checks import shown, warn
 from engine.components.component import SimulationWarning
+from engine.constraints import Prescribed
 from engine.contact import ContactError, ContactLaws
 from engine.integrate import Method
 from engine.model import Model
@@ -36,4 +37,5 @@ def bound(contacts: Any, model: Model, method: Method, arguments: Mapping[str, A
         kinds = independent(model, arguments, make, True)
         if kinds and all(len(kind.trees.first.model.bodies) == 1 for kind in kinds):     # a file's own may all hang on its frame
             return None, many, kinds
-    return contacts.bind(model), None, ()
+    prescribed = [c.joint for c in arguments["constraints"] if isinstance(c, Prescribed)]
+    return contacts.bind(model, [k for joint in prescribed for k in range(model.nv)[model.v_slice(joint)]]), None, ()

@@ -16,7 +16,7 @@ from engine.compiler.threads import get_threads, spread
 from engine.compiler.transforms.trace import calling
 from engine.components.layout import Layout
 from engine.contact import EVENLY, point_law
-from engine.contact.many import Bodies, Shapes, holding, impulses, kept_by, momentum_changes, of_pair, problem, touching, twists, velocities_after
+from engine.contact.many import Bodies, Shapes, impulses, momentum_changes, problem, touching, twists, velocities_after
 from engine.simulation.contact_table import ContactTable, table_of
 from engine.simulation.independent_trees import IndependentTrees, Kind
 from engine.simulation.many_contacts import ManyContacts
@@ -106,12 +106,9 @@ class MeetingTrees(IndependentTrees):
         bodies = np.concatenate(parts)
         poses, began, reach, M, before, free, momenta = (ops.rows(lambda y, a=a, b=b: y[a:b], bodies) for a, b in itertools.pairwise(ENDS))
         found = touching(shapes, self.contacts.kinds, dt, Bodies(poses, began, reach))
-        holds = holding(found, shapes.outlines, poses, stuck)
-        met = problem(found, holds.stuck, shapes.outlines, poses, M, before, free, dt, self.contacts.stiction, self.contacts.combine,
-                      EVENLY)  # fmt: skip
+        met = problem(found, stuck, shapes.outlines, poses, M, before, free, dt, self.contacts.stiction, self.contacts.combine, EVENLY)
         V, friction, acts = velocities_after(met, before)
-        stuck = kept_by(dt, met.points, friction, of_pair(met), twists(met.pairs, V), holds, self.contacts.held[0])
-        push = impulses(met, V, friction, acts)
+        push, stuck = impulses(met, V, friction, acts, dt, self.contacts.held[0])
         changes = momentum_changes(met, found, shapes.outlines, poses, momenta, push, EVENLY * dt)
         begin, after = 0.0, []
         for kind, values, given in zip(self.kinds, p, flown, strict=True):

@@ -14,7 +14,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from engine.checks import Fixed, path_of, require_importable, warn, whole
+from engine.checks import Fixed, path_of, warn, whole
 from engine.compiled.robot import Robot, robot_of
 from engine.compiler import Program
 from engine.components.assembly import assembled, require_acting, with_rotors
@@ -24,7 +24,7 @@ from engine.components.frame import Frame
 from engine.components.joint_dynamics import mode_of, planned
 from engine.components.law import Law, Ticking, with_seeds
 from engine.components.makers import makers_of
-from engine.constraints import Constraint
+from engine.constraints import Constraint, Prescribed
 from engine.contact.many import RowLaws
 from engine.dynamics import GRAVITY
 from engine.dynamics.momentum_conservation import joined_trees
@@ -53,7 +53,7 @@ from engine.simulation.run_file import record, resume
 from engine.simulation.state import State
 from engine.simulation.step import Step
 from engine.simulation.stepper import Stepper
-from engine.simulation.surroundings import Kept, surroundings
+from engine.simulation.surroundings import Kept, require_found_again, surroundings
 from engine.simulation.trajectory import Trajectory
 from engine.simulation.unresolved import Unresolved
 from engine.simulation.wires import Diagram, diagram, in_words
@@ -89,8 +89,8 @@ class Simulator(Fixed):
         limits, which the others do not hold. "explicit": all in flight as it is, friction smoothed over 1e-3 rad/s or m/s. None: nothing.
         True is "auto", False None. ``print(simulator)`` says what was chosen
     events : functions of ``t, q, v`` that are watched for zeros, or :class:`~engine.integrate.Event`: see :meth:`run`
-    constraints : what holds exactly: :class:`engine.Hinge`, Ball, Weld, Slider, Distance, Coupling, and Grip, which closes on command.
-        Forces act in flight, with the method's order; "constraints.force", "constraints.error" and "constraints.power" are recorded
+    constraints : what holds exactly: :class:`engine.Hinge`, Ball, Weld, Slider, Distance, Coupling, Prescribed, and Grip, which closes on
+        command. Forces act in flight, with the method's order; "constraints.force", "constraints.error" and "constraints.power" are kept
     conserve_momentum : whether each step ends with the projection of every floating tree onto its momentum, which only loads from outside
         change; without it momentum drifts with the method's order. It is the tree's as a whole: a body on a floating joint within a tree
         keeps its own to the method's order only
@@ -133,8 +133,8 @@ class Simulator(Fixed):
         makers = makers_of(sensors, laws, self.parameters)
         mode = mode_of(joint_dynamics)
         joints = planned(model, self.dt, self.method, mode, forces, self.parameters, actuators)
-        exact = Constraints(model, constraints) if constraints else None
-        inside = [*joints.components, *(exact.grippers if exact else ())]
+        exact = Constraints(model, constraints, self.parameters) if constraints else None
+        inside = [*joints.components, *([*exact.grippers, *exact.motions] if exact else ())]
         self.components = assembled(model, self.dt, forces, actuators, inside, mode is not None, self.parameters, frame, makers)
         require_own(self.components, self.parameters, self.parameters)
         driven = with_rotors(model, self.components)
@@ -175,8 +175,10 @@ class Simulator(Fixed):
 
     def _read(self) -> dict[str, Any]:
         """Return what the functions and components of machine code read besides their arguments, now."""
-        functions = [c.called for c in self.plant.acting if isinstance(c, Ticking)] + self.watch.called
-        return surroundings([*((f.name, f.law.fn) for f in functions), *((c.name, c) for c in self._given)]) if self.compiled else {}
+        asked = [*(c.called for c in self.plant.acting if isinstance(c, Ticking)), *self.watch.called]
+        motions = [(c.title, c.motion) for c in self._arguments["constraints"] if isinstance(c, Prescribed)]
+        own = [*((f.name, f.law.fn) for f in asked), *motions, *((c.name, c) for c in self._given)]
+        return surroundings(own) if self.compiled else {}
 
     @property
     def _given(self) -> list[Component]:
@@ -190,12 +192,8 @@ class Simulator(Fixed):
         return Simulator(self.model, **{**self._arguments, "forces": forces, "parameters": known})
 
     def __reduce__(self) -> Any:
-        a = self._arguments
-        for what, fn in (("controller", a["controller"]), *(("force", f) for f in a["forces"]),
-                         *(("law", f) for f in (*a["sensors"], *a["laws"])),
-                         *(("event function", f) for e in a["events"] for f in (e.function, e.action))):  # fmt: skip
-            require_importable(f"the {what} of a simulator of '{self.model.name}'", fn.fn if isinstance(fn, Law) else fn)
-        return functools.partial(type(self), **a), (self.model,)
+        require_found_again(self.model.name, self._arguments)
+        return functools.partial(type(self), **self._arguments), (self.model,)
 
     def __repr__(self) -> str:
         return in_words(self)

@@ -17,11 +17,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.checks import require_importable
 from engine.compiled.function import Function
 from engine.compiled.robot import Robot
 from engine.compiler.gufunc import Gufunc
 from engine.components.component import Component, SimulationError
 from engine.components.law import Called, Law
+from engine.constraints import Prescribed
 from engine.integrate import Event
 from engine.io import model_hash
 from engine.model import Model
@@ -61,6 +63,15 @@ def surroundings(things: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     [('f: gain', 2.0)]
     """
     return dict(named(things))
+
+
+def require_found_again(name: str, a: Mapping[str, Any]) -> None:
+    """Refuse functions among the arguments of a model's simulator that another process would not find."""
+    for what, fn in (("controller", a["controller"]), *(("force", f) for f in a["forces"]),
+                     *(("law", f) for f in (*a["sensors"], *a["laws"])),
+                     *(("motion", c.motion) for c in a["constraints"] if isinstance(c, Prescribed)),
+                     *(("event function", f) for e in a["events"] for f in (e.function, e.action))):  # fmt: skip
+        require_importable(f"the {what} of a simulator of '{name}'", fn.fn if isinstance(fn, Law) else fn)
 
 
 def fingerprint(*things: Any) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from engine import ops
 from engine.compiler.gufunc import shaped
-from engine.components.component import AWAY, SimulationError
+from engine.components.component import AWAY, Context, SimulationError
 from engine.components.layout import Layout
 from engine.simulation.cargo import started
 from engine.simulation.events import Watch
@@ -52,7 +52,7 @@ class WholeStates:
 
     def prepare(self, p: Array, x: Array, t: float = 0.0) -> Array:
         """Return x (..., n) with what its q and v make, at a time t, of the momenta and of the event functions; constraints are closed."""
-        x = self.closed(x)
+        x = self.closed(x, t, p)
         if not self.plant.conserved and not self.watch:
             return x
         if isinstance(self.process, IndependentTrees):
@@ -64,27 +64,37 @@ class WholeStates:
             raise SimulationError(f"an event function ({', '.join(self.watch.names)}) is NaN or infinite at t = {t:g} s; expected a number")
         return found
 
-    def closed(self, x: Array) -> Array:
-        """Return x (..., n) with q and v on the constraints; those that are not are put there on floats, equal ones once."""
-        constraints = self.plant.constraints
+    def closed(self, x: Array, t: float = 0.0, p: Array | None = None) -> Array:
+        """Return x (..., n) with q and v on the constraints, at a time t, with parameters p (..., np), by default the nominal; those that
+        are not are put there on floats, equal ones once."""
+        constraints, n = self.plant.constraints, self.layout.n
         if constraints is None:
             return x
-        rows, back = np.unique(x.reshape(-1, self.layout.n), axis=0, return_inverse=True)
+        p = self.plant.parameters.join(self.plant.values) if p is None else p
+        p = p if constraints.motions else p[..., :0]                           # what nothing asks for makes no rows another
+        given = np.concatenate([x, np.full((*x.shape[:-1], 1), t), np.broadcast_to(p, (*x.shape[:-1], p.shape[-1]))], axis=-1)
+        rows, back = np.unique(given.reshape(-1, given.shape[-1]), axis=0, return_inverse=True)
         for k in np.flatnonzero(self._open(rows) if self.compiled else [self._open(row) for row in rows]):
-            a = self.layout.split(rows[k])
-            rows[k, self.places] = np.concatenate(constraints.begun(a["q"], a["v"], self.plant.memories.split(a["memory"])))
-        return rows[back.reshape(-1)].reshape(x.shape)
+            rows[k, self.places] = np.concatenate(constraints.begun(*self._held(rows[k])))
+        return rows[back.reshape(-1), :n].reshape(x.shape)
+
+    def _held(self, given: Array) -> tuple[Context, dict[str, Array]]:
+        """Return q, v at a time, and memories, of one row of :meth:`closed`."""
+        n = self.layout.n
+        a, p = self.layout.split(given[:n]), given[n + 1 :]
+        p = p if len(p) == self.plant.parameters.n else self.plant.parameters.join(self.plant.values)
+        return self.plant.context(given[n], a["q"], a["v"], a["state"], p), self.plant.memories.split(a["memory"])
 
     @functools.cached_property
     def _open(self) -> Callable[[Array], Any]:
         constraints = self.plant.constraints
         assert constraints is not None
+        wide = self.layout.n + 1 + (self.plant.parameters.n if constraints.motions else 0)
 
-        def is_open(x: Array) -> Any:
-            a = self.layout.split(x)
-            return ops.where(constraints.open(a["q"], a["v"], self.plant.memories.split(a["memory"])), 1.0, 0.0)
+        def is_open(given: Array) -> Any:
+            return ops.where(constraints.open(*self._held(given)), 1.0, 0.0)
 
-        return shaped(is_open, f"({self.layout.n})->()") if self.compiled else is_open
+        return shaped(is_open, f"({wide})->()") if self.compiled else is_open
 
     @functools.cached_property
     def _preparation(self) -> Callable[[Array], Array]:

@@ -90,6 +90,7 @@ LAYOUTS = {
     "subclass": lambda a: a.copy().view(type("Sub", (np.ndarray,), {})),
     "unpickled": lambda a: pickle.loads(pickle.dumps(a)),
     "with metadata": lambda a: a.astype(np.dtype(np.float64, metadata={"unit": "m"})),
+    "of a type that is equal": lambda a: a.view(np.dtype("f8").newbyteorder("<")),
     "nested lists": lambda a: a.tolist(),
 }
 

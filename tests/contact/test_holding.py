@@ -88,6 +88,15 @@ def test_a_block_holds_a_moment(share):
         assert abs(run.v[-1, 2]) < 1e-11 and np.abs(run.q[1000:] - run.q[-1]).max() < 1e-3 * GIVES
 
 
+def test_what_turns_on_a_point_beside_its_middle_is_not_dragged():
+    """About the normal through the point: nothing slides there, and no friction slows it."""
+    builder = engine.Builder("arm")
+    ball = engine.Geometry("sphere", (0.1,), placement=se3.pose(np.eye(3), [0.2, 0.0, 0.0]))
+    builder.add_link("arm", inertia=inertia.transformed(ball.placement, inertia.sphere(1.0, 0.1)), collisions=[ball])
+    run = simulator(builder.model(floating_base=True), material()).run([*UPRIGHT, 0, 0, 0.1 - 9.81e-5], [0, 0, 3.0, 0, -0.6, 0], 0.5)
+    assert np.abs(run.v[:, 2] - 3.0).max() < 1e-6
+
+
 @pytest.mark.parametrize("axis", [[0, 1, 0], [1, 0, 0]])
 def test_what_a_turning_hand_holds_turns_with_it(axis):
     """Four turns under weight: each ends where the one before did, relative to the hand."""

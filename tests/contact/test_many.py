@@ -112,21 +112,40 @@ def momenta(run):
     return p.sum(axis=1), (spin + np.cross(x, p)).sum(axis=1)
 
 
-@pytest.mark.parametrize("angle", [0.3, 0.7])
-def test_blocks_on_a_slope_stay_or_slide_as_coulomb_says(angle):
-    """They slide at g (sin θ − μ cos θ), or creep at less than the velocity that counts as rest."""
+def on_slope(angle):
+    """Eight blocks side by side on a slope, and how they begin, as deep as their springs say."""
     normal = np.array([np.sin(angle), 0.0, np.cos(angle)])
-    made = simulator(["box"] * 8, normal=tuple(normal), dt=1e-3)
+    x = (HALF - G * np.cos(angle) / (4 * MATERIAL.stiffness / 2)) * normal + 0.5 * np.arange(8)[:, None] * np.array([0.0, 1.0, 0.0])
     turn = np.array([np.cos(angle / 2), 0.0, np.sin(angle / 2), 0.0])
-    along = np.array([0.0, 1.0, 0.0])
-    x = (HALF - G * np.cos(angle) / (4 * MATERIAL.stiffness / 2)) * normal + 0.5 * np.arange(8)[:, None] * along
-    run = made.run(*state(x, turn), 0.5, record_every=250)
-    v = np.linalg.norm(run.v.reshape(3, 8, 6)[..., 3:], axis=2)
-    slides = G * (np.sin(angle) - 0.5 * np.cos(angle))
-    if slides < 0.0:
-        assert v[-1].max() < 1e-4
-    else:
-        np.testing.assert_allclose((v[2] - v[1]) / 0.25, slides, rtol=1e-5)
+    return simulator(["box"] * 8, normal=tuple(normal), dt=1e-3), state(x, turn)
+
+
+def test_blocks_slide_on_a_slope_as_coulomb_says():
+    """At g (sin θ − μ cos θ)."""
+    made, begin = on_slope(0.7)
+    v = np.linalg.norm(made.run(*begin, 0.5, record_every=250).v.reshape(3, 8, 6)[..., 3:], axis=2)
+    np.testing.assert_allclose((v[2] - v[1]) / 0.25, G * (np.sin(0.7) - 0.5 * np.cos(0.7)), rtol=1e-5)
+
+
+def test_blocks_stay_on_a_slope_of_nearly_their_angle_and_what_holds_them_is_state():
+    """Where they gave way; from there on the same bits in parts, in a batch, and of a file that is resumed."""
+    made, begin = on_slope(np.arctan(0.99 * 0.5))
+    run = made.run(*begin, 1.2, record_every=100)
+    assert np.abs(run.q[-1] - run.q[-3]).max() < 0.2 * 1e-12 and np.abs(run.v[-1]).max() < 1e-11      # and to and fro by as much
+    half = made.step(made.start(*begin), 600)
+    stuck = half.origin.x[made._process.stuck].reshape(-1, 7)
+    assert (stuck[:8, 0] > 0.0).all() and not stuck[8:].any()
+    assert np.linalg.norm(stuck[:8, 4:], axis=1) == pytest.approx(0.99 * 1e-4 * 1e-3, rel=1e-2)
+    np.testing.assert_array_equal(made.step(half, 600).q, run.q[-1])
+    q, v = (np.stack([a, a]) for a in begin)
+    q[1, 4:7] += 0.5
+    np.testing.assert_array_equal(made.run(q, v, 0.2, record_every=200).q[0, -1], run.q[2])
+
+
+def test_a_stack_of_twenty_stays_for_a_minute():
+    heights = HALF + 2 * HALF * np.arange(20) - np.cumsum(np.arange(20, 0, -1) * G / (4 * MATERIAL.stiffness / 2))
+    run = simulator(["box"] * 20).run(*state(heights[:, None] * [0.0, 0.0, 1.0], UPRIGHT), 60.0, record_every=1000)
+    assert np.abs(run.q.reshape(-1, 20, 7)[:, :, 6] - heights).max() < 1e-9
 
 
 def test_energy_never_rises_but_for_what_springs_give_back():
@@ -237,7 +256,8 @@ def test_steps_are_the_same_interpreted_and_compiled():
     q, v = state(heap(7, apart=0.19), v=0.5)
     process = made._process
     p, x = made.stepper.parameters.join({}), made._step.prepare(np.zeros(0), made._step.begun(q, v))
-    given = [3.0, 0.0, 0.0, H, *process.given(p), *(s.taken(x) for s in process.states), *process.inertias, np.zeros((0, 7)), *process.contacts.flat]
+    given = [3.0, 0.0, 0.0, H, *process.given(p), *(s.taken(x) for s in process.states), *process.inertias, np.zeros((0, 7)),
+             *process.contacts.flat]  # fmt: skip
     compiled = process.advanced(*given)
     interpreted = engine.compiler.interpret(process.advanced.program, *given)
     for one, other in zip(compiled, interpreted, strict=True):                 # multiply-adds round once in machine code, so to some ulp

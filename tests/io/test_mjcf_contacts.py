@@ -52,11 +52,6 @@ def test_a_heavy_cube_rests_on_the_ground():
     assert 0.0 < 0.2 - z[-1] < 1e-3
 
 
-def test_geoms_that_are_not_all_as_soft_are_warned_of():
-    with pytest.warns(RobotFileWarning, match="solref or solimp is another"):
-        load(falling('<geom size="0.1" solref="0.1 1"/>', 0.6))
-
-
 @pytest.mark.parametrize("name", ["walker2d", "hopper"])
 def test_a_walker_lands_as_it_does_in_mujoco(name):
     mujoco, gymnasium = pytest.importorskip("mujoco"), pytest.importorskip("gymnasium")
@@ -87,16 +82,16 @@ def test_a_geom_of_a_file_without_ground_is_left():
     assert len(load(falling(TWO, 0.5, floor="")).link("a").collisions) == 2
 
 
-def test_a_geom_that_may_touch_some_is_warned_of_by_its_name():
+def test_a_geom_that_may_touch_some_touches_these_alone():
     other = '<body name="b" pos="2 0 0.5"><freejoint/><geom size="0.1" contype="2" conaffinity="2"/></body>'
-    with pytest.warns(RobotFileWarning, match="geom 'large' .*a geom of 'a' touches all of 'world' here"):
-        load(falling(TWO, 0.5, floor=FLOOR + other))
+    pairs = load(falling(TWO, 0.5, floor=FLOOR + other)).described.contacts.values["pairs"]
+    assert {frozenset(pair) for pair in pairs} == {frozenset(("world", "a/small")), frozenset(("a/large", "b/0"))}
 
 
 def friction_on_the_floor(model):
     """What a link's material makes of the floor's."""
     contacts = made(model.described.contacts)
-    return contacts.materials["a"].with_surface(contacts.ground.material).friction
+    return contacts.bind(model).pairs[0].material.friction
 
 
 @pytest.mark.parametrize(("floor", "geom", "expected"), [
@@ -111,12 +106,6 @@ def test_a_body_rubs_on_the_ground_as_in_mujoco(floor, geom, expected):
     mujoco.mj_forward(m, d)
     assert (d.contact[0].friction[0] if d.contact[0].dim > 1 else 0.0) == pytest.approx(expected)
     assert friction_on_the_floor(load(text)) == pytest.approx(expected)
-
-
-def test_frictions_that_no_materials_have_are_warned_of_with_both_numbers():
-    body = '<body name="b" pos="2 0 0.5"><freejoint/><geom size="0.1" friction="0.5"/></body>'
-    with pytest.warns(RobotFileWarning, match="'b' and 'a' rub with a friction of 1, in MuJoCo of 0.5"):
-        load(falling('<geom size="0.1" friction="0.5"/>', 0.5, FLOOR + body))
 
 
 @pytest.mark.parametrize(("text", "expected"), [

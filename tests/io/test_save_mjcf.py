@@ -156,10 +156,24 @@ def test_contacts_are_read_back(text, tmp_path):
     assert mujoco.MjModel.from_xml_path(str(file)).ngeom == sum(len(link.visuals) for link in again.links) + ("plane" in file.read_text())
 
 
-def test_contacts_that_are_smooth_on_the_ground_alone_are_left_out(tmp_path):
+def test_contacts_that_are_smooth_on_the_ground_alone_are_read_back(tmp_path):
     text = CONTACTS.replace("FLAG", "").replace('friction="0.7"', 'friction="0.7" condim="1"')
     text = text.replace('<joint type="slide"/><geom/>', '<joint type="slide"/><geom condim="3"/>')
-    assert "leaves out the contacts described, which" in saved(read(text), tmp_path / "r.xml")[1]
+    file, lost = saved(model := read(text), tmp_path / "r.xml")
+    assert not lost and max(differences(model.described, read(file).described).values(), default=0.0) < ROUNDING
+
+
+def test_surfaces_of_geoms_are_read_back(tmp_path):
+    """Frictions, priorities, belts and solrefs of their own, and none that pairs of geoms say."""
+    text = CONTACTS.replace("FLAG", "").replace('<geom friction="0.9"/>', '<geom friction="0.9" priority="2"/><geom solref="0.04 1"/>')
+    text = text.replace('name="l"/><geom condim="1"/>', 'name="l"/><geom friction="1.4" euler="30 20 10" surfacevel="0.1 0.2 0.3"/>')
+    file, lost = saved(model := read(text), tmp_path / "r.xml")
+    assert not lost and max(differences(model.described, read(file).described).values(), default=0.0) < ROUNDING
+    assert {n for n in model.described.contacts.values["materials"] if "/" in n} == {"a/1"}
+    paired = text.replace("<geom/></body>", '<geom name="x"/><geom name="y"/></body>', 1)
+    paired = paired.replace('<geom friction="0.9"', '<geom name="z" friction="0.9"')
+    paired = paired.replace("<contact>", '<contact><pair geom1="x" geom2="z" friction="0.2"/>')
+    assert "leaves out the contacts described, which" in saved(read(paired), tmp_path / "r.xml")[1]
 
 
 def test_pairs_in_any_order_are_the_same_contacts(tmp_path):

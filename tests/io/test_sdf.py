@@ -181,6 +181,16 @@ def test_links_of_a_model_touch_where_it_says_so():
     assert said.contacts.values["pairs"] == (("a", "c"), ("b", "c"))                  # a joint is between a and b
 
 
+def test_each_surface_of_a_link_has_its_own_friction():
+    rubs = "<surface><friction><ode><mu>{}</mu></ode></friction></surface>"
+    shapes = [f'<collision name="{n}">{BOX}{mu and rubs.format(mu)}</collision>' for n, mu in (("p", "0.2"), ("q", ""), ("r", "0.2"))]
+    shapes.insert(1, '<collision name="unread"><geometry><polyline/></geometry></collision>')
+    model, _ = read(sdf(links("a", inside=BODY + "".join(shapes)) + links("b", inside=BODY + f'<collision name="c">{BOX}</collision>')
+                        + "<self_collide>1</self_collide>"))  # fmt: skip
+    numbers = {n: m.values["friction"] for n, m in model.described.contacts.values["materials"].items()}
+    assert numbers == {"a": 0.2, "a/q": 1.0, "b": 1.0}
+
+
 # ---------------------------------------------------------------- inertias and shapes
 
 

@@ -13,7 +13,7 @@ from engine.contact import point_law
 from engine.contact.many.pair_rows import BEFORE, CENTERS, GAP, LINK_A, LINK_B, MATERIAL, NORMAL, PLACE, RADII, SHARE, SIZE, A, B, PairRows
 from engine.contact.many.sticking import found, kept
 from engine.contact.momenta import change, place_velocity
-from engine.contact.point_law import HELD, turned, velocity
+from engine.contact.point_law import HELD, RUNNING, turned, velocity
 from engine.contact.touching import AGREES
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics.kinematics import path
@@ -22,8 +22,8 @@ from engine.model import Model
 from engine.spatial import inertia
 
 Array = np.ndarray
-#: columns of a row of the law: the constants (9) and the row (14) of :mod:`engine.contact.point_law`
-C, ROW = slice(0, 9), slice(9, 9 + HELD)
+#: columns of a row of the law: the constants (9) and the row (14 or 17) of :mod:`engine.contact.point_law`
+C, ROW = slice(0, 9), slice(9, None)
 
 
 class PointImpulses(NamedTuple):
@@ -52,15 +52,15 @@ class JointedTouching:
                  way: float, places: Array) -> None:  # fmt: skip
         self.axes, self.found, self.names, self.h, self.slow, self.way = axes, points, names, h, slow, way
         world = len(axes.poses) - 1
-        self.pairs, self.places = pairs, places
+        self.pairs, self.places, wide = pairs, places, RUNNING if pairs.runs else HELD
 
         def begin(p: Array, stuck: Array, *V: Array) -> tuple[Any, ...]:
             k, d, s, mu, static, w = p[MATERIAL]
             c = ops.array([k, d, h, s, mu, static, w, slow, way])
             twists = V[1] - V[0], V[3] - V[2]
             begun = point_law.begun(c, p[None, PLACE], p[None, NORMAL], p[None, GAP], p[None, BEFORE], p[None, SHARE], *twists, stuck)
-            acts, moves = (ops.where(x, 1.0, 0.0) for x in (begun[HELD + 2] > 0.0, ops.maximum(p[A], p[B]) < world - 0.5))
-            return np.concatenate([c, begun[:HELD]]), begun[HELD : HELD + 2], ops.array([acts, moves])
+            acts, moves = (ops.where(x, 1.0, 0.0) for x in (begun[wide + 2] > 0.0, ops.maximum(p[A], p[B]) < world - 0.5))
+            return np.concatenate([c, begun[:wide]]), begun[wide : wide + 2], ops.array([acts, moves])
 
         *numbers, self.number = ops.rows(lambda p: tuple(p[:5]), points)
         self.on, self.links = tuple(numbers[:2]), tuple(numbers[2:])
@@ -69,6 +69,7 @@ class JointedTouching:
         self.rotations = ops.rows(lambda T: T.reshape(3, 4)[:, :3].ravel(), poses[0])
         self.stuck = ops.rows(lambda S, T_a, T_b: np.concatenate([turned(T_a.reshape(3, 4)[:, :3], S), T_b[3::4]]),
                               found(places, len(pairs.sizes) - 1, self.pair), *poses)  # fmt: skip
+        self.stuck = ops.rows(lambda S, p: np.append(S, pairs.running(p)), self.stuck, points) if pairs.runs else self.stuck
         self.points, self.friction, flags = ops.rows(begin, points, self.stuck, *self.twists(before), *self.twists(free))
         acts, moves = ops.total(flags)
         self.acts = acts > 0.0
@@ -178,6 +179,7 @@ class JointedTouching:
 
         def one(p: Array, row: Array, g: Array, V_a: Array, V_b: Array) -> tuple[Array, Any]:
             u, n, gap = velocity(V_b - V_a, p[PLACE]), p[NORMAL], gap_after(row, V_b - V_a)
+            u = u + self.pairs.running(p) if self.pairs.runs else u
             own = p[LINK_A : LINK_B + 1], p[PLACE] + self.axes.about, n, [gap], g / self.h, [ops.norm(u - (n @ u) * n)]
             return np.concatenate(own), ops.norm(g) > 0.0
 

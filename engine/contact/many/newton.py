@@ -8,7 +8,7 @@ import numpy as np
 
 from engine import ops
 from engine.contact.many.islands import islands
-from engine.contact.many.problem import Problem, along, evaluated, lagged, of_pair, twists
+from engine.contact.many.problem import Evaluation, Problem, along, evaluated, lagged, of_pair, twists
 
 Array = np.ndarray
 #: of the momentum of a step: what may be left unbalanced
@@ -19,6 +19,9 @@ STEPS, TRIES, PASSES = 200, 60, 10
 AGREES = 1e-3
 #: of the momentum of a step: what may be left in a first pass, and of that in each that follows
 ROUGH = 1e-2
+#: of the momentum of a step: what moves with less before it is at rest, and of it what is left unbalanced there after one step more, so
+#: that what is held stands still
+REST, FINE = 1e-3, 1e-11
 #: of the slope at the beginning of a line: what is left of it where it is long enough; and of its length, what is one point
 FLAT, NARROW = 0.1, 1e-12
 #: a length that no line has
@@ -42,7 +45,7 @@ def velocities_after(x: Problem, before: Any) -> Solution:
     island = islands(x.free, x.pairs)
     body_of_point = ops.rows(lambda p: p[1], ops.gather(x.pairs, of_pair(x)))
     of_point = ops.gather(island, body_of_point)
-    scale = summed(island, island, ops.rows(momentum, x.inertia, x.free, before))
+    scale, speed = ops.rows(lambda s: (s[0], s[1]), summed(island, island, ops.rows(momentum, x.inertia, x.free, before)))
     acts = ops.add_at(ops.rows(lambda i: 0.0 * i, island), of_point, ops.rows(lambda a: ops.where(a > 0.0, 1.0, 0.0), x.acts))
     live = at_island(acts, island)
     V = ops.rows(lambda a, free, V: ops.where(a > 0.0, V, free), live, x.free, before)
@@ -59,11 +62,21 @@ def velocities_after(x: Problem, before: Any) -> Solution:
         live = ops.rows(goes_on, z["live"], ops.gather(both, island), left, ops.gather(scale, island))
         friction = ops.rows(lambda on, new, old: ops.where(on > 0.0, new, old), ops.gather(live, body_of_point), rubs, z["friction"])
         most = ops.maximum(ROUGH * z["most"], TOLERANCE)
-        return {"V": V, "friction": friction, "known": z["friction"], "live": live,
+        return {"V": V, "friction": friction, "known": z["friction"], "live": live, "left": left,
                 "most": most}, ops.equal(ops.total(live), 0.0)  # fmt: skip
 
-    z, _ = ops.while_loop(again, {"V": V, "friction": x.friction, "known": x.friction, "live": live, "most": ROUGH}, PASSES)
-    return Solution(z["V"], z["known"], live)
+    none = ops.rows(lambda on: 0.0 * on, live)
+    z, _ = ops.while_loop(again, {"V": V, "friction": x.friction, "known": x.friction, "live": live, "left": none, "most": ROUGH}, PASSES)
+
+    def rests(on: Any, left: Any, speed: Any, s: Any) -> Any:
+        return ops.where(ops.logical_and(speed < REST * REST * s, left > FINE * FINE * s), on, 0.0)
+
+    still = ops.rows(rests, live, z["left"], *(ops.gather(table, island) for table in (speed, scale)))
+
+    def closer() -> Any:
+        return stepped(x, plan, island, still, z["V"], z["known"], evaluated(x, z["V"], z["known"]))
+
+    return Solution(ops.when(ops.total(still) > 0.0, closer, z["V"]), z["known"], live)
 
 
 def summed(island: Any, like: Any, each: Any) -> Any:
@@ -76,11 +89,11 @@ def at_island(table: Any, island: Any) -> Any:
     return ops.rows(lambda y: y, ops.gather(table, island))
 
 
-def momentum(M: Array, free: Array, before: Array) -> Any:
-    """Return a measure, squared, of a body's momentum in a step."""
+def momentum(M: Array, free: Array, before: Array) -> Array:
+    """Return a measure, squared, of a body's momentum in a step, and before it (2)."""
     M = M.reshape(6, 6)
     change = free - before
-    return free @ (M @ free) + change @ (M @ change)
+    return ops.array([free @ (M @ free) + change @ (M @ change), before @ (M @ before)])
 
 
 def minimum(x: Problem, plan: ops.Plan, island: Any, scale: Any, live: Any, V: Any, friction: Any,
@@ -95,20 +108,22 @@ def minimum(x: Problem, plan: ops.Plan, island: Any, scale: Any, live: Any, V: A
         live = ops.rows(lambda on, g2, s: ops.where(g2 > most * most * s, on, 0.0), z["live"], unbalanced, ops.gather(scale, island))
         go = ops.total(live) > 0.0
 
-        def onward() -> Any:
-            C, L = ops.block_cholesky(found.diagonal, x.pairs, found.blocks, plan.place, plan.start, plan.row)
-            y = ops.block_solve(plan.order, plan.start, plan.row, C, L, found.gradient)
-            d = ops.rows(lambda y, on: ops.where(on > 0.0, -y, 0.0), y, live)
-            alpha = line(x, island, V, d, found.gradient, friction, live)
-            return ops.rows(lambda V, d, a: V + a * d, V, d, alpha)
-
-        moved = ops.when(go, onward, V)
+        moved = ops.when(go, lambda: stepped(x, plan, island, live, V, friction, found), V)
         return {"V": moved, "live": live, "left": unbalanced}, ops.logical_not(go)
 
     none = ops.rows(lambda on: 0.0 * on, live)
     z, found = ops.while_loop(step, {"V": V, "live": live, "left": none}, STEPS)
     V = ops.rows(lambda V, on: ops.where(ops.logical_or(found, ops.equal(on, 0.0)), 1.0, np.nan) * V, z["V"], z["live"])
     return V, z["left"]
+
+
+def stepped(x: Problem, plan: ops.Plan, island: Any, live: Any, V: Any, friction: Any, found: Evaluation) -> Any:
+    """Return V (n, 6) after a step of Newton's method from where the problem is evaluated, in islands of ``live`` bodies (n)."""
+    C, L = ops.block_cholesky(found.diagonal, x.pairs, found.blocks, plan.place, plan.start, plan.row)
+    y = ops.block_solve(plan.order, plan.start, plan.row, C, L, found.gradient)
+    d = ops.rows(lambda y, on: ops.where(on > 0.0, -y, 0.0), y, live)
+    alpha = line(x, island, V, d, found.gradient, friction, live)
+    return ops.rows(lambda V, d, a: V + a * d, V, d, alpha)
 
 
 def weighed(M: Array, g: Array) -> Any:

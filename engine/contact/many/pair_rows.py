@@ -20,6 +20,8 @@ Array = np.ndarray
 #: half of how thick the thinner shape is; stiffness, dissipation, stiffness times mobility of all points, kinetic and static μ, mobility;
 #: about which radii its shapes are round; and of which two kinds they are
 SHAPES, NUMBERS, BODIES, FIRST, SURFACE, ROUND, KINDS = (0, 1), (2, 3), slice(4, 8), 8, slice(9, 16), slice(16, 18), 18
+#: and where some surface runs, how fast both do, in the axes of their bodies
+RUN_A, RUN_B = slice(19, 22), slice(22, 25)
 #: of what is around a shape, once placed: the centre (3) and half sizes (3) of a box along the world's axes, the radius of a ball about
 #: that centre, and how far it moves
 MIDDLE, HALF, RADIUS, REACH = slice(0, 3), slice(3, 6), 6, 7
@@ -30,6 +32,8 @@ TINY = 1e-30
 #: from, and their radii
 A, B, LINK_A, LINK_B, POINT, PLACE, NORMAL, GAP, BEFORE, SHARE = 0, 1, 2, 3, 4, slice(5, 8), slice(8, 11), 11, 12, 13
 SIZE, MATERIAL, CENTERS, RADII, POINT_COLUMNS = 14, slice(15, 21), (slice(21, 24), slice(24, 27)), slice(27, 29), 29
+#: and where some surface runs, how fast the second's does relative to the first's, in world axes
+RUNS = slice(29, 32)
 
 
 class Near(NamedTuple):
@@ -61,6 +65,9 @@ class PairRows:
 
     def __init__(self, pairs: Sequence[Pair], model: Model) -> None:
         self.n, links = len(model.bodies), [link.name for link in model.links]
+        #: whether some surface runs, as a belt does
+        self.runs = any(pair.runs for pair in pairs)
+        self.columns = POINT_COLUMNS + 3 * self.runs
         link = {name: links.index(name) if name in links else len(links) for pair in pairs for name in (pair.a.link, pair.b.link)}
         shapes = [*{id(s): s for pair in pairs for s in (pair.a, pair.b)}.values()]
         at, kinds = {id(s): k for k, s in enumerate(shapes)}, [geometry.measures(s.shape)[0] for s in shapes]
@@ -89,7 +96,9 @@ class PairRows:
         #: of each point that there may be, whether its pair's first shape is the row's first, or −1
         self.signs = np.repeat(signs, np.diff(first))
         self.kinds = sorted(found, key=lambda two: not is_ground(two[0]))      # grounds come first
-        of_kinds = [np.array([[*row, float(k)] for row in found[two].values()]) for k, two in enumerate(self.kinds)]
+        run = {k: np.concatenate([np.zeros(3) if s.runs is None else s.runs for s in (pair.a, pair.b)[:: -1 if signs[k] < 0.0 else 1]])
+               for k, pair in enumerate(pairs)} if self.runs else {}  # fmt: skip
+        of_kinds = [np.array([[*row, float(k), *run.get(i, ())] for i, row in found[two].items()]) for k, two in enumerate(self.kinds)]
         n = sum(is_ground(one) for one, _ in self.kinds)
         self.grounds, self.others = of_kinds[:n], np.concatenate(of_kinds[n:]) if of_kinds[n:] else None
         #: of each point that there may be, its pair's row
@@ -98,6 +107,10 @@ class PairRows:
     def body(self, s: Placed) -> int:
         """The row of the body that carries a shape."""
         return s.body if s.body >= 0 else self.n
+
+    def running(self, p: Array) -> Array:
+        """Return how fast (3) the second's surface runs relative to that of the first at a point, in world axes."""
+        return p[RUNS]
 
     def near(self, poses: Sequence[Array], reach: Sequence[Any], every: bool = False) -> Near:
         """Broad phase: return which pairs may have met with the bodies at T_WB (``poses``), each within its ``reach``, the world last; or
@@ -123,10 +136,10 @@ class PairRows:
         return Near(grounds, pairs, np.concatenate(apart), around, poses)
 
     def look(self, found: Near, about: Array, began: Began, every: bool = False) -> Any:
-        """Narrow phase: return the points (p, 29) at which near pairs touch, or may soon, or ``every`` one, seen from a point (3) in the
-        world."""
+        """Narrow phase: return the points (p, 29 or 32) at which near pairs touch, or may soon, or ``every`` one, seen from a point (3) in
+        the world."""
         T = np.array([np.concatenate([T[:3].ravel(), se3.rotation(T0).ravel(), V]) for T, T0, V in zip(found.poses, *began, strict=True)])
-        points, n = functools.partial(points_of, self.shapes, found.around, T, about, every), len(self.grounds)
+        points, n = functools.partial(points_of, self.shapes, found.around, T, about, every, self.columns), len(self.grounds)
         standing = [points(two, rows) for two, rows in zip(self.kinds, found.grounds, strict=False)]
         if found.pairs is None:
             return np.concatenate(standing)
@@ -136,7 +149,7 @@ class PairRows:
                     for k in range(n, len(self.kinds))]  # fmt: skip
             return np.concatenate([points(two, rows) for two, rows in zip(self.kinds[n:], each, strict=True)])
 
-        return np.concatenate([*standing, ops.when(any_of(found.pairs), between, np.zeros((0, POINT_COLUMNS)))])
+        return np.concatenate([*standing, ops.when(any_of(found.pairs), between, np.zeros((0, self.columns)))])
 
 
 def any_of(rows: Any) -> Any:
@@ -187,9 +200,9 @@ def above(ground: geometry.Kind, b: Array, T: Array, s: Array) -> tuple[Any, Any
     return apart, apart <= b[REACH]
 
 
-def points_of(shapes: dict[geometry.Kind, Any], around: Any, T: Any, about: Array, every: bool,
+def points_of(shapes: dict[geometry.Kind, Any], around: Any, T: Any, about: Array, every: bool, columns: int,
               kinds: tuple[geometry.Kind, geometry.Kind], pairs: Any) -> Any:  # fmt: skip
-    """Return the points (p, 29) of near pairs (m, 19) of two kinds of shapes, with where the bodies are, and were (n + 1, 27)."""
+    """Return the points (p, columns) of near pairs (m, 19 or 25) of two kinds of shapes, with where bodies are, and were (n + 1, 27)."""
     n, looks = points_of_kinds(*kinds), looking(*kinds, points=geometry.touching_points)  # type: ignore[arg-type]
     rows, *numbers = ops.rows(lambda p: (p, *p[:6]), pairs)
     tables = [around] * 2 + [shapes[kind] for kind in kinds] + [T] * 2
@@ -199,13 +212,15 @@ def points_of(shapes: dict[geometry.Kind, Any], around: Any, T: Any, about: Arra
         ends = [np.concatenate([T, s[:15]]) for T, s in ((T_a, a), (T_b, b))]
         x, normal, gap, before, share = ops.shared(looks, *ends, about, *((a, b)[k][15:] for k in numbered))
         centers = [placed(whole(T[:12]), s[12:15]) - about for T, s in ((T_a, a), (T_b, b))]
+        one, two = ([se3.rotation(whole(T[:12])) @ p[run] for T, run in ((T_a, RUN_A), (T_b, RUN_B))] if columns > POINT_COLUMNS else
+                    (np.zeros(0),) * 2)  # fmt: skip
         found = []
         for j in range(n):
             may = 1.0 if every else ops.where(gap[j] < 2.0 * (at[REACH] + other[REACH]), 1.0, 0.0)
             own = [may], p[BODIES], [p[FIRST] + float(j)], x[j], normal[j], [gap[j], before[j], share[j]], p[SURFACE], *centers, p[ROUND]
-            found.append(np.concatenate(own))
+            found.append(np.concatenate([*own, two - one]))
         return np.array(found).ravel()
 
-    found = ops.rows(look, rows, *map(ops.gather, tables, numbers)).reshape(-1, 1 + POINT_COLUMNS)
+    found = ops.rows(look, rows, *map(ops.gather, tables, numbers)).reshape(-1, 1 + columns)
     points = ops.rows(lambda y: y[1:], found)
     return points if every else ops.chosen(points, ops.rows(lambda y: y[0] > 0.5, found))

@@ -15,7 +15,8 @@ import numpy as np
 
 from engine import ops
 from engine.contact import point_law
-from engine.contact.many.manifolds import MATERIAL, MOBILITY, Touching
+from engine.contact.many.manifolds import MATERIAL, MOBILITY, SIZE, Touching
+from engine.contact.many.sticking import Held, holding, kept_by, number_of
 from engine.contact.material import on_each_other
 from engine.contact.point_law import HELD, velocity
 from engine.spatial import so3
@@ -36,6 +37,7 @@ class Problem(NamedTuple):
     points : (p, 24), the pair, the constants (9) and the row (14) of :mod:`engine.contact.point_law`
     friction : (p, 2), that of the normal impulses before the step
     acts : (p), the normal impulse where flight leads
+    held : what is held of the pairs
     """
 
     inertia: Any
@@ -44,17 +46,23 @@ class Problem(NamedTuple):
     points: Any
     friction: Any
     acts: Any
+    held: Held
 
 
 def problem(found: Touching, stuck: Any, outlines: Any, poses: Any, inertia: Any, before: Any, free: Any, h: Any, stiction: Any,
             combine: str, way: float) -> Problem:  # fmt: skip
-    """Return the problem of what touches in a step of h, and is ``stuck`` (m, 9), with the velocities (n, 6) before it and where its flight
-    ends."""
+    """Return the problem of what touches in a step of h, by what is ``stuck`` (k, 7), with the velocities (n, 6) before it and where its
+    flight ends."""
     a, b, one, two = (ops.rows(lambda p, k=k: p[k], found.pairs) for k in (A, B, 3, 4))
     pairs = ops.rows(lambda p, T_a, T_b: np.concatenate([p[:3], p[MOVES] * (T_b - T_a)[[3, 7, 11]]]), found.pairs,
                      ops.gather(poses, a), ops.gather(poses, b))  # fmt: skip
-    surfaces = ops.rows(lambda x, y: ops.array([*on_each_other(x[MATERIAL], y[MATERIAL], combine), x[MOBILITY] + y[MOBILITY]]),
-                        ops.gather(outlines, one), ops.gather(outlines, two))  # fmt: skip
+
+    def own(p: Array, x: Any, y: Any) -> tuple[Any, ...]:
+        surface = ops.array([*on_each_other(x[MATERIAL], y[MATERIAL], combine), x[MOBILITY] + y[MOBILITY]])
+        return surface, number_of(x, y, p), ops.minimum(x[SIZE], y[SIZE])
+
+    surfaces, number, size = ops.rows(own, found.pairs, ops.gather(outlines, one), ops.gather(outlines, two))
+    held = holding(found.pairs, number, size, poses, stuck)
     of = ops.rows(lambda x: x[0], found.points)
 
     def begun(x: Array, surface: Array, stuck: Array, was: Array, flown: Array) -> tuple[Array, Array, Any]:
@@ -63,8 +71,9 @@ def problem(found: Touching, stuck: Any, outlines: Any, poses: Any, inertia: Any
         row = point_law.begun(c, x[None, 1:4], x[None, 4:7], x[None, 7], x[None, 8], x[None, 9], was, flown, stuck)
         return np.concatenate([x[:1], c, row[:HELD]]), row[HELD : HELD + 2], row[HELD + 2]
 
-    rows = ops.rows(begun, found.points, *(ops.gather(x, of) for x in (surfaces, stuck)), *(ops.gather(twists(pairs, V), of) for V in (before, free)))
-    return Problem(inertia, free, pairs, *rows)
+    given = surfaces, held.stuck, *(twists(pairs, V) for V in (before, free))
+    points, friction, acts = ops.rows(begun, found.points, *(ops.gather(x, of) for x in given))
+    return Problem(inertia, free, pairs, points, friction, acts, held)
 
 
 def twists(pairs: Any, V: Any) -> Any:
@@ -143,11 +152,14 @@ def lagged(x: Problem, V: Any, friction: Any) -> tuple[Any, Any]:
     return ops.rows(one, x.points, friction, ops.gather(twists(x.pairs, V), of_pair(x)))
 
 
-def impulses(x: Problem, V: Any, friction: Any, acts: Any) -> Any:
-    """Return the impulses (p, 3) of all points on their second bodies, in world axes, at V (n, 6), where anything ``acts`` (n) on these."""
+def impulses(x: Problem, V: Any, friction: Any, acts: Any, h: Any, places: int) -> tuple[Any, Any]:
+    """Return the impulses (p, 3) of all points on their second bodies, in world axes, at V (n, 6), where anything ``acts`` (n) on these;
+    and what is stuck (k, 7), in so many places at most, by the end of the step of h."""
 
-    def one(p: Array, f: Array, W: Array, on: Any) -> Array:
-        return ops.where(on > 0.0, point_law.impulses(p[1:10], p[None, 10:], f[None], W)[:3], 0.0)
+    def one(p: Array, f: Array, W: Array, on: Any) -> tuple[Array, Array]:
+        g = ops.where(on > 0.0, point_law.impulses(p[1:10], p[None, 10:], f[None], W)[:3], 0.0)
+        return g, point_law.pressed(p[1:10], p[10:], f[1], W, np.zeros(3))
 
-    of = of_pair(x)
-    return ops.rows(one, x.points, friction, ops.gather(twists(x.pairs, V), of), ops.gather(ends(x.pairs, acts)[1], of))
+    of, W = of_pair(x), twists(x.pairs, V)
+    g, pressed = ops.rows(one, x.points, friction, ops.gather(W, of), ops.gather(ends(x.pairs, acts)[1], of))
+    return g, kept_by(h, pressed, of, W, x.held, places)

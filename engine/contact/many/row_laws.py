@@ -95,6 +95,7 @@ class RowLaws(ContactLaws):
 
         def one(p: Array, V_a: Array, V_b: Array) -> tuple[Array, Any]:
             u, n, (k, _, s, *_) = velocity(V_b - V_a, p[PLACE]), p[NORMAL], p[MATERIAL]
+            u = u + self.rows.running(p) if self.rows.runs else u
             energy = kept_energy(k, s / k, h, p[None, GAP], p[None, BEFORE], p[None, SHARE])
             return np.concatenate([p[None, GAP], p[PLACE], [ops.norm(u - (n @ u) * n)]]), energy
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine import ops
 from engine.contact import point_law
-from engine.contact.many.manifolds import KIND, SIZE, Touching
+from engine.contact.many.manifolds import KIND
 from engine.ops import floats, procedure
 
 Array = np.ndarray
@@ -17,8 +17,8 @@ Array = np.ndarray
 PLACES = 64
 #: of tables of free bodies, for each shape: each of equal balls, as close as can be, touches twelve, each of a heap four to eight
 EACH = 6
-#: shapes that numbers of their pairs tell apart
-SHAPES = 2.0**21
+#: kinds and shapes that numbers of their pairs tell apart
+KINDS, SHAPES = 64.0, 2.0**21
 
 
 class Held(NamedTuple):
@@ -26,8 +26,10 @@ class Held(NamedTuple):
 
     Attributes
     ----------
-    number : (m), ascending; size : (m), half of how thick the thinner shape is, m
-    rotation : (m, 9), of the first bodies; stuck : (m, 9), as :func:`engine.contact.point_law.begun` has it, from the second bodies' origins
+    number : (m), ascending
+    size : (m), half of how thick the thinner shape is, m
+    rotation : (m, 9), of the first bodies
+    stuck : (m, 9), as :func:`engine.contact.point_law.begun` has it, from the second bodies' origins
     """
 
     number: Any
@@ -63,22 +65,19 @@ def kept(points: Any, constants: Any, friction: Any, of: Any, twists: tuple[Any,
     twists : of their first and second bodies (p, 6)
     rotations : of their first bodies (p, 9)
     sizes : of all pairs, m (pairs + 1), by their numbers
-    was : what was stuck (p, 9), with the place
+    was : what was stuck (p, 9), with the place; or (p, 12)
     """
     pairs = len(sizes)
-    pressed = ops.rows(lambda c, row, f, V_a, V_b: point_law.pressed(c, row, f[1], V_b - V_a), constants, points, friction, *twists)
-    sums = ops.gather(ops.add_at(np.zeros((pairs, 8)), of, pressed), of)       # of each point its pair's
-    gave = ops.rows(lambda c, s, V_a, V_b, w: point_law.gave_way(c[2], s, V_b - V_a, w), constants, sums, *twists, was)
-    stretches = ops.rows(lambda c, row, f, V_a, V_b, g, w: point_law.stretched(c, row, f[1], V_b - V_a, g, w[6:]), constants, points,
-                         friction, *twists, gave, was)  # fmt: skip
-    stretch = ops.gather(ops.add_at(np.zeros(pairs), of, stretches), of)
+    pressed = ops.rows(lambda c, row, f, V_a, V_b, w: point_law.pressed(c, row, f[1], V_b - V_a, w[6:9]), constants, points, friction,
+                       *twists, was)  # fmt: skip
+    sums = ops.gather(ops.add_at(np.zeros((pairs, 9)), of, pressed), of)       # of each point its pair's
     first = ops.gather(first_of(of, sizes), of)
 
-    def one(k: Any, f: Any, number: Any, c: Array, g: Array, s: Array, y: Any, size: Any, w: Array, R: Array) -> tuple[Array, Any]:
-        S = point_law.turned(R.reshape(3, 3).T, point_law.held(c[2], g, s, y, size, w[6:]))
+    def one(k: Any, f: Any, number: Any, c: Array, s: Array, V_a: Array, V_b: Array, w: Array, size: Any, R: Array) -> tuple[Array, Any]:
+        S = point_law.turned(R.reshape(3, 3).T, point_law.gave_way(c[2], s, V_b - V_a, w, size))
         return np.concatenate([[number], S]), ops.logical_and(ops.equal(k + 1.0, f), s[0] > 0.0)
 
-    rows, own = ops.rows(one, ops.row_numbers(points), first, of, constants, gave, sums, stretch, ops.gather(sizes, of), was, rotations)
+    rows, own = ops.rows(one, ops.row_numbers(points), first, of, constants, sums, *twists, was, ops.gather(sizes, of), rotations)
     return np.asarray(ops.gather(np.concatenate([ops.chosen(rows, own), np.zeros((places, 7))]), np.arange(float(places))))
 
 
@@ -92,48 +91,38 @@ def matched(number: Any, places: Any) -> Any:
     gave = floats(len(number), 6)
     j = 0
     for k in range(len(number)):
-        while j < len(places):
-            if places[j, 0] >= number[k]:
-                break
+        while j < len(places) and places[j, 0] < number[k]:
             j += 1
-        if j < len(places):
-            if places[j, 0] == number[k]:
-                for c in range(6):
-                    gave[k, c] = places[j, 1 + c]
+        if j < len(places) and places[j, 0] == number[k]:
+            for c in range(6):
+                gave[k, c] = places[j, 1 + c]
     return gave
 
 
-def holding(found: Touching, outlines: Any, poses: Any, places: Any) -> Held:
-    """Return what is held of what touches, of shapes with ``outlines`` on bodies at ``poses`` (n, 12), by what is stuck (k, 7)."""
-    one, two = (ops.gather(outlines, ops.rows(lambda p, k=k: p[k], found.pairs)) for k in (3, 4))
-
-    def of(p: Array, a: Array, b: Array, T: Array) -> tuple[Any, Any, Array]:
-        kinds = a[KIND] * 64.0 + b[KIND]
-        rotation = ops.where(p[2] > 0.5, T.reshape(3, 4)[:, :3].ravel(), np.eye(3).ravel())
-        return (kinds * SHAPES + p[3]) * SHAPES + p[4] + 1.0, ops.minimum(a[SIZE], b[SIZE]), rotation
-
-    number, size, rotation = ops.rows(of, found.pairs, one, two, ops.gather(poses, ops.rows(lambda p: p[0], found.pairs)))
-    stuck = ops.rows(lambda R, S: np.concatenate([point_law.turned(R.reshape(3, 3), S), np.zeros(3)]), rotation, matched(number, places))
-    return Held(number, size, rotation, stuck)
+def number_of(a: Array, b: Array, p: Array) -> Any:
+    """Return the number of a pair of shapes p (5) with outlines a and b, which ascends as :class:`~engine.contact.many.manifolds.Touching`
+    has pairs."""
+    return ((KINDS * a[KIND] + b[KIND]) * SHAPES + p[3]) * SHAPES + p[4] + 1.0
 
 
-def kept_by(h: Any, points: Any, friction: Any, of: Any, twists: Any, holds: Held, places: int) -> Any:
-    """Return what is stuck (k, 7), in so many places at most, at the end of a step of h with the ``twists`` (m, 6) of the pairs.
+def holding(pairs: Any, number: Any, size: Any, poses: Any, places: Any) -> Held:
+    """Return what is held of ``pairs`` (m, 5) on bodies at ``poses`` (n, 12), with numbers and sizes (m), by what is stuck (k, 7)."""
 
-    Parameters
-    ----------
-    points : (p, 24), the pair (which is ``of``), the constants (9) and the row (14) of each; friction : (p, 2)
-    """
-    at = ops.gather(twists, of)
-    pressed = ops.rows(lambda p, f, W: point_law.pressed(p[1:10], p[10:], f[1], W), points, friction, at)
-    sums = ops.add_at(ops.rows(lambda W: np.zeros(8), twists), of, pressed)
-    gave = ops.rows(lambda s, W, S: point_law.gave_way(h, s, W, S), sums, twists, holds.stuck)
-    stretches = ops.rows(lambda p, f, W, g: point_law.stretched(p[1:10], p[10:], f[1], W, g, np.zeros(3)), points, friction, at,
-                         ops.gather(gave, of))  # fmt: skip
-    stretch = ops.add_at(ops.rows(lambda W: 0.0, twists), of, stretches)
+    def of(p: Array, T: Array, S: Array) -> tuple[Array, Array]:
+        R = ops.where(p[2] > 0.5, T.reshape(3, 4)[:, :3], np.eye(3))
+        return R.ravel(), np.concatenate([point_law.turned(R, S), np.zeros(3)])
 
-    def one(number: Any, g: Array, s: Array, y: Any, size: Any, R: Array) -> tuple[Array, Any]:
-        return np.concatenate([[number], point_law.turned(R.reshape(3, 3).T, point_law.held(h, g, s, y, size, np.zeros(3)))]), s[0] > 0.0
+    return Held(number, size, *ops.rows(of, pairs, ops.gather(poses, ops.rows(lambda p: p[0], pairs)), matched(number, places)))
 
-    rows = ops.chosen(*ops.rows(one, holds.number, gave, sums, stretch, holds.size, holds.rotation))
+
+def kept_by(h: Any, pressed: Any, of: Any, twists: Any, holds: Held, places: int) -> Any:
+    """Return what is stuck (k, 7), in so many places at most, at the end of a step of h with the ``twists`` (m, 6) of the pairs, with what
+    :func:`engine.contact.point_law.pressed` says of points (p, 9), which are ``of`` these pairs (p)."""
+    sums = ops.add_at(ops.rows(lambda W: np.zeros(9), twists), of, pressed)
+
+    def one(number: Any, s: Array, W: Array, S: Array, size: Any, R: Array) -> tuple[Array, Any]:
+        S = point_law.turned(R.reshape(3, 3).T, point_law.gave_way(h, s, W, S, size))
+        return np.concatenate([[number], S]), s[0] > 0.0
+
+    rows = ops.chosen(*ops.rows(one, holds.number, sums, twists, holds.stuck, holds.size, holds.rotation))
     return ops.chosen(rows, ops.rows(lambda k: k < float(places), ops.row_numbers(rows)))

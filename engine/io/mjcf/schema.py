@@ -60,7 +60,6 @@ MISSED = {
 MOVES = {
     ("option", "actuatorgroupdisable"): ("", "actuators are not disabled"),
     ("geom", "adhesion"): ("0", "adhesion is not read"),
-    ("geom", "surfacevel"): ("0 0 0", "a surface that moves by itself is not read"),
     ("mesh", "builtin"): ("", "a mesh that MuJoCo makes is not read"),
     ("option", "o_friction"): ("", "contacts are not overridden"),
     ("compiler", "alignfree"): ("false", "free bodies keep the frames that are written, which MuJoCo puts into their centres of mass"),

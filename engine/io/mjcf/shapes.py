@@ -36,7 +36,8 @@ WHITE = (1.0, 1.0, 1.0, 1.0)
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A geom on its body: its pose (4, 4), G (6, 6) of its mass in the body's frame, what is drawn of it, and what it may touch."""
+    """A geom on its body: its pose (4, 4), G (6, 6) of its mass in the body's frame, what is drawn of it, what it may touch, and how it
+    rubs; ``paired`` is whether a <pair> names it."""
 
     node: Node
     kind: str
@@ -47,11 +48,14 @@ class Shape:
     contype: int
     conaffinity: int
     friction: float
+    condim: int
+    priority: int
+    paired: bool
 
     @property
     def touches(self) -> bool:
-        """Whether it may touch anything by itself."""
-        return bool(self.contype or self.conaffinity)
+        """Whether it may touch anything."""
+        return bool(self.contype or self.conaffinity or self.paired)
 
 
 class Shapes:
@@ -59,6 +63,7 @@ class Shapes:
 
     def __init__(self, root: Node, defaults: Defaults, settings: Settings, meshes: Meshes, notes: Notes) -> None:
         self.settings, self.meshes, self.notes = settings, meshes, notes
+        self.paired = {pair.text(f"geom{k}") for pair in defaults.merged_all("contact", "pair") for k in (1, 2)} - {""}
         self.materials = {node.text("name"): Material(node.text("name"), self.color(node, WHITE))
                           for node in defaults.merged_all("asset", "material")}  # fmt: skip
 
@@ -74,8 +79,9 @@ class Shapes:
         counts = weighs and not fitted and self.settings.groups[0] <= group <= self.settings.groups[1]
         G = inertia.transformed(T, self.finite(node, kind, size, mesh)) if counts else np.zeros((6, 6))
         geometry = None if fitted else self.geometry(node, kind, size, mesh, T)
-        friction = roughness(node, (1, 3), FRICTION)
-        return Shape(node, kind, T, G, geometry, group, node.whole("contype", 1), node.whole("conaffinity", 1), friction)
+        return Shape(node, kind, T, G, geometry, group, node.whole("contype", 1), node.whole("conaffinity", 1),
+                     roughness(node, (1, 3), FRICTION), node.whole("condim", 3), node.whole("priority", 0),
+                     node.text("name") in self.paired)  # fmt: skip
 
     def place(self, node: Node, kind: str, fitted: bool) -> tuple[Array, list[float]]:
         """Return the pose of a geom in its body, and its size as MuJoCo has it: radii and half lengths."""

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
-from engine.io.errors import short
 from engine.io.mjcf.document import Node
 from engine.io.mjcf.settings import Settings
 from engine.io.mjcf.shapes import FRICTION, Shape, roughness
 from engine.io.notes import Notes
 from engine.model import Model, Part
+from engine.model.described import plain
 
 SOLREF, SOLIMP = (0.02, 1.0), (0.9, 0.95, 0.001, 0.5, 2.0)
 #: the impedances that MuJoCo keeps to
@@ -24,47 +26,134 @@ DISSIPATION = 10.0
 #: how much stiffer what stands still is than all that moves
 RIGID = 1e6
 GRAVITY = 9.81
+#: of what two materials are together, relative: what is left of the series with what is RIGID
+NEARLY = 1e-5
 Met = Mapping[tuple[str, str], list[tuple[Shape, Shape]]]
+Soft = tuple[tuple[float, ...], tuple[float, ...]]
 
 
 class Surfaces:
-    """Finds the material of each link that touches.
+    """Finds the materials of links that touch, of geoms that differ from these, and of two that rub as no two materials do.
 
     MuJoCo's contacts are springs for accelerations: how deep a body rests does not depend on its mass. A material's spring is one of a
-    point, in N/m, so a link has that on which all of its tree, of the mass M, rests as deep as MuJoCo has it: K = M g/r. It is an
-    approximation, as a foot may carry less than the tree, and a face rests on several points.
+    point, in N/m, so a geom has that on which all of its tree, of the mass M, rests as deep as MuJoCo has it: K = M g/r. It is an
+    approximation, as a foot may carry less than the tree, and a face rests on several points. Where MuJoCo mixes the softness of two geoms,
+    that of the moving one is what is mixed with the standing one that it meets first. Friction is exact: of two the larger, that of the
+    higher priority, or what a <pair> says.
+
+    Parameters
+    ----------
+    solids : what each link touches with; met : of each two links that may touch, the geoms that do, one of each kind
+    named : <pair>s by their geoms' names; alike : what is the same of two geoms of one kind
     """
 
-    def __init__(self, model: Model, settings: Settings, notes: Notes) -> None:
-        self.settings, self.notes = settings, notes
-        self.mass = masses(model)
+    def __init__(self, model: Model, settings: Settings, notes: Notes, solids: Mapping[str, list[Shape]] = MappingProxyType({}),
+                 met: Met = MappingProxyType({}), named: Mapping[frozenset[str], Node] = MappingProxyType({}),
+                 alike: Callable[[Shape], Any] = id) -> None:  # fmt: skip
+        self.model, self.settings, self.notes, self.mass = model, settings, notes, masses(model)
+        self.solids, self.met, self.named, self.alike = solids, met, named, alike
+        #: of links and kinds of their geoms the standing geoms that they meet first; and those without friction of their own that rub what
+        #: has some by theirs
+        self.under: dict[tuple[str, Any], Shape] = {}
+        self.rough: set[tuple[str, Any]] = set()
+        for (a, b), geoms in met.items():
+            for s, t in geoms:
+                if not self.mass[a]:
+                    self.under.setdefault((b, alike(t)), s)
+                self.rough |= {(n, alike(x)) for n, x, y in ((a, s, t), (b, t, s)) if x.condim == 1 < y.condim and x.friction > y.friction}
 
-    def materials(self, solids: Mapping[str, list[Shape]], met: Met, named: Mapping[frozenset[str], Node]) -> dict[str, Part]:
-        """Return the material of each link in a pair, "world" for the ground; ``solids`` are what each touches with."""
-        names = list(dict.fromkeys(n for pair in met for n in pair))
-        frictions = self.frictions(names, solids, met, named)
-        soft = {n: self.soft(solids[n][0].node, self.mass[n]) for n in names}
-        self.compare(s.node for n in names for s in solids[n])
-        for n, (k, _) in soft.items():
-            if not np.isfinite(RIGID * k):
-                said = f"what it moves with has {self.mass[n]:g} kg, of which no contact is stiff enough; expected less"
-                raise solids[n][0].node.error(said)
-        most = max(k for k, _ in soft.values())
-        return {n: Part("ContactMaterial", {"stiffness": k or RIGID * most, "dissipation": d, "friction": frictions[n]})
-                for n, (k, d) in soft.items()}  # fmt: skip
+    def materials(self) -> dict[Any, Part]:
+        """Return the material of each link in a pair, "world" for the ground; of shapes that have others; and of two that rub otherwise
+        than theirs do together."""
+        links = list(dict.fromkeys(n for pair in self.met for n in pair))
+        own: dict[tuple[str, Any], dict[str, Any]] = {}
+        for n in sorted(links, key=lambda n: not self.mass[n]):                 # what moves first: what stands is harder
+            for s in self.solids[n]:
+                if (n, self.alike(s)) not in own:
+                    own[n, self.alike(s)] = self.material(n, s)
+        most = max(m["stiffness"] for m in own.values())
+        for (n, kind), m in own.items():
+            if not np.isfinite(RIGID * m["stiffness"]):
+                node = next(s.node for s in self.solids[n] if self.alike(s) == kind)
+                raise node.error(f"what it moves with has {self.mass[n]:g} kg, of which no contact is stiff enough; expected less")
+            m["stiffness"] = m["stiffness"] or RIGID * most
+        found: dict[Any, Part] = {n: Part("ContactMaterial", own[n, self.alike(self.solids[n][0])]) for n in links}
+        for n in links:
+            for s, name in zip(self.solids[n], self.names(n), strict=True):
+                if (m := own[n, self.alike(s)]) != found[n].values:
+                    found[name] = Part("ContactMaterial", m)
+        return found | self.of_two(own)
+
+    def names(self, link: str) -> tuple[str, ...]:
+        """Return the names of what a link touches with."""
+        return (link,) if link not in self.mass or not self.model.link(link).collisions else self.model.link(link).shapes
+
+    def material(self, link: str, s: Shape) -> dict[str, Any]:
+        """Return the numbers of a geom's material."""
+        k, d = self.soft(mixed(s, self.under.get((link, self.alike(s)), s)), self.mass[link])
+        rubs = s.condim != 1 or (link, self.alike(s)) in self.rough
+        found: dict[str, Any] = {"stiffness": k, "dissipation": d, "friction": s.friction if rubs else 0.0}
+        found |= {"priority": s.priority} if s.priority else {}
+        if any(runs := s.node.numbers("surfacevel", (1, 6), (0.0, 0.0, 0.0))):
+            runs = [*runs, *[0.0] * (6 - len(runs))]
+            if any(runs[3:]):
+                self.notes.warn(s.node, "surfacevel: a surface that turns is not read, but for what runs")
+            found["surface_velocity"] = plain(s.T[:3, :3] @ runs[:3])
+        return found
+
+    # ------------------------------------------------------------ what two are together
+
+    def of_two(self, own: Mapping[tuple[str, Any], dict[str, Any]]) -> dict[Any, Part]:
+        """Return the materials of two links, or geoms, that rub otherwise than theirs do together; say of those that are otherwise soft."""
+        found: dict[Any, Part] = {}
+        soft = list[Node]()
+        for (a, b), geoms in self.met.items():
+            others = []
+            for s, t in geoms:
+                pair = self.named.get(frozenset((s.node.text("name"), t.node.text("name"))))
+                one, two = own[a, self.alike(s)], own[b, self.alike(t)]
+                here = in_series(*((m["stiffness"], m["dissipation"]) for m in (one, two)))
+                told = mixed(s, t) if pair is None else softness(pair)
+                there, friction = in_series(*(self.soft(told, self.mass[n]) for n in (a, b))), self.rubbing(s, t, pair)
+                differs = any(abs(x - y) > NEARLY * max(abs(x), abs(y)) for x, y in zip(here, there, strict=True))
+                soft += [t.node] if differs and pair is None else []
+                k, d = here if pair is None else there
+                other = together(one, two) != friction or (differs and pair is not None)
+                others.append((s, t, Part("ContactMaterial", {"stiffness": k, "dissipation": d, "friction": friction}) if other else None))
+            found |= self.overrides((a, b), others)
+        if soft:
+            self.notes.warn(soft[0], f"solref or solimp is another than that of a geom that it meets ({len(soft)} pairs of geoms in all), "
+                                     "which MuJoCo mixes; here both springs stand in series")  # fmt: skip
+        return found
+
+    def overrides(self, pair: tuple[str, str], others: list[tuple[Shape, Shape, Part | None]]) -> dict[Any, Part]:
+        """Return the materials of two links' geoms, by both links where all have the same."""
+        parts = [part for *_, part in others]
+        (one, names_a), (two, names_b) = (([self.alike(s) for s in self.solids[n]], self.names(n)) for n in pair)
+        if parts[0] is not None and all(part is not None and part.values == parts[0].values for part in parts):
+            return {pair: parts[0]}
+        return {(x, y): part for s, t, part in others if part is not None for x, kind in zip(names_a, one, strict=True)
+                if kind == self.alike(s) for y, other in zip(names_b, two, strict=True) if other == self.alike(t)}  # fmt: skip
+
+    def rubbing(self, s: Shape, t: Shape, pair: Node | None) -> float:
+        """Return the friction of two geoms, zero of contacts without: as a <pair> says, or of what has priority, or the larger of both."""
+        ruling = [s, t] if s.priority == t.priority else [max(s, t, key=lambda x: x.priority)]
+        friction, condim = max(x.friction for x in ruling), max(x.condim for x in ruling)
+        if pair is not None:                                                    # of which the geoms say nothing
+            said = pair.numbers("friction", (1, 5), FRICTION[:1])
+            if len(said) > 1 and said[1] != said[0]:
+                self.notes.warn(pair, f"it rubs differently along two directions ({said[0]:g} and {said[1]:g}); the first counts for all")
+            friction, condim = roughness(pair, (1, 5), FRICTION), pair.whole("condim", 3)
+        if condim > 3:
+            self.notes.warn(pair or max(s.node, t.node, key=lambda n: n.whole("condim", 3)),
+                            f"condim is {condim}: friction against turning and rolling is not read")  # fmt: skip
+        return 0.0 if condim == 1 else friction
 
     # ------------------------------------------------------------ how stiff, and how lossy
 
-    def compare(self, nodes: Iterable[Node]) -> None:
-        """Say that geoms are not all as soft."""
-        found = {(*softness(node),): node for node in nodes}
-        if len(found) > 1:
-            self.notes.warn([*found.values()][-1], f"solref or solimp is another than that of other geoms ({len(found)} in all), which "
-                                                   "MuJoCo mixes where they meet; each link has those of its first geom here")  # fmt: skip
-
-    def soft(self, node: Node, mass: float) -> tuple[float, float]:
-        """Return the stiffness, N/m, of what moves with a mass, kg, and the dissipation, s/m."""
-        solref, solimp = softness(node)
+    def soft(self, given: Soft, mass: float) -> tuple[float, float]:
+        """Return the stiffness, N/m, of what moves with a mass, kg, and the dissipation, s/m, by a solref and a solimp."""
+        solref, solimp = given
         most = float(np.clip(solimp[1], LEAST, MOST))
         if min(solref) > 0.0:
             time, ratio = (float(np.clip(x, *BOUNDS)) for x in (max(solref[0], 2.0 * self.settings.dt), solref[1]))
@@ -75,45 +164,39 @@ class Surfaces:
         g = weight(self.settings)
         return mass * g / rest_depth(k, g, solimp), DISSIPATION * min(ratio, 1.0) ** 2
 
-    # ------------------------------------------------------------ how rough
 
-    def frictions(self, names: list[str], solids: Mapping[str, list[Shape]], met: Met, named: Mapping[frozenset[str], Node]
-                  ) -> dict[str, float]:  # fmt: skip
-        """Return the friction of each link's material.
+def together(one: Mapping[str, Any], two: Mapping[str, Any]) -> float:
+    """Return the friction of two materials: that of the higher priority, or the larger."""
+    first, second = (m.get("priority", 0) for m in (one, two))
+    rubs = one["friction"], two["friction"]
+    return float(max(rubs) if first == second else rubs[int(second > first)])
 
-        Where two geoms meet, MuJoCo takes the larger friction f, and a material the harmonic mean 2xy/(x + y). So what all else touches
-        has the largest of its f, x, and what touches it y = f x/(2x − f).
-        """
-        wanted = {pair: self.wanted(pair, geoms, named) for pair, geoms in met.items()}
-        rough = {n for pair, f in wanted.items() if f for n in pair}
-        found = {n: max(s.friction for s in solids[n]) if n in rough else 0.0 for n in names}
-        hub = next((a for a, _ in met if not self.mass[a]), None)
-        if hub is not None and (x := max(f for (a, _), f in wanted.items() if a == hub)):
-            found |= {hub: x} | {b: f * x / (2.0 * x - f) for (a, b), f in wanted.items() if a == hub}
-        means = {(a, b): 2.0 * found[a] * found[b] / (found[a] + found[b] or 1.0) for a, b in wanted}
-        if others := [pair for pair, f in wanted.items() if abs(means[pair] - f) > 1e-9 * max(f, 1.0)]:
-            a, b = others[0]
-            more = f"; {len(others) - 1} other pairs of links differ, too" if others[1:] else ""
-            self.notes.warn(met[a, b][0][1].node, f"'{short(a)}' and '{short(b)}' rub with a friction of {means[a, b]:.3g}, in MuJoCo of "
-                                                  f"{wanted[a, b]:.3g}{more}")  # fmt: skip
-        return found
 
-    def wanted(self, pair: tuple[str, str], geoms: list[tuple[Shape, Shape]], named: Mapping[frozenset[str], Node]) -> float:
-        """Return the friction of two links in MuJoCo: the largest of their geoms'."""
-        found = []
-        for s, t in geoms:
-            node = named.get(frozenset((s.node.text("name"), t.node.text("name"))))
-            friction, condim = rubbing(s, t, node)
-            found.append(friction)
-            if condim > 3:
-                self.notes.warn(node or max(s.node, t.node, key=lambda n: n.whole("condim", 3)),
-                                f"condim is {condim}: friction against turning and rolling is not read")  # fmt: skip
-        if min(found) < max(found):
-            a, b = pair
-            node = geoms[found.index(min(found))][1].node
-            self.notes.warn(node, f"it rubs '{short(a if node is not geoms[0][0].node else b)}' with a friction of {min(found):.3g}, and "
-                                  f"other geoms of its link with {max(found):.3g}, which counts for all")  # fmt: skip
-        return max(found)
+def in_series(one: tuple[float, float], two: tuple[float, float]) -> tuple[float, float]:
+    """Return the stiffness and the dissipation of two springs, one after another; a stiffness of zero stands for a rigid one.
+
+    >>> in_series((1e4, 2.0), (1e4, 4.0)), in_series((1e4, 2.0), (0.0, 4.0))
+    ((5000.0, 3.0), (10000.0, 2.0))
+    """
+    (k1, d1), (k2, d2) = one, two
+    if not (k1 and k2):
+        return (k1, d1) if k1 else (k2, d2)
+    part = 1.0 / (1.0 + k1 / k2)
+    return k1 * part, part * d1 + (1.0 - part) * d2
+
+
+def mixed(s: Shape, t: Shape) -> Soft:
+    """Return the solref and solimp of two geoms that meet: those of the higher priority, or a mean by their solmix; of solrefs that are
+    stiffnesses and dampings the least of each number, which are negative."""
+    (ref, imp), (other_ref, other_imp) = softness(s.node), softness(t.node)
+    a, b = (max(x.node.number("solmix", 1.0), 0.0) for x in (s, t))
+    part = (1.0 if s.priority > t.priority else 0.0) if s.priority != t.priority else 0.5 if a == b else a / (a + b)
+    if part in (0.0, 1.0) or (ref, imp) == (other_ref, other_imp):
+        return (other_ref, other_imp) if part == 0.0 else (ref, imp)
+    mean = tuple(part * x + (1.0 - part) * y for x, y in zip(imp, other_imp, strict=True))
+    if min(ref) > 0.0 and min(other_ref) > 0.0:
+        return tuple(part * x + (1.0 - part) * y for x, y in zip(ref, other_ref, strict=True)), mean
+    return tuple(map(min, ref, other_ref)), mean
 
 
 def masses(model: Model) -> dict[str, float]:
@@ -164,14 +247,3 @@ def rest_depth(k: float, g: float, solimp: tuple[float, ...]) -> float:
         d = impedance(r, solimp)
         low, high = (r, high) if d * d * k * r < (1.0 - d) * g else (low, r)
     return high
-
-
-def rubbing(s: Shape, t: Shape, node: Node | None) -> tuple[float, int]:
-    """Return the friction, zero of contacts without, and the condim of two geoms: as a <pair> says, or of what has priority, or the
-    larger of both."""
-    first, second = (x.node.whole("priority", 0) for x in (s, t))
-    ruling = [s] if first > second else [t] if second > first else [s, t]
-    friction, condim = max(x.friction for x in ruling), max(x.node.whole("condim", 3) for x in ruling)
-    if node is not None:
-        friction, condim = roughness(node, (1, 5), (friction, *FRICTION[1:])), node.whole("condim", condim)
-    return 0.0 if condim == 1 else friction, condim

@@ -31,7 +31,7 @@ NOBODY = -2
 class Touching:
     """Finds what may touch in a file.
 
-    MuJoCo says it of geoms, and the contacts here of links: where some geoms of two links may touch, all that touch anything do.
+    MuJoCo says it of geoms, and the contacts here of links where all of theirs may, else of their shapes.
 
     Attributes
     ----------
@@ -49,8 +49,7 @@ class Touching:
                       for node in defaults.merged_all("contact", "pair")}  # fmt: skip
         self.carrier = {link.name: body for link, (body, _) in zip(model.links, model.carrier, strict=True)}
         self.above = bodies_above(model, tree.above)
-        self.paired = {name for names in self.named for name in names}
-        planes = [(s, T) for s, T in tree.planes if s.touches or s.node.text("name") in self.paired]
+        planes = [(s, T) for s, T in tree.planes if s.touches]
         self.ground: Shape | None = planes[0][0] if planes else None
         self.T: Array = planes[0][1] if planes else np.eye(4)
         self.solids = {name: solid for name, shapes in tree.shapes.items()
@@ -87,10 +86,6 @@ class Touching:
         for plane, _ in self.tree.planes:
             if plane is not self.ground and plane.touches:
                 self.notes.warn(plane.node, "only the first plane is ground; nothing touches this one")
-        for names, node in self.named.items():
-            for name in names:
-                if not self.geoms[name].touches:
-                    self.notes.warn(node, f"the geom '{short(name)}' touches by a pair alone, which is not read")
         if self.many:
             return self.notes.unlisted(self.root)
         if not self.met:
@@ -101,11 +96,11 @@ class Touching:
             margin = far[0].number("margin", 0.0)
             self.notes.warn(far[0], f"its margin of {margin:g} m is not kept: it touches where it is, and in MuJoCo is held off as far "
                                     f"({len(far)} geom{'s' * (len(far) > 1)} in all)")  # fmt: skip
-        for pair, geoms in self.met.items():
-            self.compare(pair, geoms)
-        materials = Surfaces(self.model, self.settings, self.notes).materials(self.solids, self.met, self.named)
+        surfaces = Surfaces(self.model, self.settings, self.notes, self.solids, self.met, self.named, self.alike)
+        materials = surfaces.materials()
         ground = materials.pop(GROUND, None)
-        values: dict[str, Any] = {"pairs": (*self.met,), "materials": materials}
+        pairs = tuple(ends for pair, geoms in self.met.items() for ends in self.ends(surfaces, pair, geoms))
+        values: dict[str, Any] = {"pairs": pairs, "materials": materials, "combine": "max"}
         if ground is not None:
             normal = self.T[:3, 2]
             values["ground"] = Part("HalfSpace", {"normal": plain(normal), "offset": float(normal @ self.T[:3, 3]), "material": ground})
@@ -155,17 +150,19 @@ class Touching:
     def alike(self, s: Shape) -> Any:
         """Return what is the same of two geoms that meet the same in the same way."""
         name = s.node.text("name")
-        return s.contype, s.conaffinity, s.friction, s.node.text("priority"), s.node.text("condim"), name if name in self.paired else ""
+        own = tuple(s.node.text(what) for what in ("solref", "solimp", "solmix", "surfacevel"))
+        turned = s.T[:3, :3].tobytes() if own[-1] else b""
+        return s.contype, s.conaffinity, s.friction, s.priority, s.condim, own, turned, name if s.paired else ""
 
-    def compare(self, pair: tuple[str, str], geoms: list[tuple[Shape, Shape]]) -> None:
-        """Say that geoms of two links touch here, and in MuJoCo do not."""
+    def ends(self, surfaces: Surfaces, pair: tuple[str, str], geoms: list[tuple[Shape, Shape]]) -> Iterator[tuple[str, str]]:
+        """Yield the names of what of two links may touch: of both, where all of theirs may."""
         a, b = pair
-        meet = {(id(s), id(t)) for s, t in geoms}
-        for s, t in itertools.product(self.kinds[a], self.kinds[b]):
-            if (id(s), id(t)) not in meet:
-                self.notes.warn(t.node, f"a geom of '{short(b)}' touches all of '{short(a)}' here, as another of its link may, and in "
-                                        f"MuJoCo not the {s.node.place}")  # fmt: skip
-                return
+        if len(geoms) == len(self.kinds[a]) * len(self.kinds[b]):
+            yield pair
+            return
+        meet = {(self.alike(s), self.alike(t)) for s, t in geoms}
+        one, two = ([(name, self.alike(s)) for name, s in zip(surfaces.names(n), self.solids[n], strict=True)] for n in pair)
+        yield from ((x, y) for (x, s), (y, t) in itertools.product(one, two) if (s, t) in meet)
 
     def may(self, a: str, b: str) -> bool:
         """Whether two links may touch where their masks say so: not where they are excluded, or a joint joins them."""

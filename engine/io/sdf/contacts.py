@@ -11,7 +11,8 @@ from engine.io.notes import MOST_TOUCHING, ROUGHEST, Notes
 from engine.io.sdf.document import Node
 from engine.io.sdf.frames import Frame, Scope
 from engine.io.sdf.joints import Hinged
-from engine.model import Model, Part
+from engine.io.sdf.shapes import SHAPES
+from engine.model import Link, Model, Part
 
 #: μ of a surface where nothing is said, as the specification has it
 FRICTION = 1.0
@@ -32,7 +33,8 @@ def contacts(model: Model, links: Iterable[Frame], joints: Iterable[Hinged], not
     if len(pairs) > MOST_TOUCHING:
         return notes.unlisted(solid[0].scope.root.node)
     touching = {name for pair in pairs for name in pair}
-    materials = {f.name: Part("ContactMaterial", {"friction": friction(f.node, notes)}) for f in solid if f.name in touching}
+    materials = {name: Part("ContactMaterial", {"friction": mu}) for f in solid if f.name in touching
+                 for name, mu in frictions(f.node, model.link(f.name), notes).items()}  # fmt: skip
     return Part("Contacts", {"pairs": tuple(pairs), "materials": materials})
 
 
@@ -55,17 +57,21 @@ def collides(link: Frame) -> bool:
     return link.node.flag("self_collide", default=scope.node.flag("self_collide"))
 
 
-def friction(link: Node, notes: Notes) -> float:
-    """Return the largest μ of a link's surfaces."""
-    found = []
-    for node in link.all("collision"):
-        mu = [n.positive("mu", default=FRICTION) if (n := node.first("surface", "friction", "ode")) else FRICTION]
-        mu += [n.positive("mu2", default=mu[0])] if n else []
-        if n is not None and max(mu) > ROUGHEST:
-            raise n.error(f"mu is {max(mu):g}; expected from zero to {ROUGHEST:g}")
-        if mu[-1] != mu[0]:
-            notes.warn(node, f"it rubs differently along two directions ({mu[0]:g} and {mu[-1]:g}); the first counts for all")
-        found.append(mu[0])
-    if len(set(found)) > 1:
-        notes.warn(link, f"its surfaces rub differently ({', '.join(f'{x:g}' for x in sorted(set(found)))}); the largest counts for all")
-    return max(found, default=FRICTION)
+def frictions(node: Node, link: Link, notes: Notes) -> dict[str, float]:
+    """Return the μ of a link's first surface, by its name, and by those of shapes theirs where they are others."""
+    found = [friction(c, notes) for c in node.all("collision") if next(c.part("geometry").all(*SHAPES), None) is not None]
+    return {link.name: found[0]} | {shape: mu for shape, mu in zip(link.shapes, found, strict=True) if mu != found[0]}
+
+
+def friction(collision: Node, notes: Notes) -> float:
+    """Return the μ of a surface."""
+    node = collision.first("surface", "friction", "ode")
+    if node is None:
+        return FRICTION
+    mu = node.positive("mu", default=FRICTION)
+    across = node.positive("mu2", default=mu)
+    if max(mu, across) > ROUGHEST:
+        raise node.error(f"mu is {max(mu, across):g}; expected from zero to {ROUGHEST:g}")
+    if across != mu:
+        notes.warn(collision, f"it rubs differently along two directions ({mu:g} and {across:g}); the first counts for all")
+    return mu

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from math import sqrt
 from typing import Any
@@ -14,6 +14,7 @@ from engine.io.mjcf.document import Node
 from engine.io.mjcf.save.tree import Tree, section
 from engine.io.mjcf.settings import Settings
 from engine.io.mjcf.surfaces import DISSIPATION, RIGID, SOLIMP, SOLREF, Surfaces, impedance, masses, weight
+from engine.io.mjcf.surfaces import softness as softness_of
 from engine.io.mjcf.touching import GROUND, bodies_above, joined
 from engine.io.notes import Notes
 from engine.io.written import row
@@ -36,10 +37,10 @@ def write_contacts(root: Any, tree: Tree, said: Described) -> None:
             etree.SubElement(root.find("option"), "flag", contact="disable")
         return
     solref = friction = None
-    mass = masses(tree.model)
+    mass, surfaces = masses(tree.model), surfaces_of(part)
+    mass |= {shape: mass[link.name] for link in tree.model.links for shape in link.shapes}
     if sayable(tree, part) and all(mass.get(a) or mass.get(b) for a, b in part.values["pairs"]):
-        surfaces = surfaces_of(part)
-        solref, friction = softness(tree, said, surfaces, mass), frictions(tree, part.values["pairs"], surfaces, mass)
+        solref, friction = softness(tree, said, surfaces, mass), frictions(tree, part, surfaces, mass)
     if solref is None or friction is None:
         tree.lost.append("the contacts described")
         return
@@ -48,13 +49,28 @@ def write_contacts(root: Any, tree: Tree, said: Described) -> None:
         plane = etree.Element("geom", type="plane", size="0 0 1", pos=row(offset * n), zaxis=row(n))
         tree.world.insert(0, plane)
         tree.geoms[GROUND] = [plane]
-    for name, geoms in tree.geoms.items():
-        for geom in geoms:
-            if solref.get(name):
-                geom.set("solref", solref[name])
-            if (x := friction.get(name)) is not None:
-                geom.set("friction", row(x)), geom.set("condim", "3" if x else "1")
+    shapes = {shape: (tree.shapes[id(g)], g.placement) for link in tree.model.links
+              for shape, g in zip(link.shapes, link.collisions, strict=True) if id(g) in tree.shapes}  # fmt: skip
+    for name, m in surfaces.items():                                            # shapes come after their links
+        own = [shapes[name]] if name in shapes else [(tree.geoms[name][0], np.eye(4))] if name == GROUND else [
+            shapes[shape] for shape in tree.model.link(name).shapes if shape in shapes]  # fmt: skip
+        for geom, T in own:
+            apart = not mass.get(name) and len({*solref.values()}) > 1
+            write_surface(geom, T, m, friction[name], solref[name], apart, name in smooth(part))
     write_pairs(root, tree, [frozenset(pair) for pair in part.values["pairs"]])
+
+
+def write_surface(geom: Any, T: Any, m: Part, friction: float, solref: str, apart: bool, smooth: bool) -> None:
+    """Write a material to a geom at T (4, 4) on its link, which is ``apart`` where only that of the other counts of how soft both are, and
+    ``smooth`` where it rubs only what is not."""
+    given = {"solref": solref, "solmix": "0" if apart else "", "friction": row(friction), "condim": "1" if smooth else "3",
+             "priority": str(m.values.get("priority", "")),
+             "surfacevel": row(T[:3, :3].T @ np.array(x)) if (x := m.values.get("surface_velocity")) is not None else ""}  # fmt: skip
+    for what, text in given.items():
+        if text:
+            geom.set(what, text)
+        elif what in geom.attrib:
+            del geom.attrib[what]
 
 
 def sayable(tree: Tree, part: Part) -> bool:
@@ -63,16 +79,26 @@ def sayable(tree: Tree, part: Part) -> bool:
     pairs = values.get("pairs")
     links = {n for pair in pairs for n in pair} if isinstance(pairs, tuple) else set()
     solid = {*tree.geoms} | ({GROUND} if ground is not None else set())
-    materials = {*values.get("materials", ())} | ({GROUND} if ground is not None else set())
+    materials = {n for n in values.get("materials", ()) if isinstance(n, str)} | ({GROUND} if ground is not None else set())
+    shapes = {shape for n in links & {*tree.geoms} for shape in tree.model.link(n).shapes}
     of_ground = ground is None or {*ground.values} == {"normal", "offset", "material"}
-    return {*values} <= {"pairs", "materials", "ground"} and bool(links) and links == materials and links <= solid and of_ground and (
-        GROUND not in tree.geoms and all({*m.values} == {"stiffness", "dissipation", "friction"} for m in surfaces_of(part).values()))
+    known = {*values} <= {"pairs", "materials", "ground", "combine"} and values.get("combine", "harmonic") in ("max", "harmonic")
+    numbers = {"stiffness", "dissipation", "friction"}
+    return known and bool(links) and links == materials - shapes and links <= solid and of_ground and GROUND not in tree.geoms and (
+        all(numbers <= {*m.values} <= numbers | {"priority", "surface_velocity"} for m in surfaces_of(part).values()))
 
 
 def surfaces_of(part: Part) -> dict[str, Part]:
-    """Return the materials by links, "world" for the ground's."""
+    """Return the materials by links, and then by shapes, "world" for the ground's."""
     ground = part.values.get("ground")
-    return {**part.values["materials"], **({GROUND: ground.values["material"]} if ground is not None else {})}
+    own = {n: m for n, m in part.values.get("materials", {}).items() if isinstance(n, str)}
+    return {**own, **({GROUND: ground.values["material"]} if ground is not None else {})}
+
+
+def smooth(part: Part) -> set[str]:
+    """Return the links that rub only what rubs: without friction, or without any on another that has some."""
+    two = {n for key, m in part.values["materials"].items() if isinstance(key, tuple) and not m.values["friction"] for n in key}
+    return two | {n for n, m in surfaces_of(part).items() if not m.values["friction"]}
 
 
 # ---------------------------------------------------------------- how stiff, and how lossy
@@ -88,7 +114,7 @@ def softness(tree: Tree, said: Described, surfaces: Mapping[str, Part], mass: Ma
     for name in sorted(surfaces, key=lambda n: not mass.get(n)):                # what stands still is as soft as something that moves
         m, (K, loss) = mass.get(name, 0.0), (surfaces[name].values[n] for n in ("stiffness", "dissipation"))
         for text in (*(texts if m else reversed(texts)), solref_of(K, loss, m, settings)):
-            stiffness, lossy = reader.soft(Node("geom", {"solref": text} if text else {}), m)
+            stiffness, lossy = reader.soft(softness_of(Node("geom", {"solref": text} if text else {})), m)
             if abs((stiffness if m else RIGID * most) - K) <= SAME * K and abs(lossy - loss) <= SAME * max(loss, 1.0):
                 found[name] = text
                 texts = list(dict.fromkeys((*texts, text)))
@@ -117,23 +143,35 @@ def solref_of(stiffness: float, dissipation: float, mass: float, settings: Setti
 # ---------------------------------------------------------------- how rough
 
 
-def frictions(tree: Tree, pairs: Iterable[tuple[str, str]], surfaces: Mapping[str, Part], mass: Mapping[str, float]
-              ) -> dict[str, float] | None:  # fmt: skip
-    """Return the friction of the geoms of each link, or None where the reader would make other materials of any.
+def frictions(tree: Tree, part: Part, surfaces: Mapping[str, Part], mass: Mapping[str, float]) -> dict[str, float] | None:
+    """Return the friction of the geoms of each link, and of shapes with others, or None where the larger of two is not that of both.
 
-    MuJoCo takes the larger of two, so that what stands still, and meets the others first, has the least of theirs: the harmonic mean of
-    both materials.
+    Materials whose harmonic mean counts have that on what stands still, and meets the others first; which has the least of these.
     """
     own = {name: float(material.values["friction"]) for name, material in surfaces.items()}
-    found = dict(own)
+    if part.values.get("combine") == "max":
+        return own if as_written(part, own) else None
+    pairs, links = part.values["pairs"], {n for pair in part.values["pairs"] for n in pair}
+    if links != {*own} or any("priority" in m.values for m in surfaces.values()):
+        return None
+    means = {frozenset(pair): 2.0 * own[pair[0]] * own[pair[1]] / (own[pair[0]] + own[pair[1]] or 1.0) for pair in pairs}
     hub = next((n for n in (GROUND, *tree.links) if n in own and not mass.get(n)), None)
-    if hub is not None:
-        x = own[hub]
-        means = {n: 2.0 * x * own[n] / (x + own[n] or 1.0) for pair in pairs if hub in pair for n in pair if n != hub}
-        if abs(max(means.values()) - x) > SAME * max(x, 1.0) or not (x or max(own[n] for n in means) == 0.0):
-            return None
-        found |= {hub: min(means.values())} | means
-    return found
+    on_hub = {n: mean for pair, mean in means.items() if hub in pair for n in pair - {hub}}
+    found = own | on_hub | ({} if hub is None else {hub: min(on_hub.values())})
+    differ = any(abs(max(found[n] for n in pair) - mean) > SAME * max(mean, 1.0) for pair, mean in means.items())
+    return None if differ else found
+
+
+def as_written(part: Part, own: Mapping[str, float]) -> bool:
+    """Return whether two links' materials of their own are those of what has no friction: the only ones that geoms can say."""
+    two = {frozenset(key): m for key, m in part.values["materials"].items() if isinstance(key, tuple)}
+    if not two:
+        return True
+    plain, links = smooth(part), {n for pair in part.values["pairs"] for n in pair}
+    if any(not pair <= links for pair in two) or any("priority" in m.values for m in surfaces_of(part).values()):
+        return False
+    rubs = ((frozenset(pair), 0.0 if {*pair} <= plain else max(own[n] for n in pair)) for pair in part.values["pairs"])
+    return all(x == (two[pair].values["friction"] if pair in two else max(own[n] for n in pair)) for pair, x in rubs)
 
 
 # ---------------------------------------------------------------- who may touch whom

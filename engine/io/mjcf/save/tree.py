@@ -31,7 +31,8 @@ class Tree:
     ----------
     bodies, sites : the element of each link that becomes one, "world" among the bodies
     joints : the element of each joint under its own name, in the file's order; order : of all joints that move
-    geoms : what each link touches with; axes : (3, 3) along which moments of inertia are to be written, of links
+    geoms : what each link touches with; shapes : the same by the ids of shapes
+    axes : (3, 3) along which moments of inertia are to be written, of links
     """
 
     def __init__(self, model: Model, file: str, lost: list[str], asset: Any, world: Any, named: Container[str], axes: dict[str, Array]
@@ -50,6 +51,7 @@ class Tree:
         self.joints: dict[str, Any] = {}
         self.order: list[Joint] = []
         self.geoms: dict[str, list[Any]] = {}
+        self.shapes: dict[int, Any] = {}
 
     def write(self) -> None:
         """Write all bodies: those of a link called world into the world, any other root as a body."""
@@ -166,6 +168,7 @@ class Tree:
         for g, attributes in shapes:
             if (geom := self.shape(e, g, attributes)) is not None and attributes is not DRAWN:
                 self.geoms.setdefault(link.name, []).append(geom)
+                self.shapes[id(g)] = geom
         for joint in self.below.get(link.name, []):
             if self.frame(joint):
                 self.sites[joint.child] = self.site(e, joint.child, joint.placement)
