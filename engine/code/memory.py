@@ -74,6 +74,18 @@ static double table_taken(struct arena *arena, size_t rows, size_t columns, doub
     arena->top += {DESCRIPTOR} + rows * columns;
     return table_put(arena, place, rows, *at);
 }}""",
+    "table_array": f"""/* a procedure's array of zeros, before which there is room for a descriptor; NULL where there is no room */
+static double *table_array(struct arena *arena, int64_t rows, int64_t columns)
+{{
+    double *at;
+    if (rows < 0)
+        rows = INT64_MAX;
+    table_taken(arena, (size_t)rows, (size_t)columns, &at);
+    if (arena->state)
+        return NULL;
+    memset(at, 0, (size_t)(rows * columns) * sizeof *at);
+    return at;
+}}""",
     "table_row": f"""/* whether a number is that of one of so many rows */
 static int table_row(struct arena *arena, double x, size_t rows)
 {{
@@ -86,9 +98,25 @@ static double table_sum(const double *part)
 {
     return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
 }""",
+    "table_own": f"""/* a table whose rows are not among those that were taken from base on without its descriptor: itself, or a copy */
+static double table_own(struct arena *arena, size_t base, double place, size_t columns)
+{{
+    const struct table t = table_of(arena, place);
+    const uintptr_t at = (uintptr_t)t.at, first = (uintptr_t)(arena->memory + base), end = (uintptr_t)(arena->memory + arena->top);
+    double *to;
+    if (t.at == arena->memory + (size_t)place + {DESCRIPTOR} || at < first || at >= end)
+        return place;
+    place = table_taken(arena, t.rows, columns, &to);
+    for (size_t i = 0; !arena->state && i < t.rows * columns; ++i)
+        to[i] = t.at[i];
+    return place;
+}}""",
     "table_keep": f"""/* of what was taken from base on, keep n tables, of so many columns (0: a number); the lowest moves down first */
 static void table_keep(struct arena *arena, size_t base, double *places, const int *columns, int n)
 {{
+    for (int k = 0; k < n; ++k)
+        if (columns[k])
+            places[k] = table_own(arena, base, places[k], (size_t)columns[k]);
     arena->top = base;
     for (;;) {{
         int first = -1;
@@ -124,8 +152,8 @@ static int table_result(struct arena *arena, double place, size_t columns, doubl
     return bad;
 }}""",
 }
-NEEDS |= {"table_given": ("table_failed", "table_put"), "table_taken": ("table_failed", "table_put"), "table_row": ("table_failed",),
-          "table_sum": (), "table_keep": ("table_of", "table_put"), "table_result": ("table_failed", "table_of")}  # fmt: skip
+NEEDS |= {"table_given": ("table_failed", "table_put"), "table_taken": ("table_failed", "table_put"), "table_row": ("table_failed",), "table_array": ("table_taken",),
+          "table_sum": (), "table_own": ("table_of", "table_taken"), "table_keep": ("table_own", "table_of", "table_put"), "table_result": ("table_failed", "table_of")}  # fmt: skip
 
 
 def with_tables(f: Program) -> bool:

@@ -111,7 +111,7 @@ def parts_of(simulator: Simulator, part: str | Sequence[str] | None) -> list[str
 def of_simulator(simulator: Simulator, name: str, part: list[str]) -> Exported:
     """A step of a simulator, or what its controller and laws do at one."""
     require_exportable(simulator, part)
-    return chain_of(simulator, name, part) if STEPS.isdisjoint(part) else step_of(simulator.by_pairs, name)
+    return chain_of(simulator, name, part) if STEPS.isdisjoint(part) else step_of(simulator, name)
 
 
 def require_exportable(simulator: Simulator, part: Sequence[str]) -> None:

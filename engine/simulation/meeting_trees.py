@@ -13,7 +13,7 @@ import numpy as np
 from engine import ops
 from engine.compiler.gufunc import shaped
 from engine.compiler.threads import get_threads, spread
-from engine.compiler.transforms.trace import calling
+from engine.compiler.transforms.trace import Program, calling, trace
 from engine.components.layout import Layout
 from engine.contact import EVENLY, point_law
 from engine.contact.many import Bodies, Shapes, impulses, momentum_changes, problem, touching, twists, velocities_after
@@ -144,14 +144,14 @@ class MeetingTrees(IndependentTrees):
 
     @functools.cached_property
     def advanced(self) -> Any:
-        """The machine code of so many steps: states of all kinds, and the notes of the last one."""
+        """The machine code of so many steps: states of all kinds, and the notes of the last one where ``noted`` is 1."""
         kinds, letters = len(self.kinds), iter("abcdefghijklmnopqrstuvwxyz")
         own = [(next(letters), kind.step.plant.parameters.n, kind.step.layout.n) for kind in self.kinds]
         given = [f"({c},{n})" if n else f"({c})" for c, n, _ in own] + [f"({c},{n})" for c, _, n in own] + [f"({c},36)" for c, *_ in own]
         tables = [f"({next(letters)}{','.join(['', *map(str, x.shape[1:])])})" for x in self.contacts.flat]
         outs = [f"({c},{n})" for c, _, n in own] + [f"({next(letters)},6)", f"({next(letters)},6)", f"({next(letters)},{POINT})"]
 
-        def run(count: Any, t0: Any, k: Any, dt: Any, *rest: Any) -> tuple[Any, ...]:
+        def run(count: Any, noted: Any, t0: Any, k: Any, dt: Any, *rest: Any) -> tuple[Any, ...]:
             p, x, G = (list(rest[i * kinds : (i + 1) * kinds]) for i in range(3))
             shapes = self.contacts.of(rest[3 * kinds :])
             still = np.concatenate([ops.rows(lambda G: np.zeros(6) + 0.0 * G[0], g) for g in G])
@@ -160,12 +160,26 @@ class MeetingTrees(IndependentTrees):
             def advance(z: dict[str, Any]) -> tuple[dict[str, Any], Any]:
                 after, notes = self.step_of(t0, z["k"], dt, p, list(z["x"]), G, shapes)
                 last = z["k"] + 1.5 > k + count
-                return {"x": tuple(after), "k": z["k"] + 1.0, "notes": ops.when(last, lambda: tuple(notes()), z["notes"])}, last
+                return {"x": tuple(after), "k": z["k"] + 1.0,
+                        "notes": ops.when(ops.logical_and(last, noted > 0.5), lambda: tuple(notes()), z["notes"])}, last
 
             z, _ = ops.while_loop(advance, {"x": tuple(x), "k": k, "notes": tuple(nothing)}, MOST, count < 0.5)
             return (*z["x"], *z["notes"])
 
-        return shaped(run, f"(),(),(),(),{','.join(given + tables)}->{','.join(outs)}")
+        return shaped(run, f"(),(),(),(),(),{','.join(given + tables)}->{','.join(outs)}")
+
+    @functools.cached_property
+    def program(self) -> Program:
+        """The whole state after a step, traced: of (t0, k, dt, p, x)."""
+        def step(t0: Any, k: Any, dt: Any, p: Array, x: Array) -> Array:
+            own = [places.taken(x) for places in self.states]
+            found = calling(self.advanced.program)(1.0, 0.0, t0, k, dt, *self.given(p), *own, *self.inertias, *self.contacts.flat)
+            after = x.copy()
+            for places, rows in zip(self.states, found, strict=False):
+                places.put(after, np.asarray(ops.gather(rows, np.arange(float(places.n)))))
+            return after
+
+        return trace(step, [(), (), (), (self.plant.parameters.n,), (self.layout.n,)])
 
     # ------------------------------------------------------------ running
 
@@ -180,7 +194,7 @@ class MeetingTrees(IndependentTrees):
                 if count > 0 and ahead is not None:
                     x, done, count = ahead, done + 1.0, count - 1.0            # that step was taken for the record before
                 if count > 0:
-                    x, _ = self.moved(count, t0, done, dt, given, x)
+                    x, _ = self.moved(count, t0, done, dt, given, x, noted=0.0)
                     done += count
                 ahead, notes = self.moved(1.0, t0, done, dt, given, x)
                 row = np.zeros(self.record.n)
@@ -219,11 +233,11 @@ class MeetingTrees(IndependentTrees):
         """Return the parameters (n, np) of each kind's trees."""
         return [self.parameters(kind, p) if kind.step.plant.parameters.n else np.zeros(len(kind.trees.names)) for kind in self.kinds]
 
-    def moved(self, count: float, t0: float, k: float, dt: float, p: list[Array], x: Array) -> tuple[Array, Notes]:
-        """Return the state x (n) so many steps later, and the notes of the last of them."""
+    def moved(self, count: float, t0: float, k: float, dt: float, p: list[Array], x: Array, noted: float = 1.0) -> tuple[Array, Notes]:
+        """Return the state x (n) so many steps later, and the notes of the last of them where it is ``noted``."""
         n = len(self.kinds)
         own = [places.taken(x) for places in self.states]
-        *found, changes, wrenches, points = self.advanced(count, t0, k, dt, *p, *own, *self.inertias, *self.contacts.flat)
+        *found, changes, wrenches, points = self.advanced(count, noted, t0, k, dt, *p, *own, *self.inertias, *self.contacts.flat)
         x = x.copy()
         for places, rows in zip(self.states, found[:n], strict=True):
             places.put(x, rows)

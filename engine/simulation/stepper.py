@@ -75,7 +75,9 @@ class Stepper:
 
     @functools.cached_property
     def program(self) -> Program:
-        """:meth:`step`, traced: of (t0, k, dt, p, x)."""
+        """:meth:`step`, traced: of (t0, k, dt, p, x); where bodies meet by tables, with what these do."""
+        if isinstance(self._step.process, MeetingTrees):
+            return self._step.process.program
         if not self._step.notes:
             return self._step.process.programs[0]
         return trace(self.step, [(), (), (), (self.parameters.n,), (self.layout.n,)])
