@@ -132,7 +132,7 @@ def definition(name: str) -> str:
     return translated(text)
 
 
-def needed(names: set[str]) -> list[str]:
+def definitions(names: set[str]) -> list[str]:
     """Definitions of functions and of all that they need, in order."""
     found: dict[str, None] = {}
 

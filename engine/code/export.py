@@ -16,6 +16,7 @@ from engine.code.script import script
 from engine.code.sources import exported
 from engine.code.texts import header, selftest, source
 from engine.code.wasm import GIVEN, wasm
+from engine.simulation import Simulator
 
 SUFFIXES = (".c", ".o", ".so", ".wasm")
 
@@ -74,6 +75,8 @@ def export_code(f: Any, path: str | Path, name: str | None = None, target: str |
         raise ExportError(f"a loop is written as C, and '{path.name}' ends in '{suffix}'; expected '.c'")
     if target is not None and suffix != ".o":
         raise ExportError(f"target is {shown(target)} for '{path.name}'; expected one for a .o alone")
+    if isinstance(f, Simulator) and suffix != ".c":
+        f = f.by_pairs                                                         # as tables have C alone
     e = exported(f, path.stem if name is None else name, part)
     head, test = (path.with_name(f"{e.name}{end}") for end in (".h", "_test.mjs" if suffix == ".wasm" else "_test.c"))
     for own in (head, test, path):

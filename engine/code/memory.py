@@ -6,13 +6,7 @@ what is given or known beforehand, elsewhere. What a row or a pass of a loop too
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
-from engine.compiler.graph.kernel import Kernel
-from engine.compiler.graph.operations import CALLS
 from engine.compiler.graph.program import Program
-from engine.compiler.kernels.row_loop import RowLoop
-from engine.compiler.kernels.stacks import Constants, Stack
 
 #: what a function with tables returns where it could not do its work: no room; a number that is none of a row; different numbers of rows
 NO_ROOM, NO_ROW, DIFFERENT = 2, 3, 4
@@ -159,36 +153,3 @@ NEEDS |= {"table_given": ("table_failed", "table_put"), "table_taken": ("table_f
 def with_tables(f: Program) -> bool:
     """Whether a function takes or makes tables, or one that it calls does."""
     return any(f.given) or any(f.made) or any(map(with_tables, f.functions))
-
-
-# ---------------------------------------------------------------- how much of it
-
-
-#: doubles that are needed whatever is given, and for each row of the longest table; and rows of the longest that is known beforehand
-Need = tuple[int, int, int]
-
-
-def together(needs: Iterable[Need]) -> Need:
-    """What is needed where nothing is free again meanwhile."""
-    each = [*needs]
-    return sum(a for a, _, _ in each), sum(b for _, b, _ in each), max((n for *_, n in each), default=0)
-
-
-def tables(columns: Sequence[int]) -> Need:
-    """What tables of these columns need."""
-    return DESCRIPTOR * len(columns), sum(columns), 0
-
-
-def needed(f: Program) -> Need:
-    """Memory that a function takes: no table that it makes has more rows than the longest of those that are given or known."""
-    if isinstance(f, RowLoop):
-        return together([tables([s.columns for s in f.sinks if s.how != "sum"]), needed(f.f)])
-    if isinstance(f, Stack):
-        return *tables([f.m])[:2], f.n
-    if isinstance(f, Constants):
-        return DESCRIPTOR, 0, len(f.rows)
-    if isinstance(f, Kernel):
-        return 0, 0, 0
-    calls = [(node, f.functions[node[1]]) for node in f.nodes if node[0] in CALLS]
-    carried = [tables([m for m in g.made if m]) for node, g in calls if node[0] == "loop" and node[2] > 1]
-    return together([*carried, *(needed(g) for _, g in calls)])

@@ -35,13 +35,23 @@ class Lines(procedure_code.Procedure):
         return at
 
 
-def written(f: Procedure, name: str) -> list[str]:
-    """C of the procedures that one calls, and of itself."""
+def lines_of(f: Procedure) -> tuple[procedure_code.Library, Lines, list[Number | Rows], list[tuple[Rows, str]]]:
+    """The procedures that one calls, its own lines, what it is given, and what it returns, with how many rows."""
     library = procedure_code.Library(f.checked)
     main = Lines(library, f.fn, inner=False)
     given: list[Number | Rows] = [Number("number", f"%in{k}") if m == NUMBER else Rows("number", m, f"%in{k}", f"%in{k}.n", own=False)
                                   for k, m in enumerate(f.given_columns)]  # fmt: skip
-    results = main.whole_of(given)
+    return library, main, given, main.whole_of(given)
+
+
+def columns_of(f: Procedure) -> list[int]:
+    """How many numbers are in a row of each array that a procedure makes."""
+    return [int(m) for m in re.findall(r"@array\(i64 \S+, i64 (\d+)\)", "\n".join(lines_of(f)[1].lines))]
+
+
+def written(f: Procedure, name: str) -> list[str]:
+    """C of the procedures that one calls, and of itself."""
+    library, main, given, results = lines_of(f)
     names = {g.name: f"{name}_{g.name[1:]}" for g in library.functions.values()}
     body = statements("\n".join([*main.begin, *main.lines, "end:",
                                  f"  call void @results({', '.join(f'i64 {n}' for _, n in results)})", "  ret void", *main.outside("br label %none"), "none:"]), names, "void")  # fmt: skip

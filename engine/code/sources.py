@@ -28,6 +28,8 @@ from engine.simulation.compiled_system import SystemFunction
 PARTS = ("step", "controller", "loop")
 #: those that are the whole
 STEPS = {"step", "loop"}
+#: points of contact of each shape, for which there is room as a rule
+POINTS = 32
 #: numbers of rows in samples
 ROWS = (0, 1, 7, 8, 9, 20)
 #: arguments of a control system's functions
@@ -160,7 +162,12 @@ def step_of(simulator: Simulator, name: str) -> Exported:
         return [*x[:1], x[1] + 1.0, *x[2:4], y[0]]
 
     return Exported(stepper.program, name, given, [Value("x_next", (stepper.layout.n,), "state after it")], False, summary, draw,
-                    [0.0, 0.0, simulator.dt, p, x0], again, {"x": x0, **({"p": p} if p.size else {})})  # fmt: skip
+                    [0.0, 0.0, simulator.dt, p, x0], again, {"x": x0, **({"p": p} if p.size else {})}, rows_of(model))  # fmt: skip
+
+
+def rows_of(model: Model) -> int:
+    """How many rows the tables of a step have at most, as a rule: those of points of contact."""
+    return POINTS * sum(len(link.collisions) for link in model.links)
 
 
 def chain_of(simulator: Simulator, name: str, names: Sequence[str]) -> Exported:

@@ -97,13 +97,13 @@ def of_simulator(simulator: Simulator, inputs: Sequence[str], outputs: Sequence[
                  exchange: bool, adjoint: bool) -> Machine:  # fmt: skip
     """Return a simulator as what an FMU steps, from q0 and v0."""
     require_exportable(simulator, ["step"])
-    s = simulator.by_pairs
+    s = simulator
     stepper, model, dt = s.stepper, s.model, s.dt
     step, record = stepper.programs
     p, x = stepper.begin(model.initial() if q0 is None else q0, np.zeros(model.nv) if v0 is None else v0)
     if x.ndim != 1:
         raise ExportError(f"q0 and v0 are a batch {x.shape[:-1]}; expected one state of {model.nq} and {model.nv} numbers")
-    known = [n for n in stepper.record.shapes if n not in ("t", "x")]
+    known = [n for n in record.names if n not in ("t", "x")]
     names = require_names("outputs", outputs, ["q", "v", *known])
     links = require_names("poses", poses, [link.name for link in model.links])
     own = [n for n in names if n not in ("q", "v")]

@@ -168,18 +168,44 @@ class MeetingTrees(IndependentTrees):
 
         return shaped(run, f"(),(),(),(),(),{','.join(given + tables)}->{','.join(outs)}")
 
-    @functools.cached_property
-    def program(self) -> Program:
-        """The whole state after a step, traced: of (t0, k, dt, p, x)."""
-        def step(t0: Any, k: Any, dt: Any, p: Array, x: Array) -> Array:
-            own = [places.taken(x) for places in self.states]
-            found = calling(self.advanced.program)(1.0, 0.0, t0, k, dt, *self.given(p), *own, *self.inertias, *self.contacts.flat)
-            after = x.copy()
-            for places, rows in zip(self.states, found, strict=False):
-                places.put(after, np.asarray(ops.gather(rows, np.arange(float(places.n)))))
-            return after
+    def called(self, noted: float, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> tuple[Array, Notes]:
+        """Return the state x (n) after the k-th step of dt from t0, and its notes, if it is ``noted``. Traceable."""
+        own = [places.taken(x) for places in self.states]
+        given = [1.0, noted, t0, k, dt, *self.given(p), *own, *self.inertias, *self.contacts.flat]
+        *found, changes, wrenches, points = calling(self.advanced.program)(*given)
+        after = x.copy()
+        for places, rows in zip(self.states, found, strict=True):
+            places.put(after, so_many(rows, places.n))
+        return after, Notes(changes, wrenches, points)
 
-        return trace(step, [(), (), (), (self.plant.parameters.n,), (self.layout.n,)])
+    @functools.cached_property
+    def whole_programs(self) -> tuple[Program, Program]:
+        """The state after a step, and what is seen at its beginning, by name, as functions of (t0, k, dt, p, x)."""
+        n, nv = len(self.bodies), self.plant.model.nv
+
+        def step(t0: Any, k: Any, dt: Any, p: Array, x: Array) -> Array:
+            return self.called(0.0, t0, k, dt, p, x)[0]
+
+        def observe(t0: Any, k: Any, dt: Any, p: Array, x: Array) -> dict[str, Array]:
+            notes = self.called(1.0, t0, k, dt, p, x)[1]
+            found = {name: np.zeros(nv, dtype=object) for name in ("vdot", "tau")}
+            for kind, places, velocities, given in zip(self.kinds, self.states, self.velocities, self.given(p), strict=True):
+                look = kind.step.process.programs[1]
+                at = [look.names.index(name) for name in found]
+
+                def own(p: Any, x: Array, kind: Kind = kind, look: Program = look, at: list[int] = at) -> tuple[Array, ...]:
+                    seen = calling(look)(t0, k, dt, p if kind.step.plant.parameters.n else np.zeros(0), x)
+                    return tuple(seen[i] for i in at)
+
+                for y, rows in zip(found.values(), ops.rows(own, given, places.taken(x)), strict=True):
+                    velocities.put(y, so_many(rows, places.n))
+            change, wrench = np.zeros(nv, dtype=object), np.zeros((len(self.plant.model.links), 6), dtype=object)
+            change[np.concatenate([kind.trees.v for kind in self.kinds])] = so_many(notes.changes, n)
+            wrench[self.links] = so_many(notes.wrenches, n)
+            return found | {"vdot": found["vdot"] + change, "contacts.wrench": wrench}
+
+        shapes = [(), (), (), (self.plant.parameters.n,), (self.layout.n,)]
+        return trace(step, shapes), trace(observe, shapes, named=True)
 
     # ------------------------------------------------------------ running
 
@@ -242,6 +268,11 @@ class MeetingTrees(IndependentTrees):
         for places, rows in zip(self.states, found[:n], strict=True):
             places.put(x, rows)
         return x, Notes(changes, wrenches, points)
+
+
+def so_many(rows: Any, n: int) -> Array:
+    """Return a table of n rows as an array."""
+    return np.asarray(ops.gather(rows, np.arange(float(n))))
 
 
 def pushing(points: Array) -> Array:

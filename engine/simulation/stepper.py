@@ -69,17 +69,15 @@ class Stepper:
     @property
     def programs(self) -> tuple[Program, Program]:
         """The step as a run repeats it, of (t0, k, dt, p, x), which ends with the notes of its impulses, and a record, of the same with the
-        notes of the step from there behind x."""
-        self.require_one_program()
-        return self._step.process.programs
+        notes of the step from there behind x. Where bodies meet by tables there are no such notes."""
+        process = self._step.process
+        return process.whole_programs if isinstance(process, MeetingTrees) else process.programs
 
     @functools.cached_property
     def program(self) -> Program:
         """:meth:`step`, traced: of (t0, k, dt, p, x); where bodies meet by tables, with what these do."""
-        if isinstance(self._step.process, MeetingTrees):
-            return self._step.process.program
-        if not self._step.notes:
-            return self._step.process.programs[0]
+        if not self._step.notes or isinstance(self._step.process, MeetingTrees):
+            return self.programs[0]
         return trace(self.step, [(), (), (), (self.parameters.n,), (self.layout.n,)])
 
     def compile(self, rows: int = 1) -> None:
