@@ -90,7 +90,7 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
     if not wanted and not sources:
         raise ExportError("there are no platforms and no sources, of which nothing could run; expected one of them")
     if part is None:
-        machine = of_simulator(simulator, inputs, ("q", "v", "tau") if outputs is None else outputs, poses, q0, v0, bool(model_exchange),
+        machine = of_simulator(simulator, inputs, outputs, poses, q0, v0, bool(model_exchange),
                                version == "3.0")  # fmt: skip
     else:
         one_of("part", part, ("controller",), ExportError)

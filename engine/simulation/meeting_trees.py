@@ -188,21 +188,19 @@ class MeetingTrees(IndependentTrees):
 
         def observe(t0: Any, k: Any, dt: Any, p: Array, x: Array) -> dict[str, Array]:
             notes = self.called(1.0, t0, k, dt, p, x)[1]
-            found = {name: np.zeros(nv, dtype=object) for name in ("vdot", "tau")}
+            vdot = np.zeros(nv, dtype=object)
             for kind, places, velocities, given in zip(self.kinds, self.states, self.velocities, self.given(p), strict=True):
                 look = kind.step.process.programs[1]
-                at = [look.names.index(name) for name in found]
 
-                def own(p: Any, x: Array, kind: Kind = kind, look: Program = look, at: list[int] = at) -> tuple[Array, ...]:
+                def own(p: Any, x: Array, kind: Kind = kind, look: Program = look) -> Any:
                     seen = calling(look)(t0, k, dt, p if kind.step.plant.parameters.n else np.zeros(0), x)
-                    return tuple(seen[i] for i in at)
+                    return seen[look.names.index("vdot")]
 
-                for y, rows in zip(found.values(), ops.rows(own, given, places.taken(x)), strict=True):
-                    velocities.put(y, so_many(rows, places.n))
+                velocities.put(vdot, so_many(ops.rows(own, given, places.taken(x)), places.n))
             change, wrench = np.zeros(nv, dtype=object), np.zeros((len(self.plant.model.links), 6), dtype=object)
             change[np.concatenate([kind.trees.v for kind in self.kinds])] = so_many(notes.changes, n)
             wrench[self.links] = so_many(notes.wrenches, n)
-            return found | {"vdot": found["vdot"] + change, "contacts.wrench": wrench}
+            return {"vdot": vdot + change, "contacts.wrench": wrench}
 
         shapes = [(), (), (), (self.plant.parameters.n,), (self.layout.n,)]
         return trace(step, shapes), trace(observe, shapes, named=True)
