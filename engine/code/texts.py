@@ -17,8 +17,8 @@ from engine.compiler.graph.operations import LIBRARY
 
 #: doubles of work that a function takes from the stack; one that needs more is lent them
 STACK = 512
-#: of tables that may have more rows than those that are given or known, as many times more as there is room for in tests
-SLACK = 8
+#: of tables that may have more rows than those that are given, as many times more as there is room for in tests; and rows where none is
+SLACK, ROWS = 8, 1000
 #: in every text that is written
 WRITTEN = f"Written by {WRITER} {version(WRITER)}."
 FAILURES = (f"Where it returns more, results hold nothing of use: {NO_ROOM} where memory, or the room for a result, is too small, "
@@ -175,7 +175,7 @@ def header(e: Exported, work: int, more: str = "") -> str:
     lent = [f"  work ({work}): room of the caller's, {upper}_WORK doubles, of which nothing is kept"] * (work > STACK)
     if tabled:
         most = f"{upper}_MEMORY are enough"
-        if by_rows(e):
+        if needed(e.program).each:
             arrays = ", nor an array of a procedure," if grows(e.program) else ""
             most = f"{upper}_MEMORY(n) are enough where no table{arrays} has more than n rows"
             most += "" if e.tables else f", which is {upper}_ROWS as a rule"
@@ -191,19 +191,13 @@ def header(e: Exported, work: int, more: str = "") -> str:
 
 
 def memory_of(e: Exported) -> str:
-    """How many doubles of memory are enough: of tables of so many rows, where these may have more than is known."""
-    upper, (own, each, known) = e.name.upper(), needed(e.program)
+    """How many doubles of memory are enough: of tables of so many rows, where these are as many as are given, or made."""
+    upper, (own, each) = e.name.upper(), needed(e.program)
     own += DESCRIPTOR * (1 + len(e.tables))
-    if not by_rows(e):
-        return f"#define {upper}_MEMORY {own + each * known}"
-    rows = f"((rows) > {known} ? (size_t)(rows) : {known})" if known else "(size_t)(rows)"
-    as_a_rule = [] if e.tables else [f"#define {upper}_ROWS {e.rows or SLACK * known}"]
-    return "\n".join([*as_a_rule, f"#define {upper}_MEMORY(rows) ({own} + {each} * {rows})"])
-
-
-def by_rows(e: Exported) -> bool:
-    """Whether it depends on numbers of rows how much memory is enough."""
-    return bool(e.tables) or grows(e.program)
+    if not each:
+        return f"#define {upper}_MEMORY {own}"
+    as_a_rule = [] if e.tables else [f"#define {upper}_ROWS {e.rows or ROWS}"]
+    return "\n".join([*as_a_rule, f"#define {upper}_MEMORY(rows) ({own} + {each} * (size_t)(rows))"])
 
 
 def row(x: np.ndarray) -> str:
@@ -236,7 +230,7 @@ def selftest(e: Exported, work: int) -> str:
             made += 1
     passed += ["work"] * (work > STACK) + ["memory", "sizeof memory / sizeof *memory"] * with_tables(e.program)
     most = f"{e.name.upper()}_MEMORY"
-    if by_rows(e):
+    if with_tables(e.program) and needed(e.program).each:
         most += f"({max(map(max, rows_in)) * (SLACK if grows(e.program) else 1)})" if tables else f"({e.name.upper()}_ROWS)"
     return "\n".join([
         comment(f"{e.name}_test.c: {e.name} compared with the results that the engine has recorded. {WRITTEN}"),

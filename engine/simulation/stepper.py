@@ -47,6 +47,7 @@ class Stepper:
     parameters : layout of the parameters p
     asked : whether a controller in plain Python is asked between steps, which :meth:`step` does not do
     signals : names of the sensors' and laws' signals
+    meeting : whether free bodies meet by tables, which step as no batch does, and have no derivatives
 
     >>> import engine
     >>> stepper = engine.Simulator(engine.load(engine.example("seven_joint_arm")), dt=0.01).stepper
@@ -59,6 +60,7 @@ class Stepper:
                  overlaps: Overlaps | None) -> None:  # fmt: skip
         self._step, self._values_of, self._kept, self._overlaps = step, values_of, kept, overlaps
         self.dt, self.layout, self.parameters = step.dt, step.layout, step.plant.parameters
+        self.meeting = isinstance(step.process, MeetingTrees)
         self.asked, self.signals = isinstance(step.process, Asked), tuple(c.name for c in step.plant.makers)
 
     @property
