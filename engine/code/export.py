@@ -31,7 +31,8 @@ def export_code(f: Any, path: str | Path, name: str | None = None, target: str |
     ``NAME_test.c``, or of WebAssembly ``NAME_test.mjs`` for Node.js. The function takes its arguments, then where its results go: numbers
     are passed as they are, arrays flat in C order. It returns 0, or 1 where something is not finite. It allocates nothing, keeps nothing,
     and asks <math.h> alone. Tables, arrays of as many rows as there are (:func:`engine.ops.rows`), are passed with how many these are, in
-    memory that the caller lends, which may turn out too small; so are results of several rows. They are written as C only.
+    memory that the caller lends, which may turn out too small; so are results of several rows, and what a step takes whose contacts are
+    tables. They are written as C only: other formats have a step of :attr:`engine.Simulator.by_pairs`.
 
     Parameters
     ----------
