@@ -110,15 +110,16 @@ static void angles_of(const double *restrict x, double *restrict s, double *rest
 #: name in C -> what it needs
 NEEDS = {"pair": (), "bits_of": (), "number_of": (), "sincos_near": ("pair", "bits_of", "number_of"), "sincos_of": ("sincos_near",),
          "stumpff_far": ("sincos_of",), "stumpff_of": ("stumpff_far",), "exp_of": ("bits_of", "number_of"),
-         "log_of": ("bits_of", "number_of"), "tanh_of": ("bits_of", "number_of"), "angles_of": ("sincos_near",), "whole": (), "whole_at": (), "put_whole": (), "bits_in": (), "lowest_bit": (),
+         "log_of": ("bits_of", "number_of"), "tanh_of": ("bits_of", "number_of"), "angles_of": ("sincos_near",),
+         **dict.fromkeys(("whole", "whole_at", "put_whole", "bits_in", "lowest_bit"), ()),
          **dict.fromkeys(vectors.TYPE.values(), ()), **memory.NEEDS,
          **{name: (vectors.TYPE[n],) for name, (_, n) in vectors.FUNCTIONS.items()}}  # fmt: skip
 
 
 def definition(name: str) -> str:
     """C of one of the functions."""
-    known = {"pair": PAIR, "bits_of": BITS, "number_of": NUMBER, "sincos_of": SINCOS, "angles_of": ANGLES, "whole": WHOLE, "whole_at": WHOLE_AT,
-             "put_whole": PUT_WHOLE, "bits_in": BITS_IN, "lowest_bit": LOWEST_BIT, **memory.TEXTS,
+    known = {"pair": PAIR, "bits_of": BITS, "number_of": NUMBER, "sincos_of": SINCOS, "angles_of": ANGLES,
+             "whole": WHOLE, "whole_at": WHOLE_AT, "put_whole": PUT_WHOLE, "bits_in": BITS_IN, "lowest_bit": LOWEST_BIT, **memory.TEXTS,
              **{kind: vectors.type_of(n) for n, kind in vectors.TYPE.items()}}  # fmt: skip
     if name in known:
         return known[name]

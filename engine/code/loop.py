@@ -40,8 +40,8 @@ typedef struct {
 } NAME_report;
 
 /* Step x with parameters p, in pace. It returns 0, or what a step returns that fails, such as 1 where the state would not be finite any
- * more: x is then the last that is. It allocates nothing. Another clock, for processors without POSIX: -DLOOP_NOW=f -DLOOP_WAIT=g, of int64_t f(void), ns, and void g(int64_t),
- * which waits until then. */
+ * more: x is then the last that is. It allocates nothing. Another clock, for processors without POSIX: -DLOOP_NOW=f -DLOOP_WAIT=g, of
+ * int64_t f(void), ns, and void g(int64_t), which waits until then. */
 int NAME_loop(const NAME_options *options, double *p, double *x, NAME_report *reportLENT);
 """
 

@@ -68,9 +68,9 @@ static double table_taken(struct arena *arena, size_t rows, size_t columns, doub
     arena->top += {DESCRIPTOR} + rows * columns;
     return table_put(arena, place, rows, *at);
 }}""",
-    "table_array": f"""/* a procedure's array of zeros, before which there is room for a descriptor; NULL where there is no room */
+    "table_array": """/* a procedure's array of zeros, before which there is room for a descriptor; NULL where there is no room */
 static double *table_array(struct arena *arena, int64_t rows, int64_t columns)
-{{
+{
     double *at;
     if (rows < 0)
         rows = INT64_MAX;
@@ -79,7 +79,7 @@ static double *table_array(struct arena *arena, int64_t rows, int64_t columns)
         return NULL;
     memset(at, 0, (size_t)(rows * columns) * sizeof *at);
     return at;
-}}""",
+}""",
     "table_row": f"""/* whether a number is that of one of so many rows */
 static int table_row(struct arena *arena, double x, size_t rows)
 {{
@@ -146,8 +146,9 @@ static int table_result(struct arena *arena, double place, size_t columns, doubl
     return bad;
 }}""",
 }
-NEEDS |= {"table_given": ("table_failed", "table_put"), "table_taken": ("table_failed", "table_put"), "table_row": ("table_failed",), "table_array": ("table_taken",),
-          "table_sum": (), "table_own": ("table_of", "table_taken"), "table_keep": ("table_own", "table_of", "table_put"), "table_result": ("table_failed", "table_of")}  # fmt: skip
+NEEDS |= {"table_given": ("table_failed", "table_put"), "table_taken": ("table_failed", "table_put"), "table_row": ("table_failed",),
+          "table_array": ("table_taken",), "table_sum": (), "table_own": ("table_of", "table_taken"),
+          "table_keep": ("table_own", "table_of", "table_put"), "table_result": ("table_failed", "table_of")}  # fmt: skip
 
 
 def with_tables(f: Program) -> bool:

@@ -20,7 +20,8 @@ ORDER = {"slt": "<", "sle": "<=", "sgt": ">", "sge": ">=", "eq": "==", "ne": "!=
 CALLS = {"llvm.sqrt.f64": "sqrt({})", "llvm.floor.f64": "floor({})", "llvm.fabs.f64": "fabs({})", "llvm.abs.i64": "{0} < 0 ? -{0} : {0}",
          "llvm.fptosi.sat.i64.f64": "(int64_t)whole({})", "llvm.ctpop.i64": "bits_in((uint64_t){})",
          "llvm.cttz.i64": "lowest_bit((uint64_t){})", "array": f"table_array({ARGUMENT}, {{}}, {{}})",
-         "results": "results()", "says": f"table_failed({ARGUMENT}, {NO_ROW})", "asks": f"{ARGUMENT}->state == {NO_ROW} ? {arena.NO_ROW} : 0"}  # fmt: skip
+         "results": "results()", "says": f"table_failed({ARGUMENT}, {NO_ROW})",
+         "asks": f"{ARGUMENT}->state == {NO_ROW} ? {arena.NO_ROW} : 0"}  # fmt: skip
 #: how a procedure says that an entry is not there, and asks whether one that it calls has said so
 SAYS = re.compile(r"outside:\n(?:  %\S+ = .*\n){3}  store i64 %marked, ptr %state\.p")
 ASKS = re.compile(rf"  %\S+ = getelementptr i64, ptr %arena, i64 {arena.STATE}\n  (%\S+) = load i64, ptr %\S+")
@@ -53,8 +54,9 @@ def written(f: Procedure, name: str) -> list[str]:
     """C of the procedures that one calls, and of itself."""
     library, main, given, results = lines_of(f)
     names = {g.name: f"{name}_{g.name[1:]}" for g in library.functions.values()}
-    body = statements("\n".join([*main.begin, *main.lines, "end:",
-                                 f"  call void @results({', '.join(f'i64 {n}' for _, n in results)})", "  ret void", *main.outside("br label %none"), "none:"]), names, "void")  # fmt: skip
+    returned = f"  call void @results({', '.join(f'i64 {n}' for _, n in results)})"
+    body = statements("\n".join([*main.begin, *main.lines, "end:", returned, "  ret void", *main.outside("br label %none"), "none:"]),
+                      names, "void")  # fmt: skip
     end = [f"out[{k}] = table_put({ARGUMENT}, (size_t)({value(x.at)} - {ARGUMENT}->memory) - {DESCRIPTOR}, (size_t){value(n)}, "
            f"{value(x.at)});" for k, (x, n) in enumerate(results)]  # fmt: skip
     last = body.index("results();")
@@ -174,12 +176,12 @@ def expression(text: str, names: Mapping[str, str]) -> tuple[str, str]:
     if op == "sitofp":
         return f"(double){value(rest.split(' ')[1])}", "double"
     how, kind, operands = re.fullmatch(r"(?:(\w+) )?(\w+) (\S.*)", rest).groups()  # type: ignore[union-attr]
-    x = [value(y, kind) for y in operands.split(", ")]
+    y = [value(operand, kind) for operand in operands.split(", ")]
     if how:                                                                    # a comparison
         unsigned = "(uint64_t)" if how.startswith("ul") else ""
-        return f"{unsigned}{x[0]} {ORDER[how]} {unsigned}{x[1]}", "i1"
+        return f"{unsigned}{y[0]} {ORDER[how]} {unsigned}{y[1]}", "i1"
     if op == "fneg":
-        return f"-({x[0]})", kind
+        return f"-({y[0]})", kind
     if op == "shl":
-        return f"(int64_t)((uint64_t){x[0]} << {x[1]})", kind
-    return f"{x[0]} {OPERATORS[op]} {x[1]}", kind
+        return f"(int64_t)((uint64_t){y[0]} << {y[1]})", kind
+    return f"{y[0]} {OPERATORS[op]} {y[1]}", kind

@@ -171,7 +171,7 @@ def step_of(simulator: Simulator, name: str, q0: Any, v0: Any) -> Exported:
                     [0.0, 0.0, simulator.dt, p, x0], again, {"x": x0, **({"p": p} if p.size else {})}, rows_of(model))  # fmt: skip
 
 
-def first_of(simulator: Simulator, q0: Any, v0: Any) -> Array:
+def first_of(simulator: Simulator, q0: Any, v0: Any) -> np.ndarray:
     """The state at q0 and v0, by default that of the model's file, at rest. Of bodies that meet by tables none that lie in each other, for
     which there would have to be memory."""
     stepper, model = simulator.stepper, simulator.model

@@ -35,10 +35,10 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
                room: int | None = None) -> Path:  # fmt: skip
     """Write a simulator as an FMU, a model that tools of co-simulation import (Simulink, Dymola, dSPACE, OpenModelica, …); return its path.
 
-    It steps by the engine's own C: the same bits as :meth:`engine.Simulator.run`. A communication step is a multiple of dt, counted by the FMU itself; a sum of times that is off by
-    a thousandth of dt is taken. Its state can be read, set and serialised at any time, within a contact too. Where the state stops being
-    finite a step is "discarded": nothing has changed then. Whatever else is wrong is an "error", in a sentence that the tool shows, and
-    changes nothing either.
+    It steps by the engine's own C: the same bits as :meth:`engine.Simulator.run`. A communication step is a multiple of dt, counted by
+    the FMU itself; a sum of times that is off by a thousandth of dt is taken. Its state can be read, set and serialised at any time,
+    within a contact too. Where the state stops being finite a step is "discarded": nothing has changed then. Whatever else is wrong is
+    an "error", in a sentence that the tool shows, and changes nothing either.
 
     Parameters
     ----------

@@ -61,7 +61,7 @@ def model_header(machine: Machine, variables: Sequence[Variable], token: str, ke
                "STATES": machine.states.stop - machine.states.start, "NQUATERNIONS": len(quaternions), "NTIMES": len(machine.times),
                "WORK": work, "NO_ROOM": NO_ROOM, "ROWS": rows,
                "NVARIABLES": len(variables), **{f"HAS_{n.upper()}": int(n in machine.programs) for n in ARGUMENTS}}  # fmt: skip
-    rows = ", ".join(f"{{{v.kind}, {' | '.join(v.flags) or 0}, {v.at}, {v.size}}}" for v in variables)
+    known = ", ".join(f"{{{v.kind}, {' | '.join(v.flags) or 0}, {v.at}, {v.size}}}" for v in variables)
     return "\n".join([
         comment(f"model.h: what core.c is told of {machine.words}", WRITTEN),
         "#ifndef MODEL_H", "#define MODEL_H", "", "#include <stddef.h>",
@@ -71,7 +71,8 @@ def model_header(machine: Machine, variables: Sequence[Variable], token: str, ke
         *(f"#define {n} {row(x)}".replace("\n", " \\\n") for n, x in zip(("X_FIRST", "P_FIRST", "START_FIRST"), ends, strict=True)),
         *(f"#define {n} {{{', '.join(map(str, [*x, 0]))}}}" for n, x in (("QUATERNIONS", quaternions), ("TIMES", machine.times))), "",
         f"enum {{ {', '.join(KINDS)} }};", f"enum {{ {', '.join(f'{n} = {1 << k}' for k, n in enumerate(FLAGS))} }};",
-        "typedef struct {", "    int kind, flags;", "    size_t at, n;", "} Variable;", f"#define VARIABLES {{{rows}, {{0, 0, 0, 0}}}}", "",
+        "typedef struct {", "    int kind, flags;", "    size_t at, n;", "} Variable;",
+        f"#define VARIABLES {{{known}, {{0, 0, 0, 0}}}}", "",
         *wrappers, "", "#endif", ""])  # fmt: skip
 
 

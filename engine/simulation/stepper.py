@@ -197,7 +197,8 @@ class Stepper:
             components, a frame
         """
         plant = self._step.plant
-        found = {"constraints": plant.constraints, "contacts": plant.contacts or self.meeting, "stops or dry friction, by impulses": plant.impulses,
+        found = {"constraints": plant.constraints, "contacts": plant.contacts or self.meeting,
+                 "stops or dry friction, by impulses": plant.impulses,
                  "events": self._step.watch, "memories, or what is held between ticks": plant.memories.n, "a frame": plant.frame,
                  "states of components": set(plant.states.shapes) - {*OWN}}  # fmt: skip
         if (more := next((what for what, there in found.items() if there), None)) is not None:

@@ -183,7 +183,7 @@ class Tables:
 
     def by_procedure(self, rng: np.random.Generator, of: Any, numbers: list[Any], through: Any) -> None:
         """Loops as people write them."""
-        t, m = pick(rng, of[some(rng, of)])
+        t, _ = pick(rng, of[some(rng, of)])
         sorted_rows, sums = sorted_by_first(ops.rows(lambda r: ops.array([np.ravel(np.asarray(r))[0], 2.0]), t), number(numbers[-1]))
         of[f"p{len(of)}"] = [(sorted_rows, 2)]
         of[f"p{len(of)}"] = [(sums, 1)]
@@ -191,7 +191,7 @@ class Tables:
 
 def before(x: Any, a: int, b: int) -> bool:
     """Whether row a comes before row b: numbers by size, before what is none, else by their order."""
-    return x[a, 0] < x[b, 0] or (x[a, 0] == x[a, 0] and not x[b, 0] == x[b, 0])
+    return x[a, 0] < x[b, 0] or (x[a, 0] == x[a, 0] and x[b, 0] != x[b, 0])
 
 
 @ops.procedure
