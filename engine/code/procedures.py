@@ -61,7 +61,7 @@ def written(f: Procedure, name: str) -> list[str]:
            f"{value(x.at)});" for k, (x, n) in enumerate(results)]  # fmt: skip
     last = body.index("results();")
     body = [*body[:last], *end, *body[last + 1 :], *(f"out[{k}] = 0.0;" for k in range(len(results)))]
-    begin = list[str]()
+    begin = [f"if ({ARGUMENT}->state)", "    goto none;"]                         # lest tables that are missing are looked into
     for k, x in enumerate(given):
         if isinstance(x, Number):
             begin.append(f"const double in{k} = in[{k}];")
