@@ -22,6 +22,40 @@ NUMBER = """static double number_of(uint64_t n)
     u.n = n;
     return u.x;
 }"""
+WHOLE = """/* a whole number of a double; the nearest that there is where it is beyond these, 0 of NaN */
+static uint64_t whole(double x)
+{
+    if (!(x > -9223372036854775808.0))
+        return isnan(x) ? 0 : (uint64_t)INT64_MIN;
+    return x < 9223372036854775808.0 ? (uint64_t)(int64_t)x : (uint64_t)INT64_MAX;
+}"""
+#: whole numbers where doubles might lie, and their bits
+WHOLE_AT = """static int64_t whole_at(const double *at)
+{
+    int64_t n;
+    memcpy(&n, at, sizeof n);
+    return n;
+}"""
+PUT_WHOLE = """static void put_whole(double *at, int64_t n)
+{
+    memcpy(at, &n, sizeof n);
+}"""
+BITS_IN = """static int64_t bits_in(uint64_t n)
+{
+    int64_t count = 0;
+    for (; n; n &= n - 1)
+        ++count;
+    return count;
+}"""
+LOWEST_BIT = """static int64_t lowest_bit(uint64_t n)
+{
+    int64_t k = 0;
+    if (!n)
+        return 64;
+    for (; !(n & 1); n >>= 1)
+        ++k;
+    return k;
+}"""
 SINCOS = f"""/* sine and cosine; the C library's where x is beyond 2^46 */
 static pair sincos_of(double x)
 {{
@@ -77,13 +111,15 @@ static void angles_of(const double *restrict x, double *restrict s, double *rest
 NEEDS = {"pair": (), "bits_of": (), "number_of": (), "sincos_near": ("pair", "bits_of", "number_of"), "sincos_of": ("sincos_near",),
          "stumpff_far": ("sincos_of",), "stumpff_of": ("stumpff_far",), "exp_of": ("bits_of", "number_of"),
          "log_of": ("bits_of", "number_of"), "tanh_of": ("bits_of", "number_of"), "angles_of": ("sincos_near",),
+         **dict.fromkeys(("whole", "whole_at", "put_whole", "bits_in", "lowest_bit"), ()),
          **dict.fromkeys(vectors.TYPE.values(), ()), **memory.NEEDS,
          **{name: (vectors.TYPE[n],) for name, (_, n) in vectors.FUNCTIONS.items()}}  # fmt: skip
 
 
 def definition(name: str) -> str:
     """C of one of the functions."""
-    known = {"pair": PAIR, "bits_of": BITS, "number_of": NUMBER, "sincos_of": SINCOS, "angles_of": ANGLES, **memory.TEXTS,
+    known = {"pair": PAIR, "bits_of": BITS, "number_of": NUMBER, "sincos_of": SINCOS, "angles_of": ANGLES,
+             "whole": WHOLE, "whole_at": WHOLE_AT, "put_whole": PUT_WHOLE, "bits_in": BITS_IN, "lowest_bit": LOWEST_BIT, **memory.TEXTS,
              **{kind: vectors.type_of(n) for n, kind in vectors.TYPE.items()}}  # fmt: skip
     if name in known:
         return known[name]
@@ -97,7 +133,7 @@ def definition(name: str) -> str:
     return translated(text)
 
 
-def needed(names: set[str]) -> list[str]:
+def definitions(names: set[str]) -> list[str]:
     """Definitions of functions and of all that they need, in order."""
     found: dict[str, None] = {}
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from engine.checks import path_of, shown, writable, writing
 from engine.code.exported import WRITER
 from engine.code.functions import ExportError
@@ -16,19 +18,21 @@ from engine.code.script import script
 from engine.code.sources import exported
 from engine.code.texts import header, selftest, source
 from engine.code.wasm import GIVEN, wasm
+from engine.simulation import Simulator
 
 SUFFIXES = (".c", ".o", ".so", ".wasm")
 
 
 def export_code(f: Any, path: str | Path, name: str | None = None, target: str | None = None,
-                part: str | Sequence[str] | None = None) -> Path:  # fmt: skip
+                part: str | Sequence[str] | None = None, q0: ArrayLike | None = None, v0: ArrayLike | None = None) -> Path:  # fmt: skip
     """Write a compiled function as code that runs without the engine; return its path.
 
     Beside it come a header, ``NAME.h``, which says what arguments and results are, and a self-test with the engine's own results:
     ``NAME_test.c``, or of WebAssembly ``NAME_test.mjs`` for Node.js. The function takes its arguments, then where its results go: numbers
     are passed as they are, arrays flat in C order. It returns 0, or 1 where something is not finite. It allocates nothing, keeps nothing,
     and asks <math.h> alone. Tables, arrays of as many rows as there are (:func:`engine.ops.rows`), are passed with how many these are, in
-    memory that the caller lends, which may turn out too small; so are results of several rows. They are written as C only.
+    memory that the caller lends, which may turn out too small; so are results of several rows, and what a step takes whose contacts are
+    tables. They are written as C only: other formats have a step of :attr:`engine.Simulator.by_pairs`.
 
     Parameters
     ----------
@@ -45,9 +49,12 @@ def export_code(f: Any, path: str | Path, name: str | None = None, target: str |
         "guidance", "controller"]: a function of the signals that others make, of q and v where one of these reads them; or "loop", in C,
         the step and around it a loop that keeps pace with a clock and calls back before and after each, ``NAME_loop``: what is late is
         counted, and caught up with, or all that comes is late by as much
+    q0, v0 : of a simulator's step, where it begins, which the header and the self-test have: by default the model's initial configuration,
+        at rest; of free bodies that meet by tables it must be one in which they lie apart
 
     Raises
     ------
+    StateError, ContactError : what :meth:`engine.Simulator.run` refuses to begin with
     ExportError : nothing that is compiled, tables in another format than C, no name in C, a suffix or a target that there is not, a path
         that cannot be written, or a file there, its header or its self-test, that somebody else wrote
 
@@ -74,7 +81,9 @@ def export_code(f: Any, path: str | Path, name: str | None = None, target: str |
         raise ExportError(f"a loop is written as C, and '{path.name}' ends in '{suffix}'; expected '.c'")
     if target is not None and suffix != ".o":
         raise ExportError(f"target is {shown(target)} for '{path.name}'; expected one for a .o alone")
-    e = exported(f, path.stem if name is None else name, part)
+    if isinstance(f, Simulator) and suffix != ".c":
+        f = f.by_pairs                                                         # as tables have C alone
+    e = exported(f, path.stem if name is None else name, part, q0, v0)
     head, test = (path.with_name(f"{e.name}{end}") for end in (".h", "_test.mjs" if suffix == ".wasm" else "_test.c"))
     for own in (head, test, path):
         require_own(own)

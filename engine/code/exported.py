@@ -69,6 +69,8 @@ class Exported:
     draw : arguments at random, from a generator
     first : arguments to begin with; each sample's result then begins the next, by ``again``
     again : (arguments, results) -> the next sample's arguments
+    initial : arguments at first, by name
+    rows : how many rows tables have at most, as a rule, where they may have more than what is given
     """
 
     program: Program
@@ -81,6 +83,7 @@ class Exported:
     first: Sequence[Any] | None = None
     again: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]] | None = None
     initial: dict[str, Array] = field(default_factory=dict)
+    rows: int = 0
 
     def __post_init__(self) -> None:
         if not self.returned:

@@ -48,14 +48,13 @@ class Writer:
             name = f"{self.prefix}_f{len(self.known)}"
             self.known[program.key] = name, 0
             if isinstance(program, TABLES):
-                text, work = written(program, name, self.called)
-                self.helpers |= {word for word in re.findall(r"\w+", text) if word in NEEDS}
+                texts, work = written(program, name, self.called)
                 self.known[program.key] = name, work
-                self.text.append(text)
+                self.put(texts)
             elif isinstance(program, Kernel):
                 if type(program) not in KINDS:
                     raise ExportError(f"the operation '{program.name}' has no code in C; expected a kernel of engine.code.kernels")
-                self.text += [t for t in KINDS[type(program)](program, name) if t not in self.text]
+                self.put(KINDS[type(program)](program, name))
             else:
                 given = "const double *restrict in, double *restrict out"
                 lines, work = self.body(program, name, given, "in, out", lambda k: f"in[{k}]", lambda k: f"out[{k}]")
@@ -64,6 +63,11 @@ class Writer:
                 self.text.append("\n".join([f"static void {name}({given}{more})", "{",
                                             *unused(lines, ("in", "out", *passed)), *lines, "}"]))  # fmt: skip
         return self.known[program.key]
+
+    def put(self, texts: Sequence[str]) -> None:
+        """Add texts, each once, and take note of the engine's functions in them."""
+        self.text += [t for t in texts if t not in self.text]
+        self.helpers |= {name for t in texts for name in re.findall(r"\w+", t) if name in NEEDS}
 
     def called(self, program: Program) -> tuple[Callable[[str, str, str], str], int]:
         """What calls a function of a program, with where its arguments, its results and its work are, and the size of that work."""

@@ -18,13 +18,7 @@ from engine.compiler.kernels.philox import PHILOX, WEYL, Uniform
 from engine.compiler.kernels.products import Products
 from engine.compiler.kernels.solves import Solves
 
-#: a whole number of a double, as LLVM's llvm.fptosi.sat, and the high half of a product
-WHOLE = """static uint64_t whole(double x)
-{
-    if (!(x > -9223372036854775808.0))
-        return isnan(x) ? 0 : (uint64_t)INT64_MIN;
-    return x < 9223372036854775808.0 ? (uint64_t)(int64_t)x : (uint64_t)INT64_MAX;
-}"""
+#: the high half of a product
 HIGH = """static uint64_t high(uint64_t x, uint64_t y)
 {
     const uint64_t low = 0xffffffffu, a = x >> 32, b = x & low, c = y >> 32, d = y & low;
@@ -76,7 +70,7 @@ def rows(f: Rows, name: str) -> list[str]:
 def uniform(f: Uniform, name: str) -> list[str]:
     """Philox-4×64-10, four numbers at a time."""
     n, (p, q), (v, w) = len(f.outputs), PHILOX, (x % 2**64 for x in WEYL)
-    return [WHOLE, HIGH, function(
+    return [HIGH, function(
         name, f"for (int first = 0; first < {n}; first += 4) {{",
         "    uint64_t c[4] = {(uint64_t)first / 4 + 1, whole(in[2]), whole(in[3]), whole(in[4])};",
         "    uint64_t key[2] = {whole(in[0]), whole(in[1])};", "    for (int turn = 0; turn < 10; ++turn) {",

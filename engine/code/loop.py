@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine.code.exported import Exported
+from engine.code.memory import with_tables
 from engine.code.texts import STACK, comment
 from engine.code.translate import decimal
 
@@ -38,10 +39,10 @@ typedef struct {
     int scheduled, ended;
 } NAME_report;
 
-/* Step x with parameters p, in pace. It returns 0, or 1 where the state would not be finite any more: x is then the last that is. It
- * allocates nothing. Another clock, for processors without POSIX: -DLOOP_NOW=f -DLOOP_WAIT=g, of int64_t f(void), ns, and void g(int64_t),
- * which waits until then. */
-int NAME_loop(const NAME_options *options, double *p, double *x, NAME_report *report);
+/* Step x with parameters p, in pace. It returns 0, or what a step returns that fails, such as 1 where the state would not be finite any
+ * more: x is then the last that is. It allocates nothing. Another clock, for processors without POSIX: -DLOOP_NOW=f -DLOOP_WAIT=g, of
+ * int64_t f(void), ns, and void g(int64_t), which waits until then. */
+int NAME_loop(const NAME_options *options, double *p, double *x, NAME_report *reportLENT);
 """
 
 SOURCE = """
@@ -91,7 +92,7 @@ static int loop_scheduled(int priority)
 #endif
 }
 
-int NAME_loop(const NAME_options *options, double *p, double *x, NAME_report *report)
+int NAME_loop(const NAME_options *options, double *p, double *x, NAME_report *reportLENT)
 {
     const double period = 1e9 * (options->period > 0.0 ? options->period : PERIOD);
     double next[NX + 1];ROOM
@@ -118,8 +119,9 @@ int NAME_loop(const NAME_options *options, double *p, double *x, NAME_report *re
         }
         if (options->before && (report->ended = options->before(options->user, k, PERIOD * (double)k, x, p)) != 0)
             return 0;
-        if (NAME(STEP))
-            return 1;
+        const int status = NAME(STEP);
+        if (status)
+            return status;
         memcpy(x, next, sizeof(double) * NX);
         report->steps = k + 1;
         if (options->after && (report->ended = options->after(options->user, k, PERIOD * (double)(k + 1), x, p)) != 0)
@@ -138,10 +140,12 @@ ABOUT = ("NAME_loop steps in pace with a clock, and calls back before and after 
 def looped(e: Exported, source: str, header: str, work: int) -> tuple[str, str]:
     """Return the source and the header of a step with a loop around it."""
     n, p = e.parameters[-1].size, next((v for v in e.parameters if v.name == "p"), None)
-    step = ["(double)k", *(["p"] if p else []), "x", "next", *(["work"] if work > STACK else [])]
+    tabled = with_tables(e.program)
+    step = ["(double)k", *(["p"] if p else []), "x", "next", *["work"] * (work > STACK), *["memory", "memory_size"] * tabled]
+    lent = ", double *memory, size_t memory_size" * tabled
     dt = next(v.bound for v in e.given if v.name == "dt" and v.bound is not None)
     filled = {"PERIOD": decimal(dt), "ROOM": f"\n    double work[{work}];" * (work > STACK),
-              "STEP": ", ".join(step), "NX": str(n), "NAME": e.name}  # fmt: skip
+              "STEP": ", ".join(step), "LENT": lent, "NX": str(n), "NAME": e.name}  # fmt: skip
 
     def made(text: str) -> str:
         for word, x in filled.items():

@@ -6,13 +6,7 @@ what is given or known beforehand, elsewhere. What a row or a pass of a loop too
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
-from engine.compiler.graph.kernel import Kernel
-from engine.compiler.graph.operations import CALLS
 from engine.compiler.graph.program import Program
-from engine.compiler.kernels.row_loop import RowLoop
-from engine.compiler.kernels.stacks import Constants, Stack
 
 #: what a function with tables returns where it could not do its work: no room; a number that is none of a row; different numbers of rows
 NO_ROOM, NO_ROW, DIFFERENT = 2, 3, 4
@@ -74,6 +68,18 @@ static double table_taken(struct arena *arena, size_t rows, size_t columns, doub
     arena->top += {DESCRIPTOR} + rows * columns;
     return table_put(arena, place, rows, *at);
 }}""",
+    "table_array": """/* a procedure's array of zeros, before which there is room for a descriptor; NULL where there is no room */
+static double *table_array(struct arena *arena, int64_t rows, int64_t columns)
+{
+    double *at;
+    if (rows < 0)
+        rows = INT64_MAX;
+    table_taken(arena, (size_t)rows, (size_t)columns, &at);
+    if (arena->state)
+        return NULL;
+    memset(at, 0, (size_t)(rows * columns) * sizeof *at);
+    return at;
+}""",
     "table_row": f"""/* whether a number is that of one of so many rows */
 static int table_row(struct arena *arena, double x, size_t rows)
 {{
@@ -86,9 +92,25 @@ static double table_sum(const double *part)
 {
     return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
 }""",
+    "table_own": f"""/* a table whose rows are not among those that were taken from base on without its descriptor: itself, or a copy */
+static double table_own(struct arena *arena, size_t base, double place, size_t columns)
+{{
+    const struct table t = table_of(arena, place);
+    const uintptr_t at = (uintptr_t)t.at, first = (uintptr_t)(arena->memory + base), end = (uintptr_t)(arena->memory + arena->top);
+    double *to;
+    if (t.at == arena->memory + (size_t)place + {DESCRIPTOR} || at < first || at >= end)
+        return place;
+    place = table_taken(arena, t.rows, columns, &to);
+    for (size_t i = 0; !arena->state && i < t.rows * columns; ++i)
+        to[i] = t.at[i];
+    return place;
+}}""",
     "table_keep": f"""/* of what was taken from base on, keep n tables, of so many columns (0: a number); the lowest moves down first */
 static void table_keep(struct arena *arena, size_t base, double *places, const int *columns, int n)
 {{
+    for (int k = 0; k < n; ++k)
+        if (columns[k])
+            places[k] = table_own(arena, base, places[k], (size_t)columns[k]);
     arena->top = base;
     for (;;) {{
         int first = -1;
@@ -125,42 +147,10 @@ static int table_result(struct arena *arena, double place, size_t columns, doubl
 }}""",
 }
 NEEDS |= {"table_given": ("table_failed", "table_put"), "table_taken": ("table_failed", "table_put"), "table_row": ("table_failed",),
-          "table_sum": (), "table_keep": ("table_of", "table_put"), "table_result": ("table_failed", "table_of")}  # fmt: skip
+          "table_array": ("table_taken",), "table_sum": (), "table_own": ("table_of", "table_taken"),
+          "table_keep": ("table_own", "table_of", "table_put"), "table_result": ("table_failed", "table_of")}  # fmt: skip
 
 
 def with_tables(f: Program) -> bool:
     """Whether a function takes or makes tables, or one that it calls does."""
     return any(f.given) or any(f.made) or any(map(with_tables, f.functions))
-
-
-# ---------------------------------------------------------------- how much of it
-
-
-#: doubles that are needed whatever is given, and for each row of the longest table; and rows of the longest that is known beforehand
-Need = tuple[int, int, int]
-
-
-def together(needs: Iterable[Need]) -> Need:
-    """What is needed where nothing is free again meanwhile."""
-    each = [*needs]
-    return sum(a for a, _, _ in each), sum(b for _, b, _ in each), max((n for *_, n in each), default=0)
-
-
-def tables(columns: Sequence[int]) -> Need:
-    """What tables of these columns need."""
-    return DESCRIPTOR * len(columns), sum(columns), 0
-
-
-def needed(f: Program) -> Need:
-    """Memory that a function takes: no table that it makes has more rows than the longest of those that are given or known."""
-    if isinstance(f, RowLoop):
-        return together([tables([s.columns for s in f.sinks if s.how != "sum"]), needed(f.f)])
-    if isinstance(f, Stack):
-        return *tables([f.m])[:2], f.n
-    if isinstance(f, Constants):
-        return DESCRIPTOR, 0, len(f.rows)
-    if isinstance(f, Kernel):
-        return 0, 0, 0
-    calls = [(node, f.functions[node[1]]) for node in f.nodes if node[0] in CALLS]
-    carried = [tables([m for m in g.made if m]) for node, g in calls if node[0] == "loop" and node[2] > 1]
-    return together([*carried, *(needed(g) for _, g in calls)])

@@ -54,7 +54,7 @@ def pulled(simulator: Simulator, q0: Any = None, v0: Any = None) -> Pulled:
     ExportError : a simulator that is no single program (events, plain Python)
     """
     model = simulator.model
-    more = simulator.with_force(Pull(), Pull.released(model))
+    more = simulator.with_force(Pull(), Pull.released(model)).by_pairs         # as tables have C alone
     step = exported(more, "step", None)
     functions = {"step": step, "poses": exported(simulator.robot.forward_kinematics.straight, "poses", None), "mass": mass_of(model)}
     begun = more.start(model.initial() if q0 is None else q0, np.zeros(model.nv) if v0 is None else v0)

@@ -28,17 +28,21 @@ from engine.simulation.compiled_system import SystemFunction
 PARTS = ("step", "controller", "loop")
 #: those that are the whole
 STEPS = {"step", "loop"}
+#: points of contact of each shape, for which there is room as a rule
+POINTS = 32
 #: numbers of rows in samples
 ROWS = (0, 1, 7, 8, 9, 20)
 #: arguments of a control system's functions
 OF_SYSTEMS = {"x": "state", "x0": "state", "u": "controls", "t": "time, s", "dt": "step, s", "delta": "error of a state"}
 
 
-def exported(f: Any, name: str, part: str | Sequence[str] | None) -> Exported:
-    """Return what is written of a function, or of a part of a simulator, under a name of C's."""
+def exported(f: Any, name: str, part: str | Sequence[str] | None, q0: Any = None, v0: Any = None) -> Exported:
+    """Return what is written of a function, or of a part of a simulator, which begins at q0, v0, under a name of C's."""
     name = require_name(name)
     if isinstance(f, Simulator):
-        return of_simulator(f, name, parts_of(f, part))
+        return of_simulator(f, name, parts_of(f, part), q0, v0)
+    if q0 is not None or v0 is not None:
+        raise ExportError(f"q0 and v0 are given beside {shown(f)}; expected them of a Simulator only")
     if part is not None:
         raise ExportError(f"part is {shown(part)} of {shown(f)}; expected one of a Simulator only")
     if isinstance(f, CompiledSystem):
@@ -108,10 +112,14 @@ def parts_of(simulator: Simulator, part: str | Sequence[str] | None) -> list[str
     return found
 
 
-def of_simulator(simulator: Simulator, name: str, part: list[str]) -> Exported:
+def of_simulator(simulator: Simulator, name: str, part: list[str], q0: Any, v0: Any) -> Exported:
     """A step of a simulator, or what its controller and laws do at one."""
     require_exportable(simulator, part)
-    return chain_of(simulator, name, part) if STEPS.isdisjoint(part) else step_of(simulator.by_pairs, name)
+    if not STEPS.isdisjoint(part):
+        return step_of(simulator, name, q0, v0)
+    if q0 is not None or v0 is not None:
+        raise ExportError(f"q0 and v0 are given beside part={shown(part)}; expected them of the step, or the loop")
+    return chain_of(simulator, name, part)
 
 
 def require_exportable(simulator: Simulator, part: Sequence[str]) -> None:
@@ -138,19 +146,19 @@ def parameters_of(simulator: Simulator) -> Value:
     return Value("p", (simulator.plant.parameters.n,), "parameters of the simulation", laid(simulator.plant.parameters))
 
 
-def step_of(simulator: Simulator, name: str) -> Exported:
+def step_of(simulator: Simulator, name: str, q0: Any, v0: Any) -> Exported:
     """The state after a step, from that before."""
     plant, stepper, model = simulator.plant, simulator.stepper, simulator.model
-    at, p = stepper.layout.slices, stepper.nominal()
+    at, p, x0 = stepper.layout.slices, stepper.nominal(), first_of(simulator, q0, v0)
     state = [(at[n].start, n, model.labels(n)) for n in ("q", "v")]
     state += [*laid(plant.states, at["state"].start), *laid(plant.memories, at["memory"].start)]
-    x0 = stepper.at(model.initial(), np.zeros(model.nv), p)
     given = [Value("t0", (), bound=0.0), Value("k", (), f"number of the step, from 0: it begins at k {simulator.dt!r} s"),
              Value("dt", (), bound=simulator.dt), parameters_of(simulator),
              Value("x", (stepper.layout.n,), "state before the step: q in rad and m, v in rad/s and m/s, angular before linear, of a base "
                    "its quaternion first, scalar first; and what the simulation keeps", tuple(state))]  # fmt: skip
     summary = [f"step of {simulator!r}", f"x is the whole state; that of any q and v at first is simulator.start(q, v).origin.x, "
-               f"and that at rest is {name.upper()}_INITIAL_X, from which the samples of {name}_test.c go on."]  # fmt: skip
+               f"and that {'at rest' if q0 is None and v0 is None else 'of q0 and v0'} is {name.upper()}_INITIAL_X, from which the "
+               f"samples of {name}_test.c go on."]  # fmt: skip
 
     def draw(rng: np.random.Generator) -> list[Any]:
         q, v = model.random(rng)
@@ -160,7 +168,25 @@ def step_of(simulator: Simulator, name: str) -> Exported:
         return [*x[:1], x[1] + 1.0, *x[2:4], y[0]]
 
     return Exported(stepper.program, name, given, [Value("x_next", (stepper.layout.n,), "state after it")], False, summary, draw,
-                    [0.0, 0.0, simulator.dt, p, x0], again, {"x": x0, **({"p": p} if p.size else {})})  # fmt: skip
+                    [0.0, 0.0, simulator.dt, p, x0], again, {"x": x0, **({"p": p} if p.size else {})}, rows_of(model))  # fmt: skip
+
+
+def first_of(simulator: Simulator, q0: Any, v0: Any) -> np.ndarray:
+    """The state at q0 and v0, by default that of the model's file, at rest. Of bodies that meet by tables none that lie in each other, for
+    which there would have to be memory."""
+    stepper, model = simulator.stepper, simulator.model
+    q, v = model.initial() if q0 is None else q0, np.zeros(model.nv) if v0 is None else v0
+    if q0 is None and v0 is None and not stepper.meeting:
+        return stepper.at(q, v, stepper.nominal())
+    _, x = stepper.begin(q, v)
+    if x.ndim != 1:
+        raise ExportError(f"q0 and v0 are a batch {x.shape[:-1]}; expected one state of {model.nq} and {model.nv} numbers")
+    return x
+
+
+def rows_of(model: Model) -> int:
+    """How many rows the tables of a step have at most, as a rule: those of points of contact."""
+    return POINTS * sum(len(link.collisions) for link in model.links)
 
 
 def chain_of(simulator: Simulator, name: str, names: Sequence[str]) -> Exported:

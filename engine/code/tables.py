@@ -6,12 +6,14 @@ import re
 from typing import Any
 
 from engine import ops
+from engine.code import procedures
 from engine.code.kernels import table
 from engine.code.memory import DIFFERENT, PARAMETER, with_tables
 from engine.compiler.graph.program import Program
+from engine.compiler.kernels.procedure import Procedure
 from engine.compiler.kernels.row_ends import Sink
 from engine.compiler.kernels.row_loop import RowLoop
-from engine.compiler.kernels.stacks import Constants, Stack, Unstack
+from engine.compiler.kernels.stacks import Concatenated, Constants, Cut, Part, Stack, Unstack
 
 #: doubles that a loop keeps on the stack; more than that lie in its work
 LOCAL = 64
@@ -40,6 +42,30 @@ def unstack(f: Unstack, name: str) -> str:
     return function(name, 0, ["const struct table t = table_of(arena, in[0]);",
                               f"const size_t n = t.rows == {f.n} ? {f.n * f.m} : table_failed(arena, {DIFFERENT});",
                               "for (size_t i = 0; i < n; ++i)", "    out[i] = t.at[i];"])  # fmt: skip
+
+
+def concatenated(f: Concatenated, name: str) -> str:
+    """The rows of some tables, one below the other."""
+    each = [f"t{k}" for k in range(f.k)]
+    lines = [*(f"const struct table {t} = table_of(arena, in[{k}]);" for k, t in enumerate(each)), "double *at;",
+             f"out[0] = table_taken(arena, {' + '.join(f'{t}.rows' for t in each)}, {f.m}, &at);", "if (arena->state)", "    return;"]
+    for t in each:
+        lines += [f"for (size_t i = 0; i < {t}.rows * {f.m}; ++i)", f"    *at++ = {t}.at[i];"]
+    return function(name, 0, lines)
+
+
+def part(f: Part, name: str) -> str:
+    """Some of the rows of a table, where they lie."""
+    before = [f"table_of(arena, in[{1 + k}]).rows" for k in range(f.which)]
+    first = " + ".join(before) or "0"
+    return function(name, 0, [f"const size_t rows = table_of(arena, in[{1 + f.which}]).rows, first = {first};",
+                              f"out[0] = table_given(arena, rows, table_of(arena, in[0]).at + {f.m} * first);"])
+
+
+def cut(f: Cut, name: str) -> str:
+    """Rows that are cut, or joined, where they lie."""
+    return function(name, 0, ["const struct table t = table_of(arena, in[0]);",
+                              f"out[0] = table_given(arena, t.rows {'/' if f.joined else '*'} {f.n}, t.at);"])  # fmt: skip
 
 
 def moved(n: int, to: str, whence: str, how: str = "=") -> list[str]:
@@ -167,14 +193,16 @@ class Loop:
             k += len(s.shapes)
 
 
-def written(f: Program, name: str, called: Any) -> tuple[str, int]:
+def written(f: Program, name: str, called: Any) -> tuple[list[str], int]:
     """C of a kernel that takes or makes tables, and how much work it needs."""
     if isinstance(f, RowLoop):
         loop = Loop(f, name, called)
-        return loop.text(), loop.work
-    kinds: dict[type, Any] = {Constants: constants, Stack: stack, Unstack: unstack}
-    return kinds[type(f)](f, name), 0
+        return [loop.text()], loop.work
+    if isinstance(f, Procedure):
+        return procedures.written(f, name), 0
+    return [KINDS[type(f)](f, name)], 0
 
 
+KINDS: dict[type, Any] = {Constants: constants, Stack: stack, Unstack: unstack, Concatenated: concatenated, Part: part, Cut: cut}
 #: kernels that are written here
-TABLES = (RowLoop, Constants, Stack, Unstack)
+TABLES = (RowLoop, Procedure, *KINDS)

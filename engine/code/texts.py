@@ -6,17 +6,19 @@ from importlib.metadata import version
 
 import numpy as np
 
-from engine.code.elementary import SOFT_FMA, needed
+from engine.code.elementary import SOFT_FMA, definitions
 from engine.code.exported import WRITER, Exported, Value
 from engine.code.functions import Writer, unused
 from engine.code.memory import ARGUMENT, DESCRIPTOR, DIFFERENT, NO_ROOM, NO_ROW, with_tables
-from engine.code.memory import needed as needed_memory
+from engine.code.room import grows, needed
 from engine.code.translate import decimal
 from engine.code.vectors import WIDE
 from engine.compiler.graph.operations import LIBRARY
 
 #: doubles of work that a function takes from the stack; one that needs more is lent them
 STACK = 512
+#: of tables that may have more rows than those that are given, as many times more as there is room for in tests; and rows where none is
+SLACK, ROWS = 8, 1000
 #: in every text that is written
 WRITTEN = f"Written by {WRITER} {version(WRITER)}."
 FAILURES = (f"Where it returns more, results hold nothing of use: {NO_ROOM} where memory, or the room for a result, is too small, "
@@ -116,7 +118,7 @@ def source(e: Exported) -> tuple[str, int]:
         writer.helpers |= {"table_given", *["table_result"] * bool(tables_out)}
     body = room + unused([*room, *lines, *checks], [x.name for x in (*e.parameters, *e.returned)])
     head = prototype(e, work, True)
-    own_functions = needed(writer.helpers)
+    own_functions = definitions(writer.helpers)
     soft = [SOFT_FMA] * any("fma(" in t for t in (*own_functions, *writer.text, *lines))
     wide = [WIDE] * any("#ifdef WIDE" in t for t in own_functions)
     moving = ["#include <string.h>"] * with_tables(e.program)
@@ -172,7 +174,11 @@ def header(e: Exported, work: int, more: str = "") -> str:
                "It allocates nothing and keeps nothing: calls may go on side by side.", WRITTEN]  # fmt: skip
     lent = [f"  work ({work}): room of the caller's, {upper}_WORK doubles, of which nothing is kept"] * (work > STACK)
     if tabled:
-        most = f"{upper}_MEMORY(n) are enough where no table has more than n rows" if e.tables else f"{upper}_MEMORY are enough"
+        most = f"{upper}_MEMORY are enough"
+        if needed(e.program).each:
+            arrays = ", nor an array of a procedure," if grows(e.program) else ""
+            most = f"{upper}_MEMORY(n) are enough where no table{arrays} has more than n rows"
+            most += "" if e.tables else f", which is {upper}_ROWS as a rule"
         lent.append(f"  memory (memory_size): doubles of the caller's for tables, of which nothing is kept; {most}")
     given = [x for a in e.parameters for x in described(a)] + lent
     told = [f"{e.name}: {e.summary[0]}", *e.summary[1:], *([more] if more else []), *(["given", *given] if given else []),
@@ -185,13 +191,13 @@ def header(e: Exported, work: int, more: str = "") -> str:
 
 
 def memory_of(e: Exported) -> str:
-    """How many doubles of memory are enough, where the longest table that is given has so many rows."""
-    more, each, known = needed_memory(e.program)
-    more += DESCRIPTOR * (1 + len(e.tables))
-    if not e.tables:
-        return f"#define {e.name.upper()}_MEMORY {more + each * known}"
-    rows = f"((rows) > {known} ? (size_t)(rows) : {known})" if known else "(size_t)(rows)"
-    return f"#define {e.name.upper()}_MEMORY(rows) ({more} + {each} * {rows})"
+    """How many doubles of memory are enough: of tables of so many rows, where these are as many as are given, or made."""
+    upper, (own, each) = e.name.upper(), needed(e.program)
+    own += DESCRIPTOR * (1 + len(e.tables))
+    if not each:
+        return f"#define {upper}_MEMORY {own}"
+    as_a_rule = [] if e.tables else [f"#define {upper}_ROWS {e.rows or ROWS}"]
+    return "\n".join([*as_a_rule, f"#define {upper}_MEMORY(rows) ({own} + {each} * (size_t)(rows))"])
 
 
 def row(x: np.ndarray) -> str:
@@ -223,7 +229,9 @@ def selftest(e: Exported, work: int) -> str:
             passed.append(f"{(end - k) // value.columns}, &made[{made}]")
             made += 1
     passed += ["work"] * (work > STACK) + ["memory", "sizeof memory / sizeof *memory"] * with_tables(e.program)
-    most = f"{e.name.upper()}_MEMORY{f'({max(map(max, rows_in))})' if tables else ''}"
+    most = f"{e.name.upper()}_MEMORY"
+    if with_tables(e.program) and needed(e.program).each:
+        most += f"({max(map(max, rows_in)) * (SLACK if grows(e.program) else 1)})" if tables else f"({e.name.upper()}_ROWS)"
     return "\n".join([
         comment(f"{e.name}_test.c: {e.name} compared with the results that the engine has recorded. {WRITTEN}"),
         f'#include "{e.name}.h"', "",

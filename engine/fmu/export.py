@@ -11,10 +11,11 @@ from pathlib import Path
 
 from numpy.typing import ArrayLike
 
-from engine.checks import beside, one_of, shown, writable, writing
+from engine.checks import beside, one_of, shown, whole, writable, writing
 from engine.code import ExportError
 from engine.code.exported import WRITER, identifier, require_name
 from engine.code.reserved import is_taken
+from engine.code.sources import rows_of
 from engine.fmu.binaries import PLATFORMS, compiler, here, made, require_platforms
 from engine.fmu.description import build_description, model_description
 from engine.fmu.machine import Machine, of_controller, of_simulator, require_names
@@ -30,14 +31,14 @@ LONG_AGO = (1980, 1, 1, 0, 0, 0)
 def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (), outputs: Sequence[str] | None = None,
                poses: Sequence[str] = (), parameters: Sequence[str] | None = None, q0: ArrayLike | None = None,
                v0: ArrayLike | None = None, version: str = "2.0", model_exchange: bool = False, platforms: Sequence[str] | None = None,
-               sources: bool = True, part: str | None = None, names: str = "structured", name: str | None = None) -> Path:  # fmt: skip
+               sources: bool = True, part: str | None = None, names: str = "structured", name: str | None = None,
+               room: int | None = None) -> Path:  # fmt: skip
     """Write a simulator as an FMU, a model that tools of co-simulation import (Simulink, Dymola, dSPACE, OpenModelica, …); return its path.
 
-    It steps by the engine's own C: the same bits as :meth:`engine.Simulator.run`, of a simulator with contacts as tables those of its
-    :attr:`~engine.Simulator.by_pairs`. A communication step is a multiple of dt, counted by the FMU itself; a sum of times that is off by
-    a thousandth of dt is taken. Its state can be read, set and serialised at any time, within a contact too. Where the state stops being
-    finite a step is "discarded": nothing has changed then. Whatever else is wrong is an "error", in a sentence that the tool shows, and
-    changes nothing either.
+    It steps by the engine's own C: the same bits as :meth:`engine.Simulator.run`. A communication step is a multiple of dt, counted by
+    the FMU itself; a sum of times that is off by a thousandth of dt is taken. Its state can be read, set and serialised at any time,
+    within a contact too. Where the state stops being finite a step is "discarded": nothing has changed then. Whatever else is wrong is
+    an "error", in a sentence that the tool shows, and changes nothing either.
 
     Parameters
     ----------
@@ -55,13 +56,15 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
     platforms : of binaries, such as ``["x86_64-linux", "x86_64-windows"]``: by default this machine, if there is a C compiler. Others are
         made by zig, which the extra "fmu" brings. Those of x86-64 want AVX2 and FMA (x86-64-v3), and say so
     sources : whether the C is in it
+    room : where contacts are rows of tables, how many rows there is memory for, for good: by default 32 for each shape that may touch. A
+        step that needs more is "discarded"
     part : "controller": the law alone, which has q and v as inputs, its commands as outputs, and what it remembers
     names : "structured" (``q.elbow``, ``torque[1]``), or "flat" (``q_elbow``, ``torque_1``), for tools that dislike dots and brackets
     name : FMI's model identifier; by default the file's name, made one
 
     Raises
     ------
-    ExportError : the simulator has no such code (events, plain Python, tables), there is no such input, output or link, no compiler, a path
+    ExportError : the simulator has no such code (events, plain Python), there is no such input, output or link, no compiler, a path
         that cannot be written
     SimulationError, StateError : of ``model_exchange`` more than a smooth field; what :meth:`engine.Simulator.run` refuses to begin with
 
@@ -87,14 +90,15 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
     if not wanted and not sources:
         raise ExportError("there are no platforms and no sources, of which nothing could run; expected one of them")
     if part is None:
-        machine = of_simulator(simulator, inputs, ("q", "v", "tau") if outputs is None else outputs, poses, q0, v0, bool(model_exchange),
+        machine = of_simulator(simulator, inputs, outputs, poses, q0, v0, bool(model_exchange),
                                version == "3.0")  # fmt: skip
     else:
         one_of("part", part, ("controller",), ExportError)
         if poses or model_exchange or q0 is not None or v0 is not None:
             raise ExportError("a controller alone has no poses, no model exchange and no start; expected part=None for these")
         machine = of_controller(simulator, inputs, outputs)
-    files = archived(machine, own, version, flat, tuned(machine, parameters), wanted, sources)
+    rows = rows_of(machine.model) if room is None else whole("room", room, "a number of rows from 1", least=1, error=ExportError)
+    files = archived(machine, own, version, flat, tuned(machine, parameters), wanted, sources, rows)
     data = packed(files)
     waiting = beside(path)
     with writing(waiting, ExportError):
@@ -115,15 +119,15 @@ def tuned(machine: Machine, parameters: Sequence[str] | None) -> list[str]:
 
 
 def archived(machine: Machine, name: str, version: str, flat: bool, parameters: Sequence[str], platforms: Sequence[str],
-             sources: bool) -> dict[str, bytes]:  # fmt: skip
+             sources: bool, rows: int) -> dict[str, bytes]:  # fmt: skip
     """Return the files of an FMU, by their places in it."""
     variables = variables_of(machine, parameters, version == "3.0", flat)
-    own, wrappers, work = written(machine, name)
+    own, wrappers, work = written(machine, name, rows)
     said = repr([version, flat, machine.words, machine.x.tolist(), machine.p.tolist(), *own.items(), *variables])
     digest = hashlib.sha256(said.encode()).digest()
     token, key = str(uuid.UUID(bytes=digest[:16], version=4)), int.from_bytes(digest[16:23], "big")
     token = token if version == "3.0" else f"{{{token}}}"
-    text = {**own, **own_sources(version), "model.h": model_header(machine, variables, token, key, wrappers, work, [*own])}
+    text = {**own, **own_sources(version), "model.h": model_header(machine, variables, token, key, wrappers, work, rows, [*own])}
     units = [n for n in text if n.endswith(".c")]
     description = model_description(machine, variables, name, token, version, flat, WRITER, units if sources else [])
     files = {"modelDescription.xml": description.encode()}

@@ -93,18 +93,19 @@ def require_names(what: str, names: Any, known: Sequence[str]) -> tuple[str, ...
 # ---------------------------------------------------------------- a simulator
 
 
-def of_simulator(simulator: Simulator, inputs: Sequence[str], outputs: Sequence[str], poses: Sequence[str], q0: Any, v0: Any,
+def of_simulator(simulator: Simulator, inputs: Sequence[str], outputs: Sequence[str] | None, poses: Sequence[str], q0: Any, v0: Any,
                  exchange: bool, adjoint: bool) -> Machine:  # fmt: skip
     """Return a simulator as what an FMU steps, from q0 and v0."""
     require_exportable(simulator, ["step"])
-    s = simulator.by_pairs
+    s = simulator
     stepper, model, dt = s.stepper, s.model, s.dt
     step, record = stepper.programs
     p, x = stepper.begin(model.initial() if q0 is None else q0, np.zeros(model.nv) if v0 is None else v0)
     if x.ndim != 1:
         raise ExportError(f"q0 and v0 are a batch {x.shape[:-1]}; expected one state of {model.nq} and {model.nv} numbers")
-    known = [n for n in stepper.record.shapes if n not in ("t", "x")]
-    names = require_names("outputs", outputs, ["q", "v", *known])
+    known = [n for n in record.names if n not in ("t", "x")]
+    usual = ["q", "v", *(["tau"] if "tau" in known else [])]                   # which free bodies have not
+    names = require_names("outputs", usual if outputs is None else outputs, ["q", "v", *known])
     links = require_names("poses", poses, [link.name for link in model.links])
     own = [n for n in names if n not in ("q", "v")]
     notes = sum(int(np.prod(shape)) for shape in step.shapes_out) - stepper.layout.n

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from engine.code.exported import WRITER, Exported, Value
-from engine.code.functions import ExportError
-from engine.code.memory import with_tables
+from engine.code.memory import NO_ROOM, with_tables
+from engine.code.room import enough
 from engine.code.texts import STACK, WRITTEN, comment, header, row, source
 from engine.components.component import AWAY
 from engine.fmu.machine import ARGUMENTS, Machine
@@ -27,30 +27,31 @@ FLAGS = ("INPUT", "OWN", "POSITIVE", "NOT_NEGATIVE", "WHOLE")
 KINDS = ("TIME", "P", "START", "X", "Y", "DX")
 
 
-def written(machine: Machine, name: str) -> tuple[dict[str, str], list[str], int]:
-    """Return the files of a machine's programs, C's functions that call them, and the room that they want, doubles."""
+def written(machine: Machine, name: str, rows: int) -> tuple[dict[str, str], list[str], int]:
+    """Return the files of a machine's programs, C's functions that call them, and the room that they want, doubles: for tables of so many
+    rows."""
     texts: dict[str, str] = {}
     wrappers, most = list[str](), 0
     for what, program in machine.programs.items():
-        if with_tables(program):
-            raise ExportError(f"'{machine.model.name}' works with tables, for which an FMU has no memory; expected arrays, or fewer bodies")
         bound = {"dt": machine.dt, "e": 0.0}
         given = [Value(a, s, bound=bound.get(a)) for a, s in zip(ARGUMENTS[what], program.shapes_in, strict=True)]
         results = [Value("result", (len(program.outputs),))]
         e = Exported(program, f"{name}_{what}", given, results, False, [f"{what} of an FMU"], lambda rng: [])
         text, work = source(e)
         texts |= {f"{e.name}.c": FAST + text, f"{e.name}.h": header(e, work)}
-        most = max(most, work)
-        passed = [*(a.name for a in e.given if a.passed), "out", *(["work"] if work > STACK else [])]
+        lent = work if work > STACK else 0
+        memory = enough(program, rows) if with_tables(program) else 0
+        most = max(most, lent + memory)
+        passed = [*(a.name for a in e.given if a.passed), "out", *["work"] * bool(lent), *[f"work + {lent}", str(memory)] * bool(memory)]
         each = ", ".join(f"{'const double *' if a.shape else 'double '}{a.name}" for a in e.given if a.bound is None)
         unused = [a.name for a in e.given if a.bound is None and not a.passed]
-        silent = "".join(f" (void){a};" for a in (*unused, *([] if work > STACK else ["work"])))
+        silent = "".join(f" (void){a};" for a in (*unused, *["work"] * (not lent + memory)))
         wrappers.append(f"static inline int m_{what}({each}, double *out, double *work)\n{{\n   {silent}\n"
                         f"    return {e.name}({', '.join(passed)});\n}}")  # fmt: skip
     return texts, wrappers, most
 
 
-def model_header(machine: Machine, variables: Sequence[Variable], token: str, key: int, wrappers: Sequence[str], work: int,
+def model_header(machine: Machine, variables: Sequence[Variable], token: str, key: int, wrappers: Sequence[str], work: int, rows: int,
                  texts: Sequence[str]) -> str:  # fmt: skip
     """Return model.h."""
     ends = np.append(machine.x, 0.0), np.append(machine.p, 0.0), np.append(machine.x[: machine.start], 0.0)
@@ -58,9 +59,9 @@ def model_header(machine: Machine, variables: Sequence[Variable], token: str, ke
     numbers = {"NP": machine.parameters.n, "NX": len(machine.x), "NSTART": machine.start, "NY": sizes(machine), "NXC": machine.exchange,
                "NOTES": machine.notes, "NPLACES": machine.moving, "STATES_FIRST": machine.states.start,
                "STATES": machine.states.stop - machine.states.start, "NQUATERNIONS": len(quaternions), "NTIMES": len(machine.times),
-               "WORK": work,
+               "WORK": work, "NO_ROOM": NO_ROOM, "ROWS": rows,
                "NVARIABLES": len(variables), **{f"HAS_{n.upper()}": int(n in machine.programs) for n in ARGUMENTS}}  # fmt: skip
-    rows = ", ".join(f"{{{v.kind}, {' | '.join(v.flags) or 0}, {v.at}, {v.size}}}" for v in variables)
+    known = ", ".join(f"{{{v.kind}, {' | '.join(v.flags) or 0}, {v.at}, {v.size}}}" for v in variables)
     return "\n".join([
         comment(f"model.h: what core.c is told of {machine.words}", WRITTEN),
         "#ifndef MODEL_H", "#define MODEL_H", "", "#include <stddef.h>",
@@ -70,7 +71,8 @@ def model_header(machine: Machine, variables: Sequence[Variable], token: str, ke
         *(f"#define {n} {row(x)}".replace("\n", " \\\n") for n, x in zip(("X_FIRST", "P_FIRST", "START_FIRST"), ends, strict=True)),
         *(f"#define {n} {{{', '.join(map(str, [*x, 0]))}}}" for n, x in (("QUATERNIONS", quaternions), ("TIMES", machine.times))), "",
         f"enum {{ {', '.join(KINDS)} }};", f"enum {{ {', '.join(f'{n} = {1 << k}' for k, n in enumerate(FLAGS))} }};",
-        "typedef struct {", "    int kind, flags;", "    size_t at, n;", "} Variable;", f"#define VARIABLES {{{rows}, {{0, 0, 0, 0}}}}", "",
+        "typedef struct {", "    int kind, flags;", "    size_t at, n;", "} Variable;",
+        f"#define VARIABLES {{{known}, {{0, 0, 0, 0}}}}", "",
         *wrappers, "", "#endif", ""])  # fmt: skip
 
 

@@ -82,7 +82,7 @@ class Places:
 
     def taken(self, x: Array) -> Array:
         """Return the trees' numbers (..., n, m) in vectors x."""
-        found = np.empty((*x.shape[:-1], self.n, self.m))
+        found = np.empty((*x.shape[:-1], self.n, self.m), object if x.dtype == object else float)
         for own, part in self.parts:
             to = found[..., own]
             to[...] = x[..., part].reshape(to.shape)

@@ -13,7 +13,7 @@ import numpy as np
 from engine import ops
 from engine.compiler.gufunc import shaped
 from engine.compiler.threads import get_threads, spread
-from engine.compiler.transforms.trace import calling
+from engine.compiler.transforms.trace import Program, calling, trace
 from engine.components.layout import Layout
 from engine.contact import EVENLY, point_law
 from engine.contact.many import Bodies, Shapes, impulses, momentum_changes, problem, touching, twists, velocities_after
@@ -144,14 +144,14 @@ class MeetingTrees(IndependentTrees):
 
     @functools.cached_property
     def advanced(self) -> Any:
-        """The machine code of so many steps: states of all kinds, and the notes of the last one."""
+        """The machine code of so many steps: states of all kinds, what is stuck, and the notes of the last one where ``noted`` is 1."""
         kinds, letters = len(self.kinds), (f"n{k}" for k in itertools.count())
         own = [(next(letters), kind.step.plant.parameters.n, kind.step.layout.n) for kind in self.kinds]
         given = [f"({c},{n})" if n else f"({c})" for c, n, _ in own] + [f"({c},{n})" for c, _, n in own] + [f"({c},36)" for c, *_ in own]
         tables = [f"({next(letters)}{','.join(['', *map(str, x.shape[1:])])})" for x in self.contacts.flat]
         outs = [f"({c},{n})" for c, _, n in own] + [f"({next(letters)},{m})" for m in (7, 6, 6, POINT)]
 
-        def run(count: Any, t0: Any, k: Any, dt: Any, *rest: Any) -> tuple[Any, ...]:
+        def run(count: Any, noted: Any, t0: Any, k: Any, dt: Any, *rest: Any) -> tuple[Any, ...]:
             p, x, G = (list(rest[i * kinds : (i + 1) * kinds]) for i in range(3))
             stuck, *flat = rest[3 * kinds :]
             shapes = self.contacts.of(flat)
@@ -161,13 +161,52 @@ class MeetingTrees(IndependentTrees):
             def advance(z: dict[str, Any]) -> tuple[dict[str, Any], Any]:
                 after, stuck, notes = self.step_of(t0, z["k"], dt, p, list(z["x"]), z["stuck"], G, shapes)
                 last = z["k"] + 1.5 > k + count
-                noted = ops.when(last, lambda: tuple(notes()), z["notes"])
-                return {"x": tuple(after), "stuck": stuck, "k": z["k"] + 1.0, "notes": noted}, last
+                seen = ops.when(ops.logical_and(last, noted > 0.5), lambda: tuple(notes()), z["notes"])
+                return {"x": tuple(after), "stuck": stuck, "k": z["k"] + 1.0, "notes": seen}, last
 
             z, _ = ops.while_loop(advance, {"x": tuple(x), "stuck": stuck, "k": k, "notes": tuple(nothing)}, MOST, count < 0.5)
             return (*z["x"], z["stuck"], *z["notes"])
 
-        return shaped(run, f"(),(),(),(),{','.join([*given, f'({next(letters)},7)', *tables])}->{','.join(outs)}")
+        return shaped(run, f"(),(),(),(),(),{','.join([*given, f'({next(letters)},7)', *tables])}->{','.join(outs)}")
+
+    def called(self, noted: float, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> tuple[Array, Notes]:
+        """Return the state x (n) after the k-th step of dt from t0, and its notes, if it is ``noted``. Traceable."""
+        own, stuck = [places.taken(x) for places in self.states], x[self.stuck].reshape(-1, 7)
+        sticking = ops.chosen(stuck, ops.rows(lambda row: row[0] > 0.0, stuck))
+        given = [1.0, noted, t0, k, dt, *self.given(p), *own, *self.inertias, sticking, *self.contacts.flat]
+        *found, sticks, changes, wrenches, points = calling(self.advanced.program)(*given)
+        after = x.copy()
+        after[self.stuck] = so_many(np.concatenate([sticks, np.zeros(stuck.shape)]), len(stuck)).ravel()
+        for places, rows in zip(self.states, found, strict=True):
+            places.put(after, so_many(rows, places.n))
+        return after, Notes(changes, wrenches, points)
+
+    @functools.cached_property
+    def whole_programs(self) -> tuple[Program, Program]:
+        """The state after a step, and what is seen at its beginning, by name, as functions of (t0, k, dt, p, x)."""
+        n, nv = len(self.bodies), self.plant.model.nv
+
+        def step(t0: Any, k: Any, dt: Any, p: Array, x: Array) -> Array:
+            return self.called(0.0, t0, k, dt, p, x)[0]
+
+        def observe(t0: Any, k: Any, dt: Any, p: Array, x: Array) -> dict[str, Array]:
+            notes = self.called(1.0, t0, k, dt, p, x)[1]
+            vdot = np.zeros(nv, dtype=object)
+            for kind, places, velocities, given in zip(self.kinds, self.states, self.velocities, self.given(p), strict=True):
+                look = kind.step.process.programs[1]
+
+                def own(p: Any, x: Array, kind: Kind = kind, look: Program = look) -> Any:
+                    seen = calling(look)(t0, k, dt, p if kind.step.plant.parameters.n else np.zeros(0), x)
+                    return seen[look.names.index("vdot")]
+
+                velocities.put(vdot, so_many(ops.rows(own, given, places.taken(x)), places.n))
+            change, wrench = np.zeros(nv, dtype=object), np.zeros((len(self.plant.model.links), 6), dtype=object)
+            change[np.concatenate([kind.trees.v for kind in self.kinds])] = so_many(notes.changes, n)
+            wrench[self.links] = so_many(notes.wrenches, n)
+            return {"vdot": vdot + change, "contacts.wrench": wrench}
+
+        shapes = [(), (), (), (self.plant.parameters.n,), (self.layout.n,)]
+        return trace(step, shapes), trace(observe, shapes, named=True)
 
     # ------------------------------------------------------------ running
 
@@ -182,7 +221,7 @@ class MeetingTrees(IndependentTrees):
                 if count > 0 and ahead is not None:
                     x, done, count = ahead, done + 1.0, count - 1.0            # that step was taken for the record before
                 if count > 0:
-                    x, _ = self.moved(count, t0, done, dt, given, x)
+                    x, _ = self.moved(count, t0, done, dt, given, x, noted=0.0)
                     done += count
                 ahead, notes = self.moved(1.0, t0, done, dt, given, x)
                 row = np.zeros(self.record.n)
@@ -221,12 +260,13 @@ class MeetingTrees(IndependentTrees):
         """Return the parameters (n, np) of each kind's trees."""
         return [self.parameters(kind, p) if kind.step.plant.parameters.n else np.zeros(len(kind.trees.names)) for kind in self.kinds]
 
-    def moved(self, count: float, t0: float, k: float, dt: float, p: list[Array], x: Array) -> tuple[Array, Notes]:
-        """Return the state x (n) so many steps later, and the notes of the last of them."""
+    def moved(self, count: float, t0: float, k: float, dt: float, p: list[Array], x: Array, noted: float = 1.0) -> tuple[Array, Notes]:
+        """Return the state x (n) so many steps later, and the notes of the last of them where it is ``noted``."""
         n = len(self.kinds)
         own, stuck = [places.taken(x) for places in self.states], x[self.stuck].reshape(-1, 7)
         sticking = stuck[: np.count_nonzero(stuck[:, 0])]
-        *found, stuck, changes, wrenches, points = self.advanced(count, t0, k, dt, *p, *own, *self.inertias, sticking, *self.contacts.flat)
+        *found, stuck, changes, wrenches, points = self.advanced(count, noted, t0, k, dt, *p, *own, *self.inertias, sticking,
+                                                                 *self.contacts.flat)  # fmt: skip
         x = x.copy()
         for places, rows in zip(self.states, found[:n], strict=True):
             places.put(x, rows)
@@ -239,6 +279,11 @@ class MeetingTrees(IndependentTrees):
         """Where what is stuck lies in the whole state."""
         begin, own = self.layout.slices["state"].start, self.plant.states.slices[STUCK]
         return slice(begin + own.start, begin + own.stop)
+
+
+def so_many(rows: Any, n: int) -> Array:
+    """Return a table of n rows as an array."""
+    return np.asarray(ops.gather(rows, np.arange(float(n))))
 
 
 def pushing(points: Array) -> Array:

@@ -47,6 +47,7 @@ class Stepper:
     parameters : layout of the parameters p
     asked : whether a controller in plain Python is asked between steps, which :meth:`step` does not do
     signals : names of the sensors' and laws' signals
+    meeting : whether free bodies meet by tables, which step as no batch does, and have no derivatives
 
     >>> import engine
     >>> stepper = engine.Simulator(engine.load(engine.example("seven_joint_arm")), dt=0.01).stepper
@@ -59,6 +60,7 @@ class Stepper:
                  overlaps: Overlaps | None) -> None:  # fmt: skip
         self._step, self._values_of, self._kept, self._overlaps = step, values_of, kept, overlaps
         self.dt, self.layout, self.parameters = step.dt, step.layout, step.plant.parameters
+        self.meeting = isinstance(step.process, MeetingTrees)
         self.asked, self.signals = isinstance(step.process, Asked), tuple(c.name for c in step.plant.makers)
 
     @property
@@ -69,15 +71,15 @@ class Stepper:
     @property
     def programs(self) -> tuple[Program, Program]:
         """The step as a run repeats it, of (t0, k, dt, p, x), which ends with the notes of its impulses, and a record, of the same with the
-        notes of the step from there behind x."""
-        self.require_one_program()
-        return self._step.process.programs
+        notes of the step from there behind x. Where bodies meet by tables there are no such notes."""
+        process = self._step.process
+        return process.whole_programs if isinstance(process, MeetingTrees) else process.programs
 
     @functools.cached_property
     def program(self) -> Program:
-        """:meth:`step`, traced: of (t0, k, dt, p, x)."""
-        if not self._step.notes:
-            return self._step.process.programs[0]
+        """:meth:`step`, traced: of (t0, k, dt, p, x); where bodies meet by tables, with what these do."""
+        if not self._step.notes or isinstance(self._step.process, MeetingTrees):
+            return self.programs[0]
         return trace(self.step, [(), (), (), (self.parameters.n,), (self.layout.n,)])
 
     def compile(self, rows: int = 1) -> None:
@@ -195,7 +197,8 @@ class Stepper:
             components, a frame
         """
         plant = self._step.plant
-        found = {"constraints": plant.constraints, "contacts": plant.contacts, "stops or dry friction, by impulses": plant.impulses,
+        found = {"constraints": plant.constraints, "contacts": plant.contacts or self.meeting,
+                 "stops or dry friction, by impulses": plant.impulses,
                  "events": self._step.watch, "memories, or what is held between ticks": plant.memories.n, "a frame": plant.frame,
                  "states of components": set(plant.states.shapes) - {*OWN}}  # fmt: skip
         if (more := next((what for what, there in found.items() if there), None)) is not None:

@@ -10,8 +10,10 @@ from engine import ops
 from engine.code import ExportError, export_code
 from engine.code.memory import DIFFERENT, NO_ROOM, NO_ROW
 from engine.compiler import interpret
+from engine.compiler.gufunc import shaped
 from tests.bench import rows as bench
 from tests.code.programs import FLAGS, FMA, needed, reported
+from tests.compiler import test_procedures as procedures
 from tests.compiler import test_tables as exact
 from tests.fuzz._tables import HAVE_C, InC
 
@@ -74,6 +76,58 @@ def test_derivatives(f, argument, sized, tmp_path):
     g = engine.gradient(f, signature, argument, **(sizes if sized else {}))
     status, found = InC(g, tmp_path)(*x)
     assert status == 0 and same(found, g(*x))
+
+
+@pytest.mark.parametrize("checked", [False, True])
+def test_procedures(checked, monkeypatch, tmp_path):
+    """The bits that Python gives, of a line of each kind; where it looks for entries, one that is not there is said."""
+    monkeypatch.setenv("ENGINE_DEBUG", "2" if checked else "0")
+
+    def f(x, h):
+        return (*procedures.everything(x, h), procedures.named_as_llvm_names(x[:, 0], 2.0, 1.0, 0.5))
+
+    g = shaped(f, "(n,2),()->(n),(k,3),(n)")
+    c = InC(g, tmp_path)
+    for n in COUNTS[1:]:
+        x = np.random.default_rng(n).standard_normal((n, 2))
+        x[0, 1] = 0.25
+        status, found = c(x, 0.5)
+        assert status == 0 and same(found, f(x, 0.5)), n
+    if checked:
+        beyond = InC(shaped(lambda x, k: reaching(x, k), "(n),()->(n)"), tmp_path, "beyond")
+        assert [beyond(np.ones(3), k)[0] for k in (2.0, 3.0, -1.0, np.nan)] == [0, NO_ROW, NO_ROW, 0]
+
+
+@ops.procedure
+def reaching(x, k):
+    """A row, by another procedure."""
+    y = ops.floats(len(x))
+    y[0] = taken(x, int(k))
+    return y
+
+
+def taken(x, k):
+    return x[k]
+
+
+def test_tables_below_one_another_and_cut(tmp_path):
+    """Also passed on by a loop as they lie in others, whose rows are free again then."""
+    def f(x, y):
+        z = np.concatenate([x, y, x]).reshape(-1, 2)
+
+        def turn(s):
+            twice = ops.rows(lambda r: np.concatenate([r, -r]), s["b"]).reshape(-1, 2)
+            return {"a": twice, "b": ops.rows(lambda r: -r, s["a"]), "c": s["a"]}, False
+
+        s, _ = ops.while_loop(turn, {"a": z, "b": z, "c": z}, 3)
+        return z, s["a"], s["c"], s["b"]
+
+    g = shaped(f, "(n,4),(k,4)->(a,2),(b,2),(c,2),(d,2)")
+    c = InC(g, tmp_path)
+    for n, k in ((3, 2), (0, 9), (5, 0), (100, 7)):
+        x, y = np.random.default_rng(n).standard_normal((2, 100, 4))
+        status, found = c(x[:n], y[:k], memory=c.memory(2000), room=2000)
+        assert status == 0 and same(found, f(x[:n], y[:k])) and same(found, g(x[:n], y[:k]))
 
 
 # ---------------------------------------------------------------- memory, and what is wrong

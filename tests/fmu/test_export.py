@@ -12,7 +12,7 @@ import pytest
 import engine
 from engine.fmu.binaries import PLATFORMS
 from tests.code.programs import needed
-from tests.fmu.robots import arm, crate, driven, flyer, free
+from tests.fmu.robots import arm, driven, flyer, free
 
 
 def description(path):
@@ -67,14 +67,6 @@ def test_what_is_no_simulator_no_path_or_has_no_code(simulator, tmp_path):
     with pytest.raises(engine.ExportError, match=r"the parameter 'inertia.tip' would have to be checked as a whole; expected mass, center"):
         engine.export_fmu(engine.Simulator(arm(), parameters={"inertia.tip": arm().link("tip").inertia}), tmp_path / "arm.fmu",
                           parameters=["inertia.tip"])  # fmt: skip
-
-
-def test_bodies_that_meet_by_tables_have_no_code(tmp_path):
-    """A scene of many bodies is rows of tables, which C has no step of: it says what to do."""
-    model = engine.combine(**{f"b{k}": crate() for k in range(30)})
-    simulator = engine.Simulator(model, contacts=engine.Contacts(engine.HalfSpace()))
-    with pytest.raises(engine.SimulationError, match=r"whose bodies meet by tables, is no program of its state, as .*fewer bodies"):
-        engine.export_fmu(simulator, tmp_path / "crates.fmu", platforms=[])
 
 
 def test_a_full_disk_leaves_nothing_and_what_was_there(simulator, tmp_path, monkeypatch):

@@ -19,10 +19,13 @@ import numpy as np
 
 from engine import ops
 from engine.code import export_code
+from engine.code.room import grows
+from engine.code.texts import SLACK
 from engine.compiler import machine
 from engine.compiler.graph.program import COUNTED, Program, is_table
 from engine.compiler.gufunc import Gufunc
 from engine.compiler.kernels.row_loop import RowLoop, sunk
+from engine.ops import bit_count, floats, ints, lowest_bit
 
 Array = np.ndarray
 #: numbers of rows
@@ -155,8 +158,67 @@ class Tables:
         of[count].append((ops.shared(lambda s: ops.rows(f, s), t), m))
 
 
+    def joined(self, rng: np.random.Generator, of: Any, numbers: list[Any], through: Any) -> None:
+        """Tables below one another."""
+        count = str(rng.choice(["n", "k"]))
+        t, m = pick(rng, of[count])
+        more = [s for s, columns in of[str(rng.choice(["n", "k"]))] if columns == m][:2]
+        of.setdefault(f"j{len(of)}", []).append((np.concatenate([t, *more]), m))
+
+    def cut(self, rng: np.random.Generator, of: Any, numbers: list[Any], through: Any) -> None:
+        """Each row as some, or some passed on by a loop as they lie in others."""
+        t, m = pick(rng, of[str(rng.choice(["n", "k"]))])
+        rows = ops.rows(self.row(rng, 2 * m, numbers), t)
+        if rng.random() < 0.5:
+            of.setdefault(f"r{len(of)}", []).append((rows.reshape(-1, m), m))
+            return
+        g = self.row(rng, 2 * m, numbers)
+
+        def step(s: Any) -> Any:
+            now = ops.rows(g, s["t"])
+            return {"s": now.reshape(-1, m), "t": now}, False
+
+        s, _ = ops.while_loop(step, {"s": rows.reshape(-1, m), "t": rows}, int(rng.integers(1, 4)))
+        of.setdefault(f"r{len(of)}", []).append((s["s"], m))
+
+    def by_procedure(self, rng: np.random.Generator, of: Any, numbers: list[Any], through: Any) -> None:
+        """Loops as people write them."""
+        t, _ = pick(rng, of[some(rng, of)])
+        sorted_rows, sums = sorted_by_first(ops.rows(lambda r: ops.array([np.ravel(np.asarray(r))[0], 2.0]), t), number(numbers[-1]))
+        of[f"p{len(of)}"] = [(sorted_rows, 2)]
+        of[f"p{len(of)}"] = [(sums, 1)]
+
+
+def before(x: Any, a: int, b: int) -> bool:
+    """Whether row a comes before row b: numbers by size, before what is none, else by their order."""
+    return x[a, 0] < x[b, 0] or (x[a, 0] == x[a, 0] and x[b, 0] != x[b, 0])
+
+
+@ops.procedure
+def sorted_by_first(x: Any, start: Any) -> Any:
+    """Rows in order of their first numbers, and sums from a number on, of as many as are below it: by insertion, with whole numbers."""
+    n = len(x)
+    order, made, sums = ints(n), floats(n, 2), floats(n)
+    below = 0
+    total = start
+    for k in range(n):
+        i = k
+        while i > 0 and before(x, k, order[i - 1]):
+            order[i] = order[i - 1]
+            i -= 1
+        order[i] = k
+        if x[k, 0] < start:
+            total += 0.5 * x[k, 0] if x[k, 0] > -2.0 else min(x[k, 0], abs(start)) / 3
+            sums[below] = total - (below & 3 ^ 1 << 1)
+            below += 1
+    for k in range(n - 1, -1, -1):
+        for c in range(2):
+            made[k, c] = x[order[k], c] * (bit_count(k) + lowest_bit(k + 1))
+    return made, sums[:below]
+
+
 STEPS = (Tables.rows, Tables.rows, Tables.two, Tables.gathered, Tables.gathered, Tables.added, Tables.summed, Tables.counted, Tables.chosen,
-         Tables.repeated, Tables.repeated, Tables.branched, Tables.shared)  # fmt: skip
+         Tables.repeated, Tables.repeated, Tables.branched, Tables.shared, Tables.joined, Tables.cut, Tables.by_procedure)  # fmt: skip
 
 
 def some(rng: np.random.Generator, of: dict[str, Any]) -> str:
@@ -270,7 +332,8 @@ class InC:
             places.append(np.full(shape, np.pi))
             counts.append(ctypes.c_size_t(0))
             given += [pointer(places[-1]), *([ctypes.c_size_t(room), ctypes.byref(counts[-1])] if is_table(s) else [])]
-        lent = self.memory(max(rows, default=0)) if memory is None else memory
+        longest = max(rows, default=0) * (SLACK if grows(program) else 1)
+        lent = self.memory(longest) if memory is None else memory
         own = np.full(lent + 8, np.pi)
         status = self.go(*given, *([pointer(self.work)] if len(self.work) else []), pointer(own), ctypes.c_size_t(lent))
         assert (own[lent:] == np.pi).all(), "memory beyond what is lent was written"

@@ -68,6 +68,16 @@ class Procedure(Values):
             self.assign(a.arg, x, a)
         self.block(self.tree.body)
 
+    def whole_of(self, given: Sequence[Number | Rows]) -> list[tuple[Rows, str]]:
+        """Write the lines of one that makes tables, and return these, and of how many rows."""
+        self.write(given)
+        if self.results is None:
+            raise EngineError(f"{self.fn.__name__} returns no arrays; expected some that it has made")
+        if any(x.kind != "number" or not x.own or any(x is y for y, _ in self.results[:k]) for k, (x, _) in enumerate(self.results)):
+            raise EngineError(f"{self.fn.__name__} returns an array of whole numbers, one twice, or one that it was given; expected floats "
+                              "that it has made")  # fmt: skip
+        return self.results
+
     def called(self, name: str, given: Sequence[Number | Rows]) -> Function:
         """A function of the library's, of arguments such as these."""
         at = [f"%a{k}" for k in range(len(given))]
@@ -235,7 +245,7 @@ def module_of(fn: Callable[..., Any], name: str, given: Sequence[int], checked: 
     ``given`` says of each input how many columns it has: −1 of a number, 0 of a table (n). In and out are tables' descriptors, and numbers.
     One that is ``checked`` looks whether entries are there.
     """
-    library, w = Library(checked), TableWriter([])
+    w = TableWriter([])
     arguments: list[Number | Rows] = []
     for k, m in enumerate(given):
         if m < 0:
@@ -243,24 +253,20 @@ def module_of(fn: Callable[..., Any], name: str, given: Sequence[int], checked: 
         else:
             descriptor = w.element("%in", k, "ptr")
             arguments.append(Rows("number", m, w.element(descriptor, 1, "ptr"), w.element(descriptor, 0), own=False))
+    library = Library(checked)
     main = Procedure(library, fn, inner=False)
     main.count = w.count
-    main.write(arguments)
-    if main.results is None:
-        raise EngineError(f"{fn.__name__} returns no arrays; expected some that it has made")
+    results = main.whole_of(arguments)
     lines = [*main.lines, "end:"]
-    for k, (rows, n) in enumerate(main.results):
-        if rows.kind != "number" or not rows.own or any(rows is other for other, _ in main.results[:k]):
-            raise EngineError(f"{fn.__name__} returns an array of whole numbers, one twice, or one that it was given; expected floats that "
-                              "it has made")  # fmt: skip
+    for k, (rows, n) in enumerate(results):
         memory = f"%end{k}"
         lines += [f"  {memory} = getelementptr i8, ptr {rows.at}, i64 -{BEFORE}", f"  store i64 {n}, ptr {memory}",
                   f"  {memory}.r = getelementptr i64, ptr {memory}, i64 1", f"  store ptr {rows.at}, ptr {memory}.r",
                   f"  {memory}.o = getelementptr ptr, ptr %out, i64 {k}", f"  store ptr {memory}, ptr {memory}.o"]  # fmt: skip
     lines += ["  ret void", *main.outside("br label %none"), "none:"]
-    for k in range(len(main.results)):
+    for k in range(len(results)):
         lines += [f"  %none{k} = getelementptr ptr, ptr %out, i64 {k}", f"  store ptr @table.none, ptr %none{k}"]
     text = "\n".join([f"define hidden void {name}(ptr %arena, ptr %in, ptr %out) nounwind {{", "entry:", *w.lines, *main.begin,
                       "  br label %lines", "lines:", *lines, "  ret void", "}"])  # fmt: skip
     memory_text = ["declare ptr @malloc(i64)", "declare void @free(ptr)", arena.TEXT]
-    return "\n\n".join([*memory_text, *(f.text for f in library.functions.values()), text]), [rows.columns for rows, _ in main.results]
+    return "\n\n".join([*memory_text, *(f.text for f in library.functions.values()), text]), [rows.columns for rows, _ in results]

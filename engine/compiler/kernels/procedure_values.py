@@ -310,11 +310,19 @@ class Values:
         columns = self.whole(e.args[1]).name if len(e.args) > 1 else "0"
         if not columns.isdigit():
             raise self.refuse(e, "has columns that are not known")
-        size = self.put(f"mul i64 {n}, {8 * max(int(columns), 1)}")
+        return Rows(kind, int(columns), self.zeros(n, max(int(columns), 1)), n)
+
+    def zeros(self, n: str, columns: int) -> str:
+        """Where the first of the entries of an array of zeros is."""
+        size = self.put(f"mul i64 {n}, {8 * columns}")
         memory = self.put(f"call ptr @take(ptr %arena, i64 {self.put(f'add i64 {size}, {2 * BEFORE}')})")
+        self.require_some(memory)
+        at = self.put(f"getelementptr i8, ptr {memory}, i64 {BEFORE}")
+        self.lines.append(f"  call void @llvm.memset.p0.i64(ptr align 64 {at}, i8 0, i64 {size}, i1 false)")
+        return at
+
+    def require_some(self, memory: str) -> None:
+        """Go on if there is memory."""
         good = self.label()
         self.branch(Number("truth", self.put(f"icmp ne ptr {memory}, null")), good, "none")
         self.at(good)
-        at = self.put(f"getelementptr i8, ptr {memory}, i64 {BEFORE}")
-        self.lines.append(f"  call void @llvm.memset.p0.i64(ptr align 64 {at}, i8 0, i64 {size}, i1 false)")
-        return Rows(kind, int(columns), at, n)

@@ -27,6 +27,8 @@ from engine.ops.rows import is_number
 Array = np.ndarray
 #: arrays of as many rows, or fewer, are dealt with row by row in a straight line, which is faster than a loop
 FEW = 4
+#: NumPy's own, in place of which functions of users are lent another while they are traced
+CONCATENATE = np.concatenate
 #: what to write in place of what tables do not have
 INSTEAD = "use engine.ops.rows(f, table), total, gather, add_at and chosen, or give the size a number"
 #: attributes of arrays that tables do not have
@@ -69,7 +71,7 @@ class Table(NDArrayOperatorsMixin):
     def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, options: Any) -> Any:
         """NumPy's functions of whole arrays: of tables whose rows are known to be so many alone."""
         if any(t.count is None for t in tables_in((args, options))):
-            if function is np.concatenate and len(args) == 1 and not options.get("axis"):
+            if function is CONCATENATE and len(args) == 1 and not options.get("axis"):
                 return concatenated(self.g, args[0])
             raise self.g.refuse(f"np.{function.__name__} of a table", INSTEAD)
         return function(*untabled(args), **untabled(options))

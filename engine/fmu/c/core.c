@@ -1,6 +1,8 @@
 /* What both versions of FMI do in the same way: modes, values, steps, states that are saved. See core.h. */
 #include "core.h"
 
+#define ROOM "the step at t = %.9g s needs memory for more than %d rows of contacts; expected an FMU that was exported with a larger room"
+
 static const Variable variables[NVARIABLES + 1] = VARIABLES;
 
 Status say(Instance *i, Status status, const char *format, ...)
@@ -165,15 +167,18 @@ static Status known(Instance *i)
         renewed(i);
         bad = 0;
 #if NOTES
-        bad |= m_step(i->s.t0, i->s.k, i->s.p, i->s.x, i->b WORKED);           /* the step from here, of which impulses are noted */
+        bad = m_step(i->s.t0, i->s.k, i->s.p, i->s.x, i->b WORKED);            /* the step from here, of which impulses are noted */
         memcpy(i->a + NX, i->b + NX, sizeof(double) * NOTES);
 #endif
 #if HAS_OBSERVE
         memcpy(i->a, i->s.x, sizeof(double) * NX);
-        bad |= m_observe(i->s.t0, i->s.k, i->s.p, i->a, i->y WORKED);
+        if (!bad)
+            bad = m_observe(i->s.t0, i->s.k, i->s.p, i->a, i->y WORKED);
 #endif
     }
     i->seen = !bad;
+    if (bad == NO_ROOM)
+        return say(i, DISCARD, ROOM, i->s.t, ROWS);
     return bad ? say(i, DISCARD, "outputs are not finite at t = %.9g s; expected inputs and states of a motion", i->s.t) : OK;
 }
 
@@ -278,6 +283,8 @@ Status step_to(Instance *i, double t, double h, double *reached)
 #if HAS_STEP
     for (double k = 0.0; k < n; ++k) {
         int bad = m_step(i->s.t0, i->s.k + k, i->s.p, i->a, i->b WORKED);
+        if (bad == NO_ROOM)
+            return say(i, DISCARD, ROOM, i->s.t0 + (i->s.k + k) * DT, ROWS);   /* nothing has changed */
         for (int c = 0; c < NPLACES; ++c)
             bad |= !(fabs(i->b[c]) <= AWAY);
         if (bad)

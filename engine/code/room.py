@@ -1,0 +1,123 @@
+"""How much memory of tables a function needs, by how many rows these have.
+
+Of each table it is known that it has at most so many rows, or that these are as many as are given, or as the program makes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from engine.code.memory import DESCRIPTOR
+from engine.code.procedures import columns_of
+from engine.compiler.graph.kernel import Kernel
+from engine.compiler.graph.program import Program
+from engine.compiler.kernels.procedure import Procedure
+from engine.compiler.kernels.row_loop import RowLoop
+from engine.compiler.kernels.stacks import Concatenated, Constants, Cut, Part, Stack
+
+#: how many rows a table has at most; OPEN: as many as are given, or made
+Most = int
+OPEN = -1
+
+
+class Need(NamedTuple):
+    """Doubles that are needed whatever is given, and for each row that tables may have which have as many as are given, or made."""
+
+    own: int = 0
+    each: int = 0
+
+    def with_table(self, rows: Most, columns: int) -> Need:
+        """The same and a table."""
+        return Need(self.own + DESCRIPTOR + (0 if rows == OPEN else rows * columns), self.each + (columns if rows == OPEN else 0))
+
+    def with_all(self, other: Need) -> Need:
+        """The same and another."""
+        return Need(self.own + other.own, self.each + other.each)
+
+
+def needed(f: Program, given: Sequence[Most] | None = None) -> Need:
+    """Memory that a function takes, of inputs that are tables of at most so many rows."""
+    return found(f, [OPEN] * len(f.given) if given is None else given)[0]
+
+
+def found(f: Program, given: Sequence[Most]) -> tuple[Need, list[Most]]:
+    """Memory that a function takes, and how many rows its results have at most."""
+    if isinstance(f, Kernel):
+        return of_kernel(f, given)
+    need, rows, results = Need(), list[Most](), dict[int, list[Most]]()
+    for i, (op, *args) in enumerate(f.nodes):
+        rows.append(given[args[0]] if op == "input" else results[args[0]][args[1]] if op == "get" and args[0] in results else OPEN)
+        if op == "call":
+            more, results[i] = found(f.functions[args[0]], [rows[k] for k in args[1:]])
+            need = need.with_all(more)
+        elif op == "loop":
+            more, results[i] = of_passes(f.functions[args[0]], [rows[k] for k in args[2:]], args[1])
+            need = need.with_all(more)
+    return need, [rows[i] for i in f.outputs]
+
+
+def of_passes(f: Program, given: list[Most], passes: int) -> tuple[Need, list[Most]]:
+    """The same of a loop: what a pass makes, and what is passed on, twice where it may lie among other rows."""
+    n = len(f.outputs)
+    while True:
+        need, made = found(f, given)
+        wider = [b if a == b else OPEN for a, b in zip(made, given, strict=False)] + given[n:]
+        if wider == given:
+            break
+        given = wider
+    for _ in range((passes > 1) * (1 + holds(f, (Cut, Part)))):
+        for m, columns in zip(made, f.made, strict=True):
+            need = need.with_table(m, columns) if columns else need
+    return need, made
+
+
+def of_kernel(f: Kernel, given: Sequence[Most]) -> tuple[Need, list[Most]]:
+    """The same of a kernel."""
+    need, one = Need(), Need(DESCRIPTOR)
+    if isinstance(f, RowLoop):
+        return of_rows(f, given)
+    if isinstance(f, Stack):
+        return need.with_table(f.n, f.m), [f.n]
+    if isinstance(f, Constants):
+        return one, [len(f.rows)]
+    if isinstance(f, Concatenated):
+        rows = OPEN if OPEN in given else sum(given)
+        return need.with_table(rows, f.m), [rows]
+    if isinstance(f, Part):
+        return one, [given[1 + f.which]]
+    if isinstance(f, Cut):
+        return one, [OPEN if given[0] == OPEN else given[0] // f.n if f.joined else given[0] * f.n]
+    if isinstance(f, Procedure):
+        for columns in columns_of(f):
+            need = need.with_table(OPEN, columns)
+    return need, [OPEN] * len(f.outputs)
+
+
+def of_rows(f: RowLoop, given: Sequence[Most]) -> tuple[Need, list[Most]]:
+    """The same of a loop over rows: of its sources, which have the same number, one may be known."""
+    read = [given[k if s.index < 0 else len(f.sources) + s.index] for k, s in enumerate(f.sources)]
+    n = min((m for m in read if m != OPEN), default=OPEN)
+    need, _ = found(f.f, [OPEN] * f.place + [*given[f.first : f.first + f.outside]])
+    targets, made = iter(given[f.first + f.outside :]), list[Most]()
+    for s in f.sinks:
+        m = next(targets) if s.adds else n
+        need = need if s.how == "sum" else need.with_table(m, s.columns)
+        made += [OPEN if s.how == "sum" else m] * len(s.shapes)
+    return need, made
+
+
+def holds(f: Program, kinds: Any) -> bool:
+    """Whether a function is of some kinds of kernels, or one that it calls is."""
+    return isinstance(f, kinds) or any(holds(g, kinds) for g in f.within)
+
+
+def grows(f: Program) -> bool:
+    """Whether tables may have more rows than the longest of those that are given."""
+    return holds(f, (Concatenated, Cut, Procedure))
+
+
+def enough(f: Program, rows: int) -> int:
+    """Doubles of memory that are enough where no table is given, and none of those whose rows are not known has more than so many."""
+    own, each = needed(f)
+    return own + DESCRIPTOR + each * rows
