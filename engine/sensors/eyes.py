@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +18,6 @@ from engine.sensors.seen import Seen, cast, seen_of
 from engine.sensors.sensor import Errors, Mounted
 from engine.sensors.sensor import direction as unit
 from engine.spatial import se3
-
-if TYPE_CHECKING:
-    from engine.simulation import Trajectory
 
 Array = np.ndarray
 #: rays of a sensor within a simulation, whose readings are numbers of its state, at most
@@ -41,10 +37,13 @@ class Eye(Mounted):
     ----------
     shape : of a reading
     rays : (n, 3), as many as a reading has numbers
+    outline : directions (k, 3) around what it sees, of a camera; step : between its neighbouring rays, where they are in a grid
     """
 
     rays: Array
     shape: tuple[int, ...]
+    outline: Array = np.zeros((0, 3))
+    step = 0.0
     seen: Sequence[Seen] = ()
 
     def open(self, rays: Array, shape: tuple[int, ...], near: tuple[str, Any], far: tuple[str, Any], ignore: Sequence[str]) -> None:
@@ -123,7 +122,7 @@ class Eye(Mounted):
     def __getstate__(self) -> dict[str, Any]:
         return {n: x for n, x in super().__getstate__().items() if n != "_cast"}
 
-    def times(self, trajectory: Trajectory) -> Array:
+    def times(self, trajectory: Any) -> Array:
         """Return when it samples within a trajectory, s: at its phase and its period, at every record where it has none."""
         law = self.called.law
         if law.period is None:
@@ -132,7 +131,7 @@ class Eye(Mounted):
         first = np.ceil((start - law.phase) / law.period - 1e-9)
         return law.phase + law.period * np.arange(first, np.floor((end - law.phase) / law.period + 1e-9) + 1.0)
 
-    def frames(self, trajectory: Trajectory) -> tuple[Array, Array]:
+    def frames(self, trajectory: Any) -> tuple[Array, Array]:
         """Return when it samples within a trajectory (k), s, and what it reads then without errors (..., k, *shape).
 
         Of as many rays as you like: they are cast now, where the trajectory was, and are in no simulation's state.
@@ -241,8 +240,11 @@ class DepthCamera(Eye):
         x, y = ((np.arange(n) + 0.5 - 0.5 * n) / self.focal for n in (self.width, self.height))
         rays = np.stack(np.broadcast_arrays(x[None], y[:, None], 1.0), axis=-1).reshape(-1, 3)
         self.open(rays, (self.height, self.width), ("near", near), ("far", far), ignore)
+        half = 0.5 * np.array([self.width, self.height]) / self.focal
+        self.outline = np.array([[*(half * sign), 1.0] for sign in ([-1, -1], [1, -1], [1, 1], [-1, 1])])
+        self.step = 1.0 / self.focal
 
-    @functools.cached_property
+    @property
     def focal(self) -> float:
         """f, pixels."""
         return float(0.5 * self.height / np.tan(0.5 * self.fov))

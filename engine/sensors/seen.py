@@ -92,11 +92,10 @@ def cast(seen: Sequence[Seen], poses: Array, ground: Array | None, T: Array, d: 
 
     graph = ops.graph_of(T, poses, d)
     t = nearest(np.asarray(d).T) if graph is None else graph.rows(nearest, (d,))
-    for shape, G in own:
-        if isinstance(shape, Triangles):
-            aside = each_turned(graph, G, d)
-            t = through(aside, *G[:3, 3], least, t, *shape)
-    return t
+    meshes = [(shape, G) for shape, G in own if isinstance(shape, Triangles)]
+    for shape, G in meshes:
+        t = through(each_turned(graph, G, d), *G[:3, 3], least, t, *shape)
+    return t if graph is None or not meshes else graph.rows(lambda u, x: x, (d, t))   # as many as rays, which a procedure does not say
 
 
 def turned(G: Array, u: Sequence[Any]) -> list[Any]:
