@@ -47,7 +47,8 @@ def span(shape: Shape, p: Sequence[Any], d: Sequence[Any]) -> Span:
     if isinstance(shape, Sphere):
         return within(p, d, shape.radius)
     if isinstance(shape, Ellipsoid):
-        return within(*([x / r for x, r in zip(v, shape.radii, strict=True)] for v in (p, d)), 1.0)
+        x, u = ([a / r for a, r in zip(v, shape.radii, strict=True)] for v in (p, d))
+        return within(x, u, 1.0)
     if isinstance(shape, Box):
         return both(*(between(x, u, h) for x, u, h in zip(p, d, shape.half, strict=True)))
     if isinstance(shape, Cylinder):

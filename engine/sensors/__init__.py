@@ -11,7 +11,7 @@ from engine.sensors.sensor import Errors, Sensor
 from engine.sensors.sights import Camera, Range, RelativePose, StarTracker, SunSensor
 
 __all__ = [
-    "Accelerometer", "AttitudeFilter", "Camera", "ContactForce", "DepthCamera", "Encoder", "Errors", "Eye", "ForceTorque", "GPS", "Gyro", "IMU",
-    "JointTorque", "Lidar", "Magnetometer", "Range", "RangeFinder", "RelativePose", "Sensor", "SimulationError", "StarTracker", "SunSensor",
-    "Touch", "looking", "nees", "of",
+    "Accelerometer", "AttitudeFilter", "Camera", "ContactForce", "DepthCamera", "Encoder", "Errors", "Eye", "ForceTorque", "GPS", "Gyro",
+    "IMU", "JointTorque", "Lidar", "Magnetometer", "Range", "RangeFinder", "RelativePose", "Sensor", "SimulationError", "StarTracker",
+    "SunSensor", "Touch", "looking", "nees", "of",
 ]  # fmt: skip

@@ -24,8 +24,8 @@ def of(model: Model, **changes: Any) -> list[Sensor]:
 
     MJCF's accelerometer, gyro, force, torque, touch, jointpos, jointvel, jointactuatorfrc, framepos, framequat and rangefinder (which reads
     ``max_range``, its cutoff, where MuJoCo says −1: nothing is there); SDF's imu, gps (navsat), contact, force_torque, lidar (ray) and
-    depth_camera, whose frame is turned so that z points ahead. Their noise is that of a sample, at the file's step or the sensor's rate. A name that functions have anyway
-    gets one _ more; what is no name of a program's is recorded, and nobody can ask for it.
+    depth_camera, whose frame is turned so that z points ahead. Their noise is that of a sample, at the file's step or the sensor's rate.
+    A name that functions have anyway gets one _ more; what is no name of a program's is recorded, and nobody can ask for it.
 
     Parameters
     ----------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -40,26 +42,35 @@ class Eye(Mounted):
     outline : directions (k, 3) around what it sees, of a camera; step : between its neighbouring rays, where they are in a grid
     """
 
-    rays: Array
     shape: tuple[int, ...]
     outline: Array = np.zeros((0, 3))
     step = 0.0
     seen: Sequence[Seen] = ()
 
-    def open(self, rays: Array, shape: tuple[int, ...], near: tuple[str, Any], far: tuple[str, Any], ignore: Sequence[str]) -> None:
+    @functools.cached_property
+    def rays(self) -> Array:
+        """Directions (n, 3): see :class:`Eye`."""
+        raise NotImplementedError
+
+    @property
+    def count(self) -> int:
+        """How many rays it has."""
+        return math.prod(self.shape)
+
+    def open(self, near: tuple[str, Any], far: tuple[str, Any], ignore: Sequence[str]) -> None:
         """Take note of what it sees: near and far are given with their names."""
-        self.rays, self.shape = rays, shape
         self.near = number(f"{self.name}: {near[0]}", near[1], "m from 0", least=0.0, error=SimulationError)
-        self.far = number(f"{self.name}: {far[0]}", far[1], f"m, more than {near[0]}, {self.near:g}", above=self.near, error=SimulationError)
+        more = f"m, more than {near[0]}, which is {self.near:g}"
+        self.far = number(f"{self.name}: {far[0]}", far[1], more, above=self.near, error=SimulationError)
         if isinstance(ignore, str) or not all(isinstance(n, str) for n in ignore):
             raise SimulationError(f"{self.name}: ignore is {shown(ignore)}; expected names of links, ['…']")
         self.ignore = tuple(ignore)
 
     def bind(self, model: Model, dt: float) -> None:
         super().bind(model, dt)
-        if len(self.rays) > MOST_RAYS:
-            raise SimulationError(f"{self.name} has {len(self.rays)} rays, each of which would be a number of the simulation's state; expected "
-                                  f"{MOST_RAYS} at most, or {self.name}.frames(trajectory) after the run")  # fmt: skip
+        if self.count > MOST_RAYS:
+            raise SimulationError(f"{self.name} has {self.count} rays, each of which would be a number of the simulation's state; "
+                                  f"expected {MOST_RAYS} at most, or its frames(trajectory) after a run without it")  # fmt: skip
         self.seen = self.met(model)
 
     def met(self, model: Model) -> list[Seen]:
@@ -96,12 +107,12 @@ class Eye(Mounted):
         if q.shape[-1:] != (model.nq,):
             raise SimulationError(f"{self.name}: q has shape {q.shape}; expected (..., {model.nq}), configurations of '{model.name}'")
         rows = q.reshape(-1, model.nq)
-        size, there = 8 * len(rows) * len(self.rays), os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        if size > there:
-            raise SimulationError(f"{self.name} would read {len(rows)} times {len(self.rays)} distances, {size / 2**30:.3g} GiB, and this "
+        size, there = 8 * (len(rows) + 3) * self.count, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        if size > there:                                                       # before there are so many rays
+            raise SimulationError(f"{self.name} would read {len(rows)} times {self.count} distances, {size / 2**30:.3g} GiB, and this "
                                   f"machine has {there / 2**30:.3g}; expected fewer")  # fmt: skip
         caster = self.caster(model, None if ground is None else np.asarray(ground, dtype=float))
-        found, step = np.empty((len(rows), len(self.rays))), max(1, AT_ONCE // len(self.rays))
+        found, step = np.empty((len(rows), self.count)), max(1, AT_ONCE // self.count)
         for k in range(0, len(rows), step):
             found[k : k + step] = caster(rows[k : k + step], self.rays)
         return found.reshape(*q.shape[:-1], *self.shape)
@@ -122,7 +133,7 @@ class Eye(Mounted):
     def __getstate__(self) -> dict[str, Any]:
         return {n: x for n, x in super().__getstate__().items() if n != "_cast"}
 
-    def times(self, trajectory: Any) -> Array:
+    def instants(self, trajectory: Any) -> Array:
         """Return when it samples within a trajectory, s: at its phase and its period, at every record where it has none."""
         law = self.called.law
         if law.period is None:
@@ -141,10 +152,10 @@ class Eye(Mounted):
         SimulationError : it does not sample within the trajectory; the readings are more than this machine has memory for
         ModelError : it is on a link that the model has not
         """
-        times = self.times(trajectory)
+        times = self.instants(trajectory)
         if not len(times):
-            raise SimulationError(f"{self.name} does not sample between {trajectory.t[0]:g} and {trajectory.t[-1]:g} s; expected a trajectory "
-                                  "as long as its period")  # fmt: skip
+            raise SimulationError(f"{self.name} does not sample between {trajectory.t[0]:g} and {trajectory.t[-1]:g} s; expected a "
+                                  "trajectory as long as its period")  # fmt: skip
         q = trajectory.q if self.called.law.period is None else trajectory.at(np.clip(times, trajectory.t[0], trajectory.t[-1])).q
         return times, self.look(trajectory.model, q, trajectory.ground)
 
@@ -178,7 +189,12 @@ class RangeFinder(Eye):
                  scale: Any = None, quantum: Any = None, ignore: Sequence[str] = (), name: str = "range_finder") -> None:  # fmt: skip
         super().__init__(name, period, latency, phase, errors_of(name, 1, noise, bias, scale, quantum))
         self.mount(link, placement)
-        self.open(unit(f"{name}: direction", direction)[None], (), ("min_range", min_range), ("max_range", max_range), ignore)
+        self.shape, self.direction = (), unit(f"{name}: direction", direction)
+        self.open(("min_range", min_range), ("max_range", max_range), ignore)
+
+    @functools.cached_property
+    def rays(self) -> Array:
+        return self.direction[None]
 
 
 class Lidar(Eye):
@@ -193,7 +209,7 @@ class Lidar(Eye):
 
     >>> lidar = Lidar("base", azimuths=np.linspace(-np.pi, np.pi, 8, endpoint=False), elevations=(-0.2, 0.0, 0.2))
     >>> lidar.shape, lidar.rays[12].round(12)
-    ((3, 8), array([ 1.,  0.,  0.]))
+    ((3, 8), array([1., 0., 0.]))
     """
 
     def __init__(self, link: str, azimuths: Any, elevations: Any = (0.0,), placement: Any = None, max_range: float = 100.0,
@@ -202,16 +218,21 @@ class Lidar(Eye):
         a, e = (angles(f"{name}: {what}", x) for what, x in (("azimuths", azimuths), ("elevations", elevations)))
         super().__init__(name, period, latency, phase, errors_of(name, len(a) * len(e), noise, bias, scale, quantum))
         self.mount(link, placement)
-        e_, a_ = e[:, None], a[None]
-        rays = np.stack(np.broadcast_arrays(np.cos(e_) * np.cos(a_), np.cos(e_) * np.sin(a_), np.sin(e_)), axis=-1).reshape(-1, 3)
-        self.open(rays, (len(a),) if len(e) == 1 else (len(e), len(a)), ("min_range", min_range), ("max_range", max_range), ignore)
+        self.azimuths, self.elevations = a, e
+        self.shape = (len(a),) if len(e) == 1 else (len(e), len(a))
+        self.open(("min_range", min_range), ("max_range", max_range), ignore)
+
+    @functools.cached_property
+    def rays(self) -> Array:
+        a, e = self.azimuths[None], self.elevations[:, None]
+        return in_grid(np.cos(e) * np.cos(a), np.cos(e) * np.sin(a), np.sin(e))
 
 
 class DepthCamera(Eye):
     """A depth camera: a picture of depths, m, along the optical axis (z-depth, not the length of the ray).
 
-    Its axes are those of a camera's optical frame: z the way it looks, x to the right, y down; :func:`looking` makes such a pose. Pixels are
-    square; the one in row i and column j looks along [(j + ½ − w/2)/f, (i + ½ − h/2)/f, 1] with f = h/(2 tan(fov/2)).
+    Its axes are those of a camera's optical frame: z the way it looks, x to the right, y down; :func:`looking` makes such a pose. Pixels
+    are square; the one in row i and column j looks along [(j + ½ − w/2)/f, (i + ½ − h/2)/f, 1] with f = h/(2 tan(fov/2)).
 
     Parameters
     ----------
@@ -237,12 +258,16 @@ class DepthCamera(Eye):
         super().__init__(name, period, latency, phase, errors_of(name, self.width * self.height, noise, bias, scale, quantum))
         self.mount(link, placement)
         self.fov = number(f"{name}: fov", fov, "an angle between 0 and π, rad", above=0.0, below=np.pi, error=SimulationError)
-        x, y = ((np.arange(n) + 0.5 - 0.5 * n) / self.focal for n in (self.width, self.height))
-        rays = np.stack(np.broadcast_arrays(x[None], y[:, None], 1.0), axis=-1).reshape(-1, 3)
-        self.open(rays, (self.height, self.width), ("near", near), ("far", far), ignore)
+        self.shape = self.height, self.width
+        self.open(("near", near), ("far", far), ignore)
         half = 0.5 * np.array([self.width, self.height]) / self.focal
         self.outline = np.array([[*(half * sign), 1.0] for sign in ([-1, -1], [1, -1], [1, 1], [-1, 1])])
         self.step = 1.0 / self.focal
+
+    @functools.cached_property
+    def rays(self) -> Array:
+        x, y = ((np.arange(n) + 0.5 - 0.5 * n) / self.focal for n in (self.width, self.height))
+        return in_grid(x[None], y[:, None], 1.0)
 
     @property
     def focal(self) -> float:
@@ -271,10 +296,15 @@ def looking(eye: Any, toward: Any, up: Any = (0.0, 0.0, 1.0)) -> Array:
     place, z, above = numbers("looking: eye", eye, SimulationError), unit("looking: toward", toward), unit("looking: up", up)
     x = np.cross(z, above)
     if place.shape != (3,) or not np.linalg.norm(x) > 1e-12:
-        raise SimulationError(f"looking from {shown(eye)} toward {shown(toward)} with {shown(up)} up; expected a place (3), and two directions "
-                              "that differ")  # fmt: skip
+        raise SimulationError(f"looking from {shown(eye)} toward {shown(toward)} with {shown(up)} up; expected a place (3), and two "
+                              "directions that differ")  # fmt: skip
     x = x / np.linalg.norm(x)
     return se3.pose(np.column_stack([x, np.cross(z, x), z]), place)
+
+
+def in_grid(*components: Any) -> Array:
+    """Return vectors (m n, 3) of components that are broadcast to (m, n)."""
+    return np.stack(np.broadcast_arrays(*components), axis=-1).reshape(-1, 3)
 
 
 def errors_of(name: str, n: int, noise: Any, bias: Any, scale: Any, quantum: Any) -> dict[str, Errors]:

@@ -59,7 +59,8 @@ def shape_of(g: Geometry) -> Shape | Triangles:
     """Return a link's shape as rays meet it."""
     if g.kind in CLOSED:
         try:
-            return CLOSED[g.kind](*g.size)  # type: ignore[no-any-return]
+            shape: Shape = CLOSED[g.kind](*g.size)
+            return shape
         except GeometryError:                                                  # flat, or thin as a line
             pass
     mesh = load_mesh(g)

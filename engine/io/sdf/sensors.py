@@ -66,8 +66,8 @@ def lidar(node: Node) -> dict[str, Any]:
     for what, axis in (("azimuths", "horizontal"), ("elevations", "vertical")):
         path = own, "scan", axis
         n = round(node.positive(*path, "samples", default=1.0) * node.positive(*path, "resolution", default=1.0))
-        ends = (node.number(*path, f"{end}_angle", default=0.0) for end in ("min", "max"))
-        scans[what] = plain(np.linspace(*ends, max(n, 1)))
+        least, most = (node.number(*path, f"{end}_angle", default=0.0) for end in ("min", "max"))
+        scans[what] = plain(np.linspace(least, most, max(n, 1)))
     least, most = node.number(own, "range", "min", default=0.0), node.number(own, "range", "max", default=np.inf)
     noise, bias = (node.number(own, "noise", what, default=0.0) for what in ("stddev", "mean"))
     return {**scans, **({"min_range": least} if least > 0.0 else {}), **({"max_range": most} if least < most < np.inf else {}),
@@ -79,4 +79,5 @@ def camera(node: Node) -> dict[str, Any]:
     width, height = (round(node.positive("camera", "image", what, default=x)) for what, x in (("width", 320.0), ("height", 240.0)))
     across = node.positive("camera", "horizontal_fov", default=1.047)
     near, far = (node.positive("camera", "clip", what, default=x) for what, x in (("near", 0.1), ("far", 100.0)))
-    return {"width": width, "height": height, "fov": float(2.0 * np.arctan(np.tan(0.5 * across) * height / width)), "near": near, "far": far}
+    fov = float(2.0 * np.arctan(np.tan(0.5 * across) * height / width))
+    return {"width": width, "height": height, "fov": fov, "near": near, "far": far}

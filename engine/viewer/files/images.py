@@ -57,7 +57,7 @@ def images(trajectory: Trajectory, camera: DepthCamera, environment: str | Path 
         raise ViewerError(f"images are to be taken of {what}; expected a trajectory of one rollout, such as trajectory.rollout(0)")
     trajectory.model.link_index(camera.link)
     require_size((camera.width, camera.height))
-    times = camera.times(trajectory)
+    times = camera.instants(trajectory)
     return times, np.array([*taken(Scene(trajectory, environment), times, camera, samples)], dtype=np.uint8)
 
 
