@@ -83,8 +83,8 @@ __all__ = [
     "constrained_inverse_dynamics", "constraints", "convert", "dynamics", "estimator", "example", "export", "export_code", "export_fmu",
     "get_threads", "gradient", "gufunc", "identify", "ilqr", "images", "impact", "integrate", "inverse_kinematics", "io", "jacobian",
     "load", "load_campaign", "load_mesh", "load_sdf", "load_trajectory", "load_urdf", "lqr", "model", "ops", "policy", "recording",
-    "render", "rigid_body", "rollout_gradient", "save_mjcf", "save_urdf", "sensors", "serve", "set_threads", "simulation", "simulator_of", "space",
-    "spatial", "view", "viewer", "warm",
+    "render", "rigid_body", "rollout_gradient", "save_mjcf", "save_urdf", "sensors", "serve", "set_threads", "simulation", "simulator_of",
+    "space", "spatial", "view", "viewer", "warm",
 ]  # fmt: skip
 
 

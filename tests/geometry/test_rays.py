@@ -6,7 +6,8 @@ import trimesh
 
 import engine
 from engine import ops
-from engine.geometry import Box, Capsule, Cylinder, Ellipsoid, GeometryError, HeightField, Plane, Sphere, hull_of, ray, through, triangles_of
+from engine.geometry import Box, Capsule, Cylinder, Ellipsoid, GeometryError, HeightField, Plane, Sphere, hull_of, ray
+from engine.geometry.triangles import through, triangles_of
 
 RNG = np.random.default_rng(3)
 POINTS = RNG.standard_normal((20, 3))
@@ -49,8 +50,8 @@ def test_a_ray_ends_on_the_surface_and_no_sooner(name):
 
 
 def test_directions_along_axes_and_origins_within_and_beyond():
-    for shape, half in ((Box((1.0, 2.0, 3.0)), (0.5, 1.0, 1.5)), (Cylinder(0.5, 3.0), (0.5, 0.5, 1.5)), (Capsule(0.5, 2.0), (0.5, 0.5, 1.5)),
-                        (Ellipsoid((0.5, 1.0, 1.5)), (0.5, 1.0, 1.5)), (Sphere(0.5), (0.5, 0.5, 0.5))):  # fmt: skip
+    for shape, half in ((Box((1.0, 2.0, 3.0)), (0.5, 1.0, 1.5)), (Cylinder(0.5, 3.0), (0.5, 0.5, 1.5)),
+                        (Capsule(0.5, 2.0), (0.5, 0.5, 1.5)), (Ellipsoid((0.5, 1.0, 1.5)), (0.5, 1.0, 1.5)), (Sphere(0.5), (0.5, 0.5, 0.5))):  # fmt: skip
         for d, h in zip(np.eye(3), half, strict=True):
             for sign in (1.0, -1.0):
                 assert ray(shape, -4.0 * sign * d, sign * d) == pytest.approx(4.0 - h, abs=1e-14)

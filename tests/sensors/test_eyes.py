@@ -113,8 +113,8 @@ def test_mjcf_range_finders_are_mujocos(scene):
         mujoco.mj_forward(m, d)
         reading = d.sensordata[0]
         assert run.signals["range"][k] == pytest.approx(1e6 if reading < 0.0 else reading, rel=1e-9)
-        seen += 0.0 < reading
-    assert 5 < seen
+        seen += reading > 0.0
+    assert seen > 5
     assert run.signals["short"].max() <= 0.5 == run.signals["short.true"].max()
 
 
@@ -236,8 +236,8 @@ def test_sdf_says_rays_ranges_and_pictures():
       <sensor name="scan" type="gpu_lidar"><update_rate>10</update_rate><pose>0.1 0 0 0 0 0</pose><lidar><scan><horizontal>
       <samples>5</samples><min_angle>-1</min_angle><max_angle>1</max_angle></horizontal></scan><range><min>0.1</min><max>7</max></range>
       <noise><type>gaussian</type><mean>0.02</mean><stddev>0.01</stddev></noise></lidar></sensor>
-      <sensor name="depth" type="depth_camera"><camera><horizontal_fov>1.2</horizontal_fov><image><width>32</width><height>24</height></image>
-      <clip><near>0.2</near><far>5</far></clip></camera></sensor></link></model></sdf>""")
+      <sensor name="depth" type="depth_camera"><camera><horizontal_fov>1.2</horizontal_fov><image><width>32</width>
+      <height>24</height></image><clip><near>0.2</near><far>5</far></clip></camera></sensor></link></model></sdf>""")
     scan, depth = S.of(model)
     np.testing.assert_allclose(np.arctan2(scan.rays[:, 1], scan.rays[:, 0]), np.linspace(-1, 1, 5), atol=1e-15)
     assert (scan.near, scan.far, scan.called.law.period, scan.placement[0, 3]) == (0.1, 7.0, 0.1, 0.1)
