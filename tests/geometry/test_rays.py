@@ -51,7 +51,8 @@ def test_a_ray_ends_on_the_surface_and_no_sooner(name):
 
 def test_directions_along_axes_and_origins_within_and_beyond():
     for shape, half in ((Box((1.0, 2.0, 3.0)), (0.5, 1.0, 1.5)), (Cylinder(0.5, 3.0), (0.5, 0.5, 1.5)),
-                        (Capsule(0.5, 2.0), (0.5, 0.5, 1.5)), (Ellipsoid((0.5, 1.0, 1.5)), (0.5, 1.0, 1.5)), (Sphere(0.5), (0.5, 0.5, 0.5))):  # fmt: skip
+                        (Capsule(0.5, 2.0), (0.5, 0.5, 1.5)), (Ellipsoid((0.5, 1.0, 1.5)), (0.5, 1.0, 1.5)),
+                        (Sphere(0.5), (0.5, 0.5, 0.5))):  # fmt: skip
         for d, h in zip(np.eye(3), half, strict=True):
             for sign in (1.0, -1.0):
                 assert ray(shape, -4.0 * sign * d, sign * d) == pytest.approx(4.0 - h, abs=1e-14)
