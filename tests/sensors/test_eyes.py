@@ -166,6 +166,17 @@ def test_plain_is_compiled_and_a_rollout_is_the_same_alone_and_in_a_batch(simula
         np.testing.assert_allclose(plain.signals[name], alone.signals[name], rtol=1e-9)
 
 
+def test_a_law_that_reads_them_has_slopes():
+    """Second route: differences of what is read; x⁺ of the cart by x is what the force on it gives."""
+    lidar = S.Lidar("mast", np.linspace(-0.1, 0.1, 3), (0.05,), (0.1, 0.0, 0.2), ignore=["cart"])
+    simulator = engine.Simulator(CART, dt=0.01, sensors=[lidar], controller=lambda t, q, v, lidar: np.array([lidar[0] - v[0], 0.0]))
+    A, _ = simulator.linearize(Q, [0.0, 0.0])
+    h = 1e-6
+    slope = (lidar.look(CART, Q + [h, 0.0]) - lidar.look(CART, Q - [h, 0.0]))[0] / (2.0 * h)
+    m = float(CART.link("cart").mass + CART.link("mast").mass)
+    assert A[2, 0] == pytest.approx(0.01 * slope / m, rel=5e-3) and slope < -1.0     # to a step's damping
+
+
 def test_recordings_have_them(simulator, tmp_path):
     run = simulator.run([0.0, 0.0], [1.0, 0.0], 0.2)
     back = engine.load_trajectory(run.save(tmp_path / "run.h5"))
