@@ -33,7 +33,7 @@ def solved(step: Step, p: Array, x: Array, duration: float, tolerance: float, ev
     if not step.compiled:
         raise SimulationError("an adaptive run is compiled; expected a Simulator without compiled=False")
     p = plant.laden(p, x[step.layout.slices["state"]])
-    method, system = step.system(np.zeros(0), p, step.limits.at_an_instant, resolved=False)
+    method, system = step.system(np.zeros(0), p, step.limits.at_an_instant, even=False)
     order = method.order if method.complete is None else min(method.order, IMPULSIVE)
     advance = compiled_attempt(method, system, functools.partial(step.impulsive.passing, p=p))
     return solve(advance, order, x, duration, tolerance, functools.partial(parted, model.nq, model.nv), events, max_step)

@@ -124,8 +124,9 @@ class AfterFlight:
             return solve_from_leaves(self.met(model, q, p, resistance), force)
         return dynamics.aba(model, q, np.zeros(model.nv), force, (0.0, 0.0, 0.0), None)
 
-    def completion(self, by: Any, m: Array, p: Array, modes: Sequence[Array]) -> Complete:
-        """Return the map of x = (q, v, z) before a step of h and after its flight to where impulses lead, with their notes."""
+    def completion(self, by: Any, m: Array, p: Array, modes: Sequence[Array], keeps: bool) -> Complete:
+        """Return the map of x = (q, v, z) before a step of h and after its flight to where impulses lead, with their notes, which ``keeps``
+        what gave way where friction holds: its spring gives it back in a step, which has to be as long as the one before."""
         plant = self.plant
         model, nq, nv = plant.model_at(p), plant.model.nq, plant.model.nv
         impulses = self.impulses(model, plant.parameters.split(p))
@@ -148,7 +149,7 @@ class AfterFlight:
                                                             lambda q, v: plant.settled(model, q, v, m),
                                                             lambda P, to: plant.turned(P, q, to, flown[nq + nv :], p),
                                                             lambda q, v, P: plant.kept(model, q, v, flown[nq + nv :], m, P))  # fmt: skip
-            own = {MOMENTUM: moved, LASTING: lasting, STUCK: gave}
+            own = {MOMENTUM: moved, LASTING: lasting, STUCK: gave if keeps else np.zeros(gave.shape)}
             return np.concatenate([q, v, plant.states.join(z | {n: y for n, y in own.items() if n in z}), notes])
 
         return complete

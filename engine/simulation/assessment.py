@@ -109,14 +109,11 @@ def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness |
         return max(rates) if constant(K) and constant(D) else float(np.median(rates))
 
     all_K, all_D, same = K.sum(axis=1), D.sum(axis=1), [c for c in range(len(names)) if constant(K[:, c]) and constant(D[:, c])]
-    narrow = bool(varies.any())
     whole = max(fastest(all_K, all_D), fastest(K[:, same].sum(axis=1), D[:, same].sum(axis=1)))
     alone = {name: fastest(K[:, c], D[:, c]) for c, name in enumerate(names)}
     for name, x, w in steep:
         k, d, c = -x[..., :n], -x[..., n:-1], names.index(name)
-        there = rate(w, k[c], d[c])
-        narrow = narrow or there > STEEPER * min(rate(*x) for x in zip(W, K[:, c], D[:, c], strict=False))
-        if there > STEEPER * alone[name]:
+        if (there := rate(w, k[c], d[c])) > STEEPER * alone[name]:
             whole, alone[name] = max(whole, rate(w, k.sum(axis=0), d.sum(axis=0))), there
             all_K, all_D, W = np.append(all_K, [k.sum(axis=0)], axis=0), np.append(all_D, [d.sum(axis=0)], axis=0), [*W, w]
     if dt * whole <= RESOLVED and not forced and not asked:
@@ -128,7 +125,8 @@ def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness |
     looked = [found, others, *(x[None] for _, x, _ in steep), look.steeper(anywhere, at_rest[1])[0]]
     even = all(symmetric(x, n) for x in looked)
     always = even and symmetric(look.steeper(anywhere, np.tile(v, (len(states), 1)))[0], n)
-    return Stiffness(plant, stiff, moving, even, always, narrow, in_words(model, dt, whole, stiff, moving, W, all_K, all_D))
+    bends = bool(stiff & {*(name for name, _, _ in steep), *(name for c, name in enumerate(names) if varies[c] or c not in same)})
+    return Stiffness(plant, stiff, moving, even, always, bends, in_words(model, dt, whole, stiff, moving, W, all_K, all_D))
 
 
 def symmetric(found: Array, n: int) -> bool:

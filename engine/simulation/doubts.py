@@ -28,8 +28,6 @@ DEEP = 0.2
 REST = 1e-9
 #: in a share of so many records or more a joint's velocity changes in a step by more than it is around then; rad/s or m/s that is rest
 FEW, SHARE, SLOW = 10, 0.4, 1e-3
-#: of a joint's largest acceleration, in so many steps one after another of either sign: it is thrown to and fro
-LARGE, TURNS = 0.25, 4
 #: rad in a step: a base that turns farther changes its velocity as much by turning
 SPUN = 0.3
 #: what the steps' errors of momentum may add up to, relative to the largest momentum; rows of a batch whose momentum is looked at
@@ -142,13 +140,11 @@ class Doubts:
     free : trees whose momentum is no state, and how many entries of it nothing outside changes
     held : periods of the laws that are held between ticks, s, by name
     stiff : where something is stiff in flight, the order of the method, and the trees that keep their momentum
-    steep : names of stiff laws that are steep in narrow places
     """
 
     def __init__(self, model: Model, limited: bool, dt: float, contacts: ContactLaws | None = None, meeting: ContactLaws | None = None,
                  free: Mapping[Tree, int] | None = None, held: Mapping[str, float] | None = None,
-                 stiff: tuple[int, tuple[Tree, ...]] | None = None, steep: str = "") -> None:  # fmt: skip
-        self.steep = steep
+                 stiff: tuple[int, tuple[Tree, ...]] | None = None) -> None:  # fmt: skip
         self.model, self.dt, self.limited, self.free, self.held = model, dt, limited, free or {}, held or {}
         self.stiff, self.turned = stiff, np.zeros(1)                           # errors of how far trees turn, rad
         self.fastest: list[tuple[Array, Array]] = []                           # of a few rows: q and v where they move fastest
@@ -191,7 +187,6 @@ class Doubts:
                     "joints")  # fmt: skip
 
         self._note("chatter", turning.any(axis=-1), t, chatters)
-        self._turn_over(t, self.dt * vdot)
         if self.limited:
             self._pass_stops(t, q)
         if "contacts.gap" in columns:
@@ -232,25 +227,6 @@ class Doubts:
                         "of its effort, which its stop holds then")  # fmt: skip
 
             self._note(f"stop {own.joints[i]}", depth[..., i] > self.allowed[i], t, passes)
-
-    def _turn_over(self, t: Array, change: Array) -> None:
-        """Note where velocities change (..., T, nv) to and fro in each of some steps, of which there are records: laws that are steep in
-        narrow places throw there what is light from one side to the other."""
-        if not self.steep or len(t) < TURNS or "chatter" in self.counts:
-            return
-        large = np.abs(change) > np.maximum(LARGE * np.abs(change).max(axis=-2, keepdims=True), SLOW)
-        turns = (change[..., 1:, :] * change[..., :-1, :] < 0.0) & large[..., 1:, :] & large[..., :-1, :]
-        turns &= (np.diff(t) < 1.5 * self.dt)[:, None]
-        thrown, n = np.zeros(large.shape, dtype=bool), len(t) - TURNS + 1
-        thrown[..., :n, :] = np.all([turns[..., k : k + n, :] for k in range(TURNS - 1)], axis=0)
-
-        def throws(k: tuple[int, ...]) -> str:
-            i = int(thrown[k].argmax())
-            return (f"joint '{self.model.entries('v')[i]}' is thrown to and fro by {np.abs(change[k][i]):.3g} (SI units) in each step by "
-                    f"{self.steep}, which is steep in narrow places that steps go over; expected a clip of a force as a whole, or an "
-                    "effort limit, which are met within steps, or a smaller dt")  # fmt: skip
-
-        self._note("to and fro", np.asarray(thrown.any(axis=-1)), t, throws)
 
     def add_body(self, t: Array, v: Array, defect: Array | None, order: int | None) -> None:
         """Look at a rigid body's twists v (..., T, 6) and at the defect (..., T), where its momentum is kept beside its motion; or else at

@@ -1,27 +1,24 @@
-"""Stiff forces that have limits of effort, in a step: which are at their limits, and steps in parts where that changes.
+"""Stiff forces that have limits of effort, in a step: which are at their limits.
 
 A force that is stiff goes from one limit to the other in less than a step. Euler's implicit method finds where the step ends, and so which
-of the limits a flight meets; where others were met at its beginning, the moment between would be known to a step only, and the flight goes
-in some parts, each of which finds its own.
+of the limits a flight meets; where others were met at its beginning, the flight goes in parts (:mod:`engine.simulation.halving`), each of
+which finds its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from engine import ops
 from engine.components.component import AS_IT_IS, onward
-from engine.integrate import Method, during
+from engine.integrate import during
 from engine.simulation.plant import Plant
 
 Array = np.ndarray
 #: passes in which limited forces find their modes
 PASSES = 8
-#: parts of a step in which a force comes to a limit, or leaves it
-PARTS = 16
 
 
 class EffortLimits:
@@ -33,6 +30,11 @@ class EffortLimits:
 
     def __init__(self, plant: Plant) -> None:
         self.plant = plant
+
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """The shape of the modes, if there are any."""
+        return [(self.plant.bounds.n,)] * bool(self.plant.bounds.n)
 
     @property
     def at_an_instant(self) -> tuple[Array, ...]:
@@ -62,20 +64,3 @@ class EffortLimits:
         q, v, z = by.flown(x)
         start, ahead = by.beyond(begun, q, v, z, m, p), by.beyond(over, plant.model.manifold.plus(q, h * v), v, z, m, p)
         return (ops.when(ops.largest(np.concatenate([start, ahead])) > 0.5, lambda: ops.while_loop(again, none, PASSES)[0], none),)
-
-    def flight(self, by: Any, method: Method, t: Any, h: Any, x: Array, lasting: Array, m: Array, p: Array, modes: tuple[Array, ...],
-               part: Callable[..., Array] | None = None) -> Array:  # fmt: skip
-        """Return x = (q, v, z), of states that are flown, after a flight of h under a force (nv) that lasts, if one may, in which limited
-        forces have these modes; or in parts, ``part(t, h, x, lasting, m, p)``, where others are those at its beginning."""
-        system = self.plant.system(by, m, p, modes, lasting if self.plant.lasts else None)
-        if part is None or not modes:
-            return method.advance(system, t, h, x)
-        changes = ops.largest(modes[0] - by.beyond(during(t, 0.0, h), *by.flown(x), m, p)) > 0.5
-
-        def in_parts() -> Array:
-            y = x
-            for k in range(PARTS):
-                y = part(t + k * (h / PARTS), h / PARTS, y, lasting, m, p)
-            return y
-
-        return ops.when(changes, in_parts, ops.when(ops.logical_not(changes), lambda: method.advance(system, t, h, x), x))

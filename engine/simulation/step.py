@@ -30,6 +30,7 @@ from engine.simulation.doubts import Doubts
 from engine.simulation.effort_limits import EffortLimits
 from engine.simulation.events import Watch
 from engine.simulation.form import Form
+from engine.simulation.halving import HalvedFlight
 from engine.simulation.independent_trees import IndependentTrees, Kind
 from engine.simulation.many_contacts import ManyContacts
 from engine.simulation.meeting_trees import MeetingTrees
@@ -71,7 +72,7 @@ class Step(WholeStates):
         self.layout = Layout({"q": (model.nq,), "v": (model.nv,), "state": (states,), "memory": (memories,), "events": (watch.memory.n,)})
         self.moving = slice(0, model.nq + model.nv + states)                   # of x: what the method steps
         self.places = slice(0, model.nq + model.nv)                            # of x: q and v
-        self.impulsive, self.limits = AfterFlight(plant), EffortLimits(plant)
+        self.impulsive, self.limits, self.halved = AfterFlight(plant), EffortLimits(plant), HalvedFlight(self)
         if compiled and plant.stiffness is not None:
             plant.stiffness.compile()
         all_plain = (plant.acting, watch.events, plant.parameters.shapes, len(plant.conserved))
@@ -134,12 +135,6 @@ class Step(WholeStates):
         return self.called(self.plant.excess, *self.flown_shapes, (self.plant.bounds.n,))
 
     @functools.cached_property
-    def part(self) -> Callable[..., Any]:
-        """:meth:`flown_within`."""
-        flown = self.plant.model.nq + self.plant.model.nv + self.plant.flown
-        return self.called(self.flown_within, (), (), (flown,), (self.plant.lasts,), *self.flown_shapes[-2:])
-
-    @functools.cached_property
     def yielding(self) -> Callable[..., Any]:
         """:meth:`AfterFlight.yielding`."""
         return self.called_after("yielding", (self.plant.model.nq,), (self.plant.model.nv,), *self.resisted_shapes)
@@ -164,9 +159,7 @@ class Step(WholeStates):
         free = {} if self.meeting is not None or any(callable(e.action) for e in watch.events) else plant.free
         held = {c.called.name: c.period for c in plant.acting if isinstance(c, Ticking) and c.called.law.period is not None}
         stiff = None if plant.stiffness is None else (self.method.order, plant.conserved)
-        narrow = plant.stiffness is not None and plant.stiffness.narrow
-        steep = ", ".join(c.called.name for c in plant.acting if isinstance(c, Ticking) and c.flown) if narrow else ""
-        return Doubts(plant.model, plant.limited, dt, plant.contacts, watch.meeting, free, held, stiff, steep)
+        return Doubts(plant.model, plant.limited, dt, plant.contacts, watch.meeting, free, held, stiff)
 
     def context(self, t: Any, y: Array, p: Array, m: Array | None = None) -> Context:
         """Return time and state as components see them, of y = (q, v, z); with memories m, what has been said as well."""
@@ -179,29 +172,27 @@ class Step(WholeStates):
         x, lasting, _ = np.split(y, np.cumsum([len(y) - self.plant.lasts - self.plant.sticks, self.plant.lasts]))
         return self.limits.met(self, t, h, x, lasting, m, p)
 
-    def flown_within(self, t: Any, h: Any, x: Array, lasting: Array, m: Array, p: Array) -> Array:
-        """Return x = (q, v, z), of states that are flown, after a part of a flight in which limited forces meet their limits."""
-        modes = self.limits.met(self, t, h, x, lasting, m, p)
-        return self.plant.system(self, m, p, modes).space.normalized(self.limits.flight(self, self.method, t, h, x, lasting, m, p, modes))
-
-    def system(self, m: Array, p: Array, modes: tuple[Array, ...], resolved: bool = True) -> tuple[Method, Mechanical]:
-        """Return what is stepped, and the method that steps it, with memories m, parameters p, and the modes of limited forces, whose
-        changes within a step are to be ``resolved``."""
-        plant, method, part = self.plant, self.method, self.part if modes and resolved else None
+    def system(self, m: Array, p: Array, modes: tuple[Array, ...], even: bool = True) -> tuple[Method, Mechanical]:
+        """Return what is stepped, and the method that steps it, with memories m, parameters p, and the modes of limited forces; where steps
+        are not ``even``, they choose their size, and so meet what bends, and springs of friction that last from one to the next do not."""
+        plant, method = self.plant, self.method
+        halved = self.halved if even and plant.stiffness is not None and (modes or plant.stiffness.bends) else None
 
         def flight(t: Any, h: Any, x: Array, lasting: Array) -> Array:
-            return self.limits.flight(self, self.method, t, h, x, lasting, m, p, modes, part)
+            if halved is not None:
+                return halved(t, h, x, lasting, m, p, modes)
+            return self.method.advance(plant.system(self, m, p, modes, lasting if plant.lasts else None), t, h, x)
 
         system = plant.system(self, m, p, modes, np.zeros(plant.lasts) if plant.lasts else None)
         if plant.lasts:
             method = carrying(method, plant.lasts, flight, self.impulsive.relieving(self, m, p, modes))
-        elif part is not None:
+        elif halved is not None:
             method = dataclasses.replace(method, advance=lambda _, t, h, x: flight(t, h, x, np.zeros(0)))
         if plant.sticks:
             method = keeping(method, plant.sticks, system)
         if held := plant.lasts + plant.sticks:
             system = Mechanical(plant.model.manifold, system.acceleration, plant.states.n, system.notes + held)
-        method = method if plant.impulses is None else completed(method, self.impulsive.completion(self, m, p, modes))
+        method = method if plant.impulses is None else completed(method, self.impulsive.completion(self, m, p, modes, even))
         method = conserving(method, plant.projection(m, p)) if plant.conserved or plant.constraints else method
         return method, system
 

@@ -22,13 +22,10 @@ from engine.compiler.transforms.jacobians import sparsity
 from engine.compiler.transforms.trace import calling, trace
 from engine.components.layout import Layout
 from engine.constraints import Schur
-from engine.integrate import Stiff, during
-from engine.integrate.rosenbrock import W3
+from engine.integrate import Stiff
 
 Array = np.ndarray
 NONE = np.zeros(0)
-#: γ of the method's diagonal
-GAMMA = W3.diagonal
 
 
 class Slopes(NamedTuple):
@@ -50,13 +47,14 @@ class Stiffness:
     names : of the components
     moving : the velocities (a few of nv) by which, and whose forces, are differentiated
     symmetric : whether K and D are at rest; always : and in motion
-    narrow : whether forces are steep in narrow places, or at times, into which a step may lead
+    bends : whether their slopes are others elsewhere
     words : why they are stiff
     """
 
-    def __init__(self, plant: Any, names: frozenset[str], moving: Array, symmetric: bool, always: bool, narrow: bool, words: str) -> None:
+    def __init__(self, plant: Any, names: frozenset[str], moving: Array, symmetric: bool, always: bool, bends: bool,
+                 words: str) -> None:  # fmt: skip
         self.plant, self.names, self.moving, self.words = plant, names, moving, words
-        self.symmetric, self.always, self.narrow = symmetric, always, narrow
+        self.symmetric, self.always, self.bends = symmetric, always, bends
         self.there = np.ones((len(moving), 2 * len(moving) + 1), dtype=bool)   # where slopes are not zero by structure
         self.derivatives: Callable[..., Array] = self.differentiated
         self.inertia: Callable[..., Array] = self.joint_space_inertia
@@ -108,20 +106,10 @@ class Stiffness:
     def factored(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array, modes: Array, s: Any) -> tuple[Array, ...]:
         """Return K, D, ∂τ/∂t and M + s (D + s K) factored, numbered from the leaves on, where a tree's zeros stay."""
         (K, D, rate), M = self.at(t, q, v, z, m, p, modes), self.inertia(q, p)
-        if self.narrow:
-            h = s / GAMMA
-            K, D = self.ahead(M, K, D, s, self.at(during(t, 1.0, h), self.plant.model.manifold.plus(q, h * v), v, z, m, p, modes))
         if self.factor is ops.LDL and not self.always:
             K, D = (0.5 * (X + X.T) if self.symmetric else own_part(X) for X in (K, D))
         A = M + s * (D + s * K)
         return K, D, rate, *self.factor(A[::-1, ::-1]).numbers
-
-    def ahead(self, M: Array, K: Array, D: Array, s: Any, there: Slopes) -> tuple[Array, Array]:
-        """Return K and D, or those where the velocity leads to in a step, whichever are steeper: a wall is met by what it is inside, and a
-        gain that is switched on by what it is then."""
-        here, then = (np.diag(X) @ (1.0 / np.diag(M)) for X in (D + s * K, there.D + s * there.K))
-        steeper = ops.less(here, then)
-        return ops.where(steeper, there.K, K), ops.where(steeper, there.D, D)
 
     def stiff(self, begun: Callable[[Any, Array, Any], tuple[Array, ...]], constraints: Callable[[Array], Array] | None,
               pushed: Callable[..., Array] | None) -> Stiff:  # fmt: skip

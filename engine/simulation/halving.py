@@ -1,0 +1,97 @@
+"""A step's flight in halves, where forces that are stiff bend within it, or come to their limits.
+
+A linearly implicit method has the slopes of forces at its beginning. Those of what saturates, switches, or has a dead band are others a
+moment later: then the method's own estimate of its error is large, and the flight goes in two halves, each of them likewise, until the
+bend lies in a part so short that what is left of it is of no account. Forces whose limits are known (:mod:`.effort_limits`) are on one
+side of a bend from a part's beginning to its end.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine import ops
+from engine.integrate import during
+
+if TYPE_CHECKING:
+    from engine.simulation.step import Step
+
+Array = np.ndarray
+#: what a part's errors may be: of q, rad and m, and of v, rad/s and m/s
+FINE, SLOW = 1e-6, 5e-4
+#: times that a part is halved at most
+DEEPEST = 15
+#: parts that are flown in a step, about
+TRIES = 64
+
+
+class HalvedFlight:
+    """The flight of a step's plant, in as many parts as it takes.
+
+    Traced, each depth is a function in the machine code that calls the next one twice, and the flight of a part is one for all of them.
+    """
+
+    def __init__(self, step: Step) -> None:
+        plant = step.plant
+        self.step, self.plant = step, plant
+        self.nv, self.n = plant.model.nv, plant.model.nq + plant.model.nv + plant.flown
+        self.shapes = [(), (), (self.n,), (plant.lasts,), (plant.memories.n,), (plant.given,)]
+        self.parts: dict[int, Callable[..., Array]] = {}
+
+    def __call__(self, t: Any, h: Any, x: Array, lasting: Array, m: Array, p: Array, modes: tuple[Array, ...]) -> Array:
+        """Return x = (q, v, z), of states that are flown, after a flight of h under a force (nv) that lasts, if one may, in which limited
+        forces are in some modes."""
+        return self.within(DEEPEST)(t, h, x, lasting, m, p, *modes, float(TRIES))[: self.n]
+
+    @functools.cached_property
+    def modes(self) -> Callable[..., Array]:
+        """The modes of limited forces in a part, or none."""
+        limits, step = self.step.limits, self.step
+        return step.called(lambda *given: np.concatenate([np.zeros(0), *limits.met(step, *given)]), *self.shapes)
+
+    @functools.cached_property
+    def flown(self) -> Callable[..., Array]:
+        """The flight of one part: x, and whether it is to be halved, 1 or 0."""
+        return self.step.called(self.fly, *self.shapes, *self.step.limits.shapes)
+
+    def fly(self, t: Any, h: Any, x: Array, lasting: Array, m: Array, p: Array, *modes: Array) -> Array:
+        """:attr:`flown`, as it is written."""
+        step, method = self.step, self.step.method
+        system = self.plant.system(step, m, p, modes, lasting if self.plant.lasts else None)
+        assert method.embedded is not None
+        y, error = method.embedded(system, t, h, x)
+        found = step.beyond(during(t, 0.0, h), *step.flown(x), m, p) if modes else np.zeros(0)
+        changes = ops.largest(np.concatenate([np.zeros(1), *modes]) - np.concatenate([np.zeros(1), found])) > 0.5
+        e_q, e_v = ops.largest(error[: self.nv]), ops.largest(error[self.nv : 2 * self.nv])
+        coarse = ops.logical_or(changes, ops.logical_or(e_q > FINE, e_v > SLOW))
+        return np.append(y, ops.where(coarse, 1.0, 0.0))
+
+    def within(self, depth: int) -> Callable[..., Array]:
+        """Return what flies a part that may be halved so many times, with so many tries: x, and the tries that are left."""
+        if depth not in self.parts:
+            fn = functools.partial(self.fly_within, depth)
+            self.parts[depth] = self.step.called(fn, *self.shapes, *self.step.limits.shapes, ())
+        return self.parts[depth]
+
+    def fly_within(self, depth: int, t: Any, h: Any, x: Array, lasting: Array, m: Array, p: Array, *given: Any) -> Array:
+        """:meth:`within`, as it is written."""
+        *modes, tries = given
+        flown, left = self.flown(t, h, x, lasting, m, p, *modes), tries - 1.0
+        whole = np.append(flown[: self.n], left)
+        if not depth:
+            return whole
+
+        def halves() -> Array:
+            y, rest = x, left
+            for k in (0, 1):
+                at = t + 0.5 * k * h, 0.5 * h, y, lasting, m, p
+                own = [self.modes(*at)] if modes else []
+                part = self.within(depth - 1)(*at, *own, rest)
+                y, rest = self.plant.system(self.step, m, p, tuple(own)).space.normalized(part[: self.n]), part[self.n]
+            return np.append(y, rest)
+
+        return ops.when(ops.logical_and(flown[self.n] > 0.5, left > 0.5), halves, whole)
