@@ -9,8 +9,7 @@ import numpy as np
 from engine.sensors import Eye
 from engine.viewer.scene.quantities import Quantities
 from engine.viewer.scene.sources import Source, States
-from engine.viewer.scene.surface import sphere
-from engine.viewer.scene.symbols import Symbols, chain, placed
+from engine.viewer.scene.symbols import Symbols, chain, dot, placed
 
 Array = np.ndarray
 OUTLINE, RAY, NEAR, FAR = (1.0, 0.80, 0.20, 1.0), (1.0, 0.45, 0.15, 0.55), (1.0, 0.55, 0.10), (0.12, 0.35, 0.95)
@@ -36,7 +35,7 @@ def show_eye(symbols: Symbols, eye: Eye, T: Array, readings: Array, radius: floa
     share = (readings[met] - low) / max(high - low, 1e-9)
     colors = np.column_stack([(1.0 - share[:, None]) * NEAR + share[:, None] * FAR, np.ones(len(met))])
     radii = np.minimum(radius, PIXEL * eye.step * readings[met]) if eye.step else np.full(len(met), radius)
-    symbols.place(sphere()[0].surface, placed(np.eye(3)[None], ends[met], [radii] * 3), colors)
+    symbols.place(dot(), placed(np.eye(3)[None], ends[met], [radii] * 3), colors)
     if len(readings) <= FEW:
         symbols.lines(np.stack([np.broadcast_to(T[:3, 3], ends[met].shape), ends[met]], axis=1), RAY, 1.5)
     if len(outline := eye.outline):
