@@ -73,7 +73,7 @@ SIMULATION = (
      "steep_places", "stiffness", "contact_table"),
     ("impulses", "run", "surroundings", "totals", "assessment", "cargo"), ("overlaps", "acting"), ("many_contacts",),
     ("contacts", "plant", "events", "trajectory"),
-    ("after_flight", "asked", "effort_limits", "form", "impacts", "independent_trees", "unresolved"),
+    ("after_flight", "asked", "effort_limits", "form", "halving", "impacts", "independent_trees", "unresolved"),
     ("meeting_trees", "meeting", "whole_states"),
     ("step", "body_trajectory"),
     ("culprit", "event_runs", "state", "linearization"),

@@ -122,7 +122,7 @@ def rolling_and_sliding() -> Iterator[Row]:
     yield "Whipple's bicycle at 5 m/s, the benchmark's", "eigenvalues, of 14 1/s", shown(off, "1/s"), "1e-14 (two programs)"
     first, last, lost = published.tippe_top(dt=2e-5)
     turned = f"{np.degrees(first):.0f}° to {np.degrees(last):.0f}°"
-    yield "A tippe top, Coulomb's friction, 10 s", "inclination, from and to", turned, "turns over"
+    yield "A tippe top on smooth ground, Coulomb's friction of 0.02, 25 s", "inclination, from and to", turned, "turns over"
     yield "", "Jellett's constant", shown(lost, "of it"), "–"
     yield "A ball on a turntable", "how fast it goes round, over 2/7 Ω", f"{published.turntable():.5f}", "1"
     found, e = published.bounce()

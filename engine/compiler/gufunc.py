@@ -69,6 +69,11 @@ def immortal(*things: Any) -> None:
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(things))
 
 
+def native(a: Any) -> np.ndarray:
+    """Return a copy as machine code takes it: NumPy has more than one type of float64, of which others are taken for what is to be copied."""
+    return np.asarray(a).astype(np.float64, order="C")
+
+
 @functools.cache
 def _single_code(program: Program, strict: bool) -> int:
     """Address of the method definition of a program's single-call code."""
@@ -190,7 +195,7 @@ class Gufunc:
         if self.counted:
             return self._each(arrays, batch)
         if DIRECT and not batch and all(g is None for g in given):
-            return self._single(*[np.array(a, dtype=np.float64, order="C") for a in arrays])
+            return self._single(*map(native, arrays))
         results = self._allocated(given, batch)
         finite = self._run(arrays, leading, batch, results)
         returned = [(r if r.ndim else r[()]) if g is None else g for r, g in zip(results, given, strict=True)]  # no 0-d arrays
@@ -208,7 +213,7 @@ class Gufunc:
         if not math.prod(batch):
             raise ArgumentError(f"{self.name} got an empty batch {batch}; expected a row at least, as it works with tables")
         whole = [np.broadcast_to(a, batch + a.shape[a.ndim - len(s) :]) for a, s in zip(arrays, shapes, strict=True)]
-        found = [self._single(*[np.array(a[k], dtype=np.float64, order="C") for a in whole]) for k in np.ndindex(batch)]
+        found = [self._single(*(native(a[k]) for a in whole)) for k in np.ndindex(batch)]
         if not batch:
             return found[0]
         parts = list(zip(*found, strict=True)) if len(self.program.shapes_out) > 1 else [found]

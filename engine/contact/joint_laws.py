@@ -15,6 +15,7 @@ import numpy as np
 
 from engine import ops
 from engine.contact.hunt_crossley import EVENLY, lasts, normal_impulse, weight
+from engine.contact.limited_forces import LimitedForces
 from engine.contact.mobility import changes_inertia, inverse_diagonal
 from engine.dynamics.crba import crba
 from engine.model import Model, many_equal_trees
@@ -224,26 +225,28 @@ class JointLaws:
                 for r in rows_on(model, self.rows, values)]  # fmt: skip
         return JointLaws(rows, self.slow, self.stiffness, self.dissipation, self.varied)
 
-    def step(self, h: Any, before: Array, q: Array, free: Array, way: float = EVENLY) -> Rubbing:
+    def step(self, h: Any, before: Array, q: Array, free: Array, way: float = EVENLY, limited: LimitedForces | None = None) -> Rubbing:
         """Return the laws of a step of h from the velocity ``before`` (nv), whose flight ends at q (nq) and ``free`` (nv), and in which
-        impulses go so far of their ``way`` (c of :func:`~engine.contact.hunt_crossley.normal_impulse`)."""
+        impulses go so far of their ``way`` (c of :func:`~engine.contact.hunt_crossley.normal_impulse`); and those of ``limited`` forces."""
         rubs = []
         for r in self.rows:
             rubs.append(Rub(r, h, self.slow, r.ratio * before[r.j], r.ratio * free[r.j], r.ratio * q[r.i] + r.offset, self.stiffness(r),
                             self.dissipation, way))  # fmt: skip
-        return Rubbing(rubs, self.slow, len(free))
+        return Rubbing(rubs, self.slow, free, limited)
 
 
 class Rubbing:
-    """The laws of a step."""
+    """The laws of a step, and those of stiff forces that are ``limited``, whose flight ends at v = ``free`` (nv)."""
 
-    def __init__(self, rubs: list[Rub], slow: float, nv: int) -> None:
-        self.rubs, self.slow, self.nv = rubs, slow, nv
+    def __init__(self, rubs: list[Rub], slow: float, free: Array, limited: LimitedForces | None = None) -> None:
+        self.rubs, self.slow, self.nv, self.free, self.limited = rubs, slow, len(free), free, limited
 
     @property
     def acts(self) -> Any:
         """Whether there is an impulse where flight leads."""
-        return ops.largest(np.array([rub.impulse(rub.free)[0] for rub in self.rubs])) > 0.0
+        held = self.limited
+        limited = [held.impulse(j, self.free[j])[0] for j in held.rows] if held else []
+        return ops.largest(np.array([*(rub.impulse(rub.free)[0] for rub in self.rubs), *limited])) > 0.0
 
     friction = np.zeros(0)                                      # that of joints does not lag
 
@@ -264,6 +267,10 @@ class Rubbing:
             r = rub.row
             g, slope = rub.impulse(r.ratio * v[r.j])
             total[r.j], slopes[r.j] = total[r.j] + r.ratio * g, slopes[r.j] + r.ratio * r.ratio * slope
+        if self.limited is not None:
+            for j in self.limited.rows:
+                g, slope = self.limited.impulse(j, v[j])
+                total[j], slopes[j] = total[j] + g, slopes[j] + slope
         return ops.array(total), np.diag(ops.array(slopes))
 
     def lasting(self, v: Array) -> Array:

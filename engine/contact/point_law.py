@@ -175,12 +175,12 @@ def pressed(c: Array, row: Array, slow: Any, W: Array) -> Array:
     return push * np.concatenate([np.ones(1), n, row[7:10], [slow]])
 
 
-def gave_way(c: Array, sums: Array, W: Array, stuck: Array) -> Array:
+def gave_way(h: Any, sums: Array, W: Array, stuck: Array) -> Array:
     """Return the rotation about the normal and the displacement along the plane (6) of points that push, by which they gave way at the end
-    of a step with the twist W, of the place at which they were ``stuck`` (9), with their ``sums`` of :func:`pressed`: zero of none."""
+    of a step of h with the twist W, of the place at which they were ``stuck`` (9), with their ``sums`` of :func:`pressed`: zero of none."""
     n, x, place = sums[1:4] / ops.maximum(ops.norm(sums[1:4]), 1e-300), sums[4:7] / ops.maximum(sums[0], 1e-300), stuck[6:]
     u = velocity(W, place + n * (n @ (x - place)))                             # of what is under the place: rolling does not move it
-    gave, turn = stuck[3:6] + c[2] * u, n @ (stuck[:3] + c[2] * W[:3])
+    gave, turn = stuck[3:6] + h * u, n @ (stuck[:3] + h * W[:3])
     return ops.where(sums[0] > 0.0, 1.0, 0.0) * np.concatenate([turn * n, gave - (n @ gave) * n])
 
 
@@ -192,12 +192,15 @@ def stretched(c: Array, row: Array, slow: Any, W: Array, gave: Array, place: Arr
     return pushed(c, row, un)[0] * (along @ along) / (c[2] * slow) ** 2
 
 
-def held(c: Array, gave: Array, sums: Array, stretch: Any, size: Any) -> Array:
-    """Return what is kept of how a pair gave way (6), where its points have been stretched by so much, of :func:`stretched`, in all: of
-    their root mean square v_s h at most; and of the turn no more than that of what is ``size`` (m) from the place."""
-    most = c[2] * sums[7] / ops.maximum(size * sums[0], 1e-300)
-    turn = ops.minimum(1.0, most / ops.maximum(ops.norm(gave[:3]), 1e-300))
-    return ops.sqrt(ops.minimum(1.0, sums[0] / ops.maximum(stretch, 1e-300))) * np.concatenate([turn * gave[:3], gave[3:]])
+def held(h: Any, gave: Array, sums: Array, stretch: Any, size: Any, place: Array) -> Array:
+    """Return what is kept of how a pair gave way (6) by the end of a step of h, as seen from a place (3), where its points have been
+    stretched by so much, of :func:`stretched`, in all: of their root mean square v_s h at most; and of the turn about where they push no
+    more than that of what is ``size`` (m) from there."""
+    push = ops.maximum(sums[0], 1e-300)
+    most = h * sums[7] / (size * push)
+    turn = ops.minimum(1.0, most / ops.maximum(ops.norm(gave[:3]), 1e-300)) * gave[:3]
+    there = gave[3:] + ops.cross(gave[:3] - turn, sums[4:7] / push - place)
+    return ops.sqrt(ops.minimum(1.0, sums[0] / ops.maximum(stretch, 1e-300))) * np.concatenate([turn, there])
 
 
 def ended(c: Array, rows: Array, friction: Array, W: Array, stuck: Array, size: Any) -> Array:
@@ -205,9 +208,9 @@ def ended(c: Array, rows: Array, friction: Array, W: Array, stuck: Array, size: 
     9)."""
     slow = friction[:, 1]
     sums: Any = sum(pressed(c, row, s, W) for row, s in zip(rows, slow, strict=True))
-    gave = gave_way(c, sums, W, stuck)
+    gave = gave_way(c[2], sums, W, stuck)
     stretch = sum(stretched(c, row, s, W, gave, stuck[6:]) for row, s in zip(rows, slow, strict=True))
-    return np.concatenate([impulses(c, rows, friction, W), held(c, gave, sums, stretch, size)])
+    return np.concatenate([impulses(c, rows, friction, W), held(c[2], gave, sums, stretch, size, stuck[6:])])
 
 
 def turned(R: Array, S: Array) -> Array:

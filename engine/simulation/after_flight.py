@@ -12,6 +12,7 @@ import numpy as np
 from engine import dynamics, ops
 from engine.components.component import Context
 from engine.contact import AT_ONCE, EVENLY, Unsolved
+from engine.contact.limited_forces import LimitedForces
 from engine.dynamics.crba import solve_from_leaves
 from engine.dynamics.modal_momentum import momentum_rates
 from engine.integrate.method import Complete
@@ -68,15 +69,17 @@ class AfterFlight:
         return q0 if self.way == AT_ONCE else q
 
     def after(self, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array, stuck: Array, m: Array,
-              p: Array, *resistance: Array) -> Array:  # fmt: skip
+              p: Array, *stiff: Array) -> Array:  # fmt: skip
         """Return what impulses leave of a step's flight: see :meth:`Impulses.after`."""
-        plant = self.plant
+        plant, resistance = self.plant, stiff[:1]
+        limited = LimitedForces(plant.stiffness.moving.tolist(), stiff[1], h) if plant.stiffness is not None and stiff[1:] else None
         model = plant.model_at(p)
         impulses = self.impulses(model, plant.parameters.split(p))
         at = self.meeting(q0, q)
         jacobian = None if plant.constraints is None else lambda: plant.jacobian(at, m)
         try:
-            return impulses.after(model, h, q0, before, q, free, momenta, stuck, jacobian, lambda: self.met(model, at, p, resistance))
+            return impulses.after(model, h, q0, before, q, free, momenta, stuck, limited, jacobian,
+                                  lambda: self.met(model, at, p, resistance))
         except Unsolved as error:
             if plant.constraints is None:
                 raise
@@ -136,15 +139,19 @@ class AfterFlight:
             idle = np.concatenate([flown[: len(flown) - held], np.zeros(held + impulses.notes.n)])
             with ops.part("broad phase", x):
                 passed = impulses.pass_by(h, x[nq : nq + nv], flown[:nq], flown[nq : nq + nv])
+            if modes and plant.lasts:                                          # forces may come off their limits with what lasted
+                lasting = plant.states.split(flown[nq + nv :])[LASTING]
+                passed = ops.logical_and(passed, ops.logical_not(ops.largest(lasting) > 0.0))
             resistance = by.resistance(t, h, x, m, p, modes)
-            found = ops.when(ops.logical_not(passed), lambda: meet(h, x, flown, resistance), idle)
+            found = ops.when(ops.logical_not(passed), lambda: meet(t, h, x, flown, resistance), idle)
             return found[: len(x)], found[len(x) :]
 
-        def meet(h: Any, x: Array, flown: Array, resistance: tuple[Array, ...]) -> Array:
+        def meet(t: Any, h: Any, x: Array, flown: Array, resistance: tuple[Array, ...]) -> Array:
             q, free, z = flown[:nq], flown[nq : nq + nv], plant.states.split(flown[nq + nv :])
             P, stuck = z.get(MOMENTUM, np.zeros((0, 9))), z.get(STUCK, np.zeros((0, 6)))
+            limits = self.limits(by, t, h, x, flown, resistance, m, p, modes)
             with ops.part("impulses", q):
-                found = by.after(h, x[:nq], x[nq : nq + nv], q, free, P, stuck, m, p, *resistance)
+                found = by.after(h, x[:nq], x[nq : nq + nv], q, free, P, stuck, m, p, *resistance, *limits)
             q, v, moved, gave, lasting, notes = impulses.complete(model, h, q, free, P, found,
                                                             lambda q, v: plant.settled(model, q, v, m),
                                                             lambda P, to: plant.turned(P, q, to, flown[nq + nv :], p),
@@ -154,6 +161,22 @@ class AfterFlight:
 
         return complete
 
+    def limits(self, by: Any, t: Any, h: Any, x: Array, flown: Array, resistance: Sequence[Array], m: Array, p: Array,
+               modes: Sequence[Array]) -> tuple[Array, ...]:  # fmt: skip
+        """Return what impulses meet of stiff forces with limits, if there are any, in a step of h from t and x = (q, v, z), of which
+        ``flown`` is after the flight, without the force that lasts: they are as they are with it, where it ends by itself."""
+        if not modes:
+            return ()
+        plant = self.plant
+        model, nq, nv = plant.model_at(p), plant.model.nq, plant.model.nv
+        q, free, z = flown[:nq], flown[nq : nq + nv], flown[nq + nv :]
+        if plant.lasts:
+            lasting = plant.states.split(z)[LASTING]
+            a = by.yielding(self.meeting(x[:nq], q), lasting, m, p, *resistance)
+            q, free = model.manifold.plus(q, (self.way * h * h) * a), free + h * a
+        flight = np.concatenate([q, free, z[: plant.flown]])
+        return (by.limited(t, h, x[: len(flight)], flight, m, p, *modes),)
+
     def points(self, by: Any, t: Any, h: Any, x: Array, flown: Array, m: Array, p: Array, modes: Sequence[Array]) -> Any:
         """Return the points (p, 13) that push in a step of h from t and x = (q, v, z), whose flight ends at ``flown``: see
         :meth:`Impulses.points`."""
@@ -161,8 +184,9 @@ class AfterFlight:
         model, nq, nv = plant.model_at(p), plant.model.nq, plant.model.nv
         impulses, z = self.impulses(model, plant.parameters.split(p)), plant.states.split(flown[nq + nv :])
         at = h, x[:nq], x[nq : nq + nv], flown[:nq], flown[nq : nq + nv]
-        stuck = z.get(STUCK, np.zeros((0, 6)))
-        found = by.after(*at, z.get(MOMENTUM, np.zeros((0, 9))), stuck, m, p, *by.resistance(t, h, x, m, p, modes))
+        stuck, resistance = z.get(STUCK, np.zeros((0, 6))), by.resistance(t, h, x, m, p, modes)
+        limits = self.limits(by, t, h, x, flown, resistance, m, p, modes)
+        found = by.after(*at, z.get(MOMENTUM, np.zeros((0, 9))), stuck, m, p, *resistance, *limits)
         return impulses.points(model, *at, impulses.split(found)[0], stuck)
 
     def passing(self, h: Any, x: Array, p: Array) -> Any:

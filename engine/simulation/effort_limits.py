@@ -64,3 +64,29 @@ class EffortLimits:
         q, v, z = by.flown(x)
         start, ahead = by.beyond(begun, q, v, z, m, p), by.beyond(over, plant.model.manifold.plus(q, h * v), v, z, m, p)
         return (ops.when(ops.largest(np.concatenate([start, ahead])) > 0.5, lambda: ops.while_loop(again, none, PASSES)[0], none),)
+
+    def numbers(self, by: Any, t: Any, h: Any, x: Array, end: Array, m: Array, p: Array, modes: Array) -> Array:
+        """Return what impulses meet of stiff forces with limits (11, velocities that these move), after a flight of h from t and x = (q, v,
+        z), of states that are flown, to ``end``, in which they have some modes: see :class:`~engine.contact.limited_forces.Limits`."""
+        plant, n = self.plant, self.plant.bounds.n
+        assert plant.stiffness is not None
+        own, (q, v, z) = plant.stiffness.moving, by.flown(end)
+
+        def force(mode: float) -> Array:
+            s = plant.in_flight(during(t, 1.0, h), q, v, z, p, plant.bounds.split(np.full(n, mode)))
+            return sum((e.force(s) for e in plant.effects(s, m).values()), np.zeros(len(v)))[own]
+
+        def resists(modes: Array) -> Array:
+            K, D, _ = by.slopes(t, x, m, p, (modes,))
+            return np.diag(h * (D + h * K))[own]
+
+        ends = [sorted_pair(force(-k), force(k)) for k in (1.0, 2.0, 3.0)]
+        others = resists(np.ones(n))
+        line = resists(np.full(n, 2.0)) - others if plant.stiffness.steep else np.zeros(len(own))
+        R, rho = resists(np.zeros(n)) - others, resists(modes) - others
+        return np.array([v[own], force(0.0), *(end for pair in ends for end in pair), line, R, rho])
+
+
+def sorted_pair(a: Array, b: Array) -> tuple[Array, Array]:
+    """Return the smaller and the larger numbers of two arrays."""
+    return ops.minimum(a, b), ops.maximum(a, b)

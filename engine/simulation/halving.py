@@ -10,15 +10,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from engine import ops
 from engine.integrate import during
-
-if TYPE_CHECKING:
-    from engine.simulation.step import Step
 
 Array = np.ndarray
 #: what a part's errors may be: of q, rad and m, and of v, rad/s and m/s
@@ -32,10 +29,11 @@ TRIES = 64
 class HalvedFlight:
     """The flight of a step's plant, in as many parts as it takes.
 
+    ``step`` has the plant, the method, the limits, the functions that :class:`EffortLimits` asks for, and ``called(function, *shapes)``.
     Traced, each depth is a function in the machine code that calls the next one twice, and the flight of a part is one for all of them.
     """
 
-    def __init__(self, step: Step) -> None:
+    def __init__(self, step: Any) -> None:
         plant = step.plant
         self.step, self.plant = step, plant
         self.nv, self.n = plant.model.nv, plant.model.nq + plant.model.nv + plant.flown

@@ -12,6 +12,8 @@ import numpy as np
 from engine import ops
 from engine.components.layout import Layout
 from engine.contact import EVENLY, ContactLaws, JointLaws, Law, Together, corrected, velocity_after
+from engine.contact.joint_laws import Rubbing
+from engine.contact.limited_forces import LimitedForces
 from engine.contact.many import JointedTouching, RowLaws
 from engine.dynamics.momentum_conservation import Tree
 from engine.model import Model
@@ -61,11 +63,14 @@ class Impulses:
         return Impulses(joints, contacts, self.conserved, self.nv, self.constrained, way)
 
     def after(self, model: Model, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array, stuck: Array,
-              jacobian: Callable[[], Array] | None, inertia: Callable[[], Array]) -> Array:  # fmt: skip
+              limited: LimitedForces | None, jacobian: Callable[[], Array] | None, inertia: Callable[[], Array]) -> Array:  # fmt: skip
         """Return v⁺ and what goes with it, of a step of h from q0 (nq), ``before`` (nv) and what is ``stuck`` (pairs, 6), whose flight ends
-        at q, ``free`` and with the ``momenta`` (trees, 9); ``jacobian()`` (n, nv) is of the constraints that hold, ``inertia()`` (nv, nv)
-        what impulses meet."""
-        joints = self.joints.step(h, before, q, free, self.way) if self.joints else None
+        at q, ``free`` and with the ``momenta`` (trees, 9); ``limited`` is what stiff forces with limits do beside what of
+        them ``inertia()`` (nv, nv) has, which impulses meet; ``jacobian()`` (n, nv) is of the constraints that hold."""
+        rubbing = self.rubbing | frozenset(limited.rows if limited else ())
+        joints = self.joints.step(h, before, q, free, self.way, limited) if self.joints else None
+        if joints is None and limited is not None:
+            joints = Rubbing([], np.inf, free, limited)
 
         def noted(v: Array, own: Mapping[str, Array], pushes: Callable[[], Array]) -> Array:
             """What is noted of impulses after which there is v (nv)."""
@@ -97,7 +102,7 @@ class Impulses:
 
         def push() -> Array:
             with ops.part("narrow phase", q):
-                touching = contacts.step(h, q0, before, q, free, found, stuck, self.rubbing, self.way)
+                touching = contacts.step(h, q0, before, q, free, found, stuck, rubbing, self.way)
             axes = touching.axes
             law = together(joints, touching)
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from engine.contact import ContactMaterial, Placed
 from engine.contact.many import Shapes, kinds_of, tables
-from engine.contact.many.manifolds import MATERIAL, MOBILITY
+from engine.contact.many.manifolds import MATERIAL, MOBILITY, SIZE
+from engine.contact.many.sticking import EACH
 from engine.contact.material import on_each_other
-from engine.contact.pairs import GROUNDS, thickness
 from engine.geometry import Plane
 from engine.model import Model
 from engine.simulation.overlaps import require_shallow, warn_of_springs
@@ -93,7 +93,12 @@ class ManyContacts:
         """Return how far the shapes of points (p, 14) lie in each other, of the thickness of the thinner one."""
         return np.maximum(-points[:, 8], 0.0) / (2.0 * self.sizes[points[:, :2].astype(int)].min(axis=1))
 
-    @functools.cached_property
+    @property
     def sizes(self) -> Array:
         """Half of how thick each shape is, m, about; what has no end is no measure."""
-        return np.array([np.inf if isinstance(s.shape, GROUNDS) else thickness(s.shape) / 2.0 for s in self.placed])
+        return np.asarray(self.shapes.outlines[:, SIZE])
+
+    @property
+    def held(self) -> tuple[int, int]:
+        """The shape of what is kept of how pairs gave way since they stick: see :mod:`engine.contact.many.sticking`."""
+        return EACH * len(self.placed), 7

@@ -16,11 +16,11 @@ from engine.compiler.threads import get_threads, spread
 from engine.compiler.transforms.trace import calling
 from engine.components.layout import Layout
 from engine.contact import EVENLY, point_law
-from engine.contact.many import Bodies, Shapes, impulses, momentum_changes, problem, touching, twists, velocities_after
+from engine.contact.many import Bodies, Shapes, holding, impulses, kept_by, momentum_changes, of_pair, problem, touching, twists, velocities_after
 from engine.simulation.contact_table import ContactTable, table_of
 from engine.simulation.independent_trees import IndependentTrees, Kind
 from engine.simulation.many_contacts import ManyContacts
-from engine.simulation.own_states import MOMENTUM
+from engine.simulation.own_states import MOMENTUM, STUCK
 from engine.simulation.plant import Plant
 from engine.simulation.run import Kernel, Process
 from engine.spatial import se3
@@ -92,10 +92,10 @@ class MeetingTrees(IndependentTrees):
 
     # ------------------------------------------------------------ a step, traced
 
-    def step_of(self, t0: Any, k: Any, dt: Any, p: list[Any], x: list[Any], G: list[Any],
-                shapes: Shapes) -> tuple[list[Any], Callable[[], Notes]]:  # fmt: skip
-        """Return the states (n, m) of each kind after the k-th step of dt from t0, with parameters (n, np) and inertias (n, 36); and
-        what notes the step."""
+    def step_of(self, t0: Any, k: Any, dt: Any, p: list[Any], x: list[Any], stuck: Any, G: list[Any],
+                shapes: Shapes) -> tuple[list[Any], Any, Callable[[], Notes]]:  # fmt: skip
+        """Return the states (n, m) of each kind after the k-th step of dt from t0, with parameters (n, np) and inertias (n, 36); what is
+        stuck (c, 7), of what was; and what notes the step."""
 
         def fly(kind: Kind, p: Array, x: Array) -> Any:
             step, n = kind.step.process.programs[0], kind.step.plant.parameters.n
@@ -106,8 +106,11 @@ class MeetingTrees(IndependentTrees):
         bodies = np.concatenate(parts)
         poses, began, reach, M, before, free, momenta = (ops.rows(lambda y, a=a, b=b: y[a:b], bodies) for a, b in itertools.pairwise(ENDS))
         found = touching(shapes, self.contacts.kinds, dt, Bodies(poses, began, reach))
-        met = problem(found, shapes.outlines, poses, M, before, free, dt, self.contacts.stiction, self.contacts.combine, EVENLY)
+        holds = holding(found, shapes.outlines, poses, stuck)
+        met = problem(found, holds.stuck, shapes.outlines, poses, M, before, free, dt, self.contacts.stiction, self.contacts.combine,
+                      EVENLY)  # fmt: skip
         V, friction, acts = velocities_after(met, before)
+        stuck = kept_by(dt, met.points, friction, of_pair(met), twists(met.pairs, V), holds, self.contacts.held[0])
         push = impulses(met, V, friction, acts)
         changes = momentum_changes(met, found, shapes.outlines, poses, momenta, push, EVENLY * dt)
         begin, after = 0.0, []
@@ -115,7 +118,7 @@ class MeetingTrees(IndependentTrees):
             own = [ops.gather(table, ops.rows(lambda i, n=begin: i + n, ops.row_numbers(given))) for table in (V, free, changes)]
             after.append(ops.rows(functools.partial(completed, kind.step.plant, dt), values, given, *own))
             begin = begin + ops.total(ops.rows(lambda x: 1.0 + 0.0 * x[0], given))
-        return after, lambda: self.noted(met, found, poses, V, push, dt)
+        return after, stuck, lambda: self.noted(met, found, poses, V, push, dt)
 
     def noted(self, met: Any, found: Any, poses: Any, V: Any, push: Any, dt: Any) -> Notes:
         """Return what is noted of a step."""
@@ -145,27 +148,29 @@ class MeetingTrees(IndependentTrees):
     @functools.cached_property
     def advanced(self) -> Any:
         """The machine code of so many steps: states of all kinds, and the notes of the last one."""
-        kinds, letters = len(self.kinds), iter("abcdefghijklmnopqrstuvwxyz")
+        kinds, letters = len(self.kinds), (f"n{k}" for k in itertools.count())
         own = [(next(letters), kind.step.plant.parameters.n, kind.step.layout.n) for kind in self.kinds]
         given = [f"({c},{n})" if n else f"({c})" for c, n, _ in own] + [f"({c},{n})" for c, _, n in own] + [f"({c},36)" for c, *_ in own]
         tables = [f"({next(letters)}{','.join(['', *map(str, x.shape[1:])])})" for x in self.contacts.flat]
-        outs = [f"({c},{n})" for c, _, n in own] + [f"({next(letters)},6)", f"({next(letters)},6)", f"({next(letters)},{POINT})"]
+        outs = [f"({c},{n})" for c, _, n in own] + [f"({next(letters)},{m})" for m in (7, 6, 6, POINT)]
 
         def run(count: Any, t0: Any, k: Any, dt: Any, *rest: Any) -> tuple[Any, ...]:
             p, x, G = (list(rest[i * kinds : (i + 1) * kinds]) for i in range(3))
-            shapes = self.contacts.of(rest[3 * kinds :])
+            stuck, *flat = rest[3 * kinds :]
+            shapes = self.contacts.of(flat)
             still = np.concatenate([ops.rows(lambda G: np.zeros(6) + 0.0 * G[0], g) for g in G])
             nothing = Notes(still, still, np.zeros((0, POINT)))
 
             def advance(z: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-                after, notes = self.step_of(t0, z["k"], dt, p, list(z["x"]), G, shapes)
+                after, stuck, notes = self.step_of(t0, z["k"], dt, p, list(z["x"]), z["stuck"], G, shapes)
                 last = z["k"] + 1.5 > k + count
-                return {"x": tuple(after), "k": z["k"] + 1.0, "notes": ops.when(last, lambda: tuple(notes()), z["notes"])}, last
+                noted = ops.when(last, lambda: tuple(notes()), z["notes"])
+                return {"x": tuple(after), "stuck": stuck, "k": z["k"] + 1.0, "notes": noted}, last
 
-            z, _ = ops.while_loop(advance, {"x": tuple(x), "k": k, "notes": tuple(nothing)}, MOST, count < 0.5)
-            return (*z["x"], *z["notes"])
+            z, _ = ops.while_loop(advance, {"x": tuple(x), "stuck": stuck, "k": k, "notes": tuple(nothing)}, MOST, count < 0.5)
+            return (*z["x"], z["stuck"], *z["notes"])
 
-        return shaped(run, f"(),(),(),(),{','.join(given + tables)}->{','.join(outs)}")
+        return shaped(run, f"(),(),(),(),{','.join([*given, f'({next(letters)},7)', *tables])}->{','.join(outs)}")
 
     # ------------------------------------------------------------ running
 
@@ -222,12 +227,21 @@ class MeetingTrees(IndependentTrees):
     def moved(self, count: float, t0: float, k: float, dt: float, p: list[Array], x: Array) -> tuple[Array, Notes]:
         """Return the state x (n) so many steps later, and the notes of the last of them."""
         n = len(self.kinds)
-        own = [places.taken(x) for places in self.states]
-        *found, changes, wrenches, points = self.advanced(count, t0, k, dt, *p, *own, *self.inertias, *self.contacts.flat)
+        own, stuck = [places.taken(x) for places in self.states], x[self.stuck].reshape(-1, 7)
+        sticking = stuck[: np.count_nonzero(stuck[:, 0])]
+        *found, stuck, changes, wrenches, points = self.advanced(count, t0, k, dt, *p, *own, *self.inertias, sticking, *self.contacts.flat)
         x = x.copy()
         for places, rows in zip(self.states, found[:n], strict=True):
             places.put(x, rows)
+        x[self.stuck] = 0.0
+        x[self.stuck][: stuck.size] = stuck.ravel()
         return x, Notes(changes, wrenches, points)
+
+    @functools.cached_property
+    def stuck(self) -> slice:
+        """Where what is stuck lies in the whole state."""
+        begin, own = self.layout.slices["state"].start, self.plant.states.slices[STUCK]
+        return slice(begin + own.start, begin + own.stop)
 
 
 def pushing(points: Array) -> Array:

@@ -55,6 +55,7 @@ class Plant(Acting):
     impulses : what acts by impulses after a step's flight
     constraints : what holds exactly, in flight and after it
     makers : of signals, in their order
+    meeting : the shape of what is kept of how bodies that meet by tables gave way since they stick
 
     Attributes
     ----------
@@ -66,7 +67,7 @@ class Plant(Acting):
     def __init__(self, model: Model, gravity: tuple[float, ...], components: list[Component], controller: Controller | None,
                  parameters: Mapping[str, Array], conserved: tuple[Tree, ...], compiled: bool,
                  impulses: Impulses | None = None, constraints: Constraints | None = None,
-                 makers: Sequence[Maker] = ()) -> None:  # fmt: skip
+                 makers: Sequence[Maker] = (), meeting: tuple[int, int] = (0, 7)) -> None:  # fmt: skip
         self.model, self.gravity, self.components, self.controller, self.conserved = model, gravity, components, controller, conserved
         self.impulses, self.constraints = impulses, constraints
         self.stiffness: Stiffness | None = None                                # of what is found to be stiff
@@ -93,9 +94,9 @@ class Plant(Acting):
         self.carried = Layout({c.name: c.state.shape for c in self.carriers})
         self.bending = [c for c in self.carriers if not c.rigid]
         self.cargo = np.array([k for c in self.carriers for k in range(self.states.n)[self.states.slices[c.name]]], dtype=int)
-        if impulses is not None:
-            after = ({} if alone else {LASTING: (model.nv,)}) | ({STUCK: impulses.held} if impulses.held[0] else {})
-            self.states = Layout({**self.states.shapes, **after})
+        lasting = {} if impulses is None or alone else {LASTING: (model.nv,)}
+        held = meeting if impulses is None else impulses.held
+        self.states = Layout({**self.states.shapes, **lasting, **({STUCK: held} if held[0] else {})})
         self.hold(compiled)
         struck = {STRUCK: (impulses.notes.n,)} if impulses is not None and self.feeling.n else {}
         self.memories = Layout({c.name: c.memory.shape for c in self.acting if c.memory.size} | struck)

@@ -151,7 +151,7 @@ class Simulator(Fixed):
             control.bind(model, self.dt)
         impulses = Impulses(joints.laws, touch, self.conserved, model.nv, bool(constraints)) if joints.laws or touch else None
         self.plant = Plant(driven, self.gravity, self.components, control, self.parameters, self.conserved, compiled, impulses, exact,
-                           makers)  # fmt: skip
+                           makers, *(() if many is None else (many.held,)))  # fmt: skip
         named = integrator is not None
         self.method, self.plant.stiffness = flight(self.plant, self.method, self.dt, None if kinds else mode, compiled, named)
         self.joint_dynamics = joints.words(self.plant.stiffness)

@@ -237,7 +237,7 @@ def test_steps_are_the_same_interpreted_and_compiled():
     q, v = state(heap(7, apart=0.19), v=0.5)
     process = made._process
     p, x = made.stepper.parameters.join({}), made._step.prepare(np.zeros(0), made._step.begun(q, v))
-    given = [3.0, 0.0, 0.0, H, *process.given(p), *(s.taken(x) for s in process.states), *process.inertias, *process.contacts.flat]
+    given = [3.0, 0.0, 0.0, H, *process.given(p), *(s.taken(x) for s in process.states), *process.inertias, np.zeros((0, 7)), *process.contacts.flat]
     compiled = process.advanced(*given)
     interpreted = engine.compiler.interpret(process.advanced.program, *given)
     for one, other in zip(compiled, interpreted, strict=True):                 # multiply-adds round once in machine code, so to some ulp

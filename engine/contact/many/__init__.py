@@ -8,9 +8,10 @@ from engine.contact.many.jointed import JointedTouching
 from engine.contact.many.manifolds import Bodies, Shapes, touching
 from engine.contact.many.momenta import momentum_changes
 from engine.contact.many.newton import velocities_after
-from engine.contact.many.problem import impulses, problem, twists
+from engine.contact.many.problem import impulses, of_pair, problem, twists
 from engine.contact.many.row_laws import RowLaws
 from engine.contact.many.shapes import kinds_of, tables
+from engine.contact.many.sticking import holding, kept_by
 
-__all__ = ["Bodies", "JointedTouching", "RowLaws", "Shapes", "impulses", "kinds_of", "momentum_changes", "problem", "tables", "touching",
+__all__ = ["Bodies", "JointedTouching", "RowLaws", "Shapes", "holding", "impulses", "kept_by", "kinds_of", "momentum_changes", "of_pair", "problem", "tables", "touching",
            "twists", "velocities_after"]  # fmt: skip

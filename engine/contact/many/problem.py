@@ -17,7 +17,7 @@ from engine import ops
 from engine.contact import point_law
 from engine.contact.many.manifolds import MATERIAL, MOBILITY, Touching
 from engine.contact.material import on_each_other
-from engine.contact.point_law import velocity
+from engine.contact.point_law import HELD, velocity
 from engine.spatial import so3
 
 Array = np.ndarray
@@ -33,7 +33,7 @@ class Problem(NamedTuple):
     inertia : (n, 36), M of each body about its origin, in world axes, row by row
     free : (n, 6), the velocities where flight ends
     pairs : (m, 6), the bodies of both, the second twice where the first stands still; whether the first moves; and r (3)
-    points : (p, 21), the pair, the constants (9) and the row (11) of :mod:`engine.contact.point_law`
+    points : (p, 24), the pair, the constants (9) and the row (14) of :mod:`engine.contact.point_law`
     friction : (p, 2), that of the normal impulses before the step
     acts : (p), the normal impulse where flight leads
     """
@@ -46,9 +46,10 @@ class Problem(NamedTuple):
     acts: Any
 
 
-def problem(found: Touching, outlines: Any, poses: Any, inertia: Any, before: Any, free: Any, h: Any, stiction: Any,
+def problem(found: Touching, stuck: Any, outlines: Any, poses: Any, inertia: Any, before: Any, free: Any, h: Any, stiction: Any,
             combine: str, way: float) -> Problem:  # fmt: skip
-    """Return the problem of what touches in a step of h, with the velocities (n, 6) before it and where its flight ends."""
+    """Return the problem of what touches in a step of h, and is ``stuck`` (m, 9), with the velocities (n, 6) before it and where its flight
+    ends."""
     a, b, one, two = (ops.rows(lambda p, k=k: p[k], found.pairs) for k in (A, B, 3, 4))
     pairs = ops.rows(lambda p, T_a, T_b: np.concatenate([p[:3], p[MOVES] * (T_b - T_a)[[3, 7, 11]]]), found.pairs,
                      ops.gather(poses, a), ops.gather(poses, b))  # fmt: skip
@@ -56,13 +57,13 @@ def problem(found: Touching, outlines: Any, poses: Any, inertia: Any, before: An
                         ops.gather(outlines, one), ops.gather(outlines, two))  # fmt: skip
     of = ops.rows(lambda x: x[0], found.points)
 
-    def begun(x: Array, surface: Array, was: Array, flown: Array) -> tuple[Array, Array, Any]:
+    def begun(x: Array, surface: Array, stuck: Array, was: Array, flown: Array) -> tuple[Array, Array, Any]:
         k, d, mu, static, w = surface
         c = ops.array([k, d, h, k * w * x[10], mu, static, w, stiction, way])
-        row = point_law.begun(c, x[None, 1:4], x[None, 4:7], x[None, 7], x[None, 8], x[None, 9], was, flown)
-        return np.concatenate([x[:1], c, row[:11]]), row[11:13], row[13]
+        row = point_law.begun(c, x[None, 1:4], x[None, 4:7], x[None, 7], x[None, 8], x[None, 9], was, flown, stuck)
+        return np.concatenate([x[:1], c, row[:HELD]]), row[HELD : HELD + 2], row[HELD + 2]
 
-    rows = ops.rows(begun, found.points, ops.gather(surfaces, of), *(ops.gather(twists(pairs, V), of) for V in (before, free)))
+    rows = ops.rows(begun, found.points, *(ops.gather(x, of) for x in (surfaces, stuck)), *(ops.gather(twists(pairs, V), of) for V in (before, free)))
     return Problem(inertia, free, pairs, *rows)
 
 
@@ -118,14 +119,14 @@ def along(x: Problem, W: Any, D: Any, friction: Any, alpha: Any) -> Any:
     twists (m, 6) of the pairs."""
     of = of_pair(x)
 
-
     def part(p: Array, f: Array, W: Array, d: Array, a: Any) -> Array:
         c, row = p[1:10], p[10:]
         n, un, ut = point_law.split(row, W + a * d)
         push, slope = point_law.pushed(c, row, un)
-        b, slides = point_law.drag(f[0], f[1], ut)
+        w = point_law.shifted(row, ut)
+        b, slides = point_law.drag(f[0], f[1], w)
         du = velocity(d, row[7:10])
-        dn, turn = n @ du, ut @ du
+        dn, turn = n @ du, w @ du
         return ops.array([b * turn - push * dn, b * (du @ du - dn * dn) + slope * dn * dn - b * slides * turn * turn])
 
     return ops.rows(part, x.points, friction, *(ops.gather(table, of) for table in (W, D, alpha)))

@@ -10,7 +10,7 @@ from engine import geometry
 from engine.contact.many.manifolds import Shapes
 from engine.contact.material import ContactMaterial
 from engine.contact.momenta import roundness
-from engine.contact.pairs import GROUNDS, Placed
+from engine.contact.pairs import GROUNDS, Placed, thickness
 from engine.geometry import Shape
 
 Array = np.ndarray
@@ -40,7 +40,7 @@ def tables(placed: Sequence[Placed], surfaces: Sequence[ContactMaterial], mobili
         at = kinds.index(kind)
         pose = s.pose[:3].ravel()
         center, half, radius = outline(s.shape)
-        numbers = [surface.stiffness, surface.dissipation, surface.friction, surface.static, w, roundness(s.shape)]
+        numbers = [surface.stiffness, surface.dissipation, surface.friction, surface.static, w, roundness(s.shape), size(s.shape)]
         outlines.append(np.array([s.body, *pose, *center, *half, radius, at, len(own[at]), *numbers], dtype=float))
         own[at].append(np.concatenate([pose, s.center, x]))
         if isinstance(s.shape, GROUNDS):
@@ -53,6 +53,11 @@ def tables(placed: Sequence[Placed], surfaces: Sequence[ContactMaterial], mobili
     start = np.cumsum([0, *map(len, others)]).astype(float)
     return Shapes(np.array(outlines), tuple(map(np.array, own)), start, np.array([float(b) for few in others for b in few]),
                   np.array(grounds).reshape(-1, 5))  # fmt: skip
+
+
+def size(shape: Shape) -> float:
+    """Return half of how thick a shape is, m, about."""
+    return ENDLESS if isinstance(shape, GROUNDS) else thickness(shape) / 2.0
 
 
 def rod(shape: Shape) -> tuple[Array, float]:
