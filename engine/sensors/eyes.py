@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from engine import dynamics, ops
-from engine.checks import number, numbers, shown, whole
+from engine.checks import number, numbers, shown, warn, whole
 from engine.compiler.gufunc import shaped
-from engine.components.component import Context, SimulationError
+from engine.components.component import Context, SimulationError, SimulationWarning
 from engine.components.law import Noise
 from engine.model import Model
-from engine.sensors.seen import Seen, cast, seen_of
+from engine.sensors.seen import Seen, around, cast, seen_of
 from engine.sensors.sensor import Errors, Mounted
 from engine.sensors.sensor import direction as unit
 from engine.spatial import se3
@@ -74,10 +74,14 @@ class Eye(Mounted):
         self.seen = self.met(model)
 
     def met(self, model: Model) -> list[Seen]:
-        """Return what of a model its rays may meet."""
-        for link in self.ignore:
-            model.link_index(link)
-        return seen_of(model, (self.link, *self.ignore))
+        """Return what of a model its rays may meet; warn of a shape that it lies within where the robot is at rest."""
+        own, *_ = (model.link_index(link) for link in (self.link, *self.ignore))
+        seen, poses = seen_of(model, (self.link, *self.ignore)), dynamics.forward_kinematics(model, model.initial())
+        if within := around(seen, poses, poses[own] @ self.placement, self.rays, self.near):
+            name = model.links[within[0]].name
+            warn(f"{self.name} on '{self.link}' lies within a shape of '{name}', which is all that it sees; expected another placement, or "
+                 f"ignore=['{name}']", SimulationWarning)  # fmt: skip
+        return seen
 
     def true(self, s: Context) -> dict[str, Any]:
         t = cast(self.seen, s.poses, s.ground, self.pose(s), self.rays, self.near, self.far)

@@ -10,7 +10,9 @@ import numpy as np
 from engine import ops
 from engine.checks import warn
 from engine.components.component import SimulationWarning
-from engine.geometry import Box, Capsule, Cylinder, Ellipsoid, GeometryError, Plane, Shape, Sphere, Triangles, ray, through, triangles_of
+from engine.geometry import Box, Capsule, Cylinder, Ellipsoid, GeometryError, Plane, Shape, Sphere
+from engine.geometry.rays import ray, span
+from engine.geometry.triangles import Triangles, through, triangles_of
 from engine.io import RobotFileError, load_mesh
 from engine.model import Geometry, Model
 from engine.spatial import se3
@@ -99,6 +101,20 @@ def cast(seen: Sequence[Seen], poses: Array, ground: Array | None, T: Array, d: 
     return t if graph is None or not meshes else graph.rows(lambda u, x: x, (d, t))   # as many as rays, which a procedure does not say
 
 
+def around(seen: Sequence[Seen], poses: Array, T: Array, d: Array, near: float) -> list[int]:
+    """Return the links, by their numbers, within a simple shape of which all rays d (n, 3) of a frame T begin, ``near`` along them.
+
+    Links' poses are (nlinks, 4, 4), floats.
+    """
+    found = []
+    for s in seen:
+        if isinstance(s.shape, Shape):
+            G = se3.inv(poses[s.link] @ s.pose) @ T
+            enters, leaves = span(s.shape, G[:3, 3], turned(G, d.T))
+            found += [s.link] if ((enters < near) & (near < leaves)).all() else []
+    return found
+
+
 def turned(G: Array, u: Sequence[Any]) -> list[Any]:
     """Return R u, components first."""
     return [G[i, 0] * u[0] + G[i, 1] * u[1] + G[i, 2] * u[2] for i in range(3)]
@@ -109,4 +125,4 @@ def each_turned(graph: Any, G: Array, d: Any) -> Any:
     return np.stack(turned(G, np.asarray(d).T), axis=1) if graph is None else graph.rows(lambda u: ops.array(turned(G, u)), (d,))
 
 
-__all__ = ["Seen", "cast", "seen_of"]
+__all__ = ["Seen", "around", "cast", "seen_of"]

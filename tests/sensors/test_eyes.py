@@ -217,6 +217,14 @@ def test_flat_transparent_and_missing_shapes(tmp_path):
         S.Lidar("window", [0.0]).look(b.model(floating_base=False), [0.0])
 
 
+def test_a_camera_within_a_body_is_warned_of():
+    said = r"depth_camera on 'mast' lies within a shape of 'cart', which is all that it sees; expected .* or ignore=\['cart'\]"
+    with pytest.warns(engine.SimulationWarning, match=said):
+        depth = S.DepthCamera("mast", 8, 6).look(CART, Q)
+    assert depth.max() < 0.2                                                   # from within
+    S.DepthCamera("mast", 8, 6, near=0.3).look(CART, Q)                        # which sees from beyond its walls on
+
+
 @pytest.mark.parametrize(("make", "said"), [
     (lambda: S.RangeFinder("mast", direction=(0, 0, 0)), "direction is .*; expected three numbers, not all zero"),
     (lambda: S.RangeFinder("mast", max_range=0.0), "range_finder: max_range is 0.0; expected m, more than min_range, which is 0"),
