@@ -68,7 +68,7 @@ if AT_ONCE:                                                                    #
     from engine.fmu import export_fmu
     from engine.identification import Identification, IdentificationError, IdentificationWarning, base_parameters, identify
     from engine.inverse_kinematics import inverse_kinematics  # at run time the package itself, which is called like it
-    from engine.viewer import Follow, Onboard, Scene, Shot, Shown, Sky, Viewer, ViewerError, export, render, view
+    from engine.viewer import Follow, Onboard, Scene, Shot, Shown, Sky, Viewer, ViewerError, export, images, render, view
     from engine.viewer.serve import Server, Widget, serve
 
 __version__ = "0.1.0"
@@ -83,7 +83,7 @@ __all__ = [
     "Sky", "Slider", "StateError", "StateTrajectory", "StorageError", "Target", "TraceError", "Trajectory", "Viewer", "ViewerError", "Weld",
     "Widget", "base_parameters", "bridge", "campaign", "check", "combine", "compile", "compiler", "constrained_dynamics",
     "constrained_inverse_dynamics", "constraints", "contacts_of", "convert", "dynamics", "estimator", "example", "export", "export_code",
-    "export_fmu", "get_threads", "gradient", "gufunc", "identify", "ilqr", "impact", "integrate", "inverse_kinematics", "io", "jacobian",
+    "export_fmu", "get_threads", "gradient", "gufunc", "identify", "ilqr", "images", "impact", "integrate", "inverse_kinematics", "io", "jacobian",
     "load", "load_campaign", "load_mesh", "load_sdf", "load_trajectory", "load_urdf", "lqr", "model", "ops", "policy", "recording",
     "render", "rigid_body", "rollout_gradient", "save_mjcf", "save_urdf", "sensors", "serve", "set_threads", "simulation", "simulator_of",
     "space", "spatial", "view", "viewer", "warm",

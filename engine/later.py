@@ -14,7 +14,8 @@ LATER = {
     "control": ("ControlError", "control", "estimator", "ilqr", "lqr", "rollout_gradient"), "convert": ("convert",),
     "identification": ("Identification", "IdentificationError", "IdentificationWarning", "base_parameters", "identification", "identify"),
     "sensors": ("sensors",), "space": ("space",),
-    "viewer": ("Follow", "Onboard", "Scene", "Shot", "Shown", "Sky", "Viewer", "ViewerError", "export", "render", "view", "viewer"),
+    "viewer": ("Follow", "Onboard", "Scene", "Shot", "Shown", "Sky", "Viewer", "ViewerError", "export", "images", "render", "view",
+               "viewer"),
     "viewer.serve": ("Server", "Widget", "serve"),
 }  # fmt: skip
 

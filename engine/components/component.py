@@ -140,6 +140,7 @@ class Context:
     parameters : by name; states : the components' own, by their names. Accelerations are not here: they follow from what components do
     modes : how limited forces act during a step that is implicit, by components' names: see :meth:`bounded`
     frame : the :class:`~engine.components.frame.Frame` that carries the world's origin, where it moves
+    ground : pose (4, 4) of the ground that the simulation has contacts with, whose z axis is its normal; None without one
     bends : by link, what :meth:`Component.modal` says of those that bend
     signals : what has been said until now of those that make signals, by their names and parts; before : what was said before this tick, of
         those that are read so
@@ -156,6 +157,7 @@ class Context:
         self.signals: dict[str, Mapping[str, Any]] = {}
         self.before: dict[str, Mapping[str, Any]] = {}
         self.felt: Felt | None = None
+        self.ground: Array | None = None
         self.pulls: Sequence[Component] = ()
         self._jacobians: dict[str, Array] = {}
 

@@ -5,6 +5,7 @@ Those of demos want a checkout, in which the demos lie; all want the ``demos`` e
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -42,6 +43,20 @@ def recoil() -> None:
     motion = engine.Simulator(model, dt=0.01, gravity=(0, 0, 0), controller=slew).run(start, np.zeros(13), 8.0)
     tip = np.array([1.0, 1.5, 0.0])                                            # of the bus, where its turn is seen
     write("recoil", motion, view=(0.9, 0.6), shown=engine.Shown(trails=("gripper", ("bus", tuple(tip))), trail_time=8.0, momentum=True))
+
+
+def eyes() -> None:
+    """Draw what the rover of the page on eyes sees, by that page's own lines."""
+    import matplotlib
+    from PIL import Image
+
+    page: dict[str, Any] = {}
+    for block in re.findall("```python\n(.*?)```", (HERE / "eyes.md").read_text(), re.DOTALL)[:3]:
+        exec(block, page)
+    write("eyes", page["run"], t=4.0, view=(-2.3, 0.5), shown=engine.Shown(eyes=(page["finder"], page["lidar"], page["camera"])))
+    depth = page["depths"][2] / page["large"].far
+    colors = (255.0 * matplotlib.colormaps["viridis"](depth)[..., :3]).astype(np.uint8)
+    Image.fromarray(np.concatenate([page["pictures"][2], colors], axis=1)).save(PICTURES / "eyes-camera.png", optimize=True)
 
 
 def write(name: str, source: Any, **look: Any) -> None:
@@ -161,7 +176,7 @@ def motions() -> None:
     save(figure, "motions")
 
 
-ALL = {f.__name__: f for f in (frames, recoil, jacobians, coordinates, motions, demos)}
+ALL = {f.__name__: f for f in (frames, recoil, eyes, jacobians, coordinates, motions, demos)}
 
 if __name__ == "__main__":
     for chosen in sys.argv[1:] or ALL:

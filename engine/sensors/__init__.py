@@ -3,6 +3,7 @@
 from engine.components.component import SimulationError
 from engine.sensors.attitude_filter import AttitudeFilter, nees
 from engine.sensors.described import of
+from engine.sensors.eyes import DepthCamera, Eye, Lidar, RangeFinder, looking
 from engine.sensors.fields import GPS, Magnetometer
 from engine.sensors.inertial import IMU, Accelerometer, Gyro
 from engine.sensors.joints import ContactForce, Encoder, ForceTorque, JointTorque, Touch
@@ -10,6 +11,7 @@ from engine.sensors.sensor import Errors, Sensor
 from engine.sensors.sights import Camera, Range, RelativePose, StarTracker, SunSensor
 
 __all__ = [
-    "Accelerometer", "AttitudeFilter", "Camera", "ContactForce", "Encoder", "Errors", "ForceTorque", "GPS", "Gyro", "IMU", "JointTorque",
-    "Magnetometer", "Range", "RelativePose", "Sensor", "SimulationError", "StarTracker", "SunSensor", "Touch", "nees", "of",
+    "Accelerometer", "AttitudeFilter", "Camera", "ContactForce", "DepthCamera", "Encoder", "Errors", "Eye", "ForceTorque", "GPS", "Gyro",
+    "IMU", "JointTorque", "Lidar", "Magnetometer", "Range", "RangeFinder", "RelativePose", "Sensor", "SimulationError", "StarTracker",
+    "SunSensor", "Touch", "looking", "nees", "of",
 ]  # fmt: skip

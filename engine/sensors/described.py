@@ -7,6 +7,7 @@ from typing import Any
 from engine.components.component import SimulationError
 from engine.components.makers import TAKEN
 from engine.model import Model
+from engine.sensors.eyes import DepthCamera, Lidar, RangeFinder
 from engine.sensors.fields import GPS
 from engine.sensors.inertial import IMU, Accelerometer, Gyro
 from engine.sensors.joints import Encoder, ForceTorque, JointTorque, Touch
@@ -14,15 +15,17 @@ from engine.sensors.sensor import Sensor
 from engine.sensors.sights import StarTracker
 
 #: what parts are made into, by the names of their kinds
-CLASSES: dict[str, Any] = {c.__name__: c for c in (GPS, IMU, Accelerometer, Gyro, Encoder, ForceTorque, JointTorque, Touch, StarTracker)}
+CLASSES: dict[str, Any] = {c.__name__: c for c in (GPS, IMU, Accelerometer, Gyro, Encoder, ForceTorque, JointTorque, Touch, StarTracker,
+                                                   RangeFinder, Lidar, DepthCamera)}  # fmt: skip
 
 
 def of(model: Model, **changes: Any) -> list[Sensor]:
     """Return the sensors that a model's file describes, MJCF or SDF, for ``Simulator(…, sensors=engine.sensors.of(model))``.
 
-    MJCF's accelerometer, gyro, force, torque, touch, jointpos, jointvel, jointactuatorfrc, framepos and framequat; SDF's imu, gps (navsat),
-    contact and force_torque. Their noise is that of a sample, at the file's step or the sensor's rate. A name that functions have anyway
-    gets one _ more; what is no name of a program's is recorded, and nobody can ask for it.
+    MJCF's accelerometer, gyro, force, torque, touch, jointpos, jointvel, jointactuatorfrc, framepos, framequat and rangefinder (which reads
+    ``max_range``, its cutoff, where MuJoCo says −1: nothing is there); SDF's imu, gps (navsat), contact, force_torque, lidar (ray) and
+    depth_camera, whose frame is turned so that z points ahead. Their noise is that of a sample, at the file's step or the sensor's rate.
+    A name that functions have anyway gets one _ more; what is no name of a program's is recorded, and nobody can ask for it.
 
     Parameters
     ----------

@@ -35,6 +35,7 @@ class Errors:
     scale : S, of each number; misalignment : of three numbers, a rotation vector, rad, M = exp(misalignment)
     quantum : of a step; limit : of |y|
     carries : whether what is rounded off is added to the next sample, as of pulses that are counted: quantum is then of ∫y dt
+    common : whether all numbers have each of these in common; noise is drawn for each
 
     All of these are parameters of the simulation, as "NAME.noise": they may differ from run to run. Those that are None are not there.
 
@@ -44,15 +45,15 @@ class Errors:
 
     def __init__(self, name: str, n: int | None, noise: Any = 0.0, bias: Any = 0.0, walk: Any = None, scale: Any = None,
                  misalignment: Any = None, quantum: Any = None, limit: Any = None, density: bool = False,
-                 carries: bool = False) -> None:  # fmt: skip
+                 carries: bool = False, common: bool = False) -> None:  # fmt: skip
         self.name, self.shape, self.density = name, () if n is None else (n,), density
         self.carries = carries and quantum is not None
         self.values: dict[str, Array] = {}
         if walk is not None and not density:
             raise SimulationError(f"{name}: what is sampled does not walk; expected walk=None")
-        for what, x, size in (("noise", noise, self.shape), ("bias", bias, self.shape), ("walk", walk, self.shape),
-                              ("scale", scale, self.shape), ("misalignment", misalignment, (3,)), ("quantum", quantum, self.shape),
-                              ("limit", limit, self.shape)):  # fmt: skip
+        each = () if common else self.shape
+        for what, x, size in (("noise", noise, each), ("bias", bias, each), ("walk", walk, each), ("scale", scale, each),
+                              ("misalignment", misalignment, (3,)), ("quantum", quantum, each), ("limit", limit, each)):
             if x is None:
                 continue
             a = numbers(f"{name}: {what}", x, SimulationError)

@@ -150,7 +150,7 @@ class Linearization:
             return np.zeros((*lead, results, self.shown)), np.zeros((*lead, results, self.nu)), np.broadcast_to(v, (*lead, model.nv))
         p, x = plant.parameters.spread(values, lead), self.begun(*(np.broadcast_to(y, (*lead, y.shape[-1])) for y in (q, v)))
         with np.errstate(all="ignore"):                                        # always a batch: its code alone is made
-            found = f.ufunc(at[..., None], p[..., None, :], x[..., None, :], ways, np.zeros(1))
+            found = (f if f.counted else f.ufunc)(at[..., None], p[..., None, :], x[..., None, :], ways, np.zeros(1))
         if not np.isfinite(found).all():
             raise SimulationError("a derivative of the step is not finite; expected a state within what is smooth: not through the normals "
                                   "of two hulls, boxes or cylinders that touch")  # fmt: skip

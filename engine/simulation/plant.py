@@ -110,7 +110,7 @@ class Plant(Acting):
         """The laws of contacts, if there are any."""
         return self.impulses.contacts if self.impulses else None
 
-    @property
+    @functools.cached_property
     def ground(self) -> Array | None:
         """The pose (4, 4) of the ground that there are contacts with, whose z axis is its normal."""
         planes = [pair.a.pose for pair in self.contacts.pairs if isinstance(pair.a.shape, Plane)] if self.contacts else []
@@ -162,7 +162,7 @@ class Plant(Acting):
         model = loaded(model, self.carriers, states)
         bends = modal(self.bending, states)
         s = Context(model, t, q, v, Read(parameters, self.read), gravity, states, modes, self.frame, bends)
-        s.pulls = self.pulls
+        s.pulls, s.ground = self.pulls, self.ground
         return s
 
     def in_flight(self, t: Any, q: Array, v: Array, z: Array, p: Array, modes: Mapping[str, Array] | None = None) -> Context:

@@ -23,6 +23,7 @@ from tests.bench.learning import learning
 from tests.bench.parameters import parameters
 from tests.bench.pictures import pictures
 from tests.bench.policies import policies
+from tests.bench.rays import rays
 from tests.bench.rows import rows
 from tests.bench.scenes import scenes
 from tests.bench.spacecraft import spacecraft
@@ -317,7 +318,7 @@ def draw(work: dict[str, list[tuple[float, float]]]) -> None:
 
 
 PARTS = {f.__name__: f for f in (single, batch, derivatives, parameters, control, start, scaling, steps, spacecraft, stiff, rows, trees,
-                                 body, contact, scenes, campaigns, policies, learning, reach, precision, pictures, web)}  # fmt: skip
+                                 body, contact, scenes, campaigns, policies, learning, reach, precision, pictures, rays, web)}  # fmt: skip
 
 
 def measured(parts: Sequence[str], table: Table) -> None:

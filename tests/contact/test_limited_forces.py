@@ -23,7 +23,8 @@ def finger(stop=np.inf):
     builder = engine.Builder("finger")
     builder.add_link("base", collisions=[engine.Geometry("box", (0.2, 0.2, 0.2), placement=se3.pose(np.eye(3), [0.112, 0, 0]))])
     builder.add_link("tip", inertia=inertia.sphere(MASS, 0.01), collisions=[engine.Geometry("sphere", (0.01,))])
-    builder.add_joint("slide", "prismatic", "base", "tip", axis=(1, 0, 0), limits=Range(upper=stop, effort=EFFORT if np.isfinite(stop) else np.inf))
+    limits = Range(upper=stop, effort=EFFORT if np.isfinite(stop) else np.inf)
+    builder.add_joint("slide", "prismatic", "base", "tip", axis=(1, 0, 0), limits=limits)
     return builder.model()
 
 

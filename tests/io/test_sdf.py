@@ -298,7 +298,7 @@ def test_a_merged_models_names_are_those_around_it(shelf):
     ("<enable_wind>1</enable_wind>", "<enable_wind> in <model> is not read"),
     ("<static>0</static><static>0</static>", "<static> in <model> is there several times; the first counts"),
     ('<link name="c" kind="d"/>', 'kind="..." of <link> is not read'),
-    ('<link name="c"><sensor name="s" type="gpu_lidar"/></link>', "<sensor> in <link> is not read"),
+    ('<link name="c"><sensor name="s" type="sonar"/></link>', "<sensor> in <link> is not read"),
     ('<link name="c"><collision name="d"><geometry><heightmap/></geometry></collision></link>', "a collision is a <heightmap>"),
     ('<link name="c"><visual name="d"><geometry><polyline/></geometry></visual></link>', "a visual is a <polyline>"),
     ('<link name="c"><collision name="d"><geometry><mesh><uri>no.stl</uri></mesh></geometry></collision></link>', "'no.stl' is not there"),

@@ -57,7 +57,8 @@ def part_of(node: Node, name: str, on: str, tree: Tree, dt: float | None) -> Par
         return None
     noise, cutoff = node.number("noise", 0.0), node.number("cutoff", 0.0)
     errors: dict[str, Any] = {"noise": noise * sqrt(0.002 if dt is None else dt) if density else noise} if noise > 0.0 else {}
-    errors |= {"limit": cutoff} if cutoff > 0.0 and node.tag not in ("framequat", "framepos") else {}
+    if cutoff > 0.0 and node.tag not in ("framequat", "framepos"):
+        errors["max_range" if node.tag == "rangefinder" else "limit"] = cutoff
     return Part(kind, {**values, "name": name, **({part: errors} if part and errors else {} if part else errors)})
 
 
@@ -102,5 +103,5 @@ KINDS: dict[str, tuple[str, Callable[[Node, str, Tree], Values | None], str, boo
     "force": ("ForceTorque", on_body_of_site, "force", False), "torque": ("ForceTorque", on_body_of_site, "moment", False),
     "touch": ("Touch", on_body, "", False), "jointpos": ("Encoder", on_joint, "", False), "jointvel": ("Encoder", rate_of_joint, "", False),
     "jointactuatorfrc": ("JointTorque", on_joint, "", False), "framepos": ("GPS", on_frame, "position", False),
-    "framequat": ("StarTracker", on_frame, "", False),
+    "framequat": ("StarTracker", on_frame, "", False), "rangefinder": ("RangeFinder", on_body_of_site, "", False),
 }  # fmt: skip

@@ -47,7 +47,8 @@ READ = {tag: (tuple(tags.split()), tuple(attributes.split())) for tag, tags, att
     ("mimic", "multiplier offset reference", "joint axis"),
 )}  # fmt: skip
 #: types of <sensor>s that are read, by what they are on
-SENSORS = {"link": ("imu", "gps", "navsat", "contact"), "joint": ("force_torque",)}
+SENSORS = {"link": ("imu", "gps", "navsat", "contact", "lidar", "ray", "gpu_lidar", "gpu_ray", "depth", "depth_camera"),
+           "joint": ("force_torque",)}  # fmt: skip
 MANY = ("world", "model", "link", "joint", "frame", "visual", "collision", "physics")
 #: what changes nothing where it says so: (the tags it is in, what it says)
 NOTHING = {

@@ -22,6 +22,7 @@ from engine.model import Model
 from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.drawing import Drawing, measure
 from engine.viewer.scene.errors import ViewerError
+from engine.viewer.scene.eye_marks import show_eyes
 from engine.viewer.scene.orbit_marks import show_orbits
 from engine.viewer.scene.quantities import MOST, Quantities, quantities_of
 from engine.viewer.scene.scene import Scene
@@ -204,6 +205,7 @@ def explain(symbols: Symbols, actor: Actor, t: float, shown: Shown, tints: Array
         for component in acting:
             show_force(symbols, actor, known, now, poses, component, top)
     teach(symbols, source, known, now, poses, t, shown)
+    show_eyes(symbols, source, known, now, poses, [eye for eye in shown.eyes if eye.link in index])
     for k, trail in enumerate(shown.trails):
         link, point = spot(trail)
         if link in index and source.moves:

@@ -10,6 +10,7 @@ import numpy as np
 from engine.checks import nearest
 from engine.components.actuators import Thrusters
 from engine.components.forces import PointForce
+from engine.sensors import Eye
 from engine.simulation import Component
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.scene import Scene
@@ -36,6 +37,8 @@ class Shown:
     names : of the robots, above them
     labels : the links' names
     forces : :class:`Thrusters` and :class:`PointForce` whose forces are drawn; thrust is a signal of the motion
+    eyes : :class:`engine.sensors.RangeFinder`, :class:`~engine.sensors.Lidar`, :class:`~engine.sensors.DepthCamera`: what they see now as
+        points, near ones orange and far ones blue, few rays as lines, and the outline of a camera's field of view
     trails : links, or (link, (x, y, z)) with a point in the link's frame, m, whose paths over the last ``trail_time`` s are drawn
     rates : ω of a floating base; polhode : its curve in the body's axes and in the world's (the herpolhode), and of a single body the
         ellipsoid that rolls between them
@@ -62,6 +65,7 @@ class Shown:
     names: bool = False
     labels: Names = False
     forces: tuple[Component, ...] = ()
+    eyes: tuple[Eye, ...] = ()
     trails: tuple[Any, ...] = ()
     trail_time: float = 2.0
     rates: bool = False
@@ -80,7 +84,7 @@ class Shown:
     def marks(self) -> bool:
         """Whether there is anything to add to the surfaces."""
         return any((self.joint_frames, self.link_frames, self.joint_axes, self.centers, self.inertias, self.momentum, self.torques,
-                    self.contacts, self.names, self.labels, self.forces, self.trails, self.orbit, self.track, self.lvlh,
+                    self.contacts, self.names, self.labels, self.forces, self.eyes, self.trails, self.orbit, self.track, self.lvlh,
                     self.rates, self.polhode, self.screws, self.center_path))  # fmt: skip
 
 
@@ -105,6 +109,11 @@ def check(scene: Scene, shown: Shown) -> None:
     for component in shown.forces:
         if not isinstance(component, (Thrusters, PointForce)):
             raise ViewerError(f"forces: got a {type(component).__name__}; expected Thrusters or PointForce")
+    for eye in shown.eyes:
+        if not isinstance(eye, Eye):
+            raise ViewerError(f"eyes: got a {type(eye).__name__}; expected a RangeFinder, Lidar or DepthCamera")
+        if eye.link not in links:
+            raise ViewerError(f"eyes: no link is named {eye.link!r}{nearest(eye.link, links)}; expected one of a robot's")
 
 
 def spot(trail: Any) -> tuple[str, Array]:

@@ -200,6 +200,14 @@ def quartered() -> Surface:
     return white(Surface(positions, positions, np.concatenate(triangles).astype(np.uint32), colors=np.concatenate(colors).astype(np.uint8)))
 
 
+@lru_cache(maxsize=1)
+def dot() -> Surface:
+    """Return a ball of radius 1 of eight triangles, of which thousands are drawn."""
+    ends = np.concatenate([np.eye(3), -np.eye(3)]).astype(np.float32)
+    faces = [[0, 1, 2], [1, 3, 2], [3, 4, 2], [4, 0, 2], [1, 0, 5], [3, 1, 5], [4, 3, 5], [0, 4, 5]]
+    return white(Surface(ends, ends, np.array(faces, dtype=np.uint32), name="dot", closed=True))
+
+
 def white(surface: Surface) -> Surface:
     """Return a surface that takes its instances' colours."""
     return replace(surface, color=(1.0, 1.0, 1.0, 1.0), roughness=0.5, uv=None)
