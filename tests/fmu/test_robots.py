@@ -68,7 +68,7 @@ def test_a_spacecraft_with_a_tank_in_orbit(tmp_path):
     path = engine.export_fmu(simulator, tmp_path / "servicer.fmu", inputs=["thrust"], outputs=outputs, version="3.0")
     assert validation.validate_fmu(str(path)) == []
     end = flight(path, simulator, q0, v0, 80, outputs,
-                 lambda k: {"thrust": [10.0 * (k // 7 % 2)]} | ({"mass.arm": 20.0} if k == 40 else {}))  # fmt: skip
+                 lambda k: {"thrust": [10.0 * (k // 7 % 2)]} | ({"mass.arm": 20.0} if k == 40 else {}), starts=False)  # fmt: skip
     assert end.signals["tank.fuel"] < 60.0
 
 
