@@ -279,6 +279,11 @@ def takes(what: str, fn: Any, expected: tuple[str, ...], error: type[EngineError
         raise error(f"{what} takes {signature}, and is called as ({', '.join(expected)}); expected it to take these") from None
 
 
+def memory() -> int:
+    """Return how much memory this machine has, bytes."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
 def numeric(a: Array) -> bool:
     """Return whether an array holds real numbers, or traced ones.
 

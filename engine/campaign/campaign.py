@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,7 +20,7 @@ from engine.campaign.plan import Plan
 from engine.campaign.storage import Storage
 from engine.campaign.tally import Tally, checked_stop
 from engine.campaign.target import storage_of
-from engine.checks import warn, whole
+from engine.checks import memory, warn, whole
 from engine.progress import progress_bar
 from engine.recording import StorageError
 from engine.simulation import Simulator, Trajectory
@@ -98,7 +97,7 @@ class Campaign:
         self.plan = Plan(simulator, q0, v0, duration, runs, seed, scatter or {}, design, metrics, keep, record_every)
         self.chunk = None if chunk is None else whole("chunk", chunk, "how many runs, a whole number from 1", 1, CampaignError)
         n = self.plan.runs
-        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        there = memory()
         if (size := self.plan.record_bytes * min(self.chunk or 1, n)) > there:
             raise CampaignError(f"a chunk of {min(self.chunk or 1, n)} runs makes {gib(size)} of records, and this machine has "
                                 f"{gib(there)}; expected a smaller chunk, or a larger record_every")  # fmt: skip

@@ -21,7 +21,7 @@ from engine import ops
 Array = np.ndarray
 
 
-class Limits(NamedTuple):
+class ForceLimits(NamedTuple):
     """What one velocity's stiff forces may be at a flight's end ``flown``: the numbers of (1) and (2), N or N·m, and s, R and ρ in kg or
     kg·m². Without lines ``up`` and ``none_above`` are ``top``, ``down`` and ``none_below`` the ``bottom``."""
 
@@ -38,7 +38,7 @@ class Limits(NamedTuple):
     met: Any
 
 
-def cut(c: Limits, h: Any, change: Any) -> tuple[Any, Any]:
+def cut(c: ForceLimits, h: Any, change: Any) -> tuple[Any, Any]:
     """Return the force (2) where the velocity is by ``change`` another than at the flight's end, and −∂(h f)/∂v."""
     asked, along = c.asked - (c.resists / h) * change, (c.line / h) * change
     high = ops.clip(c.up - along, c.none_above, c.top)
@@ -57,7 +57,7 @@ class LimitedForces:
     Parameters
     ----------
     on : which velocities
-    numbers : (11, velocities) what :class:`Limits` has of each
+    numbers : (11, velocities) what :class:`ForceLimits` has of each
 
     A servo of 100 N·s/m on a carriage of 1 kg that is stopped at 1 m/s asks for 100 N, and has 30:
 
@@ -68,7 +68,7 @@ class LimitedForces:
     """
 
     def __init__(self, on: list[int], numbers: Array, h: Any) -> None:
-        self.rows, self.h = {j: Limits(*c) for j, c in zip(on, numbers.T, strict=True)}, h
+        self.rows, self.h = {j: ForceLimits(*c) for j, c in zip(on, numbers.T, strict=True)}, h
 
     def impulse(self, j: int, v: Any) -> tuple[Any, Any]:
         """Return j and −∂j/∂v of one velocity where it is v."""

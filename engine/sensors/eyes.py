@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import functools
 import math
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from engine import dynamics, ops
-from engine.checks import number, numbers, shown, warn, whole
+from engine.checks import memory, number, numbers, shown, warn, whole
 from engine.compiler.gufunc import shaped
 from engine.components.component import Context, SimulationError, SimulationWarning
 from engine.components.law import Noise
@@ -111,7 +110,7 @@ class Eye(Mounted):
         if q.shape[-1:] != (model.nq,):
             raise SimulationError(f"{self.name}: q has shape {q.shape}; expected (..., {model.nq}), configurations of '{model.name}'")
         rows = q.reshape(-1, model.nq)
-        size, there = 8 * (len(rows) + 3) * self.count, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        size, there = 8 * (len(rows) + 3) * self.count, memory()
         if size > there:                                                       # before there are so many rays
             raise SimulationError(f"{self.name} would read {len(rows)} times {self.count} distances, {size / 2**30:.3g} GiB, and this "
                                   f"machine has {there / 2**30:.3g}; expected fewer")  # fmt: skip

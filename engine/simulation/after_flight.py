@@ -142,16 +142,15 @@ class AfterFlight:
             if modes and plant.lasts:                                          # forces may come off their limits with what lasted
                 lasting = plant.states.split(flown[nq + nv :])[LASTING]
                 passed = ops.logical_and(passed, ops.logical_not(ops.largest(lasting) > 0.0))
-            resistance = by.resistance(t, h, x, m, p, modes)
-            found = ops.when(ops.logical_not(passed), lambda: meet(t, h, x, flown, resistance), idle)
+            found = ops.when(ops.logical_not(passed), lambda: meet(t, h, x, flown), idle)
             return found[: len(x)], found[len(x) :]
 
-        def meet(t: Any, h: Any, x: Array, flown: Array, resistance: tuple[Array, ...]) -> Array:
+        def meet(t: Any, h: Any, x: Array, flown: Array) -> Array:
             q, free, z = flown[:nq], flown[nq : nq + nv], plant.states.split(flown[nq + nv :])
             P, stuck = z.get(MOMENTUM, np.zeros((0, 9))), z.get(STUCK, np.zeros((0, 6)))
-            limits = self.limits(by, t, h, x, flown, resistance, m, p, modes)
+            stiff = self.stiff(by, t, h, x, flown, m, p, modes)
             with ops.part("impulses", q):
-                found = by.after(h, x[:nq], x[nq : nq + nv], q, free, P, stuck, m, p, *resistance, *limits)
+                found = by.after(h, x[:nq], x[nq : nq + nv], q, free, P, stuck, m, p, *stiff)
             q, v, moved, gave, lasting, notes = impulses.complete(model, h, q, free, P, found,
                                                             lambda q, v: plant.settled(model, q, v, m),
                                                             lambda P, to: plant.turned(P, q, to, flown[nq + nv :], p),
@@ -161,13 +160,12 @@ class AfterFlight:
 
         return complete
 
-    def limits(self, by: Any, t: Any, h: Any, x: Array, flown: Array, resistance: Sequence[Array], m: Array, p: Array,
-               modes: Sequence[Array]) -> tuple[Array, ...]:  # fmt: skip
-        """Return what impulses meet of stiff forces with limits, if there are any, in a step of h from t and x = (q, v, z), of which
-        ``flown`` is after the flight, without the force that lasts: they are as they are with it, where it ends by itself."""
+    def stiff(self, by: Any, t: Any, h: Any, x: Array, flown: Array, m: Array, p: Array, modes: Sequence[Array]) -> tuple[Array, ...]:
+        """Return what impulses meet of stiff forces, and of their limits, if there are any, in a step of h from t and x = (q, v, z), of
+        which ``flown`` is after the flight, without the force that lasts: limits are as they are with it, where it ends by itself."""
+        plant, resistance = self.plant, by.resistance(t, h, x, m, p, modes)
         if not modes:
-            return ()
-        plant = self.plant
+            return tuple(resistance)
         model, nq, nv = plant.model_at(p), plant.model.nq, plant.model.nv
         q, free, z = flown[:nq], flown[nq : nq + nv], flown[nq + nv :]
         if plant.lasts:
@@ -175,7 +173,7 @@ class AfterFlight:
             a = by.yielding(self.meeting(x[:nq], q), lasting, m, p, *resistance)
             q, free = model.manifold.plus(q, (self.way * h * h) * a), free + h * a
         flight = np.concatenate([q, free, z[: plant.flown]])
-        return (by.limited(t, h, x[: len(flight)], flight, m, p, *modes),)
+        return (*resistance, by.limited(t, h, x[: len(flight)], flight, m, p, *modes))
 
     def points(self, by: Any, t: Any, h: Any, x: Array, flown: Array, m: Array, p: Array, modes: Sequence[Array]) -> Any:
         """Return the points (p, 13) that push in a step of h from t and x = (q, v, z), whose flight ends at ``flown``: see
@@ -184,9 +182,8 @@ class AfterFlight:
         model, nq, nv = plant.model_at(p), plant.model.nq, plant.model.nv
         impulses, z = self.impulses(model, plant.parameters.split(p)), plant.states.split(flown[nq + nv :])
         at = h, x[:nq], x[nq : nq + nv], flown[:nq], flown[nq : nq + nv]
-        stuck, resistance = z.get(STUCK, np.zeros((0, 6))), by.resistance(t, h, x, m, p, modes)
-        limits = self.limits(by, t, h, x, flown, resistance, m, p, modes)
-        found = by.after(*at, z.get(MOMENTUM, np.zeros((0, 9))), stuck, m, p, *resistance, *limits)
+        stuck = z.get(STUCK, np.zeros((0, 6)))
+        found = by.after(*at, z.get(MOMENTUM, np.zeros((0, 9))), stuck, m, p, *self.stiff(by, t, h, x, flown, m, p, modes))
         return impulses.points(model, *at, impulses.split(found)[0], stuck)
 
     def passing(self, h: Any, x: Array, p: Array) -> Any:

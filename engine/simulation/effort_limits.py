@@ -67,7 +67,7 @@ class EffortLimits:
 
     def numbers(self, by: Any, t: Any, h: Any, x: Array, end: Array, m: Array, p: Array, modes: Array) -> Array:
         """Return what impulses meet of stiff forces with limits (11, velocities that these move), after a flight of h from t and x = (q, v,
-        z), of states that are flown, to ``end``, in which they have some modes: see :class:`~engine.contact.limited_forces.Limits`."""
+        z), of states that are flown, to ``end``, in which they have some modes: see :class:`~engine.contact.limited_forces.ForceLimits`."""
         plant, n = self.plant, self.plant.bounds.n
         assert plant.stiffness is not None
         own, (q, v, z) = plant.stiffness.moving, by.flown(end)
@@ -80,13 +80,9 @@ class EffortLimits:
             K, D, _ = by.slopes(t, x, m, p, (modes,))
             return np.diag(h * (D + h * K))[own]
 
-        ends = [sorted_pair(force(-k), force(k)) for k in (1.0, 2.0, 3.0)]
+        pairs = [(force(-k), force(k)) for k in (1.0, 2.0, 3.0)]
+        ends = [end(*pair) for pair in pairs for end in (ops.minimum, ops.maximum)]
         others = resists(np.ones(n))
         line = resists(np.full(n, 2.0)) - others if plant.stiffness.steep else np.zeros(len(own))
         R, rho = resists(np.zeros(n)) - others, resists(modes) - others
-        return np.array([v[own], force(0.0), *(end for pair in ends for end in pair), line, R, rho])
-
-
-def sorted_pair(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return the smaller and the larger numbers of two arrays."""
-    return ops.minimum(a, b), ops.maximum(a, b)
+        return np.array([v[own], force(0.0), *ends, line, R, rho])

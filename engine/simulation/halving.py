@@ -47,9 +47,8 @@ class HalvedFlight:
 
     @functools.cached_property
     def modes(self) -> Callable[..., Array]:
-        """The modes of limited forces in a part, or none."""
-        limits, step = self.step.limits, self.step
-        return step.called(lambda *given: np.concatenate([np.zeros(0), *limits.met(step, *given)]), *self.shapes)
+        """The modes of limited forces in a part."""
+        return self.step.called(lambda *given: self.step.limits.met(self.step, *given)[0], *self.shapes)
 
     @functools.cached_property
     def flown(self) -> Callable[..., Array]:
@@ -62,10 +61,11 @@ class HalvedFlight:
         system = self.plant.system(step, m, p, modes, lasting if self.plant.lasts else None)
         assert method.embedded is not None
         y, error = method.embedded(system, t, h, x)
-        found = step.beyond(during(t, 0.0, h), *step.flown(x), m, p) if modes else np.zeros(0)
-        changes = ops.largest(np.concatenate([np.zeros(1), *modes]) - np.concatenate([np.zeros(1), found])) > 0.5
         e_q, e_v = ops.largest(error[: self.nv]), ops.largest(error[self.nv : 2 * self.nv])
-        coarse = ops.logical_or(changes, ops.logical_or(e_q > FINE, e_v > SLOW))
+        coarse = ops.logical_or(e_q > FINE, e_v > SLOW)
+        for mode in modes:                                                     # one at most
+            changes = ops.largest(mode - step.beyond(during(t, 0.0, h), *step.flown(x), m, p)) > 0.5
+            coarse = ops.logical_or(changes, coarse)
         return np.append(y, ops.where(coarse, 1.0, 0.0))
 
     def within(self, depth: int) -> Callable[..., Array]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import os
 import types
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -14,7 +13,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from engine.checks import Fixed, path_of, warn, whole
+from engine.checks import Fixed, memory, path_of, warn, whole
 from engine.compiled.robot import Robot, robot_of
 from engine.compiler import Program
 from engine.components.assembly import assembled, require_acting, with_rotors
@@ -317,7 +316,7 @@ class Simulator(Fixed):
         if out is not None:
             return record(self._step, path_of(out, SimulationError), p, x, duration, record_every, progress, overwrite, notes or {})
         size = duration / self.dt / record_every * x.size / self._process.n * self._process.record.n * 8
-        if size > (there := os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")):
+        if size > (there := memory()):
             raise SimulationError(f"{duration:g} s at steps of {self.dt:g} s make {size / 2**30:.3g} GiB of records, and this machine has "
                                   f"{there / 2**30:.3g}; expected a larger record_every, or a file: out='run.h5'")  # fmt: skip
         failures: Failures = {}

@@ -18,7 +18,7 @@ from engine.compiler.transforms.trace import TraceError, calling, trace
 from engine.components.component import Context, Felt, SimulationError
 from engine.components.law import Ticking
 from engine.components.layout import Layout
-from engine.contact.limited_forces import Limits
+from engine.contact.limited_forces import ForceLimits
 from engine.contact.many import RowLaws
 from engine.integrate import Mechanical, Method, carrying, completed, conserving, keeping, noted_step, settled
 from engine.integrate import step as one_step
@@ -144,7 +144,7 @@ class Step(WholeStates):
     def after(self) -> Callable[..., Any]:
         """:meth:`AfterFlight.after`."""
         state, plant = [(self.plant.model.nq,), (self.plant.model.nv,)], self.plant
-        limits = [(len(Limits._fields), len(plant.stiffness.moving))] if plant.stiffness is not None and plant.bounds.n else []
+        limits = [(len(ForceLimits._fields), len(plant.stiffness.moving))] if plant.stiffness is not None and plant.bounds.n else []
         return self.called_after("after", (), *state, *state, (len(plant.conserved), 9), plant.states.shapes.get(STUCK, (0, 6)),
                                  *self.resisted_shapes, *limits)
 

@@ -5,8 +5,7 @@ import pytest
 
 import engine
 from engine.components.actuators import Motor
-from engine.contact.limited_forces import Limits, cut
-from engine.model.tree import Limits as Range
+from engine.contact.limited_forces import ForceLimits, cut
 from engine.spatial import inertia, se3
 from tests.contact.scenes import material
 
@@ -23,7 +22,7 @@ def finger(stop=np.inf):
     builder = engine.Builder("finger")
     builder.add_link("base", collisions=[engine.Geometry("box", (0.2, 0.2, 0.2), placement=se3.pose(np.eye(3), [0.112, 0, 0]))])
     builder.add_link("tip", inertia=inertia.sphere(MASS, 0.01), collisions=[engine.Geometry("sphere", (0.01,))])
-    limits = Range(upper=stop, effort=EFFORT if np.isfinite(stop) else np.inf)
+    limits = engine.Limits(upper=stop, effort=EFFORT if np.isfinite(stop) else np.inf)
     builder.add_joint("slide", "prismatic", "base", "tip", axis=(1, 0, 0), limits=limits)
     return builder.model()
 
@@ -76,7 +75,7 @@ def test_what_is_cut_is_the_slope_of_what_it_is():
     for lines in (False, True):
         down, up = (-3.0, 2.0) if lines else (-5.0, 4.0)
         none = (0.0, 0.0) if lines else (-5.0, 4.0)
-        c = Limits(0.0, 0.5, -5.0, 4.0, down, up, *none, 0.3 if lines else 0.0, 0.9, 0.0)
+        c = ForceLimits(0.0, 0.5, -5.0, 4.0, down, up, *none, 0.3 if lines else 0.0, 0.9, 0.0)
         for u in np.linspace(-60.0, 60.0, 41):
             f = [float(cut(c, 0.1, u + e)[0]) for e in (-1e-6, 1e-6)]
             assert abs(-0.1 * (f[1] - f[0]) / 2e-6 - float(cut(c, 0.1, u)[1])) < 1e-6

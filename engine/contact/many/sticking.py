@@ -74,11 +74,16 @@ def kept(points: Any, constants: Any, friction: Any, of: Any, twists: tuple[Any,
     first = ops.gather(first_of(of, sizes), of)
 
     def one(k: Any, f: Any, number: Any, c: Array, s: Array, V_a: Array, V_b: Array, w: Array, size: Any, R: Array) -> tuple[Array, Any]:
-        S = point_law.turned(R.reshape(3, 3).T, point_law.gave_way(c[2], s, V_b - V_a, w, size))
-        return np.concatenate([[number], S]), ops.logical_and(ops.equal(k + 1.0, f), s[0] > 0.0)
+        return place(c[2], number, s, V_b - V_a, w, size, R), ops.logical_and(ops.equal(k + 1.0, f), s[0] > 0.0)
 
     rows, own = ops.rows(one, ops.row_numbers(points), first, of, constants, sums, *twists, was, ops.gather(sizes, of), rotations)
     return np.asarray(ops.gather(np.concatenate([ops.chosen(rows, own), np.zeros((places, 7))]), np.arange(float(places))))
+
+
+def place(h: Any, number: Any, sums: Array, W: Array, was: Array, size: Any, R: Array) -> Array:
+    """Return a place (7): the number of a pair, and how it gave way in the axes R (9) of its first body, by
+    :func:`engine.contact.point_law.gave_way`."""
+    return np.concatenate([[number], point_law.turned(R.reshape(3, 3).T, point_law.gave_way(h, sums, W, was, size))])
 
 
 @procedure
@@ -121,8 +126,7 @@ def kept_by(h: Any, pressed: Any, of: Any, twists: Any, holds: Held, places: int
     sums = ops.add_at(ops.rows(lambda W: np.zeros(9), twists), of, pressed)
 
     def one(number: Any, s: Array, W: Array, S: Array, size: Any, R: Array) -> tuple[Array, Any]:
-        S = point_law.turned(R.reshape(3, 3).T, point_law.gave_way(h, s, W, S, size))
-        return np.concatenate([[number], S]), s[0] > 0.0
+        return place(h, number, s, W, S, size, R), s[0] > 0.0
 
     rows = ops.chosen(*ops.rows(one, holds.number, sums, twists, holds.stuck, holds.size, holds.rotation))
     return ops.chosen(rows, ops.rows(lambda k: k < float(places), ops.row_numbers(rows)))
