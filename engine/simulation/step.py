@@ -184,7 +184,7 @@ class Step(WholeStates):
         """Return what is stepped, and the method that steps it, with memories m, parameters p, and the modes of limited forces; where steps
         are not ``even``, they choose their size, and so meet what bends, and springs of friction that last from one to the next do not."""
         plant, method = self.plant, self.method
-        halved = self.halved if even and plant.stiffness is not None and (modes or plant.stiffness.bends) else None
+        halved = self.halved if even and plant.stiffness is not None else None
 
         def flight(t: Any, h: Any, x: Array, lasting: Array) -> Array:
             if halved is not None:
