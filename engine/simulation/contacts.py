@@ -232,7 +232,8 @@ class Contacts:
         both = itertools.product((s.part, s.link), (t.part, t.link))
         own = next((m for a, b in both for key in ((a, b), (b, a)) if (m := self.materials.get(key)) is not None), None)
         w = moves.get(s.link, 0.0) + moves[t.link]
-        return Pair(name, s, t, number_of_points(s.shape, t.shape), (self.surface(s), self.surface(t)), w, self.combine, own)
+        found = Pair(name, s, t, number_of_points(s.shape, t.shape), (self.surface(s), self.surface(t)), w, self.combine, own)
+        return found._replace(turns=found.material.turns)
 
     def chosen(self, model: Model, placed: Mapping[str, list[Placed]], links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         """Yield the links, or shapes, that may touch, those that stand still first."""

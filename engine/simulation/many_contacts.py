@@ -34,6 +34,8 @@ class ManyContacts:
                  combine: str) -> None:  # fmt: skip
         self.model, self.placed, self.stiction, self.combine = model, list(placed), stiction, combine
         self.kinds = kinds_of(placed)
+        #: whether some surface has torsional or rolling friction
+        self.turns = any(surface.turns for surface in surfaces)
         self.shapes = tables(placed, surfaces, [self.mobility(s) for s in placed], ())
 
     @property
@@ -99,4 +101,4 @@ class ManyContacts:
     @property
     def held(self) -> tuple[int, int]:
         """The shape of what is kept of how pairs gave way since they stick: see :mod:`engine.contact.many.sticking`."""
-        return EACH * len(self.placed), 7
+        return EACH * len(self.placed), 10 if self.turns else 7
