@@ -51,6 +51,11 @@ class ContactLaws:
         return {name for pair in self.pairs if pair.own is None for s in (pair.a, pair.b) for name in s.surfaces}
 
     @property
+    def turning(self) -> set[str]:
+        """Of these names those of surfaces that meet one with torsional or rolling friction."""
+        return {name for pair in self.pairs if pair.turns and pair.own is None for s in (pair.a, pair.b) for name in s.surfaces}
+
+    @property
     def names(self) -> list[str]:
         """The points' names."""
         return [f"{p.name}.{k}" if p.points > 1 else p.name for p in self.pairs for k in range(p.points)]

@@ -110,8 +110,8 @@ class ContactMaterial:
     def with_surface(self, other: ContactMaterial, combine: str = "harmonic") -> ContactMaterial:
         """Return the material of this surface on another, with friction by one of RULES, or that of the higher priority."""
         one, two = ((m.stiffness, m.dissipation, m.friction, m.static) for m in (self, other))
-        turning = dict(zip(TURNING, turning_of_two(*([m.torsional_friction, m.rolling_friction] for m in (self, other)), combine), strict=True))
-        found = ContactMaterial(*on_each_other(one, two, combine), **turning)
+        spins, rolls = turning_of_two(self.turning, other.turning, combine)
+        found = ContactMaterial(*on_each_other(one, two, combine), torsional_friction=spins, rolling_friction=rolls)
         if self.priority == other.priority:
             return found
         ruling = max(self, other, key=lambda m: m.priority)
@@ -120,7 +120,12 @@ class ContactMaterial:
     @property
     def turns(self) -> bool:
         """Whether there is friction against turning or rolling; traced numbers are some."""
-        return any(ops.graph_of(x) is not None or x > 0.0 for x in (self.torsional_friction, self.rolling_friction))
+        return any(ops.graph_of(x) is not None or x > 0.0 for x in self.turning)
+
+    @property
+    def turning(self) -> tuple[Any, Any]:
+        """Torsional and rolling friction, m."""
+        return self.torsional_friction, self.rolling_friction
 
 
 def on_each_other(x: Sequence[Any], y: Sequence[Any], combine: str) -> tuple[Any, Any, Any, Any]:

@@ -22,8 +22,8 @@ FLAT = 1e9
 
 def momentum_changes(model: Model, trees: tuple[Tree, ...], momenta: Array, law: Touching, free: Array,
                      impulses: list[Array]) -> Array:  # fmt: skip
-    """Return what the impulses of contacts (n, 3 or 6) of every pair change of the trees' momenta (trees, 9), with the velocities ``free`` (nv),
-    in the law's axes, before them.
+    """Return what the impulses of contacts (n, 3 or 6) of every pair change of the trees' momenta (trees, 9), with the velocities ``free``
+    (nv), in the law's axes, before them.
 
     An impulse f acts on both trees at one place, and at the middle of the step (a = h/2), or where the law has it at once, at its beginning
     (a = h): when x was at x − a ẋ and the centre of mass at c − a p/m. A tree of the mass m then goes on by a f/m::

@@ -42,7 +42,7 @@ def constants(pair: Pair, h: Any, stiction: float, way: float) -> Array:
     """Return c (9): stiffness, dissipation, h, stiffness times mobility of all points, kinetic and static μ, mobility, the speed that
     counts as rest, and how far impulses go of their ``way``; or (12) with torsional and rolling friction and the size of the pair, m."""
     m = pair.material
-    turning = (m.torsional_friction, m.rolling_friction, pair.size) if pair.turns else ()
+    turning = (*m.turning, pair.size) if pair.turns else ()
     return ops.array([m.stiffness, m.dissipation, h, m.stiffness * pair.mobility * pair.together, m.friction, m.static, pair.mobility,
                       stiction, way, *turning])  # fmt: skip
 

@@ -98,8 +98,8 @@ class Touching:
         return ops.when(p.near, lambda: ops.shared(kernel, p.constants, p.rows, f, relative(p.pair, V)), nothing)
 
     def lagged(self, x: Array, friction: Array) -> tuple[Array, Any]:
-        """Return the friction (2 or 4) of every point that goes with the normal impulses at x (nv), and whether it is what was taken for it,
-        about."""
+        """Return the friction (2 or 4) of every point that goes with the normal impulses at x (nv), and whether it is what was taken for
+        it, about."""
         V, found = self.axes.twists(x), []
         changes: Any = 0.0
         largest: Any = 0.0
@@ -111,8 +111,8 @@ class Touching:
 
     def impulses(self, x: Array, friction: Array) -> tuple[list[Array], Array, Array]:
         """Return the impulses (n, 3), or with couples (n, 6), of every pair's points, on the second, in world axes; the generalized impulse
-        (nv), on velocities of the model, of what lasts of them; and how the pairs gave way (pairs, 6 or 9), with which the next step begins:
-        at x (nv), with a friction (2 or 4) of every point."""
+        (nv), on velocities of the model, of what lasts of them; and how the pairs gave way (pairs, 6 or 9), with which the next step
+        begins: at x (nv), with a friction (2 or 4) of every point."""
         V, found, gave = self.axes.twists(x), [], []
         F: list[Any] = [np.zeros(6)] * len(V)
         for p, f in zip(self.patches, self.of_patches(friction), strict=True):

@@ -44,6 +44,11 @@ class ManyContacts:
         return {name for s in self.placed for name in s.surfaces}
 
     @property
+    def turning(self) -> set[str]:
+        """Of these names those of surfaces that may meet one with torsional or rolling friction."""
+        return self.surfaces if self.turns else set()
+
+    @property
     def ground(self) -> Array | None:
         """The pose (4, 4) of the ground, whose z axis is its normal; None without one."""
         return next((s.pose for s in self.placed if isinstance(s.shape, Plane)), None)

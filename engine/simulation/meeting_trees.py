@@ -138,7 +138,8 @@ class MeetingTrees(IndependentTrees):
             gap = point_law.gap_after(p[1:10], p[10:], opens)
             begun, rate = p[11:12] - 0.5 * dt * (p[12:13] + p[13:14]), p[12:13]
             energy = point_law.kept_energy(p[1], p[4] / p[1], dt, begun, rate, p[20:21])
-            return np.concatenate([pair[3:5], p[17:20] + T[[3, 7, 11]], p[14:17], [gap], F[3:], [ops.norm(slip), energy], *(x[3:] / dt for x in g)])
+            own = pair[3:5], p[17:20] + T[[3, 7, 11]], p[14:17], [gap], F[3:], [ops.norm(slip), energy]
+            return np.concatenate([*own, *(x[3:] / dt for x in g)])
 
         at_b, W = (ops.gather(table, i) for table, i in ((poses, at[1]), (twists(met.pairs, V), of)))
         points = ops.rows(point, pairs, met.points, at_b, force, W, *([push] if self.contacts.turns else []))

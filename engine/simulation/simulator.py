@@ -145,7 +145,7 @@ class Simulator(Fixed):
         self.watch = Watch(events, self.parameters, [c.name for c in makers])
         self._arguments["events"] = self.watch.events
         touch, many, kinds = bound(contacts, driven, self.method, self._arguments, type(self))
-        require_known(self.parameters, exact, self.watch.rebounds, x.surfaces if (x := touch or many) else ())
+        require_known(self.parameters, exact, self.watch.rebounds, touch or many)
         if (control := None if controller is None else Controller(controller, self.parameters, [c.name for c in makers])) is not None:
             control.bind(model, self.dt)
         impulses = Impulses(joints.laws, touch, self.conserved, model.nv, bool(constraints)) if joints.laws or touch else None

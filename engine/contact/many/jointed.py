@@ -11,8 +11,22 @@ import numpy as np
 from engine import ops
 from engine.contact import point_law
 from engine.contact.many.pair_rows import (
-    BEFORE, CENTERS, GAP, LINK_A, LINK_B, MATERIAL, NORMAL, PLACE, RADII, SHARE, SIZE, TURNING, A, B, PairRows,
-)  # fmt: skip
+    BEFORE,
+    CENTERS,
+    GAP,
+    LINK_A,
+    LINK_B,
+    MATERIAL,
+    NORMAL,
+    PLACE,
+    RADII,
+    SHARE,
+    SIZE,
+    TURNING,
+    A,
+    B,
+    PairRows,
+)
 from engine.contact.many.sticking import found, kept
 from engine.contact.momenta import change, place_velocity
 from engine.contact.point_law import HELD, RUNNING, parted, turned, velocity, wrench_of
@@ -27,8 +41,9 @@ Array = np.ndarray
 
 
 class PointImpulses(NamedTuple):
-    """What points do in a step: the impulses g (p, 3), or with couples (p, 6), on the second bodies; their forces (p, 6) about where places
-    are seen from; whether they push (p); how deep they are (p), of the thinner shape; and how fast their springs alone would move bodies apart (p), m/s²."""
+    """What points do in a step: the impulses g (p, 3), or with couples (p, 6), on the second bodies; their forces (p, 6) about where
+    places are seen from; whether they push (p); how deep they are (p), of the thinner shape; and how fast their springs alone would move
+    bodies apart (p), m/s²."""
 
     g: Any
     forces: Any
@@ -141,8 +156,8 @@ class JointedTouching:
         return ops.symmetric(ops.total(ops.rows(one, pushes, *(ops.gather(table, k) for k in self.on))), nv)
 
     def lagged(self, x: Array, friction: Any) -> tuple[Any, Any]:
-        """Return the friction (p, 2 or 4) of all points that goes with the normal impulses at x (nv), and whether it is what was taken for it,
-        about."""
+        """Return the friction (p, 2 or 4) of all points that goes with the normal impulses at x (nv), and whether it is what was taken for
+        it, about."""
 
         def one(p: Array, f: Array, V_a: Array, V_b: Array) -> tuple[Array, Array]:
             c, row = parted(p)

@@ -23,8 +23,8 @@ class Shapes(NamedTuple):
 
     Attributes
     ----------
-    outlines : (n, 29 or 31): the body (−1: the world), T_BS (3×4), centre (3) and half sizes (3) of a box around it in its frame, the radius of
-        a ball about that centre, kind, number among its kind; stiffness, dissipation, μ, static μ, mobility;
+    outlines : (n, 29 or 31): the body (−1: the world), T_BS (3×4), centre (3) and half sizes (3) of a box around it in its frame, the
+        radius of a ball about that centre, kind, number among its kind; stiffness, dissipation, μ, static μ, mobility;
         about which radius it has where it is touched; and half of how thick it is; and where some shape has them, torsional and rolling
         friction
     kinds : for each kind (n, 15 + m): T_BS (3×4), the centre (3) in the body's frame, and the measures (m)

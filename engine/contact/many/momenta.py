@@ -16,7 +16,8 @@ Array = np.ndarray
 
 
 def momentum_changes(x: Problem, found: Touching, outlines: Any, kinematics: Any, momenta: Any, impulses: Any, ago: Any) -> Any:
-    """Return what impulses (p, 3 or 6) on the points' second bodies change of the momenta (n, 9), which act ``ago`` before the flight's end.
+    """Return what impulses (p, 3 or 6) on the points' second bodies change of the momenta (n, 9), which act ``ago`` before the flight's
+    end.
 
     Parameters
     ----------

@@ -103,8 +103,8 @@ class PairRows:
         self.kinds = sorted(found, key=lambda two: not is_ground(two[0]))      # grounds come first
         run = {k: np.concatenate([np.zeros(3) if s.runs is None else s.runs for s in (pair.a, pair.b)[:: -1 if signs[k] < 0.0 else 1]])
                for k, pair in enumerate(pairs)} if self.runs else {}  # fmt: skip
-        turning = {k: (pair.material.torsional_friction, pair.material.rolling_friction) for k, pair in enumerate(pairs)} if self.turns else {}
-        of_kinds = [np.array([[*row, float(k), *run.get(i, ()), *turning.get(i, ())] for i, row in found[two].items()])
+        turns = {k: m.turning for k, m in enumerate(pair.material for pair in pairs)} if self.turns else {}
+        of_kinds = [np.array([[*row, float(k), *run.get(i, ()), *turns.get(i, ())] for i, row in found[two].items()])
                     for k, two in enumerate(self.kinds)]  # fmt: skip
         n = sum(is_ground(one) for one, _ in self.kinds)
         self.grounds, self.others = of_kinds[:n], np.concatenate(of_kinds[n:]) if of_kinds[n:] else None
@@ -143,8 +143,8 @@ class PairRows:
         return Near(grounds, pairs, np.concatenate(apart), around, poses)
 
     def look(self, found: Near, about: Array, began: Began, every: bool = False) -> Any:
-        """Narrow phase: return the points (p, 29, 32 or 34) at which near pairs touch, or may soon, or ``every`` one, seen from a point (3) in
-        the world."""
+        """Narrow phase: return the points (p, 29, 32 or 34) at which near pairs touch, or may soon, or ``every`` one, seen from a point (3)
+        in the world."""
         T = np.array([np.concatenate([T[:3].ravel(), se3.rotation(T0).ravel(), V]) for T, T0, V in zip(found.poses, *began, strict=True)])
         points, n = functools.partial(points_of, self.shapes, found.around, T, about, every, self.columns), len(self.grounds)
         standing = [points(two, rows) for two, rows in zip(self.kinds, found.grounds, strict=False)]
@@ -209,7 +209,7 @@ def above(ground: geometry.Kind, b: Array, T: Array, s: Array) -> tuple[Any, Any
 
 def points_of(shapes: dict[geometry.Kind, Any], around: Any, T: Any, about: Array, every: bool, columns: int,
               kinds: tuple[geometry.Kind, geometry.Kind], pairs: Any) -> Any:  # fmt: skip
-    """Return the points (p, columns) of near pairs (m, 19, 25 or 27) of two kinds of shapes, with where bodies are, and were (n + 1, 27)."""
+    """Return the points (p, columns) of near pairs (m, 19 or more) of two kinds of shapes, with where bodies are, and were (n + 1, 27)."""
     n, looks = points_of_kinds(*kinds), looking(*kinds, points=geometry.touching_points)  # type: ignore[arg-type]
     rows, *numbers = ops.rows(lambda p: (p, *p[:6]), pairs)
     tables = [around] * 2 + [shapes[kind] for kind in kinds] + [T] * 2

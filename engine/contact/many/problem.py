@@ -15,7 +15,7 @@ import numpy as np
 
 from engine import ops
 from engine.contact import point_law
-from engine.contact.coulomb import couple
+from engine.contact.coulomb import couple, drag
 from engine.contact.many.manifolds import MATERIAL, MOBILITY, OUTLINE, SIZE, TURNING, Touching
 from engine.contact.many.sticking import Held, holding, kept_by, number_of
 from engine.contact.material import on_each_other, turning_of_two
@@ -142,7 +142,7 @@ def along(x: Problem, W: Any, D: Any, friction: Any, alpha: Any) -> Any:
         n, un, ut = point_law.split(row, W)
         push, slope = point_law.pushed(c, row, un)
         w = point_law.shifted(row, ut)
-        b, slides = point_law.drag(f[0], f[1], w)
+        b, slides = drag(f[0], f[1], w)
         du = velocity(d, row[7:10])
         dn, turn = n @ du, w @ du
         found = ops.array([b * turn - push * dn, b * (du @ du - dn * dn) + slope * dn * dn - b * slides * turn * turn])
@@ -155,8 +155,8 @@ def along(x: Problem, W: Any, D: Any, friction: Any, alpha: Any) -> Any:
 
 
 def lagged(x: Problem, V: Any, friction: Any) -> tuple[Any, Any]:
-    """Return the friction (p, 2 or 4) that goes with V (n, 6), and (p, 2) how far its impulses are from what they were taken for, and what they
-    are, squared."""
+    """Return the friction (p, 2 or 4) that goes with V (n, 6), and (p, 2) how far its impulses are from what they were taken for, and what
+    they are, squared."""
 
     def one(p: Array, f: Array, W: Array) -> tuple[Array, Array]:
         c, row = parted(p[1:])

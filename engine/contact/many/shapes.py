@@ -42,7 +42,7 @@ def tables(placed: Sequence[Placed], surfaces: Sequence[ContactMaterial], mobili
         pose = s.pose[:3].ravel()
         center, half, radius = outline(s.shape)
         numbers = [surface.stiffness, surface.dissipation, surface.friction, surface.static, w, roundness(s.shape), size(s.shape)]
-        numbers += [surface.torsional_friction, surface.rolling_friction] if turns else []
+        numbers += surface.turning if turns else ()
         outlines.append(np.array([s.body, *pose, *center, *half, radius, at, len(own[at]), *numbers], dtype=float))
         own[at].append(np.concatenate([pose, s.center, x]))
         if isinstance(s.shape, GROUNDS):

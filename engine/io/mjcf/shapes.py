@@ -37,7 +37,7 @@ WHITE = (1.0, 1.0, 1.0, 1.0)
 @dataclass(frozen=True, eq=False)
 class Shape:
     """A geom on its body: its pose (4, 4), G (6, 6) of its mass in the body's frame, what is drawn of it, what it may touch, and how it
-    rubs: by friction, and where a contact's condim says so by torsional and rolling friction, m; ``paired`` is whether a <pair> names it."""
+    rubs, by friction, and where a contact's condim says so by torsional and rolling friction, m; ``paired``: whether a <pair> names it."""
 
     node: Node
     kind: str

@@ -67,7 +67,8 @@ def write_surface(geom: Any, T: Any, m: Part, friction: float, solref: str, apar
     ``smooth`` where it rubs only what is not; ``turns`` is whether some material has torsional or rolling friction."""
     spins, rolls = (m.values.get(what, 0.0) for what in TURNING)
     condim = "6" if rolls else "4" if spins else "1" if smooth else "3"
-    given = {"solref": solref, "solmix": "0" if apart else "", "friction": row((friction, spins, rolls) if turns else friction), "condim": condim,
+    rubs = row((friction, spins, rolls) if turns else friction)
+    given = {"solref": solref, "solmix": "0" if apart else "", "friction": rubs, "condim": condim,
              "priority": str(m.values.get("priority", "")),
              "surfacevel": row(T[:3, :3].T @ np.array(x)) if (x := m.values.get("surface_velocity")) is not None else ""}  # fmt: skip
     for what, text in given.items():
