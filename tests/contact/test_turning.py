@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.contact import ContactLaws, coulomb, correction, newton, touching
+from engine.contact import ContactLaws, correction, coulomb, newton, touching
 from engine.contact.many import RowLaws
 from engine.simulation import contacts as choice
 from engine.simulation.meeting_trees import MeetingTrees
@@ -232,7 +232,8 @@ def test_tables_are_interpreted_as_compiled(monkeypatch):
     made = lying("tables", monkeypatch, surface(0.01, 0.004))
     process, n = made._process, made.model.nv // 6
     q = np.ravel([[*UPRIGHT, 0, 3.0 * k, R - DEPTH] for k in range(n)])
-    p, x = made.stepper.parameters.join({}), made._step.prepare(np.zeros(0), made._step.begun(q, np.tile([3.0, -2.0, 6.0, 0.4, 0.2, 0.0], n)))
+    v = np.tile([3.0, -2.0, 6.0, 0.4, 0.2, 0.0], n)
+    p, x = made.stepper.parameters.join({}), made._step.prepare(np.zeros(0), made._step.begun(q, v))
     given = [3.0, 1.0, 0.0, 0.0, DT, *process.given(p), *(s.taken(x) for s in process.states), *process.inertias,
              np.zeros((0, process.contacts.held[1])), *process.contacts.flat]  # fmt: skip
     for one, other in zip(process.advanced(*given), engine.compiler.interpret(process.advanced.program, *given), strict=True):
