@@ -137,8 +137,8 @@ def on_each_other(x: Sequence[Any], y: Sequence[Any], combine: str) -> tuple[Any
 def turning_of_two(x: Sequence[Any], y: Sequence[Any], combine: str) -> tuple[Any, ...]:
     """Return torsional and rolling friction of two surfaces with these numbers, m, where they meet.
 
-    >>> turning_of_two((0.01, 0.0), (0.04, 1.0), "multiply"), turning_of_two((0.01, 0.0), (0.04, 1.0), "max")
-    ((0.02, 0.0), (0.04, 1.0))
+    >>> [np.array(turning_of_two((0.01, 0.0), (0.04, 1.0), rule)) for rule in ("multiply", "max")]
+    [array([0.02, 0.  ]), array([0.04, 1.  ])]
     """
     return tuple(ops.sqrt(a * b) if combine == "multiply" else RULES[combine](a, b) for a, b in zip(x, y, strict=True))
 
