@@ -133,7 +133,8 @@ def test_energy_never_rises(route, monkeypatch):
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_two_balls_that_touch_keep_their_momentum(route, monkeypatch):
-    """What one couple takes the other has: linear and angular about the origin, while they press, roll and spin on each other."""
+    """What one couple takes the other has: linear and angular about the origin, while they press, roll and spin on each other. Momenta that
+    are states of their own lead to what velocities do, but for what ten steps of second order miss of a blow."""
     monkeypatch.setattr(choice, "FEW_PAIRS", 20 if route == "pairs" else 0)
     if route != "tables":
         monkeypatch.setattr(choice.Contacts, "many", lambda *_: None)
@@ -145,7 +146,7 @@ def test_two_balls_that_touch_keep_their_momentum(route, monkeypatch):
 
     run, other, without = after(True, 0.05, 0.03), after(False, 0.05, 0.03), after(True)
     couples = np.abs(run.v[-1] - without.v[-1]).max()
-    assert couples > 1.0 and np.abs(run.v[-1] - other.v[-1]).max() < 1e-3 * couples
+    assert couples > 1.0 and np.abs(run.v[-1] - other.v[-1]).max() < 1e-2 * couples
     P = np.array([momentum(model, q, v) for q, v in zip(run.q, run.v, strict=True)])
     assert np.abs(P - P[0]).max() < 1e-13
 
