@@ -277,7 +277,7 @@ class Step(WholeStates):
         return self.plant.feels(s, m, vdot, dt)
 
     def points(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> Any:
-        """Return the points (p, 13) of contact that push in the k-th step of dt from x, where contacts are rows of tables."""
+        """Return the points (p, 13 or 16) of contact that push in the k-th step of dt from x, where contacts are rows of tables."""
         t, y, m, p = self.begins(t0 + k * dt, dt, p, x)
         modes = self.modes(t, dt, y, m, p)
         method, system = self.system(m, p, modes)
@@ -379,7 +379,8 @@ class Step(WholeStates):
     @functools.cached_property
     def points_of(self) -> Callable[..., Array]:
         """:meth:`points`."""
-        return shaped(self.points, f"(),(),(),({self.plant.parameters.n}),({self.process.n})->(c,13)") if self.compiled else self.points
+        wide = 16 if self.plant.contacts and self.plant.contacts.turns else 13
+        return shaped(self.points, f"(),(),(),({self.plant.parameters.n}),({self.process.n})->(c,{wide})") if self.compiled else self.points
 
     def columns(self, records: Array) -> dict[str, Array]:
         """Return what records (..., T, m) hold besides the time, by name (..., T, *shape)."""
