@@ -21,6 +21,8 @@ MOST = 1.0
 ITS_STATE = "its state"
 #: of the inertias that joints move, each alone: as little as some move together is about none
 LITTLE = 1e-4
+#: of what they move where every joint is turned a little (rad): more is what they move anywhere
+NEARER, ELSEWHERE = 0.03, 0.3
 #: of the largest: a part in a direction that counts
 PART = 0.3
 #: of the largest entry of an inertia: a moment about the centre of mass that is none
@@ -39,15 +41,25 @@ def weightless(model: Model, states: list[Array]) -> str:
             alone = np.diag(M)[b.v]
             if b.kind.name == "universal" and alone[0] < LITTLE * alone[1]:
                 return f"the axes of '{b.joint.name}' come to where the first moves about no inertia: '{b.joint.child}' lies along it"
-        size = np.sqrt(np.diag(M))
-        values, vectors = np.linalg.eigh(M / np.outer(size, size))
+        values, vectors = shares(M)
         if values[0] < least:
-            least, part = values[0], np.abs(vectors[:, 0])
+            part = np.abs(vectors[:, 0])
             bodies = [b for b in model.bodies if part[b.v].max() > PART * part.max()]
             points = [b.joint.child for b in bodies if inertia.principal_moments(b.inertia)[0] <= POINT * np.abs(b.inertia).max()]
+            elsewhere = shares(dynamics.crba(model, model.integrate(q, ELSEWHERE * np.where(np.arange(model.nv) % 2, 1.0, -1.0))))[0][0]
+            if not points and values[0] > NEARER * elsewhere:                  # light beside what they carry, wherever they are
+                continue
+            least = values[0]
             own = f": {listed(points)} {'have' if len(points) > 1 else 'has'} none about the centre of mass" if points else ""
             words = f"the axes of {listed([b.joint.name for b in bodies])} come to where they together move about no inertia{own}"
     return words
+
+
+def shares(M: Array) -> tuple[Array, Array]:
+    """Return, least first, of the inertia that joints move each alone how much they move together (nv), and how they do (nv, nv)."""
+    size = np.sqrt(np.diag(M))
+    values, vectors = np.linalg.eigh(M / np.outer(size, size))
+    return values, vectors
 
 
 class Watched(Plant):
