@@ -46,7 +46,7 @@ class Trajectory:
     ----------
     t : times (T), s
     q, v : configurations (..., T, nq) and velocities (..., T, nv)
-    tau : the controller's and motors' forces at those states (..., T, nv), after their limits
+    tau : the controller's and motors' forces at those states (..., T, nv), after their limits; what else acts has signals: "servo.force"
     vdot : accelerations (..., T, nv)
     signals : by name, "component.signal" (..., T, *shape): powers, W, states, and what the actuators say
     events : where the run was stopped or interrupted
