@@ -156,7 +156,7 @@ class Doubts:
         self.allowed: Array | None = None                                      # as far as joints may be beyond their limits
         self.counts: dict[str, int] = {}
         self.told: dict[str, str] = {}
-        self.most: dict[str, float] = {}
+        self.worst: dict[str, float] = {}
 
     @np.errstate(over="ignore", invalid="ignore")                              # of what is no motion any more
     def add(self, t: Array, columns: dict[str, Array]) -> None:
@@ -328,9 +328,10 @@ class Doubts:
         worths = np.where(where, 0.0 if worth is None else worth, -np.inf)
         moment = int(np.nanargmax(worths.reshape(-1, len(t)).max(axis=0)))
         row = tuple(int(i) for i in np.unravel_index(worths[..., moment].argmax(), where.shape[:-1])) if where.ndim > 1 else ()
-        if what not in self.counts or worths[(*row, moment)] > self.most[what]:
-            self.most[what] = float(worths[(*row, moment)])
-            self.told[what] = f"at t = {t[moment]:.6g} s{f' in rollout {list(row)}' if row else ''} {text((*row, moment))}"
+        at = (*row, moment)
+        if what not in self.counts or worths[at] > self.worst[what]:
+            self.worst[what] = float(worths[at])
+            self.told[what] = f"at t = {t[moment]:.6g} s{f' in rollout {list(row)}' if row else ''} {text(at)}"
         self.counts[what] = self.counts.get(what, 0) + int(where.sum())
 
     @property
