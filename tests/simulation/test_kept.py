@@ -11,7 +11,6 @@ import trimesh
 
 import engine
 from engine.components.actuators import Motor
-from engine.io import mesh
 from engine.spatial import inertia
 from tests import meshes
 
@@ -127,7 +126,6 @@ def test_a_mesh_is_known_by_what_is_in_it(tmp_path, monkeypatch, capsys):
 
     first, again = (lines(monkeypatch, capsys, stone) for _ in range(2))
     meshes.written(trimesh.creation.icosphere(1, 0.2), path)
-    mesh.triangles.cache_clear()                                                    # as in another process
     other = lines(monkeypatch, capsys, stone)
     assert [said["the step of 'arm'"].split()[0] for _, said in (first, again, other)] == ["made,", "found", "made,"]
     assert keys(first[0]) == keys(again[0]) != keys(other[0])

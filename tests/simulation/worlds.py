@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shutil
 import sys
 import traceback
 import types
@@ -96,6 +97,7 @@ def scene(number: int, folder: Path) -> Iterator[dict[str, Any]]:
             stack.callback(setattr, where, name, getattr(where, name))
             setattr(where, name, value)
 
+        shutil.rmtree(folder, ignore_errors=True)                              # as the phase before left it
         folder.mkdir(parents=True)
         module.__dict__.update(patch=patch, later=stack.callback, folder=folder, number=number)
         sys.modules[module.__name__] = module
@@ -132,7 +134,7 @@ def main(folder: str, first: str, step: str, phase: str) -> None:
     """Try some of the cases, and say what is wrong."""
     for number, case in [*enumerate(cases())][int(first) :: int(step)]:
         try:
-            wrong = tried(case, number, Path(folder) / f"{phase}{number}", phase)
+            wrong = tried(case, number, Path(folder) / str(number), phase)
         except Exception:
             wrong = traceback.format_exc()
         if wrong:
