@@ -146,3 +146,36 @@ def test_another_process_finds_it():
 
     (key, first), (same, second) = run(PYTHONHASHSEED="1"), run(PYTHONHASHSEED="2")
     assert key == same and "made, and kept" in first[0] and "found in the cache" in second[0]
+
+
+#: what is changed -> how many of what comes after flight, which has no part in flight, and of runs, are made anew
+ANEW = {"nothing": ({}, 0, 0), "gain": ({"gain": 2.0}, 0, 1), "dt": ({"dt": 2e-3}, 0, 0), "integrator": ({"integrator": "rkmk4"}, 0, 1),
+        "mass": ({"mass": 1.1}, 2, 1), "pair": ({"pairs": ("lower", "upper")}, 2, 1)}  # fmt: skip
+
+
+def test_what_is_changed_is_what_is_made_and_compiled_anew(monkeypatch, capsys):
+    def rubbed(gain=1.0, mass=1.0, pairs=("lower",), **more):
+        contacts = engine.Contacts(engine.HalfSpace(), [("world", name) for name in pairs])
+        simulator = engine.Simulator(arm(mass), **{"dt": 1e-3, **more}, contacts=contacts, controller=lambda t, q, v: -gain * q)
+        simulator.stepper.compile()
+
+    rubbed()
+    monkeypatch.setenv("ENGINE_DEBUG", "1")
+    found = {}
+    for name, (change, _, _) in ANEW.items():
+        capsys.readouterr()
+        rubbed(**change)
+        said = capsys.readouterr().err
+        found[name] = change, said.count(": made, and kept"), said.count(": compiled, ")
+    assert found == ANEW
+
+
+def test_eight_processes_fill_a_cache_at_once(folder):
+    """All make the same at the same time, and the next finds it whole."""
+    def begun():
+        return subprocess.Popen([sys.executable, "-W", "ignore", "-c", SCRIPT], env={**os.environ, "ENGINE_DEBUG": "1"}, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+
+    done = [(process.communicate(timeout=300), process.returncode) for process in [begun() for _ in range(8)]]
+    assert [code for _, code in done] == [0] * 8 and len({key for (key, _), _ in done}) == 1
+    assert "found in the cache" in begun().communicate(timeout=300)[1] and all(p.suffix == ".o" for p in folder.iterdir())
