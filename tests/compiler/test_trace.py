@@ -405,3 +405,12 @@ def test_a_decorator_of_pythons_is_no_place_of_the_users():
     inner = contextlib.contextmanager(lambda: (yield))()(written("engine.model", "def f(): return place()", place=users_place))
     traced = written("engine.compiler.transforms.trace", "def f(): return inner()", inner=inner)
     assert traced().startswith(f"{__file__}:")
+
+
+def test_operations_of_functions_that_call_one_another_twice_are_counted_once_each():
+    """As a flight in halves does, forty times deep: 2^40 paths."""
+    deeper = trace(lambda x: x * x, [()])
+    for _ in range(40):
+        f = calling(deeper)
+        deeper = trace(lambda x, f=f: f(f(x)), [()])
+    assert deeper.count() == 2**40

@@ -111,6 +111,11 @@ class Program:
 
     def count(self) -> int:
         """Number of arithmetic operations, calls included, and loops as if they ran once."""
+        return self.operations
+
+    @once
+    def operations(self) -> int:
+        """What :meth:`count` says; made once, as of functions that call another twice each there are as many paths as there are states."""
         own = sum(n[0] in ARITY and n[0] != "neg" for n in self.nodes)
         return own + sum(self.functions[n[1]].count() for n in self.nodes if n[0] in CALLS)
 
