@@ -39,8 +39,9 @@ MIXING = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], 
 def load_mesh(geometry: Geometry) -> Trimesh:
     """Return the triangles of a shape in its own frame, in metres, as a ``trimesh.Trimesh`` of the caller's own.
 
-    A mesh's file is read once, and again when it has changed; a scene of several is joined to one, equal vertices too; the scale and a COLLADA file's unit
-    are applied, its up axis where ``geometry.up_axis`` says so. What the file says of its looks is left to :func:`engine.render`.
+    A mesh's file is read once, and again when it has changed; a scene of several is joined to one, equal vertices too; the scale and a
+    COLLADA file's unit are applied, its up axis where ``geometry.up_axis`` says so. What the file says of its looks is left to
+    :func:`engine.render`.
 
     Raises
     ------

@@ -30,7 +30,7 @@ def while_unchanged(maxsize: int) -> Callable[[Callable[Given, Value]], Callable
                 state = state_of(str(args[0]))
             except OSError:
                 return read(*args, **named)
-            return kept(state, *args, **named)
+            return kept(state, *args, **named)                                  # type: ignore[arg-type]
 
         return found
 

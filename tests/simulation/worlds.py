@@ -1,7 +1,7 @@
 """Ways in which what a user writes depends on the world, tried one after another with whatever the cache holds.
 
-A row of worlds.txt is a world: what is there, what reads 1 of it, and what changes it, so that it reads 2. Each is tried in two of the ROLES
-of things that read, by turns: what acts on a cart of 1 kg accelerates it by minus that number. ``python -m tests.simulation.worlds FOLDER
+A row of worlds.txt is a world: what is there, what reads 1 of it, and what changes it, so that it reads 2. Each is tried in two of the
+ROLES of things that read, by turns: what acts on a cart of 1 kg accelerates it by minus that number. ``python -m tests.simulation.worlds FOLDER
 FIRST STEP PHASE`` tries some in a process of its own: in the phase "both" before they change and after, in "after" as in a process that
 begins when they have.
 """
@@ -81,7 +81,8 @@ def worlds(text: str) -> list[World]:
 
 def cases() -> list[tuple[World, str]]:
     """Return every world with two of the roles."""
-    numbers, models = map(worlds, Path(__file__).with_name("worlds.txt").read_text(encoding="utf-8").split("# models: carts of one over the number, kg"))
+    table = Path(__file__).with_name("worlds.txt").read_text(encoding="utf-8")
+    numbers, models = map(worlds, table.split("# models"))
     roles = [role for role in ROLES if role != "model"]
     by = len(roles)
     pairs = [(world, roles[(k + shift * (1 + k // by % (by - 1))) % by]) for k, world in enumerate(numbers) for shift in (0, 1)]
