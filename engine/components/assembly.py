@@ -35,6 +35,8 @@ def assembled(model: Model, dt: float, forces: list[Any], actuators: list[Compon
             found.append(Force(f, own if own not in ("<lambda>", *(c.name for c in found)) else f"force {k + 1}", parameters, signals))
     names: set[str] = set()
     for c in [*makers, *found]:
+        if not isinstance(c.name, str):
+            raise SimulationError(f"a component of the class {type(c).__name__} is named {shown(c.name)}; expected a text")
         c.bind(model, dt)
         require_whole(c)
         if c.name in names or c.name == Controller.name:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.checks import nearest, number, numbers
-from engine.components.component import Component, Context, Effect, SimulationError
+from engine.checks import nearest, number, numbers, warn
+from engine.components.component import Component, Context, Effect, SimulationError, SimulationWarning
 from engine.model import Model
 
 Array = np.ndarray
@@ -77,6 +77,9 @@ class GeneralActuator(Component):
 
     def bind(self, model: Model, dt: float) -> None:
         self.arms, self.reach = np.zeros(model.nv), np.zeros(model.nq)
+        if self.bias[2] > 0.0:
+            warn(f"{self.name}: its bias is {self.bias[2]:g} times the speed, which drives what it acts on, and is integrated as it is; "
+                 "expected zero or less (a servo's gains are kp = -bias[1], kv = -bias[2])", SimulationWarning)  # fmt: skip
         if self.link:
             model.link_index(self.link)
         for joint, gear in self.joints.items():

@@ -13,7 +13,7 @@ from engine.contact.hunt_crossley import EVENLY
 from engine.contact.mobility import changes_inertia, with_mobilities
 from engine.contact.momenta import momentum_changes
 from engine.contact.pairs import GROUNDS, Began, Nearness, Pair, Touch, nearness, spheres_apart, touch
-from engine.contact.point_law import kept_energy, velocity
+from engine.contact.point_law import kept_energy, velocity, wrench_of
 from engine.contact.touching import Touching, relative
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics.kinematics import body_motion, body_poses
@@ -51,6 +51,11 @@ class ContactLaws:
         return {name for pair in self.pairs if pair.own is None for s in (pair.a, pair.b) for name in s.surfaces}
 
     @property
+    def turning(self) -> set[str]:
+        """Of these names those of surfaces that meet one with torsional or rolling friction."""
+        return {name for pair in self.pairs if pair.turns and pair.own is None for s in (pair.a, pair.b) for name in s.surfaces}
+
+    @property
     def names(self) -> list[str]:
         """The points' names."""
         return [f"{p.name}.{k}" if p.points > 1 else p.name for p in self.pairs for k in range(p.points)]
@@ -62,8 +67,13 @@ class ContactLaws:
 
     @property
     def held(self) -> tuple[int, int]:
-        """The shape of what is kept of how pairs gave way since they stick: see :meth:`Touching.gave_way`."""
-        return len(self.pairs), 6
+        """The shape of what is kept of how pairs gave way since they stick: see :func:`~engine.contact.point_law.gave_way`."""
+        return len(self.pairs), 9 if self.turns else 6
+
+    @property
+    def turns(self) -> bool:
+        """Whether some pair has torsional or rolling friction."""
+        return any(pair.turns for pair in self.pairs)
 
     def step(self, h: Any, q0: Array, v0: Array, q: Array, free: Array, found: Nearness, stuck: Array, keep: frozenset[int] = frozenset(),
              way: float = EVENLY) -> Touching:  # fmt: skip
@@ -77,12 +87,17 @@ class ContactLaws:
 
     @property
     def notes(self) -> dict[str, tuple[int, ...]]:
-        """The shapes of what is noted of a step's impulses, for :meth:`observed`, by name: the "forces" (points, 3)."""
-        return {"forces": (sum(pair.points for pair in self.pairs), 3)}
+        """The shapes of what is noted of a step's impulses, for :meth:`observed`, by name: the "forces" (points, 3), and where there are
+        some the "couples"."""
+        points = sum(pair.points for pair in self.pairs)
+        return {"forces": (points, 3), **({"couples": (points, 3)} if self.turns else {})}
 
     def noted(self, law: Touching, impulses: list[Array]) -> dict[str, Array]:
         """Return what is noted of a law's impulses."""
-        return {"forces": np.concatenate(impulses) / law.h}
+        if not self.turns:
+            return {"forces": np.concatenate(impulses) / law.h}
+        couples = [g[:, 3:] if g.shape[1] > 3 else 0.0 * g for g in impulses]
+        return {"forces": np.concatenate([g[:, :3] for g in impulses]) / law.h, "couples": np.concatenate(couples) / law.h}
 
     def momentum_changes(self, trees: tuple[Tree, ...], momenta: Array, law: Touching, free: Array, impulses: list[Array]) -> Array:
         """:func:`~engine.contact.momenta.momentum_changes` by impulses of a law."""
@@ -202,8 +217,9 @@ class ContactLaws:
             gap += list(t.gap)
             energy = energy + kept_energy(pair.material.stiffness, pair.mobility * pair.together, h, t.gap, t.before, t.share)
             slip += list(ops.when(t.near, lambda t=t: slips(t, V, found.poses), np.zeros(len(t.gap))))  # type: ignore[misc]
-        return {"contacts.force": noted["forces"], "contacts.position": np.array(at), "contacts.gap": np.array(gap),
-                "contacts.slip": np.array(slip), "contacts.energy": energy}  # fmt: skip
+        return {"contacts.force": noted["forces"], **({"contacts.couple": noted["couples"]} if self.turns else {}),
+                "contacts.position": np.array(at), "contacts.gap": np.array(gap), "contacts.slip": np.array(slip),
+                "contacts.energy": energy}  # fmt: skip
 
     def link_wrenches(self, q: Array, v: Array, noted: Mapping[str, Array], h: Any, poses: Array) -> Array:
         """Return the wrenches [moment; force] (nlinks, 6) on the links by the forces that were noted, in world axes about the links'
@@ -214,10 +230,10 @@ class ContactLaws:
         names, k = {link.name: i for i, link in enumerate(self.model.links)}, 0
         for t, pair in zip(self.touches(q, v, found, axes.about), self.pairs_here, strict=True):
             for x in t.position:
-                f, k = noted["forces"][k], k + 1
+                f, k = np.concatenate([noted[name][k] for name in ("forces", "couples") if name in noted]), k + 1
                 for link, sign in ((pair.a.link, -1.0), (pair.b.link, 1.0)):
                     if (i := names.get(link)) is not None:
-                        F[i] = F[i] + sign * np.concatenate([ops.cross(x - poses[i][:3, 3], f), f])
+                        F[i] = F[i] + sign * wrench_of(x - poses[i][:3, 3], f)
         return np.array(F)
 
 

@@ -18,7 +18,10 @@ STRIBECK = 1e-2
 ROUGHEST = 1e100
 
 #: parameters that count instead of a number of a surface: of a link's, or of the ground's, "world"
-PARAMETERS = {f"contact_{n}": n for n in ("stiffness", "dissipation", "friction", "static_friction")}
+PARAMETERS = {f"contact_{n}": n for n in ("stiffness", "dissipation", "friction", "static_friction", "torsional_friction",
+                                          "rolling_friction")}  # fmt: skip
+#: numbers of a surface that resist turning: lengths, m
+TURNING = "torsional_friction", "rolling_friction"
 
 
 class ContactError(EngineError):
@@ -30,7 +33,8 @@ class ContactMaterial:
     """A surface: how stiff it is, what it loses, and how it rubs.
 
     Where two surfaces meet, their springs stand in series, k = k₁k₂/(k₁ + k₂), and so does what they lose,
-    d = (k₂ d₁ + k₁ d₂)/(k₁ + k₂); coefficients of friction have the harmonic mean, 2 μ₁μ₂/(μ₁ + μ₂), or by another of RULES.
+    d = (k₂ d₁ + k₁ d₂)/(k₁ + k₂); coefficients of friction have the harmonic mean, 2 μ₁μ₂/(μ₁ + μ₂), or by another of RULES; so have
+    torsional and rolling friction, of which "multiply" takes the geometric mean, as they are lengths.
 
     Attributes
     ----------
@@ -41,6 +45,9 @@ class ContactMaterial:
     priority : of two surfaces, that of the higher one alone says how they rub; of equal ones both do
     surface_velocity : (3), m/s, at which the surface runs along itself, as a conveyor's belt does, in the axes of its link (the ground's:
         of the world); what of it is along a contact's normal does not count
+    torsional_friction : c, m: a point that is pressed with N resists turning about the normal by a couple of c N at most; of a round patch
+        of the radius a, 2/3 μ a under an even pressure, 3π/16 μ a under that of a ball (Johnson, *Contact Mechanics*, ch. 7)
+    rolling_friction : c, m: and rolling, in any direction, by one of c N; a wheel of the radius r rolls down a slope steeper than c/r
 
     Reference: Hunt & Crossley, *Coefficient of restitution interpreted as damping in vibroimpact*, J. Appl. Mech. 1975.
 
@@ -54,6 +61,8 @@ class ContactMaterial:
     static_friction: float | None = None
     priority: int = 0
     surface_velocity: tuple[float, ...] = (0.0, 0.0, 0.0)
+    torsional_friction: float = 0.0
+    rolling_friction: float = 0.0
 
     def __post_init__(self) -> None:
         if ops.graph_of(*(getattr(self, f.name) for f in fields(self))) is not None:      # traced: a parameter of a simulation
@@ -64,7 +73,8 @@ class ContactMaterial:
         if runs.shape != (3,):
             raise ContactError(f"surface_velocity of a ContactMaterial is {shown(self.surface_velocity)}; expected three numbers, m/s")
         object.__setattr__(self, "surface_velocity", tuple(runs.tolist()))
-        expected = {"stiffness": "a number above 0, N/m", "dissipation": "zero or more, s/m", "friction": f"from zero to {ROUGHEST:g}"}
+        expected = {"stiffness": "a number above 0, N/m", "dissipation": "zero or more, s/m", "friction": f"from zero to {ROUGHEST:g}",
+                    **dict.fromkeys(TURNING, f"from zero to {ROUGHEST:g}, m")}  # fmt: skip
         for f in (f for f in fields(self) if f.name not in ("priority", "surface_velocity")):
             x = getattr(self, f.name)
             if f.name == "static_friction":
@@ -75,7 +85,7 @@ class ContactMaterial:
             elif f.name == "stiffness":
                 number(f"{f.name} of a ContactMaterial", x, expected[f.name], above=0.0, error=ContactError)
             else:
-                most = ROUGHEST if f.name == "friction" else np.inf
+                most = np.inf if f.name == "dissipation" else ROUGHEST
                 number(f"{f.name} of a ContactMaterial", x, expected[f.name], least=0.0, most=most, error=ContactError)
             object.__setattr__(self, f.name, float(x))
 
@@ -100,17 +110,37 @@ class ContactMaterial:
     def with_surface(self, other: ContactMaterial, combine: str = "harmonic") -> ContactMaterial:
         """Return the material of this surface on another, with friction by one of RULES, or that of the higher priority."""
         one, two = ((m.stiffness, m.dissipation, m.friction, m.static) for m in (self, other))
-        found = ContactMaterial(*on_each_other(one, two, combine))
+        spins, rolls = turning_of_two(self.turning, other.turning, combine)
+        found = ContactMaterial(*on_each_other(one, two, combine), torsional_friction=spins, rolling_friction=rolls)
         if self.priority == other.priority:
             return found
         ruling = max(self, other, key=lambda m: m.priority)
-        return replace(found, friction=ruling.friction, static_friction=ruling.static_friction)
+        return replace(found, **{n: getattr(ruling, n) for n in ("friction", "static_friction", *TURNING)})
+
+    @property
+    def turns(self) -> bool:
+        """Whether there is friction against turning or rolling; traced numbers are some."""
+        return any(ops.graph_of(x) is not None or x > 0.0 for x in self.turning)
+
+    @property
+    def turning(self) -> tuple[Any, Any]:
+        """Torsional and rolling friction, m."""
+        return self.torsional_friction, self.rolling_friction
 
 
 def on_each_other(x: Sequence[Any], y: Sequence[Any], combine: str) -> tuple[Any, Any, Any, Any]:
     """Return stiffness, dissipation, friction and static friction of two surfaces with these numbers where they meet."""
     (k1, d1, *rub1), (k2, d2, *rub2) = x, y
     return k1 * k2 / (k1 + k2), (k2 * d1 + k1 * d2) / (k1 + k2), *map(RULES[combine], rub1, rub2)
+
+
+def turning_of_two(x: Sequence[Any], y: Sequence[Any], combine: str) -> tuple[Any, ...]:
+    """Return torsional and rolling friction of two surfaces with these numbers, m, where they meet.
+
+    >>> [np.array(turning_of_two((0.01, 0.0), (0.04, 1.0), rule)) for rule in ("multiply", "max")]
+    [array([0.02, 0.  ]), array([0.04, 1.  ])]
+    """
+    return tuple(ops.sqrt(a * b) if combine == "multiply" else RULES[combine](a, b) for a, b in zip(x, y, strict=True))
 
 
 def harmonic(a: Any, b: Any) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 
 from engine import ops
 from engine.contact.pairs import GROUNDS, placed
-from engine.contact.point_law import velocity
+from engine.contact.point_law import velocity, wrench_of
 from engine.contact.touching import Patch, Touching
 from engine.dynamics.momentum_conservation import Tree
 from engine.geometry import Shape
@@ -22,8 +22,8 @@ FLAT = 1e9
 
 def momentum_changes(model: Model, trees: tuple[Tree, ...], momenta: Array, law: Touching, free: Array,
                      impulses: list[Array]) -> Array:  # fmt: skip
-    """Return what the impulses of contacts (n, 3) of every pair change of the trees' momenta (trees, 9), with the velocities ``free`` (nv),
-    in the law's axes, before them.
+    """Return what the impulses of contacts (n, 3 or 6) of every pair change of the trees' momenta (trees, 9), with the velocities ``free``
+    (nv), in the law's axes, before them.
 
     An impulse f acts on both trees at one place, and at the middle of the step (a = h/2), or where the law has it at once, at its beginning
     (a = h): when x was at x − a ẋ and the centre of mass at c − a p/m. A tree of the mass m then goes on by a f/m::
@@ -43,7 +43,7 @@ def momentum_changes(model: Model, trees: tuple[Tree, ...], momenta: Array, law:
         if a == b:
             continue
         path = path_velocity(t, law, V)
-        f, l = sum(g), sum(ops.cross(y, g_k) for y, g_k in zip(t.position, g, strict=True))
+        f, l = sum(g[:, :3]), sum(wrench_of(y, g_k)[:3] for y, g_k in zip(t.position, g, strict=True))
         for k, other, sign in ((a, b, -1.0), (b, a, 1.0)):
             if k is None:
                 continue

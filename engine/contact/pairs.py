@@ -73,6 +73,7 @@ class Pair(NamedTuple):
     surfaces : what each is made of
     mobility : w, the velocity that a unit impulse on both leaves them with, about
     combine : how their frictions combine; own : the material of the one on the other, if it is of its own
+    turns : whether there is torsional or rolling friction, however large
     """
 
     name: str
@@ -83,6 +84,7 @@ class Pair(NamedTuple):
     mobility: float
     combine: str = "harmonic"
     own: ContactMaterial | None = None
+    turns: bool = False
 
     @property
     def material(self) -> ContactMaterial:

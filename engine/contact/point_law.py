@@ -9,9 +9,12 @@ c (9) of :func:`constants`, and for its points
 
     rows : (n, 11), σ, the gap, its rate before the step and that of flight, the normal n (3), the place x (3) from c, and how many points
         it counts as; or (n, 14) with ξ/h (3), where that is kept; or (n, 17) with the velocity (3) at which the second's surface runs along
-        the plane relative to that of the first, where one does as belts do
-    friction : (n, 2), μ times the normal impulse that is known, N·s, and the speed that counts as rest, m/s
+        the plane relative to that of the first, where one does as belts do; or (n, 20) with Θ/h (3) of :mod:`engine.contact.coulomb`
+    friction : (n, 2), μ times the normal impulse that is known, N·s, and the speed that counts as rest, m/s; or (n, 4) with that impulse,
+        and the speed of turning that counts as rest, rad/s
     W : (6), the twist of the second body relative to the first, in world axes about c
+
+Of pairs with torsional or rolling friction c has 12 numbers, rows 20, and points act by impulses and couples (n, 6).
 
 Reference: Castro, Han & Masterjohn, *Irrotational contact fields*, arXiv:2312.03908.
 """
@@ -23,25 +26,47 @@ from typing import Any
 import numpy as np
 
 from engine import ops
+from engine.contact.coulomb import STIFFEST, couple, drag, turned_by, turning_friction
 from engine.contact.hunt_crossley import lasts, normal_impulse, weight
 from engine.contact.material import STRIBECK
 from engine.contact.pairs import Pair
 from engine.spatial import so3
 
 Array = np.ndarray
-#: of what a normal impulse changes of the velocity: a slip below which friction counts as sticking, so that Newton's method finds it
-STIFFEST = 1e-3
-#: numbers of a point, of one with ξ/h, and of one of surfaces that run
-ROW, HELD, RUNNING = 11, 14, 17
+#: numbers of a point, of one with ξ/h, of one of surfaces that run, and of one with Θ/h; and the constants of a pair without couples
+ROW, HELD, RUNNING, TURNING, CONSTANTS = 11, 14, 17, 20, 9
 UPPER = np.triu_indices(6)
 
 
 def constants(pair: Pair, h: Any, stiction: float, way: float) -> Array:
     """Return c (9): stiffness, dissipation, h, stiffness times mobility of all points, kinetic and static μ, mobility, the speed that
-    counts as rest, and how far impulses go of their ``way``."""
+    counts as rest, and how far impulses go of their ``way``; or (12) with torsional and rolling friction and the size of the pair, m."""
     m = pair.material
+    turning = (*m.turning, pair.size) if pair.turns else ()
     return ops.array([m.stiffness, m.dissipation, h, m.stiffness * pair.mobility * pair.together, m.friction, m.static, pair.mobility,
-                      stiction, way])  # fmt: skip
+                      stiction, way, *turning])  # fmt: skip
+
+
+def turns(c: Array) -> bool:
+    """Return whether a pair with such constants has couples."""
+    return len(c) > CONSTANTS
+
+
+def joined(c: Array, row: Array) -> Array:
+    """Return constants and a row of a point as one."""
+    return np.concatenate([c[:CONSTANTS], row, c[CONSTANTS:]])
+
+
+def parted(p: Array) -> tuple[Array, Array]:
+    """Return the constants and the row of a point of one: :func:`joined`."""
+    end = CONSTANTS + TURNING
+    return (p[:CONSTANTS], p[CONSTANTS:]) if len(p) <= end else (np.concatenate([p[:CONSTANTS], p[end:]]), p[CONSTANTS:end])
+
+
+def wrench_of(x: Array, g: Array) -> Array:
+    """Return the wrench (6), about where x (3) is seen from, of an impulse g (3) there, or of one with a couple (6)."""
+    moment = ops.cross(x, g[:3])
+    return np.concatenate([moment + g[3:] if len(g) > 3 else moment, g[:3]])
 
 
 def kept_energy(k: Any, w: Any, h: Any, gap: Array, rate: Array, share: Array) -> Any:
@@ -78,7 +103,7 @@ def shifted(row: Array, ut: Array) -> Array:
 
 def slip(row: Array, ut: Array) -> Array:
     """Return the slip (3) of the surfaces at a point where bodies slip at uₜ (3)."""
-    return ut + row[HELD:] if len(row) > HELD else ut
+    return ut + row[HELD:RUNNING] if len(row) > HELD else ut
 
 
 def pushed(c: Array, row: Array, un: Any) -> tuple[Any, Any]:
@@ -92,17 +117,11 @@ def gap_after(c: Array, row: Array, un: Any) -> Any:
 
 
 def rubbing(c: Array, normal: Any, slip2: Any) -> Array:
-    """Return what friction there is (2), by a normal impulse and a slip, squared, that are known."""
+    """Return what friction there is (2 or 4), by a normal impulse and a slip, squared, that are known."""
     kinetic, static, mobility, stiction = c[4:8]
     mu = kinetic + (static - kinetic) * ops.exp(-slip2 / STRIBECK**2)
-    return ops.array([mu * normal, ops.maximum(STIFFEST * mobility * mu * normal, stiction)])
-
-
-def drag(rubs: Any, slow: Any, w: Array) -> tuple[Any, Any]:
-    """Return b = μ γ/max(|w|, v_s), and 1/|w|² where it slides, else 0."""
-    slip2, slow2 = w @ w, slow * slow
-    most = ops.maximum(slip2, slow2)
-    return rubs / ops.sqrt(most), ops.where(slip2 > slow2, 1.0 / most, 0.0)
+    rubs = ops.array([mu * normal, ops.maximum(STIFFEST * mobility * mu * normal, stiction)])
+    return np.concatenate([rubs, turning_friction(c, normal)]) if turns(c) else rubs
 
 
 def begun(c: Array, position: Array, normal: Array, gap: Array, before: Array, share: Array, was: Array, flown: Array,
@@ -111,7 +130,7 @@ def begun(c: Array, position: Array, normal: Array, gap: Array, before: Array, s
 
     ``was`` and ``flown`` are the twists before the step and after flight; position and normal are (n, 3), gap, its rate before and share
     (n). With what is ``stuck`` (9): the rotation and the displacement (6) by which the pair gave way, of a place (3) seen from c; and (12)
-    how fast the second's surface runs relative to that of the first.
+    how fast the second's surface runs relative to that of the first; and (15) Θ, by which the pair turned.
     """
     rows, friction, acts = [], [], []
     for x, n, g, u0, part in zip(position, normal, gap, before, share, strict=True):
@@ -121,7 +140,9 @@ def begun(c: Array, position: Array, normal: Array, gap: Array, before: Array, s
             gave = velocity(stuck[:6], x - stuck[6:9])
             row = np.concatenate([row, (gave - (n @ gave) * n) / c[2]])
             if len(stuck) > 9:
-                row = np.concatenate([row, stuck[9:] - (n @ stuck[9:]) * n])
+                row = np.concatenate([row, stuck[9:12] - (n @ stuck[9:12]) * n])
+            if turns(c):
+                row = np.concatenate([row, stuck[12:] / c[2]])
         ut = slip(row, split(row, was)[2])
         rows.append(row)
         friction.append(rubbing(c, pushed(c, row, u0)[0], ut @ ut))
@@ -130,66 +151,74 @@ def begun(c: Array, position: Array, normal: Array, gap: Array, before: Array, s
 
 
 def lagged(c: Array, rows: Array, friction: Array, W: Array) -> Array:
-    """Return the friction (n, 2), flattened, that goes with a twist, the largest difference of its impulses from what they were
+    """Return the friction (n, 2 or 4), flattened, that goes with a twist, the largest difference of its impulses from what they were
     taken for, and the largest of them; the speeds go along with the impulses."""
     found = []
     for row in rows:
         _, un, ut = split(row, W)
         ut = slip(row, ut)
         found.append(rubbing(c, pushed(c, row, un)[0], ut @ ut))
-    rubs = np.array(found)[:, 0]
-    return np.concatenate([*found, [ops.largest(rubs - friction[:, 0]), ops.largest(rubs)]])
+    rubs, known = np.array(found)[:, ::2].ravel(), friction[:, ::2].ravel()
+    return np.concatenate([*found, [ops.largest(rubs - known), ops.largest(rubs)]])
 
 
 def impulses(c: Array, rows: Array, friction: Array, W: Array) -> Array:
-    """Return the impulses (n, 3) on the second body, flattened, and the wrench (6) of as much of them as lasts: of points that do not open
-    within the next step."""
+    """Return the impulses (n, 3), or with couples (n, 6), on the second body, flattened, and the wrench (6) of as much of them as lasts: of
+    points that do not open within the next step."""
     found: list[Array] = []
     lasting: Any = np.zeros(6)
-    for row, (rubs, slow) in zip(rows, friction, strict=True):
+    for row, (rubs, slow, *turning) in zip(rows, friction, strict=True):
         n, un, ut = split(row, W)
         w = shifted(row, ut)
         g = pushed(c, row, un)[0] * n - drag(rubs, slow, w)[0] * w
+        if turns(c):
+            g = np.concatenate([g, couple(c, n, W[:3] + row[RUNNING:], np.array(turning))[0]])
         found.append(g)
-        lasting = lasting + ops.where(lasts(c[2], c[8], row[1], row[3], un), 1.0, 0.0) * np.concatenate([ops.cross(row[7:10], g), g])
+        lasting = lasting + ops.where(lasts(c[2], c[8], row[1], row[3], un), 1.0, 0.0) * wrench_of(row[7:10], g)
     return np.concatenate([*found, lasting])
 
 
 def wrench(c: Array, rows: Array, friction: Array, W: Array) -> Array:
     """Return F = Σ Cᵀ g (6) and the upper triangle of K = Σ Cᵀ G C (21) of points at x, with u = C W.
 
-    With G = b 1 + (a − b) n nᵀ − b w wᵀ/|w|², the last where it slides, K is a sum of squares of Cᵀ 1, Cᵀ n and Cᵀ w.
+    With G = b 1 + (a − b) n nᵀ − b w wᵀ/|w|², the last where it slides, K is a sum of squares of Cᵀ 1, Cᵀ n and Cᵀ w; couples add to
+    what is of moments and of turning.
     """
     total: Any = np.zeros(27)
-    for row, (rubs, slow) in zip(rows, friction, strict=True):
+    for row, (rubs, slow, *turning) in zip(rows, friction, strict=True):
         n, un, ut = split(row, W)
         push, slope = pushed(c, row, un)
 
         def acting(row: Array = row, rubs: Any = rubs, slow: Any = slow, n: Array = n, ut: Array = ut, push: Any = push,
-                   slope: Any = slope) -> Array:  # fmt: skip
+                   slope: Any = slope, turning: list[Any] = turning) -> Array:  # fmt: skip
             shift = shifted(row, ut)
             b, slides = drag(rubs, slow, shift)
             X = so3.hat(row[7:10])
             m, w = np.concatenate([X @ n, n]), np.concatenate([X @ shift, shift])
             K = b * np.block([[-X @ X, X], [-X, np.eye(3)]]) + (slope - b) * np.outer(m, m) - b * slides * np.outer(w, w)
-            return np.concatenate([push * m - b * w, K[UPPER]])
+            F = push * m - b * w
+            if turns(c):
+                tau, held = couple(c, n, W[:3] + row[RUNNING:], np.array(turning))
+                F, K[:3, :3] = np.concatenate([F[:3] + tau, F[3:]]), K[:3, :3] + held
+            return np.concatenate([F, K[UPPER]])
 
+        rubs = turning[0] if turns(c) else rubs                                # a surface may turn against friction that slides without
         total = total + ops.when(ops.logical_or(push > 0.0, rubs > 0.0), acting, np.zeros(27))
     return total
 
 
-def pressed(c: Array, row: Array, slow: Any, W: Array, place: Array) -> Array:
+def pressed(c: Array, row: Array, friction: Array, W: Array, place: Array) -> Array:
     """Return the normal impulse of a point, and that times its normal, its place, v_s, and how far it is from a line along the normal
-    through a ``place`` (3), squared (9): of several these add up."""
+    through a ``place`` (3), squared (9), and with couples ω_s (10): of several these add up."""
     n, un, _ = split(row, W)
     r = row[7:10] - place
     push, along = pushed(c, row, un)[0], n @ r
-    return push * np.concatenate([np.ones(1), n, row[7:10], ops.array([slow, r @ r - along * along])])
+    return push * np.concatenate([np.ones(1), n, row[7:10], ops.array([friction[1], r @ r - along * along, *friction[3:]])])
 
 
 def gave_way(h: Any, sums: Array, W: Array, stuck: Array, size: Any) -> Array:
     """Return what is kept of how a pair of shapes gave way at the end of a step of h with the twist W: the rotation about the normal and
-    the displacement along the plane (6) of the place at which it was ``stuck`` (9 or 12).
+    the displacement along the plane (6) of the place at which it was ``stuck`` (9, 12 or 15), and of pairs with couples Θ (9).
 
     With the ``sums`` of :func:`pressed`; zero of none that push. Points are stretched by v_s h at most, in their root mean square, and the
     turn about where they push is no more than that of what is ``size`` (m) from there.
@@ -197,22 +226,25 @@ def gave_way(h: Any, sums: Array, W: Array, stuck: Array, size: Any) -> Array:
     push, place = ops.maximum(sums[0], 1e-300), stuck[6:9]
     n, r, slow = sums[1:4] / ops.maximum(ops.norm(sums[1:4]), 1e-300), sums[4:7] / push - place, sums[7] / push
     u = velocity(W, place + n * (n @ r))                                       # of what is under the place: rolling does not move it
-    u = u + stuck[9:] if len(stuck) > 9 else u
+    u = u + stuck[9:12] if len(stuck) > 9 else u
     gave, turn = stuck[3:6] + h * u, n @ (stuck[:3] + h * W[:3])
     gave, lever = gave - (n @ gave) * n, ops.cross(n, r)
     stretch = gave @ gave + 2.0 * turn * (gave @ lever) + turn * turn * (sums[8] / push)
     least = ops.minimum(1.0, h * slow / ops.sqrt(ops.maximum(stretch, 1e-300)))
     held = turn * ops.minimum(1.0, h * slow / ops.maximum(size * abs(turn), 1e-300))
-    return ops.where(sums[0] > 0.0, least, 0.0) * np.concatenate([held * n, gave + (turn - held) * lever])
+    kept = ops.where(sums[0] > 0.0, least, 0.0) * np.concatenate([held * n, gave + (turn - held) * lever])
+    if len(stuck) <= 12:
+        return kept
+    return np.concatenate([kept, ops.where(sums[0] > 0.0, turned_by(h, n, stuck[12:], W[:3], sums[9] / push), 0.0)])
 
 
 def ended(c: Array, rows: Array, friction: Array, W: Array, stuck: Array, size: Any) -> Array:
-    """Return :func:`impulses` of a pair's points, and what is kept (6) of how it gave way by the end of the step, and before (``stuck``,
-    9 or 12)."""
-    sums: Any = sum(pressed(c, row, slow, W, stuck[6:9]) for row, slow in zip(rows, friction[:, 1], strict=True))
+    """Return :func:`impulses` of a pair's points, and what is kept (6 or 9) of how it gave way by the end of the step, and before
+    (``stuck``, 9, 12 or 15)."""
+    sums: Any = sum(pressed(c, row, f, W, stuck[6:9]) for row, f in zip(rows, friction, strict=True))
     return np.concatenate([impulses(c, rows, friction, W), gave_way(c[2], sums, W, stuck, size)])
 
 
 def turned(R: Array, S: Array) -> Array:
-    """Return a rotation and a displacement (6) in other axes."""
-    return np.concatenate([R @ S[:3], R @ S[3:]])
+    """Return a rotation and a displacement (6), and where it is kept Θ (9), in other axes."""
+    return np.concatenate([R @ x for x in S.reshape(-1, 3)])

@@ -10,8 +10,9 @@ import numpy as np
 
 from engine import ops
 from engine.contact import point_law
+from engine.contact.coulomb import SIZE
 from engine.contact.pairs import Began, Nearness, Pair, look
-from engine.contact.point_law import HELD, RUNNING
+from engine.contact.point_law import HELD, RUNNING, TURNING
 from engine.contact.world_axes import WorldAxes
 from engine.spatial import se3
 
@@ -23,8 +24,8 @@ BLOCK = 8
 
 
 class Patch(NamedTuple):
-    """The contact points of one pair in a step: c (9), rows (n, 14 or 17) and what is stuck (9 or 12) of :mod:`engine.contact.point_law`,
-    zeros where it is not near."""
+    """The contact points of one pair in a step: c (9 or 12), rows (n, 14, 17 or 20) and what is stuck (9, 12 or 15) of
+    :mod:`engine.contact.point_law`, zeros where it is not near."""
 
     pair: Pair
     near: Any
@@ -37,6 +38,11 @@ class Patch(NamedTuple):
         """The points' places (n, 3) from c, in world axes."""
         return self.rows[:, 7:10]
 
+    @property
+    def rubs(self) -> int:
+        """Numbers of the friction of each point."""
+        return 4 if self.pair.turns else 2
+
 
 class Touching:
     """The impulse law γ(x) of all contacts in a step of h, of velocities x (nv) in ``axes``: a :class:`~engine.contact.newton.Law`.
@@ -46,8 +52,8 @@ class Touching:
     before, free : the velocities (nv), in those axes, before the step and after its flight
     slow : the speed that counts as rest, m/s
     way : how far impulses go of theirs within the step: c of :func:`~engine.contact.hunt_crossley.normal_impulse`
-    stuck : how the pairs gave way since they stick (pairs, 6), see :func:`~engine.contact.point_law.gave_way`, in the axes of their first
-        bodies
+    stuck : how the pairs gave way since they stick (pairs, 6 or 9), see :func:`~engine.contact.point_law.gave_way`, in the axes of their
+        first bodies
     """
 
     def __init__(self, axes: WorldAxes, pairs: list[Pair], found: Nearness, began: Began, h: Any, before: Array, free: Array,
@@ -59,19 +65,22 @@ class Touching:
         was, flown = axes.twists(before), axes.twists(free)
         for pair, near, gave in zip(pairs, found.near, stuck, strict=True):
             c, n, place = point_law.constants(pair, h, slow, way), pair.points, se3.position(found.poses[pair.b.body]) - axes.about
-            given = np.concatenate([point_law.turned(se3.rotation(found.poses[pair.a.body]), gave), place])
-            given, wide = (np.append(given, pair.running(found.poses)), RUNNING) if pair.runs else (given, HELD)
+            whole = point_law.turned(se3.rotation(found.poses[pair.a.body]), gave if pair.turns else gave[:6])
+            given = np.concatenate([whole[:6], place])
+            given, wide = (np.append(given, pair.running(found.poses)), RUNNING) if pair.runs or pair.turns else (given, HELD)
+            given, wide = (np.append(given, whole[6:]), TURNING) if pair.turns else (given, wide)
+            rest = resting(c, slow)
 
             def begin(pair: Pair = pair, c: Array = c, given: Array = given) -> Array:
                 seen = look(pair, found.poses, axes.about, began)
                 return ops.shared(point_law.begun, c, *seen, relative(pair, was), relative(pair, flown), given)
 
-            nothing = np.array([*[0.0] * (wide * n), *[0.0, slow] * n, 0.0])
-            rows, friction, (push,) = np.split(ops.when(near, begin, nothing), [wide * n, (wide + 2) * n])
+            nothing = np.array([*[0.0] * (wide * n), *rest * n, 0.0])
+            rows, friction, (push,) = np.split(ops.when(near, begin, nothing), [wide * n, (wide + len(rest)) * n])
             self.patches.append(Patch(pair, near, c, rows.reshape(n, wide), given))
             rubs.append(friction)
             self.acts = ops.logical_or(self.acts, push > 0.0)
-        #: friction (2) of every point, by the normal impulses before the step
+        #: friction (2 or 4) of every point, by the normal impulses before the step
         self.friction = np.concatenate(rubs)
         #: pairs of bodies, with their pairs of shapes
         self.bodies: dict[tuple[int, int], list[int]] = {}
@@ -79,9 +88,9 @@ class Touching:
             self.bodies.setdefault((p.pair.a.body, p.pair.b.body), []).append(k)
 
     def of_patches(self, friction: Array) -> list[Array]:
-        """Return the friction (n, 2) of the points of each patch."""
-        ends = np.cumsum([2 * p.pair.points for p in self.patches])[:-1]
-        return [f.reshape(-1, 2) for f in np.split(friction, ends)]
+        """Return the friction (n, 2 or 4) of the points of each patch."""
+        ends = np.cumsum([p.rubs * p.pair.points for p in self.patches])[:-1]
+        return [f.reshape(-1, p.rubs) for p, f in zip(self.patches, np.split(friction, ends), strict=True)]
 
     def asked(self, kernel: Callable[..., Array], p: Patch, f: Array, V: list[Any], nothing: Array) -> Array:
         """Return what a function of :mod:`engine.contact.point_law` says of a patch with its friction, or ``nothing`` where it is not
@@ -89,21 +98,21 @@ class Touching:
         return ops.when(p.near, lambda: ops.shared(kernel, p.constants, p.rows, f, relative(p.pair, V)), nothing)
 
     def lagged(self, x: Array, friction: Array) -> tuple[Array, Any]:
-        """Return the friction (2) of every point that goes with the normal impulses at x (nv), and whether it is what was taken for it,
-        about."""
+        """Return the friction (2 or 4) of every point that goes with the normal impulses at x (nv), and whether it is what was taken for
+        it, about."""
         V, found = self.axes.twists(x), []
         changes: Any = 0.0
         largest: Any = 0.0
         for p, f in zip(self.patches, self.of_patches(friction), strict=True):
-            *now, change, most = self.asked(point_law.lagged, p, f, V, np.array([*[0.0, self.slow] * len(f), 0.0, 0.0]))
+            *now, change, most = self.asked(point_law.lagged, p, f, V, np.array([*resting(p.constants, self.slow) * len(f), 0.0, 0.0]))
             found += now
             changes, largest = ops.maximum(changes, change), ops.maximum(largest, most)
         return ops.array(found), changes <= AGREES * largest
 
     def impulses(self, x: Array, friction: Array) -> tuple[list[Array], Array, Array]:
-        """Return the impulses (n, 3) of every pair's points, on the second, in world axes; the generalized impulse (nv), on velocities of
-        the model, of what lasts of them; and how the pairs gave way (pairs, 6), with which the next step begins: at x (nv), with a friction
-        (2) of every point."""
+        """Return the impulses (n, 3), or with couples (n, 6), of every pair's points, on the second, in world axes; the generalized impulse
+        (nv), on velocities of the model, of what lasts of them; and how the pairs gave way (pairs, 6 or 9), with which the next step
+        begins: at x (nv), with a friction (2 or 4) of every point."""
         V, found, gave = self.axes.twists(x), [], []
         F: list[Any] = [np.zeros(6)] * len(V)
         for p, f in zip(self.patches, self.of_patches(friction), strict=True):
@@ -111,18 +120,21 @@ class Touching:
             def end(p: Patch = p, f: Array = f) -> Array:
                 return ops.shared(point_law.ended, p.constants, p.rows, f, relative(p.pair, V), p.stuck, p.pair.size)
 
-            g, lasting, S = np.split(ops.when(p.near, end, np.zeros(3 * len(f) + 12)), [3 * len(f), 3 * len(f) + 6])
+            wide, kept = (6, 9) if p.pair.turns else (3, 6)
+            g, lasting, S = np.split(ops.when(p.near, end, np.zeros(wide * len(f) + 6 + kept)), [wide * len(f), wide * len(f) + 6])
             a, b = p.pair.a.body, p.pair.b.body
             F[a], F[b] = F[a] - lasting, F[b] + lasting
-            found.append(g.reshape(-1, 3))
+            found.append(g.reshape(-1, wide))
             gave.append(point_law.turned(se3.rotation(self.axes.poses[a]).T, S))
+        if any(p.pair.turns for p in self.patches):
+            gave = [np.append(S, np.zeros(9 - len(S))) for S in gave]
         return found, self.axes.force_back(self.axes.forces(F)), np.array(gave)
 
     # ------------------------------------------------------------ what Newton's method asks
 
     def acting(self, x: Array, friction: Array) -> list[tuple[float, str]]:
         """Return the impulses at x (nv) that are not zero, and the names of their pairs."""
-        sizes = [float(np.linalg.norm(g.sum(axis=0))) for g in self.impulses(x, friction)[0]]
+        sizes = [float(np.linalg.norm(g[:, :3].sum(axis=0))) for g in self.impulses(x, friction)[0]]
         return [(size, f"the contact of {p.pair.name}") for size, p in zip(sizes, self.patches, strict=True) if size]
 
     def impulse(self, x: Array, friction: Array) -> tuple[Array, Array]:
@@ -175,6 +187,11 @@ class Touching:
         J = self.axes.relative(a, b)
         KJ = {j: K @ column for j, column in J.items()}
         return {a: -total[:6], b: total[:6]}, {(i, j): J[i] @ KJ[j] for i, j in self.entries(a, b)}
+
+
+def resting(c: Array, slow: float) -> list[Any]:
+    """Return the friction (2 or 4) of a point of constants c that does not push."""
+    return [0.0, slow, 0.0, slow / c[SIZE]] if point_law.turns(c) else [0.0, slow]
 
 
 def relative(pair: Pair, V: list[Any]) -> Array:

@@ -250,6 +250,8 @@ class Joint(ReadOnly):
                 raise ModelError(f"{here}: its limits hold NaN ({self.limits}); expected numbers")
         if (low := self.limits.lower) > (high := self.limits.upper):
             raise ModelError(f"{here}: the lower limit {low:g} exceeds the upper one, {high:g}; expected a range")
+        if low == np.inf or high == -np.inf:
+            raise ModelError(f"{here}: both limits are {low:g}; expected a range, -inf … inf for none")
         if self.mimic is not None and self.type.nv > 1:
             raise ModelError(f"{here}: a {self.kind} joint cannot mimic '{self.mimic.source}'; expected a joint with one coordinate")
         if self.mimic is not None:

@@ -176,7 +176,7 @@ class AfterFlight:
         return (*resistance, by.limited(t, h, x[: len(flight)], flight, m, p, *modes))
 
     def points(self, by: Any, t: Any, h: Any, x: Array, flown: Array, m: Array, p: Array, modes: Sequence[Array]) -> Any:
-        """Return the points (p, 13) that push in a step of h from t and x = (q, v, z), whose flight ends at ``flown``: see
+        """Return the points (p, 13 or 16) that push in a step of h from t and x = (q, v, z), whose flight ends at ``flown``: see
         :meth:`Impulses.points`."""
         plant = self.plant
         model, nq, nv = plant.model_at(p), plant.model.nq, plant.model.nv

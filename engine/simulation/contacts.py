@@ -14,7 +14,7 @@ from engine.checks import nearest, number, numbers, shown, warn
 from engine.components.component import SimulationWarning
 from engine.contact import ContactError, ContactLaws, ContactMaterial, Pair, Placed, inverse_inertia, number_of_points, shape_mobility
 from engine.contact.many import RowLaws
-from engine.contact.material import RULES
+from engine.contact.material import RULES, TURNING
 from engine.geometry import Box, Capsule, Cylinder, Ellipsoid, HeightField, Plane, Shape, Sphere, hull_of
 from engine.geometry.measures import measures
 from engine.geometry.vectors import across
@@ -153,6 +153,8 @@ class Contacts:
                                "joint joins")  # fmt: skip
         for pair in pairs:
             require_fine(pair)
+        warn_of_idle([(s.link, m, pair.material) for pair in pairs if pair.own is None
+                      for s, m in zip((pair.a, pair.b), pair.surfaces, strict=True)], self.combine)  # fmt: skip
         return self.laws(model, pairs)
 
     def laws(self, model: Model, pairs: list[Pair]) -> ContactLaws:
@@ -199,6 +201,9 @@ class Contacts:
         surfaces = [self.surface(s) for s in ground + placed]
         if len({m.priority for m in surfaces}) > 1 or any(any(m.surface_velocity) for m in surfaces):
             return None
+        most = {n: sorted(surfaces, key=lambda m, n=n: float(getattr(m, n)))[-2:] for n in TURNING}  # type: ignore[misc]
+        warn_of_idle([(s.link, m, m.with_surface(other, self.combine)) for s, m in zip(ground + placed, surfaces, strict=True)
+                      for n in TURNING if getattr(m, n) for other in most[n] if other is not m], self.combine)  # fmt: skip
         return ManyContacts(model, ground + placed, surfaces, self.stiction_velocity, self.combine)
 
     def surface(self, s: Placed) -> ContactMaterial:
@@ -232,7 +237,8 @@ class Contacts:
         both = itertools.product((s.part, s.link), (t.part, t.link))
         own = next((m for a, b in both for key in ((a, b), (b, a)) if (m := self.materials.get(key)) is not None), None)
         w = moves.get(s.link, 0.0) + moves[t.link]
-        return Pair(name, s, t, number_of_points(s.shape, t.shape), (self.surface(s), self.surface(t)), w, self.combine, own)
+        found = Pair(name, s, t, number_of_points(s.shape, t.shape), (self.surface(s), self.surface(t)), w, self.combine, own)
+        return found._replace(turns=found.material.turns)
 
     def chosen(self, model: Model, placed: Mapping[str, list[Placed]], links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         """Yield the links, or shapes, that may touch, those that stand still first."""
@@ -343,6 +349,16 @@ def require_fine(pair: Pair) -> None:
         warn(f"{pair.name}: a shape {2.0 * shape.bounding_radius:.3g} m wide may stand on a height field with cells of "
              f"{min(field.spacing):.3g} m; its corners alone are looked at, or the ground under its middle, and summits between them are "
              "not seen; expected smaller shapes, where that matters", SimulationWarning)  # fmt: skip
+
+
+def warn_of_idle(surfaces: list[tuple[str, ContactMaterial, ContactMaterial]], combine: str) -> None:
+    """Warn of torsional and rolling friction of links' surfaces that is none on whatever they meet: of each both materials are given."""
+    for what in TURNING:
+        own = {link for link, m, _ in surfaces if getattr(m, what) > 0.0}
+        if idle := sorted(own - {link for link, m, met in surfaces if getattr(m, what) > 0.0 and getattr(met, what) > 0.0}):
+            warn(f"{what} of '{idle[0]}'{f' and {len(idle) - 1} others' * (len(idle) > 1)} counts nowhere: of some and of none "
+                 f"combine='{combine}' makes none, or what it meets has a higher priority; expected it of both surfaces, or combine='max'",
+                 SimulationWarning)  # fmt: skip
 
 
 class Neighbours:

@@ -154,7 +154,8 @@ class Doubts:
         self.most = 1.0 if contacts else 2.0                                   # times half of how thick: springs turn about in the middle
         self.allowed: Array | None = None                                      # as far as joints may be beyond their limits
         self.counts: dict[str, int] = {}
-        self.first: dict[str, str] = {}
+        self.told: dict[str, str] = {}
+        self.most: dict[str, float] = {}
 
     @np.errstate(over="ignore", invalid="ignore")                              # of what is no motion any more
     def add(self, t: Array, columns: dict[str, Array]) -> None:
@@ -177,7 +178,7 @@ class Doubts:
         turning &= (turning.mean(axis=-2, keepdims=True) > SHARE) & (len(t) >= FEW)
 
         def chatters(k: tuple[int, ...]) -> str:
-            i = int(turning[k].argmax())
+            i = int(np.where(turning[k], around[k], 0.0).argmax())
             wanted = followed(v[k[:-1]][:, i], vdot[k[:-1]][:, i], turning[k[:-1]][1:, i], self.dt)
             wanted += "".join(f" a shorter period of {name}, which is held for {period:g} s," for name, period in self.held.items())
             return (f"joint '{model.entries('v')[i]}' moves at {v[k][i]:.3g} and accelerates by {self.dt * vdot[k][i]:.3g} in a step, more "
@@ -185,7 +186,7 @@ class Doubts:
                     f"chatters; expected a smaller dt{wanted} gentler gains, or joint_dynamics='implicit' for losses of "
                     "joints")  # fmt: skip
 
-        self._note("chatter", turning.any(axis=-1), t, chatters)
+        self._note("chatter", turning.any(axis=-1), t, chatters, np.where(turning, around, 0.0).max(axis=-1))
         if self.limited:
             self._pass_stops(t, q)
         if "contacts.gap" in columns:
@@ -196,7 +197,8 @@ class Doubts:
                 return (f"contact '{self.contacts[worst[k]]}' is {-gap[k][worst[k]]:.3g} m deep, over a tenth of the thinner shape; "
                         "expected a stiffer material, a smaller dt, or gentler loads")  # fmt: skip
 
-            self._note("depth", np.asarray((gap < -self.deepest).any(axis=-1)), t, sinks)
+            beyond = -(gap + self.deepest).min(axis=-1)
+            self._note("depth", beyond > 0.0, t, sinks, beyond)
         elif "contacts.overlap" in columns:
             overlap = columns["contacts.overlap"]
 
@@ -204,7 +206,7 @@ class Doubts:
                 return (f"shapes lie in each other by {overlap[k]:.3g} of the thinner one, over a tenth; expected a stiffer material, a "
                         "smaller dt, or gentler loads (run('contacts') names them)")  # fmt: skip
 
-            self._note("depth", overlap > 0.1, t, overlaps)
+            self._note("depth", overlap > 0.1, t, overlaps, overlap)
         elif "defect" in columns:                               # what contacts exchange of momentum is more than the robot has
             self._errors(t, v, columns["defect"], q)
         self._pass_by(t, q, v, columns.get("contacts.gap"))
@@ -225,7 +227,7 @@ class Doubts:
                 return (f"joint '{own.joints[i]}' is {depth[k][i]:.3g} beyond its limits; expected a smaller dt, gentler loads, or a limit "
                         "of its effort, which its stop holds then")  # fmt: skip
 
-            self._note(f"stop {own.joints[i]}", depth[..., i] > self.allowed[i], t, passes)
+            self._note(f"stop {own.joints[i]}", depth[..., i] > self.allowed[i], t, passes, depth[..., i])
 
     def add_body(self, t: Array, v: Array, defect: Array | None, order: int | None) -> None:
         """Look at a rigid body's twists v (..., T, 6) and at the defect (..., T), where its momentum is kept beside its motion; or else at
@@ -318,21 +320,22 @@ class Doubts:
 
         self._note("drift", where, t, drifts)
 
-    def _note(self, what: str, where: Array, t: Array, text: Callable[[tuple[int, ...]], str]) -> None:
-        """Note that something is so in records (..., T); ``text`` says it of one of them."""
+    def _note(self, what: str, where: Array, t: Array, text: Callable[[tuple[int, ...]], str], worth: Array | None = None) -> None:
+        """Note that something is so in records (..., T); ``text`` says it of the first, or of the one that is ``worth`` (..., T) most."""
         if not where.any():
             return
-        if what not in self.counts:
-            self.counts[what] = 0
-            moment = int(where.reshape(-1, len(t)).any(axis=0).argmax())
-            row = tuple(int(i) for i in np.unravel_index(where[..., moment].argmax(), where.shape[:-1])) if where.ndim > 1 else ()
-            self.first[what] = f"at t = {t[moment]:.6g} s{f' in rollout {list(row)}' if row else ''} {text((*row, moment))}"
-        self.counts[what] += int(where.sum())
+        worths = np.where(where, 0.0 if worth is None else worth, -np.inf)
+        moment = int(np.nanargmax(worths.reshape(-1, len(t)).max(axis=0)))
+        row = tuple(int(i) for i in np.unravel_index(worths[..., moment].argmax(), where.shape[:-1])) if where.ndim > 1 else ()
+        if what not in self.counts or worths[(*row, moment)] > self.most[what]:
+            self.most[what] = float(worths[(*row, moment)])
+            self.told[what] = f"at t = {t[moment]:.6g} s{f' in rollout {list(row)}' if row else ''} {text((*row, moment))}"
+        self.counts[what] = self.counts.get(what, 0) + int(where.sum())
 
     @property
     def texts(self) -> tuple[str, ...]:
         """What was noted, with the number of records in which it is so."""
-        return tuple(f"'{self.model.name}': {text} ({self.counts[what]} records)" for what, text in self.first.items())
+        return tuple(f"'{self.model.name}': {text} ({self.counts[what]} records)" for what, text in self.told.items())
 
     def warn(self) -> None:
         """Warn of what was noted, of each once."""

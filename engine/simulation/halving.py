@@ -3,7 +3,8 @@
 A linearly implicit method has the slopes of forces at its beginning. Those of what saturates, switches, or has a dead band are others a
 moment later: then the method's own estimate of its error is large, and the flight goes in two halves, each of them likewise, until the
 bend lies in a part so short that what is left of it is of no account. Forces whose limits are known (:mod:`.effort_limits`) are on one
-side of a bend from a part's beginning to its end.
+side of a bend from a part's beginning to its end. Where nothing bends, steps have the method's order, and parts come only where one of
+them would be wrong at sight.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from engine import ops
 from engine.integrate import during
 
 Array = np.ndarray
-#: what a part's errors may be: of q, rad and m, and of v, rad/s and m/s
-FINE, SLOW = 1e-6, 5e-4
+#: what a part's errors may be, of q (rad, m) and of v (rad/s, m/s): of forces that bend, and of those that do not
+FINE, COARSE = (1e-6, 5e-4), (1e-3, np.inf)
 #: times that a part is halved at most
 DEEPEST = 15
 #: parts that are flown in a step, about
@@ -62,7 +63,8 @@ class HalvedFlight:
         assert method.embedded is not None
         y, error = method.embedded(system, t, h, x)
         e_q, e_v = ops.largest(error[: self.nv]), ops.largest(error[self.nv : 2 * self.nv])
-        coarse = ops.logical_or(e_q > FINE, e_v > SLOW)
+        fine, slow = FINE if modes or self.plant.stiffness.bends else COARSE
+        coarse = ops.logical_not(ops.logical_and(e_q <= fine, e_v <= slow))    # and where they are no numbers
         for mode in modes:                                                     # one at most
             changes = ops.largest(mode - step.beyond(during(t, 0.0, h), *step.flown(x), m, p)) > 0.5
             coarse = ops.logical_or(changes, coarse)

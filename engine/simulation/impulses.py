@@ -123,7 +123,7 @@ class Impulses:
         return after if joints is None else ops.when(ops.logical_and(joints.acts, ops.logical_not(near)), rub, after)
 
     def points(self, model: Model, h: Any, q0: Array, before: Array, q: Array, free: Array, v: Array, stuck: Array) -> Any:
-        """Return the points (p, 13) that push in a step whose impulses leave v (nv), where contacts are rows of tables: see
+        """Return the points (p, 13 or 16) that push in a step whose impulses leave v (nv), where contacts are rows of tables: see
         :func:`~engine.simulation.contact_table.table_of`."""
         contacts = self.contacts
         assert isinstance(contacts, RowLaws)

@@ -34,12 +34,19 @@ class ManyContacts:
                  combine: str) -> None:  # fmt: skip
         self.model, self.placed, self.stiction, self.combine = model, list(placed), stiction, combine
         self.kinds = kinds_of(placed)
+        #: whether some surface has torsional or rolling friction
+        self.turns = any(surface.turns for surface in surfaces)
         self.shapes = tables(placed, surfaces, [self.mobility(s) for s in placed], ())
 
     @property
     def surfaces(self) -> set[str]:
         """The names of surfaces that may touch, of links and their shapes."""
         return {name for s in self.placed for name in s.surfaces}
+
+    @property
+    def turning(self) -> set[str]:
+        """Of these names those of surfaces that may meet one with torsional or rolling friction."""
+        return self.surfaces if self.turns else set()
 
     @property
     def ground(self) -> Array | None:
@@ -99,4 +106,4 @@ class ManyContacts:
     @property
     def held(self) -> tuple[int, int]:
         """The shape of what is kept of how pairs gave way since they stick: see :mod:`engine.contact.many.sticking`."""
-        return EACH * len(self.placed), 7
+        return EACH * len(self.placed), 10 if self.turns else 7

@@ -26,8 +26,9 @@ from engine.simulation.run import Kernel, Process
 from engine.spatial import se3
 
 Array = np.ndarray
-#: columns of what is recorded of a point: shapes, place, normal, gap, force, slip, and what steps can give back of its spring's energy
-POINT = 14
+#: columns of what is recorded of a point: shapes, place, normal, gap, force, slip, and what steps can give back of its spring's energy;
+#: and beside couples, these
+POINT, ENERGY, TURNING = 14, 13, 17
 #: where parts of what is seen of a body begin
 ENDS = (0, 12, 27, 29, 65, 71, 77, 87)
 #: s: a step in which nothing moves to speak of
@@ -37,7 +38,7 @@ MOST = 2**53
 
 
 class Notes(NamedTuple):
-    """What a step leaves for its record: rates of change (n, 6) by impulses and wrenches (n, 6) of the bodies, and points (p, 14)."""
+    """What a step leaves for its record: rates of change (n, 6) by impulses and wrenches (n, 6) of the bodies, and points (p, 14 or 17)."""
 
     changes: Any
     wrenches: Any
@@ -87,7 +88,7 @@ class MeetingTrees(IndependentTrees):
         record[at["vdot"]] += change
         record[at["contacts.wrench"]].reshape(-1, 6)[self.links] = notes.wrenches
         record[at["contacts.count"]] = len(pushing(notes.points))
-        record[at["contacts.energy"]] = notes.points[:, 13].sum()
+        record[at["contacts.energy"]] = notes.points[:, ENERGY].sum()
         record[at["contacts.overlap"]] = self.contacts.overlaps(notes.points).max(initial=0.0)
 
     # ------------------------------------------------------------ a step, traced
@@ -95,7 +96,7 @@ class MeetingTrees(IndependentTrees):
     def step_of(self, t0: Any, k: Any, dt: Any, p: list[Any], x: list[Any], stuck: Any, G: list[Any],
                 shapes: Shapes) -> tuple[list[Any], Any, Callable[[], Notes]]:  # fmt: skip
         """Return the states (n, m) of each kind after the k-th step of dt from t0, with parameters (n, np) and inertias (n, 36); what is
-        stuck (c, 7), of what was; and what notes the step."""
+        stuck (c, 7 or 10), of what was; and what notes the step."""
 
         def fly(kind: Kind, p: Array, x: Array) -> Any:
             step, n = kind.step.process.programs[0], kind.step.plant.parameters.n
@@ -106,7 +107,8 @@ class MeetingTrees(IndependentTrees):
         bodies = np.concatenate(parts)
         poses, began, reach, M, before, free, momenta = (ops.rows(lambda y, a=a, b=b: y[a:b], bodies) for a, b in itertools.pairwise(ENDS))
         found = touching(shapes, self.contacts.kinds, dt, Bodies(poses, began, reach))
-        met = problem(found, stuck, shapes.outlines, poses, M, before, free, dt, self.contacts.stiction, self.contacts.combine, EVENLY)
+        met = problem(found, stuck, shapes.outlines, poses, M, before, free, dt, self.contacts.stiction, self.contacts.combine, EVENLY,
+                      self.contacts.turns)  # fmt: skip
         V, friction, acts = velocities_after(met, before)
         push, stuck = impulses(met, V, friction, acts, dt, self.contacts.held[0])
         changes = momentum_changes(met, found, shapes.outlines, poses, momenta, push, EVENLY * dt)
@@ -122,7 +124,7 @@ class MeetingTrees(IndependentTrees):
         change = ops.rows(lambda T, V, free: turned_back(T, V - free) / dt, poses, V, met.free)
         of = ops.rows(lambda p: p[0], met.points)
         pairs = ops.gather(found.pairs, of)
-        force = ops.rows(lambda p, g: np.concatenate([ops.cross(p[17:20], g), g]) / dt, met.points, push)
+        force = ops.rows(lambda p, g: point_law.wrench_of(p[17:20], g) / dt, met.points, push)
 
         def on_a(p: Array, F: Array) -> Array:
             return -p[2] * np.concatenate([F[:3] + ops.cross(p[3:6], F[3:]), F[3:]])
@@ -131,15 +133,16 @@ class MeetingTrees(IndependentTrees):
         at = tuple(ops.rows(lambda p, k=k: p[k], pairs) for k in (0, 1))
         wrenches = ops.add_at(ops.rows(lambda V: 0.0 * V, V), at, (to_a, force))
 
-        def point(pair: Array, p: Array, T: Array, F: Array, W: Array) -> Array:
+        def point(pair: Array, p: Array, T: Array, F: Array, W: Array, *g: Array) -> Array:
             _, opens, slip = point_law.split(p[10:], W)
             gap = point_law.gap_after(p[1:10], p[10:], opens)
             begun, rate = p[11:12] - 0.5 * dt * (p[12:13] + p[13:14]), p[12:13]
             energy = point_law.kept_energy(p[1], p[4] / p[1], dt, begun, rate, p[20:21])
-            return np.concatenate([pair[3:5], p[17:20] + T[[3, 7, 11]], p[14:17], [gap], F[3:], [ops.norm(slip), energy]])
+            own = pair[3:5], p[17:20] + T[[3, 7, 11]], p[14:17], [gap], F[3:], [ops.norm(slip), energy]
+            return np.concatenate([*own, *(x[3:] / dt for x in g)])
 
         at_b, W = (ops.gather(table, i) for table, i in ((poses, at[1]), (twists(met.pairs, V), of)))
-        points = ops.rows(point, pairs, met.points, at_b, force, W)
+        points = ops.rows(point, pairs, met.points, at_b, force, W, *([push] if self.contacts.turns else []))
         return Notes(change, wrenches, points)
 
     @functools.cached_property
@@ -149,14 +152,14 @@ class MeetingTrees(IndependentTrees):
         own = [(next(letters), kind.step.plant.parameters.n, kind.step.layout.n) for kind in self.kinds]
         given = [f"({c},{n})" if n else f"({c})" for c, n, _ in own] + [f"({c},{n})" for c, _, n in own] + [f"({c},36)" for c, *_ in own]
         tables = [f"({next(letters)}{','.join(['', *map(str, x.shape[1:])])})" for x in self.contacts.flat]
-        outs = [f"({c},{n})" for c, _, n in own] + [f"({next(letters)},{m})" for m in (7, 6, 6, POINT)]
+        outs = [f"({c},{n})" for c, _, n in own] + [f"({next(letters)},{m})" for m in (self.contacts.held[1], 6, 6, self.columns)]
 
         def run(count: Any, noted: Any, t0: Any, k: Any, dt: Any, *rest: Any) -> tuple[Any, ...]:
             p, x, G = (list(rest[i * kinds : (i + 1) * kinds]) for i in range(3))
             stuck, *flat = rest[3 * kinds :]
             shapes = self.contacts.of(flat)
             still = np.concatenate([ops.rows(lambda G: np.zeros(6) + 0.0 * G[0], g) for g in G])
-            nothing = Notes(still, still, np.zeros((0, POINT)))
+            nothing = Notes(still, still, np.zeros((0, self.columns)))
 
             def advance(z: dict[str, Any]) -> tuple[dict[str, Any], Any]:
                 after, stuck, notes = self.step_of(t0, z["k"], dt, p, list(z["x"]), z["stuck"], G, shapes)
@@ -167,11 +170,11 @@ class MeetingTrees(IndependentTrees):
             z, _ = ops.while_loop(advance, {"x": tuple(x), "stuck": stuck, "k": k, "notes": tuple(nothing)}, MOST, count < 0.5)
             return (*z["x"], z["stuck"], *z["notes"])
 
-        return shaped(run, f"(),(),(),(),(),{','.join([*given, f'({next(letters)},7)', *tables])}->{','.join(outs)}")
+        return shaped(run, f"(),(),(),(),(),{','.join([*given, f'({next(letters)},{self.contacts.held[1]})', *tables])}->{','.join(outs)}")
 
     def called(self, noted: float, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> tuple[Array, Notes]:
         """Return the state x (n) after the k-th step of dt from t0, and its notes, if it is ``noted``. Traceable."""
-        own, stuck = [places.taken(x) for places in self.states], x[self.stuck].reshape(-1, 7)
+        own, stuck = [places.taken(x) for places in self.states], x[self.stuck].reshape(self.contacts.held)
         sticking = ops.chosen(stuck, ops.rows(lambda row: row[0] > 0.0, stuck))
         given = [1.0, noted, t0, k, dt, *self.given(p), *own, *self.inertias, sticking, *self.contacts.flat]
         *found, sticks, changes, wrenches, points = calling(self.advanced.program)(*given)
@@ -241,7 +244,7 @@ class MeetingTrees(IndependentTrees):
         """Return the points of contact in the steps of dt that begin at times (T) in states x (T, n)."""
         given = self.given(p)
         each = [pushing(self.moved(1.0, at, 0.0, dt, given, row)[1].points) for at, row in zip(t, x, strict=True)]
-        return table_of(each, [s.link for s in self.contacts.placed])
+        return table_of([np.delete(points, ENERGY, axis=1) for points in each], [s.link for s in self.contacts.placed])
 
     def require_apart(self, p: Array, x: Array, dt: float) -> None:
         """Refuse states (..., n) in which shapes lie deep in each other, as :class:`~engine.simulation.impulses.Overlaps` does.
@@ -263,7 +266,7 @@ class MeetingTrees(IndependentTrees):
     def moved(self, count: float, t0: float, k: float, dt: float, p: list[Array], x: Array, noted: float = 1.0) -> tuple[Array, Notes]:
         """Return the state x (n) so many steps later, and the notes of the last of them where it is ``noted``."""
         n = len(self.kinds)
-        own, stuck = [places.taken(x) for places in self.states], x[self.stuck].reshape(-1, 7)
+        own, stuck = [places.taken(x) for places in self.states], x[self.stuck].reshape(self.contacts.held)
         sticking = stuck[: np.count_nonzero(stuck[:, 0])]
         *found, stuck, changes, wrenches, points = self.advanced(count, noted, t0, k, dt, *p, *own, *self.inertias, sticking,
                                                                  *self.contacts.flat)  # fmt: skip
@@ -273,6 +276,11 @@ class MeetingTrees(IndependentTrees):
         x[self.stuck] = 0.0
         x[self.stuck][: stuck.size] = stuck.ravel()
         return x, Notes(changes, wrenches, points)
+
+    @property
+    def columns(self) -> int:
+        """Numbers that are recorded of a point."""
+        return TURNING if self.contacts.turns else POINT
 
     @functools.cached_property
     def stuck(self) -> slice:
@@ -287,7 +295,7 @@ def so_many(rows: Any, n: int) -> Array:
 
 
 def pushing(points: Array) -> Array:
-    """Return those of points (p, 14) that push."""
+    """Return those of points (p, 14 or 17) that push."""
     return points[np.linalg.norm(points[:, 9:12], axis=1) > 0.0]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from engine.checks import nearest, numbers, shown
 from engine.components.component import SimulationError
 from engine.components.law import OFFERED, SEEDS
 from engine.contact import is_material, require_material
-from engine.contact.material import PARAMETERS
+from engine.contact.material import PARAMETERS, TURNING
 from engine.model import Model
 from engine.model.parameters import (
     NUMBERS,
@@ -28,6 +28,8 @@ from engine.model.parameters import (
 from engine.spatial import inertia
 
 Array = np.ndarray
+#: what parameters of couples of surfaces begin with
+COUPLES = tuple(f"{kind}." for kind, what in PARAMETERS.items() if what in TURNING)
 
 
 class Read(dict[str, Any]):
@@ -81,8 +83,10 @@ def possible(name: str, x: Array) -> Any:
     return ops.less_equal(0.0, least) if is_material(name) or name.startswith(("damping.", "friction.", "armature.")) else True
 
 
-def require_known(parameters: Iterable[str], constraints: Any, impacts: bool, surfaces: Container[str]) -> None:
-    """Refuse what something would not know: loops stand on the model's placements, ideal impacts on all its numbers."""
+def require_known(parameters: Iterable[str], constraints: Any, impacts: bool, contacts: Any) -> None:
+    """Refuse what something would not know: loops stand on the model's placements, ideal impacts on all its numbers, and contacts have
+    couples where a material has some."""
+    surfaces, turning = (contacts.surfaces, contacts.turning) if contacts else ((), ())
     for name in parameters:
         if constraints and moves_shapes(name):
             raise SimulationError(f"parameter '{name}' beside constraints, which close the model's own placements; expected none of these")
@@ -90,6 +94,9 @@ def require_known(parameters: Iterable[str], constraints: Any, impacts: bool, su
             raise SimulationError(f"parameter '{name}' beside an engine.impact, which is of the model's own numbers; expected Contacts")
         if is_material(name) and (link := split(name)[1]) not in surfaces:
             raise SimulationError(f"parameter '{name}': nothing of '{link}' may touch; expected a link with contacts, or 'world'")
+        if is_material(name) and name.startswith(COUPLES) and link not in turning:
+            raise SimulationError(f"parameter '{name}': '{link}' touches nothing with torsional or rolling friction; expected materials "
+                                  "that have some, which the parameter is to replace")  # fmt: skip
 
 
 def with_parameters(model: Model, gravity: Any, parameters: Mapping[str, Any]) -> tuple[Model, Any]:

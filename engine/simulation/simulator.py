@@ -79,8 +79,9 @@ class Simulator(Fixed):
     parameters : numbers and arrays by name, which functions may ask for, and which may differ from rollout to rollout without compiling
         anew. "gravity" counts instead of the gravity, and names of :meth:`engine.Model.with_parameters` instead of the model's numbers:
         "mass.LINK", "center.LINK", "inertia.LINK", "placement.JOINT", "displacement.JOINT", "damping.JOINT", "friction.JOINT",
-        "armature.JOINT"; "contact_friction.LINK", contact_static_friction, …stiffness, …dissipation for those of a link's surface, or
-        the ground's, "world" (what sticks rubs no less than what slides). Friction so given acts by impulses, if not explicit
+        "armature.JOINT"; "contact_friction.LINK", contact_static_friction, …torsional_friction, …rolling_friction, …stiffness, …dissipation
+        for those of a link's surface, or the ground's, "world" (what sticks rubs no less than what slides). Friction so given acts by
+        impulses, if not explicit
     joint_dynamics : how the damping, friction, efforts and limits of the robot's file hold. "auto": damping in flight; stiff stops and dry
         friction as impulses after it (:mod:`engine.contact`): under a share r of its friction a joint creeps at r times 5e-7 rad/s or m/s,
         and its own effort pushes it into a stop by a hundredth of its range at most. Where dampers, springs, servos or laws are too fast
@@ -145,7 +146,7 @@ class Simulator(Fixed):
         self.watch = Watch(events, self.parameters, [c.name for c in makers])
         self._arguments["events"] = self.watch.events
         touch, many, kinds = bound(contacts, driven, self.method, self._arguments, type(self))
-        require_known(self.parameters, exact, self.watch.rebounds, x.surfaces if (x := touch or many) else ())
+        require_known(self.parameters, exact, self.watch.rebounds, touch or many)
         if (control := None if controller is None else Controller(controller, self.parameters, [c.name for c in makers])) is not None:
             control.bind(model, self.dt)
         impulses = Impulses(joints.laws, touch, self.conserved, model.nv, bool(constraints)) if joints.laws or touch else None

@@ -184,7 +184,7 @@ class Step(WholeStates):
         """Return what is stepped, and the method that steps it, with memories m, parameters p, and the modes of limited forces; where steps
         are not ``even``, they choose their size, and so meet what bends, and springs of friction that last from one to the next do not."""
         plant, method = self.plant, self.method
-        halved = self.halved if even and plant.stiffness is not None and (modes or plant.stiffness.bends) else None
+        halved = self.halved if even and plant.stiffness is not None else None
 
         def flight(t: Any, h: Any, x: Array, lasting: Array) -> Array:
             if halved is not None:
@@ -277,7 +277,7 @@ class Step(WholeStates):
         return self.plant.feels(s, m, vdot, dt)
 
     def points(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> Any:
-        """Return the points (p, 13) of contact that push in the k-th step of dt from x, where contacts are rows of tables."""
+        """Return the points (p, 13 or 16) of contact that push in the k-th step of dt from x, where contacts are rows of tables."""
         t, y, m, p = self.begins(t0 + k * dt, dt, p, x)
         modes = self.modes(t, dt, y, m, p)
         method, system = self.system(m, p, modes)
@@ -379,7 +379,8 @@ class Step(WholeStates):
     @functools.cached_property
     def points_of(self) -> Callable[..., Array]:
         """:meth:`points`."""
-        return shaped(self.points, f"(),(),(),({self.plant.parameters.n}),({self.process.n})->(c,13)") if self.compiled else self.points
+        wide = 16 if self.plant.contacts and self.plant.contacts.turns else 13
+        return shaped(self.points, f"(),(),(),({self.plant.parameters.n}),({self.process.n})->(c,{wide})") if self.compiled else self.points
 
     def columns(self, records: Array) -> dict[str, Array]:
         """Return what records (..., T, m) hold besides the time, by name (..., T, *shape)."""

@@ -232,6 +232,14 @@ def test_contacts_step_by_step(tmp_path):
     assert reported(tmp_path, "falls", "gcc", *FLAGS, "-O0", *FMA).startswith("ok: falls, 20 samples")
 
 
+def test_contacts_that_resist_turning_step_by_step(tmp_path):
+    """A ball that spins and rolls on the ground."""
+    needed("gcc")
+    surface = engine.ContactMaterial(2e5, friction=0.5, torsional_friction=0.02, rolling_friction=0.01)
+    export_code(simulator(ball(), surface), tmp_path / "rolls.c")
+    assert reported(tmp_path, "rolls", "gcc", *FLAGS, "-O0", *FMA).startswith("ok: rolls, 20 samples")
+
+
 # ---------------------------------------------------------------- what is written
 
 

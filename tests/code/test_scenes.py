@@ -99,6 +99,17 @@ def test_links_whose_contacts_are_rows_step_as_in_a_run(monkeypatch, tmp_path):
     assert_steps(made, Stepped(made, tmp_path), *start(made.model), 400, 100)
 
 
+@pytest.mark.parametrize("tables", [True, False])
+def test_what_resists_turning_steps_as_in_a_run(tables, monkeypatch, tmp_path):
+    surface = engine.ContactMaterial(4e4, 2.0, 0.5, torsional_friction=0.02, rolling_friction=0.01)
+    if tables:
+        made, (q, v) = simulator(["box"] * 7, material=surface), state(heap(7), v=0.3)
+    else:
+        made = scene(monkeypatch, True, material=surface)
+        q, v = start(made.model)
+    assert_steps(made, Stepped(made, tmp_path, q0=q, v0=v), q, v, 200, 50)
+
+
 # ------------------------------------------------------------ as FMUs
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine import Builder, SimulationError, Simulator, spatial
+from engine import Builder, SimulationError, SimulationWarning, Simulator, spatial
 from engine.simulation import Context, GeneralActuator
 
 
@@ -80,3 +80,10 @@ def test_what_cannot_be_is_refused(given, expected):
     with pytest.raises(SimulationError) as caught:
         GeneralActuator(**given).bind(MODEL, 1e-3)
     assert expected in str(caught.value)
+
+
+def test_a_bias_that_drives_is_told():
+    with pytest.warns(SimulationWarning, match="servo: its bias is 5 times the speed, which drives what it acts on"):
+        Simulator(MODEL, actuators=[GeneralActuator({"j0": 1.0}, bias=(0.0, 0.0, 5.0), name="servo")])
+    with pytest.raises(SimulationError, match="a component of the class GeneralActuator is named 3; expected a text"):
+        Simulator(MODEL, actuators=[GeneralActuator({"j0": 1.0}, name=3)])

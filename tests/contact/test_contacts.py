@@ -461,8 +461,8 @@ def test_two_links_may_have_a_material_of_their_own():
         assert slows[4] == pytest.approx(-0.5 * 9.81, rel=0.01) and slows[10] == pytest.approx(-0.1 * 9.81, rel=0.01)
     two = {("a/block", "b/block"): material(), ("b/block", "a/block"): material()}
     for given, expected in [({"combine": "largest"}, "combine of Contacts is 'largest'; expected one of harmonic, max"),
-                            ({"materials": two}, "have two of the links"),
-                            ({"materials": {("a/block",): material()}}, r"are of \('a/block',\); expected a link's name, or two"),
+                            ({"materials": two}, r"have two of \('a/block', 'b/block'\); expected one"),
+                            ({"materials": {("a/block",): material()}}, r"are of \('a/block',\); expected the name of a link or a shape"),
                             ({"materials": {("a/block", "c"): material()}}, "name a link 'c'")]:  # fmt: skip
         with pytest.raises(engine.ContactError, match=expected):
             engine.Simulator(model, contacts=engine.Contacts(engine.HalfSpace(), **given))

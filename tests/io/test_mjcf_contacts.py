@@ -109,7 +109,6 @@ def test_a_body_rubs_on_the_ground_as_in_mujoco(floor, geom, expected):
 
 
 @pytest.mark.parametrize(("text", "expected"), [
-    (falling('<geom size="0.1" condim="4"/>', 0.5), "condim is 4: friction against turning and rolling is not read"),
     (falling('<geom size="0.1"/>', 0.5).replace("<freejoint", '<freejoint align="true"'), "align: the body keeps the frame"),
     (falling('<geom size="0.1"/>', 0.5).replace("<mujoco>", '<mujoco><compiler alignfree="true"/>'), "free bodies keep the frames"),
     (falling('<geom size="0.1"/>', 0.5).replace("<freejoint", '<joint actuatorgravcomp="true" actuatorfrcrange="-1 1"'),

@@ -25,6 +25,11 @@ def said(text: str) -> str:
     return str(caught.value)
 
 
+def servo(attributes: str) -> str:
+    """The text of a hinge under a position servo."""
+    return world('<body><joint name="j"/><geom size="0.1"/></body>', f'<actuator><position joint="j" {attributes}/></actuator>')
+
+
 FAULTS = {
     "truncated": ("<mujoco><worldbody><body", "not well-formed XML"),
     "another root": ("<mujocos/>", "expected <robot>"),
@@ -70,6 +75,11 @@ FAULTS = {
     "equality": (world(BODY, '<equality><connect body1="b" anchor="0 0 0"/></equality>'), "body1 is 'b', which is not there"),
     "timestep": (world(BODY, '<option timestep="0"/>'), "timestep is 0 s; expected a time above zero"),
     "density": (world(BODY, '<option density="-1"/>'), "density is -1; expected zero or more"),
+    "kv": (servo('kp="5" kv="-3"'), "<position>: kv is -3; expected zero or more"),
+    "ratio": (servo('kp="5" dampratio="-1"'), "<position>: dampratio is -1; expected zero or more"),
+    "both": (servo('kp="5" kv="1" dampratio="1"'), "<position> has a kv and a dampratio; expected one of them"),
+    "time": (servo('kp="5" timeconst="-1"'), "<position>: timeconst is -1; expected zero or more"),
+    "springdamper": (world(BODY.replace('name="j"', 'name="j" springdamper="-0.1 1"')), "springdamper is '-0.1 1'; expected"),
     "document type": ("<!DOCTYPE a><mujoco/>", "declares a document type"),
     "plane": (world('<body><freejoint/><geom type="plane" size="1 1 1"/></body>'), "a plane moves"),
     "empty": ("<mujoco/>", ""),
@@ -199,3 +209,11 @@ def test_actuators_without_names_are_commanded_by_those_that_are_printed(tmp_pat
     simulator = engine.simulator_of(again, contacts=None, controller=lambda t, q, v: {"motor of j": 1.0, "motor of j_": 1.0})
     v = simulator.run(again.initial(), np.zeros(1), duration=0.01).v[-1, 0]
     assert abs(v - 3.0 * 0.01 / model.links[1].inertia[2, 2]) < 1e-14 * v
+
+
+@pytest.mark.parametrize(("angle", "span", "said"), [("radian", "-90 90", "the range is -90 90 rad, over two turns"),
+                                                     ("degree", "-1.57 1.57", "the range is -1.57 1.57 degrees, of which an end")])
+def test_a_range_in_another_unit_is_told(angle, span, said):
+    text = world(f'<body><joint range="{span}"/><geom size="0.1"/></body>', f'<compiler angle="{angle}"/>')
+    with pytest.warns(RobotFileWarning, match=said):
+        load(text)

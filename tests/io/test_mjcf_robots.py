@@ -72,6 +72,7 @@ def test_a_robot_moves_as_it_does_in_mujoco(path):
     'gaintype="affine" gainprm="5 0 1" biastype="affine" biasprm="2 -5 0.7"',
     'gainprm="5" biastype="affine" biasprm="0 -4 0.7"',
 ])  # fmt: skip
+@pytest.mark.filterwarnings("ignore:.*its bias is 0.7 times the speed")
 def test_a_general_actuator_has_the_damping_that_mujoco_gives_it(gains):
     text = f"""<mujoco><worldbody><body><joint name="j"/><geom size="0.1" pos="1 0 0"/></body></worldbody>
       <actuator><general joint="j" gear="3" {gains}/></actuator></mujoco>"""

@@ -46,23 +46,28 @@ SCENES = [
     file('friction="0.4"&|friction="0.6"&friction="0.8"', more=PAIR.format("")),
     file('|friction="0.5"|friction="2"', more='<contact><exclude body1="A" body2="B"/></contact>'),
     file('class="x"&|class="x"', more='<default><default class="x"><geom friction="0.15" priority="3"/></default></default>'),
+    file('condim="4"|friction="0.5 0.02 0.001" condim="6"', 'friction="0.4 0.01 0.003"'),
+    file('condim="4" friction="0.3 0.03" priority="1"&|condim="6" friction="0.5 0.02 0.001"', 'condim="1" friction="2 0.01 0.003"'),
+    file('condim="4"&|&condim="6"', more=PAIR.format('condim="6" friction="0.3 0.3 0.02 0.004 0.004"')),
+    file('condim="4"&|&condim="6"', more=PAIR.format('condim="4" friction="0.3"')),
     file('&friction="0.5"', more='<option><flag contact="enable" filterparent="disable"/></option>'),
 ]  # fmt: skip
 
 
-def of_mujoco(text: str) -> dict[frozenset[str], float]:
-    """The friction of each two geoms that touch."""
+def of_mujoco(text: str) -> dict[frozenset[str], tuple[float, float, float]]:
+    """The frictions of each two geoms that touch: sliding, torsional, rolling."""
     m = mujoco.MjModel.from_xml_string(text)
     d = mujoco.MjData(m)
     mujoco.mj_forward(m, d)
-    return {frozenset(m.geom(int(g)).name for g in c.geom): float(c.friction[0]) if c.dim > 1 else 0.0 for c in d.contact}
+    counts = {1: (0, 0, 0), 3: (1, 0, 0), 4: (1, 1, 0), 6: (1, 1, 1)}
+    return {frozenset(m.geom(int(g)).name for g in c.geom): tuple(c.friction[[0, 2, 3]] * counts[c.dim]) for c in d.contact}
 
 
-def of_engine(model: engine.Model) -> dict[frozenset[str], float]:
+def of_engine(model: engine.Model) -> dict[frozenset[str], tuple[float, float, float]]:
     """The same, of all that may touch."""
     laws = made(model.described.contacts).bind(model)
     named = {shape: g.name for link in model.links for shape, g in zip(link.shapes, link.collisions, strict=True)} | {"": "floor"}
-    return {frozenset((named[p.a.part], named[p.b.part])): p.material.friction for p in laws.pairs}
+    return {frozenset((named[p.a.part], named[p.b.part])): (p.material.friction, *p.material.turning) for p in laws.pairs}
 
 
 @pytest.mark.parametrize("text", SCENES)
@@ -74,6 +79,11 @@ def test_what_touches_and_how_it_rubs_is_mujocos(text):
     found, expected = of_engine(model), of_mujoco(text)
     assert found.keys() == expected.keys() and len(expected) > 1
     np.testing.assert_allclose([found[p] for p in expected], [*expected.values()], rtol=1e-12)
+
+
+def test_rolling_along_two_directions_is_warned_of():
+    with pytest.warns(RobotFileWarning, match=r"resists rolling differently along two directions \(0\.001 and 0\.002\)"):
+        load(file("&|&", more=PAIR.format('condim="6" friction="0.3 0.3 0.02 0.001 0.002"')))
 
 
 def test_what_is_welded_into_one_model_keeps_its_surfaces():

@@ -176,6 +176,17 @@ def test_surfaces_of_geoms_are_read_back(tmp_path):
     assert "leaves out the contacts described, which" in saved(read(paired), tmp_path / "r.xml")[1]
 
 
+def test_what_resists_turning_is_read_back(tmp_path):
+    text = CONTACTS.replace("FLAG", "").replace('<geom friction="0.9"/>', '<geom friction="0.9 0.03 0.002" condim="6"/>')
+    text = text.replace('<joint type="slide"/><geom/>', '<joint type="slide"/><geom condim="4" friction="0.7 0.04"/>')
+    text = text.replace('friction="0.7" size', 'friction="0.7 0 0" size').replace('friction="1.2"', 'friction="1.2 0 0"')
+    file, lost = saved(model := read(text), tmp_path / "r.xml")
+    assert not lost and max(differences(model.described, read(file).described).values(), default=0.0) < ROUNDING
+    values = model.described.contacts.values["materials"]
+    assert [values[n].values.get("torsional_friction") for n in "abf"] == [0.03, None, 0.04]
+    assert [values[n].values.get("rolling_friction") for n in "abf"] == [0.002, None, None]
+
+
 def test_pairs_in_any_order_are_the_same_contacts(tmp_path):
     model = read(CONTACTS.replace("FLAG", ""))
     said = model.described.contacts

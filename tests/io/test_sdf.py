@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
+from engine.checks import EngineError
 from engine.constraints import Coupling, Hinge, Slider, Weld
 from engine.dynamics import forward_kinematics
 from engine.io import RobotFileWarning, check, load_sdf
@@ -189,6 +190,22 @@ def test_each_surface_of_a_link_has_its_own_friction():
                         + "<self_collide>1</self_collide>"))  # fmt: skip
     numbers = {n: m.values["friction"] for n, m in model.described.contacts.values["materials"].items()}
     assert numbers == {"a": 0.2, "a/q": 1.0, "b": 1.0}
+
+
+def test_torsional_friction_is_that_of_a_patch():
+    """3π/16 μ a, as Gazebo has it; one that grows with depth is not read, and said."""
+    rubs = "<surface><friction><torsional>{}</torsional></friction></surface>"
+    given = {"p": "<coefficient>0.5</coefficient><patch_radius>0.02</patch_radius>", "q": "<patch_radius>0.03</patch_radius>",
+             "r": "<coefficient>0.5</coefficient>"}  # fmt: skip
+    shapes = [f'<collision name="{n}">{BOX}{rubs.format(x)}</collision>' for n, x in given.items()]
+    text = sdf(links("a", inside=BODY + "".join(shapes)) + links("b", inside=BODY + f'<collision name="c">{BOX}</collision>')
+               + "<self_collide>1</self_collide>")  # fmt: skip
+    numbers = {n: m.values.get("torsional_friction", 0.0) for n, m in read(text)[0].described.contacts.values["materials"].items()}
+    assert numbers == pytest.approx({"a": 3 * np.pi / 16 * 0.01, "a/q": 3 * np.pi / 16 * 0.03, "a/r": 0.0, "b": 0.0})
+    grows = text.replace(given["r"], "<use_patch_radius>0</use_patch_radius><surface_radius>0.1</surface_radius>")
+    assert "torsional friction of a surface_radius, whose patch grows" in str(check(grows))
+    with pytest.raises(EngineError, match="<patch_radius> is -1; expected zero or more"):
+        load(text.replace("0.02", "-1"))
 
 
 # ---------------------------------------------------------------- inertias and shapes

@@ -192,6 +192,7 @@ def test_limits_that_are_crossed_leave_no_room():
     ({"limits": Limits(effort=-2.0)}, "the effort limit is -2; expected zero or more"),
     ({"limits": Limits(velocity=-2.0)}, "the velocity limit is -2; expected zero or more"),
     ({"limits": Limits(1.0, -1.0)}, "the lower limit 1 exceeds the upper one, -1; expected a range"),
+    ({"limits": Limits(np.inf, np.inf)}, "both limits are inf; expected a range, -inf … inf for none"),
 ])  # fmt: skip
 def test_a_builder_refuses_what_no_joint_has(given, said):
     builder = Builder()

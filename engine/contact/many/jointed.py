@@ -10,10 +10,26 @@ import numpy as np
 
 from engine import ops
 from engine.contact import point_law
-from engine.contact.many.pair_rows import BEFORE, CENTERS, GAP, LINK_A, LINK_B, MATERIAL, NORMAL, PLACE, RADII, SHARE, SIZE, A, B, PairRows
+from engine.contact.many.pair_rows import (
+    BEFORE,
+    CENTERS,
+    GAP,
+    LINK_A,
+    LINK_B,
+    MATERIAL,
+    NORMAL,
+    PLACE,
+    RADII,
+    SHARE,
+    SIZE,
+    TURNING,
+    A,
+    B,
+    PairRows,
+)
 from engine.contact.many.sticking import found, kept
 from engine.contact.momenta import change, place_velocity
-from engine.contact.point_law import HELD, RUNNING, turned, velocity
+from engine.contact.point_law import HELD, RUNNING, parted, turned, velocity, wrench_of
 from engine.contact.touching import AGREES
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics.kinematics import path
@@ -22,13 +38,12 @@ from engine.model import Model
 from engine.spatial import inertia
 
 Array = np.ndarray
-#: columns of a row of the law: the constants (9) and the row (14 or 17) of :mod:`engine.contact.point_law`
-C, ROW = slice(0, 9), slice(9, None)
 
 
 class PointImpulses(NamedTuple):
-    """What points do in a step: the impulses g (p, 3) on the second bodies; their forces (p, 6) about where places are seen from; whether
-    they push (p); how deep they are (p), of the thinner shape; and how fast their springs alone would move bodies apart (p), m/s²."""
+    """What points do in a step: the impulses g (p, 3), or with couples (p, 6), on the second bodies; their forces (p, 6) about where
+    places are seen from; whether they push (p); how deep they are (p), of the thinner shape; and how fast their springs alone would move
+    bodies apart (p), m/s²."""
 
     g: Any
     forces: Any
@@ -38,38 +53,39 @@ class PointImpulses(NamedTuple):
 
 
 class JointedTouching:
-    """The impulse law γ(x) of points of contact (p, 29) in a step of h, of velocities x (nv) in ``axes``: a
+    """The impulse law γ(x) of points of contact (p, 29 or more) in a step of h, of velocities x (nv) in ``axes``: a
     :class:`~engine.contact.newton.Law`, and the same as :class:`~engine.contact.touching.Touching`.
 
     Parameters
     ----------
     points : see :mod:`engine.contact.many.pair_rows`, seen from ``axes.about``
     pairs : what there may be; names : of all points that there may be
-    places : what is stuck (n, 7), with the pairs' numbers: see :mod:`engine.contact.many.sticking`
+    places : what is stuck (n, 7 or 10), with the pairs' numbers: see :mod:`engine.contact.many.sticking`
     """
 
     def __init__(self, axes: WorldAxes, points: Any, pairs: PairRows, names: list[str], h: Any, before: Array, free: Array, slow: float,
                  way: float, places: Array) -> None:  # fmt: skip
         self.axes, self.found, self.names, self.h, self.slow, self.way = axes, points, names, h, slow, way
         world = len(axes.poses) - 1
-        self.pairs, self.places, wide = pairs, places, RUNNING if pairs.runs else HELD
+        self.pairs, self.places, wide = pairs, places, point_law.TURNING if pairs.turns else RUNNING if pairs.runs else HELD
 
         def begin(p: Array, stuck: Array, *V: Array) -> tuple[Any, ...]:
             k, d, s, mu, static, w = p[MATERIAL]
-            c = ops.array([k, d, h, s, mu, static, w, slow, way])
+            c = ops.array([k, d, h, s, mu, static, w, slow, way, *((*p[TURNING], p[SIZE]) if pairs.turns else ())])
             twists = V[1] - V[0], V[3] - V[2]
             begun = point_law.begun(c, p[None, PLACE], p[None, NORMAL], p[None, GAP], p[None, BEFORE], p[None, SHARE], *twists, stuck)
-            acts, moves = (ops.where(x, 1.0, 0.0) for x in (begun[wide + 2] > 0.0, ops.maximum(p[A], p[B]) < world - 0.5))
-            return np.concatenate([c, begun[:wide]]), begun[wide : wide + 2], ops.array([acts, moves])
+            acts, moves = (ops.where(x, 1.0, 0.0) for x in (begun[-1] > 0.0, ops.maximum(p[A], p[B]) < world - 0.5))
+            return point_law.joined(c, begun[:wide]), begun[wide:-1], ops.array([acts, moves])
 
         *numbers, self.number = ops.rows(lambda p: tuple(p[:5]), points)
         self.on, self.links = tuple(numbers[:2]), tuple(numbers[2:])
         self.pair = ops.gather(pairs.pair, self.number)
         poses = [ops.gather(np.array([T[:3].ravel() for T in axes.poses]), k) for k in self.on]
         self.rotations = ops.rows(lambda T: T.reshape(3, 4)[:, :3].ravel(), poses[0])
-        self.stuck = ops.rows(lambda S, T_a, T_b: np.concatenate([turned(T_a.reshape(3, 4)[:, :3], S), T_b[3::4]]),
+        self.stuck = ops.rows(lambda S, T_a, T_b: seen_from(turned(T_a.reshape(3, 4)[:, :3], S), T_b[3::4]),
                               found(places, len(pairs.sizes) - 1, self.pair), *poses)  # fmt: skip
-        self.stuck = ops.rows(lambda S, p: np.append(S, pairs.running(p)), self.stuck, points) if pairs.runs else self.stuck
+        if pairs.runs:
+            self.stuck = ops.rows(lambda S, p: np.concatenate([S[:9], pairs.running(p), S[9:]]), self.stuck, points)
         self.points, self.friction, flags = ops.rows(begin, points, self.stuck, *self.twists(before), *self.twists(free))
         acts, moves = ops.total(flags)
         self.acts = acts > 0.0
@@ -93,8 +109,12 @@ class JointedTouching:
 
     def pushes(self, x: Array, friction: Any) -> Any:
         """Return F (6) and K (21) of the points at x (nv), as :func:`engine.contact.point_law.wrench` has them."""
-        return ops.rows(lambda p, f, V_a, V_b: point_law.wrench(p[C], p[None, ROW], f[None], V_b - V_a), self.points, friction,
-                        *self.twists(x))  # fmt: skip
+
+        def one(p: Array, f: Array, V_a: Array, V_b: Array) -> Array:
+            c, row = parted(p)
+            return point_law.wrench(c, row[None], f[None], V_b - V_a)
+
+        return ops.rows(one, self.points, friction, *self.twists(x))
 
     def impulse(self, x: Array, friction: Any) -> tuple[Array, Array]:
         """Return γ (nv) and G (nv, nv)."""
@@ -136,12 +156,13 @@ class JointedTouching:
         return ops.symmetric(ops.total(ops.rows(one, pushes, *(ops.gather(table, k) for k in self.on))), nv)
 
     def lagged(self, x: Array, friction: Any) -> tuple[Any, Any]:
-        """Return the friction (p, 2) of all points that goes with the normal impulses at x (nv), and whether it is what was taken for it,
-        about."""
+        """Return the friction (p, 2 or 4) of all points that goes with the normal impulses at x (nv), and whether it is what was taken for
+        it, about."""
 
         def one(p: Array, f: Array, V_a: Array, V_b: Array) -> tuple[Array, Array]:
-            rubs, slow, change, most = point_law.lagged(p[C], p[None, ROW], f[None], V_b - V_a)
-            return ops.array([rubs, slow]), ops.array([change * change, most * most])
+            c, row = parted(p)
+            *rubs, change, most = point_law.lagged(c, row[None], f[None], V_b - V_a)
+            return ops.array(rubs), ops.array([change * change, most * most])
 
         found, both = ops.rows(one, self.points, friction, *self.twists(x))
         changes, sizes = ops.total(both)
@@ -149,20 +170,22 @@ class JointedTouching:
 
     def impulses(self, x: Array, friction: Any) -> tuple[PointImpulses, Array, Array]:
         """Return the impulses of the points; the generalized impulse (nv), on velocities of the model, of what lasts of them; and how pairs
-        gave way (places, 7), with which the next step begins: at x (nv)."""
-        h = self.h
+        gave way (places, 7 or 10), with which the next step begins: at x (nv)."""
+        h, wide = self.h, 6 if self.pairs.turns else 3
 
         def one(p: Array, row: Array, f: Array, V_a: Array, V_b: Array) -> tuple[Any, ...]:
             k, *_, w = p[MATERIAL]
-            g, lasting = np.split(point_law.impulses(row[C], row[None, ROW], f[None], V_b - V_a), [3])
-            pushes = ops.where(ops.norm(g) > 0.0, 1.0, 0.0)
+            c, own = parted(row)
+            g, lasting = np.split(point_law.impulses(c, own[None], f[None], V_b - V_a), [wide])
+            pushes = ops.where(ops.norm(g[:3]) > 0.0, 1.0, 0.0)
             depth = pushes * ops.maximum(-gap_after(row, V_b - V_a), 0.0)
-            return g, lasting, np.concatenate([ops.cross(p[PLACE], g), g]) / h, pushes, depth / (2.0 * p[SIZE]), k * w * depth
+            return g, lasting, wrench_of(p[PLACE], g) / h, pushes, depth / (2.0 * p[SIZE]), k * w * depth
 
         g, lasting, forces, pushes, depth, throw = ops.rows(one, self.found, self.points, friction, *self.twists(x))
         lasts = self.axes.force_back(self.axes.forces([*self.on_bodies(ops.rows(lambda F: -F, lasting), lasting, 6)]))
-        constants, rows = ops.rows(lambda p: (p[C], p[ROW]), self.points)
-        gave = kept(rows, constants, friction, self.pair, self.twists(x), self.rotations, self.pairs.sizes, self.stuck, len(self.places))
+        constants, rows = ops.rows(parted, self.points)
+        gave = kept(rows, constants, friction, self.pair, self.twists(x), self.rotations, self.pairs.sizes, self.stuck, len(self.places),
+                    self.pairs.turns)  # fmt: skip
         return PointImpulses(g, forces, pushes, depth, throw), lasts, gave
 
     def noted(self, impulses: PointImpulses, origins: Array) -> dict[str, Any]:
@@ -175,23 +198,25 @@ class JointedTouching:
                 "throw": ops.largest(impulses.throw)}  # fmt: skip
 
     def seen(self, x: Array, impulses: PointImpulses) -> Any:
-        """Return the points that push (p, 13): both links, place and normal in the world, gap, force (3) on the second, and slip."""
+        """Return the points that push (p, 13 or 16): both links, place and normal in the world, gap, force (3) on the second, slip, and
+        where there are some couple (3)."""
 
         def one(p: Array, row: Array, g: Array, V_a: Array, V_b: Array) -> tuple[Array, Any]:
             u, n, gap = velocity(V_b - V_a, p[PLACE]), p[NORMAL], gap_after(row, V_b - V_a)
             u = u + self.pairs.running(p) if self.pairs.runs else u
-            own = p[LINK_A : LINK_B + 1], p[PLACE] + self.axes.about, n, [gap], g / self.h, [ops.norm(u - (n @ u) * n)]
-            return np.concatenate(own), ops.norm(g) > 0.0
+            own = p[LINK_A : LINK_B + 1], p[PLACE] + self.axes.about, n, [gap], g[:3] / self.h, [ops.norm(u - (n @ u) * n)], g[3:] / self.h
+            return np.concatenate(own), ops.norm(g[:3]) > 0.0
 
         return ops.chosen(*ops.rows(one, self.found, self.points, impulses.g, *self.twists(x)))
 
     def forces(self, impulses: PointImpulses) -> Array:
-        """Return the forces (points, 3) of all points that there may be."""
-        return np.asarray(ops.add_at(np.zeros((len(self.names), 3)), self.number, impulses.g)) / self.h
+        """Return the forces (points, 3), or with couples (points, 6), of all points that there may be."""
+        wide = 6 if self.pairs.turns else 3
+        return np.asarray(ops.add_at(np.zeros((len(self.names), wide)), self.number, impulses.g)) / self.h
 
     def acting(self, x: Array, friction: Any) -> list[tuple[float, str]]:
         """Return the impulses at x (nv) that are not zero, and the names of their points."""
-        sizes = np.linalg.norm(self.impulses(x, friction)[0].g, axis=1)
+        sizes = np.linalg.norm(self.impulses(x, friction)[0].g[:, :3], axis=1)
         return [(float(size), f"the contact of {self.names[int(k)]}") for size, k in zip(sizes, self.number, strict=True) if size]
 
     def momentum_changes(self, model: Model, trees: tuple[Tree, ...], momenta: Array, free: Array, impulses: PointImpulses) -> Array:
@@ -209,7 +234,7 @@ class JointedTouching:
 
             def of_tree(P: Array, other: Any) -> Array:
                 drift = ops.where(other < last - 0.5, ago * (P[3:6] / P[9] - path), 0.0)
-                return apart * change(P, P[9], g, ops.cross(p[PLACE], g), c, drift, ago)
+                return apart * change(P, P[9], g[:3], wrench_of(p[PLACE], g)[:3], c, drift, ago)
 
             return -of_tree(P_a, k_b), of_tree(P_b, k_a)
 
@@ -219,4 +244,10 @@ class JointedTouching:
 
 def gap_after(row: Array, W: Array) -> Any:
     """Return the gap of a point of a row at the end of the step."""
-    return point_law.gap_after(row[C], row[ROW], point_law.split(row[ROW], W)[1])
+    c, own = parted(row)
+    return point_law.gap_after(c, own, point_law.split(own, W)[1])
+
+
+def seen_from(S: Array, place: Array) -> Array:
+    """Return what is stuck (6 or 9) with the place (3) from which it is seen."""
+    return np.concatenate([S[:6], place, S[6:]])

@@ -23,9 +23,10 @@ class Shapes(NamedTuple):
 
     Attributes
     ----------
-    outlines : (n, 29): the body (−1: the world), T_BS (3×4), centre (3) and half sizes (3) of a box around it in its frame, the radius of
-        a ball about that centre, kind, number among its kind; stiffness, dissipation, μ, static μ, mobility;
-        about which radius it has where it is touched; and half of how thick it is
+    outlines : (n, 29 or 31): the body (−1: the world), T_BS (3×4), centre (3) and half sizes (3) of a box around it in its frame, the
+        radius of a ball about that centre, kind, number among its kind; stiffness, dissipation, μ, static μ, mobility;
+        about which radius it has where it is touched; and half of how thick it is; and where some shape has them, torsional and rolling
+        friction
     kinds : for each kind (n, 15 + m): T_BS (3×4), the centre (3) in the body's frame, and the measures (m)
     start, others, grounds : see :func:`~engine.contact.many.near.near_pairs`
     """
@@ -39,7 +40,9 @@ class Shapes(NamedTuple):
 
 #: columns of outlines
 BODY, POSE, CENTER, HALF, RADIUS, KIND, NUMBER, MATERIAL = 0, slice(1, 13), slice(13, 16), slice(16, 19), 19, 20, 21, slice(22, 26)
-MOBILITY, ROUNDNESS, SIZE = 26, 27, 28
+MOBILITY, ROUNDNESS, SIZE, TURNING = 26, 27, 28, slice(29, 31)
+#: columns without the last
+OUTLINE = 29
 
 
 class Bodies(NamedTuple):

@@ -10,13 +10,14 @@ from engine import ops
 from engine.contact.many.manifolds import BODY, ROUNDNESS, Touching, carried
 from engine.contact.many.problem import MOVES, A, B, Problem, ends, of_pair
 from engine.contact.momenta import change, place_velocity
-from engine.contact.point_law import velocity
+from engine.contact.point_law import velocity, wrench_of
 
 Array = np.ndarray
 
 
 def momentum_changes(x: Problem, found: Touching, outlines: Any, kinematics: Any, momenta: Any, impulses: Any, ago: Any) -> Any:
-    """Return what impulses (p, 3) on the points' second bodies change of the momenta (n, 9), which act ``ago`` before the flight's end.
+    """Return what impulses (p, 3 or 6) on the points' second bodies change of the momenta (n, 9), which act ``ago`` before the flight's
+    end.
 
     Parameters
     ----------
@@ -24,7 +25,7 @@ def momentum_changes(x: Problem, found: Touching, outlines: Any, kinematics: Any
     momenta : (n, 10), those of each body, and its mass
     """
     of = of_pair(x)
-    acts = ops.rows(lambda p, g: np.concatenate([g, ops.cross(p[17:20], g)]), x.points, impulses)
+    acts = ops.rows(lambda p, g: np.concatenate([g[:3], wrench_of(p[17:20], g)[:3]]), x.points, impulses)
     total = ops.add_at(ops.rows(lambda p: np.zeros(6), x.pairs), of, acts)     # about the second body's origin
     shapes = [ops.gather(outlines, ops.rows(lambda p, k=k: p[k], found.pairs)) for k in (3, 4)]
 

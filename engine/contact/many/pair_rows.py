@@ -22,6 +22,8 @@ Array = np.ndarray
 SHAPES, NUMBERS, BODIES, FIRST, SURFACE, ROUND, KINDS = (0, 1), (2, 3), slice(4, 8), 8, slice(9, 16), slice(16, 18), 18
 #: and where some surface runs, how fast both do, in the axes of their bodies
 RUN_A, RUN_B = slice(19, 22), slice(22, 25)
+#: and where some pair has them, torsional and rolling friction
+TURNS = slice(25, 27)
 #: of what is around a shape, once placed: the centre (3) and half sizes (3) of a box along the world's axes, the radius of a ball about
 #: that centre, and how far it moves
 MIDDLE, HALF, RADIUS, REACH = slice(0, 3), slice(3, 6), 6, 7
@@ -34,6 +36,8 @@ A, B, LINK_A, LINK_B, POINT, PLACE, NORMAL, GAP, BEFORE, SHARE = 0, 1, 2, 3, 4, 
 SIZE, MATERIAL, CENTERS, RADII, POINT_COLUMNS = 14, slice(15, 21), (slice(21, 24), slice(24, 27)), slice(27, 29), 29
 #: and where some surface runs, how fast the second's does relative to the first's, in world axes
 RUNS = slice(29, 32)
+#: and where some pair has them, torsional and rolling friction
+TURNING = slice(32, 34)
 
 
 class Near(NamedTuple):
@@ -65,9 +69,10 @@ class PairRows:
 
     def __init__(self, pairs: Sequence[Pair], model: Model) -> None:
         self.n, links = len(model.bodies), [link.name for link in model.links]
-        #: whether some surface runs, as a belt does
-        self.runs = any(pair.runs for pair in pairs)
-        self.columns = POINT_COLUMNS + 3 * self.runs
+        #: whether some pair has torsional or rolling friction; and whether some surface runs, as a belt does, or might
+        self.turns = any(pair.turns for pair in pairs)
+        self.runs = self.turns or any(pair.runs for pair in pairs)
+        self.columns = POINT_COLUMNS + 3 * self.runs + 2 * self.turns
         link = {name: links.index(name) if name in links else len(links) for pair in pairs for name in (pair.a.link, pair.b.link)}
         shapes = [*{id(s): s for pair in pairs for s in (pair.a, pair.b)}.values()]
         at, kinds = {id(s): k for k, s in enumerate(shapes)}, [geometry.measures(s.shape)[0] for s in shapes]
@@ -98,7 +103,9 @@ class PairRows:
         self.kinds = sorted(found, key=lambda two: not is_ground(two[0]))      # grounds come first
         run = {k: np.concatenate([np.zeros(3) if s.runs is None else s.runs for s in (pair.a, pair.b)[:: -1 if signs[k] < 0.0 else 1]])
                for k, pair in enumerate(pairs)} if self.runs else {}  # fmt: skip
-        of_kinds = [np.array([[*row, float(k), *run.get(i, ())] for i, row in found[two].items()]) for k, two in enumerate(self.kinds)]
+        turns = {k: m.turning for k, m in enumerate(pair.material for pair in pairs)} if self.turns else {}
+        of_kinds = [np.array([[*row, float(k), *run.get(i, ()), *turns.get(i, ())] for i, row in found[two].items()])
+                    for k, two in enumerate(self.kinds)]  # fmt: skip
         n = sum(is_ground(one) for one, _ in self.kinds)
         self.grounds, self.others = of_kinds[:n], np.concatenate(of_kinds[n:]) if of_kinds[n:] else None
         #: of each point that there may be, its pair's row
@@ -136,8 +143,8 @@ class PairRows:
         return Near(grounds, pairs, np.concatenate(apart), around, poses)
 
     def look(self, found: Near, about: Array, began: Began, every: bool = False) -> Any:
-        """Narrow phase: return the points (p, 29 or 32) at which near pairs touch, or may soon, or ``every`` one, seen from a point (3) in
-        the world."""
+        """Narrow phase: return the points (p, 29, 32 or 34) at which near pairs touch, or may soon, or ``every`` one, seen from a point (3)
+        in the world."""
         T = np.array([np.concatenate([T[:3].ravel(), se3.rotation(T0).ravel(), V]) for T, T0, V in zip(found.poses, *began, strict=True)])
         points, n = functools.partial(points_of, self.shapes, found.around, T, about, every, self.columns), len(self.grounds)
         standing = [points(two, rows) for two, rows in zip(self.kinds, found.grounds, strict=False)]
@@ -202,7 +209,7 @@ def above(ground: geometry.Kind, b: Array, T: Array, s: Array) -> tuple[Any, Any
 
 def points_of(shapes: dict[geometry.Kind, Any], around: Any, T: Any, about: Array, every: bool, columns: int,
               kinds: tuple[geometry.Kind, geometry.Kind], pairs: Any) -> Any:  # fmt: skip
-    """Return the points (p, columns) of near pairs (m, 19 or 25) of two kinds of shapes, with where bodies are, and were (n + 1, 27)."""
+    """Return the points (p, columns) of near pairs (m, 19 or more) of two kinds of shapes, with where bodies are, and were (n + 1, 27)."""
     n, looks = points_of_kinds(*kinds), looking(*kinds, points=geometry.touching_points)  # type: ignore[arg-type]
     rows, *numbers = ops.rows(lambda p: (p, *p[:6]), pairs)
     tables = [around] * 2 + [shapes[kind] for kind in kinds] + [T] * 2
@@ -218,7 +225,7 @@ def points_of(shapes: dict[geometry.Kind, Any], around: Any, T: Any, about: Arra
         for j in range(n):
             may = 1.0 if every else ops.where(gap[j] < 2.0 * (at[REACH] + other[REACH]), 1.0, 0.0)
             own = [may], p[BODIES], [p[FIRST] + float(j)], x[j], normal[j], [gap[j], before[j], share[j]], p[SURFACE], *centers, p[ROUND]
-            found.append(np.concatenate([*own, two - one]))
+            found.append(np.concatenate([*own, two - one, p[TURNS]]))
         return np.array(found).ravel()
 
     found = ops.rows(look, rows, *map(ops.gather, tables, numbers)).reshape(-1, 1 + columns)

@@ -15,10 +15,11 @@ import numpy as np
 
 from engine import ops
 from engine.contact import point_law
-from engine.contact.many.manifolds import MATERIAL, MOBILITY, SIZE, Touching
+from engine.contact.coulomb import couple, drag
+from engine.contact.many.manifolds import MATERIAL, MOBILITY, OUTLINE, SIZE, TURNING, Touching
 from engine.contact.many.sticking import Held, holding, kept_by, number_of
-from engine.contact.material import on_each_other
-from engine.contact.point_law import HELD, velocity
+from engine.contact.material import on_each_other, turning_of_two
+from engine.contact.point_law import RUNNING, joined, parted, velocity
 from engine.spatial import so3
 
 Array = np.ndarray
@@ -34,10 +35,10 @@ class Problem(NamedTuple):
     inertia : (n, 36), M of each body about its origin, in world axes, row by row
     free : (n, 6), the velocities where flight ends
     pairs : (m, 6), the bodies of both, the second twice where the first stands still; whether the first moves; and r (3)
-    points : (p, 24), the pair, the constants (9) and the row (14) of :mod:`engine.contact.point_law`
-    friction : (p, 2), that of the normal impulses before the step
+    points : (p, 24), the pair, the constants (9) and the row (14) of :mod:`engine.contact.point_law`; or (p, 33), as its ``joined`` has it
+    friction : (p, 2 or 4), that of the normal impulses before the step
     acts : (p), the normal impulse where flight leads
-    held : what is held of the pairs
+    held : what is held of the pairs; turns : whether they have torsional or rolling friction
     """
 
     inertia: Any
@@ -47,33 +48,36 @@ class Problem(NamedTuple):
     friction: Any
     acts: Any
     held: Held
+    turns: bool
 
 
 def problem(found: Touching, stuck: Any, outlines: Any, poses: Any, inertia: Any, before: Any, free: Any, h: Any, stiction: Any,
-            combine: str, way: float) -> Problem:  # fmt: skip
-    """Return the problem of what touches in a step of h, by what is ``stuck`` (k, 7), with the velocities (n, 6) before it and where its
-    flight ends."""
+            combine: str, way: float, turns: bool) -> Problem:  # fmt: skip
+    """Return the problem of what touches in a step of h, by what is ``stuck`` (k, 7 or 10), with the velocities (n, 6) before it and where
+    its flight ends."""
     a, b, one, two = (ops.rows(lambda p, k=k: p[k], found.pairs) for k in (A, B, 3, 4))
     pairs = ops.rows(lambda p, T_a, T_b: np.concatenate([p[:3], p[MOVES] * (T_b - T_a)[[3, 7, 11]]]), found.pairs,
                      ops.gather(poses, a), ops.gather(poses, b))  # fmt: skip
 
     def own(p: Array, x: Any, y: Any) -> tuple[Any, ...]:
-        surface = ops.array([*on_each_other(x[MATERIAL], y[MATERIAL], combine), x[MOBILITY] + y[MOBILITY]])
-        return surface, number_of(x, y, p), ops.minimum(x[SIZE], y[SIZE])
+        surface = [*on_each_other(x[MATERIAL], y[MATERIAL], combine), x[MOBILITY] + y[MOBILITY]]
+        turning = [*turning_of_two(x[TURNING], y[TURNING], combine), ops.minimum(x[SIZE], y[SIZE])] if len(x) > OUTLINE else []
+        return ops.array([*surface, *turning]), number_of(x, y, p), ops.minimum(x[SIZE], y[SIZE])
 
     surfaces, number, size = ops.rows(own, found.pairs, ops.gather(outlines, one), ops.gather(outlines, two))
-    held = holding(found.pairs, number, size, poses, stuck)
+    held = holding(found.pairs, number, size, poses, stuck, turns)
     of = ops.rows(lambda x: x[0], found.points)
 
     def begun(x: Array, surface: Array, stuck: Array, was: Array, flown: Array) -> tuple[Array, Array, Any]:
-        k, d, mu, static, w = surface
-        c = ops.array([k, d, h, k * w * x[10], mu, static, w, stiction, way])
+        k, d, mu, static, w, *turning = surface
+        c = ops.array([k, d, h, k * w * x[10], mu, static, w, stiction, way, *turning])
+        rubs = 4 if turning else 2
         row = point_law.begun(c, x[None, 1:4], x[None, 4:7], x[None, 7], x[None, 8], x[None, 9], was, flown, stuck)
-        return np.concatenate([x[:1], c, row[:HELD]]), row[HELD : HELD + 2], row[HELD + 2]
+        return np.concatenate([x[:1], joined(c, row[: -rubs - 1])]), row[-rubs - 1 : -1], row[-1]
 
     given = surfaces, held.stuck, *(twists(pairs, V) for V in (before, free))
     points, friction, acts = ops.rows(begun, found.points, *(ops.gather(x, of) for x in given))
-    return Problem(inertia, free, pairs, points, friction, acts, held)
+    return Problem(inertia, free, pairs, points, friction, acts, held, turns)
 
 
 def twists(pairs: Any, V: Any) -> Any:
@@ -105,10 +109,14 @@ class Evaluation(NamedTuple):
 
 
 def evaluated(x: Problem, V: Any, friction: Any) -> Evaluation:
-    """Return the gradient of the problem and its Jacobian at V (n, 6), with a friction (p, 2) of all points."""
+    """Return the gradient of the problem and its Jacobian at V (n, 6), with a friction (p, 2 or 4) of all points."""
     of = of_pair(x)
-    pushes = ops.rows(lambda p, f, W: point_law.wrench(p[1:10], p[None, 10:], f[None], W), x.points, friction,
-                      ops.gather(twists(x.pairs, V), of))  # fmt: skip
+
+    def pushing(p: Array, f: Array, W: Array) -> Array:
+        c, row = parted(p[1:])
+        return point_law.wrench(c, row[None], f[None], W)
+
+    pushes = ops.rows(pushing, x.points, friction, ops.gather(twists(x.pairs, V), of))
     sums = ops.add_at(ops.rows(lambda p: np.zeros(27), x.pairs), of, pushes)
 
     def divided(p: Array, sum: Array) -> tuple[Array, ...]:
@@ -129,37 +137,45 @@ def along(x: Problem, W: Any, D: Any, friction: Any, alpha: Any) -> Any:
     of = of_pair(x)
 
     def part(p: Array, f: Array, W: Array, d: Array, a: Any) -> Array:
-        c, row = p[1:10], p[10:]
-        n, un, ut = point_law.split(row, W + a * d)
+        c, row = parted(p[1:])
+        W = W + a * d
+        n, un, ut = point_law.split(row, W)
         push, slope = point_law.pushed(c, row, un)
         w = point_law.shifted(row, ut)
-        b, slides = point_law.drag(f[0], f[1], w)
+        b, slides = drag(f[0], f[1], w)
         du = velocity(d, row[7:10])
         dn, turn = n @ du, w @ du
-        return ops.array([b * turn - push * dn, b * (du @ du - dn * dn) + slope * dn * dn - b * slides * turn * turn])
+        found = ops.array([b * turn - push * dn, b * (du @ du - dn * dn) + slope * dn * dn - b * slides * turn * turn])
+        if not x.turns:
+            return found
+        tau, held = couple(c, n, W[:3] + row[RUNNING:], f[2:])
+        return found + ops.array([-(tau @ d[:3]), d[:3] @ (held @ d[:3])])
 
     return ops.rows(part, x.points, friction, *(ops.gather(table, of) for table in (W, D, alpha)))
 
 
 def lagged(x: Problem, V: Any, friction: Any) -> tuple[Any, Any]:
-    """Return the friction (p, 2) that goes with V (n, 6), and (p, 2) how far its impulses are from what they were taken for, and what they
-    are, squared."""
+    """Return the friction (p, 2 or 4) that goes with V (n, 6), and (p, 2) how far its impulses are from what they were taken for, and what
+    they are, squared."""
 
     def one(p: Array, f: Array, W: Array) -> tuple[Array, Array]:
-        rubs, slow, change, most = point_law.lagged(p[1:10], p[None, 10:], f[None], W)
-        return ops.array([rubs, slow]), ops.array([change * change, most * most])
+        c, row = parted(p[1:])
+        *rubs, change, most = point_law.lagged(c, row[None], f[None], W)
+        return ops.array(rubs), ops.array([change * change, most * most])
 
     return ops.rows(one, x.points, friction, ops.gather(twists(x.pairs, V), of_pair(x)))
 
 
 def impulses(x: Problem, V: Any, friction: Any, acts: Any, h: Any, places: int) -> tuple[Any, Any]:
-    """Return the impulses (p, 3) of all points on their second bodies, in world axes, at V (n, 6), where anything ``acts`` (n) on these;
-    and what is stuck (k, 7), in so many places at most, by the end of the step of h."""
+    """Return the impulses (p, 3), or with couples (p, 6), of all points on their second bodies, in world axes, at V (n, 6), where anything
+    ``acts`` (n) on these; and what is stuck (k, 7 or 10), in so many places at most, by the end of the step of h."""
+    wide = 6 if x.turns else 3
 
     def one(p: Array, f: Array, W: Array, on: Any) -> tuple[Array, Array]:
-        g = ops.where(on > 0.0, point_law.impulses(p[1:10], p[None, 10:], f[None], W)[:3], 0.0)
-        return g, point_law.pressed(p[1:10], p[10:], f[1], W, np.zeros(3))
+        c, row = parted(p[1:])
+        g = ops.where(on > 0.0, point_law.impulses(c, row[None], f[None], W)[:wide], 0.0)
+        return g, point_law.pressed(c, row, f, W, np.zeros(3))
 
     of, W = of_pair(x), twists(x.pairs, V)
     g, pressed = ops.rows(one, x.points, friction, ops.gather(W, of), ops.gather(ends(x.pairs, acts)[1], of))
-    return g, kept_by(h, pressed, of, W, x.held, places)
+    return g, kept_by(h, pressed, of, W, x.held, places, x.turns)

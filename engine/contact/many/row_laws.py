@@ -48,14 +48,18 @@ class RowLaws(ContactLaws):
         poses = [np.eye(4) if b < 0 else law.axes.poses[b] for b, _ in self.model.carrier]
         origins = np.array([placed(T, T_BL[:3, 3]) + (law.axes.about if b >= 0 else 0.0)
                             for T, (b, T_BL) in zip(poses, self.model.carrier, strict=True)])  # fmt: skip
-        return {**({"forces": self.rows.signs[:, None] * law.forces(impulses)} if self.dense else {}), **law.noted(impulses, origins)}
+        dense = {}
+        if self.dense:
+            pushes = self.rows.signs[:, None] * law.forces(impulses)
+            dense = {"forces": pushes[:, :3], "couples": pushes[:, 3:]} if self.turns else {"forces": pushes}
+        return {**dense, **law.noted(impulses, origins)}
 
     def nearness(self, q: Array, v: Array, h: Any) -> Near:  # type: ignore[override]
         return self.rows.near(body_poses(self.model, q), self.reach(v, h))
 
     @property
     def held(self) -> tuple[int, int]:
-        return min(len(self.pairs), PLACES), 7
+        return min(len(self.pairs), PLACES), 10 if self.turns else 7
 
     def step(self, h: Any, q0: Array, v0: Array, q: Array, free: Array, found: Any, stuck: Array, keep: frozenset[int] = frozenset(),
              way: float = EVENLY) -> Any:  # fmt: skip
@@ -105,5 +109,6 @@ class RowLaws(ContactLaws):
         if not self.dense:
             return signals
         table = self.spread(seen, own, np.zeros(5))
-        return {"contacts.force": noted["forces"], "contacts.position": table[:, 1:4], "contacts.gap": table[:, 0],
+        couples = {"contacts.couple": noted["couples"]} if self.turns else {}
+        return {"contacts.force": noted["forces"], **couples, "contacts.position": table[:, 1:4], "contacts.gap": table[:, 0],
                 "contacts.slip": table[:, 4], **signals}  # fmt: skip

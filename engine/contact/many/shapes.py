@@ -34,6 +34,7 @@ def tables(placed: Sequence[Placed], surfaces: Sequence[ContactMaterial], mobili
     """Return the tables of shapes with their surfaces and mobilities, of which some pairs of numbers never touch."""
     kinds = kinds_of(placed)
     own: list[list[Array]] = [[] for _ in kinds]
+    turns = any(surface.turns for surface in surfaces)
     outlines, grounds = [], []
     for k, (s, surface, w) in enumerate(zip(placed, surfaces, mobilities, strict=True)):
         kind, x = geometry.measures(s.shape)
@@ -41,6 +42,7 @@ def tables(placed: Sequence[Placed], surfaces: Sequence[ContactMaterial], mobili
         pose = s.pose[:3].ravel()
         center, half, radius = outline(s.shape)
         numbers = [surface.stiffness, surface.dissipation, surface.friction, surface.static, w, roundness(s.shape), size(s.shape)]
+        numbers += surface.turning if turns else ()
         outlines.append(np.array([s.body, *pose, *center, *half, radius, at, len(own[at]), *numbers], dtype=float))
         own[at].append(np.concatenate([pose, s.center, x]))
         if isinstance(s.shape, GROUNDS):

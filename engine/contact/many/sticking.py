@@ -29,7 +29,7 @@ class Held(NamedTuple):
     number : (m), ascending
     size : (m), half of how thick the thinner shape is, m
     rotation : (m, 9), of the first bodies
-    stuck : (m, 9), as :func:`engine.contact.point_law.begun` has it, from the second bodies' origins
+    stuck : (m, 9 or 15), as :func:`engine.contact.point_law.begun` has it, from the second bodies' origins
     """
 
     number: Any
@@ -49,39 +49,40 @@ def first_of(of: Any, pairs: Any) -> Any:
 
 
 def found(stuck: Array, pairs: int, of: Any) -> Any:
-    """Return what is stuck (p, 6) of points whose pairs, from 1 to ``pairs``, are given, of places (n, 7) with the numbers of pairs, which
-    are zero where there is none."""
+    """Return what is stuck (p, 6 or 9) of points whose pairs, from 1 to ``pairs``, are given, of places (n, 7 or 10) with the numbers of
+    pairs, which are zero where there is none."""
     at = ops.add_at(np.zeros(pairs + 1), stuck[:, 0], np.arange(1.0, len(stuck) + 1.0))
-    return ops.gather(np.concatenate([np.zeros((1, 6)), stuck[:, 1:]]), ops.gather(at, of))
+    return ops.gather(np.concatenate([np.zeros((1, stuck.shape[1] - 1)), stuck[:, 1:]]), ops.gather(at, of))
 
 
 def kept(points: Any, constants: Any, friction: Any, of: Any, twists: tuple[Any, Any], rotations: Any, sizes: Any, was: Any,
-         places: int) -> Array:  # fmt: skip
-    """Return what is stuck (places, 7) at the end of a step.
+         places: int, turns: bool) -> Array:  # fmt: skip
+    """Return what is stuck (places, 7), or where pairs have couples (places, 10), at the end of a step.
 
     Parameters
     ----------
-    points, constants, friction : rows (p, 14), c (p, 9), and friction (p, 2) of the points; of : their pairs' numbers, from 1 on
+    points, constants, friction : rows, c, and friction of the points; of : their pairs' numbers, from 1 on
     twists : of their first and second bodies (p, 6)
     rotations : of their first bodies (p, 9)
     sizes : of all pairs, m (pairs + 1), by their numbers
-    was : what was stuck (p, 9), with the place; or (p, 12)
+    was : what was stuck (p, 9), with the place; or (p, 12 or 15)
     """
-    pairs = len(sizes)
-    pressed = ops.rows(lambda c, row, f, V_a, V_b, w: point_law.pressed(c, row, f[1], V_b - V_a, w[6:9]), constants, points, friction,
+    pairs, wide = len(sizes), 10 if turns else 9
+    pressed = ops.rows(lambda c, row, f, V_a, V_b, w: point_law.pressed(c, row, f, V_b - V_a, w[6:9]), constants, points, friction,
                        *twists, was)  # fmt: skip
-    sums = ops.gather(ops.add_at(np.zeros((pairs, 9)), of, pressed), of)       # of each point its pair's
+    sums = ops.gather(ops.add_at(np.zeros((pairs, wide)), of, pressed), of)    # of each point its pair's
     first = ops.gather(first_of(of, sizes), of)
 
     def one(k: Any, f: Any, number: Any, c: Array, s: Array, V_a: Array, V_b: Array, w: Array, size: Any, R: Array) -> tuple[Array, Any]:
         return place(c[2], number, s, V_b - V_a, w, size, R), ops.logical_and(ops.equal(k + 1.0, f), s[0] > 0.0)
 
     rows, own = ops.rows(one, ops.row_numbers(points), first, of, constants, sums, *twists, was, ops.gather(sizes, of), rotations)
-    return np.asarray(ops.gather(np.concatenate([ops.chosen(rows, own), np.zeros((places, 7))]), np.arange(float(places))))
+    none = np.zeros((places, 10 if turns else 7))
+    return np.asarray(ops.gather(np.concatenate([ops.chosen(rows, own), none]), np.arange(float(places))))
 
 
 def place(h: Any, number: Any, sums: Array, W: Array, was: Array, size: Any, R: Array) -> Array:
-    """Return a place (7): the number of a pair, and how it gave way in the axes R (9) of its first body, by
+    """Return a place (7 or 10): the number of a pair, and how it gave way in the axes R (9) of its first body, by
     :func:`engine.contact.point_law.gave_way`."""
     return np.concatenate([[number], point_law.turned(R.reshape(3, 3).T, point_law.gave_way(h, sums, W, was, size))])
 
@@ -110,20 +111,24 @@ def number_of(a: Array, b: Array, p: Array) -> Any:
     return ((KINDS * a[KIND] + b[KIND]) * SHAPES + p[3]) * SHAPES + p[4] + 1.0
 
 
-def holding(pairs: Any, number: Any, size: Any, poses: Any, places: Any) -> Held:
-    """Return what is held of ``pairs`` (m, 5) on bodies at ``poses`` (n, 12), with numbers and sizes (m), by what is stuck (k, 7)."""
+def holding(pairs: Any, number: Any, size: Any, poses: Any, places: Any, turns: bool) -> Held:
+    """Return what is held of ``pairs`` (m, 5) on bodies at ``poses`` (n, 12), with numbers and sizes (m), by what is stuck (k, 7 or 10)."""
 
-    def of(p: Array, T: Array, S: Array) -> tuple[Array, Array]:
+    def of(p: Array, T: Array, *gave: Array) -> tuple[Array, Array]:
         R = ops.where(p[2] > 0.5, T.reshape(3, 4)[:, :3], np.eye(3))
-        return R.ravel(), np.concatenate([point_law.turned(R, S), np.zeros(3)])
+        nowhere = np.zeros(6 if turns else 3)                                  # from the origin, and no surface that runs
+        return R.ravel(), np.concatenate([point_law.turned(R, gave[0]), nowhere, *(R @ S[:3] for S in gave[1:])])
 
-    return Held(number, size, *ops.rows(of, pairs, ops.gather(poses, ops.rows(lambda p: p[0], pairs)), matched(number, places)))
+    gave = [matched(number, ops.rows(lambda p: p[:7], places) if turns else places)]
+    if turns:
+        gave.append(matched(number, ops.rows(lambda p: np.concatenate([p[:1], p[7:], np.zeros(3)]), places)))
+    return Held(number, size, *ops.rows(of, pairs, ops.gather(poses, ops.rows(lambda p: p[0], pairs)), *gave))
 
 
-def kept_by(h: Any, pressed: Any, of: Any, twists: Any, holds: Held, places: int) -> Any:
-    """Return what is stuck (k, 7), in so many places at most, at the end of a step of h with the ``twists`` (m, 6) of the pairs, with what
-    :func:`engine.contact.point_law.pressed` says of points (p, 9), which are ``of`` these pairs (p)."""
-    sums = ops.add_at(ops.rows(lambda W: np.zeros(9), twists), of, pressed)
+def kept_by(h: Any, pressed: Any, of: Any, twists: Any, holds: Held, places: int, turns: bool) -> Any:
+    """Return what is stuck (k, 7 or 10), in so many places at most, at the end of a step of h with the ``twists`` (m, 6) of the pairs, with
+    what :func:`engine.contact.point_law.pressed` says of points (p, 9 or 10), which are ``of`` these pairs (p)."""
+    sums = ops.add_at(ops.rows(lambda W: np.zeros(10 if turns else 9), twists), of, pressed)
 
     def one(number: Any, s: Array, W: Array, S: Array, size: Any, R: Array) -> tuple[Array, Any]:
         return place(h, number, s, W, S, size, R), s[0] > 0.0

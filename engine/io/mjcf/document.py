@@ -79,6 +79,13 @@ class Node:
         """Return the finite number of an attribute."""
         return self.numbers(name, 1, None if default is None else (default,))[0]
 
+    def positive(self, name: str, default: float | None = None) -> float:
+        """Return the finite number of an attribute, which may not be negative where it is there."""
+        value = self.number(name, default)
+        if name in self.attributes and value < 0.0:
+            raise self.error(f"{name} is {value:g}; expected zero or more")
+        return value
+
     def whole(self, name: str, default: int) -> int:
         """Return the whole number of an attribute, of at most nine digits."""
         text = self.attributes.get(name)

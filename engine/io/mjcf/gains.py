@@ -35,7 +35,7 @@ def general(node: Node, base: Mapping[str, str]) -> dict[str, str]:
     kept = before in ("general", node.tag)
     gain, bias = (padded(base.get(name, ""), first) if kept else padded("", first) for name, first in (("gainprm", 1.0), ("biasprm", 0.0)))
     kinds, time = ("fixed", "affine", "none"), padded(base.get("dynprm", ""), 1.0)[0] if before == node.tag else 0.0
-    time = node.number("timeconst", time)
+    time = node.positive("timeconst", time)
     ratio = base.get(RATIO, "") if kept else ""
     if node.tag == "motor":
         kinds, gain, bias = ("fixed", "none", "none"), [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]
@@ -45,24 +45,26 @@ def general(node: Node, base: Mapping[str, str]) -> dict[str, str]:
         kinds = ("fixed", "affine", "integrator" if node.tag == "intvelocity" else filtered)
         kp = node.number("kp", gain[0])
         if "dampratio" in node.attributes:
-            ratio = repr(node.number("dampratio"))
+            ratio = repr(node.positive("dampratio"))
         if bias[2] > 0.0 and not ratio:
             ratio = repr(bias[2])                                               # as MuJoCo reads a general actuator of the class
         if "kv" in node.attributes:
+            if "dampratio" in node.attributes:
+                raise node.error(f"<{node.tag}> has a kv and a dampratio; expected one of them, which say the same damping")
             ratio = ""
-        gain, bias = [kp, 0.0, 0.0], [0.0, -kp, 0.0 if ratio else -node.number("kv", -bias[2])]
+        gain, bias = [kp, 0.0, 0.0], [0.0, -kp, 0.0 if ratio else -node.positive("kv", -bias[2])]
     elif node.tag == "velocity":
         kv = node.number("kv", gain[0])
         gain, bias = [kv, 0.0, 0.0], [0.0, 0.0, -kv]
     elif node.tag == "damper":
         kinds = ("affine", "none", "none")
-        gain, bias = [0.0, 0.0, -node.number("kv", -gain[2] if before == node.tag else 0.0)], [0.0, 0.0, 0.0]
+        gain, bias = [0.0, 0.0, -node.positive("kv", -gain[2] if before == node.tag else 0.0)], [0.0, 0.0, 0.0]
         found.setdefault("ctrllimited", "true")
     else:
         area = node.number("area", gain[0])
         area = pi / 4.0 * node.number("diameter") ** 2 if "diameter" in node.attributes else area
         kinds, gain, bias = ("fixed", "affine", "filter"), [area, 0.0, 0.0], node.numbers("bias", 3, bias)
-        time = node.number("timeconst", time or 1.0)
+        time = node.positive("timeconst", time or 1.0)
     found |= {"gaintype": kinds[0], "biastype": kinds[1], "dyntype": kinds[2], "gainprm": written(gain), "biasprm": written(bias),
               "dynprm": repr(time if kinds[2] in ("filter", "filterexact") else 1.0)}  # fmt: skip
     found.pop(RATIO, None)

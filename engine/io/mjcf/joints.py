@@ -80,6 +80,8 @@ def turn(node: Node, name: str, T: Array, settings: Settings, notes: Notes) -> T
         notes.warn(node, "the range of a ball joint is not held")
         span = None
     low, high = (x * unit_of for x in span) if span else (-np.inf, np.inf)
+    if span and kind == "revolute":
+        require_angles(node, span, unit_of, notes)
     effort = None
     if kind in ("revolute", "prismatic"):
         effort = node.limited("actuatorfrclimited", "actuatorfrcrange", settings.autolimits)
@@ -90,11 +92,12 @@ def turn(node: Node, name: str, T: Array, settings: Settings, notes: Notes) -> T
     most = effort[1] if effort and effort[0] == -effort[1] else np.inf
     values = {n: node.number(n, 0.0) for n in ("frictionloss", "armature", "ref", "springref", "springyield")}
     for what in ("frictionloss", "armature"):
-        if values[what] < 0.0:
-            raise node.error(f"{what} is {values[what]:g}; expected zero or more")
+        node.positive(what, 0.0)
     damping = linear(node, "damping", notes)
     stiffness = linear(node, "stiffness", notes)
     auto = node.numbers("springdamper", 2, (0.0, 0.0))
+    if min(auto) < 0.0:
+        raise node.error(f"springdamper is '{node.text('springdamper')}'; expected a time constant and a damping ratio, zero or more")
     works_out = kind in ("revolute", "prismatic") and min(auto) > 0.0
     if values["springyield"] and (stiffness or works_out):
         notes.warn(node, "springyield is not read: its spring never yields")
@@ -112,6 +115,15 @@ def turn(node: Node, name: str, T: Array, settings: Settings, notes: Notes) -> T
         (stiffness, values["springref"] * unit_of) if springs and (stiffness or works_out) else None,
         (auto[0], auto[1]) if works_out else None,
     )  # fmt: skip
+
+
+def require_angles(node: Node, span: list[float], unit_of: float, notes: Notes) -> None:
+    """Warn of a hinge's range that is of radians read as degrees, or of degrees read as radians."""
+    said = f"the range is {node.text('range')} {'rad' if unit_of == 1.0 else 'degrees'}"
+    if unit_of == 1.0 and span[1] - span[0] > 4.0 * np.pi:
+        notes.warn(node, f"{said}, over two turns; expected radians, as the compiler's angle is (degrees?)")
+    elif unit_of != 1.0 and min(abs(abs(x) - k * np.pi) for x in span for k in (0.5, 1.0)) < 0.01:
+        notes.warn(node, f"{said}, of which an end would be a round angle in radians; expected degrees, as the compiler's angle is")
 
 
 def linear(node: Node, name: str, notes: Notes) -> float:

@@ -37,7 +37,7 @@ WHITE = (1.0, 1.0, 1.0, 1.0)
 @dataclass(frozen=True, eq=False)
 class Shape:
     """A geom on its body: its pose (4, 4), G (6, 6) of its mass in the body's frame, what is drawn of it, what it may touch, and how it
-    rubs; ``paired`` is whether a <pair> names it."""
+    rubs, by friction, and where a contact's condim says so by torsional and rolling friction, m; ``paired``: whether a <pair> names it."""
 
     node: Node
     kind: str
@@ -48,6 +48,7 @@ class Shape:
     contype: int
     conaffinity: int
     friction: float
+    turning: tuple[float, float]
     condim: int
     priority: int
     paired: bool
@@ -79,8 +80,9 @@ class Shapes:
         counts = weighs and not fitted and self.settings.groups[0] <= group <= self.settings.groups[1]
         G = inertia.transformed(T, self.finite(node, kind, size, mesh)) if counts else np.zeros((6, 6))
         geometry = None if fitted else self.geometry(node, kind, size, mesh, T)
+        slides, *turning = roughness(node, (1, 3), FRICTION)
         return Shape(node, kind, T, G, geometry, group, node.whole("contype", 1), node.whole("conaffinity", 1),
-                     roughness(node, (1, 3), FRICTION), node.whole("condim", 3), node.whole("priority", 0),
+                     slides, (turning[0], turning[1]), node.whole("condim", 3), node.whole("priority", 0),
                      node.text("name") in self.paired)  # fmt: skip
 
     def place(self, node: Node, kind: str, fitted: bool) -> tuple[Array, list[float]]:
@@ -183,12 +185,14 @@ class Shapes:
         return r, g, b, a
 
 
-def roughness(node: Node, counts: tuple[int, int], usual: Sequence[float]) -> float:
-    """Return the coefficient of sliding friction of a geom or a pair."""
-    friction = node.numbers("friction", counts, usual)[0]
-    if not 0.0 <= friction <= ROUGHEST:
-        raise node.error(f"<{node.tag}> friction is {friction:g}; expected from zero to {ROUGHEST:g}")
-    return friction
+def roughness(node: Node, counts: tuple[int, int], usual: Sequence[float]) -> list[float]:
+    """Return the coefficients of friction of a geom (3) or a pair (5), of which those that are not said are the ``usual`` ones."""
+    said = node.numbers("friction", counts, usual)
+    found = [*said, *usual[len(said) :]]
+    for friction in found:
+        if not 0.0 <= friction <= ROUGHEST:
+            raise node.error(f"<{node.tag}> friction is {friction:g}; expected from zero to {ROUGHEST:g}")
+    return found
 
 
 @functools.lru_cache(maxsize=1024)

@@ -16,6 +16,8 @@ from engine.io.notes import Notes
 from engine.model import Model, Part
 from engine.model.described import plain
 
+#: friction of a <pair>: along two directions, torsional, and against rolling in two directions
+PAIRED = (1.0, 1.0, 0.005, 0.0001, 0.0001)
 SOLREF, SOLIMP = (0.02, 1.0), (0.9, 0.95, 0.001, 0.5, 2.0)
 #: the impedances that MuJoCo keeps to
 LEAST, MOST = 1e-4, 0.9999
@@ -93,6 +95,7 @@ class Surfaces:
         k, d = self.soft(mixed(s, self.under.get((link, self.alike(s)), s)), self.mass[link])
         rubs = s.condim != 1 or (link, self.alike(s)) in self.rough
         found: dict[str, Any] = {"stiffness": k, "dissipation": d, "friction": s.friction if rubs else 0.0}
+        found |= turning(s.condim, *s.turning)
         found |= {"priority": s.priority} if s.priority else {}
         if any(runs := s.node.numbers("surfacevel", (1, 6), (0.0, 0.0, 0.0))):
             runs = [*runs, *[0.0] * (6 - len(runs))]
@@ -114,12 +117,12 @@ class Surfaces:
                 one, two = own[a, self.alike(s)], own[b, self.alike(t)]
                 here = in_series(*((m["stiffness"], m["dissipation"]) for m in (one, two)))
                 told = mixed(s, t) if pair is None else softness(pair)
-                there, friction = in_series(*(self.soft(told, self.mass[n]) for n in (a, b))), self.rubbing(s, t, pair)
+                there, rubs = in_series(*(self.soft(told, self.mass[n]) for n in (a, b))), self.rubbing(s, t, pair)
                 differs = any(abs(x - y) > NEARLY * max(abs(x), abs(y)) for x, y in zip(here, there, strict=True))
                 soft += [t.node] if differs and pair is None else []
                 k, d = here if pair is None else there
-                other = together(one, two) != friction or (differs and pair is not None)
-                others.append((s, t, Part("ContactMaterial", {"stiffness": k, "dissipation": d, "friction": friction}) if other else None))
+                other = together(one, two) != rubs or (differs and pair is not None)
+                others.append((s, t, Part("ContactMaterial", {"stiffness": k, "dissipation": d, **rubs}) if other else None))
             found |= self.overrides((a, b), others)
         if soft:
             self.notes.warn(soft[0], f"solref or solimp is another than that of a geom that it meets ({len(soft)} pairs of geoms in all), "
@@ -135,19 +138,17 @@ class Surfaces:
         return {(x, y): part for s, t, part in others if part is not None for x, kind in zip(names_a, one, strict=True)
                 if kind == self.alike(s) for y, other in zip(names_b, two, strict=True) if other == self.alike(t)}  # fmt: skip
 
-    def rubbing(self, s: Shape, t: Shape, pair: Node | None) -> float:
-        """Return the friction of two geoms, zero of contacts without: as a <pair> says, or of what has priority, or the larger of both."""
+    def rubbing(self, s: Shape, t: Shape, pair: Node | None) -> dict[str, float]:
+        """Return the frictions of two geoms, as their condim has them: as a <pair> says, or of what has priority, or the larger of both."""
         ruling = [s, t] if s.priority == t.priority else [max(s, t, key=lambda x: x.priority)]
         friction, condim = max(x.friction for x in ruling), max(x.condim for x in ruling)
+        spins, rolls = (max(x.turning[k] for x in ruling) for k in (0, 1))
         if pair is not None:                                                    # of which the geoms say nothing
-            said = pair.numbers("friction", (1, 5), FRICTION[:1])
-            if len(said) > 1 and said[1] != said[0]:
-                self.notes.warn(pair, f"it rubs differently along two directions ({said[0]:g} and {said[1]:g}); the first counts for all")
-            friction, condim = roughness(pair, (1, 5), FRICTION), pair.whole("condim", 3)
-        if condim > 3:
-            self.notes.warn(pair or max(s.node, t.node, key=lambda n: n.whole("condim", 3)),
-                            f"condim is {condim}: friction against turning and rolling is not read")  # fmt: skip
-        return 0.0 if condim == 1 else friction
+            (friction, across, spins, rolls, other), condim = roughness(pair, (1, 5), PAIRED), pair.whole("condim", 3)
+            for one, two, what in ((friction, across, "rubs"), (rolls, other, "resists rolling")):
+                if one != two and (what == "rubs" or condim > 4) and len(pair.numbers("friction", (1, 5), FRICTION[:1])) > 1:
+                    self.notes.warn(pair, f"it {what} differently along two directions ({one:g} and {two:g}); the first counts for all")
+        return {"friction": 0.0 if condim == 1 else friction, **turning(condim, spins, rolls)}
 
     # ------------------------------------------------------------ how stiff, and how lossy
 
@@ -165,11 +166,22 @@ class Surfaces:
         return mass * g / rest_depth(k, g, solimp), DISSIPATION * min(ratio, 1.0) ** 2
 
 
-def together(one: Mapping[str, Any], two: Mapping[str, Any]) -> float:
-    """Return the friction of two materials: that of the higher priority, or the larger."""
+def turning(condim: int, spins: float, rolls: float) -> dict[str, float]:
+    """Return the torsional and the rolling friction, m, of a material, by a condim.
+
+    >>> turning(3, 0.1, 0.2), turning(4, 0.1, 0.2), turning(6, 0.0, 0.2)
+    ({}, {'torsional_friction': 0.1}, {'rolling_friction': 0.2})
+    """
+    found = {"torsional_friction": spins if condim > 3 else 0.0, "rolling_friction": rolls if condim > 4 else 0.0}
+    return {what: x for what, x in found.items() if x}
+
+
+def together(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, float]:
+    """Return the frictions of two materials: those of the higher priority, or the larger."""
     first, second = (m.get("priority", 0) for m in (one, two))
-    rubs = one["friction"], two["friction"]
-    return float(max(rubs) if first == second else rubs[int(second > first)])
+    ruling = [one, two] if first == second else [two if second > first else one]
+    found = {what: float(max(m.get(what, 0.0) for m in ruling)) for what in ("friction", "torsional_friction", "rolling_friction")}
+    return {what: x for what, x in found.items() if x or what == "friction"}
 
 
 def in_series(one: tuple[float, float], two: tuple[float, float]) -> tuple[float, float]:

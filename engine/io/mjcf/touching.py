@@ -152,7 +152,7 @@ class Touching:
         name = s.node.text("name")
         own = tuple(s.node.text(what) for what in ("solref", "solimp", "solmix", "surfacevel"))
         turned = s.T[:3, :3].tobytes() if own[-1] else b""
-        return s.contype, s.conaffinity, s.friction, s.priority, s.condim, own, turned, name if s.paired else ""
+        return s.contype, s.conaffinity, s.friction, s.turning, s.priority, s.condim, own, turned, name if s.paired else ""
 
     def ends(self, surfaces: Surfaces, pair: tuple[str, str], geoms: list[tuple[Shape, Shape]]) -> Iterator[tuple[str, str]]:
         """Yield the names of what of two links may touch: of both, where all of theirs may."""

@@ -33,8 +33,8 @@ def contacts(model: Model, links: Iterable[Frame], joints: Iterable[Hinged], not
     if len(pairs) > MOST_TOUCHING:
         return notes.unlisted(solid[0].scope.root.node)
     touching = {name for pair in pairs for name in pair}
-    materials = {name: Part("ContactMaterial", {"friction": mu}) for f in solid if f.name in touching
-                 for name, mu in frictions(f.node, model.link(f.name), notes).items()}  # fmt: skip
+    materials = {name: Part("ContactMaterial", rubs) for f in solid if f.name in touching
+                 for name, rubs in frictions(f.node, model.link(f.name), notes).items()}  # fmt: skip
     return Part("Contacts", {"pairs": tuple(pairs), "materials": materials})
 
 
@@ -57,10 +57,11 @@ def collides(link: Frame) -> bool:
     return link.node.flag("self_collide", default=scope.node.flag("self_collide"))
 
 
-def frictions(node: Node, link: Link, notes: Notes) -> dict[str, float]:
-    """Return the μ of a link's first surface, by its name, and by those of shapes theirs where they are others."""
-    found = [friction(c, notes) for c in node.all("collision") if next(c.part("geometry").all(*SHAPES), None) is not None]
-    return {link.name: found[0]} | {shape: mu for shape, mu in zip(link.shapes, found, strict=True) if mu != found[0]}
+def frictions(node: Node, link: Link, notes: Notes) -> dict[str, dict[str, float]]:
+    """Return the frictions of a link's first surface, by its name, and by those of shapes theirs where they are others."""
+    found = [{"friction": friction(c, notes), **torsional(c, notes)} for c in node.all("collision")
+             if next(c.part("geometry").all(*SHAPES), None) is not None]  # fmt: skip
+    return {link.name: found[0]} | {shape: rubs for shape, rubs in zip(link.shapes, found, strict=True) if rubs != found[0]}
 
 
 def friction(collision: Node, notes: Notes) -> float:
@@ -75,3 +76,20 @@ def friction(collision: Node, notes: Notes) -> float:
     if across != mu:
         notes.warn(collision, f"it rubs differently along two directions ({mu:g} and {across:g}); the first counts for all")
     return mu
+
+
+def torsional(collision: Node, notes: Notes) -> dict[str, float]:
+    """Return the torsional friction of a surface, m, if it has some: 3π/16 μ a of a patch of the radius a, as Gazebo has it."""
+    node = collision.first("surface", "friction", "torsional")
+    if node is None:
+        return {}
+    mu, patch = node.positive("coefficient", default=FRICTION), node.positive("patch_radius", default=0.0)
+    if not node.flag("use_patch_radius", default=True):
+        if mu and node.positive("surface_radius", default=0.0):
+            notes.warn(collision, "torsional friction of a surface_radius, whose patch grows with how deep it is pressed, is not read; "
+                                  "expected a patch_radius")  # fmt: skip
+        return {}
+    c = 3.0 * np.pi / 16.0 * mu * patch
+    if c > ROUGHEST:
+        raise node.error(f"its coefficient times its patch_radius is {mu * patch:g}; expected {ROUGHEST:g} at most")
+    return {"torsional_friction": float(c)} if c else {}

@@ -23,6 +23,8 @@ from engine.model import Described, Part
 Pair = frozenset[str]
 #: of numbers of materials, relative to themselves: what counts as the same
 SAME = 1e-9
+#: numbers of a material against turning and rolling, m
+TURNING = "torsional_friction", "rolling_friction"
 #: masks (contype, conaffinity) of what touches all but one another, and of what touches nothing; "1" and "1" is what touches all
 ALL_ELSE, NOTHING = ("1", "0"), ("2", "0")
 
@@ -56,14 +58,17 @@ def write_contacts(root: Any, tree: Tree, said: Described) -> None:
             shapes[shape] for shape in tree.model.link(name).shapes if shape in shapes]  # fmt: skip
         for geom, T in own:
             apart = not mass.get(name) and len({*solref.values()}) > 1
-            write_surface(geom, T, m, friction[name], solref[name], apart, name in smooth(part))
+            write_surface(geom, T, m, friction[name], solref[name], apart, name in smooth(part), any(map(turning, surfaces.values())))
     write_pairs(root, tree, [frozenset(pair) for pair in part.values["pairs"]])
 
 
-def write_surface(geom: Any, T: Any, m: Part, friction: float, solref: str, apart: bool, smooth: bool) -> None:
+def write_surface(geom: Any, T: Any, m: Part, friction: float, solref: str, apart: bool, smooth: bool, turns: bool) -> None:
     """Write a material to a geom at T (4, 4) on its link, which is ``apart`` where only that of the other counts of how soft both are, and
-    ``smooth`` where it rubs only what is not."""
-    given = {"solref": solref, "solmix": "0" if apart else "", "friction": row(friction), "condim": "1" if smooth else "3",
+    ``smooth`` where it rubs only what is not; ``turns`` is whether some material has torsional or rolling friction."""
+    spins, rolls = (m.values.get(what, 0.0) for what in TURNING)
+    condim = "6" if rolls else "4" if spins else "1" if smooth else "3"
+    rubs = row((friction, spins, rolls) if turns else friction)
+    given = {"solref": solref, "solmix": "0" if apart else "", "friction": rubs, "condim": condim,
              "priority": str(m.values.get("priority", "")),
              "surfacevel": row(T[:3, :3].T @ np.array(x)) if (x := m.values.get("surface_velocity")) is not None else ""}  # fmt: skip
     for what, text in given.items():
@@ -71,6 +76,11 @@ def write_surface(geom: Any, T: Any, m: Part, friction: float, solref: str, apar
             geom.set(what, text)
         elif what in geom.attrib:
             del geom.attrib[what]
+
+
+def turning(m: Part) -> bool:
+    """Whether a material has torsional or rolling friction."""
+    return any(m.values.get(what) for what in TURNING)
 
 
 def sayable(tree: Tree, part: Part) -> bool:
@@ -85,7 +95,7 @@ def sayable(tree: Tree, part: Part) -> bool:
     known = {*values} <= {"pairs", "materials", "ground", "combine"} and values.get("combine", "harmonic") in ("max", "harmonic")
     numbers = {"stiffness", "dissipation", "friction"}
     return known and bool(links) and links == materials - shapes and links <= solid and of_ground and GROUND not in tree.geoms and (
-        all(numbers <= {*m.values} <= numbers | {"priority", "surface_velocity"} for m in surfaces_of(part).values()))
+        all(numbers <= {*m.values} <= numbers | {"priority", "surface_velocity", *TURNING} for m in surfaces_of(part).values()))
 
 
 def surfaces_of(part: Part) -> dict[str, Part]:
@@ -152,7 +162,7 @@ def frictions(tree: Tree, part: Part, surfaces: Mapping[str, Part], mass: Mappin
     if part.values.get("combine") == "max":
         return own if as_written(part, own) else None
     pairs, links = part.values["pairs"], {n for pair in part.values["pairs"] for n in pair}
-    if links != {*own} or any("priority" in m.values for m in surfaces.values()):
+    if links != {*own} or any("priority" in m.values or turning(m) for m in surfaces.values()):
         return None
     means = {frozenset(pair): 2.0 * own[pair[0]] * own[pair[1]] / (own[pair[0]] + own[pair[1]] or 1.0) for pair in pairs}
     hub = next((n for n in (GROUND, *tree.links) if n in own and not mass.get(n)), None)
@@ -168,6 +178,8 @@ def as_written(part: Part, own: Mapping[str, float]) -> bool:
     if not two:
         return True
     plain, links = smooth(part), {n for pair in part.values["pairs"] for n in pair}
+    if any(map(turning, (*two.values(), *surfaces_of(part).values()))):
+        return False
     if any(not pair <= links for pair in two) or any("priority" in m.values for m in surfaces_of(part).values()):
         return False
     rubs = ((frozenset(pair), 0.0 if {*pair} <= plain else max(own[n] for n in pair)) for pair in part.values["pairs"])

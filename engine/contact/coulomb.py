@@ -1,0 +1,65 @@
+"""Coulomb's friction of a contact point, regularised: of slips, and of turning, as couples about the normal and against rolling.
+
+By a normal impulse γ that is known, and lengths c (torsional) and r (rolling), with the turning ω of the second body relative to the first,
+and Θ by which the pair turned since it sticks::
+
+    w = ω + Θ/h,   w_n = (n·w) n,   w_t = w − w_n                                  (1)
+    τ = −c γ w_n/max(|w_n|, ω_s) − r γ w_t/max(|w_t|, ω_s)                         (2)
+
+Both are gradients of convex functions, as friction is: −∂τ/∂ω is symmetric and positive semidefinite. The speed ω_s that counts as rest is
+that of a surface which is as far from the axis as half of the shape's thickness.
+
+Reference: Leine & van de Wouw, *Stability and convergence of mechanical systems with unilateral constraints*, Springer 2008, ch. 5.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine import ops
+
+Array = np.ndarray
+#: of what a normal impulse changes of the velocity: a slip below which friction counts as sticking, so that Newton's method finds it
+STIFFEST = 1e-3
+#: places of constants c (12): of mobility, the speed that counts as rest, the torsional and rolling lengths, m, and half of a thickness, m
+MOBILITY, STICTION, TORSION, ROLLING, SIZE = 6, 7, 9, 10, 11
+
+
+def drag(rubs: Any, slow: Any, w: Array) -> tuple[Any, Any]:
+    """Return b = μ γ/max(|w|, v_s), and 1/|w|² where it slides, else 0."""
+    slip2, slow2 = w @ w, slow * slow
+    most = ops.maximum(slip2, slow2)
+    return rubs / ops.sqrt(most), ops.where(slip2 > slow2, 1.0 / most, 0.0)
+
+
+def turning_friction(c: Array, normal: Any) -> Array:
+    """Return what couples there are (2) by a normal impulse that is known: this, and ω_s."""
+    most, size = ops.maximum(c[TORSION], c[ROLLING]), c[SIZE]
+    return ops.array([normal, ops.maximum(STIFFEST * c[MOBILITY] / (size * size) * most * normal, c[STICTION] / size)])
+
+
+def couple(c: Array, n: Array, turns: Array, friction: Array) -> tuple[Array, Array]:
+    """Return τ (3), (2), and −∂τ/∂ω (3, 3) by a normal n (3), w (3), and what couples there are (2).
+
+    >>> c = np.array([0.0] * 9 + [0.02, 0.01, 1.0])
+    >>> couple(c, np.array([0.0, 0.0, 1.0]), np.array([0.0, 3.0, 2.0]), np.array([5.0, 1e-3]))[0]
+    array([-0.  , -0.05, -0.1 ])
+    """
+    normal, slow = friction
+    along = n @ turns
+    rolls = turns - along * n
+    spin, spins = drag(c[TORSION] * normal, slow, along * n)
+    roll, rolling = drag(c[ROLLING] * normal, slow, rolls)
+    held = ops.where(spins > 0.0, 0.0, spin)
+    return -spin * along * n - roll * rolls, roll * (np.eye(3) - rolling * np.outer(rolls, rolls)) + (held - roll) * np.outer(n, n)
+
+
+def turned_by(h: Any, n: Array, turned: Array, turns: Array, slow: Any) -> Array:
+    """Return Θ (3) at the end of a step of h that turns at ω (3): about the normal n (3) and across it as far as ω_s h at most."""
+    gave = turned + h * turns
+    along = n @ gave
+    rolls, most = gave - along * n, h * slow
+    across = ops.minimum(1.0, most / ops.sqrt(ops.maximum(rolls @ rolls, 1e-300)))
+    return ops.clip(along, -most, most) * n + across * rolls
