@@ -420,8 +420,8 @@ class Model(ReadOnly):
                     where = tuple(int(i) for i in np.argwhere(~good)[0]) if own.ndim > 1 else ()
                     row = f" in row {', '.join(map(str, where))}" if where else ""
                     text = f"{np.array2string(own[where], precision=4)} of length {math.hypot(*own[where]):.4g}"
-                    raise StateError(f"{name} of joint '{self.entries(name)[at.start]}'{row} has the quaternion {text}; expected a unit one, "
-                                     "[qw, qx, qy, qz] (engine.convert turns xyzw and other libraries' orders into it)")  # fmt: skip
+                    raise StateError(f"{name} of joint '{self.entries(name)[at.start]}'{row} has the quaternion {text}; expected a unit "
+                                     "one, [qw, qx, qy, qz] (engine.convert turns xyzw and other libraries' orders into it)")  # fmt: skip
         return a
 
 

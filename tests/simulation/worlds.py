@@ -2,8 +2,8 @@
 
 A row of worlds.txt is a world: what is there, what reads 1 of it, and what changes it, so that it reads 2. Each is tried in two of the
 ROLES of things that read, by turns: what acts on a cart of 1 kg accelerates it by minus that number.
-``python -m tests.simulation.worlds FOLDER FIRST STEP PHASE`` tries some in a process of its own: in the phase "both" before they change and after, in "after" as in a process that
-begins when they have.
+``python -m tests.simulation.worlds FOLDER FIRST STEP PHASE`` tries some in a process of its own:
+in the phase "both" before they change and after, in "after" as in a process that begins when they have.
 """
 
 from __future__ import annotations
