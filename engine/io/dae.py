@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from io import BytesIO
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 from engine.checks import require_packages
 from engine.io.errors import RobotFileError, short
 from engine.io.prepared import MOST_PARTS, MOST_TRIANGLES
+from engine.io.unchanged import while_unchanged
 from engine.io.whole_trimesh import trimesh
 from engine.io.xml import root_of
 
@@ -23,7 +23,7 @@ HEAD = 1 << 16
 PRIMITIVES = ("triangles", "tristrips", "trifans", "polylist", "polygons", "lines", "linestrips")
 
 
-@lru_cache(maxsize=4096)
+@while_unchanged(4096)
 def up_axis_of(path: str) -> str:
     """Return what a file says points up, "X_UP", "Y_UP" or "Z_UP"; Z_UP where it says nothing, or cannot be read."""
     try:

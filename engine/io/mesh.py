@@ -7,7 +7,6 @@ import logging
 import os
 import warnings
 from collections.abc import Iterator
-from functools import lru_cache
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
@@ -20,6 +19,7 @@ from engine.io.dae import TURNS, collada_meshes, up_axis_of
 from engine.io.errors import RobotFileError, RobotFileWarning, short
 from engine.io.paths import Finder
 from engine.io.prepared import MOST_TRIANGLES, prepared, weighed
+from engine.io.unchanged import while_unchanged
 from engine.io.whole_trimesh import trimesh
 from engine.io.xml import bytes_of
 from engine.model import Geometry
@@ -39,8 +39,9 @@ MIXING = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], 
 def load_mesh(geometry: Geometry) -> Trimesh:
     """Return the triangles of a shape in its own frame, in metres, as a ``trimesh.Trimesh`` of the caller's own.
 
-    A mesh's file is read once for each path; a scene of several is joined to one, equal vertices too; the scale and a COLLADA file's unit
-    are applied, its up axis where ``geometry.up_axis`` says so. What the file says of its looks is left to :func:`engine.render`.
+    A mesh's file is read once, and again when it has changed; a scene of several is joined to one, equal vertices too; the scale and a
+    COLLADA file's unit are applied, its up axis where ``geometry.up_axis`` says so. What the file says of its looks is left to
+    :func:`engine.render`.
 
     Raises
     ------
@@ -127,7 +128,7 @@ def untold(tilted: list[Geometry]) -> str:
             "load_urdf(…, up_axis=True) turns it, and where it is not up_axis=False says so")  # fmt: skip
 
 
-@lru_cache(maxsize=512)
+@while_unchanged(512)
 def triangles(path: str) -> tuple[Array, Array]:
     """Return vertices (n, 3), m, all different, and triangles (m, 3) of a file; read-only."""
     points, faces, count = [], [], 0

@@ -414,14 +414,14 @@ class Model(ReadOnly):
             place = ", ".join(map(str, where))
             raise StateError(f"{name}[{place}] (joint '{self.entries(name)[where[-1]]}') is {a[where]}; expected a finite number")
         if a.dtype != object and name.startswith("q"):
-            for b in (b for b in self._own() if b.kind.manifold.attitude):
-                own = a[..., b.q][..., :4]
-                if not np.all(good := quaternion.is_unit(own)):
+            for at in (i for m, i, _ in self.manifold.factors if m.attitude):
+                own = a[..., at][..., :4]
+                if not (good := quaternion.is_unit(own)).all():
                     where = tuple(int(i) for i in np.argwhere(~good)[0]) if own.ndim > 1 else ()
                     row = f" in row {', '.join(map(str, where))}" if where else ""
                     text = f"{np.array2string(own[where], precision=4)} of length {math.hypot(*own[where]):.4g}"
-                    raise StateError(f"{name} of joint '{b.joint.name}'{row} has the quaternion {text}; expected a unit one, "
-                                     "[qw, qx, qy, qz] (engine.convert turns xyzw and other libraries' orders into it)")  # fmt: skip
+                    raise StateError(f"{name} of joint '{self.entries(name)[at.start]}'{row} has the quaternion {text}; expected a unit "
+                                     "one, [qw, qx, qy, qz] (engine.convert turns xyzw and other libraries' orders into it)")  # fmt: skip
         return a
 
 

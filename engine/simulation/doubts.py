@@ -65,8 +65,7 @@ def ranges(model: Model) -> Ranges:
 def require_within(model: Model, q: Array) -> None:
     """Warn of configurations (..., nq) outside the joints' limits."""
     own = ranges(model)
-    depth = own.beyond(q)
-    if not (depth > 1e-9).any():
+    if not own.joints or not ((depth := own.beyond(q)) > 1e-9).any():
         return
     worst_of = depth.reshape(-1, len(own.joints)).max(axis=0)
     outside = {name: float(x) for name, x in zip(own.joints, worst_of, strict=True) if x > 1e-9}

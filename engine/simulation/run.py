@@ -152,7 +152,7 @@ class Process:
         in later calls, and all others are the same bits as without it. A SimulationError, or Interrupted, holds the records before it.
         """
         batch = x.shape[:-1]
-        on: Array = np.isfinite(x).all(axis=-1) if batch else np.array(True)
+        on = np.isfinite(x).all(axis=-1) if batch else np.True_
         ended: SimulationError | Interrupted | None = None
         all_of_it = not batch or on.all() or (self.together and on.any())
         own, given = (x, p) if all_of_it else (x[on], np.broadcast_to(p, (*batch, p.shape[-1]))[on])
@@ -195,13 +195,14 @@ class Process:
     def modest(self, records: Array) -> bool:
         """Return whether the records of one rollout are good as their numbers are small: of a step in a loop in Python no more is asked."""
         own = records.reshape(-1)
-        return bool(own.size and np.maximum.reduce(own) < AWAY and np.minimum.reduce(own) > -AWAY)     # NaN is not
+        return bool(own.size and np.maximum.reduce(np.abs(own)) < AWAY)        # NaN is not
 
     def _records(self, counts: Array, t0: float, k: float, dt: float, p: Array, x: Array) -> Array:
         """Return records (..., T, m), finite or not."""
         kernel = self.kernel(x.shape[:-1])
         if isinstance(kernel, np.ufunc):                                       # whose machine code leaves no flags
-            return np.asarray(kernel(counts, t0, k, dt, p, x))
+            found: Array = kernel(counts, t0, k, dt, p, x)
+            return found
         with np.errstate(all="ignore"):
             return kernel(counts, t0, k, dt, p, x)
 
@@ -250,7 +251,8 @@ class Process:
         def counts(i: int, j: int) -> Array:
             """Steps from the record before to each of the records i … j − 1; of a long run they are not all in memory."""
             numbers = np.arange(before + i - 1, before + j) * record_every
-            return np.diff(np.minimum(np.maximum(numbers, start), whole)).astype(float)
+            numbers = np.minimum(np.maximum(numbers, start), whole)
+            return (numbers[1:] - numbers[:-1]).astype(float)
 
         done = start
         for i, j in pieces(last + 1 - before if start < whole or not start else 0):

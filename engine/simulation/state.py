@@ -30,7 +30,7 @@ class Origin(NamedTuple):
     @property
     def t(self) -> float:
         """The time, s."""
-        return float(self.record.flat[0])
+        return self.record.item(0)
 
     @property
     def x(self) -> Array:
@@ -62,7 +62,7 @@ class State:
         """Return the state in a record (..., m), so many steps after the time ``begun``."""
         nq, end = step.plant.model.nq, step.places.stop
         q, v = record[..., 1 : 1 + nq].copy(), record[..., 1 + nq : 1 + end].copy()
-        return cls(float(record.flat[0]), q, v, Origin(step.form, record, p, begun, steps))
+        return cls(record.item(0), q, v, Origin(step.form, record, p, begun, steps))
 
     @functools.cached_property
     def _shown(self) -> dict[str, Array]:

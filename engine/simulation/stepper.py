@@ -61,6 +61,7 @@ class Stepper:
         self._step, self._values_of, self._kept, self._overlaps = step, values_of, kept, overlaps
         self.dt, self.layout, self.parameters = step.dt, step.layout, step.plant.parameters
         self.meeting = isinstance(step.process, MeetingTrees)
+        self._limited = step.plant.limited
         self.asked, self.signals = isinstance(step.process, Asked), tuple(c.name for c in step.plant.makers)
 
     @property
@@ -114,18 +115,19 @@ class Stepper:
         step = self._step
         model, nominal = step.plant.model, step.plant.values
         q0, v0 = model.normalized(q0), model.checked("v0", v0, batched=True)
-        values = nominal | self._values_of(parameters or {})
+        given = self._values_of(parameters) if parameters else {}
+        values = nominal | given
         require_own(step.plant.components, values, nominal)
-        leads = [x.shape[: x.ndim - np.ndim(nominal[n])] for n, x in values.items()]
+        leads = {q0.shape[:-1], v0.shape[:-1], *(x.shape[: x.ndim - np.ndim(nominal[n])] for n, x in given.items())}
         try:
-            batch = np.broadcast_shapes(q0.shape[:-1], v0.shape[:-1], *leads)
+            batch = leads.pop() if len(leads) == 1 else np.broadcast_shapes(*leads)
         except ValueError:
             shapes = f"q0 {q0.shape}, v0 {v0.shape} and parameters"
             raise SimulationError(f"{shapes} do not broadcast; expected equal leading dimensions") from None
         if not math.prod(batch):
             raise SimulationError(f"q0 and v0 have shapes {q0.shape} and {v0.shape}, a batch without rollouts; expected one at least")
         step.watch.require_start(q0)
-        if step.plant.limited:
+        if self._limited:
             require_within(model, q0)
         p = self.parameters.spread(values, batch)
         x = step.begun(q0, v0, batch, p)

@@ -47,8 +47,12 @@ class WholeStates:
 
     def begun(self, q: Array, v: Array, batch: tuple[int, ...] = (), p: Array | None = None) -> Array:
         """Return x (*batch, n) of q and v, with states and memories as they are at first, with parameters p, by default the nominal."""
-        own = {"state": self.plant.initial_states(), "memory": self.plant.initial_memories(), "events": np.zeros(self.watch.memory.n)}
-        return started(self.plant, self.layout, self.layout.spread({"q": q, "v": v, **own}, batch), p)
+        return started(self.plant, self.layout, self.layout.spread({"q": q, "v": v, **self._first}, batch), p)
+
+    @functools.cached_property
+    def _first(self) -> dict[str, Array]:
+        """The states and memories at first, before q, v and parameters have a part in them."""
+        return {"state": self.plant.initial_states(), "memory": self.plant.initial_memories(), "events": np.zeros(self.watch.memory.n)}
 
     def prepare(self, p: Array, x: Array, t: float = 0.0) -> Array:
         """Return x (..., n) with what its q and v make, at a time t, of the momenta and of the event functions; constraints are closed."""

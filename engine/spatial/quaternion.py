@@ -46,8 +46,7 @@ def conjugate(q: ArrayLike) -> Array:
 def normalize(q: ArrayLike) -> Array:
     """Return q / |q|."""
     q = shaped("q", q, 4)
-    r = 1.0 / ops.norm(q)
-    return ops.array([q[..., i] * r for i in range(4)])
+    return q * np.asarray(1.0 / ops.norm(q))[..., None]
 
 
 def is_unit(q: ArrayLike) -> Any:

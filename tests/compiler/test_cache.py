@@ -334,3 +334,19 @@ def test_the_compiler_is_loaded_when_it_is_needed():
     """And not by ``import engine``; a warm cache spares compilation, not the loader."""
     code = "import sys, engine; assert 'llvmlite' not in sys.modules; engine.gufunc(abs, '()->()')(1.0); assert 'llvmlite' in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("now", [0.0, 1e9, 4e9])
+def test_a_clock_that_goes_back_is_no_matter(folder, monkeypatch, now):
+    """Files of the future, and of long ago, are as good as others; those used longest ago by their times go first."""
+    build()
+    (path,) = folder.iterdir()
+    os.utime(path, (3e9, 3e9))
+    monkeypatch.setattr("time.time", lambda: now)
+    monkeypatch.setattr("time.time_ns", lambda: int(1e9 * now))
+    assert build().cached
+    os.utime(path, (3e9, 3e9))
+    monkeypatch.setattr(cache, "KEEP", path.stat().st_size + 10)
+    cache.grown.clear()
+    assert not build(2.0).cached and [*folder.iterdir()] == [path]             # of the two the one of the future stays
+    assert works(build(2.0), 2.0) and build().cached

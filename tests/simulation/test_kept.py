@@ -11,7 +11,6 @@ import trimesh
 
 import engine
 from engine.components.actuators import Motor
-from engine.io import mesh
 from engine.spatial import inertia
 from tests import meshes
 
@@ -127,7 +126,6 @@ def test_a_mesh_is_known_by_what_is_in_it(tmp_path, monkeypatch, capsys):
 
     first, again = (lines(monkeypatch, capsys, stone) for _ in range(2))
     meshes.written(trimesh.creation.icosphere(1, 0.2), path)
-    mesh.triangles.cache_clear()                                                    # as in another process
     other = lines(monkeypatch, capsys, stone)
     assert [said["the step of 'arm'"].split()[0] for _, said in (first, again, other)] == ["made,", "found", "made,"]
     assert keys(first[0]) == keys(again[0]) != keys(other[0])
@@ -148,3 +146,36 @@ def test_another_process_finds_it():
 
     (key, first), (same, second) = run(PYTHONHASHSEED="1"), run(PYTHONHASHSEED="2")
     assert key == same and "made, and kept" in first[0] and "found in the cache" in second[0]
+
+
+#: what is changed -> how many of what comes after flight, which has no part in flight, and of runs, are made anew
+ANEW = {"nothing": ({}, 0, 0), "gain": ({"gain": 2.0}, 0, 1), "dt": ({"dt": 2e-3}, 0, 0), "integrator": ({"integrator": "rkmk4"}, 0, 1),
+        "mass": ({"mass": 1.1}, 2, 1), "pair": ({"pairs": ("lower", "upper")}, 2, 1)}  # fmt: skip
+
+
+def test_what_is_changed_is_what_is_made_and_compiled_anew(monkeypatch, capsys):
+    def rubbed(gain=1.0, mass=1.0, pairs=("lower",), **more):
+        contacts = engine.Contacts(engine.HalfSpace(), [("world", name) for name in pairs])
+        simulator = engine.Simulator(arm(mass), **{"dt": 1e-3, **more}, contacts=contacts, controller=lambda t, q, v: -gain * q)
+        simulator.stepper.compile()
+
+    rubbed()
+    monkeypatch.setenv("ENGINE_DEBUG", "1")
+    found = {}
+    for name, (change, _, _) in ANEW.items():
+        capsys.readouterr()
+        rubbed(**change)
+        said = capsys.readouterr().err
+        found[name] = change, said.count(": made, and kept"), said.count(": compiled, ")
+    assert found == ANEW
+
+
+def test_eight_processes_fill_a_cache_at_once(folder):
+    """All make the same at the same time, and the next finds it whole."""
+    def begun():
+        return subprocess.Popen([sys.executable, "-W", "ignore", "-c", SCRIPT], env={**os.environ, "ENGINE_DEBUG": "1"}, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+
+    done = [(process.communicate(timeout=300), process.returncode) for process in [begun() for _ in range(8)]]
+    assert [code for _, code in done] == [0] * 8 and len({key for (key, _), _ in done}) == 1
+    assert "found in the cache" in begun().communicate(timeout=300)[1] and all(p.suffix == ".o" for p in folder.iterdir())

@@ -195,7 +195,8 @@ def is_instance(x: Any, kinds: Any) -> bool:
     return isinstance(np.float64(0.0) if type(x) is Expr and not is_truth(x) else np.True_ if type(x) is Expr else x, kinds)
 
 
-LENT_BUILTINS = {"isinstance": is_instance, **{name: of_numbers(getattr(builtins, name), f) for name, f in BUILTINS.items()}}
+OWN_BUILTINS = {name: getattr(builtins, name) for name in ("isinstance", "float", *BUILTINS)}
+LENT_BUILTINS = {"isinstance": is_instance, **{name: of_numbers(OWN_BUILTINS[name], f) for name, f in BUILTINS.items()}}
 LENT_MATH = {name: of_numbers(getattr(math, name), f) for name, f in MATH.items() if hasattr(math, name)}
 LENT_NUMPY = {name: asking(f) for name, f in vars(np).items() if hasattr(f, "_implementation")}
 LENT_NUMPY |= {name: maker(getattr(np, name)) for name in MAKERS}
@@ -211,14 +212,15 @@ ABSENT = object()
 
 @contextlib.contextmanager
 def lent(fn: Callable[..., Any], graph: Any) -> Iterator[None]:
-    """Let NumPy, ``math``, and the modules of ``fn`` have them while it is traced in a graph."""
+    """Let NumPy, ``math``, and the modules of ``fn`` have them while it is traced in a graph, but not where the user has put another."""
     with LOCK:
         changes: list[tuple[dict[str, Any], str, Any]] = []
-        changes += [(vars(module), name, f) for module, table in LENT for name, f in table.items()]
+        changes += [(vars(module), name, f) for module, table in LENT for name, f in table.items() if id(vars(module).get(name)) in INSTEAD]
+        python = {**LENT_BUILTINS, "float": Float} if HOLDING.now else LENT_BUILTINS
+        python = {name: f for name, f in python.items() if getattr(builtins, name) is OWN_BUILTINS[name]}
         for names in namespaces(fn):
             changes += [(names, name, INSTEAD[id(x)]) for name, x in names.items() if id(x) in INSTEAD]
-            changes += [(names, name, f) for name, f in LENT_BUILTINS.items() if name not in names]
-            changes += [(names, "float", Float)] if HOLDING.now and "float" not in names else []
+            changes += [(names, name, f) for name, f in python.items() if name not in names]
         before = [(names, name, names.get(name, ABSENT)) for names, name, _ in changes]
         users = vars(ops.USERS).copy()
         ops.USERS.made, ops.USERS.graph = wrapped, graph

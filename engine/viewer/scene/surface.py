@@ -12,6 +12,7 @@ import numpy as np
 from engine.io import RobotFileError
 from engine.io.errors import short
 from engine.io.mesh import file_of, grid, read, suffix, turn_of
+from engine.io.unchanged import while_unchanged
 from engine.model import Geometry
 from engine.viewer.scene.triangles import area_of, corner_normals, crossed, distinct, inside_out, packed, smoothed, welded
 
@@ -115,7 +116,7 @@ def dressed(found: tuple[Bare, ...], color: Color | None, texture: str | None) -
 # ---------------------------------------------------------------- files
 
 
-@lru_cache(maxsize=512)
+@while_unchanged(512)
 @np.errstate(all="ignore")      # normals and uv may be any numbers, which then are of no use
 def of_file(path: str, mirrored: bool = False) -> tuple[Bare, ...]:
     """Return the surfaces of a file, one for each material, in its frame and metres; or of its mirror image, x to −x."""

@@ -1,0 +1,50 @@
+"""What is read from a file, kept for as long as that is the same file."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+Given = ParamSpec("Given")
+Value = TypeVar("Value")
+#: ns in which a file may be written twice without a difference in its times, amply: a younger one is known by its bytes
+YOUNG = 2_000_000_000
+
+
+def while_unchanged(maxsize: int) -> Callable[[Callable[Given, Value]], Callable[Given, Value]]:
+    """Cache a function of a file's path, and of more, for as many files, until its file is another; one that cannot be read is none."""
+
+    def caching(read: Callable[Given, Value]) -> Callable[Given, Value]:
+        @functools.lru_cache(maxsize)
+        def kept(state: tuple[Any, ...], *args: Any, **named: Any) -> Value:
+            return read(*args, **named)
+
+        @functools.wraps(read)
+        def found(*args: Given.args, **named: Given.kwargs) -> Value:
+            try:
+                state = state_of(str(args[0]))
+            except OSError:
+                return read(*args, **named)
+            return kept(state, *args, **named)                                  # type: ignore[arg-type]
+
+        return found
+
+    return caching
+
+
+def state_of(path: str) -> tuple[Any, ...]:
+    """Return what differs where a file does: its size and times, of which nobody sets the last, and a digest of one that is young.
+
+    Raises
+    ------
+    OSError : there is no such file
+    """
+    seen = os.stat(path)
+    young = abs(time.time_ns() - seen.st_ctime_ns) < YOUNG or abs(time.time_ns() - seen.st_mtime_ns) < YOUNG
+    digest = hashlib.sha256(Path(path).read_bytes()).digest() if young else b""
+    return seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, digest
