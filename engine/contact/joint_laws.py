@@ -248,6 +248,15 @@ class Rubbing:
         limited = [held.impulse(j, self.free[j])[0] for j in held.rows] if held else []
         return ops.largest(np.array([*(rub.impulse(rub.free)[0] for rub in self.rubs), *limited])) > 0.0
 
+    def bound(self, v: Array) -> Array | None:
+        """Return f h/|u| of what rubs and slides, of each velocity (nv), or None where nothing rubs."""
+        total = [0.0] * self.nv
+        for rub in (rub for rub in self.rubs if there(rub.row.friction)):
+            r, size = rub.row, abs(rub.row.ratio * v[rub.row.j])
+            f = r.ratio * r.ratio * rub.h * r.friction
+            total[r.j] = total[r.j] + ops.where(size > rub.slow, f / ops.maximum(size, rub.slow), 0.0)
+        return ops.array(total) if any(there(rub.row.friction) for rub in self.rubs) else None
+
     friction = np.zeros(0)                                      # that of joints does not lag
 
     def lagged(self, v: Array, friction: Array) -> tuple[Array, Any]:

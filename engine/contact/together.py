@@ -27,6 +27,11 @@ class Together:
             acts = ops.logical_or(acts, law.acts)
         return acts
 
+    def bound(self, v: Array) -> Array | None:
+        """Return the sum (nv) of theirs, or None where there is none."""
+        found = [bound for law in self.laws if (bound := law.bound(v)) is not None]
+        return sum(found) if found else None  # type: ignore[return-value]
+
     @property
     def friction(self) -> tuple[Any, ...]:
         """The friction of each."""

@@ -132,6 +132,9 @@ class Touching:
 
     # ------------------------------------------------------------ what Newton's method asks
 
+    def bound(self, x: Array) -> None:
+        """Nothing: friction of contacts is curved across where it slides."""
+
     def acting(self, x: Array, friction: Array) -> list[tuple[float, str]]:
         """Return the impulses at x (nv) that are not zero, and the names of their pairs."""
         sizes = [float(np.linalg.norm(g[:, :3].sum(axis=0))) for g in self.impulses(x, friction)[0]]

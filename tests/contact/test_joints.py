@@ -349,3 +349,23 @@ def test_losses_are_stiff_where_any_posture_makes_them_so():
     K, U = run.energy()
     assert run.reason is None or not any(run.reason)
     assert ((K + U)[:, 1:].max(axis=1) < (K + U)[:, 0]).all()
+
+
+def test_dry_friction_of_many_light_joints_is_found():
+    """A hand of 10 N·m on links of 20 g, one beyond its stop: sixteen wells of 1e-5 rad/s, which friction comes to rest in."""
+    b = engine.Builder("hand")
+    b.add_link("palm", inertia=inertia.box(0.4, (0.1, 0.1, 0.02)))
+    for f in range(4):
+        for k in range(4):
+            b.add_link(f"{f}{k}", inertia=inertia.recentered(inertia.box(0.02, (0.01, 0.01, 0.04)), [0.0, 0.0, 0.02]))
+            b.add_joint(f"j{f}{k}", "revolute", f"{f}{k - 1}" if k else "palm", f"{f}{k}", axis=(1, 0, 0) if k else (0, 1, 0),
+                        placement=se3.pose(np.eye(3), (0.0, 0.0, 0.04) if k else (0.03 * f, 0.0, 0.01)), damping=5.0, friction=10.0,
+                        limits=engine.Limits(0.26 if (f, k) == (3, 0) else -0.5, 1.5))  # fmt: skip
+    hand, rng = b.model(floating_base=True), np.random.default_rng(0)
+    simulator = engine.Simulator(hand, dt=2e-3, gravity=(0, 0, 0))
+    v = rng.uniform(-1.0, 1.0, (5, hand.nv))
+    with pytest.warns(engine.SimulationWarning, match="its limits"):
+        runs = simulator.run(np.tile(hand.neutral(), (5, 1)), v, 0.02)
+    assert not (runs.failed if runs.failed is not None else np.zeros(5)).any()
+    assert np.abs(runs.v[:, -1, 6:]).max() < 1e-6
+    assert np.ptp(runs.momentum(), axis=1).max() < 1e-14

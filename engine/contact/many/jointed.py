@@ -214,6 +214,9 @@ class JointedTouching:
         wide = 6 if self.pairs.turns else 3
         return np.asarray(ops.add_at(np.zeros((len(self.names), wide)), self.number, impulses.g)) / self.h
 
+    def bound(self, x: Array) -> None:
+        """Nothing: friction of contacts is curved across where it slides."""
+
     def acting(self, x: Array, friction: Any) -> list[tuple[float, str]]:
         """Return the impulses at x (nv) that are not zero, and the names of their points."""
         sizes = np.linalg.norm(self.impulses(x, friction)[0].g[:, :3], axis=1)
