@@ -59,7 +59,7 @@ def ended(step: Step, stop: Diverged, blamed: bool = True) -> str:
 def explicit(step: Step) -> bool:
     """Return whether some of what moves, all or what floats, is flown without the slopes of forces."""
     stiffness, floats = step.plant.stiffness, [b.v.start for b in step.plant.model.bodies if b.kind.floats]
-    return not step.method.implicit if stiffness is None else not np.isin(floats, stiffness.moving).all()
+    return step.method.name != ROS34PW2.name if stiffness is None else not np.isin(floats, stiffness.moving).all()
 
 
 def without_slopes(step: Step, x: Array, stop: Diverged) -> str:
