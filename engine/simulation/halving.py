@@ -24,7 +24,7 @@ FINE, COARSE = (1e-6, 5e-4), (1e-3, np.inf)
 #: times that a part is halved at most
 DEEPEST = 15
 #: parts that are flown in a step, about
-TRIES = 64
+TRIES = 256
 
 
 class HalvedFlight:
@@ -71,7 +71,8 @@ class HalvedFlight:
         return np.append(y, ops.where(coarse, 1.0, 0.0))
 
     def within(self, depth: int) -> Callable[..., Array]:
-        """Return what flies a part that may be halved so many times, with so many tries: x, and the tries that are left."""
+        """Return what flies a part that may be halved so many times, with so many tries: x, and the tries that are left. Of these a first
+        half has half, so that no later part is flown as it comes."""
         if depth not in self.parts:
             fn = functools.partial(self.fly_within, depth)
             self.parts[depth] = self.step.called(fn, *self.shapes, *self.step.limits.shapes, ())
@@ -90,8 +91,9 @@ class HalvedFlight:
             for k in (0, 1):
                 at = t + 0.5 * k * h, 0.5 * h, y, lasting, m, p
                 own = [self.modes(*at)] if modes else []
-                part = self.within(depth - 1)(*at, *own, rest)
-                y, rest = self.plant.system(self.step, m, p, tuple(own)).space.normalized(part[: self.n]), part[self.n]
+                mine = rest * 0.5 if k == 0 else rest
+                part = self.within(depth - 1)(*at, *own, mine)
+                y, rest = self.plant.system(self.step, m, p, tuple(own)).space.normalized(part[: self.n]), rest - mine + part[self.n]
             return np.append(y, rest)
 
         return ops.when(ops.logical_and(flown[self.n] > 0.5, left > 0.5), halves, whole)
