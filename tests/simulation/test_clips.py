@@ -282,9 +282,9 @@ def test_what_is_no_clip_of_what_moves(form):
 
 
 def test_many_limits_in_one_step_are_all_met():
-    """Seven joints' PD, clipped beyond the joints' own efforts: dozens of limits in a step, none of which takes the parts of a later one."""
+    """Seven joints' PD, clipped beyond the joints' own efforts: dozens of limits in a step: none takes the parts of a later one."""
     arm = engine.load(engine.example("seven_joint_arm"))
     most, target = np.array([b.joint.limits.effort for b in arm.bodies]), 0.3 * (-1.0) ** np.arange(1, arm.nv + 1)
-    law = lambda t, q, v: np.clip(5000.0 * (target - q) - 200.0 * v, -1.5 * most, 1.5 * most)  # noqa: E731
+    law = lambda t, q, v: np.clip(5000.0 * (target - q) - 200.0 * v, -1.5 * most, 1.5 * most)
     fine, long = (engine.Simulator(arm, dt=dt, controller=law).run(arm.neutral(), np.zeros(arm.nv), 0.04) for dt in (1e-4, 1e-2))
     assert np.abs(long.q - fine.q[::100]).max() < 4e-3
