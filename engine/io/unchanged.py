@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -42,9 +43,11 @@ def state_of(path: str) -> tuple[Any, ...]:
 
     Raises
     ------
-    OSError : there is no such file
+    OSError : there is no such file, or it is a pipe or a folder, of which nothing is known before it is read
     """
     seen = os.stat(path)
+    if not stat.S_ISREG(seen.st_mode):
+        raise OSError(f"{path}: this is no regular file")
     young = abs(time.time_ns() - seen.st_ctime_ns) < YOUNG or abs(time.time_ns() - seen.st_mtime_ns) < YOUNG
     digest = hashlib.sha256(Path(path).read_bytes()).digest() if young else b""
     return seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, digest
