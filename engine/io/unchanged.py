@@ -18,7 +18,8 @@ YOUNG = 2_000_000_000
 
 
 def while_unchanged(maxsize: int) -> Callable[[Callable[Given, Value]], Callable[Given, Value]]:
-    """Cache a function of a file's path, and of more, for as many files, until its file is another; one that cannot be read is none."""
+    """Cache a function of a file's path, and of more, for as many files, until its file is another; one that cannot be read is none.
+    ``cache_clear()`` forgets them, as of functools.lru_cache."""
 
     def caching(read: Callable[Given, Value]) -> Callable[Given, Value]:
         @functools.lru_cache(maxsize)
@@ -33,6 +34,7 @@ def while_unchanged(maxsize: int) -> Callable[[Callable[Given, Value]], Callable
                 return read(*args, **named)
             return kept(state, *args, **named)                                  # type: ignore[arg-type]
 
+        found.cache_clear = kept.cache_clear                                   # type: ignore[attr-defined]
         return found
 
     return caching
