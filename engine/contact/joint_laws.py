@@ -151,6 +151,11 @@ class Rub(NamedTuple):
         f, s = self.h * self.row.friction, self.slow
         return -f * u / ops.maximum(abs(u), s), ops.where(abs(u) < s, f / s, 0.0)
 
+    def majorant(self, u: Any) -> Any:
+        """Return h f/|u| where it slides: the curvature of a parabola that touches h f |u| from above."""
+        f, size = self.h * self.row.friction, abs(u)
+        return ops.where(size > self.slow, f / ops.maximum(size, self.slow), 0.0)
+
     def stop(self, u: Any, end: float, into: float) -> tuple[Any, Any]:
         """A spring at an end of the range; ``into`` is the sign of a velocity that goes deeper."""
         k, s = self.stiffness, weight(self.h * self.h * self.stiffness * self.row.agility)
@@ -248,14 +253,14 @@ class Rubbing:
         limited = [held.impulse(j, self.free[j])[0] for j in held.rows] if held else []
         return ops.largest(np.array([*(rub.impulse(rub.free)[0] for rub in self.rubs), *limited])) > 0.0
 
-    def bound(self, v: Array) -> Array | None:
-        """Return f h/|u| of what rubs and slides, of each velocity (nv), or None where nothing rubs."""
+    def majorant(self, v: Array) -> Array | None:
+        """Return the curvatures (nv) of the parabolas that touch dry friction from above, or None where nothing rubs."""
+        rubs = [rub for rub in self.rubs if there(rub.row.friction)]
         total = [0.0] * self.nv
-        for rub in (rub for rub in self.rubs if there(rub.row.friction)):
-            r, size = rub.row, abs(rub.row.ratio * v[rub.row.j])
-            f = r.ratio * r.ratio * rub.h * r.friction
-            total[r.j] = total[r.j] + ops.where(size > rub.slow, f / ops.maximum(size, rub.slow), 0.0)
-        return ops.array(total) if any(there(rub.row.friction) for rub in self.rubs) else None
+        for rub in rubs:
+            r = rub.row
+            total[r.j] = total[r.j] + r.ratio * r.ratio * rub.majorant(r.ratio * v[r.j])
+        return ops.array(total) if rubs else None
 
     friction = np.zeros(0)                                      # that of joints does not lag
 

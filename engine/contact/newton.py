@@ -19,8 +19,8 @@ Array = np.ndarray
 STEPS = 1000
 #: of the slope at the beginning of a line: what is left of it where it is long enough
 FLAT = 0.1
-#: of a step: a line that is shorter has met a narrow well of dry friction; and the part of what bounds friction that curves the next one
-SHORT, BOUND = 0.5, 0.3
+#: of a step: a line that is shorter has met a narrow well of dry friction; and the part of friction's majorant that curves the next one
+SHORT, CURVED = 0.5, 0.3
 #: of a step: as close together as the ends of a search are one point
 NARROW = 1e-12
 #: of the largest change of a velocity: a step of Newton that is the last but for rounding
@@ -43,8 +43,9 @@ class Law(Protocol):
     def impulse(self, v: Array, friction: Any) -> tuple[Array, Array]:
         """Return γ (nv) = −∂ℓ/∂v and G (nv, nv) = ∂²ℓ/∂v², positive semidefinite, with a friction."""
 
-    def bound(self, v: Array) -> Array | None:
-        """Return the curvatures (nv) of parabolas that touch dry friction of each velocity at v (nv) from above, or None without any."""
+    def majorant(self, v: Array) -> Array | None:
+        """Return the curvatures (nv) of the parabolas that touch dry friction of each velocity at v (nv) and are nowhere below it, or None
+        where nothing rubs so."""
 
     @property
     def friction(self) -> Any:
@@ -64,7 +65,7 @@ def minimum(M: Array, free: Array, law: Law, friction: Any, start: Array, J: Arr
 
     Every line is searched on its slope, which grows along it, so that each step goes down; where the law is smooth the last steps converge
     quadratically. Where dry friction of many joints has narrow wells, a line comes to one at a time: the next is curved by some of the
-    parabolas that bound friction from above. Traceable: in a batch every sample stops by itself.
+    parabolas that touch friction from above. Traceable: in a batch every sample stops by itself.
 
     Reference: Castro et al., *An unconstrained convex formulation of compliant contact*, IEEE T-RO 2022, §IV.
 
@@ -91,12 +92,12 @@ def minimum(M: Array, free: Array, law: Law, friction: Any, start: Array, J: Arr
 
         def onward() -> Array:
             """The next line, along Newton's direction."""
-            bound, short = law.bound(v), ops.less(a, SHORT)
+            majorant, short = law.majorant(v), ops.less(a, SHORT)
             with ops.part("impulses: Newton's steps", v):
-                curved = H if bound is None else H + np.diag(ops.where(short, BOUND, 0.0) * bound)
+                curved = H if majorant is None else H + np.diag(ops.where(short, CURVED, 0.0) * majorant)
                 d, push = newton_step(curved, residual, v - free, J)
             small = ops.largest(d) <= LAST * ops.largest(v - free) + 1e-4 * law.slow
-            small = small if bound is None else ops.logical_and(small, ops.logical_not(short))
+            small = small if majorant is None else ops.logical_and(small, ops.logical_not(short))
             first = (residual if J is None else residual - push) @ d
             return np.concatenate([v + d, d, held + push, [first, 1.0, 0.0, 2.0, 0.0, ops.where(small, 1.0, 0.0)]])
 

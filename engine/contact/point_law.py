@@ -101,6 +101,11 @@ def shifted(row: Array, ut: Array) -> Array:
     return slip(row, ut) + row[ROW:HELD] if len(row) > ROW else ut
 
 
+def shifted_turning(row: Array, W: Array) -> Array:
+    """Return w = ω + Θ/h (3) of a point with couples: (1) of :mod:`engine.contact.coulomb`."""
+    return W[:3] + row[RUNNING:]
+
+
 def slip(row: Array, ut: Array) -> Array:
     """Return the slip (3) of the surfaces at a point where bodies slip at uₜ (3)."""
     return ut + row[HELD:RUNNING] if len(row) > HELD else ut
@@ -172,7 +177,7 @@ def impulses(c: Array, rows: Array, friction: Array, W: Array) -> Array:
         w = shifted(row, ut)
         g = pushed(c, row, un)[0] * n - drag(rubs, slow, w)[0] * w
         if turns(c):
-            g = np.concatenate([g, couple(c, n, W[:3] + row[RUNNING:], np.array(turning))[0]])
+            g = np.concatenate([g, couple(c, n, shifted_turning(row, W), np.array(turning))[0]])
         found.append(g)
         lasting = lasting + ops.where(lasts(c[2], c[8], row[1], row[3], un), 1.0, 0.0) * wrench_of(row[7:10], g)
     return np.concatenate([*found, lasting])
@@ -198,7 +203,7 @@ def wrench(c: Array, rows: Array, friction: Array, W: Array) -> Array:
             K = b * np.block([[-X @ X, X], [-X, np.eye(3)]]) + (slope - b) * np.outer(m, m) - b * slides * np.outer(w, w)
             F = push * m - b * w
             if turns(c):
-                tau, held = couple(c, n, W[:3] + row[RUNNING:], np.array(turning))
+                tau, held = couple(c, n, shifted_turning(row, W), np.array(turning))
                 F, K[:3, :3] = np.concatenate([F[:3] + tau, F[3:]]), K[:3, :3] + held
             return np.concatenate([F, K[UPPER]])
 

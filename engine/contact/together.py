@@ -27,9 +27,9 @@ class Together:
             acts = ops.logical_or(acts, law.acts)
         return acts
 
-    def bound(self, v: Array) -> Array | None:
+    def majorant(self, v: Array) -> Array | None:
         """Return the sum (nv) of theirs, or None where there is none."""
-        found = [bound for law in self.laws if (bound := law.bound(v)) is not None]
+        found = [own for law in self.laws if (own := law.majorant(v)) is not None]
         return sum(found) if found else None  # type: ignore[return-value]
 
     @property

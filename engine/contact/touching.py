@@ -132,8 +132,8 @@ class Touching:
 
     # ------------------------------------------------------------ what Newton's method asks
 
-    def bound(self, x: Array) -> None:
-        """Nothing: friction of contacts is curved across where it slides."""
+    def majorant(self, x: Array) -> None:
+        """Return None: contacts' friction is curved across their slip as it is."""
 
     def acting(self, x: Array, friction: Array) -> list[tuple[float, str]]:
         """Return the impulses at x (nv) that are not zero, and the names of their pairs."""

@@ -127,6 +127,14 @@ def drifting(model: Model, root: int, q: Array, v: Array) -> Array:
     return quaternion.rotate(q[..., body.q][..., :4], v[..., body.v][..., 3:]) @ body.placement[:3, :3].T
 
 
+class Noted(NamedTuple):
+    """What is doubted: how bad it is in the worst record, what is said of that, and in how many records it is so."""
+
+    worst: float
+    said: str
+    records: int
+
+
 class Doubts:
     """Plausibility warnings of a run, collected from its records block by block.
 
@@ -153,9 +161,7 @@ class Doubts:
         self.thin = thinnest(model, contacts or meeting)
         self.most = 1.0 if contacts else 2.0                                   # times half of how thick: springs turn about in the middle
         self.allowed: Array | None = None                                      # as far as joints may be beyond their limits
-        self.counts: dict[str, int] = {}
-        self.told: dict[str, str] = {}
-        self.worst: dict[str, float] = {}
+        self.noted: dict[str, Noted] = {}
 
     @np.errstate(over="ignore", invalid="ignore")                              # of what is no motion any more
     def add(self, t: Array, columns: dict[str, Array]) -> None:
@@ -176,9 +182,10 @@ class Doubts:
             if b.kind.floats:                                                  # which may turn far in a step: another doubt
                 turning[..., b.v] &= self.dt * np.linalg.norm(v[..., b.v][..., :3], axis=-1, keepdims=True) < SPUN
         turning &= (turning.mean(axis=-2, keepdims=True) > SHARE) & (len(t) >= FEW)
+        chattering = np.where(turning, around, 0.0)
 
         def chatters(k: tuple[int, ...]) -> str:
-            i = int(np.where(turning[k], around[k], 0.0).argmax())
+            i = int(chattering[k].argmax())
             wanted = followed(v[k[:-1]][:, i], vdot[k[:-1]][:, i], turning[k[:-1]][1:, i], self.dt)
             wanted += "".join(f" a shorter period of {name}, which is held for {period:g} s," for name, period in self.held.items())
             return (f"joint '{model.entries('v')[i]}' moves at {v[k][i]:.3g} and accelerates by {self.dt * vdot[k][i]:.3g} in a step, more "
@@ -186,19 +193,21 @@ class Doubts:
                     f"chatters; expected a smaller dt{wanted} gentler gains, or joint_dynamics='implicit' for losses of "
                     "joints")  # fmt: skip
 
-        self._note("chatter", turning.any(axis=-1), t, chatters, np.where(turning, around, 0.0).max(axis=-1))
+        fastest = chattering.max(axis=-1, initial=0.0)
+        self._note("chatter", fastest > 0.0, t, chatters, fastest)
         if self.limited:
             self._pass_stops(t, q)
         if "contacts.gap" in columns:
             gap = columns["contacts.gap"]
-            worst = np.argmin(gap + self.deepest, axis=-1)
+            beyond = -(gap + self.deepest)
+            worst = np.argmax(beyond, axis=-1)
 
             def sinks(k: tuple[int, ...]) -> str:
                 return (f"contact '{self.contacts[worst[k]]}' is {-gap[k][worst[k]]:.3g} m deep, over a tenth of the thinner shape; "
                         "expected a stiffer material, a smaller dt, or gentler loads")  # fmt: skip
 
-            beyond = -(gap + self.deepest).min(axis=-1)
-            self._note("depth", beyond > 0.0, t, sinks, beyond)
+            deepest = np.fmax.reduce(beyond, axis=-1)                          # of points that are numbers
+            self._note("depth", deepest > 0.0, t, sinks, deepest)
         elif "contacts.overlap" in columns:
             overlap = columns["contacts.overlap"]
 
@@ -320,23 +329,24 @@ class Doubts:
 
         self._note("drift", where, t, drifts)
 
-    def _note(self, what: str, where: Array, t: Array, text: Callable[[tuple[int, ...]], str], worth: Array | None = None) -> None:
-        """Note that something is so in records (..., T); ``text`` says it of the first, or of the one that is ``worth`` (..., T) most."""
+    def _note(self, what: str, where: Array, t: Array, text: Callable[[tuple[int, ...]], str], badness: Array | None = None) -> None:
+        """Note that something is so in records (..., T); ``text`` says it of the first, or of that of the largest ``badness``."""
         if not where.any():
             return
-        worths = np.where(where, 0.0 if worth is None else worth, -np.inf)
-        moment = int(np.nanargmax(worths.reshape(-1, len(t)).max(axis=0)))
-        row = tuple(int(i) for i in np.unravel_index(worths[..., moment].argmax(), where.shape[:-1])) if where.ndim > 1 else ()
-        at = (*row, moment)
-        if what not in self.counts or worths[at] > self.worst[what]:
-            self.worst[what] = float(worths[at])
-            self.told[what] = f"at t = {t[moment]:.6g} s{f' in rollout {list(row)}' if row else ''} {text(at)}"
-        self.counts[what] = self.counts.get(what, 0) + int(where.sum())
+        rows = np.where(where, 0.0 if badness is None else badness, -np.inf).reshape(-1, len(t))
+        moment, k = divmod(int(rows.T.argmax()), len(rows))                    # the first of equal ones
+        before = self.noted.get(what, Noted(-np.inf, "", 0))
+        worst, said = before.worst, before.said
+        if rows[k, moment] > worst:
+            row = tuple(int(i) for i in np.unravel_index(k, where.shape[:-1]))
+            said = f"at t = {t[moment]:.6g} s{f' in rollout {list(row)}' if row else ''} {text((*row, moment))}"
+            worst = float(rows[k, moment])
+        self.noted[what] = Noted(worst, said, before.records + int(where.sum()))
 
     @property
     def texts(self) -> tuple[str, ...]:
         """What was noted, with the number of records in which it is so."""
-        return tuple(f"'{self.model.name}': {text} ({self.counts[what]} records)" for what, text in self.told.items())
+        return tuple(f"'{self.model.name}': {noted.said} ({noted.records} records)" for noted in self.noted.values())
 
     def warn(self) -> None:
         """Warn of what was noted, of each once."""

@@ -291,7 +291,7 @@ class Plant(Acting):
         """How many of z are states in flight."""
         return self.states.n - self.lasts - self.sticks
 
-    @property
+    @functools.cached_property
     def limited(self) -> bool:
         """Whether stops hold joints within their limits."""
         rows = self.impulses.joints.rows if self.impulses and self.impulses.joints else []

@@ -61,7 +61,6 @@ class Stepper:
         self._step, self._values_of, self._kept, self._overlaps = step, values_of, kept, overlaps
         self.dt, self.layout, self.parameters = step.dt, step.layout, step.plant.parameters
         self.meeting = isinstance(step.process, MeetingTrees)
-        self._limited = step.plant.limited
         self.asked, self.signals = isinstance(step.process, Asked), tuple(c.name for c in step.plant.makers)
 
     @property
@@ -127,7 +126,7 @@ class Stepper:
         if not math.prod(batch):
             raise SimulationError(f"q0 and v0 have shapes {q0.shape} and {v0.shape}, a batch without rollouts; expected one at least")
         step.watch.require_start(q0)
-        if self._limited:
+        if step.plant.limited:
             require_within(model, q0)
         p = self.parameters.spread(values, batch)
         x = step.begun(q0, v0, batch, p)

@@ -214,8 +214,8 @@ class JointedTouching:
         wide = 6 if self.pairs.turns else 3
         return np.asarray(ops.add_at(np.zeros((len(self.names), wide)), self.number, impulses.g)) / self.h
 
-    def bound(self, x: Array) -> None:
-        """Nothing: friction of contacts is curved across where it slides."""
+    def majorant(self, x: Array) -> None:
+        """Return None: contacts' friction is curved across their slip as it is."""
 
     def acting(self, x: Array, friction: Any) -> list[tuple[float, str]]:
         """Return the impulses at x (nv) that are not zero, and the names of their points."""

@@ -19,7 +19,7 @@ from engine.contact.coulomb import couple, drag
 from engine.contact.many.manifolds import MATERIAL, MOBILITY, OUTLINE, SIZE, TURNING, Touching
 from engine.contact.many.sticking import Held, holding, kept_by, number_of
 from engine.contact.material import on_each_other, turning_of_two
-from engine.contact.point_law import RUNNING, joined, parted, velocity
+from engine.contact.point_law import joined, parted, velocity
 from engine.spatial import so3
 
 Array = np.ndarray
@@ -148,7 +148,7 @@ def along(x: Problem, W: Any, D: Any, friction: Any, alpha: Any) -> Any:
         found = ops.array([b * turn - push * dn, b * (du @ du - dn * dn) + slope * dn * dn - b * slides * turn * turn])
         if not x.turns:
             return found
-        tau, held = couple(c, n, W[:3] + row[RUNNING:], f[2:])
+        tau, held = couple(c, n, point_law.shifted_turning(row, W), f[2:])
         return found + ops.array([-(tau @ d[:3]), d[:3] @ (held @ d[:3])])
 
     return ops.rows(part, x.points, friction, *(ops.gather(table, of) for table in (W, D, alpha)))

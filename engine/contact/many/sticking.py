@@ -52,7 +52,12 @@ def found(stuck: Array, pairs: int, of: Any) -> Any:
     """Return what is stuck (p, 6 or 9) of points whose pairs, from 1 to ``pairs``, are given, of places (n, 7 or 10) with the numbers of
     pairs, which are zero where there is none."""
     at = ops.add_at(np.zeros(pairs + 1), stuck[:, 0], np.arange(1.0, len(stuck) + 1.0))
-    return ops.gather(np.concatenate([np.zeros((1, stuck.shape[1] - 1)), stuck[:, 1:]]), ops.gather(at, of))
+    return placed(stuck, stuck.shape[1], ops.gather(at, of))
+
+
+def placed(stuck: Any, wide: int, at: Any) -> Any:
+    """Return what is stuck (p, 6 or 9) in places (n, 7 or 10), ``wide``, by their numbers from 1 on (p); zeros by 0."""
+    return ops.gather(np.concatenate([np.zeros((1, wide - 1)), ops.rows(lambda S: S[1:], stuck)]), at)
 
 
 def kept(points: Any, constants: Any, friction: Any, of: Any, twists: tuple[Any, Any], rotations: Any, sizes: Any, was: Any,
@@ -89,20 +94,20 @@ def place(h: Any, number: Any, sums: Array, W: Array, was: Array, size: Any, R: 
 
 @procedure
 def matched(number: Any, places: Any) -> Any:
-    """Return what is stuck (m, 6) of pairs with an ascending number (m), of places (n, 7) whose numbers come first and ascend as well.
+    """Return of pairs with an ascending number (m) which place has theirs, from 1 on, or 0 (m), of places' numbers (n), which ascend as
+    well, before zeros.
 
-    >>> matched(np.array([2.0, 5.0]), np.array([[1.0, *[9.0] * 6], [5.0, *[8.0] * 6], np.zeros(7)]))[:, 0]
-    array([0., 8.])
+    >>> matched(np.array([2.0, 5.0]), np.array([1.0, 5.0, 0.0]))
+    array([0., 2.])
     """
-    gave = floats(len(number), 6)
+    at = floats(len(number))
     j = 0
     for k in range(len(number)):
-        while j < len(places) and places[j, 0] < number[k]:
+        while j < len(places) and places[j] < number[k]:
             j += 1
-        if j < len(places) and places[j, 0] == number[k]:
-            for c in range(6):
-                gave[k, c] = places[j, 1 + c]
-    return gave
+        if j < len(places) and places[j] == number[k]:
+            at[k] = float(j + 1)
+    return at
 
 
 def number_of(a: Array, b: Array, p: Array) -> Any:
@@ -114,15 +119,13 @@ def number_of(a: Array, b: Array, p: Array) -> Any:
 def holding(pairs: Any, number: Any, size: Any, poses: Any, places: Any, turns: bool) -> Held:
     """Return what is held of ``pairs`` (m, 5) on bodies at ``poses`` (n, 12), with numbers and sizes (m), by what is stuck (k, 7 or 10)."""
 
-    def of(p: Array, T: Array, *gave: Array) -> tuple[Array, Array]:
+    def of(p: Array, T: Array, S: Array) -> tuple[Array, Array]:
         R = ops.where(p[2] > 0.5, T.reshape(3, 4)[:, :3], np.eye(3))
-        nowhere = np.zeros(6 if turns else 3)                                  # from the origin, and no surface that runs
-        return R.ravel(), np.concatenate([point_law.turned(R, gave[0]), nowhere, *(R @ S[:3] for S in gave[1:])])
+        gave, nowhere = point_law.turned(R, S), np.zeros(6 if turns else 3)    # from the origin, and no surface that runs
+        return R.ravel(), np.concatenate([gave[:6], nowhere, gave[6:]])
 
-    gave = [matched(number, ops.rows(lambda p: p[:7], places) if turns else places)]
-    if turns:
-        gave.append(matched(number, ops.rows(lambda p: np.concatenate([p[:1], p[7:], np.zeros(3)]), places)))
-    return Held(number, size, *ops.rows(of, pairs, ops.gather(poses, ops.rows(lambda p: p[0], pairs)), *gave))
+    gave = placed(places, 10 if turns else 7, matched(number, ops.rows(lambda S: S[0], places)))
+    return Held(number, size, *ops.rows(of, pairs, ops.gather(poses, ops.rows(lambda p: p[0], pairs)), gave))
 
 
 def kept_by(h: Any, pressed: Any, of: Any, twists: Any, holds: Held, places: int, turns: bool) -> Any:

@@ -90,9 +90,8 @@ def turn(node: Node, name: str, T: Array, settings: Settings, notes: Notes) -> T
     if node.tag == "freejoint" and node.choice("align", ("true", "false", "auto"), "auto") == "true":
         notes.warn(node, "align: the body keeps the frame that is written, which MuJoCo puts into its centre of mass")
     most = effort[1] if effort and effort[0] == -effort[1] else np.inf
-    values = {n: node.number(n, 0.0) for n in ("frictionloss", "armature", "ref", "springref", "springyield")}
-    for what in ("frictionloss", "armature"):
-        node.positive(what, 0.0)
+    values = {n: node.number(n, 0.0) for n in ("ref", "springref", "springyield")}
+    values |= {n: node.positive(n, 0.0) for n in ("frictionloss", "armature")}
     damping = linear(node, "damping", notes)
     stiffness = linear(node, "stiffness", notes)
     auto = node.numbers("springdamper", 2, (0.0, 0.0))

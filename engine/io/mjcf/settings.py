@@ -91,14 +91,7 @@ def settings_of(root: Node) -> Settings:
         gravity=(0.0, 0.0, 0.0) if "gravity" in off else (x, y, z),
         dt=dt,
         off=frozenset(off),
-        density=positive(option, "density"),
-        viscosity=positive(option, "viscosity"),
+        density=option.positive("density", 0.0),
+        viscosity=option.positive("viscosity", 0.0),
         wind=(wind[0], wind[1], wind[2]),
     )
-
-
-def positive(node: Node, name: str) -> float:
-    """Return a number from zero on; zero by default."""
-    if (x := node.number(name, 0.0)) < 0.0:
-        raise node.error(f"{name} is {x:g}; expected zero or more")
-    return x

@@ -18,6 +18,8 @@ from engine.model.described import plain
 
 #: friction of a <pair>: along two directions, torsional, and against rolling in two directions
 PAIRED = (1.0, 1.0, 0.005, 0.0001, 0.0001)
+#: numbers of a material against turning and rolling, m
+TURNING = "torsional_friction", "rolling_friction"
 SOLREF, SOLIMP = (0.02, 1.0), (0.9, 0.95, 0.001, 0.5, 2.0)
 #: the impedances that MuJoCo keeps to
 LEAST, MOST = 1e-4, 0.9999
@@ -172,15 +174,15 @@ def turning(condim: int, spins: float, rolls: float) -> dict[str, float]:
     >>> turning(3, 0.1, 0.2), turning(4, 0.1, 0.2), turning(6, 0.0, 0.2)
     ({}, {'torsional_friction': 0.1}, {'rolling_friction': 0.2})
     """
-    found = {"torsional_friction": spins if condim > 3 else 0.0, "rolling_friction": rolls if condim > 4 else 0.0}
-    return {what: x for what, x in found.items() if x}
+    found = zip(TURNING, (spins if condim > 3 else 0.0, rolls if condim > 4 else 0.0), strict=True)
+    return {what: x for what, x in found if x}
 
 
 def together(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, float]:
     """Return the frictions of two materials: those of the higher priority, or the larger."""
     first, second = (m.get("priority", 0) for m in (one, two))
     ruling = [one, two] if first == second else [two if second > first else one]
-    found = {what: float(max(m.get(what, 0.0) for m in ruling)) for what in ("friction", "torsional_friction", "rolling_friction")}
+    found = {what: float(max(m.get(what, 0.0) for m in ruling)) for what in ("friction", *TURNING)}
     return {what: x for what, x in found.items() if x or what == "friction"}
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from engine.io.mjcf.document import Node
 from engine.io.mjcf.save.tree import Tree, section
 from engine.io.mjcf.settings import Settings
-from engine.io.mjcf.surfaces import DISSIPATION, RIGID, SOLIMP, SOLREF, Surfaces, impedance, masses, weight
+from engine.io.mjcf.surfaces import DISSIPATION, RIGID, SOLIMP, SOLREF, TURNING, Surfaces, impedance, masses, weight
 from engine.io.mjcf.surfaces import softness as softness_of
 from engine.io.mjcf.touching import GROUND, bodies_above, joined
 from engine.io.notes import Notes
@@ -23,8 +23,6 @@ from engine.model import Described, Part
 Pair = frozenset[str]
 #: of numbers of materials, relative to themselves: what counts as the same
 SAME = 1e-9
-#: numbers of a material against turning and rolling, m
-TURNING = "torsional_friction", "rolling_friction"
 #: masks (contype, conaffinity) of what touches all but one another, and of what touches nothing; "1" and "1" is what touches all
 ALL_ELSE, NOTHING = ("1", "0"), ("2", "0")
 
