@@ -108,6 +108,19 @@ def test_a_start_outside_the_limits_is_said_at_once(q, text):
     engine.Simulator(pivot(), joint_dynamics=False).run([q], [0.0], 0.01)       # no stops, nothing to say
 
 
+def test_the_worst_record_is_told_whichever_block_it_is_in():
+    model, still = pivot(), np.zeros((3, 1))
+    noted = doubts.Doubts(model, True, 1e-3)
+    for begin, angles in ((0.0, (1.0, 1.1, 1.3)), (3.0, (1.2, 1.5, 1.4)), (6.0, (1.0, 1.5, 1.0))):
+        noted.add(begin + np.arange(3.0), {"q": np.array(angles)[:, None], "v": still, "vdot": still})
+    (text,) = noted.texts
+    assert text.startswith("'arm': at t = 4 s joint 'elbow' is 0.5 beyond its limits") and text.endswith("(6 records)")
+    noted = doubts.Doubts(model, True, 1e-3)
+    noted.add(np.arange(3.0), {"q": np.array([[1.0, 1.2, 1.0], [1.0, 1.1, 1.3]])[..., None], "v": np.zeros((2, 3, 1)),
+                               "vdot": np.zeros((2, 3, 1))})  # fmt: skip
+    assert "at t = 2 s in rollout [1] joint 'elbow' is 0.3 beyond" in noted.texts[0]
+
+
 def test_a_stop_that_is_passed_is_said():
     simulator = engine.Simulator(pivot(), dt=1e-2, forces=[JointStops(time=0.2)], **AWAY)
     said = r"'arm': at t = .* s joint 'elbow' is \S+ beyond its limits; expected a smaller dt"

@@ -11,6 +11,7 @@ from engine.components.component import onward
 from engine.components.forces import JointSpring
 from engine.components.general_actuator import GeneralActuator
 from engine.contact.hunt_crossley import AT_ONCE, EVENLY, lasts, normal_impulse
+from engine.simulation.culprit import weightless
 from engine.simulation.halving import COARSE, FINE
 from engine.spatial import inertia, se3
 
@@ -232,6 +233,21 @@ def test_axes_that_come_in_line_are_named():
     simulator = engine.Simulator(b.model())
     with pytest.raises(engine.SimulationError, match=r"the axes of 'n1', 'n2' come to where .* no inertia: 'neck1', 'neck2' have none"):
         simulator.run([0.1, 0.0, 0.0], [0.1, 0.2, 0.3], 0.1)
+
+
+def test_a_chain_that_is_light_beside_its_load_comes_to_no_such_place():
+    """A rope of ten links of 50 g, and half a ton on it: it moves as little inertia wherever it is."""
+    rope = chain([0.05] * 10 + [500.0], [0.2] * 11)
+    assert weightless(rope, [np.full(rope.nq, 0.1)]) == ""
+
+
+def test_the_integrator_that_a_run_has_is_no_advice():
+    """A law with a state that is faster than its steps, which no method of them follows."""
+    slow = engine.Law(lambda t, q, v, state: (state, (5000.0 * (0.5 - q) - 200.0 * v - state) / 5e-5), state=[0.0], name="slow")
+    with pytest.warns(engine.SimulationWarning, match="the state of slow changes at"):
+        simulator = engine.Simulator(chain([2.0], [0.4]), 1e-2, "ros34pw2", controller=slow)
+    with pytest.raises(engine.SimulationError, match=r"diverges under slow.*; expected a smaller dt or gentler forces$"):
+        simulator.run([0.0], [0.0], 0.3)
 
 
 # ---------------------------------------------------------------- motors
