@@ -356,8 +356,8 @@ def warn_of_idle(surfaces: list[tuple[str, ContactMaterial, ContactMaterial]], c
     for what in TURNING:
         own = {link for link, m, _ in surfaces if getattr(m, what) > 0.0}
         if idle := sorted(own - {link for link, m, met in surfaces if getattr(m, what) > 0.0 and getattr(met, what) > 0.0}):
-            warn(f"{what} of '{idle[0]}'{f' and {len(idle) - 1} others' * (len(idle) > 1)} counts nowhere: of some and of none "
-                 f"combine='{combine}' makes none, or what it meets has a higher priority; expected it of both surfaces, or combine='max'",
+            warn(f"{what} of '{idle[0]}'{f' and {len(idle) - 1} others' * (len(idle) > 1)} counts nowhere: what it meets has "
+                 f"none, of which combine='{combine}' makes none, or has a higher priority; expected it of both surfaces, or combine='max'",
                  SimulationWarning)  # fmt: skip
 
 
