@@ -18,8 +18,10 @@ YOUNG = 2_000_000_000
 
 
 def while_unchanged(maxsize: int) -> Callable[[Callable[Given, Value]], Callable[Given, Value]]:
-    """Cache a function of a file's path, and of more, for as many files, until its file is another; one that cannot be read is none.
-    ``cache_clear()`` forgets them, as of functools.lru_cache."""
+    """Cache what a function reads of the file whose path is its first argument, of so many files, until the file changes.
+
+    One that cannot be read is not kept. ``cache_clear()`` forgets all, as of functools.lru_cache.
+    """
 
     def caching(read: Callable[Given, Value]) -> Callable[Given, Value]:
         @functools.lru_cache(maxsize)
@@ -41,7 +43,7 @@ def while_unchanged(maxsize: int) -> Callable[[Callable[Given, Value]], Callable
 
 
 def state_of(path: str) -> tuple[Any, ...]:
-    """Return what differs where a file does: its size and times, of which nobody sets the last, and a digest of one that is young.
+    """Return what differs when a file has changed: its number, size and times, of which nobody sets the last, and a digest of a young one.
 
     Raises
     ------

@@ -41,13 +41,14 @@ def weightless(model: Model, states: list[Array]) -> str:
             alone = np.diag(M)[b.v]
             if b.kind.name == "universal" and alone[0] < LITTLE * alone[1]:
                 return f"the axes of '{b.joint.name}' come to where the first moves about no inertia: '{b.joint.child}' lies along it"
-        values, vectors = shares(M)
+        values, vectors = scaled_eigh(M)
         if values[0] < least:
             part = np.abs(vectors[:, 0])
             bodies = [b for b in model.bodies if part[b.v].max() > PART * part.max()]
             points = [b.joint.child for b in bodies if inertia.principal_moments(b.inertia)[0] <= POINT * np.abs(b.inertia).max()]
-            elsewhere = shares(dynamics.crba(model, model.integrate(q, ELSEWHERE * np.where(np.arange(model.nv) % 2, 1.0, -1.0))))[0][0]
-            if not points and values[0] > NEARER * elsewhere:                  # light beside what they carry, wherever they are
+            turned = model.integrate(q, ELSEWHERE * np.where(np.arange(model.nv) % 2, 1.0, -1.0))
+            elsewhere, _ = scaled_eigh(dynamics.crba(model, turned))
+            if not points and values[0] > NEARER * elsewhere[0]:                  # light beside what they carry, wherever they are
                 continue
             least = values[0]
             own = f": {listed(points)} {'have' if len(points) > 1 else 'has'} none about the centre of mass" if points else ""
@@ -55,8 +56,9 @@ def weightless(model: Model, states: list[Array]) -> str:
     return words
 
 
-def shares(M: Array) -> tuple[Array, Array]:
-    """Return, least first, of the inertia that joints move each alone how much they move together (nv), and how they do (nv, nv)."""
+def scaled_eigh(M: Array) -> tuple[Array, Array]:
+    """Return the eigenvalues (nv), the least first, and eigenvectors (nv, nv) of M scaled to a diagonal of ones: how much of the inertia
+    that each joint moves alone they move together."""
     size = np.sqrt(np.diag(M))
     values, vectors = np.linalg.eigh(M / np.outer(size, size))
     return values, vectors

@@ -115,7 +115,7 @@ class Program:
 
     @once
     def operations(self) -> int:
-        """What :meth:`count` says; made once, as of functions that call another twice each there are as many paths as there are states."""
+        """What :meth:`count` says, found once: where each of n functions calls the next one twice, there are 2ⁿ paths to walk."""
         own = sum(n[0] in ARITY and n[0] != "neg" for n in self.nodes)
         return own + sum(self.functions[n[1]].count() for n in self.nodes if n[0] in CALLS)
 

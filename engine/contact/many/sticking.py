@@ -52,11 +52,11 @@ def found(stuck: Array, pairs: int, of: Any) -> Any:
     """Return what is stuck (p, 6 or 9) of points whose pairs, from 1 to ``pairs``, are given, of places (n, 7 or 10) with the numbers of
     pairs, which are zero where there is none."""
     at = ops.add_at(np.zeros(pairs + 1), stuck[:, 0], np.arange(1.0, len(stuck) + 1.0))
-    return placed(stuck, stuck.shape[1], ops.gather(at, of))
+    return of_places(stuck, stuck.shape[1], ops.gather(at, of))
 
 
-def placed(stuck: Any, wide: int, at: Any) -> Any:
-    """Return what is stuck (p, 6 or 9) in places (n, 7 or 10), ``wide``, by their numbers from 1 on (p); zeros by 0."""
+def of_places(stuck: Any, wide: int, at: Any) -> Any:
+    """Return what is stuck (p, 6 or 9) in places (n, 7 or 10), which are ``wide``, by their numbers from 1 on (p); zeros by 0."""
     return ops.gather(np.concatenate([np.zeros((1, wide - 1)), ops.rows(lambda S: S[1:], stuck)]), at)
 
 
@@ -124,7 +124,7 @@ def holding(pairs: Any, number: Any, size: Any, poses: Any, places: Any, turns: 
         gave, nowhere = point_law.turned(R, S), np.zeros(6 if turns else 3)    # from the origin, and no surface that runs
         return R.ravel(), np.concatenate([gave[:6], nowhere, gave[6:]])
 
-    gave = placed(places, 10 if turns else 7, matched(number, ops.rows(lambda S: S[0], places)))
+    gave = of_places(places, 10 if turns else 7, matched(number, ops.rows(lambda S: S[0], places)))
     return Held(number, size, *ops.rows(of, pairs, ops.gather(poses, ops.rows(lambda p: p[0], pairs)), gave))
 
 

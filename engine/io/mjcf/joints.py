@@ -81,7 +81,7 @@ def turn(node: Node, name: str, T: Array, settings: Settings, notes: Notes) -> T
         span = None
     low, high = (x * unit_of for x in span) if span else (-np.inf, np.inf)
     if span and kind == "revolute":
-        require_angles(node, span, unit_of, notes)
+        warn_of_units(node, span, unit_of, notes)
     effort = None
     if kind in ("revolute", "prismatic"):
         effort = node.limited("actuatorfrclimited", "actuatorfrcrange", settings.autolimits)
@@ -116,8 +116,8 @@ def turn(node: Node, name: str, T: Array, settings: Settings, notes: Notes) -> T
     )  # fmt: skip
 
 
-def require_angles(node: Node, span: list[float], unit_of: float, notes: Notes) -> None:
-    """Warn of a hinge's range that is of radians read as degrees, or of degrees read as radians."""
+def warn_of_units(node: Node, span: list[float], unit_of: float, notes: Notes) -> None:
+    """Warn of a hinge's range that looks like radians where degrees are read, or like degrees where radians are."""
     said = f"the range is {node.text('range')} {'rad' if unit_of == 1.0 else 'degrees'}"
     if unit_of == 1.0 and span[1] - span[0] > 4.0 * np.pi:
         notes.warn(node, f"{said}, over two turns; expected radians, as the compiler's angle is (degrees?)")
