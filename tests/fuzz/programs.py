@@ -450,6 +450,13 @@ def case(rng: np.random.Generator, folder: Path) -> str:
     """Make a program of one of the four kinds, and try it in all its lives."""
     kinds: tuple[Callable[[np.random.Generator], str], ...] = (exact_case, exact_case, rough_case, smooth_case)
     kind = rng.integers(len(kinds) + 1)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "while_loop of .* is not done", EngineWarning)     # that of NaN, which is said on floats
+    with quietly():
         return kinds[kind](rng) if kind < len(kinds) else tabled_case(rng, folder)
+
+
+@contextlib.contextmanager
+def quietly() -> Iterator[None]:
+    """Let loops of NaN within not be done, which is said on floats."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "while_loop of .* is not done", EngineWarning)
+        yield

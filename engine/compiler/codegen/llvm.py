@@ -33,6 +33,8 @@ from engine.compiler.kernels import arena
 
 #: nodes in one segment: what serves several groups should stay in the cache of decoded instructions (flat from 150 to 300)
 SEGMENT = 250
+#: nodes of a program that stands where it is called, at most
+SHORT = 100
 #: zeros side by side among the outputs, such as between robots in a mass matrix, from which on they are one call, or LLVM would look at
 #: their stores for a time that grows with the square of their number
 ZEROS = 32
@@ -188,6 +190,29 @@ end:
                 made = laned(nodes, outputs, [size(s) for s in program.shapes_in], self.most())
             self.functions[program.key] = self._emit(program, made, callees)
         return self.functions[program.key]
+
+    def is_short(self, program: Program) -> bool:
+        """Whether a program of numbers is so few operations that they stand where it is called."""
+        if isinstance(program, Kernel) or program.tabled or self.counters is not None or program.n_in > SHORT:
+            return False
+        nodes, _ = fused(program)
+        return len(nodes) <= SHORT and not any(node[0] in CALLS for node in nodes)
+
+    def straight(self, program: Program, given: Sequence[str], caller: Module) -> tuple[list[str], list[str]]:
+        """The lines of a short program (:meth:`is_short`) of values in the caller's code, where constants are at ``%constants``; and its
+        results."""
+        nodes, outputs = fused(program)
+        body = Body(self, Laned(nodes, outputs), {}, {}, truth_values(nodes))
+        body.have = {i: given[node[1]] for i, node in enumerate(nodes) if node[0] == "input"}
+        for i in range(len(nodes)):
+            body.emit(i, program, {}, 0, 0)
+        results = [body.result(i) for i in outputs]
+        lines = "\n".join(body.lines).replace("load volatile", "load")
+        names = {name for name in re.findall(r"@[\w.]+", lines) if not name.startswith("@llvm.")}
+        of_c = {t.split("(")[0].split()[-1] for t in self.text if t.startswith("declare ")} if len(names) > 1 else set()
+        for name in names - of_c:
+            lines = re.sub(rf"{re.escape(name)}(?![\w.])", caller.named(self, name), lines)
+        return lines.splitlines(), results
 
     def _emit(self, program: Program, made: Laned, callees) -> tuple[str, int]:
         nodes, outputs = made.nodes, made.outputs
