@@ -57,7 +57,7 @@ def fallen() -> engine.Simulator:
     return engine.Simulator(crate(), contacts=engine.Contacts(engine.HalfSpace(material=rubber), material=rubber))
 
 
-def servicer() -> engine.Simulator:
+def servicer(**more) -> engine.Simulator:
     """A spacecraft in orbit with an arm that rubs and stops, a tank that drains, and pulsed thrusters that come from outside."""
     builder = engine.Builder("servicer")
     builder.add_link("hub", inertia=inertia.box(300.0, [1.0, 1.2, 1.5]))
@@ -67,10 +67,10 @@ def servicer() -> engine.Simulator:
     frame = ReferenceOrbit((6778137.0, 0, 0), (0, 5000.0, 5800.0), GravityField(zonals={2: EARTH_J2}))
     tank = Tank("hub", 100.0, 60.0, shape="cylinder", radius=0.4)
     jet = Thrusters("hub", [[0, 0, -1]], [[0, 0, 1]], most=10.0, tank=tank, isp=200.0, pulse=0.3)
+    law = more.pop("controller", lambda t, q, v, thrust: {"thrusters": thrust, "tau": np.append(np.zeros(6), 0.5)})
     return engine.Simulator(builder.model(floating_base=True), dt=0.1, gravity=(0, 0, 0), frame=frame, actuators=[jet, tank],
-                            forces=[Drag(Facets({"hub": [((0, 0, 0), (1, 0, 0), 2.0)]}))],
-                            controller=lambda t, q, v, thrust: {"thrusters": thrust, "tau": np.append(np.zeros(6), 0.5)},
-                            parameters={"mass.arm": 10.0, "thrust": [10.0]})  # fmt: skip
+                            forces=[Drag(Facets({"hub": [((0, 0, 0), (1, 0, 0), 2.0)]}))], controller=law,
+                            parameters={"mass.arm": 10.0, "thrust": [10.0]}, **more)  # fmt: skip
 
 
 def quadruped() -> engine.Simulator:

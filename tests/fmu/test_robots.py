@@ -56,6 +56,7 @@ def test_a_quadruped_on_its_feet(tmp_path):
     q0 = simulator.model.initial()
     q0[6] += 0.6
     path = engine.export_fmu(simulator, tmp_path / "quadruped.fmu", outputs=outputs, q0=q0)
+    assert validation.validate_fmu(str(path)) == []
     assert path.stat().st_size < 1e6
     flight(path, simulator, q0, np.zeros(simulator.model.nv), 400, outputs, lambda k: {})
 
