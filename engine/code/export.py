@@ -13,7 +13,7 @@ from engine.code.exported import WRITER
 from engine.code.functions import ExportError
 from engine.code.loop import looped
 from engine.code.memory import with_tables
-from engine.code.objects import object_code, shared_object
+from engine.code.objects import compiled, object_code, shared_object
 from engine.code.script import script
 from engine.code.sources import exported
 from engine.code.texts import header, selftest, source
@@ -32,7 +32,8 @@ def export_code(f: Any, path: str | Path, name: str | None = None, target: str |
     are passed as they are, arrays flat in C order. It returns 0, or 1 where something is not finite. It allocates nothing, keeps nothing,
     and asks <math.h> alone. Tables, arrays of as many rows as there are (:func:`engine.ops.rows`), are passed with how many these are, in
     memory that the caller lends, which may turn out too small; so are results of several rows, and what a step takes whose contacts are
-    tables. They are written as C only: other formats have a step of :attr:`engine.Simulator.by_pairs`.
+    tables. Of these there is C, and for this machine a .o and a .so that its C compiler makes of it; for other processors and in
+    WebAssembly a simulator has the step of :attr:`engine.Simulator.by_pairs`.
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ def export_code(f: Any, path: str | Path, name: str | None = None, target: str |
     Raises
     ------
     StateError, ContactError : what :meth:`engine.Simulator.run` refuses to begin with
-    ExportError : nothing that is compiled, tables in another format than C, no name in C, a suffix or a target that there is not, a path
+    ExportError : nothing that is compiled, tables for another processor or in WebAssembly, no name in C, a suffix or a target that there is not, a path
         that cannot be written, or a file there, its header or its self-test, that somebody else wrote
 
     Examples
@@ -81,8 +82,8 @@ def export_code(f: Any, path: str | Path, name: str | None = None, target: str |
         raise ExportError(f"a loop is written as C, and '{path.name}' ends in '{suffix}'; expected '.c'")
     if target is not None and suffix != ".o":
         raise ExportError(f"target is {shown(target)} for '{path.name}'; expected one for a .o alone")
-    if isinstance(f, Simulator) and suffix != ".c":
-        f = f.by_pairs                                                         # as tables have C alone
+    if isinstance(f, Simulator) and (suffix == ".wasm" or target is not None):
+        f = f.by_pairs                                                         # as tables have no code there
     e = exported(f, path.stem if name is None else name, part, q0, v0)
     head, test = (path.with_name(f"{e.name}{end}") for end in (".h", "_test.mjs" if suffix == ".wasm" else "_test.c"))
     for own in (head, test, path):
@@ -121,8 +122,14 @@ def write_together(files: dict[Path, bytes]) -> None:
 
 def made(e: Any, suffix: str, target: str | None) -> tuple[bytes, int, str]:
     """What is in a file, how many doubles the function must be lent, and what the header says of it."""
-    if suffix != ".c" and with_tables(e.program):
-        raise ExportError(f"{e.name} works with tables, which have code in C alone, not in {suffix}; expected a .c")
+    tabled = with_tables(e.program)
+    if tabled and (suffix == ".wasm" or target is not None):
+        where = suffix if target is None else f"a .o for {target}"
+        raise ExportError(f"{e.name} works with tables, which have code in C alone, not in {where}; expected a .c, or a .o or .so for this "
+                          "machine")  # fmt: skip
+    if tabled and suffix != ".c":
+        text, work = source(e)
+        return compiled(e.name, text, header(e, work), suffix), work, "Compiled from C on the machine that it is for."
     if suffix == ".c":
         text, work = source(e)
         return text.encode(), work, ""

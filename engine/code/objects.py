@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import subprocess
 import tempfile
 from dataclasses import dataclass
@@ -114,15 +115,29 @@ def with_entry(e: Exported, module: Module) -> tuple[str, int]:
     return "\n".join([str(module), *lines]), 0 if taken else need
 
 
+def compiled(name: str, text: str, head: str, suffix: str) -> bytes:
+    """An object, or a shared library, of C for this machine, by the system's compiler: what LLVM is not asked for, the same bits."""
+    files = {f"{name}.c": f'{text}\nconst char {name}_written[] = "{WRITER}";\n'.encode(), f"{name}.h": head.encode()}
+    fast = ["-march=native"] if platform.machine() in ("x86_64", "AMD64") else []
+    how = ["-shared", "-lm"] if suffix == ".so" else ["-c"]
+    return built([*fast, "-std=c99", "-O2", "-ffp-contract=off", "-fPIC", f"{name}.c", *how], files, "compile", suffix)
+
+
 def shared_object(code: bytes) -> bytes:
     """A shared library of an object for this machine, linked by the system's compiler."""
+    return built(["-shared", "code.o", "-lm"], {"code.o": code}, "link", ".so")
+
+
+def built(command: list[str], files: dict[str, bytes], does: str, suffix: str) -> bytes:
+    """What the system's compiler makes of files."""
     cc = which("cc") or which("gcc") or which("clang")
     if cc is None:
-        raise ExportError("there is no C compiler (cc) that links a .so; expected one, or a .o that is linked elsewhere")
+        raise ExportError(f"there is no C compiler (cc) that {does}s a {suffix}; expected one, or a file that is {does}ed elsewhere")
     with tempfile.TemporaryDirectory() as folder:
         at = Path(folder)
-        (at / "code.o").write_bytes(code)
-        done = subprocess.run([cc, "-shared", "-o", "code.so", "code.o", "-lm"], cwd=at, capture_output=True, text=True)
+        for name, data in files.items():
+            (at / name).write_bytes(data)
+        done = subprocess.run([cc, *command, "-o", "made"], cwd=at, capture_output=True, text=True)
         if done.returncode:
-            raise ExportError(f"{cc} does not link: {done.stderr.strip().splitlines()[-1:]}; expected a compiler for this machine")
-        return (at / "code.so").read_bytes()
+            raise ExportError(f"{cc} does not {does}: {done.stderr.strip().splitlines()[-1:]}; expected a compiler for this machine")
+        return (at / "made").read_bytes()
