@@ -132,7 +132,8 @@ def built(command: list[str], files: dict[str, bytes], does: str, suffix: str) -
     """What the system's compiler makes of files."""
     cc = which("cc") or which("gcc") or which("clang")
     if cc is None:
-        raise ExportError(f"there is no C compiler (cc) that {does}s a {suffix}; expected one, or a file that is {does}ed elsewhere")
+        other = {"link": "a .o that is linked", "compile": "a .c that is compiled"}[does]
+        raise ExportError(f"there is no C compiler (cc) that {does}s a {suffix}; expected one, or {other} elsewhere")
     with tempfile.TemporaryDirectory() as folder:
         at = Path(folder)
         for name, data in files.items():

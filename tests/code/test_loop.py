@@ -34,7 +34,6 @@ int main(int n, char **each)
     int64_t last = atoll(each[1]);
     swings_options o = {0};
     swings_report r;
-    (void)n;
     o.before = before;
     o.after = after;
     o.user = &last;
@@ -42,6 +41,7 @@ int main(int n, char **each)
     o.free_running = atoi(each[3]);
     o.priority = atoi(each[4]);
     stall = atoll(each[5]);
+    o.period = n > 6 ? atof(each[6]) : 0.0;
     const int status = swings_loop(&o, p, x, &r);
     printf("%d %lld %lld %.17g %.17g %.17g %d %lld", status, (long long)r.steps, (long long)r.missed, r.worst, r.late, r.slipped, r.ended,
            (long long)now);
@@ -114,6 +114,14 @@ def test_its_clock_does_not_drift(turning):
     assert int(period * 1e8 + 0.5) == 86_400 * 10**9
     (_, steps, missed, *_, now), _ = went(folder, "fake", 10**6, 0, 0, 0, 0)
     assert (steps, missed, now) == (10**6 + 1, 0, 10**12 + 1000)
+
+
+def test_a_day_in_a_hundred_million_steps(turning):
+    """All of them, by a clock that waiting moves: the last begins where the day ends, to the nanosecond, and none is late."""
+    _, folder = turning
+    words = run(["./fake", 10**8, 0, 0, 0, 0, 0.864e-3], folder, 600.0).split()
+    assert [*map(int, [*words[:3], words[7]])] == [0, 10**8 + 1, 0, 86_400 * 10**9 + 1000]
+    assert float(words[3]) == pytest.approx(1e-6)                              # of waking up
 
 
 def test_the_systems_clock(turning):

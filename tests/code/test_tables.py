@@ -209,9 +209,26 @@ def test_the_self_test(tmp_path):
         reported(tmp_path, "some", "gcc", *FLAGS, "-O1", *FMA)
 
 
-@pytest.mark.parametrize("suffix", [".o", ".so", ".wasm"])
-def test_formats_without_tables_say_so(tmp_path, suffix):
+@pytest.mark.parametrize(("suffix", "target"), [(".wasm", None), (".o", "aarch64")])
+def test_formats_without_tables_say_so(tmp_path, suffix, target):
     f = engine.gufunc(lambda x: ops.total(x), "(n)->()")
-    with pytest.raises(ExportError, match=re.escape(f"works with tables, which have code in C alone, not in {suffix}; expected a .c")):
-        export_code(f, tmp_path / f"summed{suffix}")
+    where = suffix if target is None else "a .o for aarch64"
+    with pytest.raises(ExportError, match=re.escape(f"works with tables, which have code in C alone, not in {where}; expected a .c")):
+        export_code(f, tmp_path / f"summed{suffix}", target=target)
     assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("suffix", [".o", ".so"])
+def test_objects_of_tables_for_this_machine_have_the_same_bits(tmp_path, suffix):
+    """By their own self-test; they are written anew, and know whose they are."""
+    f = engine.gufunc(lambda x, y: ops.total(x * y), "(n),(n)->()")
+    for _ in range(2):
+        export_code(f, tmp_path / f"summed{suffix}")
+    found = reported(tmp_path, "summed", "gcc", *FLAGS, "-Wl,-rpath,.", files=(f"summed{suffix}",))
+    assert found == "ok: summed, 20 samples, bit for bit\n"
+
+
+def test_objects_of_tables_need_a_compiler(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ExportError, match=r"there is no C compiler \(cc\) that compiles a \.o; expected one, or a \.c that is compiled"):
+        export_code(engine.gufunc(lambda x: ops.total(x), "(n)->()"), tmp_path / "summed.o")
