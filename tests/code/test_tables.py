@@ -224,7 +224,7 @@ def test_objects_of_tables_for_this_machine_have_the_same_bits(tmp_path, suffix)
     f = engine.gufunc(lambda x, y: ops.total(x * y), "(n),(n)->()")
     for _ in range(2):
         export_code(f, tmp_path / f"summed{suffix}")
-    found = reported(tmp_path, "summed", "gcc", *FLAGS, "-Wl,-rpath,.", files=(f"summed{suffix}",))
+    found = reported(tmp_path, "summed", "gcc", *FLAGS, "-Wl,-rpath,.", files=("-Wl,--no-as-needed", f"summed{suffix}"))
     assert found == "ok: summed, 20 samples, bit for bit\n"
 
 
