@@ -35,6 +35,40 @@ class JointState_(IdlStruct, typename="sensor_msgs::msg::dds_::JointState_"):
     effort: sequence[float64]
 
 
+@dataclass
+class Vector3_(IdlStruct, typename="geometry_msgs::msg::dds_::Vector3_"):
+    x: float64
+    y: float64
+    z: float64
+
+
+@dataclass
+class Wrench_(IdlStruct, typename="geometry_msgs::msg::dds_::Wrench_"):
+    force: Vector3_
+    torque: Vector3_
+
+
+@dataclass
+class WrenchStamped_(IdlStruct, typename="geometry_msgs::msg::dds_::WrenchStamped_"):
+    header: Header_
+    wrench: Wrench_
+
+
+def wrenches(domain: int, topic: str) -> None:
+    """Print a wrench that is heard after the first: its time, its frame, its force, its torque, its bytes."""
+    qos = Qos(Policy.Reliability.Reliable(duration(milliseconds=100)), Policy.Durability.Volatile, Policy.History.KeepLast(10))
+    here = DomainParticipant(domain)
+    reader = DataReader(here, Topic(here, topic, WrenchStamped_, qos=qos), qos=qos)
+    heard, end = [], time.monotonic() + 20.0
+    while len(heard) < 5 and time.monotonic() < end:
+        heard += [x for x in reader.take(100) if x.sample_info.valid_data]
+        time.sleep(0.005)
+    x = heard[-1]
+    print(x.header.stamp.sec + 1e-9 * x.header.stamp.nanosec, x.header.frame_id)
+    print(*(getattr(v, c) for v in (x.wrench.force, x.wrench.torque) for c in "xyz"))
+    print(bytes(x.serialize()).hex())
+
+
 def main(domain: int, wanted: int) -> None:
     qos = Qos(Policy.Reliability.Reliable(duration(milliseconds=100)), Policy.Durability.Volatile, Policy.History.KeepLast(10))
     here = DomainParticipant(domain)
@@ -58,4 +92,7 @@ def main(domain: int, wanted: int) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    if sys.argv[2].isdigit():
+        main(*map(int, sys.argv[1:]))
+    else:
+        wrenches(int(sys.argv[1]), sys.argv[2])

@@ -55,6 +55,28 @@ def test_by_dds_as_ros_names_it(live, monkeypatch):
     assert bytes(store.serialize_cdr(message, "sensor_msgs/msg/JointState")) == bytes.fromhex(raw)
 
 
+def test_wrenches_by_dds(monkeypatch):
+    """Force and torque, which the engine has the other way round, as a client with types of its own hears them, to the bytes of ROS 2."""
+    pytest.importorskip("cyclonedds")
+    monkeypatch.setenv("CYCLONEDDS_URI", LOOPBACK)
+    load = engine.Law(lambda t, q, v: np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]) + 0.0 * t, name="load")
+    with engine.Live(driven(laws=[load]), np.zeros(2), np.zeros(2)) as live, \
+            engine.bridge(live, "dds", rate=100.0, wrenches=["load"], domain=43) as bridge:  # fmt: skip
+        peer = subprocess.run([sys.executable, Path(__file__).parent / "peer.py", "43", "rt/wrench/load"], capture_output=True, text=True,
+                              check=True, timeout=60)  # fmt: skip
+        assert bridge.error is None
+        now = live.state.t
+    at, numbers, raw = peer.stdout.splitlines()
+    assert 0.0 < float(at.split()[0]) <= now
+    assert at.split()[1] == "load"
+    assert [*map(float, numbers.split())] == [4.0, 5.0, 6.0, 1.0, 2.0, 3.0]
+    rosbags = pytest.importorskip("rosbags.typesys")
+    store = rosbags.get_typestore(rosbags.Stores.ROS2_JAZZY)
+    message = store.deserialize_cdr(bytes.fromhex(raw), "geometry_msgs/msg/WrenchStamped")
+    assert (message.wrench.force.z, message.wrench.torque.x) == (6.0, 1.0)
+    assert bytes(store.serialize_cdr(message, "geometry_msgs/msg/WrenchStamped")) == bytes.fromhex(raw)
+
+
 def test_to_foxglove(live):
     pytest.importorskip("foxglove")
     sync = pytest.importorskip("websockets.sync.client")
