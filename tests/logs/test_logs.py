@@ -152,3 +152,26 @@ def test_a_full_disk_leaves_nothing(flight, tmp_path):
     assert "run.mat' cannot be written (File too large); expected a place with room for it" in done.stdout
     assert not [*tmp_path.iterdir()]
     assert json.dumps(done.stdout)
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A disk of 64 kB."""
+    import shutil
+    import subprocess
+
+    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", tmp_path]
+    if shutil.which("mount") is None or subprocess.run(command, capture_output=True).returncode:
+        pytest.skip("no disk may be mounted here")
+    yield tmp_path
+    subprocess.run(["umount", tmp_path], check=True)
+
+
+@pytest.mark.parametrize(("ending", "package"), [("mcap", "mcap_ros2"), ("rosbag2", "rosbags"), ("mat", "scipy"), ("parquet", "pyarrow")])
+def test_a_disk_that_is_full_indeed(flight, small, ending, package):
+    """What does not fit is said, and taken away; what was there stays."""
+    pytest.importorskip(package)
+    (small / "mine").write_bytes(bytes(60_000))
+    with pytest.raises(engine.StorageError, match=rf"run.{ending}' cannot be written \(.*No space left on device\); expected a place with"):
+        flight[0].save(small / f"run.{ending}")
+    assert [p.name for p in small.iterdir()] == ["mine"]
