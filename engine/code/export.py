@@ -56,8 +56,8 @@ def export_code(f: Any, path: str | Path, name: str | None = None, target: str |
     Raises
     ------
     StateError, ContactError : what :meth:`engine.Simulator.run` refuses to begin with
-    ExportError : nothing that is compiled, tables for another processor or in WebAssembly, no name in C, a suffix or a target that there is not, a path
-        that cannot be written, or a file there, its header or its self-test, that somebody else wrote
+    ExportError : nothing that is compiled, tables for another processor or in WebAssembly, no name in C, a suffix or a target that there
+        is not, a path that cannot be written, or a file there, its header or its self-test, that somebody else wrote
 
     Examples
     --------

@@ -101,9 +101,12 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
     files = archived(machine, own, version, flat, tuned(machine, parameters), wanted, sources, rows)
     data = packed(files)
     waiting = beside(path)
-    with writing(waiting, ExportError):
-        waiting.write_bytes(data)
-        waiting.replace(path)
+    try:
+        with writing(path, ExportError, begun=False):
+            waiting.write_bytes(data)
+            waiting.replace(path)
+    finally:
+        waiting.unlink(missing_ok=True)
     return path
 
 

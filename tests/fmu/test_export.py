@@ -77,7 +77,7 @@ def test_a_full_disk_leaves_nothing_and_what_was_there(simulator, tmp_path, monk
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    with pytest.raises(engine.ExportError, match=r"cannot be written \(No space left on device\); expected a place with room for it"):
+    with pytest.raises(engine.ExportError, match=r"/arm.fmu' cannot be written \(No space left on device\); expected a place with "):
         engine.export_fmu(simulator, tmp_path / "arm.fmu", platforms=[])
     assert [p.name for p in tmp_path.iterdir()] == ["arm.fmu"]
 

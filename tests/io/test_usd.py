@@ -82,6 +82,40 @@ def test_the_robot_as_it_is_built_by_hand(tmp_path, of):
     assert [g.kind for g in model.link("tip").collisions] == ["box"]
 
 
+URDF = """<robot name="robot">
+<link name="base"><inertial><mass value="5"/><inertia ixx="{0}" iyy="{0}" izz="{0}" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<link name="upper"><inertial><origin xyz="0.3 0 0"/><mass value="2"/>
+<inertia ixx="{1}" iyy="{1}" izz="{1}" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<link name="tip"><inertial><mass value="1"/><inertia ixx="{2}" iyy="{2}" izz="{2}" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="hinge" type="revolute"><parent link="base"/><child link="upper"/><origin xyz="0 0 0.2"/><axis xyz="0 1 0"/>
+<limit lower="-1.5707963267948966" upper="0.7853981633974483" effort="0" velocity="0"/></joint>
+<joint name="slide" type="prismatic"><parent link="upper"/><child link="tip"/><origin xyz="0.6 0 0"/><axis xyz="1 0 0"/>
+<limit lower="-0.1" upper="0.2" effort="0" velocity="0"/></joint></robot>"""
+MJCF = """<mujoco><compiler angle="radian" autolimits="true"/><worldbody><body name="base"><geom type="box" size="0.1 0.1 0.1" mass="5"/>
+<body name="upper" pos="0 0 0.2"><joint name="hinge" axis="0 1 0" range="-1.5707963267948966 0.7853981633974483"/>
+<geom type="box" size="0.1 0.1 0.1" pos="0.3 0 0" mass="2"/>
+<body name="tip" pos="0.6 0 0"><joint name="slide" type="slide" axis="1 0 0" range="-0.1 0.2"/>
+<geom type="box" size="0.1 0.1 0.1" mass="1"/></body></body></body></worldbody></mujoco>"""
+
+
+def test_the_robot_as_urdf_and_mjcf_have_it(tmp_path):
+    """The inertia matrix, the torques and the limits of the same robot in three formats: USD's numbers are single."""
+    (tmp_path / "robot.urdf").write_text(URDF.format(*(m * 0.04 / 6 for m in (5, 2, 1))))
+    (tmp_path / "robot.xml").write_text(MJCF)
+    model = loaded(tmp_path, robot())
+    a, rng = engine.compile(model), np.random.default_rng(1)
+    for other in (engine.load(tmp_path / "robot.urdf"), engine.load(tmp_path / "robot.xml")):
+        b = engine.compile(other)
+        assert other.labels("q") == model.labels("q")
+        for _ in range(3):
+            q, v, vdot = rng.uniform(-0.1, 0.1, (3, 2))
+            assert np.abs(a.crba(q) - b.crba(q)).max() < 1e-6
+            assert np.abs(a.rnea(q, v, vdot) - b.rnea(q, v, vdot)).max() < 1e-5
+        for n in ("hinge", "slide"):
+            own, said = model.joint(n).limits, other.joint(n).limits
+            assert (own.lower, own.upper) == pytest.approx((said.lower, said.upper), rel=1e-6)
+
+
 def test_y_may_point_up(tmp_path):
     model = loaded(tmp_path, robot(up="Y"))
     T = engine.compile(model).forward_kinematics(np.zeros(2))[model.link_index("upper")]
