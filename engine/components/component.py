@@ -246,7 +246,7 @@ class Effect:
     commands : to components, by their names, that come after it and have no memory: a controller's effect, which goes to all of them
     flows : the same, of which what several components give to one adds up: what thrusters draw from a tank
     beyond : of its limited forces (as many as its ``bounds``), where they are: see :meth:`Context.bounded`
-    inner : by link, what of its wrenches a link and its modes do to one another: no momentum of both changes by it
+    inner : by link, what of its wrenches a link and its modes, or what it stores, do to one another: no momentum of both changes by it
     """
 
     tau: Any = None
@@ -324,6 +324,7 @@ class Component:
     name : unique in a simulation: signals are recorded as "name.signal", commands given as ``{"name": …}``
     link : what it is fixed to, where that is one link
     rigid : whether what it adds to links leaves them rigid bodies
+    keeps : whether all that changes what it :meth:`holds` is its effects' ``inner``, so that the momentum of link and store is one
     state : initial continuous state (n); memory : initial memory (m)
     times : which numbers of the memory are times, s, at first that of the start
     command : shape of the command that it takes from the controller, or None
@@ -336,6 +337,7 @@ class Component:
     name: str = ""
     link: str = ""
     rigid: bool = True
+    keeps: bool = False
     state: Array = Nothing()  # type: ignore[assignment]
     memory: Array = Nothing()  # type: ignore[assignment]
     times: tuple[int, ...] = ()

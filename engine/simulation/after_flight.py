@@ -103,7 +103,7 @@ class AfterFlight:
                 if plant.constraints is not None:
                     to, v = plant.constraints.moved_whole(model, to, v, plant.memories.split(m), True)
                 P = plant.turned(self.set_back(model, h, q, z[MOMENTUM], force, plant.states.join(z)), q, to, plant.states.join(z), p)
-                to, v, z[MOMENTUM], _ = plant.kept(model, to, v, plant.states.join(z), m, P)      # here: the projection counts errors
+                to, v, z[MOMENTUM], _ = plant.kept(model, to, v, plant.states.join(z), m, p, P)   # here: the projection counts errors
             return np.concatenate([to, v, plant.states.join(z)[: plant.flown]])
 
         return relieving
@@ -154,7 +154,7 @@ class AfterFlight:
             q, v, moved, gave, lasting, notes = impulses.complete(model, h, q, free, P, found,
                                                             lambda q, v: plant.settled(model, q, v, m),
                                                             lambda P, to: plant.turned(P, q, to, flown[nq + nv :], p),
-                                                            lambda q, v, P: plant.kept(model, q, v, flown[nq + nv :], m, P))  # fmt: skip
+                                                            lambda q, v, P: plant.kept(model, q, v, flown[nq + nv :], m, p, P))  # fmt: skip
             own = {MOMENTUM: moved, LASTING: lasting, STUCK: gave if keeps else np.zeros(gave.shape)}
             return np.concatenate([q, v, plant.states.join(z | {n: y for n, y in own.items() if n in z}), notes])
 
