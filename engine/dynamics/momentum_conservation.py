@@ -181,7 +181,7 @@ def sizes(V: Array, whole: tuple[Any, ...]) -> tuple[Any, Any]:
 
 
 def beside(moved: Array, stored: Array) -> Array:
-    """Return what was moved (4), as :func:`with_momentum` says, beside a momentum (9) that wheels on the tree store, of which sums are too."""
+    """Return what was moved (4), as :func:`with_momentum` says, beside a momentum (9) that wheels store, which sums are of too."""
     dl, L, dp, p = moved
     size = L + stored[:3] @ stored[:3]
     return ops.array([slip(dl * dl, size), size, dp, p])
