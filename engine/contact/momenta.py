@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,18 +13,16 @@ from engine.contact.point_law import velocity, wrench_of
 from engine.contact.touching import Patch, Touching
 from engine.dynamics.momentum_conservation import Tree
 from engine.geometry import Shape
-from engine.model import Model
-from engine.spatial import inertia
 
 Array = np.ndarray
 #: of a plane, m
 FLAT = 1e9
 
 
-def momentum_changes(model: Model, trees: tuple[Tree, ...], momenta: Array, law: Touching, free: Array,
+def momentum_changes(mass: Sequence[Any], trees: tuple[Tree, ...], momenta: Array, law: Touching, free: Array,
                      impulses: list[Array]) -> Array:  # fmt: skip
-    """Return what the impulses of contacts (n, 3 or 6) of every pair change of the trees' momenta (trees, 9), with the velocities ``free``
-    (nv), in the law's axes, before them.
+    """Return what the impulses of contacts (n, 3 or 6) of every pair change of the momenta (trees, 9) of trees of some ``mass`` each, with
+    the velocities ``free`` (nv), in the law's axes, before them.
 
     An impulse f acts on both trees at one place, and at the middle of the step (a = h/2), or where the law has it at once, at its beginning
     (a = h): when x was at x − a ẋ and the centre of mass at c − a p/m. A tree of the mass m then goes on by a f/m::
@@ -37,7 +36,6 @@ def momentum_changes(model: Model, trees: tuple[Tree, ...], momenta: Array, law:
     ago = law.way * law.h
     of = {i: k for k, tree in enumerate(trees) for i in tree}
     V = law.axes.twists(free)
-    mass = [sum(inertia.mass(model.bodies[i].inertia) for i in tree) for tree in trees]
     for t, g in zip(law.patches, impulses, strict=True):
         a, b = of.get(t.pair.a.body), of.get(t.pair.b.body)
         if a == b:

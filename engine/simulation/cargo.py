@@ -16,18 +16,12 @@ from engine.components.general_actuator import GeneralActuator
 from engine.components.layout import Layout
 from engine.components.lugre import LuGre
 from engine.dynamics.modal_momentum import Bend
-from engine.dynamics.momentum_conservation import Tree, floating_trees
+from engine.dynamics.momentum_conservation import Tree
 from engine.model import Model
 from engine.simulation.constraints import Gripper
 from engine.spatial import inertia
 
 Array = np.ndarray
-
-
-def kept_trees(model: Model, components: Iterable[Component], joined: bool) -> tuple[Tree, ...]:
-    """Return the trees that float and keep their momentum: those with links that bend not where anything may be joined to them."""
-    bend = {model.carrier[model.link_index(c.link)][0] for c in components if not c.rigid}
-    return tuple(tree for tree in floating_trees(model) if not (joined and bend & {*tree}))
 
 
 def begun(plant: Any, q: Array, v: Array, z: Array, p: Array) -> Array:

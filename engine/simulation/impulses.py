@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -63,10 +63,12 @@ class Impulses:
         return Impulses(joints, contacts, self.conserved, self.nv, self.constrained, way)
 
     def after(self, model: Model, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array, stuck: Array,
-              limited: LimitedForces | None, jacobian: Callable[[], Array] | None, inertia: Callable[[], Array]) -> Array:  # fmt: skip
+              limited: LimitedForces | None, jacobian: Callable[[], Array] | None, inertia: Callable[[], Array],
+              mass: Callable[[], Sequence[Any]]) -> Array:  # fmt: skip
         """Return v⁺ and what goes with it, of a step of h from q0 (nq), ``before`` (nv) and what is ``stuck`` (pairs, 6), whose flight ends
         at q, ``free`` and with the ``momenta`` (trees, 9); ``limited`` is what stiff forces with limits do beside what of
-        them ``inertia()`` (nv, nv) has, which impulses meet; ``jacobian()`` (n, nv) is of the constraints that hold."""
+        them ``inertia()`` (nv, nv) has, which impulses meet; ``jacobian()`` (n, nv) is of the constraints that hold, and ``mass()`` of the
+        trees."""
         rubbing = self.rubbing | frozenset(limited.rows if limited else ())
         joints = self.joints.step(h, before, q, free, self.way, limited) if self.joints else None
         if joints is None and limited is not None:
@@ -112,7 +114,7 @@ class Impulses:
                 x, friction = solved(axes.inertia(inertia()), joints, touching, axes.seen(before), flown, J)
                 rubs, v = friction if joints is None else friction[-1], axes.back(x)
                 impulses, lasting, gave = touching.impulses(x, rubs)
-                changes = contacts.momentum_changes(self.conserved, momenta, touching, flown, impulses)
+                changes = contacts.momentum_changes(mass(), self.conserved, momenta, touching, flown, impulses)
                 lasting = lasting if joints is None else lasting + joints.lasting(v)
                 notes = noted(v, contacts.noted(touching, impulses), lambda: axes.force_back(law.impulse(x, friction)[0]))
                 return np.concatenate([v, changes.ravel(), gave.ravel(), lasting / h, notes])

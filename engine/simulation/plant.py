@@ -24,7 +24,7 @@ from engine.components.frame import Frame, require_falling
 from engine.components.layout import Layout
 from engine.components.makers import Maker
 from engine.contact import ContactLaws
-from engine.dynamics.modal_momentum import Bend, bends_of, central_momentum, momentum_rates, with_momenta
+from engine.dynamics.modal_momentum import Bend, bends_of, central_momentum, masses, momentum_rates, with_momenta
 from engine.dynamics.momentum_conservation import Tree, beside, floating_trees, joined_trees, noted
 from engine.geometry import Plane
 from engine.integrate import FreeBody, Mechanical, Stiff, System
@@ -140,8 +140,11 @@ class Plant(Acting):
         model = with_parameters(self.model, self.gravity, self.parameters.split(p))[0]
         if not self.carriers:
             return model
-        own = p[self.parameters.n :] if len(p) > self.parameters.n else self.initial_states()[self.cargo]
-        return loaded(model, self.carriers, self.carried.split(own))
+        return loaded(model, self.carriers, self.carried.split(self.laid(p)))
+
+    def laid(self, p: Array) -> Array:
+        """Return the states behind parameters p that are :meth:`laden`; those at first, if they are not."""
+        return p[self.parameters.n :] if len(p) > self.parameters.n else self.initial_states()[self.cargo]
 
     def laden(self, p: Array, z: Array) -> Array:
         """Return the parameters p with those of the states z behind them on which bodies' inertias depend, if any does."""
@@ -348,6 +351,11 @@ class Plant(Acting):
     def bends(self, z: Array) -> dict[int, Bend]:
         """Return of the bodies that bend what their modes hide and carry in the states z."""
         return bends_of(self.model, modal(self.bending, self.carried.split(z[self.cargo]))) if self.bending else {}
+
+    def masses(self, p: Array) -> list[Any]:
+        """Return the masses of the trees whose momentum is a state, with parameters p, as :meth:`laden`."""
+        bends = bends_of(self.model, modal(self.bending, self.carried.split(self.laid(p)))) if self.bending else {}
+        return masses(self.model_at(p), self.conserved, bends)
 
     def kept(self, model: Model, q: Array, v: Array, z: Array, m: Array, p: Array,
              P: Array | None = None) -> tuple[Array, Array, Array, Array]:  # fmt: skip

@@ -26,14 +26,14 @@ from engine.components.makers import makers_of
 from engine.constraints import Constraint, Prescribed
 from engine.contact.many import RowLaws
 from engine.dynamics import GRAVITY
-from engine.dynamics.momentum_conservation import joined_trees
+from engine.dynamics.momentum_conservation import floating_trees, joined_trees
 from engine.integrate import FreeBody, Solution, method_named
 from engine.integrate.event import Event
 from engine.model import Model
 from engine.progress import progress_bar
 from engine.simulation.adaptive import solved
 from engine.simulation.assessment import flight
-from engine.simulation.cargo import kept_trees, require_own
+from engine.simulation.cargo import require_own
 from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance, listed
 from engine.simulation.constraints import Constraints
 from engine.simulation.contacts import Contacts, PairByPair
@@ -139,8 +139,7 @@ class Simulator(Fixed):
         require_own(self.components, self.parameters, self.parameters)
         driven = with_rotors(model, self.components)
         self.armature = driven.armature
-        joined = exact is not None or contacts is not None
-        self.conserved = kept_trees(driven, self.components, joined) if conserve_momentum and self.method.takes is not FreeBody else ()
+        self.conserved = floating_trees(driven) if conserve_momentum and self.method.takes is not FreeBody else ()
         self.conserved = joined_trees(driven, self.conserved, exact.loops.joined(grips=False)) if exact else self.conserved
         require_rigid(model, self.conserved, self.parameters)
         self.watch = Watch(events, self.parameters, [c.name for c in makers])

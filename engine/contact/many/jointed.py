@@ -4,6 +4,7 @@ the joints, as composite inertias are."""
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,7 +36,6 @@ from engine.contact.world_axes import WorldAxes
 from engine.dynamics.kinematics import path
 from engine.dynamics.momentum_conservation import Tree
 from engine.model import Model
-from engine.spatial import inertia
 
 Array = np.ndarray
 
@@ -222,11 +222,11 @@ class JointedTouching:
         sizes = np.linalg.norm(self.impulses(x, friction)[0].g[:, :3], axis=1)
         return [(float(size), f"the contact of {self.names[int(k)]}") for size, k in zip(sizes, self.number, strict=True) if size]
 
-    def momentum_changes(self, model: Model, trees: tuple[Tree, ...], momenta: Array, free: Array, impulses: PointImpulses) -> Array:
+    def momentum_changes(self, model: Model, mass: Sequence[Any], trees: tuple[Tree, ...], momenta: Array, free: Array,
+                         impulses: PointImpulses) -> Array:  # fmt: skip
         """:func:`engine.contact.momenta.momentum_changes`, of rows."""
         of, last = {i: k for k, tree in enumerate(trees) for i in tree}, len(trees)
         tree = np.array([float(of.get(i, last)) for i in range(len(model.bodies) + 1)])
-        mass = [sum(inertia.mass(model.bodies[i].inertia) for i in tree) for tree in trees]
         P = np.array([*(np.append(p, m) for p, m in zip(momenta, mass, strict=True)), np.append(np.zeros(9), 1.0)])
         ago, c = self.way * self.h, self.axes.about
         on = ops.rows(lambda a, b: (a, b), *(ops.gather(tree, k) for k in self.on))

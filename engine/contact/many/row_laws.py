@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -67,8 +67,9 @@ class RowLaws(ContactLaws):
         points = self.rows.look(found, axes.about, self.began(q0, v0))
         return JointedTouching(axes, points, self.rows, self.names, h, axes.seen(v0), axes.seen(free), self.stiction, way, stuck)
 
-    def momentum_changes(self, trees: tuple[Tree, ...], momenta: Array, law: Any, free: Array, impulses: Any) -> Array:
-        return np.asarray(law.momentum_changes(self.model, trees, momenta, free, impulses))
+    def momentum_changes(self, mass: Sequence[Any], trees: tuple[Tree, ...], momenta: Array, law: Any, free: Array,
+                         impulses: Any) -> Array:  # fmt: skip
+        return np.asarray(law.momentum_changes(self.model, mass, trees, momenta, free, impulses))
 
     def found(self, q: Array, v: Array, h: Any) -> tuple[Any, Any]:
         """Return the points (p, 29) at q (nq) and v (nv), in world axes, and for each that there may be its row, below one of those that
