@@ -372,6 +372,14 @@ class Component:
             given = f"has shape {shape}" if shape else f"is {x.min():g}"
             raise SimulationError(f"parameter '{self.name}.{what}' {given}; expected a number from 0")
 
+    def goes_on(self, s: Context, memory: Array) -> Any:
+        """Return the numbers (k) by which its memory goes on from s, where a step begins, for derivatives of steps; None: none do."""
+        return None
+
+    def recalled(self, s: Context, numbers: Array) -> Array:
+        """Return the memory with which a step begins at s that is known by numbers (k): see :meth:`goes_on`."""
+        raise NotImplementedError
+
     def value(self, s: Context, what: str) -> Any:
         """Return a number of its own: a simulation's parameter "name.what", where there is one, or else its attribute of that name."""
         return s.parameters.get(f"{self.name}.{what}", getattr(self, what))

@@ -407,7 +407,8 @@ class Simulator(Fixed):
         """Return A (..., n, n) and B (..., n, nu) of a step about a state: x⁺ + A δx + B δu with δx = (δq, δv, δz), along q ⊕ δq.
 
         It is exact, of the step that a run from q, v begins with (actuators, controller, friction, contacts and loops in it); through
-        contacts and stiction, of what its iterations converge to. z are states of actuators and controllers, as they begin; laws tick.
+        contacts and stiction, of what its iterations converge to. z are states of actuators and controllers, and the bristles of
+        :class:`~engine.components.lugre.LuGre`, as they begin; laws tick.
 
         Parameters
         ----------
