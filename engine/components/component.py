@@ -207,7 +207,7 @@ class Context:
         """Where the world's origin is, and how it moves: (3) m and (3) m/s in the axes of what carries it."""
         if self.frame is None:
             raise SimulationError("nothing says where the world's origin is; expected a simulator with frame=…, such as a ReferenceOrbit")
-        return self.frame.place(self.t, self.states[self.frame.name])
+        return self.frame.place(self.t, self.states.get(self.frame.name, self.frame.state))
 
     @functools.cached_property
     def poses(self) -> Array:
