@@ -158,6 +158,8 @@ class Thrusters(Component):
             thrust = ops.where(ops.less(wanted, self.least), 0.0, ops.minimum(ops.maximum(wanted, 0.0), limit))
         flows: dict[str, Any] = {}
         if self.tank is not None:
+            if self.tank.name not in s.states:
+                raise SimulationError(f"'{self.name}' draw from '{self.tank.name}', which is not there; expected it among the actuators")
             fuel, most = s.states[self.tank.name][0], sum(thrust) / self.exhaust
             pressure = self.tank.pressure_ratio(s)
             share = fuel / (self.shortest * ops.maximum(most * pressure, 1e-300))       # of what is wanted, that there is

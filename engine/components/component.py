@@ -50,6 +50,10 @@ class NotClosed(SimulationError):
     """Raised on floats where a constraint cannot be kept closed."""
 
 
+class Beyond(SimulationError):
+    """Raised on floats where a table is asked for what it does not have; in machine code that is NaN."""
+
+
 class NotFinite(SimulationError):
     """Raised where a function of the user's returns what is no number.
 

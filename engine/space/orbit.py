@@ -87,6 +87,8 @@ class ReferenceOrbit(Frame):
     def rectified(self, state: Any) -> ReferenceOrbit:
         """Return the orbit whose ellipse goes on from a :class:`~engine.simulation.state.State` of a simulator with this frame (one, no
         batch), or from the last record of a trajectory, with δ zero then; its ``start`` is that time."""
+        if f"{self.name}.origin" not in getattr(state, "signals", {}):
+            raise SimulationError(f"an orbit is rectified by {shown(state)}; expected a state or a trajectory with this frame")
         origin, velocity = (np.asarray(state.signals[f"{self.name}.{what}"]) for what in ("origin", "velocity"))
         t = np.asarray(state.t).reshape(-1)[-1]
         if origin.ndim > 2:
