@@ -62,6 +62,8 @@ def middle(places: list[int], width: int) -> int:
 class Module:
     """IR text of programs for one width: functions are emitted once, in the order they are needed."""
 
+    constants_are = "global"  # in memory that is written when the code is loaded: the numbers of another program
+
     def __init__(self, width: int, counters: Counters | None = None) -> None:
         self.width, self.counters = width, counters
         self.D, self.B = vector("double", width), vector("i1", width)
@@ -267,7 +269,7 @@ end:
 
     def __str__(self) -> str:
         rows = ", ".join(f"{self.D} {splat('double', self.width, c)}" for c in self.table)
-        table = f"@constants = internal constant [{len(self.table)} x {self.D}] [{rows}]"
+        table = f"@constants = {self.constants_are} [{len(self.table)} x {self.D}] [{rows}]"
         apart = [f"\f{text}\f" for text in self.apart.values()]
         return "\n".join([*([] if self.counters is None else [str(self.counters)]), table, *self.text, *self.renamed(), *apart])
 
