@@ -219,7 +219,7 @@ end:
         name, parts = f"@f{len(self.functions)}", segments(nodes, SEGMENT)
         with debug.stage("planning"):
             plan = laid_out(made, program.functions, callees, parts, self.registers() - SPARE, self.at_once)
-        slot, place, leaving, arguments, callee_work = plan.slot, plan.place, plan.leaving, plan.arguments, plan.lent
+        slot, place, evictions, arguments, callee_work = plan.slot, plan.place, plan.evictions, plan.arguments, plan.lent
         writes: dict[int, list[int]] = {}
         for k, i in enumerate(outputs):
             writes.setdefault(i, []).append(k)
@@ -242,7 +242,7 @@ end:
         for part in parts:
             body = Body(self, made, slot, place, truths)
             for i in part:
-                for j in leaving.get(i, ()):
+                for j in evictions.get(i, ()):
                     body.have.pop(j, None)
                 body.emit(i, program, callees, arguments, callee_work)
                 for k in writes.get(i, ()):
