@@ -16,8 +16,8 @@ Layers, from the bottom up; a file imports from those named before it only:
   ``row_code`` (loops in LLVM IR), ``row_loop`` (a loop as a kernel), ``stacks`` (between numbers and tables), ``procedure_values``,
   ``procedure_code`` (loops as people write them, in LLVM IR), ``procedure`` (those as a kernel), ``loop_fusion`` (two as one);
 - transforms: ``parts`` (named ones as functions), ``bodies`` (of loops), ``table`` (traced tables), ``loop`` (a loop as one node),
-  ``implicit`` (roots and their derivatives), ``autodiff`` (derivatives), ``row_derivatives`` (of loops over rows), ``jacobians`` (of
-  programs), ``trace`` (the program of a function);
+  ``implicit`` (roots and their derivatives), ``autodiff`` (derivatives), ``row_derivatives`` (of loops over rows), ``loop_derivatives``
+  (of loops of several passes), ``jacobians`` (of programs), ``trace`` (the program of a function);
 - codegen: ``schedule`` (fusion and registers), ``packs`` (equal parts), ``lanes`` (those as vectors), ``work`` (its memory), ``counters``
   (of calls, for profiles), ``body`` (instructions of nodes), ``llvm`` (a program in LLVM IR), ``entry`` (its calls), ``rollout`` (a step
   repeated);
