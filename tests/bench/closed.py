@@ -17,7 +17,7 @@ import engine
 from engine import ops
 from engine.components.actuators import ReactionWheels
 from engine.components.forces import JointSpring
-from engine.dynamics.momentum_conservation import central_momentum
+from engine.dynamics.momentum_conservation import central_momentum, floating_trees
 from engine.space import FlexibleBody, Modes, Tank, Thrusters, add_modes, add_slosh
 from engine.spatial import inertia, se3
 
@@ -81,12 +81,21 @@ def flown(steps: int, boom: bool, grip: bool, driven: bool) -> tuple[engine.Traj
     return run, (time.process_time() - begun) / steps
 
 
-def lost(run: engine.Trajectory) -> tuple[float, float]:
-    """Return what is lost of the linear and of the angular momentum (about the centre of mass at first), relative to the largest part."""
-    parts = [run.momentum(), run("tank.momentum"), *([run("boom.momentum")] if "boom.momentum" in run.signals else [])]
-    whole, size = sum(parts), sum(np.abs(x).max(axis=0) for x in parts)
-    off = np.abs(whole - whole[0]).max(axis=0)
-    return float(off[3:].max() / size[3:].max()), float(off[:3].max() / size[:3].max())
+def lost(run: engine.Trajectory, then: Any = slice(None)) -> tuple[float, float]:
+    """Return what is lost of P and of L about the world's origin among records, relative to the sum of what parts have of each."""
+    P = sum(x[then] for x in (run.momentum(), *(run(n) for n in ("tank.momentum", "boom.momentum") if n in run.signals)))
+    (p, L, _), off = sizes(run, then), np.abs(P - P[0]).max(axis=0)
+    return float(off[3:].max() / p), float(off[:3].max() / L)
+
+
+def sizes(run: engine.Trajectory, then: Any) -> tuple[float, float, float]:
+    """Return Σ|p|, Σ|L| (about the world's origin) of the trees and of what wheels hold, and Σ|r| |p|, at their largest."""
+    trees = floating_trees(run.model)
+    parts = np.array([[central_momentum(run.model, tree, q, v) for tree in trees] for q, v in zip(run.q[then], run.v[then], strict=True)])
+    p, r = (np.linalg.norm(parts[..., k], axis=-1) for k in (slice(3, 6), slice(6, 9)))
+    L = np.linalg.norm(parts[..., :3] + np.cross(parts[..., 6:], parts[..., 3:6]), axis=-1).sum(axis=1)
+    turns = L + np.linalg.norm(run("wheels.angular_momentum")[then], axis=-1)
+    return float(p.sum(axis=1).max()), float(turns.max()), float((p * r).sum(axis=1).max())
 
 
 def main(steps: int) -> None:

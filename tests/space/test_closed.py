@@ -9,27 +9,9 @@ from engine.dynamics.momentum_conservation import central_momentum, floating_tre
 from engine.space import ControlMomentGyros
 from engine.spatial import inertia, se3
 from tests.bench import closed
+from tests.bench.closed import lost, sizes
 
 MILLION = 1_000_000
-
-
-def lost(run, then=slice(None)):
-    """What is lost of P and of L about the world's origin among records, relative to the sum of what parts of the robot have of each."""
-    P = sum(x[then] for x in (run.momentum(), *(run(n) for n in ("tank.momentum", "boom.momentum") if n in run.signals)))
-    p, L, _ = sizes(run, then)
-    off = np.abs(P - P[0]).max(axis=0)
-    return off[3:].max() / p, off[:3].max() / L
-
-
-def sizes(run, then):
-    """Σ|p|, Σ|L| (about the world's origin) of the trees and of what wheels hold, and Σ|r| |p|, at their largest."""
-    trees = floating_trees(run.model)
-    parts = np.array([[central_momentum(run.model, tree, q, v) for tree in trees] for q, v in zip(run.q[then], run.v[then], strict=True)])
-    L = parts[..., :3] + np.cross(parts[..., 6:], parts[..., 3:6])
-    norm = lambda x: np.linalg.norm(x, axis=-1)
-    arms = norm(parts[..., 3:6]) * norm(parts[..., 6:])
-    turns = norm(L).sum(axis=1) + norm(run("wheels.angular_momentum")[then])
-    return norm(parts[..., 3:6]).sum(axis=1).max(), turns.max(), arms.sum(axis=1).max()
 
 
 def test_a_million_steps_with_a_boom_that_bends_while_thruster_and_wheels_work():
