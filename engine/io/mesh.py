@@ -19,7 +19,7 @@ from engine.io.dae import TURNS, collada_meshes, up_axis_of
 from engine.io.errors import RobotFileError, RobotFileWarning, short
 from engine.io.paths import Finder
 from engine.io.prepared import MOST_TRIANGLES, prepared, weighed
-from engine.io.unchanged import while_unchanged
+from engine.io.unchanged import looked_at, while_unchanged
 from engine.io.whole_trimesh import trimesh
 from engine.io.xml import bytes_of
 from engine.model import Geometry
@@ -196,6 +196,7 @@ class Named:
             path = unquote(name.strip().replace("\\", "/"))
             found, beside = self.finder.find(path), self.finder.find(os.path.basename(path))
             file = found.path or beside.path
+            looked_at(str(file or os.path.join(os.path.dirname(self.finder.file), path)))
             try:
                 if file is None:
                     raise RobotFileError(found.fault)
