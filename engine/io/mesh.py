@@ -50,6 +50,10 @@ def load_mesh(geometry: Geometry) -> Trimesh:
     Warns
     -----
     RobotFileWarning : it is a COLLADA file whose axis that points up is another than z, and nobody said whether to turn it
+
+    >>> import engine
+    >>> engine.load_mesh(engine.Geometry("box", (1.0, 2.0, 3.0))).volume.round(9)
+    np.float64(6.0)
     """
     if not isinstance(geometry, Geometry):
         raise RobotFileError(f"load_mesh got {shown(geometry)}; expected a link's shape, or Geometry('mesh', (1, 1, 1), mesh=Path('…'))")
