@@ -76,7 +76,7 @@ def surfaces(shape: Geometry) -> list[tuple[Surface, Array]]:
     material = shape.material
     color = material.color if material else None
     texture = str(material.texture) if material and material.texture else None
-    look = (tuple(float(np.clip(c, 0, 1)) for c in color) if color else None, texture)
+    look: Any = (tuple(float(np.clip(c, 0, 1)) for c in color) if color else None, texture)
     if shape.kind == "mesh":
         # a size of zero stays a matrix that can be inverted
         size = np.array([s if s else 1e-9 for s in shape.size])
