@@ -17,6 +17,8 @@ from engine.viewer.scene.scene import Scene
 
 Array = np.ndarray
 Names = bool | tuple[str, ...]
+#: of an eye that is drawn
+MOST_RAYS = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,9 @@ def check(scene: Scene, shown: Shown) -> None:
             raise ViewerError(f"eyes: got a {type(eye).__name__}; expected a RangeFinder, Lidar or DepthCamera")
         if eye.link not in links:
             raise ViewerError(f"eyes: no link is named {eye.link!r}{nearest(eye.link, links)}; expected one of a robot's")
+        if eye.count > MOST_RAYS:                                              # before there are any
+            raise ViewerError(f"eyes: {eye.name} has {eye.count} rays, which take {96 * eye.count / 2**30:.3g} GiB to be cast for each "
+                              f"picture; expected at most {MOST_RAYS}")  # fmt: skip
 
 
 def spot(trail: Any) -> tuple[str, Array]:
