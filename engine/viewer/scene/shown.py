@@ -39,6 +39,7 @@ class Shown:
     names : of the robots, above them
     labels : the links' names
     forces : :class:`Thrusters` and :class:`PointForce` whose forces are drawn; thrust is a signal of the motion
+    wrench : the screw axis of the forces that are drawn, taken together; plumes : of the thrusters among them
     eyes : :class:`engine.sensors.RangeFinder`, :class:`~engine.sensors.Lidar`, :class:`~engine.sensors.DepthCamera`: what they see now as
         points, near ones orange and far ones blue, few rays as lines, and the outline of a camera's field of view
     trails : links, or (link, (x, y, z)) with a point in the link's frame, m, whose paths over the last ``trail_time`` s are drawn
@@ -67,6 +68,8 @@ class Shown:
     names: bool = False
     labels: Names = False
     forces: tuple[Component, ...] = ()
+    wrench: bool = False
+    plumes: bool = False
     eyes: tuple[Eye, ...] = ()
     trails: tuple[Any, ...] = ()
     trail_time: float = 2.0
