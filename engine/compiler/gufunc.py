@@ -77,8 +77,8 @@ def native(a: Any) -> np.ndarray:
 @functools.cache
 def _single_code(program: Program, strict: bool) -> int:
     """Address of the method definition of a program's single-call code."""
-    key = f"single{entry.HEADER}.{entry.ITEMS}.{machine.width()}.{machine.rows()}|{strict}|{program.key}"
-    code = machine.Code(key, lambda: entry.single(program, strict), "one call", [program])
+    how = f"single{entry.HEADER}.{entry.ITEMS}.{machine.width()}.{machine.rows()}.{strict}"
+    code = machine.Code(how, lambda: entry.single(program, strict), "one call", [program])
     table = (ctypes.c_void_p * len(entry.API)).from_address(code.variable("api"))
     for k, name in enumerate(entry.API):
         table[k] = _api()[name]
@@ -90,8 +90,7 @@ def _single_code(program: Program, strict: bool) -> int:
 @functools.cache
 def _batch_code(program: Program, strict: bool) -> Any:
     """The NumPy gufunc of a program."""
-    key = f"batch{machine.width()}|{strict}|{program.key}"
-    code = machine.Code(key, lambda: entry.batch(program, machine.width(), strict), "a batch", [program])
+    code = machine.Code(f"batch{machine.width()}.{strict}", lambda: entry.batch(program, machine.width(), strict), "a batch", [program])
     frozen = [",".join(f"({','.join(str(n or 'none') for n in s)})" for s in shapes) for shapes in (program.shapes_in, program.shapes_out)]
     return numpy_ufunc(code, program.name, "->".join(frozen))  # a size of zero must have a name
 
