@@ -119,6 +119,11 @@ class Gufunc:
     signature : the shapes, such as ``"(n),(m)->(k)"``
     program : the traced :class:`~engine.compiler.transforms.trace.Program`
     ufunc : the ``numpy.ufunc`` for batches (one thread), for ``dask.array.apply_gufunc`` and the like
+
+    >>> import engine
+    >>> f = engine.gufunc(lambda x, y: x @ y, "(n),(n)->()", n=2)
+    >>> f.signature, f([[1.0, 0.0], [0.0, 1.0]], [3.0, 4.0])
+    ('(n),(n)->()', array([3., 4.]))
     """
 
     program: Program
