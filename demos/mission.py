@@ -1,13 +1,14 @@
-"""A mission in low Earth orbit, flown on sensors alone: approach, hold, reach, grasp, brake, detumble.
+"""A mission in low Earth orbit, flown on sensors alone: approach, hold, reach, grasp, brake, detumble, dump.
 
     python demos/mission.py
-    python demos/mission.py --runs 200                 # and a campaign with scattered masses, tumbles, biases and noise
-    python demos/mission.py --video mission.mp4        # or --view, in a window
+    python demos/mission.py --runs 10000               # and a campaign of scattered masses, tumbles, thrusts, fills, biases and noise
+    python demos/mission.py --video mission.mp4        # or --view, in a window; after a campaign its worst run
 
-A servicer with an arm flies to a tumbling satellite by thrusters, waits, reaches for its handle with its base held by nothing, grips it,
-brakes the joints, and takes the spin of both into its wheels. The world's origin is an orbit with J2; gravity differs along the bodies.
-No law sees the truth: a gyro and a star tracker give the attitude by a filter, a camera's relative pose the handle, encoders the arm.
-Writes the trajectory (.h5), the phases (.png) and who reads whom (.svg).
+A servicer with an arm flies to a tumbling satellite by thrusters, which empty a tank, waits, reaches for its handle with its base held by
+nothing, grips it, brakes the joints, takes the spin of both into its wheels, and the wheels' momentum into its thrusters. The world's
+origin is an orbit with J2; gravity differs along the bodies. No law sees the truth: a gyro and a star tracker give the attitude by a
+filter, a camera's relative pose the handle, encoders the arm, tachometers the wheels.
+Writes the trajectory (.h5), phases and estimates beside truth (.png) and who reads whom (.svg).
 """
 
 from __future__ import annotations
@@ -55,18 +56,21 @@ def scene() -> tuple[engine.Model, np.ndarray, np.ndarray]:
     return model, q, v
 
 
-def thrusters(model: engine.Model) -> Thrusters:
-    """Six opposing pairs through the centre of mass at first: they push, and turn nothing."""
+def thrusters(tank: space.Tank) -> tuple[Thrusters, np.ndarray]:
+    """Six opposing pairs, two along each axis, beside the centre of mass at first; and what (6, 6) of a moment about that, and a force,
+    each pair is to give."""
     alone = engine.load_urdf(engine.example("free_flyer"), floating_base=True)
     q = alone.neutral()
     for joint, angle in START.items():
         q[alone.q_slice(joint)] = angle
     center = np.asarray(dynamics.center_of_mass(alone, q))
-    ways = np.concatenate([np.eye(3), -np.eye(3)])
-    return Thrusters(BUS, center - 0.5 * ways, ways, most=10.0)
+    ways, arms = np.repeat(np.eye(3), 2, axis=0), np.kron(np.roll(np.eye(3), 1, axis=1), [[0.4], [-0.4]])
+    share = np.linalg.inv(np.concatenate([np.cross(arms, ways), ways], axis=1).T)
+    found = Thrusters(BUS, np.concatenate([center + arms, center + arms]), np.concatenate([ways, -ways]), most=10.0, tank=tank, isp=220.0)
+    return found, share
 
 
-def laws(model: engine.Model):
+def laws(model: engine.Model, share: np.ndarray):
     """The filters and the phases: functions of what sensors say."""
     alone = engine.load_urdf(engine.example("free_flyer"), floating_base=True)
     mass, tau, start = float(dynamics.total_mass(alone)), np.zeros(model.nv), np.array([*START.values()])
@@ -92,8 +96,12 @@ def laws(model: engine.Model):
         e = track.p - goal
         speed = ops.maximum(ops.norm(e), 1e-9)
         push = mass * 0.25 * (track.u + e * ops.minimum(0.08, 0.08 / speed))
-        return {"thrusters": np.concatenate([ops.maximum(push, 0.0), ops.maximum(-push, 0.0)]), "wheels": hold(filter),
+        return {"thrusters": jets(np.concatenate([np.zeros(3), push])), "wheels": hold(filter),
                 "tau": joints(arm(angles)[3] @ (start - angles - 2.0 * rates))}  # fmt: skip
+
+    def jets(wrench):
+        pairs = share @ wrench
+        return np.concatenate([ops.maximum(pairs, 0.0), ops.maximum(-pairs, 0.0)])
 
     def approach(track, filter, angles, rates):
         return fly(gripped[:3, 3] + 2.0 * NEAR, track, filter, angles, rates)
@@ -120,6 +128,12 @@ def laws(model: engine.Model):
     def detumble(angles, rates, filter):
         return {**brake(angles, rates), "wheels": -400.0 * filter.rate}
 
+    def dump(angles, rates, filter, wheels_momentum):
+        """Jets turn against the wheels, which give way by as much and hold all still."""
+        moment = -0.1 * wheels_momentum
+        return {**brake(angles, rates), "wheels": -400.0 * filter.rate - moment,
+                "thrusters": jets(np.concatenate([moment, np.zeros(3)]))}  # fmt: skip
+
     def arm(angles):
         q = np.concatenate([alone.neutral()[:7], angles])
         T = dynamics.forward_kinematics(alone, q)[alone.link_index("gripper")]
@@ -138,15 +152,27 @@ def laws(model: engine.Model):
         "reach": (reach, lambda angles, track, since: (off(angles, track) < 0.006) & (since > 5.0)),
         "grasp": (grasp, lambda since: since > 1.0),
         "brake": (brake, lambda rates, since: (np.abs(rates).max() < 2e-3) & (since > 5.0)),
-        "detumble": (detumble, None),
-    }, timeout={"hold": (60.0, "reach"), "reach": (60.0, "hold"), "brake": (20.0, "detumble")}, period=TICK)  # fmt: skip
+        "detumble": (detumble, lambda filter, since: (ops.norm(filter.rate) < 1e-3) & (since > 5.0)),
+        "dump": (dump, None),
+    }, timeout={"hold": (60.0, "reach"), "reach": (60.0, "hold"), "brake": (20.0, "detumble"), "detumble": (60.0, "dump")},
+        period=TICK)  # fmt: skip
     estimate = sensors.AttitudeFilter(GYRO, WALK, STARS, TICK, latest=2, deviation=(1e-3, 1e-4))
-    return [estimate, engine.Law(track, period=TICK, memory=np.zeros(7)), mode], mode
+
+    def act(mode, burn):
+        """What the phases command; jets give ``burn`` times as much as is asked of them."""
+        return {n: burn * x if n == "thrusters" else x for n, x in mode.items() if n not in ("phase", "since")}
+
+    return [estimate, engine.Law(track, period=TICK, memory=np.zeros(7)), mode], mode, act
 
 
 def short(q):
     """The same attitude with a scalar part above zero."""
     return ops.where(q[0] < 0.0, -q, q)
+
+
+def wheels_momentum(states):
+    """Tachometers: what the wheels hold, N·m·s."""
+    return states["wheels"]
 
 
 def mission() -> tuple[engine.Simulator, engine.Phases, np.ndarray, np.ndarray]:
@@ -157,15 +183,18 @@ def mission() -> tuple[engine.Simulator, engine.Phases, np.ndarray, np.ndarray]:
             sensors.StarTracker(BUS, period=0.5, latency=0.2, noise=STARS),
             sensors.RelativePose(BUS, HANDLE, period=TICK, position={"noise": PLACE}, attitude={"noise": TURN}),
             sensors.Encoder(arm, period=TICK, quantum=1e-5, name="angles"),
-            sensors.Encoder(arm, period=TICK, of="velocity", noise=1e-5, name="rates")]  # fmt: skip
-    own, mode = laws(model)
+            sensors.Encoder(arm, period=TICK, of="velocity", noise=1e-5, name="rates"),
+            engine.Law(wheels_momentum, period=TICK)]  # fmt: skip
+    tank = space.Tank(BUS, capacity=20.0, fuel=15.0, placement=(0.0, 0.0, -0.3))
+    jets, share = thrusters(tank)
+    own, mode, act = laws(model, share)
     field = space.GravityField(zonals={2: space.EARTH_J2})
     orbit = space.ReferenceOrbit.from_elements(space.Elements(6778137.0, 0.001, 0.9, 0.3, 0.5, 0.0), field)
     smooth = {f"friction.{joint.name}": 0.0 for joint in model.joints if joint.friction}         # slow arms would stick and slip
-    mass = {"mass.target/handle": MASS, "mass.servicer/bus": model.link(BUS).mass}
+    scattered = {"mass.target/handle": MASS, "burn": 1.0, "tank.fuel": 15.0}
     simulator = engine.Simulator(model, dt=DT, integrator="rkmk4", gravity=(0, 0, 0), frame=orbit, sensors=eyes, laws=own,
-                                 controller=mode.commands, actuators=[thrusters(model), ReactionWheels(BUS, torque=2.0, momentum=60.0)],
-                                 constraints=[engine.Grip(GRIPPER, HANDLE)], parameters={**smooth, **mass})  # fmt: skip
+                                 controller=act, actuators=[jets, tank, ReactionWheels(BUS, torque=2.0, momentum=60.0)],
+                                 constraints=[engine.Grip(GRIPPER, HANDLE)], parameters={**smooth, **scattered})  # fmt: skip
     return simulator, mode, q, v
 
 
