@@ -30,7 +30,8 @@ def show(options: argparse.Namespace, source: Any, speed: float = 1.0, camera: e
             options.video.parent.mkdir(parents=True, exist_ok=True)
             moving = options.video.suffix.lower() in (".mp4", ".gif")
             film = {k: x for k, x in look.items() if k not in ("view", "follow")} | {"shots": shots} if shots and moving else look
-            engine.render(source, options.video, speed=speed, camera=camera, bars=bars, signals=signals, progress=sys.stdout.isatty(), **film)
+            engine.render(source, options.video, speed=speed, camera=camera, bars=bars, signals=signals,
+                          progress=sys.stdout.isatty(), **film)
             print(f"wrote {options.video}")
         if options.view:
             engine.view(source, **look)
