@@ -23,7 +23,15 @@ Array = np.ndarray
 
 
 class SimulationError(EngineError):
-    """Raised where a simulation cannot start or go on; ``trajectory`` holds what was recorded until then."""
+    """Raised where a simulation cannot start or go on; ``trajectory`` holds what was recorded until then.
+
+    >>> import engine
+    >>> arm = engine.load(engine.example("seven_joint_arm"))
+    >>> engine.Simulator(arm, dt=-1.0)
+    Traceback (most recent call last):
+    ...
+    engine.components.component.SimulationError: dt is -1.0; expected a step in seconds greater than zero
+    """
 
     def __init__(self, message: str, trajectory: Any = None) -> None:
         super().__init__(message)
@@ -43,7 +51,12 @@ class Interrupted(KeyboardInterrupt):
 
 
 class SimulationWarning(EngineWarning):
-    """A simulation goes on, or went on, in a way that is hardly what was meant."""
+    """A simulation goes on, or went on, in a way that is hardly what was meant.
+
+    >>> import engine, warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", engine.SimulationWarning)           # a doubtful run raises what it would warn of
+    """
 
 
 class NotClosed(SimulationError):

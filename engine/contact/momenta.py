@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from engine import ops
+from engine.contact.contact_problem import ContactProblem, Patch
 from engine.contact.pairs import GROUNDS, placed
 from engine.contact.point_law import velocity, wrench_of
-from engine.contact.touching import Patch, Touching
 from engine.dynamics.momentum_conservation import Tree
 from engine.geometry import Shape
 from engine.model import Model
@@ -20,7 +20,7 @@ Array = np.ndarray
 FLAT = 1e9
 
 
-def momentum_changes(model: Model, trees: tuple[Tree, ...], momenta: Array, law: Touching, free: Array,
+def momentum_changes(model: Model, trees: tuple[Tree, ...], momenta: Array, law: ContactProblem, free: Array,
                      impulses: list[Array]) -> Array:  # fmt: skip
     """Return what the impulses of contacts (n, 3 or 6) of every pair change of the trees' momenta (trees, 9), with the velocities ``free``
     (nv), in the law's axes, before them.
@@ -58,7 +58,7 @@ def change(P: Array, m: Any, f: Any, l: Any, about: Array, drift: Any, ago: Any)
     return np.concatenate([l + ops.cross(about - P[6:9] + drift, f), f, ago / m * f])
 
 
-def path_velocity(t: Patch, law: Touching, V: list[Any]) -> Array:
+def path_velocity(t: Patch, law: ContactProblem, V: list[Any]) -> Array:
     """Return the velocity ẋ (3) of the place where two shapes of a patch touch."""
     a, b = t.pair.a, t.pair.b
     v_a, v_b = (velocity(V[s.body], placed(law.axes.poses[s.body], s.center)) for s in (a, b))

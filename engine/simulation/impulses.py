@@ -11,10 +11,10 @@ import numpy as np
 
 from engine import ops
 from engine.components.layout import Layout
-from engine.contact import EVENLY, ContactLaws, JointLaws, Law, Together, corrected, velocity_after
+from engine.contact import EVENLY, ContactLaws, JointLaws, Law, SumLaw, corrected, velocity_after
 from engine.contact.joint_laws import Rubbing
 from engine.contact.limited_forces import LimitedForces
-from engine.contact.many import JointedTouching, RowLaws
+from engine.contact.many import JointedProblem, RowLaws
 from engine.dynamics.momentum_conservation import Tree
 from engine.model import Model
 from engine.simulation.parameters import own as stands
@@ -97,7 +97,7 @@ class Impulses:
             return ops.when(joints.acts, rub, nothing)
         contacts = self.contacts
         with ops.part("broad phase", q):
-            found = contacts.nearness(q, free, h)
+            found = contacts.broad_phase(q, free, h)
         near = functools.reduce(ops.logical_or, found.near, False)
 
         def push() -> Array:
@@ -127,7 +127,7 @@ class Impulses:
         :func:`~engine.simulation.contact_table.table_of`."""
         contacts = self.contacts
         assert isinstance(contacts, RowLaws)
-        law = contacts.step(h, q0, before, q, free, contacts.nearness(q, free, h), stuck, self.rubbing, self.way)
+        law = contacts.step(h, q0, before, q, free, contacts.broad_phase(q, free, h), stuck, self.rubbing, self.way)
         x = law.axes.seen(v)
         return law.seen(x, law.impulses(x, law.lagged(x, law.friction)[0])[0])
 
@@ -182,7 +182,7 @@ class Impulses:
 
 def together(joints: Law | None, touching: Law) -> Law:
     """Return the law of joints, if they have one, and of contacts."""
-    return touching if joints is None else Together([joints, touching])
+    return touching if joints is None else SumLaw([joints, touching])
 
 
 def solved(M: Array, joints: Law | None, touching: Any, before: Array, free: Array, J: Array | None) -> tuple[Array, Any]:
@@ -192,7 +192,7 @@ def solved(M: Array, joints: Law | None, touching: Any, before: Array, free: Arr
     def by(touching: Law) -> tuple[Array, Any]:
         return velocity_after(M, together(joints, touching), before, free, J)
 
-    if not isinstance(touching, JointedTouching):
+    if not isinstance(touching, JointedProblem):
         return by(touching)
     standing = ops.when(ops.logical_not(touching.crosses), lambda: by(touching.standing()), (before, together(joints, touching).friction))
     return ops.when(touching.crosses, lambda: by(touching), standing)

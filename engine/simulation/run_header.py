@@ -1,4 +1,4 @@
-"""Metadata in a recording's header: the robot, the ground, the parameters, and how the run ended; written, and checked when read."""
+"""Metadata in a recording's header: the robot, the ground, the parameters, and its end and events; written, and checked when read."""
 
 from __future__ import annotations
 

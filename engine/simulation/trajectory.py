@@ -425,6 +425,12 @@ def load_trajectory(path: str | Path, start: int = 0, stop: int | None = None, s
     Raises
     ------
     StorageError : there is no such file, or it is no recording of a simulation, or damaged: among these records, or in what they mean
+
+    >>> import engine, tempfile
+    >>> arm = engine.load(engine.example("seven_joint_arm"))
+    >>> path = engine.Simulator(arm).run(arm.neutral(), [0.0] * 7, 0.1, out=tempfile.mkdtemp() + "/arm.h5")
+    >>> len(engine.load_trajectory(path)), len(engine.load_trajectory(path, start=50))
+    (101, 51)
     """
     with Recording.open(path) as recording:
         model, gravity, parameters = robot_in(recording)

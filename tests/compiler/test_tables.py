@@ -473,3 +473,49 @@ def test_rows_one_by_one_into_a_table():
     assert bits(f(x)) == bits(prefix(x)) == bits(np.cumsum(x, axis=0))
     with pytest.raises(IndexError):
         engine.gufunc(lambda x, k: ops.gather(x, k), "(n,2),()->(2)")(x, 11.0)
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 5, 6, 7])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_rows_that_stand_side_by_side_are_those_of_their_numbers(m, width, monkeypatch):
+    """Whole vectors are read and written where numbers follow one another: from any row on, at the end, and where one of them does not."""
+    monkeypatch.setattr(machine, "rows", lambda: width)
+
+    def f(x, i, j):
+        near, far = ops.gather(x, i), ops.gather(x, j)
+        moved = ops.rows(lambda a, b: a - 2.0 * b, near, far)
+        return moved, ops.add_at(0.5 * x, (j, i), (moved, -near)), ops.total(moved), ops.chosen(moved, i > j)
+
+    g = engine.gufunc(f, f"(n,{m}),(k),(k)->(k,{m}),(n,{m}),({m}),(l,{m})")
+    rng = np.random.default_rng(m)
+    for n, k in ((9, 8), (30, 16), (30, 21), (8, 8), (3, 9)):
+        x = rng.integers(-99, 99, (n, m)).astype(float)
+        for first in (0, 1, 5, n - k, n - 1):
+            i = np.clip(first + np.arange(k), 0, n - 1).astype(float)
+            for j in (np.roll(i, 1), np.flip(i), np.r_[i[:-1], i[0]], rng.integers(0, n, k).astype(float)):
+                assert all_bits(g(x, i, j)) == all_bits(f(x, i, j)), (n, k, first, j)
+
+
+@pytest.mark.parametrize("wrong", [-1.0, 3.5, 25.0, 2.0**31, 2.0**32 + 3.0, 2.0**52, 2.0**53, 1e300, -1e300, np.inf, np.nan])
+@pytest.mark.parametrize("place", [0, 7, 12])
+@pytest.mark.parametrize("f", [lambda x, i: ops.gather(x, i) + 0.0, lambda x, i: ops.add_at(x, i, ops.gather(x, 0.0 * i))],
+                         ids=["gather", "add_at"])  # fmt: skip
+def test_a_number_that_is_not_a_rows_among_others_side_by_side(f, place, wrong):
+    """At the first lane of a group, at its last, and beyond the whole groups."""
+    i = np.arange(13.0)
+    i[place] = wrong
+    with pytest.raises((IndexError, ArgumentError)):
+        engine.gufunc(f, "(n),(k)->(l)")(np.arange(25.0), i)
+
+
+def test_rows_added_to_a_table_without_rows():
+    """Nothing is added, and nothing is missing."""
+    g = engine.gufunc(lambda x, i: ops.add_at(2.0 * x, i, ops.rows(lambda k: 3.0 * k, i)), "(n),(k)->(n)")
+    assert g([], []).shape == (0,) and g([1.0, 2.0], []).tolist() == [2.0, 4.0]
+
+
+@pytest.mark.parametrize("first", [18.0, 24.0, 25.0, -3.0, -8.0, 0.5])
+def test_rows_side_by_side_that_are_not_all_there(first):
+    for n in (8, 13):
+        with pytest.raises((IndexError, ArgumentError)):
+            engine.gufunc(lambda x, i: ops.gather(x, i) + 0.0, "(n,3),(k)->(k,3)")(np.ones((25, 3)), first + np.arange(float(n)))

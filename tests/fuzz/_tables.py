@@ -249,7 +249,13 @@ def arguments(rng: np.random.Generator) -> list[Array]:
         x = np.round(rng.standard_normal(shape) * 8) / 4 if rng.random() < 0.5 else rng.standard_normal(shape)
         return np.where(rng.random(shape) < 0.2, rng.choice(NUMBERS, shape), x) if wild else x
 
-    index = [rng.integers(0, max(m, 1), c).astype(float) for m, c in ((n, k), (n, k), (k, n))]
+    def rows(m: int, c: int) -> Array:
+        """Numbers of c of m rows: any, or one after another, as neighbours' are, with the last again where there are no more."""
+        if rng.random() < 0.5:
+            return rng.integers(0, max(m, 1), c).astype(float)
+        return np.minimum(np.arange(c) + int(rng.integers(0, max(m, 1))), max(m - 1, 0)).astype(float)
+
+    index = [rows(m, c) for m, c in ((n, k), (n, k), (k, n))]
     return [numbers(n, 3), numbers(n), numbers(k, 2), *index, numbers()[()], numbers()[()]]
 
 

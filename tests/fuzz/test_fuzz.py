@@ -6,7 +6,7 @@ from tests.fuzz import NAMES
 from tests.fuzz.__main__ import tried
 
 #: cases of each, but of those that compile
-DOSE, FEWER = 20, {"metamorphic": 6}
+DOSE, FEWER = 20, {"metamorphic": 6, "tables": 6}
 CASES = [(name, k) for name in NAMES for k in range(FEWER.get(name, DOSE))]
 
 

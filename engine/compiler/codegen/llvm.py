@@ -13,26 +13,26 @@ reordered, so lanes are independent bit for bit of W, of the batch and of the th
 from __future__ import annotations
 
 import bisect
-import functools
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from engine.compiler import debug, machine
+from engine.compiler.codegen.body import Body
 from engine.compiler.codegen.counters import Counters
 from engine.compiler.codegen.lanes import Laned, laned
-from engine.compiler.codegen.schedule import STANDING, Stand, fused, runs, segments
+from engine.compiler.codegen.schedule import fused, runs, segments
 from engine.compiler.codegen.work import laid_out
 from engine.compiler.graph import exponentials, vecmath
 from engine.compiler.graph.kernel import SIGNATURE, Kernel
-from engine.compiler.graph.lowering import VECTORS
-from engine.compiler.graph.operations import CALLS, OPERATIONS, operands
+from engine.compiler.graph.operations import CALLS
 from engine.compiler.graph.program import Program, size, truth_values
 from engine.compiler.graph.vecmath import literal, splat, vector
 from engine.compiler.kernels import arena
 
 #: nodes in one segment: what serves several groups should stay in the cache of decoded instructions (flat from 150 to 300)
 SEGMENT = 250
+#: nodes of a program that stands where it is called, at most
+SHORT = 100
 #: zeros side by side among the outputs, such as between robots in a mass matrix, from which on they are one call, or LLVM would look at
 #: their stores for a time that grows with the square of their number
 ZEROS = 32
@@ -61,6 +61,8 @@ def middle(places: list[int], width: int) -> int:
 
 class Module:
     """IR text of programs for one width: functions are emitted once, in the order they are needed."""
+
+    constants_are = "global"  # in memory that is written when the code is loaded: the numbers of another program
 
     def __init__(self, width: int, counters: Counters | None = None) -> None:
         self.width, self.counters = width, counters
@@ -189,12 +191,35 @@ end:
             self.functions[program.key] = self._emit(program, made, callees)
         return self.functions[program.key]
 
+    def is_short(self, program: Program) -> bool:
+        """Whether a program of numbers is so few operations that they stand where it is called."""
+        if isinstance(program, Kernel) or program.tabled or self.counters is not None or program.n_in > SHORT:
+            return False
+        nodes, _ = fused(program)
+        return len(nodes) <= SHORT and not any(node[0] in CALLS for node in nodes)
+
+    def straight(self, program: Program, given: Sequence[str], caller: Module) -> tuple[list[str], list[str]]:
+        """The lines of a short program (:meth:`is_short`) of values in the caller's code, where constants are at ``%constants``; and its
+        results."""
+        nodes, outputs = fused(program)
+        body = Body(self, Laned(nodes, outputs), {}, {}, truth_values(nodes))
+        body.have = {i: given[node[1]] for i, node in enumerate(nodes) if node[0] == "input"}
+        for i in range(len(nodes)):
+            body.emit(i, program, {}, 0, 0)
+        results = [body.result(i) for i in outputs]
+        lines = "\n".join(body.lines).replace("load volatile", "load")
+        names = {name for name in re.findall(r"@[\w.]+", lines) if not name.startswith("@llvm.")}
+        of_c = {t.split("(")[0].split()[-1] for t in self.text if t.startswith("declare ")} if len(names) > 1 else set()
+        for name in names - of_c:
+            lines = re.sub(rf"{re.escape(name)}(?![\w.])", caller.named(self, name), lines)
+        return lines.splitlines(), results
+
     def _emit(self, program: Program, made: Laned, callees) -> tuple[str, int]:
         nodes, outputs = made.nodes, made.outputs
         name, parts = f"@f{len(self.functions)}", segments(nodes, SEGMENT)
         with debug.stage("planning"):
             plan = laid_out(made, program.functions, callees, parts, self.registers() - SPARE, self.at_once)
-        slot, place, leaving, arguments, callee_work = plan.slot, plan.place, plan.leaving, plan.arguments, plan.lent
+        slot, place, evictions, arguments, callee_work = plan.slot, plan.place, plan.evictions, plan.arguments, plan.lent
         writes: dict[int, list[int]] = {}
         for k, i in enumerate(outputs):
             writes.setdefault(i, []).append(k)
@@ -217,7 +242,7 @@ end:
         for part in parts:
             body = Body(self, made, slot, place, truths)
             for i in part:
-                for j in leaving.get(i, ()):
+                for j in evictions.get(i, ()):
                     body.have.pop(j, None)
                 body.emit(i, program, callees, arguments, callee_work)
                 for k in writes.get(i, ()):
@@ -244,7 +269,7 @@ end:
 
     def __str__(self) -> str:
         rows = ", ".join(f"{self.D} {splat('double', self.width, c)}" for c in self.table)
-        table = f"@constants = internal constant [{len(self.table)} x {self.D}] [{rows}]"
+        table = f"@constants = {self.constants_are} [{len(self.table)} x {self.D}] [{rows}]"
         apart = [f"\f{text}\f" for text in self.apart.values()]
         return "\n".join([*([] if self.counters is None else [str(self.counters)]), table, *self.text, *self.renamed(), *apart])
 
@@ -260,152 +285,6 @@ end:
 def declarations(text: str) -> dict[str, str]:
     """The lines of IR that declare functions, by their names."""
     return {line.split("@")[1].split("(")[0]: line for line in text.split("\n") if line.startswith("declare ")}
-
-
-class Body:
-    """The instructions of one segment."""
-
-    def __init__(self, module: Module, made: Laned, slot, place, truths: set[int]) -> None:
-        self.module, self.nodes, self.wide, self.slot, self.place, self.truths = module, made.nodes, made.wide, slot, place, truths
-        self.width, self.D, self.B = module.width, module.D, module.B          # of the node that is being made
-        self.lines: list[str] = []
-        self.have: dict[int, str] = {}
-        self.pairs: dict[tuple[str, int], str] = {}  # (function, operand) -> its two results
-        self.count = 0
-        self.used: dict[str, list[int]] = {"%work": [], "%constants": []}      # by what they are counted from, where values stand
-
-    def put(self, text: str) -> str:
-        self.count += 1
-        self.lines.append(f"  %t{self.count} = {text}")
-        return f"%t{self.count}"
-
-    def call(self, function: str, arguments: Sequence[str]) -> str:
-        """Result of a function of numbers."""
-        return self.put(f"call {self.D} {function}({', '.join(f'{self.D} {x}' for x in arguments)})")
-
-    def pair(self, function: str, i: int, x: str) -> str:
-        """Both results of ``sincos`` or ``stumpff`` of x, the operand of node i."""
-        key = function, self.nodes[i][1]
-        if key not in self.pairs:
-            name = self.module.sincos() if function == "sincos" else self.module.stumpff()
-            self.pairs[key] = self.put(f"call {{{self.D}, {self.D}}} {name}({self.D} {x})")
-        return self.pairs[key]
-
-    def at(self, base: str, k: int) -> str:
-        if base in self.used:
-            self.used[base].append(k)
-        return self.put(f"getelementptr inbounds {self.module.D}, ptr {base}, i64 {k}") if k else base
-
-    def type(self, i: int) -> str:
-        """LLVM's type of a node that is a number, or a vector of numbers."""
-        return vector("double", self.wide[i]) if i in self.wide else self.module.D
-
-    def load(self, base: str, k: int, i: int) -> str:
-        """Node i's value from memory: volatile, or LLVM would keep what is to leave the registers, and find no room for it."""
-        return self.put(f"load volatile {self.type(i)}, ptr {self.at(base, k)}{', align 8' if i in self.wide else ''}")
-
-    def store(self, value: str, base: str, k: int, i: int = -1) -> None:
-        """A value to memory: volatile, but for results, or LLVM would ask of all stores which could be joined, for most of its time."""
-        how = "store" if base == "%out" else "store volatile"
-        self.lines.append(f"  {how} {self.type(i)} {value}, ptr {self.at(base, k)}{', align 8' if i in self.wide else ''}")
-
-    def value(self, i: int) -> str:
-        """Operand for node i: what is in a register, or a load."""
-        if i in self.have:
-            return self.have[i]
-        op, *args = self.nodes[i]
-        m = self.module
-        if op == "neg":  # made where it is read: most are part of a fused multiply-add
-            return self.put(f"fneg {self.type(i)} {self.value(args[0])}")
-        if op == "const" and i in self.truths:
-            return splat("i1", m.width, str(int(args[0])))
-        if op in ("const", "consts"):  # a load from a table takes no instruction of its own, unlike a constant in LLVM's hands
-            value = self.load("%constants", m.constant(*map(literal, args[:1] if op == "const" else args)), i)
-        elif op == "input":
-            value = self.load("%in", args[0], i)
-        else:
-            value = self.load("%work", self.place[i], i)
-        if i in self.truths:
-            value = self.put(f"fcmp une {m.D} {value}, {splat('double', m.width, literal(0.0))}")
-        self.have[i] = value
-        return value
-
-    def number(self, i: int) -> str:
-        """Operand for node i as a number: truth as 1 and 0."""
-        value = self.value(i)
-        return self.put(f"uitofp {self.B} {value} to {self.D}") if i in self.truths else value
-
-    def result(self, i: int) -> str:
-        """The same, to be stored: a constant as it stands, since LLVM stores several equal ones at once."""
-        x = self.nodes[i][1]
-        return splat("double", self.module.width, literal(x)) if self.nodes[i][0] == "const" else self.number(i)
-
-    def stands(self, i: int) -> Stand | None:
-        """Where in memory node i's number stands, if it does, or that it is zero."""
-        op, *args = self.nodes[i]
-        if op == "const":
-            return ("zero", None) if literal(args[0]) == literal(0.0) else None
-        if op == "input":
-            return None if i in self.truths else ("%in", args[0])
-        if i in self.slot and i in self.have:                                  # whose place may be another's by now
-            return None
-        return ("%work", self.place[i]) if i in self.place else None
-
-    def pass_on(self, given: Sequence[int], first: int) -> None:
-        """Nodes' numbers to work, from ``first`` on: what stands side by side in memory all at once."""
-        for k, n, place in runs([self.stands(j) for j in given]):
-            if place is None:
-                for i in range(k, k + n):
-                    self.store(self.number(given[i]), "%work", first + i)
-                continue
-            to, n = self.at("%work", first + k), self.module.bytes(n)
-            if place[1] is None:
-                self.lines.append(f"  call void @llvm.memset.p0.i64(ptr {to}, i8 0, i64 {n}, i1 false)")
-            else:
-                self.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {self.at(place[0], place[1])}, i64 {n}, i1 false)")
-
-    def branch(self, body: str, places: list[str], n: int, given: Sequence[int], arguments: int, counted: Any) -> None:
-        """A loop of one pass at most, which takes and returns n numbers: what else it is given is passed on only where it is taken."""
-        k, kept = self.count, (dict(self.have), dict(self.pairs))
-        left = self.put(f"fcmp une {self.D} {self.number(given[n - 1])}, {splat('double', self.width, literal(1.0))}")
-        self.lines += [f"  %some{k} = {vecmath.some(self.width, left)}", f"  br i1 %some{k}, label %take{k}, label %leave{k}", f"take{k}:"]
-        self.pass_on(given[n:], arguments + n)
-        call = counted(f"  call void {body}({', '.join(places)}, i64 1, i64 0, i64 0, i64 0)")
-        self.lines += [*call, f"  br label %after{k}", f"leave{k}:",
-                       f"  call void @llvm.memcpy.p0.p0.i64({places[1]}, {places[0]}, i64 {self.module.bytes(n)}, i1 false)",
-                       f"  br label %after{k}", f"after{k}:"]  # fmt: skip
-        self.have, self.pairs = kept                                           # what was loaded within is not known after it
-
-    def emit(self, i: int, program: Program, callees, arguments: int, callee_work: int) -> None:
-        node = self.nodes[i]
-        op = node[0]
-        if op in CALLS:
-            given, n = operands(node), len(program.functions[node[1]].outputs)
-            once = op == "loop" and node[2] == 1
-            if program.functions[node[1]].tabled:                              # it takes memory from where its caller does
-                arena = self.put(f"load volatile i64, ptr {self.at('%work', 0)}")
-                self.lines.append(f"  store volatile i64 {arena}, ptr {self.at('%work', callee_work)}")
-            self.pass_on(given[:n] if once else given, arguments)
-            if op == "loop":
-                places = [f"ptr {self.at('%work', x)}" for x in (arguments, self.place[i], callee_work)]
-                counted = functools.partial(self.module.counted, program.key, program.functions[node[1]])
-                if once:
-                    self.branch(callees[node[1]][0], places, n, given, arguments, counted)
-                else:
-                    f = self.module.loop(program.functions[node[1]])
-                    self.lines += counted(f"  call void {f}({', '.join(places)}, i64 {node[2]})")
-            return
-        if op in ("neg", *STANDING) or (i in self.place and i not in self.slot):
-            return
-        if op == "lane" and node[2] in self.place and node[2] not in self.have:
-            self.have[i] = self.load("%work", self.place[node[2]] + node[1], i)
-        else:
-            x = [self.value(j) for j in operands(node)]
-            self.width, self.D = self.wide.get(i, self.module.width), self.type(i)
-            self.have[i] = (OPERATIONS[op].lower or VECTORS[op])(self, i, *x)
-            self.width, self.D = self.module.width, self.module.D
-        if i in self.slot:
-            self.store(self.number(i), "%work", self.slot[i], i)
 
 
 def put_finite(m: Module) -> None:

@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from engine.compiler import machine
+from engine.compiler.graph.vecmath import literal
 from engine.compiler.kernels.instructions import Writer
 
 #: words of an arena: where its free memory begins and ends; its last chunk, whose first two words are the chunk before and its size; its
@@ -170,13 +173,13 @@ end:
 
 def looping(name: str, body: str, columns: Sequence[int]) -> str:
     """IR of ``loop(in, out, work, limit)``, which repeats a body that makes tables, by turns in one of two arenas of its own, and copies
-    those that it passes on (of ``columns``; 0 of numbers), in the end to the caller's."""
+    those that it passes on and did not make (of ``columns``; 0 of numbers), in the end all to the caller's."""
     w, n = TableWriter([]), len(columns)
 
-    def copies(to: str) -> None:
+    def copies(to: str, copy: str) -> None:
         for k, m in enumerate(columns):
             if m:
-                table = w.put(f"call ptr @table.copy(ptr {to}, ptr {w.element('%in', k, 'ptr')}, i64 {8 * m})")
+                table = w.put(f"call ptr @table.{copy}(ptr {to}, ptr {w.element('%in', k, 'ptr')}, i64 {8 * m})")
                 w.keep(table, "%in", k, "ptr")
 
     w.lines += [f"  %flag = getelementptr double, ptr %in, i64 {n - 1}", "  %outer = load ptr, ptr %work",
@@ -187,11 +190,11 @@ def looping(name: str, body: str, columns: Sequence[int]) -> str:
                 "  call void @arena.begin(ptr %own)", "  store ptr %own, ptr %work",
                 f"  call void {body}(ptr %in, ptr %out, ptr %work, i64 1, i64 0, i64 0, i64 0)",
                 f"  call void @llvm.memcpy.p0.p0.i64(ptr %in, ptr %out, i64 {8 * n}, i1 false)"]  # fmt: skip
-    copies("%own")
+    copies("%own", "own")
     w.pass_on("%own", "%outer")
     w.begin("passed")
     w.lines += ["  %next = add i64 %i, 1", "  br label %head", "end:"]
-    copies("%outer")
+    copies("%outer", "copy")
     w.lines += [f"  call void @llvm.memcpy.p0.p0.i64(ptr %out, ptr %in, i64 {8 * n}, i1 false)", "  store ptr %outer, ptr %work",
                 *(f"  call void @arena.back(ptr {name}.spare{k}, ptr %lent{k})" for k in (0, 1))]
     return "\n".join([f"define internal void {name}(ptr %in, ptr %out, ptr %work, i64 %limit) noinline nounwind {{", "entry:", *w.lines,
@@ -234,10 +237,32 @@ good:
 }}"""
 
 
+OWN = f"""define internal ptr @table.own(ptr %arena, ptr %d, i64 %row) nounwind {{
+  %chunk.p = getelementptr i64, ptr %arena, i64 {CHUNK}
+  %first = load i64, ptr %chunk.p
+  %top = load i64, ptr %arena
+  %rows.p = getelementptr i64, ptr %d, i64 1
+  %rows = load i64, ptr %rows.p
+  %here = ptrtoint ptr %d to i64
+  %size = sub i64 %top, %first
+  %d.at = sub i64 %here, %first
+  %rows.at = sub i64 %rows, %first
+  %d.in = icmp ult i64 %d.at, %size
+  %rows.in = icmp ult i64 %rows.at, %size
+  %in = and i1 %d.in, %rows.in
+  br i1 %in, label %own, label %other
+own:
+  ret ptr %d
+other:
+  %copy = call ptr @table.copy(ptr %arena, ptr %d, i64 %row)
+  ret ptr %copy
+}}"""
+
+
 def put_arena(module: Any) -> None:
     """Add ``take(arena, bytes)``, ``arena.begin``, which makes one piece of what was taken before, and ``arena.free``."""
     module.once("@malloc", "declare ptr @malloc(i64)\ndeclare void @free(ptr)")
-    module.once("@take", f"{TEXT}\n{COPY}")
+    module.once("@take", f"{TEXT}\n{COPY}\n{OWN}")
 
 
 class TableWriter(Writer):
@@ -299,21 +324,50 @@ class TableWriter(Writer):
         condition, others = self.below(n, width), self.spread(end, width)
         return self.put(f"call {D} @llvm.masked.load.v{width}f64.p0(ptr {at}, i32 8, {condition}, {D} {others})")
 
-    def row_numbers(self, x: str, rows: str, width: int, arena: str) -> list[str]:
-        """W numbers that are to be rows', of so many, as whole ones of 32 bits: of what is none, the first; the arena's state says so."""
-        D, B, I = (f"<{width} x {t}>" if width > 1 else t for t in ("double", "i1", "i32"))
+    def top(self, rows: str, width: int) -> str:
+        """How many rows there are, of those that numbers of 32 bits can tell, in all lanes."""
         most = self.put(f"call i64 @llvm.smin.i64(i64 {rows}, i64 {2**31})")
-        top, zero = self.spread(self.put(f"sitofp i64 {most} to double"), width), "zeroinitializer" if width > 1 else "0.0"
+        return self.spread(self.put(f"sitofp i64 {most} to double"), width)
+
+    def row_places(self, x: str, top: str, width: int, arena: str) -> str:
+        """W numbers that are to be rows', of so many (:meth:`top`), as whole ones: of what is none, the first, and the arena's state says
+        so."""
+        D, B, I = (f"<{width} x {t}>" if width > 1 else t for t in ("double", "i1", "i32"))
+        zero = "zeroinitializer" if width > 1 else "0.0"
         inside = self.put(f"and {B} {self.put(f'fcmp oge {D} {x}, {zero}')}, {self.put(f'fcmp olt {D} {x}, {top}')}")
         i = self.put(f"fptosi {D} {self.put(f'select {B} {inside}, {D} {x}, {D} {zero}')} to {I}")
         back = self.put(f"sitofp {I} {i} to {D}")
         good = self.put(f"and {B} {inside}, {self.put(f'fcmp oeq {D} {back}, {x}')}")
         bits = self.put(f"bitcast {B} {good} to i{width}") if width > 1 else good
         self.mark(arena, NO_ROW, self.put(f"icmp ne i{width} {bits}, -1"))
-        if width == 1:
-            return [self.put(f"sext i32 {i} to i64")]
-        i = self.put(f"sext {I} {i} to <{width} x i64>")
-        return [self.put(f"extractelement <{width} x i64> {i}, i64 {lane}") for lane in range(width)]
+        return self.put(f"sext {I} {i} to {self.lanes(width)}")
+
+    @staticmethod
+    def lanes(width: int) -> str:
+        """The type of a whole number in each lane."""
+        return f"<{width} x i64>" if width > 1 else "i64"
+
+    def each_lane(self, x: str, width: int) -> list[str]:
+        """The whole numbers of lanes."""
+        return [self.put(f"extractelement {self.lanes(width)} {x}, i64 {lane}") for lane in range(width)] if width > 1 else [x]
+
+    def upward(self, first: str, width: int) -> str:
+        """Whole numbers in lanes, one after another from the first."""
+        steps = ", ".join(f"i64 {lane}" for lane in range(width))
+        return self.put(f"add {self.lanes(width)} {self.spread(first, width, 'i64')}, <{steps}>") if width > 1 else first
+
+    def side_by_side(self, x: str, starts: str, width: int) -> tuple[str, str]:
+        """The first of numbers in lanes as a whole one, and whether they follow one another from there on, where there are so many rows
+        that they may start at: a number below 2⁵² is a whole one if adding that leaves it as it is, and its bits then count it."""
+        D = f"<{width} x double>"
+        given = self.put(f"extractelement {D} {x}, i64 0")
+        moved = self.put(f"fadd double {given}, {literal(2.0**52)}")
+        first = self.put(f"sub i64 {self.put(f'bitcast double {moved} to i64')}, {np.float64(2.0**52).view(np.int64)}")
+        whole = self.spread(self.put(f"fsub double {moved}, {literal(2.0**52)}"), width)
+        steps = ", ".join(f"double {float(lane)}" for lane in range(width))
+        same = self.put(f"fcmp oeq {D} {x}, {self.put(f'fadd {D} {whole}, <{steps}>')}")
+        all_same = self.put(f"icmp eq i{width} {self.put(f'bitcast <{width} x i1> {same} to i{width}')}, -1")
+        return first, self.put(f"and i1 {self.put(f'icmp ult i64 {first}, {starts}')}, {all_same}")
 
     def add_row(self, to: str, row: str, columns: int) -> None:
         """Add a row to another, as many columns at a time as there are lanes."""

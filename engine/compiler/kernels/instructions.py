@@ -42,15 +42,16 @@ class Writer:
         return raw, self.put(f"inttoptr i64 {self.put(f'and i64 {above}, -64')} to ptr")
 
 
-def exchanged(put: Callable[[str], str], rows: Sequence[str]) -> list[str]:
-    """Vectors of as many lanes as there are, rows and columns exchanged: in steps, blocks between those that differ in one bit of their
-    number."""
-    v, W = list(rows), len(rows)
-    D, distance = f"<{W} x double>", W // 2
+def exchanged(put: Callable[[str], str], rows: Sequence[str], lanes: int = 0) -> list[str]:
+    """Vectors, rows and columns exchanged: in steps, blocks between those that differ in one bit of their number. Where there are more
+    ``lanes`` than vectors, each block of as many lanes is exchanged by itself."""
+    v, n = list(rows), len(rows)
+    W = lanes or n
+    D, distance = f"<{W} x double>", n // 2
     while distance:
         low = [lane if not lane & distance else W + lane - distance for lane in range(W)]
         high = [lane + distance if not lane & distance else W + lane for lane in range(W)]
-        for i in range(W):
+        for i in range(n):
             if not i & distance:
                 a, b = v[i], v[i + distance]
                 for k, order in ((i, low), (i + distance, high)):

@@ -9,8 +9,9 @@ from engine import ops
 from engine.compiler.graph.kernel import for_one, over_groups
 from engine.compiler.graph.vecmath import literal, splat
 from engine.compiler.kernels.arena import DESCRIPTOR, DIFFERENT, NO_ROW, SIZE, TableWriter, put_arena
-from engine.compiler.kernels.instructions import exchanged
 from engine.compiler.kernels.row_ends import Sink
+from engine.compiler.kernels.row_reads import Reader
+from engine.compiler.kernels.row_vectors import FEW, side_by_side, standing, stood, stride, unpacking
 
 #: groups of W rows that go together through a function, whose code is fetched as much less often
 GROUPS = 4
@@ -78,7 +79,7 @@ def within(loop: Any, module: Any, name: str) -> int:
     return GROUPS * (loop.f.n_in + m + work) + ops.PARTS * m
 
 
-class Across:
+class Across(Reader):
     """A loop with rows in the lanes, for one sample: its instructions.
 
     What is staged lies in the work: inputs of some groups of W rows as vectors, then results, then the function's own work, then for each
@@ -88,20 +89,21 @@ class Across:
     def __init__(self, loop: Any, module: Any, name: str) -> None:
         if loop.tabled:
             put_arena(module)
-        self.loop, self.module, self.name, self.wide = loop, module, name, (wide := module.rows(loop.f))
-        f, work = wide.function(loop.f)
+        super().__init__(loop, module)
+        self.name, wide = name, self.wide
+        self.late = self.short and any(s.how == "added" for s in loop.sinks)
+        f, work = ("", 0) if self.short else wide.function(loop.f)
         self.f = module.named(wide, f)
-        self.W, self.D = wide.width, wide.D
-        self.groups = 1 if wide is module else GROUPS                          # loops of one sample are for one group each
+        self.groups = 1 if wide is module or self.short else GROUPS            # loops of one sample are for one group each
         self.s_in, self.s_out, self.s_work = (wide.bytes(k) for k in (loop.f.n_in, len(loop.f.outputs), work))
-        self.w = TableWriter([])
         self.size = self.groups * (self.s_in + self.s_out + self.s_work)
         self.made = [*itertools.accumulate((len(s.shapes) for s in loop.sinks), initial=0)]     # where results of sinks begin
         self.own: list[int] = []                                               # and their parts of the work
         for s in loop.sinks:
             self.own.append(self.size)
-            rows = ops.PARTS if s.how == "sum" else self.W if s.how in ("added", "chosen") else 0
-            self.size += (8 * rows * s.results + 8 * self.W * (1 + s.several) + ALIGNED - 1) // ALIGNED * ALIGNED
+            apart = self.W * s.several * (stride(self.W, s.columns) + 1)
+            room = {"sum": ops.PARTS * s.columns, "chosen": self.W * (s.results + 1), "added": apart}
+            self.size += (8 * room.get(s.how, 0) + ALIGNED - 1) // ALIGNED * ALIGNED
 
     def emit(self) -> int:
         """Write it; how many numbers of work it needs."""
@@ -111,14 +113,71 @@ class Across:
         stage = put(f"inttoptr i64 {put(f'and i64 {start}, {-ALIGNED}')} to ptr")
         out, lent = (w.byte(stage, self.groups * k) for k in (self.s_in, self.s_in + self.s_out))
         reads, through, n = self.counted(arena)
+        self.n = n
         sinks = self.prepared(arena, n, stage)
-        self.from_outside(stage, lent, arena)
-        w.lines += ["  br label %head", "head:", f"  %r = phi i64 [0, %{w.block}], [%r.next, %done]", f"  %more = icmp slt i64 %r, {n}",
-                    "  br i1 %more, label %load, label %end", "load:", f"  %left = sub i64 {n}, %r", f"  %left.up = add i64 %left, {W - 1}",
-                    f"  %all = sdiv i64 %left.up, {W}", f"  %now = call i64 @llvm.smin.i64(i64 %all, i64 {self.groups})",
-                    f"  %last = sub i64 {n}, 1", "  br label %pack", "pack:", "  %g = phi i64 [0, %load], [%g.next, %packed]",
-                    f"  %g.w = mul i64 %g, {W}", "  %from = add i64 %r, %g.w"]  # fmt: skip
-        self.pack(reads, through, w.byte(stage, w.product("%g", self.s_in)), arena)
+        outside = self.from_outside(stage, lent)
+        w.lines += [f"  %final.w = sub i64 {n}, {W}", "  %final = call i64 @llvm.smax.i64(i64 %final.w, i64 0)"]
+        self.lanes = out
+        if self.late:
+            again = self.computed_ahead(reads, through, stage, outside, arena)
+            w.lines += ["  %some = icmp sgt i64 %alive, 0", "  br i1 %some, label %behind, label %done", "behind:"]
+        else:
+            w.lines += ["  br label %head", "head:", f"  %r = phi i64 [0, %{w.block}], [%r.next, %done]", f"  %more = icmp slt i64 %r, {n}",
+                        f"  %last = sub i64 {n}, 1", "  br i1 %more, label %load, label %end", "load:"]  # fmt: skip
+            again = (self.computed(reads, through, stage, outside, arena) if self.short else
+                     self.staged(reads, through, stage, out, lent, arena))  # fmt: skip
+            w.lines += [f"  %rest = sub i64 {n}, %row", f"  %alive = call i64 @llvm.smin.i64(i64 %rest, i64 {W})"]
+        c = 0                                                                  # the first of a sink's columns
+        for k, (s, at) in enumerate(zip(loop.sinks, sinks, strict=True)):
+            self.sink(k, s, c, at, arena)
+            c += s.results
+        w.lines += [*again, f"  %r.next = add i64 %r, {self.groups * W}"]
+        w.lines += ["  br i1 %more, label %head, label %end" if self.late else "  br label %head", "end:"]
+        if loop.f.tabled:
+            w.lines.append("  call void @arena.free(ptr %own)")
+        self.finish(sinks)
+        self.module.text.append(for_one(self.name, w.lines))
+        return 1 + ALIGNED // 8 + self.size // 8
+
+    def computed(self, reads: list[str], through: list[tuple[str, ...]], stage: str, outside: list[str], arena: str) -> list[str]:
+        """A group of rows through the function, whose lines stand here: the lines behind what is done with its results."""
+        w = self.w
+        self.begin("%from", "%r")
+        lines, self.results = self.wide.straight(self.loop.f, self.read(reads, through, stage, arena) + outside, self.module)
+        w.lines += [*lines, *([] if self.late else ["  %row = add i64 %from, 0"])]
+        return ["  br label %done", "done:"]
+
+    def computed_ahead(self, reads: list[str], through: list[tuple[str, ...]], stage: str, outside: list[str], arena: str) -> list[str]:
+        """The same of the next group, before what is done with the results of the one before, which need not wait for it."""
+        w, D, n, before = self.w, self.D, self.n, self.w.block
+        w.lines += ["  br label %head", "head:"]
+        head = len(w.lines)
+        w.lines += [f"  %more = icmp slt i64 %r, {n}", f"  %last = sub i64 {n}, 1", "  br i1 %more, label %load, label %none", "load:"]
+        again = self.computed(reads, through, stage, outside, arena)
+        block, results = w.block, self.results
+        w.lines += ["  br label %ahead", "none:", "  br label %ahead", "ahead:"]
+        nothing = splat("double", self.W, literal(0.0))
+        ahead = [w.put(f"phi {D} [{x}, %{block}], [{nothing}, %none]") for x in results]
+        w.lines += [f"  %from.next = phi i64 [%from, %{block}], [{n}, %none]", f"  %rest = sub i64 {n}, %from.next",
+                    f"  %alive.next = call i64 @llvm.smin.i64(i64 %rest, i64 {self.W})"]  # fmt: skip
+        self.results = [f"%late{j}" for j in range(len(results))]
+        waiting = [("%r", "i64", "0", "%r.next"), ("%row", "i64", "0", "%from.next"), ("%alive", "i64", "0", "%alive.next"),
+                   *((x, D, nothing, y) for x, y in zip(self.results, ahead, strict=True))]  # fmt: skip
+        w.lines[head:head] = [f"  {x} = phi {kind} [{begin}, %{before}], [{after}, %done]" for x, kind, begin, after in waiting]
+        return again
+
+    def staged(self, reads: list[str], through: list[tuple[str, ...]], stage: str, out: str, lent: str, arena: str) -> list[str]:
+        """Some groups of rows through the function, which is called: the lines behind what is done with a group's results."""
+        w, W, loop = self.w, self.W, self.loop
+        w.lines += [f"  %left = sub i64 {self.n}, %r", f"  %left.up = add i64 %left, {W - 1}", f"  %all = sdiv i64 %left.up, {W}",
+                    f"  %now = call i64 @llvm.smin.i64(i64 %all, i64 {self.groups})", "  br label %pack", "pack:",
+                    "  %g = phi i64 [0, %load], [%g.next, %packed]", f"  %g.w = mul i64 %g, {W}",
+                    "  %from.r = add i64 %r, %g.w"]  # fmt: skip
+        self.begin("%from", "%from.r")
+        base = w.byte(stage, w.product("%g", self.s_in))
+        for j, x in enumerate(self.read(reads, through, base, arena)):
+            if x:
+                w.lines.append(f"  store {self.D} {x}, ptr {w.byte(base, self.wide.bytes(j))}")
         w.lines += ["  br label %packed", "packed:", "  %g.next = add i64 %g, 1", "  %g.more = icmp slt i64 %g.next, %now",
                     "  br i1 %g.more, label %pack, label %each", "each:",
                     *(["  call void @arena.begin(ptr %own)"] if loop.f.tabled else []),
@@ -128,24 +187,20 @@ class Across:
             w.pass_on("%own", arena)
         w.begin("computed")
         w.lines += ["  br label %unpack", "unpack:", "  %h = phi i64 [0, %computed], [%h.next, %unpacked]", f"  %h.w = mul i64 %h, {W}",
-                    "  %row = add i64 %r, %h.w", f"  %rest = sub i64 {n}, %row",
-                    f"  %alive = call i64 @llvm.smin.i64(i64 %rest, i64 {W})"]  # fmt: skip
-        lanes = w.byte(out, w.product("%h", self.s_out))
-        for k, (s, at) in enumerate(zip(loop.sinks, sinks, strict=True)):
-            self.sink(k, s, lanes, at, arena)
-            lanes = w.byte(lanes, self.wide.bytes(s.results))
-        w.lines += ["  br label %unpacked", "unpacked:", "  %h.next = add i64 %h, 1", "  %h.more = icmp slt i64 %h.next, %now",
-                    "  br i1 %h.more, label %unpack, label %done", "done:", f"  %r.next = add i64 %r, {self.groups * W}",
-                    "  br label %head", "end:"]  # fmt: skip
-        if loop.f.tabled:
-            w.lines.append("  call void @arena.free(ptr %own)")
-        self.finish(sinks)
-        self.module.text.append(for_one(self.name, w.lines))
-        return 1 + ALIGNED // 8 + self.size // 8
+                    "  %row.r = add i64 %r, %h.w"]  # fmt: skip
+        self.begin("%row", "%row.r")
+        self.lanes = w.byte(out, w.product("%h", self.s_out))
+        return ["  br label %unpacked", "unpacked:", "  %h.next = add i64 %h, 1",
+            "  %h.more = icmp slt i64 %h.next, %now", "  br i1 %h.more, label %unpack, label %done", "done:"]  # fmt: skip
+
+    def begin(self, group: str, row: str) -> None:
+        """Where a group begins: of rows that make rows alone the last W, where they are so many, though some were done before."""
+        again = self.W > 1 and all(s.how == "rows" for s in self.loop.sinks)
+        self.w.lines.append(f"  {group} = call i64 @llvm.smin.i64(i64 {row}, i64 %final)" if again else f"  {group} = add i64 {row}, 0")
 
     # ------------------------------------------------------------ before the loop
 
-    def counted(self, arena: str) -> tuple[list[str], list[tuple[str, str]], str]:
+    def counted(self, arena: str) -> tuple[list[str], list[tuple[str, ...]], str]:
         """Where the rows of each source begin, the numbers of others and of how many rows these are, and how many rows there are."""
         w, loop = self.w, self.loop
         tables = [w.element("%in", k, "ptr") for k in range(loop.first)]
@@ -155,13 +210,14 @@ class Across:
         self.same = same
         if loop.first > 1 and loop.tabled:
             w.mark(arena, DIFFERENT, w.put(f"xor i1 {same}, true"))
-        through = []
+        through: list[tuple[str, ...]] = []
         for k in range(loop.indices):                                          # of an empty table there are no rows
             least, _ = smallest(w, [x for x, s in zip(rows, loop.sources, strict=False) if s.index == k])
             empty = w.put(f"icmp slt i64 {least}, 1")
             w.mark(arena, NO_ROW, w.put(f"and i1 {empty}, {w.put(f'icmp sgt i64 {n}, 0')}"))
             n = w.put(f"select i1 {empty}, i64 0, i64 {n}")
-            through.append((begin[first + k], least))
+            starts = w.put(f"call i64 @llvm.smax.i64(i64 {w.put(f'sub i64 {least}, {self.W - 1}')}, i64 0)")
+            through.append((begin[first + k], w.top(least, self.W), starts))
         return begin[:first], through, n
 
     def prepared(self, arena: str, n: str, stage: str) -> list[tuple[str, ...]]:
@@ -191,80 +247,92 @@ class Across:
                                f"i64 {w.product(rows, 8 * s.columns)}, i1 false)")  # fmt: skip
             if s.how == "chosen":
                 w.keep("0", memory, 0)
-            found.append((data, memory, rows, own))
+            found.append((data, w.top(rows, W), own) if s.how == "added" else (data, memory, rows, own))
         return found
 
-    def from_outside(self, stage: str, lent: str, arena: str) -> None:
-        """What is the same for all rows, in all lanes."""
+    def from_outside(self, stage: str, lent: str) -> list[str]:
+        """What is the same for all rows, in all lanes: where a function is called, stored before each group."""
         w, loop = self.w, self.loop
-        for j in range(loop.outside):
-            v = w.spread(w.element("%in", loop.first + j, "double"), self.W)
+        values = [w.spread(w.element("%in", loop.first + j, "double"), self.W) for j in range(loop.outside)]
+        if self.short:
+            w.lines.append(f"  %constants = getelementptr i8, ptr {self.module.named(self.wide, '@constants')}, i64 0")
+            return values
+        for j, v in enumerate(values):
             for g in range(self.groups):
                 w.lines.append(f"  store {self.D} {v}, ptr {w.byte(stage, g * self.s_in + (loop.place + j) * self.W * 8)}")
         if loop.f.tabled:                                                      # tables of a row are no more at the next
             w.lines += [f"  %own = alloca [{SIZE} x i8], align 8", f"  call void @llvm.memset.p0.i64(ptr %own, i8 0, i64 {SIZE}, i1 false)"]
             w.keep("%own", lent, 0, "ptr")
+        return []
 
-    # ------------------------------------------------------------ in it
+    # ------------------------------------------------------------ behind it
 
-    def pack(self, reads: list[str], through: list[tuple[str, str]], base: str, arena: str) -> None:
-        """A group's rows into vectors."""
-        w, W = self.w, self.W
-        places = []
-        for numbers, rows in through:
-            places.append(w.row_numbers(w.numbers(numbers, "%from", "%last", W), rows, W, arena))
-        for s, data in zip(self.loop.sources, reads, strict=True):
-            to = w.byte(base, s.place * W * 8)
-            if s.how == "numbers":
-                for lane in range(W):
-                    r = w.put(f"add i64 %from, {lane}")
-                    w.lines.append(f"  store double {w.put(f'sitofp i64 {r} to double')}, ptr {w.byte(to, 8 * lane)}")
-                continue
-            if s.how == "rows" and s.columns == 1:                             # they stand side by side
-                w.lines.append(f"  store {self.D} {w.numbers(data, '%from', '%last', W)}, ptr {to}")
-                continue
-            own = self.module.named(self.wide, self.wide.once(f"@rows.pack.{s.columns}", packing(W, s.columns)))
-            if s.how == "rows":
-                k = [w.put(f"call i64 @llvm.smin.i64(i64 {w.put(f'add i64 %from, {lane}')}, i64 %last)") for lane in range(W)]
-            else:
-                k = places[s.index]
-            w.lines.append(f"  call void {own}({', '.join(f'i64 {x}' for x in k)}, ptr {data}, ptr {to})")
+    def result(self, c: int) -> str:
+        """A column of a group's results."""
+        return self.results[c] if self.short else self.column(self.lanes, c)
 
-    def sink(self, k: int, s: Sink, lanes: str, at: tuple[str, ...], arena: str) -> None:
-        """What becomes of a group's results."""
+    def staged_results(self, c: int, n: int) -> str:
+        """Where some columns of a group's results stand."""
+        to = self.w.byte(self.lanes, self.wide.bytes(c))
+        for j in range(n if self.short else 0):
+            self.w.lines.append(f"  store {self.D} {self.results[c + j]}, ptr {self.w.byte(to, self.wide.bytes(j))}")
+        return to
+
+    def sink(self, k: int, s: Sink, c: int, at: tuple[str, ...], arena: str) -> None:
+        """What becomes of a group's results, from column c on."""
         w, W = self.w, self.W
         if s.how == "sum":
-            return self.summed(s, lanes, at[0])
+            return self.summed(s, c, at[0])
         if s.how == "tables":
-            return self.add_table(s, w.element(lanes, 0, "ptr"), at, arena)
-        unpack = self.module.named(self.wide, self.wide.once(f"@rows.unpack.{s.results}", unpacking(W, s.results)))
-        if s.how == "rows":
-            to = w.byte(at[0], w.product("%row", 8 * s.columns))
-            w.lines.append(f"  call void {unpack}(ptr {lanes}, ptr {to})")
-            return None
-        data, memory, rows, own = at
+            return self.add_table(s, w.element(self.lanes, c, "ptr"), at, arena)
         if s.how == "added":
-            for j in range(s.several):
-                x = w.put(f"load {self.D}, ptr {w.byte(lanes, j * (s.columns + 1) * W * 8)}")
-                x = w.put(f"select {w.below('%alive', W)}, {self.D} {x}, {self.D} {splat('double', W, literal(0.0))}")
-                for lane, i in enumerate(w.row_numbers(x, rows, W, arena)):
-                    w.keep(i, own, W * j + lane)
-        rows_of = w.byte(own, 8 * W * s.several)
-        w.lines += [f"  call void {unpack}(ptr {lanes}, ptr {rows_of})", f"  br label %one{k}.head", f"one{k}.head:",
-                    f"  %l{k} = phi i64 [0, %{w.block}], [%l{k}.next, %one{k}]", f"  %l{k}.more = icmp slt i64 %l{k}, %alive",
-                    f"  br i1 %l{k}.more, label %one{k}, label %after{k}", f"one{k}:"]  # fmt: skip
-        row = w.byte(rows_of, w.product(f"%l{k}", 8 * s.results))
+            return self.add_rows(k, s, c, at, arena)
         if s.how == "chosen":
-            count = w.element(memory, 0)
-            to = w.byte(data, w.product(count, 8 * s.columns))
-            w.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {w.byte(row, 8)}, i64 {8 * s.columns}, i1 false)")
-            truth = w.put(f"fcmp une double {w.put(f'load double, ptr {row}')}, {literal(0.0)}")
-            w.keep(w.put(f"add i64 {count}, {w.put(f'zext i1 {truth} to i64')}"), memory, 0)
-        for j in range(s.several if s.how == "added" else 0):
-            i = w.put(f"load i64, ptr {w.byte(own, w.product(w.put(f'add i64 %l{k}, {W * j}'), 8))}")
-            w.add_row(w.byte(data, w.product(i, 8 * s.columns)), w.byte(row, 8 * (j * (s.columns + 1) + 1)), s.columns)
-        w.lines += [f"  %l{k}.next = add i64 %l{k}, 1", f"  br label %one{k}.head", f"after{k}:"]
+            return self.choose(k, s, c, at)
+        to = w.byte(at[0], w.product("%row", 8 * s.columns))
+        if s.columns <= FEW:
+            return side_by_side(w, W, [self.result(c + j) for j in range(s.columns)], to)
+        unpack = self.module.named(self.wide, self.wide.once(f"@rows.unpack.{s.results}", unpacking(W, s.results)))
+        w.lines.append(f"  call void {unpack}(ptr {self.staged_results(c, s.columns)}, ptr {to})")
         return None
+
+    def choose(self, k: int, s: Sink, c: int, at: tuple[str, ...]) -> None:
+        """A group's rows whose truth holds, behind those of groups before."""
+        w, (data, memory, _, own) = self.w, at
+        unpack = self.module.named(self.wide, self.wide.once(f"@rows.unpack.{s.results}", unpacking(self.W, s.results)))
+        w.lines += [f"  call void {unpack}(ptr {self.staged_results(c, s.results)}, ptr {own})",
+                    f"  br label %one{k}.head", f"one{k}.head:", f"  %l{k} = phi i64 [0, %{w.block}], [%l{k}.next, %one{k}]",
+                    f"  %l{k}.more = icmp slt i64 %l{k}, %alive", f"  br i1 %l{k}.more, label %one{k}, label %after{k}",
+                    f"one{k}:"]  # fmt: skip
+        row, count = w.byte(own, w.product(f"%l{k}", 8 * s.results)), w.element(memory, 0)
+        to = w.byte(data, w.product(count, 8 * s.columns))
+        w.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {w.byte(row, 8)}, i64 {8 * s.columns}, i1 false)")
+        truth = w.put(f"fcmp une double {w.put(f'load double, ptr {row}')}, {literal(0.0)}")
+        w.keep(w.put(f"add i64 {count}, {w.put(f'zext i1 {truth} to i64')}"), memory, 0)
+        w.lines += [f"  %l{k}.next = add i64 %l{k}, 1", f"  br label %one{k}.head", f"after{k}:"]
+
+    def add_rows(self, k: int, s: Sink, c: int, at: tuple[str, ...], arena: str) -> None:
+        """A group's rows to those of their numbers, one row after another."""
+        w, W, (data, top, own) = self.w, self.W, at
+        apart, I = stride(W, s.columns), w.lanes(W)
+        size = 8 * W * (apart + 1)
+        for j in range(s.several):
+            first, to = c + j * (s.columns + 1), w.byte(own, j * size + 8 * W)
+            x = w.put(f"select {w.below('%alive', W)}, {self.D} {self.result(first)}, {self.D} {splat('double', W, literal(0.0))}")
+            place = w.put(f"mul {I} {w.row_places(x, top, W, arena)}, {splat('i64', W, str(8 * s.columns))}")
+            w.lines.append(f"  store {I} {place}, ptr {w.byte(own, j * size)}, align 8")
+            if s.columns <= FEW:
+                stood(w, W, [self.result(first + 1 + i) for i in range(s.columns)], to, apart)
+            else:
+                stand = self.module.named(self.wide, self.wide.once(f"@rows.stand.{s.columns}", standing(W, s.columns)))
+                w.lines.append(f"  call void {stand}(ptr {self.staged_results(first + 1, s.columns)}, ptr {to})")
+        for lane in range(W):
+            if lane:
+                w.lines += [f"  br i1 {w.put(f'icmp sgt i64 %alive, {lane}')}, label %row{k}.{lane}, label %after{k}", f"row{k}.{lane}:"]
+            for j in range(s.several):
+                to = w.byte(data, w.element(w.byte(own, j * size), lane))
+                w.add_row(to, w.byte(own, j * size + 8 * (W + lane * apart)), s.columns)
+        w.begin(f"after{k}")
 
     def add_table(self, s: Sink, table: str, at: tuple[str, ...], arena: str) -> None:
         """A table of the row's added to another."""
@@ -279,15 +347,15 @@ class Across:
         w.add_row(w.byte(data, place), w.byte(begin, place), 1)
         w.lines += [f"  %a{k}.next = add i64 %a{k}, 1", f"  br label %all{k}", f"summed{k}:"]
 
-    def summed(self, s: Sink, lanes: str, parts: str) -> None:
+    def summed(self, s: Sink, first: int, parts: str) -> None:
         """A group's results to the parts of a sum: row k to the part numbered k modulo eight."""
         w, W, D = self.w, self.W, self.D
         place = w.product(w.put(f"and i64 %row, {ops.PARTS - 1}"), 8)
         mask = w.below("%alive", W)
         for c in range(s.columns):
             at = w.byte(w.byte(parts, 8 * ops.PARTS * c), place)
-            x, y = w.put(f"load {D}, ptr {at}, align 8"), w.put(f"load {D}, ptr {w.byte(lanes, c * W * 8)}")
-            y = w.put(f"select {mask}, {D} {y}, {D} {splat('double', W, literal(0.0))}")
+            x = w.put(f"load {D}, ptr {at}, align 8")
+            y = w.put(f"select {mask}, {D} {self.result(first + c)}, {D} {splat('double', W, literal(0.0))}")
             w.lines.append(f"  store {D} {w.put(f'fadd {D} {x}, {y}')}, ptr {at}, align 8")
 
     # ------------------------------------------------------------ after it
@@ -300,51 +368,3 @@ class Across:
                 parts = [w.put(f"load double, ptr {w.byte(at[0], 8 * (ops.PARTS * c + p))}") for p in range(ops.PARTS)]
                 y = w.put(f"select i1 {self.same}, double {folded(w, parts, 'double')}, double {literal(float('nan'))}")
                 w.keep(y, "%out", begin + c, "double")
-
-
-def packing(W: int, n: int) -> str:
-    """IR of ``pack(k…, data, lanes)``: the W rows of these numbers, of n columns, as n vectors."""
-    w = TableWriter([])
-    put, D, M = w.put, f"<{W} x double>" if W > 1 else "double", f"<{W} x i1>"
-    p = [w.byte("%data", w.product(f"%k{lane}", 8 * n)) for lane in range(W)]
-    for c in range(0, n, W):
-        own = min(W, n - c)
-        if W == 1 or own <= W // 4:
-            for j in range(c, c + own):
-                v = "poison"
-                for lane in range(W):
-                    x = put(f"load double, ptr {w.byte(p[lane], 8 * j)}")
-                    v = put(f"insertelement {D} {v}, double {x}, i64 {lane}") if W > 1 else x
-                w.lines.append(f"  store {D} {v}, ptr {w.byte('%lanes', j * W * 8)}")
-            continue
-        q = [w.byte(x, 8 * c) for x in p]
-        mask = f"<{', '.join(f'i1 {str(j < own).lower()}' for j in range(W))}>"
-        rows = [put(f"load {D}, ptr {x}, align 8" if own == W else
-                    f"call {D} @llvm.masked.load.v{W}f64.p0(ptr {x}, i32 8, {M} {mask}, {D} zeroinitializer)") for x in q]  # fmt: skip
-        for j, x in enumerate(exchanged(put, rows)[:own]):
-            w.lines.append(f"  store {D} {x}, ptr {w.byte('%lanes', (c + j) * W * 8)}")
-    numbers = ", ".join(f"i64 %k{lane}" for lane in range(W))
-    return "\n".join([f"define internal void @rows.pack.{n}({numbers}, ptr %data, ptr %lanes) noinline nounwind {{", *w.lines,
-                      "  ret void", "}"])  # fmt: skip
-
-
-def unpacking(W: int, m: int) -> str:
-    """IR of ``unpack(lanes, to)``: m vectors as W rows one after another; what is written beyond a row is overwritten by the next, and
-    behind the last there is room."""
-    w, D = TableWriter([]), f"<{W} x double>" if W > 1 else "double"
-    if W > 1 and m <= W // 4:
-        v = [w.put(f"load {D}, ptr {w.byte('%lanes', c * W * 8)}") for c in range(m)]
-        for lane in range(W if m > 1 else 0):
-            for c in range(m):
-                x = w.put(f"extractelement {D} {v[c]}, i64 {lane}")
-                w.lines.append(f"  store double {x}, ptr {w.byte('%to', 8 * (lane * m + c))}")
-        if m == 1:
-            w.lines.append(f"  store {D} {v[0]}, ptr %to, align 8")
-    blocks = []
-    for c in range(0, m if W == 1 or m > W // 4 else 0, W):
-        v = [w.put(f"load {D}, ptr {w.byte('%lanes', (c + j) * W * 8)}") if c + j < m else "zeroinitializer" for j in range(W)]
-        blocks.append(exchanged(w.put, v) if W > 1 else v)
-    for lane in range(W if blocks else 0):
-        for b, rows in enumerate(blocks):
-            w.lines.append(f"  store {D} {rows[lane]}, ptr {w.byte('%to', 8 * (lane * m + b * W))}, align 8")
-    return "\n".join([f"define internal void @rows.unpack.{m}(ptr %lanes, ptr %to) noinline nounwind {{", *w.lines, "  ret void", "}"])

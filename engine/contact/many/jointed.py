@@ -10,6 +10,7 @@ import numpy as np
 
 from engine import ops
 from engine.contact import point_law
+from engine.contact.contact_problem import AGREES
 from engine.contact.many.pair_rows import (
     BEFORE,
     CENTERS,
@@ -30,7 +31,6 @@ from engine.contact.many.pair_rows import (
 from engine.contact.many.sticking import found, kept
 from engine.contact.momenta import change, place_velocity
 from engine.contact.point_law import HELD, RUNNING, parted, turned, velocity, wrench_of
-from engine.contact.touching import AGREES
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics.kinematics import path
 from engine.dynamics.momentum_conservation import Tree
@@ -52,9 +52,9 @@ class PointImpulses(NamedTuple):
     throw: Any
 
 
-class JointedTouching:
+class JointedProblem:
     """The impulse law γ(x) of points of contact (p, 29 or more) in a step of h, of velocities x (nv) in ``axes``: a
-    :class:`~engine.contact.newton.Law`, and the same as :class:`~engine.contact.touching.Touching`.
+    :class:`~engine.contact.newton.Law`, and the same as :class:`~engine.contact.contact_problem.ContactProblem`.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class JointedTouching:
         #: whether any point is between two bodies that move
         self.crosses: Any = moves > 0.0
 
-    def standing(self) -> JointedTouching:
+    def standing(self) -> JointedProblem:
         """Return the same law where no point is between two bodies that move: what one limb does is nothing to another then."""
         found = copy.copy(self)
         found.crosses = None

@@ -29,6 +29,7 @@ from engine.viewer.scene.marks import mark, reach
 from engine.viewer.scene.scene import Scene, scene_of
 from engine.viewer.scene.shots import Script
 from engine.viewer.scene.shown import Shown
+from engine.viewer.scene.within import tell_within
 
 Array = np.ndarray
 View = str | tuple[float, float]
@@ -237,6 +238,8 @@ def pictures(scene: Scene, times: Any, cameras: Sequence[Camera], size: tuple[in
     window = open_window(visible=False, width=16, height=16)
     try:
         panes = Panes(renderer := Renderer(samples, scale := text_scale(size[1]), creases=True))
+        told_of: set[str] = set()
+        looked = {0} if script is None else {0, *np.flatnonzero(np.diff([*script.which, -1])).tolist()}     # ends of shots: eased into
         for frame, t in enumerate(times):
             cells: list[Place] = []
             if script is not None:
@@ -247,6 +250,9 @@ def pictures(scene: Scene, times: Any, cameras: Sequence[Camera], size: tuple[in
                 for camera in cameras:
                     camera.along(scene.place(follow, t))
             drawing, canvas = mark(scene, t, shown), Canvas(scale)
+            if frame in looked:
+                for camera in cameras:
+                    tell_within(scene, drawing, camera.eye, t, told_of)
             renderer.foot = told.draw(canvas, (size[0] / scale, size[1] / scale), t, drawing.legend)
             panes.draw(drawing, cameras, size, cells)
             for x, y, w, h in cells[1:]:
