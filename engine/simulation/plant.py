@@ -118,8 +118,9 @@ class Plant(Acting):
 
     @property
     def names(self) -> dict[str, tuple[str, ...]]:
-        """Names of what signals have an entry for each of: the points of contacts."""
-        return {"contacts": tuple(self.contacts.names)} if self.contacts else {}
+        """Names of what signals have an entry for each of, the points of contacts, and of what they number, such as phases."""
+        own = {f"{c.name}.{part}": x for c in self.makers for part, x in c.called.law.labels.items()}
+        return own | ({"contacts": tuple(self.contacts.names)} if self.contacts else {})
 
     def initial_states(self) -> Array:
         """Return z at first; momenta are zero until q and v are known."""

@@ -19,7 +19,7 @@ from engine.io.ccsds import write_aem, write_oem
 from engine.model import Model, StateError
 from engine.model.shown import figure, html
 from engine.recording import Recorder, Recording, StorageError
-from engine.simulation.columns import described, entries, not_finite, write_columns
+from engine.simulation.columns import described, entries, not_finite, spells, write_columns
 from engine.simulation.logged import is_log, write_log
 from engine.simulation.parameters import moves_shapes, own, with_parameters
 from engine.simulation.run_header import checked_path, events_in, ground_in, header_of, names_in, outcome, outcome_in, robot_in
@@ -56,7 +56,8 @@ class Trajectory:
     warnings : what was noted of the motion, in words: velocities of no robot, stops that were passed, steps that are too long
     defect : what the errors of angular momentum of the steps until then add up to (..., T), relative to the largest: an estimate of the
         error of the motion, where a floating robot's momentum is conserved
-    names : of what signals have an entry for each of: the points of "contacts", also as ``trajectory("contacts.names")``
+    names : of what signals have an entry for each of: the points of "contacts", also as ``trajectory("contacts.names")``; and of what
+        they number: the phases of "mode.phase"
     parameters : of the simulation, by name, one for each rollout (..., *shape); "mass.LINK", "inertia.LINK" and "gravity" count instead of
         the model's and ``gravity``
     ground : the pose (4, 4) of the ground that its simulation had contacts with, whose z axis is the normal; None without one
@@ -287,6 +288,14 @@ class Trajectory:
     def power(self) -> dict[str, Array]:
         """Return by component the power (..., T) at which it does work on the robot, W."""
         return {n.removesuffix(".power"): x for n, x in self.signals.items() if n.endswith(".power")}
+
+    def phases(self) -> list[tuple[str, float, float]]:
+        """Return the phases of one rollout, one after another: (name, from, to), s; of several :class:`engine.Phases` those of the first.
+        [] where there were none."""
+        modes = [name for name in self.names if name in self.signals]
+        if modes and self.q.ndim > 2:
+            raise StateError("phases are of one rollout; expected such as trajectory.rollout(0).phases()")
+        return spells(self.t, self.signals[modes[0]], self.names[modes[0]]) if modes else []
 
     def __call__(self, name: str) -> Array:
         """Return a signal by its name."""

@@ -182,7 +182,7 @@ class Viewer:
         return Facts(
             title=(self.title or self.readings.title) if alone else "", lines=lines, span=clock.playback.span, t=t, playing=clock.playing,
             speed=clock.playback.speed * clock.playback.direction, loop=clock.playback.loop, live=clock.runs,
-            plots=self.readings.plots(t) if alone else (), events=[(e.t, e.name) for e in self.scene.actors[0].source.events],
+            plots=self.readings.plots(t) if alone else (), events=self.readings.events,
             help=help_rows(self.pilot) if self.helping else (), card=card, panel=self.tabs.panel(self.hands.typed),
             toast=self.toast if time.perf_counter() - self._toasted < TOAST else "",
             error=(live.error or "") if live is not None else "", mouse=self.hands.mouse,
