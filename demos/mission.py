@@ -1,13 +1,14 @@
-"""A mission in low Earth orbit, flown on sensors alone: approach, hold, reach, grasp, brake, detumble.
+"""A mission in low Earth orbit, flown on sensors alone: approach, hold, reach, grasp, brake, detumble, dump.
 
     python demos/mission.py
-    python demos/mission.py --runs 200                 # and a campaign with scattered masses, tumbles, biases and noise
-    python demos/mission.py --video mission.mp4        # or --view, in a window
+    python demos/mission.py --runs 10000               # and a campaign of scattered masses, tumbles, thrusts, fills, biases and noise
+    python demos/mission.py --video mission.mp4        # or --view, in a window; after a campaign its worst run
 
-A servicer with an arm flies to a tumbling satellite by thrusters, waits, reaches for its handle with its base held by nothing, grips it,
-brakes the joints, and takes the spin of both into its wheels. The world's origin is an orbit with J2; gravity differs along the bodies.
-No law sees the truth: a gyro and a star tracker give the attitude by a filter, a camera's relative pose the handle, encoders the arm.
-Writes the trajectory (.h5), the phases (.png) and who reads whom (.svg).
+A servicer with an arm flies to a tumbling satellite by thrusters, which empty a tank, waits, reaches for its handle with its base held by
+nothing, grips it, brakes the joints, takes the spin of both into its wheels, and the wheels' momentum into its thrusters. The world's
+origin is an orbit with J2; gravity differs along the bodies. No law sees the truth: a gyro and a star tracker give the attitude by a
+filter, a camera's relative pose the handle, encoders the arm, tachometers the wheels.
+Writes the trajectory (.h5), phases and estimates beside truth (.png) and who reads whom (.svg).
 """
 
 from __future__ import annotations
@@ -55,18 +56,21 @@ def scene() -> tuple[engine.Model, np.ndarray, np.ndarray]:
     return model, q, v
 
 
-def thrusters(model: engine.Model) -> Thrusters:
-    """Six opposing pairs through the centre of mass at first: they push, and turn nothing."""
+def thrusters(tank: space.Tank) -> tuple[Thrusters, np.ndarray]:
+    """Six opposing pairs, two along each axis, beside the centre of mass at first; and what (6, 6) of a moment about that, and a force,
+    each pair is to give."""
     alone = engine.load_urdf(engine.example("free_flyer"), floating_base=True)
     q = alone.neutral()
     for joint, angle in START.items():
         q[alone.q_slice(joint)] = angle
     center = np.asarray(dynamics.center_of_mass(alone, q))
-    ways = np.concatenate([np.eye(3), -np.eye(3)])
-    return Thrusters(BUS, center - 0.5 * ways, ways, most=10.0)
+    ways, arms = np.repeat(np.eye(3), 2, axis=0), np.kron(np.roll(np.eye(3), 1, axis=1), [[0.4], [-0.4]])
+    share = np.linalg.inv(np.concatenate([np.cross(arms, ways), ways], axis=1).T)
+    found = Thrusters(BUS, np.concatenate([center + arms, center + arms]), np.concatenate([ways, -ways]), most=10.0, tank=tank, isp=220.0)
+    return found, share
 
 
-def laws(model: engine.Model):
+def laws(model: engine.Model, share: np.ndarray):
     """The filters and the phases: functions of what sensors say."""
     alone = engine.load_urdf(engine.example("free_flyer"), floating_base=True)
     mass, tau, start = float(dynamics.total_mass(alone)), np.zeros(model.nv), np.array([*START.values()])
@@ -92,8 +96,12 @@ def laws(model: engine.Model):
         e = track.p - goal
         speed = ops.maximum(ops.norm(e), 1e-9)
         push = mass * 0.25 * (track.u + e * ops.minimum(0.08, 0.08 / speed))
-        return {"thrusters": np.concatenate([ops.maximum(push, 0.0), ops.maximum(-push, 0.0)]), "wheels": hold(filter),
+        return {"thrusters": jets(np.concatenate([np.zeros(3), push])), "wheels": hold(filter),
                 "tau": joints(arm(angles)[3] @ (start - angles - 2.0 * rates))}  # fmt: skip
+
+    def jets(wrench):
+        pairs = share @ wrench
+        return np.concatenate([ops.maximum(pairs, 0.0), ops.maximum(-pairs, 0.0)])
 
     def approach(track, filter, angles, rates):
         return fly(gripped[:3, 3] + 2.0 * NEAR, track, filter, angles, rates)
@@ -120,6 +128,12 @@ def laws(model: engine.Model):
     def detumble(angles, rates, filter):
         return {**brake(angles, rates), "wheels": -400.0 * filter.rate}
 
+    def dump(angles, rates, filter, wheels_momentum):
+        """Jets turn against the wheels, which give way by as much and hold all still."""
+        moment = -0.1 * wheels_momentum
+        return {**brake(angles, rates), "wheels": -400.0 * filter.rate - moment,
+                "thrusters": jets(np.concatenate([moment, np.zeros(3)]))}  # fmt: skip
+
     def arm(angles):
         q = np.concatenate([alone.neutral()[:7], angles])
         T = dynamics.forward_kinematics(alone, q)[alone.link_index("gripper")]
@@ -138,10 +152,17 @@ def laws(model: engine.Model):
         "reach": (reach, lambda angles, track, since: (off(angles, track) < 0.006) & (since > 5.0)),
         "grasp": (grasp, lambda since: since > 1.0),
         "brake": (brake, lambda rates, since: (np.abs(rates).max() < 2e-3) & (since > 5.0)),
-        "detumble": (detumble, None),
-    }, timeout={"hold": (60.0, "reach"), "reach": (60.0, "hold"), "brake": (20.0, "detumble")}, period=TICK)  # fmt: skip
+        "detumble": (detumble, lambda filter, since: (ops.norm(filter.rate) < 1e-3) & (since > 5.0)),
+        "dump": (dump, None),
+    }, timeout={"hold": (60.0, "reach"), "reach": (60.0, "hold"), "brake": (20.0, "detumble"), "detumble": (60.0, "dump")},
+        period=TICK)  # fmt: skip
     estimate = sensors.AttitudeFilter(GYRO, WALK, STARS, TICK, latest=2, deviation=(1e-3, 1e-4))
-    return [estimate, engine.Law(track, period=TICK, memory=np.zeros(7)), mode], mode
+
+    def act(mode, burn):
+        """What the phases command; jets give ``burn`` times as much as is asked of them."""
+        return {n: burn * x if n == "thrusters" else x for n, x in mode.items() if n not in ("phase", "since")}
+
+    return [estimate, engine.Law(track, period=TICK, memory=np.zeros(7)), mode], act
 
 
 def short(q):
@@ -149,64 +170,115 @@ def short(q):
     return ops.where(q[0] < 0.0, -q, q)
 
 
-def mission() -> tuple[engine.Simulator, engine.Phases, np.ndarray, np.ndarray]:
-    """The simulator, its phases, and the state at first."""
+def wheels_momentum(states):
+    """Tachometers: what the wheels hold, N·m·s."""
+    return states["wheels"]
+
+
+def mission() -> tuple[engine.Simulator, np.ndarray, np.ndarray]:
+    """The simulator, and the state at first."""
     model, q, v = scene()
     arm = [f"servicer/{joint}" for joint in START]
     eyes = [sensors.Gyro(BUS, period=TICK, noise=GYRO, walk=WALK, bias=[2e-5, -1e-5, 3e-5]),
             sensors.StarTracker(BUS, period=0.5, latency=0.2, noise=STARS),
             sensors.RelativePose(BUS, HANDLE, period=TICK, position={"noise": PLACE}, attitude={"noise": TURN}),
             sensors.Encoder(arm, period=TICK, quantum=1e-5, name="angles"),
-            sensors.Encoder(arm, period=TICK, of="velocity", noise=1e-5, name="rates")]  # fmt: skip
-    own, mode = laws(model)
+            sensors.Encoder(arm, period=TICK, of="velocity", noise=1e-5, name="rates"),
+            engine.Law(wheels_momentum, period=TICK)]  # fmt: skip
+    tank = space.Tank(BUS, capacity=20.0, fuel=15.0, placement=(0.0, 0.0, -0.3))
+    jets, share = thrusters(tank)
+    own, act = laws(model, share)
     field = space.GravityField(zonals={2: space.EARTH_J2})
     orbit = space.ReferenceOrbit.from_elements(space.Elements(6778137.0, 0.001, 0.9, 0.3, 0.5, 0.0), field)
     smooth = {f"friction.{joint.name}": 0.0 for joint in model.joints if joint.friction}         # slow arms would stick and slip
-    mass = {"mass.target/handle": MASS, "mass.servicer/bus": model.link(BUS).mass}
+    scattered = {"mass.target/handle": MASS, "burn": 1.0, "tank.fuel": 15.0}
     simulator = engine.Simulator(model, dt=DT, integrator="rkmk4", gravity=(0, 0, 0), frame=orbit, sensors=eyes, laws=own,
-                                 controller=mode.commands, actuators=[thrusters(model), ReactionWheels(BUS, torque=2.0, momentum=60.0)],
-                                 constraints=[engine.Grip(GRIPPER, HANDLE)], parameters={**smooth, **mass})  # fmt: skip
-    return simulator, mode, q, v
+                                 controller=act, actuators=[jets, tank, ReactionWheels(BUS, torque=2.0, momentum=60.0)],
+                                 constraints=[engine.Grip(GRIPPER, HANDLE)], parameters={**smooth, **scattered})  # fmt: skip
+    return simulator, q, v
 
 
-def report(run: engine.Trajectory, mode: engine.Phases) -> None:
+def report(run: engine.Trajectory) -> None:
     """When each phase began, how well the attitude was known, what was left of the spin."""
-    names, s = mode.named(run.signals["mode.phase"]), run.signals
-    for name in dict.fromkeys(names):
-        print(f"{name:10} from {run.t[names.index(name)]:6.1f} s")
+    s = run.signals
+    for name, begin, _ in run.phases():
+        print(f"{name:10} from {begin:6.1f} s")
     off = 2.0 * np.linalg.norm(quaternion.log(quaternion.product(quaternion.conjugate(s["filter.q"]), run.q[:, :4])), axis=1) / 2.0
     spin = np.degrees(np.linalg.norm(run.v[:, :3], axis=1))
+    target = np.degrees(np.linalg.norm(run.v[0, 13:16]))
+    held = np.linalg.norm(s["wheels.momentum"], axis=1)
     burnt = np.trapezoid(s["thrusters.thrust"].sum(axis=1), run.t)
     print(f"attitude   known to {np.degrees(off[len(off) // 4 :]).max():.4f} deg; thrusters gave {burnt:.0f} N·s")
-    print(f"spin       of both {spin[-1]:.4f} deg/s at the end, of the target {np.degrees(np.linalg.norm(SPIN)):.3f} deg/s at first")
+    print(f"wheels     hold {held[-1]:.2f} N·m·s at the end, {held.max():.2f} at most")
+    print(f"spin       of both {spin[-1]:.4f} deg/s at the end, of the target {target:.3f} deg/s at first")
 
 
-def caught(run: engine.Trajectory) -> float:
-    """Whether a run ended with both at rest together."""
-    still = np.linalg.norm(run.v[-1, [0, 1, 2]]) < 2e-3 and np.linalg.norm(run.v[-1, 13:16]) < 2e-3
-    return float(run.signals["mode.phase"][-1] == 5.0 and still)
+def caught(run: engine.Trajectory) -> bool:
+    """Whether a run ended with both at rest together, and the wheels as well."""
+    return bool(run.signals["mode.phase"][-1] == 6.0 and spin(run) < 0.1 and np.linalg.norm(run.signals["wheels.momentum"][-1]) < 0.5)
 
 
-def plot(run: engine.Trajectory, mode: engine.Phases, path: Path) -> None:
+def spin(run: engine.Trajectory) -> float:
+    """How fast the faster of both turns at the end, deg/s."""
+    return float(np.degrees(max(np.linalg.norm(run.v[-1, :3]), np.linalg.norm(run.v[-1, 13:16]))))
+
+
+def knock(run: engine.Trajectory) -> float:
+    """What the target takes as the grip closes, N·s, by its centre's velocity in the records around that; 0 where it never does."""
+    at = int(np.argmax(run.signals["grip.closed"] > 0.5))
+    turned, V = run.pose(HANDLE)[[at - 1, at], :3, :3], run.v[[at - 1, at], 13:19]
+    speed = np.einsum("kij,kj->ki", turned, V[:, 3:] + np.cross(V[:, :3], [0.0, 0.55, 0.0]))
+    return float(run.parameters["mass.target/handle"] * np.linalg.norm(speed[1] - speed[0])) if at else 0.0
+
+
+def nees(run: engine.Trajectory) -> float:
+    """The normalised square of the filter's error at the end: six in the mean, if it is as good as it says."""
+    s = run.signals
+    return float(sensors.nees(run.q[-1, :4], run.parameters["gyro.bias"], s["filter.q"][-1], s["filter.bias"][-1], s["filter.P"][-1]))
+
+
+def campaign(simulator: engine.Simulator, q: np.ndarray, v: np.ndarray, runs: int) -> engine.Campaign:
+    """The mission with scatter, of which each run is the same bits alone."""
+    tumble = np.radians(2.9)                                                   # about each axis: up to 5 deg/s
+    scatter = {"mass.target/handle": stats.uniform(0.9 * MASS, 0.2 * MASS), "burn": stats.uniform(0.95, 0.1),
+               "tank.fuel": stats.uniform(10.0, 10.0), "gyro.bias": stats.norm(0.0, 3e-5),
+               "v0.target/floating_base.w": stats.uniform(-tumble, 2.0 * tumble)}  # fmt: skip
+    metrics = {"caught": caught, "spin": spin, "knock": knock, "nees": nees, "burnt": burnt}
+    return engine.Campaign(simulator, q, v, END, runs, 0, scatter, metrics=metrics, record_every=20)
+
+
+def burnt(run: engine.Trajectory) -> float:
+    """Propellant that has gone, kg."""
+    return float(run.signals["tank.fuel"][0] - run.signals["tank.fuel"][-1])
+
+
+def plot(run: engine.Trajectory, path: Path) -> None:
+    """Phases as bands behind estimates (thin, bright) and truth (broad, pale)."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    s, names = run.signals, mode.named(run.signals["mode.phase"])
-    figure, axes = plt.subplots(2, 2, figsize=(12, 7.5), sharex=True, layout="constrained")
-    for axis, y, title in ((axes[0, 0], s["track.p"], "handle from the bus, m"),
-                           (axes[0, 1], np.degrees(run.v[:, :3]), "spin of the bus, deg/s"),
-                           (axes[1, 0], run.tau[:, 6:13], "joint torques, N·m"), (axes[1, 1], s["wheels.momentum"], "wheels, N·m·s")):
-        axis.plot(run.t, y)
+    s = run.signals
+    figure, axes = plt.subplots(3, 2, figsize=(12, 9.5), sharex=True, layout="constrained")
+    for axis, true, y, title in ((axes[0, 0], s["relative.true.position"], s["track.p"], "handle from the bus, m"),
+                                 (axes[0, 1], np.degrees(run.v[:, :3]), np.degrees(s["filter.rate"]), "spin of the bus, deg/s"),
+                                 (axes[1, 0], np.broadcast_to(run.parameters["gyro.bias"], s["gyro"].shape), s["filter.bias"],
+                                  "bias of the gyro, rad/s"),
+                                 (axes[1, 1], run.q[:, 1:4], s["filter.q"][:, 1:], "attitude of the bus"),
+                                 (axes[2, 0], None, run.tau[:, 6:13], "joint torques, N·m"),
+                                 (axes[2, 1], None, s["wheels.momentum"], "wheels, N·m·s")):  # fmt: skip
+        for k, line in enumerate(axis.plot(run.t, y, lw=0.9)):
+            if true is not None:
+                axis.plot(run.t, true[:, k], lw=4.0, alpha=0.3, color=line.get_color())
         axis.set_title(title)
         axis.grid(alpha=0.3)
-        for name in dict.fromkeys(names):
-            axis.axvline(run.t[names.index(name)], color="0.6", lw=0.8)
-            axis.text(run.t[names.index(name)], axis.get_ylim()[1], name, rotation=90, va="top", fontsize=8)
-    for axis in axes[1]:
+        for k, (name, begin, end) in enumerate(run.phases()):
+            axis.axvspan(begin, end, color="0.5", alpha=0.15 * (k % 2), lw=0)
+            axis.text(begin, 1.0, name, rotation=90, va="top", fontsize=7, transform=axis.get_xaxis_transform())
+    for axis in axes[-1]:
         axis.set_xlabel("t, s")
-    figure.suptitle("a mission on sensors alone")
+    figure.suptitle("a mission on sensors alone: estimates beside truth")
     figure.savefig(path, dpi=110)
 
 
@@ -217,25 +289,28 @@ def main() -> None:
     show.add_options(parser)
     options = parser.parse_args()
 
-    simulator, mode, q, v = mission()
+    simulator, q, v = mission()
     begun = time.perf_counter()
     run = simulator.run(q, v, END, record_every=4)
     print(f"simulated {END:g} s in {time.perf_counter() - begun:.1f} s, compiling included")
-    report(run, mode)
+    report(run)
     data = run.save(options.out / "mission.h5", overwrite=True)
-    plot(run, mode, data.with_suffix(".png"))
+    plot(run, data.with_suffix(".png"))
     simulator.diagram().save(data.with_suffix(".svg"))
     print(f"wrote      {data}, {data.with_suffix('.png')} and {data.with_suffix('.svg')}")
     if options.runs:
-        scatter = {"mass.target/handle": stats.uniform(0.9 * MASS, 0.2 * MASS), "gyro.bias": stats.norm(0.0, 3e-5)}
-        campaign = engine.Campaign(simulator, q, v, END, options.runs, 0, scatter, metrics={"caught": caught}, record_every=round(END / DT))
+        many = campaign(simulator, q, v, options.runs)
         begun = time.perf_counter()
-        good = np.asarray(campaign.run(options.out / f"mission_{options.runs}")("caught"))
-        n, share, z = len(good), float(good.mean()), 1.96
-        middle, half = share + z * z / (2 * n), z * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-        print(f"{n} runs in {time.perf_counter() - begun:.0f} s: {share:.1%} caught, within "
-              f"{(middle - half) / (1 + z * z / n):.1%} and {(middle + half) / (1 + z * z / n):.1%} by Wilson")  # fmt: skip
-    show.show(options, run, speed=4.0, view=(-0.9, 0.35))
+        runs = many.run(options.out / f"mission_{options.runs}")
+        print(f"{options.runs} runs in {time.perf_counter() - begun:.0f} s; 95 % intervals:")
+        print(*(f"  {name:8} {found}" for name, found in runs.estimates().items()), sep="\n")
+        worst = int(np.nanargmax(runs("spin") - 1e3 * runs("caught")))
+        run = many.rerun(worst, record_every=4)
+        print(f"the worst is run {worst}:")
+        report(run)
+        plot(run, data.with_name("mission_worst.png"))
+    beside = [(f"track.p[{k}]", f"relative.true.position[{k}]") for k in (0, 1)] + [("filter.rate[2]", "gyro.true[2]")]
+    show.show(options, run, speed=4.0, view=(-0.9, 0.35), signals=beside)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def show(options: argparse.Namespace, source: Any, speed: float = 1.0, camera: engine.viewer.Camera | None = None, shots: Any = (),
-         bars: Any = (), **look: Any) -> None:  # fmt: skip
+         bars: Any = (), signals: Any = (), **look: Any) -> None:  # fmt: skip
     """Film what was simulated, by the camera or the shots if there are some, and open a window on it, as the options say; ``look`` is what
     engine.render and engine.view both take."""
     try:
@@ -30,7 +30,8 @@ def show(options: argparse.Namespace, source: Any, speed: float = 1.0, camera: e
             options.video.parent.mkdir(parents=True, exist_ok=True)
             moving = options.video.suffix.lower() in (".mp4", ".gif")
             film = {k: x for k, x in look.items() if k not in ("view", "follow")} | {"shots": shots} if shots and moving else look
-            engine.render(source, options.video, speed=speed, camera=camera, bars=bars, progress=sys.stdout.isatty(), **film)
+            engine.render(source, options.video, speed=speed, camera=camera, bars=bars, signals=signals,
+                          progress=sys.stdout.isatty(), **film)
             print(f"wrote {options.video}")
         if options.view:
             engine.view(source, **look)

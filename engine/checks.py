@@ -25,7 +25,15 @@ Array = np.ndarray
 
 
 class EngineError(ValueError):
-    """Base of every error that the engine raises on purpose; its text says what is wrong, where, and what was expected."""
+    """Base of every error that the engine raises on purpose; its text says what is wrong, where, and what was expected.
+
+    >>> import engine
+    >>> try:
+    ...     engine.load_urdf("gone.urdf")
+    ... except engine.EngineError as error:
+    ...     type(error).__name__, isinstance(error, ValueError)
+    ('RobotFileError', True)
+    """
 
     def __reduce__(self) -> Any:
         return type(self).__new__, (type(self), *self.args), vars(self)        # whatever the constructor takes
@@ -43,7 +51,15 @@ class Fixed:
 
 
 class EngineWarning(UserWarning):
-    """Base of every warning of the engine: what goes on, but is hardly what was meant."""
+    """Base of every warning of the engine: what goes on, but is hardly what was meant.
+
+    >>> import engine, warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", engine.EngineWarning)               # what is doubtful ends the program
+    ...     warnings.simplefilter("ignore", engine.RobotFileWarning)           # but not what is of files alone
+    >>> issubclass(engine.SimulationWarning, engine.EngineWarning), issubclass(engine.EngineWarning, UserWarning)
+    (True, True)
+    """
 
 
 def warn(text: str, category: type[Warning] = EngineWarning) -> None:

@@ -45,6 +45,11 @@ class Bridge:
     sent : how many states were sent; received, refused : how many commands have come, and how many of them were none
     refusal : why the last one was refused, in words, or None
     error : what ended it, in words, or None
+
+    >>> import engine
+    >>> arm = engine.Simulator(engine.load(engine.example("seven_joint_arm")))
+    >>> with engine.Live(arm, arm.model.neutral(), [0.0] * 7) as live, engine.bridge(live, "foxglove", port=0) as bridge:  # doctest: +SKIP
+    ...     bridge.sent, bridge.refusal
     """
 
     def __init__(self, live: Live, transport: Transport, rate: float, commands: Mapping[str, str], wrenches: Sequence[str]) -> None:
@@ -163,9 +168,8 @@ def bridge(live: Live, kind: str, rate: float = 50.0, commands: Mapping[str, str
     ------
     BridgeError : it is no Live, there is no such parameter or signal, another bridge has the name or the port; a package is missing
 
-    Examples
-    --------
-    ``with engine.Live(simulator, q0, v0) as live, engine.bridge(live, "dds", commands={"torque": "effort"}): …``
+    >>> with engine.Live(simulator, q0, v0) as live, engine.bridge(live, "dds", commands={"torque": "effort"}):  # doctest: +SKIP
+    ...     input("until Enter is pressed")
     """
     if not isinstance(live, Live):
         raise BridgeError(f"bridge got {shown(live)}; expected an engine.Live")

@@ -13,7 +13,14 @@ _TAKEN: set[Hashable] = set()
 
 
 class BridgeError(EngineError):
-    """A bridge cannot be made; the text says what is wrong, and what was expected."""
+    """A bridge cannot be made; the text says what is wrong, and what was expected.
+
+    >>> import engine
+    >>> engine.bridge("arm", "dds")
+    Traceback (most recent call last):
+    ...
+    engine.bridges.names.BridgeError: bridge got 'arm'; expected an engine.Live
+    """
 
 
 def require_prefix(prefix: str) -> str:

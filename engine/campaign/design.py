@@ -20,7 +20,15 @@ MARGIN = 2.0**-32
 
 
 class CampaignError(EngineError):
-    """A campaign that cannot be run as it was told; the text says what is wrong and what was expected."""
+    """A campaign that cannot be run as it was told; the text says what is wrong and what was expected.
+
+    >>> import engine
+    >>> arm = engine.load(engine.example("seven_joint_arm"))
+    >>> engine.Campaign(engine.Simulator(arm), arm.neutral(), [0.0] * 7, duration=1.0, runs=0)
+    Traceback (most recent call last):
+    ...
+    engine.campaign.design.CampaignError: runs is 0; expected how many, a whole number from 1
+    """
 
 
 def uniforms(design: str, seed: int, runs: int, sizes: Mapping[str, int], first: int, count: int) -> dict[str, Array]:

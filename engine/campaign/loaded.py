@@ -80,6 +80,17 @@ class Runs:
     ----------
     numbers : of the runs that are there
     t : times (T) of what was kept, s
+
+    >>> import engine, scipy.stats, tempfile
+    >>> arm = engine.load(engine.example("seven_joint_arm"))
+    >>> campaign = engine.Campaign(engine.Simulator(arm), arm.neutral(), [0.0] * 7, duration=0.01, runs=4, seed=7,
+    ...                            scatter={"v0.shoulder_yaw": scipy.stats.norm(0.5, 0.1)},
+    ...                            metrics={"speed": lambda run: abs(run.v[-1, 0])})
+    >>> folder = tempfile.mkdtemp()
+    >>> _ = campaign.run(folder)
+    >>> runs = engine.load_campaign(folder)
+    >>> len(runs), runs.numbers, runs("speed").shape
+    (4, array([0, 1, 2, 3]), (4,))
     """
 
     def __init__(self, folder: Storage) -> None:
@@ -213,6 +224,16 @@ def load_campaign(path: str | Path) -> Runs:
     Raises
     ------
     StorageError : it is no campaign's, or a part of it is damaged, or another campaign's, or it cannot be reached
+
+    >>> import engine, scipy.stats, tempfile
+    >>> arm = engine.load(engine.example("seven_joint_arm"))
+    >>> campaign = engine.Campaign(engine.Simulator(arm), arm.neutral(), [0.0] * 7, duration=0.01, runs=4, seed=7,
+    ...                            scatter={"v0.shoulder_yaw": scipy.stats.norm(0.5, 0.1)},
+    ...                            metrics={"speed": lambda run: abs(run.v[-1, 0])})
+    >>> folder = tempfile.mkdtemp()
+    >>> _ = campaign.run(folder)
+    >>> len(engine.load_campaign(folder)), len(campaign.run(folder))             # the second time nothing is missing
+    (4, 4)
     """
     try:
         folder = storage_of(path)

@@ -30,7 +30,14 @@ SEGMENT, LANES, ANGLES = 400, 4, 8
 
 
 class ExportError(EngineError):
-    """Something cannot be written as code; the text says what, and what was expected."""
+    """Something cannot be written as code; the text says what, and what was expected.
+
+    >>> import engine
+    >>> engine.export_code(3, "x.c")
+    Traceback (most recent call last):
+    ...
+    engine.code.functions.ExportError: export_code got 3; expected a compiled function (engine.gufunc makes one), or a Simulator
+    """
 
 
 class Writer:

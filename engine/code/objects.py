@@ -39,7 +39,13 @@ TARGETS = {
 }
 
 
-class Portable(Module):
+class Fixed(Module):
+    """A module of code that leaves the engine, with its numbers."""
+
+    constants_are = "internal constant"
+
+
+class Portable(Fixed):
     """A module for another processor than this one."""
 
     def __init__(self, target: Target) -> None:
@@ -56,7 +62,7 @@ class Portable(Module):
 def object_code(e: Exported, target: str | None) -> tuple[bytes, int]:
     """An object file with the function, for a target by its name or for this processor, and how many doubles it must be lent."""
     name = target if target is None else one_of("target", target, [t for t in TARGETS if t != "wasm"], ExportError)
-    text, work = with_entry(e, Module(1) if name is None else Portable(TARGETS[name]))
+    text, work = with_entry(e, Fixed(1) if name is None else Portable(TARGETS[name]))
     return assembled(text, name), work
 
 

@@ -5,21 +5,22 @@ Layers, from the bottom up; a file imports from those named before it only:
 - first: ``debug`` (what is said while something is compiled);
 - graph: ``vecmath`` and ``exponentials`` (elementary functions in LLVM IR), ``lowering`` (an operation in LLVM IR), ``operations`` (the
   table); ``notes`` (who made a node), ``listing`` (programs as text), ``refusals`` (what cannot be traced), ``chains`` (a < x < b),
-  ``expr`` (traced scalars in a graph), ``program`` (a graph's nodes and outputs), ``rewrite`` (the rules that fold a graph), ``kernel``
-  (the form of functions that are loops), ``interp`` (a program run by NumPy);
+  ``expr`` (traced scalars in a graph), ``program`` (a graph's nodes and outputs), ``numbers`` (programs but for their constants),
+  ``rewrite`` (the rules that fold a graph), ``kernel`` (the form of functions that are loops), ``interp`` (a program run by NumPy);
 - frontend: functions as people write them: ``elementary`` (functions of numbers), ``arrays`` (what NumPy asks), ``whole_arrays``
   (functions of arrays), ``written`` (what NumPy and Python are lent while a function is traced);
 - beside: ``machine`` (the processor, and what has it run), ``kept`` (what is made of the engine's own alone, on disk);
 - kernels: ``dense`` (layers), ``lookups`` (tables), ``solves`` (systems with many right sides), ``products`` (of matrices), ``philox``
-  (random numbers); loops over the rows of tables, of as many as there are: ``instructions`` (of LLVM IR), ``arena`` (memory), ``row_ends``
-  (what loops read and make), ``row_code`` (loops in LLVM IR), ``row_loop`` (a loop as a kernel), ``stacks`` (between numbers and tables),
-  ``procedure_values``, ``procedure_code`` (loops as people write them, in LLVM IR), ``procedure`` (those as a kernel),
-  ``loop_fusion`` (two as one);
+  (random numbers); loops over the rows of tables, of as many as there are: ``instructions`` (of LLVM IR), ``arena`` (memory),
+  ``row_ends`` (what loops read and make), ``row_vectors`` (rows as vectors), ``row_reads`` (what is read of a group of rows),
+  ``row_code`` (loops in LLVM IR), ``row_loop`` (a loop as a kernel), ``stacks`` (between numbers and tables), ``procedure_values``,
+  ``procedure_code`` (loops as people write them, in LLVM IR), ``procedure`` (those as a kernel), ``loop_fusion`` (two as one);
 - transforms: ``parts`` (named ones as functions), ``bodies`` (of loops), ``table`` (traced tables), ``loop`` (a loop as one node),
-  ``implicit`` (roots and their derivatives), ``autodiff`` (derivatives), ``row_derivatives`` (of loops over rows), ``jacobians`` (of
-  programs), ``trace`` (the program of a function);
-- codegen: ``schedule`` (fusion and registers), ``packs`` (equal parts), ``lanes`` (those as vectors), ``work`` (its memory),
-  ``counters`` (of calls, for profiles), ``llvm`` (a program in LLVM IR), ``entry`` (its calls), ``rollout`` (a step repeated);
+  ``implicit`` (roots and their derivatives), ``autodiff`` (derivatives), ``row_derivatives`` (of loops over rows), ``loop_derivatives``
+  (of loops of several passes), ``jacobians`` (of programs), ``trace`` (the program of a function);
+- codegen: ``schedule`` (fusion and registers), ``packs`` (equal parts), ``lanes`` (those as vectors), ``work`` (its memory), ``counters``
+  (of calls, for profiles), ``body`` (instructions of nodes), ``llvm`` (a program in LLVM IR), ``entry`` (its calls), ``rollout`` (a step
+  repeated);
 - last: ``threads``, ``gufunc``, ``scan``, ``derivative`` (compiled functions).
 """
 

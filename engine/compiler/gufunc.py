@@ -77,8 +77,8 @@ def native(a: Any) -> np.ndarray:
 @functools.cache
 def _single_code(program: Program, strict: bool) -> int:
     """Address of the method definition of a program's single-call code."""
-    key = f"single{entry.HEADER}.{entry.ITEMS}.{machine.width()}.{machine.rows()}|{strict}|{program.key}"
-    code = machine.Code(key, lambda: entry.single(program, strict), "one call", [program])
+    how = f"single{entry.HEADER}.{entry.ITEMS}.{machine.width()}.{machine.rows()}.{strict}"
+    code = machine.Code(how, lambda: entry.single(program, strict), "one call", [program])
     table = (ctypes.c_void_p * len(entry.API)).from_address(code.variable("api"))
     for k, name in enumerate(entry.API):
         table[k] = _api()[name]
@@ -90,8 +90,7 @@ def _single_code(program: Program, strict: bool) -> int:
 @functools.cache
 def _batch_code(program: Program, strict: bool) -> Any:
     """The NumPy gufunc of a program."""
-    key = f"batch{machine.width()}|{strict}|{program.key}"
-    code = machine.Code(key, lambda: entry.batch(program, machine.width(), strict), "a batch", [program])
+    code = machine.Code(f"batch{machine.width()}.{strict}", lambda: entry.batch(program, machine.width(), strict), "a batch", [program])
     frozen = [",".join(f"({','.join(str(n or 'none') for n in s)})" for s in shapes) for shapes in (program.shapes_in, program.shapes_out)]
     return numpy_ufunc(code, program.name, "->".join(frozen))  # a size of zero must have a name
 
@@ -120,6 +119,11 @@ class Gufunc:
     signature : the shapes, such as ``"(n),(m)->(k)"``
     program : the traced :class:`~engine.compiler.transforms.trace.Program`
     ufunc : the ``numpy.ufunc`` for batches (one thread), for ``dask.array.apply_gufunc`` and the like
+
+    >>> import engine
+    >>> f = engine.gufunc(lambda x, y: x @ y, "(n),(n)->()", n=2)
+    >>> f.signature, f([[1.0, 0.0], [0.0, 1.0]], [3.0, 4.0])
+    ('(n),(n)->()', array([3., 4.]))
     """
 
     program: Program

@@ -11,19 +11,26 @@ import contextlib
 import ctypes
 import functools
 import hashlib
+import json
+import math
 import os
 import platform
+import re
+import struct
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+import numpy as np
+
 from engine import cache
 from engine.checks import EngineError
 from engine.collector import uncollected
 from engine.compiler import debug
 from engine.compiler.graph import vecmath
+from engine.compiler.graph.numbers import numbered, places
 
 
 def texts() -> bytes:
@@ -202,6 +209,13 @@ def assembled(text: str, host: Any = None, level: int = 0) -> bytes:
         ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
 
 
+def constants(text: str) -> Iterator[tuple[str, int, list[float]]]:
+    """The tables of constants in IR text: their names, lanes, and entries."""
+    line = r"^@([\w.]*constants) = global \[\d+ x (?:<(\d) x double>|double)\] \[(.*)\]$"
+    for name, lanes, entries in re.findall(line, text, re.MULTILINE):
+        yield name, int(lanes or 1), [struct.unpack(">d", bytes.fromhex(x))[0] for x in re.findall("0x([0-9A-F]{16})", entries)]
+
+
 def joined(parts: list[bytes]) -> bytes:
     """Several objects as one, each after its length."""
     return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
@@ -227,12 +241,14 @@ class Code:
     """Loaded object code: keeps it alive and finds its symbols."""
 
     @alone
-    def __init__(self, key: str, text: Any, what: str = "code", programs: Sequence[Any] = ()) -> None:
-        """Code kept on disk under ``key``, or compiled from the IR text that ``text()`` makes: ``what`` of some programs."""
+    def __init__(self, how: str, text: Callable[[], str], what: str = "code", programs: Sequence[Any] = ()) -> None:
+        """Code of some programs, to be entered as ``how`` says: kept on disk, of these or of others that differ in their numbers alone, or
+        compiled from the IR text that ``text()`` makes."""
         width()  # which refuses a wrong ENGINE_LANES; code for single calls does not ask otherwise
-        whole = f"{key}|{identity()}"
-        with debug.reported(what, programs, lambda: parts(key)) as report:
-            kept = cache.load(whole)
+        exact, shared = "|".join([how, *(p.key for p in programs)]), numbered(programs)
+        keys = [f"{key}|{identity()}" for key in (f"{how}|but for numbers|{shared.key}", exact)]
+        with debug.reported(what, programs, lambda: parts(exact)) as report:
+            kept = next((found for key in keys if (found := cache.load(key)) is not None), None)
             self.cached = kept is not None
             if kept is None:
                 with uncollected(), debug.stage("written"):
@@ -241,15 +257,28 @@ class Code:
                 with debug.stage("LLVM"):
                     own = [assembled(module, level=2) for module in loops]
                 with hurried(), debug.stage("LLVM"):
-                    kept = joined([*assemble(main), *own])
-                cache.store(whole, kept)
+                    objects = [*assemble(main), *own]
+                tables = {name: (lanes, places(x, shared.numbers)) for name, lanes, x in constants(main)}
+                alone = any(found is None for _, found in tables.values())     # whether its code is of its numbers alone
+                kept = joined([json.dumps({} if alone else tables).encode(), *objects])
+                cache.store(keys[alone], kept)
             if report is not None:
                 report.found, report.text = self.cached, "" if self.cached else made
             with debug.stage("loaded"):
+                entered, *objects = parted(kept)
                 self.engine = llvm().create_mcjit_compiler(llvm().parse_assembly(""), target())
-                for code in parted(kept):
+                for code in objects:
                     self.engine.add_object_file(llvm().ObjectFileRef.from_data(code))
                 self.engine.finalize_object()
+                if self.cached:
+                    self.enter(json.loads(entered), np.array([math.nan, *shared.numbers]))
+
+    def enter(self, tables: dict[str, Any], numbers: np.ndarray) -> None:
+        """Write numbers into tables of constants: of each how many lanes it has, and which number every entry is, with its sign."""
+        for name, (lanes, entries) in tables.items():
+            which, sign = np.array(entries, dtype=int).reshape(-1, 2).T
+            memory = (ctypes.c_double * (lanes * len(which))).from_address(self.variable(name))
+            np.ctypeslib.as_array(memory).reshape(-1, lanes)[which >= 0] = (sign * numbers[which + 1])[which >= 0, None]
 
     @alone
     def function(self, name: str) -> int:

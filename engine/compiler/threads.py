@@ -16,7 +16,15 @@ _threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else
 
 
 def set_threads(n: int) -> None:
-    """Let large batches use ``n`` threads (at first: all cores). Results are the same bits for any number."""
+    """Let large batches use ``n`` threads (at first: all cores). Results are the same bits for any number.
+
+    >>> import engine
+    >>> before = engine.get_threads()
+    >>> engine.set_threads(2)
+    >>> engine.get_threads()
+    2
+    >>> engine.set_threads(before)
+    """
     global _threads
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
         raise ArgumentError(f"set_threads got {n!r}; expected a whole number of threads from 1")

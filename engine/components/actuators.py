@@ -158,6 +158,8 @@ class Thrusters(Component):
             thrust = ops.where(ops.less(wanted, self.least), 0.0, ops.minimum(ops.maximum(wanted, 0.0), limit))
         flows: dict[str, Any] = {}
         if self.tank is not None:
+            if self.tank.name not in s.states:
+                raise SimulationError(f"'{self.name}' draw from '{self.tank.name}', which is not there; expected it among the actuators")
             fuel, most = s.states[self.tank.name][0], sum(thrust) / self.exhaust
             pressure = self.tank.pressure_ratio(s)
             share = fuel / (self.shortest * ops.maximum(most * pressure, 1e-300))       # of what is wanted, that there is
@@ -204,6 +206,8 @@ class ReactionWheels(Component):
 
     Reference: Markley & Crassidis, *Fundamentals of Spacecraft Attitude Determination and Control*, §4.8.
     """
+
+    keeps = True
 
     def __init__(self, link: str, axes: Any = np.eye(3), torque: float = np.inf, momentum: float = np.inf, initial: Any = None,
                  name: str = "wheels", static: Any = 0.0, dynamic: Any = 0.0, inertia: float | None = None,
@@ -275,15 +279,15 @@ class ReactionWheels(Component):
             most, least = (self.momentum + state) / self.time, (state - self.momentum) / self.time
             torque = ops.minimum(ops.maximum(torque, ops.minimum(least, 0.0)), ops.maximum(most, 0.0))
         h = self.axes.T @ state
-        moment = self.axes.T @ torque - ops.cross(s.twist(self.link)[:3], h)
+        moment = np.concatenate([self.axes.T @ torque - ops.cross(s.twist(self.link)[:3], h), np.zeros(3)])
         saturated = ops.where(ops.equal(torque, wanted), 0.0, 1.0)
-        does = Effect(wrenches={self.link: np.concatenate([moment, np.zeros(3)])}, rate=-torque,
+        does = Effect(wrenches={self.link: moment}, inner={self.link: moment}, rate=-torque,
                       signals={"torque": torque, "momentum": state, "saturated": saturated,
                                "angular_momentum": self.holds(s, state)})  # fmt: skip
         if self.shakes:
             speed = state / self.inertia
             shake = self.shake(speed, whole[len(state) :])
-            does.wrenches[self.link] = does.wrenches[self.link] + shake
+            does.wrenches[self.link] = moment + shake
             does.rate = np.concatenate([-torque, speed])
             does.signals |= {"speed": speed, "shake": shake}
         return does

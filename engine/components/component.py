@@ -23,7 +23,15 @@ Array = np.ndarray
 
 
 class SimulationError(EngineError):
-    """Raised where a simulation cannot start or go on; ``trajectory`` holds what was recorded until then."""
+    """Raised where a simulation cannot start or go on; ``trajectory`` holds what was recorded until then.
+
+    >>> import engine
+    >>> arm = engine.load(engine.example("seven_joint_arm"))
+    >>> engine.Simulator(arm, dt=-1.0)
+    Traceback (most recent call last):
+    ...
+    engine.components.component.SimulationError: dt is -1.0; expected a step in seconds greater than zero
+    """
 
     def __init__(self, message: str, trajectory: Any = None) -> None:
         super().__init__(message)
@@ -43,11 +51,20 @@ class Interrupted(KeyboardInterrupt):
 
 
 class SimulationWarning(EngineWarning):
-    """A simulation goes on, or went on, in a way that is hardly what was meant."""
+    """A simulation goes on, or went on, in a way that is hardly what was meant.
+
+    >>> import engine, warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", engine.SimulationWarning)           # a doubtful run raises what it would warn of
+    """
 
 
 class NotClosed(SimulationError):
     """Raised on floats where a constraint cannot be kept closed."""
+
+
+class Beyond(SimulationError):
+    """Raised on floats where a table is asked for what it does not have; in machine code that is NaN."""
 
 
 class NotFinite(SimulationError):
@@ -207,7 +224,7 @@ class Context:
         """Where the world's origin is, and how it moves: (3) m and (3) m/s in the axes of what carries it."""
         if self.frame is None:
             raise SimulationError("nothing says where the world's origin is; expected a simulator with frame=…, such as a ReferenceOrbit")
-        return self.frame.place(self.t, self.states[self.frame.name])
+        return self.frame.place(self.t, self.states.get(self.frame.name, self.frame.state))
 
     @functools.cached_property
     def poses(self) -> Array:
@@ -246,7 +263,7 @@ class Effect:
     commands : to components, by their names, that come after it and have no memory: a controller's effect, which goes to all of them
     flows : the same, of which what several components give to one adds up: what thrusters draw from a tank
     beyond : of its limited forces (as many as its ``bounds``), where they are: see :meth:`Context.bounded`
-    inner : by link, what of its wrenches a link and its modes do to one another: no momentum of both changes by it
+    inner : by link, what of its wrenches a link and its modes, or what it stores, do to one another: no momentum of both changes by it
     """
 
     tau: Any = None
@@ -324,6 +341,7 @@ class Component:
     name : unique in a simulation: signals are recorded as "name.signal", commands given as ``{"name": …}``
     link : what it is fixed to, where that is one link
     rigid : whether what it adds to links leaves them rigid bodies
+    keeps : whether all that changes what it :meth:`holds` is its effects' ``inner``, so that the momentum of link and store is one
     state : initial continuous state (n); memory : initial memory (m)
     times : which numbers of the memory are times, s, at first that of the start
     command : shape of the command that it takes from the controller, or None
@@ -336,6 +354,7 @@ class Component:
     name: str = ""
     link: str = ""
     rigid: bool = True
+    keeps: bool = False
     state: Array = Nothing()  # type: ignore[assignment]
     memory: Array = Nothing()  # type: ignore[assignment]
     times: tuple[int, ...] = ()
@@ -369,6 +388,14 @@ class Component:
         if what in self.counts and (shape or (x < 0.0).any()):
             given = f"has shape {shape}" if shape else f"is {x.min():g}"
             raise SimulationError(f"parameter '{self.name}.{what}' {given}; expected a number from 0")
+
+    def goes_on(self, s: Context, memory: Array) -> Any:
+        """Return the numbers (k) by which its memory goes on from s, where a step begins, for derivatives of steps; None: none do."""
+        return None
+
+    def recalled(self, s: Context, numbers: Array) -> Array:
+        """Return the memory with which a step begins at s that is known by numbers (k): see :meth:`goes_on`."""
+        raise NotImplementedError
 
     def value(self, s: Context, what: str) -> Any:
         """Return a number of its own: a simulation's parameter "name.what", where there is one, or else its attribute of that name."""

@@ -32,6 +32,8 @@ def effect(c: Component, s: Context, state: Array, memory: Array, command: Any) 
             if not isinstance(does, Effect):
                 raise SimulationError(f"act of {c.name!r} returned {type(does).__name__}; expected an engine.simulation.Effect")
             does.require_numbers(c.name)
+            if does.inner and c.rigid and not c.keeps:
+                raise SimulationError(f"act of {c.name!r} returned inner wrenches, and keeps no momentum; expected keeps = True and holds")
             does.require_shapes(c.name, s, np.zeros(0) if observes(c) else c.state)
             return does
 

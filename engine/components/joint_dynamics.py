@@ -119,7 +119,7 @@ def planned(model: Model, dt: float, method: Method, mode: str | None, given: li
         friction[r.j] += r.friction if r.joint in floats else 0.0
         stopped |= {r.joint: None} if (r.low, r.high) != (late.low, late.high) else {}
     for r in rows if mode == "explicit" else ():
-        if dt * r.agility * (r.damping + r.friction / SMOOTHED) > most_damping(method):
+        if dt * r.max_mobility * (r.damping + r.friction / SMOOTHED) > most_damping(method):
             warn(f"damping and friction of joint '{r.joint}' are too stiff for explicit steps of {dt:g} s, and may drive it; expected "
                  "joint_dynamics='auto', or a smaller dt", SimulationWarning)  # fmt: skip
     flown: list[Component] = [JointStops(joints=stopped)] if stopped else []
@@ -150,7 +150,7 @@ def most_damping(method: Method) -> float:
 
 def stiff(r: Row, dt: float) -> Row:
     """Return what of a row is too stiff for steps of dt but for damping; speed limits are held where all is asked to be implicit."""
-    hard = dt * dt * stiffness(r) * r.agility > STIFF_SPRING or stiffness(r) > stop_stiffness(r)
+    hard = dt * dt * stiffness(r) * r.max_mobility > STIFF_SPRING or stiffness(r) > stop_stiffness(r)
     return r._replace(speed=np.inf, damping=0.0, low=r.low if hard else -np.inf, high=r.high if hard else np.inf)
 
 

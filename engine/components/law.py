@@ -73,6 +73,8 @@ class Law:
     by_name = False
     #: signals of one part, by name with their shapes, that it reads as they were before the tick at which it is asked
     before: Mapping[str, tuple[int, ...]] = types.MappingProxyType({})
+    #: by parts of its signal that number something, such as phases, the names of what they number
+    labels: Mapping[str, tuple[str, ...]] = types.MappingProxyType({})
 
     def __init__(self, fn: Callable[..., Any], state: Any = (), period: float | None = None, memory: Any = (), delay: float = 0.0,
                  python: bool = False, stiff: bool | None = None, phase: float = 0.0, initial: Any = None,

@@ -15,6 +15,8 @@ from engine.model import Model
 Array = np.ndarray
 #: a time before which no step has begun yet, s
 NEVER = 1e300
+#: below which (1 − e^−a)/a is a series
+SMALL = 1e-2
 
 
 class LuGre(Component):
@@ -70,13 +72,20 @@ class LuGre(Component):
         """Return z at t, s, when the speed is v (1)."""
         z, begun, before = memory
         mean, h = 0.5 * (before + v), ops.maximum(t - begun, 0.0)
-        g = self.slips_at(mean)
-        end = g * ops.sign(mean) / self.stiffness
-        return end + (z - end) * ops.exp(-self.stiffness * abs(mean) * h / g)
+        a = self.stiffness * abs(mean) * h / self.slips_at(mean)               # (1), z∞ a = v h: smooth where it stands
+        left, small = ops.exp(-a), a < SMALL
+        series = 1.0 - a / 2.0 * (1.0 - a / 3.0 * (1.0 - a / 4.0 * (1.0 - a / 5.0 * (1.0 - a / 6.0))))
+        return z * left + mean * h * ops.where(small, series, (1.0 - left) / ops.where(small, 1.0, a))
 
     def update(self, s: Context, state: Array, memory: Array, command: Any, dt: Any) -> Array:
         v = s.v[self.j]
         return ops.array([self.bent(memory, s.t, v), s.t, v])
+
+    def goes_on(self, s: Context, memory: Array) -> Array:
+        return ops.array([self.bent(memory, s.t, s.v[self.j])])
+
+    def recalled(self, s: Context, numbers: Array) -> Array:
+        return ops.array([numbers[0], s.t, s.v[self.j]])
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         v = s.v[self.j]

@@ -119,7 +119,10 @@ def makers_of(sensors: Sequence[Any], laws: Sequence[Any], parameters: Mapping[s
             raise SimulationError(f"a signal and a parameter are named '{name}'; expected another name for one of them")
     found = [copy.copy(x) if isinstance(x, Maker) else Maker(x, name, parameters, names)
              for name, x in zip(names, (*sensors, *laws), strict=True)]  # fmt: skip
+    known = {c.name: c.called.law for c in found}
     for c in found:
+        if (require := getattr(c.called.law.fn, "require_signals", None)) is not None:
+            require(known)
         for n, x in getattr(c, "parameters", {}).items():
             if np.shape(parameters[n]) != x.shape:
                 raise SimulationError(f"parameter '{n}' has shape {np.shape(parameters[n])}; expected {x.shape}, as {c.name} reads it")

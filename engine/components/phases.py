@@ -35,6 +35,7 @@ class Phases(Law):
     Conditions are looked at first, so that a phase's law acts from the tick at which it begins; one phase ends at a tick. Laws return what
     a controller does: an array, which is "tau", or commands by name; what a phase does not command is zero. Its signal has these, the
     number of the ``phase``, and ``since``; :attr:`commands` is the controller that hands them on, and :meth:`named` says the phases' names.
+    A run says when each was, ``run.phases()``; its plots and films show them.
 
     Raises
     ------
@@ -59,6 +60,11 @@ class Phases(Law):
     def commands(self) -> Commands:
         """The controller that commands what the phases say."""
         return Commands(self.name)
+
+    @property
+    def labels(self) -> dict[str, tuple[str, ...]]:  # type: ignore[override]
+        """The phases' names, which runs keep."""
+        return {"phase": tuple(self.fn.names)}  # type: ignore[attr-defined]
 
     def named(self, numbers: Any) -> list[str]:
         """Return the names of phases by their numbers, such as those of a run, ``mode.named(run.signals["mode.phase"])``."""

@@ -22,7 +22,14 @@ ROWS = ("mx", "my", "mz", "fx", "fy", "fz")
 
 
 class ConstraintError(EngineError):
-    """Raised where a constraint makes no sense, does not fit a model, or cannot be closed."""
+    """Raised where a constraint makes no sense, does not fit a model, or cannot be closed.
+
+    >>> import engine
+    >>> engine.Ball("arm", "arm")
+    Traceback (most recent call last):
+    ...
+    engine.constraints.kinds.ConstraintError: Ball: both links are 'arm'; expected two different ones
+    """
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,7 @@
 """Contact and joint friction: after a step's free flight, one strongly convex problem for the velocity with the impulses."""
 
 from engine.contact.contact_laws import ContactLaws
+from engine.contact.contact_problem import ContactProblem
 from engine.contact.correction import corrected, velocity_after
 from engine.contact.hunt_crossley import AT_ONCE, EVENLY
 from engine.contact.joint_laws import JointLaws, Row, configurations, rows_of, rows_on
@@ -9,9 +10,8 @@ from engine.contact.mobility import inverse_inertia, shape_mobility
 from engine.contact.momenta import momentum_changes
 from engine.contact.newton import Law, Unsolved, minimum
 from engine.contact.pairs import Pair, Placed, number_of_points
-from engine.contact.together import Together
-from engine.contact.touching import Touching
+from engine.contact.sum_law import SumLaw
 
-__all__ = ["AT_ONCE", "EVENLY", "ContactError", "ContactLaws", "ContactMaterial", "JointLaws", "Law", "Pair", "Placed", "Row", "Together",
-           "Touching", "Unsolved", "configurations", "corrected", "inverse_inertia", "is_material", "minimum", "momentum_changes",
+__all__ = ["AT_ONCE", "EVENLY", "ContactError", "ContactLaws", "ContactMaterial", "ContactProblem", "JointLaws", "Law", "Pair", "Placed",
+           "Row", "SumLaw", "Unsolved", "configurations", "corrected", "inverse_inertia", "is_material", "minimum", "momentum_changes",
            "number_of_points", "require_material", "rows_of", "rows_on", "shape_mobility", "velocity_after"]  # fmt: skip

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from engine import ops
+from engine.contact.contact_problem import ContactProblem, relative
 from engine.contact.hunt_crossley import EVENLY
 from engine.contact.mobility import changes_inertia, with_mobilities
 from engine.contact.momenta import momentum_changes
-from engine.contact.pairs import GROUNDS, Began, Nearness, Pair, Touch, nearness, spheres_apart, touch
+from engine.contact.pairs import GROUNDS, Began, BroadPhase, Pair, Touch, broad_phase, spheres_apart, touch
 from engine.contact.point_law import kept_energy, velocity, wrench_of
-from engine.contact.touching import Touching, relative
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics.kinematics import body_motion, body_poses
 from engine.dynamics.momentum_conservation import Tree
@@ -75,14 +75,14 @@ class ContactLaws:
         """Whether some pair has torsional or rolling friction."""
         return any(pair.turns for pair in self.pairs)
 
-    def step(self, h: Any, q0: Array, v0: Array, q: Array, free: Array, found: Nearness, stuck: Array, keep: frozenset[int] = frozenset(),
-             way: float = EVENLY) -> Touching:  # fmt: skip
+    def step(self, h: Any, q0: Array, v0: Array, q: Array, free: Array, found: BroadPhase, stuck: Array, keep: frozenset[int] = frozenset(),
+             way: float = EVENLY) -> ContactProblem:  # fmt: skip
         """Return the laws of a step of h from q0 (nq), v0 (nv) and what is ``stuck`` (pairs, 6), whose flight ends at q (nq) and ``free``
         (nv), for those pairs that have been found near there; velocities in ``keep`` stay what they are
         (:class:`~engine.contact.world_axes.WorldAxes`), and impulses go so far of their ``way`` (c of
         :func:`~engine.contact.hunt_crossley.normal_impulse`)."""
         axes = WorldAxes(self.model, q, found.poses, se3.position(found.poses[self.pairs[0].b.body]), keep)
-        return Touching(axes, self.pairs_here, found, self.began(q0, v0), h, axes.seen(v0), axes.seen(free), self.stiction, way,
+        return ContactProblem(axes, self.pairs_here, found, self.began(q0, v0), h, axes.seen(v0), axes.seen(free), self.stiction, way,
                         stuck)
 
     @property
@@ -92,30 +92,31 @@ class ContactLaws:
         points = sum(pair.points for pair in self.pairs)
         return {"forces": (points, 3), **({"couples": (points, 3)} if self.turns else {})}
 
-    def noted(self, law: Touching, impulses: list[Array]) -> dict[str, Array]:
+    def noted(self, law: ContactProblem, impulses: list[Array]) -> dict[str, Array]:
         """Return what is noted of a law's impulses."""
         if not self.turns:
             return {"forces": np.concatenate(impulses) / law.h}
         couples = [g[:, 3:] if g.shape[1] > 3 else 0.0 * g for g in impulses]
         return {"forces": np.concatenate([g[:, :3] for g in impulses]) / law.h, "couples": np.concatenate(couples) / law.h}
 
-    def momentum_changes(self, trees: tuple[Tree, ...], momenta: Array, law: Touching, free: Array, impulses: list[Array]) -> Array:
+    def momentum_changes(self, mass: Sequence[Any], trees: tuple[Tree, ...], momenta: Array, law: ContactProblem, free: Array,
+                         impulses: list[Array]) -> Array:  # fmt: skip
         """:func:`~engine.contact.momenta.momentum_changes` by impulses of a law."""
-        return momentum_changes(self.model, trees, momenta, law, free, impulses)
+        return momentum_changes(mass, trees, momenta, law, free, impulses)
 
     def began(self, q0: Array, v0: Array) -> Began:
         """Return how the bodies move at the beginning of a step."""
         return Began(body_poses(self.model, q0), body_motion(self.model, q0, v0).V)
 
-    def touches(self, q0: Array, v0: Array, found: Nearness, about: Array) -> list[Touch]:
+    def touches(self, q0: Array, v0: Array, found: BroadPhase, about: Array) -> list[Touch]:
         """Return where the pairs are, seen from a point (3), after a step from q0 and v0."""
         began = self.began(q0, v0)
         return [touch(pair, apart, near, found.poses, about, began)
                 for pair, apart, near in zip(self.pairs, found.apart, found.near, strict=True)]  # fmt: skip
 
-    def nearness(self, q: Array, v: Array, h: Any) -> Nearness:
+    def broad_phase(self, q: Array, v: Array, h: Any) -> BroadPhase:
         """Return which pairs are at q (nq) close enough to have met within h at v (nv)."""
-        return nearness(self.model, self.pairs, q, self.reach(v, h))
+        return broad_phase(self.model, self.pairs, q, self.reach(v, h))
 
     def distant(self, q: Array, v: Array, h: Any) -> Any:
         """Return whether all that may meet belongs to trees that float, and is within h at v (nv) from q (nq) too far apart to have met,
@@ -199,7 +200,7 @@ class ContactLaws:
     def seen(self, q: Array, v: Array, within: Any = 0.0) -> list[Touch]:
         """Return where the pairs are at q (nq), in world axes, and how fast their gaps grow at v (nv); ``within``, m, is by how much the
         spheres around each of two may be larger that they are looked at."""
-        found = nearness(self.model, self.pairs, q, [within] * (len(self.model.bodies) + 1))
+        found = broad_phase(self.model, self.pairs, q, [within] * (len(self.model.bodies) + 1))
         return self.touches(q, v, found, np.zeros(3))
 
     def gaps(self, q: Array) -> Array:
@@ -209,7 +210,7 @@ class ContactLaws:
     def observed(self, q: Array, v: Array, noted: Mapping[str, Array], h: Any) -> dict[str, Any]:
         """Return what is recorded of a state: the forces that were noted, places (points, 3), gaps and slips (points), and of the springs'
         energy what steps of h can give back."""
-        found = self.nearness(q, v, h)
+        found = self.broad_phase(q, v, h)
         axes = WorldAxes(self.model, q, found.poses, np.zeros(3))
         V, at, gap, slip, energy = axes.twists(axes.seen(v)), [], [], [], 0.0
         for t, pair in zip(self.touches(q, v, found, axes.about), self.pairs_here, strict=True):
@@ -224,7 +225,7 @@ class ContactLaws:
     def link_wrenches(self, q: Array, v: Array, noted: Mapping[str, Array], h: Any, poses: Array) -> Array:
         """Return the wrenches [moment; force] (nlinks, 6) on the links by the forces that were noted, in world axes about the links'
         origins, whose ``poses`` (nlinks, 4, 4) are given."""
-        found = self.nearness(q, v, h)
+        found = self.broad_phase(q, v, h)
         axes = WorldAxes(self.model, q, found.poses, np.zeros(3))
         F: list[Any] = [np.zeros(6)] * len(self.model.links)
         names, k = {link.name: i for i, link in enumerate(self.model.links)}, 0

@@ -40,7 +40,7 @@ class Row(NamedTuple):
     damping, friction : N·m·s/rad and N·m (N·s/m and N)
     low, high, speed, effort : limits of x, u and what drives it, infinite where there are none
     mobility : w, the velocity that a unit impulse leaves it with, at the neutral configuration
-    agility : the largest of w in some configurations: near postures in which axes are in line, it is a hundred times as large
+    max_mobility : the largest of w in some configurations: near postures in which axes are in line, it is a hundred times as large
     """
 
     joint: str
@@ -55,7 +55,7 @@ class Row(NamedTuple):
     speed: float
     effort: float
     mobility: Any
-    agility: Any
+    max_mobility: Any
 
     @property
     def acts(self) -> bool:
@@ -90,7 +90,7 @@ def rows_of(model: Model, varied: Container[str] = ()) -> list[Row]:
     if not rows:
         return []
     w, most = mobilities(model)
-    rows = [r._replace(mobility=r.ratio**2 * float(w[r.j]), agility=r.ratio**2 * float(most[r.j])) for r in rows]
+    rows = [r._replace(mobility=r.ratio**2 * float(w[r.j]), max_mobility=r.ratio**2 * float(most[r.j])) for r in rows]
     return [r for r in rows if r.mobility > 0.0]
 
 
@@ -125,12 +125,12 @@ def configurations(model: Model, n: int) -> list[Array]:
 
 
 def rows_on(model: Model, rows: list[Row], values: Iterable[str]) -> list[Row]:
-    """Return the rows of a model in which parameters of those names stand: their agility is in proportion to their mobility."""
+    """Return the rows of a model in which parameters of those names stand: their max_mobility is in proportion to their mobility."""
     if not changes_inertia(values):
         return rows
     inverse = inverse_diagonal(model)
     found = [r.ratio**2 * inverse[r.j] for r in rows]
-    return [r._replace(mobility=w, agility=w * (r.agility / r.mobility)) for r, w in zip(rows, found, strict=True)]
+    return [r._replace(mobility=w, max_mobility=w * (r.max_mobility / r.mobility)) for r, w in zip(rows, found, strict=True)]
 
 
 class Rub(NamedTuple):
@@ -158,7 +158,7 @@ class Rub(NamedTuple):
 
     def stop(self, u: Any, end: float, into: float) -> tuple[Any, Any]:
         """A spring at an end of the range; ``into`` is the sign of a velocity that goes deeper."""
-        k, s = self.stiffness, weight(self.h * self.h * self.stiffness * self.row.agility)
+        k, s = self.stiffness, weight(self.h * self.h * self.stiffness * self.row.max_mobility)
         gap = -into * (self.x - end)
         push, slope = normal_impulse(k, self.dissipation, self.h, s, self.way, gap, -into * self.before, -into * self.free, -into * u)
         return -into * push, slope

@@ -25,7 +25,14 @@ TURNING = "torsional_friction", "rolling_friction"
 
 
 class ContactError(EngineError):
-    """Contacts that cannot be: unknown links, shapes that are none, numbers out of range."""
+    """Contacts that cannot be: unknown links, shapes that are none, numbers out of range.
+
+    >>> import engine
+    >>> engine.ContactMaterial(friction=-0.5)
+    Traceback (most recent call last):
+    ...
+    engine.contact.material.ContactError: friction of a ContactMaterial is -0.5; expected from zero to 1e+100
+    """
 
 
 @dataclass(frozen=True)

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from engine import ops
+from engine.contact.contact_problem import ContactProblem, Patch
 from engine.contact.pairs import GROUNDS, placed
 from engine.contact.point_law import velocity, wrench_of
-from engine.contact.touching import Patch, Touching
 from engine.dynamics.momentum_conservation import Tree
 from engine.geometry import Shape
-from engine.model import Model
-from engine.spatial import inertia
 
 Array = np.ndarray
 #: of a plane, m
 FLAT = 1e9
 
 
-def momentum_changes(model: Model, trees: tuple[Tree, ...], momenta: Array, law: Touching, free: Array,
+def momentum_changes(mass: Sequence[Any], trees: tuple[Tree, ...], momenta: Array, law: ContactProblem, free: Array,
                      impulses: list[Array]) -> Array:  # fmt: skip
-    """Return what the impulses of contacts (n, 3 or 6) of every pair change of the trees' momenta (trees, 9), with the velocities ``free``
-    (nv), in the law's axes, before them.
+    """Return what the impulses of contacts (n, 3 or 6) of every pair change of the momenta (trees, 9) of trees of some ``mass`` each, with
+    the velocities ``free`` (nv), in the law's axes, before them.
 
     An impulse f acts on both trees at one place, and at the middle of the step (a = h/2), or where the law has it at once, at its beginning
     (a = h): when x was at x − a ẋ and the centre of mass at c − a p/m. A tree of the mass m then goes on by a f/m::
@@ -37,7 +36,6 @@ def momentum_changes(model: Model, trees: tuple[Tree, ...], momenta: Array, law:
     ago = law.way * law.h
     of = {i: k for k, tree in enumerate(trees) for i in tree}
     V = law.axes.twists(free)
-    mass = [sum(inertia.mass(model.bodies[i].inertia) for i in tree) for tree in trees]
     for t, g in zip(law.patches, impulses, strict=True):
         a, b = of.get(t.pair.a.body), of.get(t.pair.b.body)
         if a == b:
@@ -58,7 +56,7 @@ def change(P: Array, m: Any, f: Any, l: Any, about: Array, drift: Any, ago: Any)
     return np.concatenate([l + ops.cross(about - P[6:9] + drift, f), f, ago / m * f])
 
 
-def path_velocity(t: Patch, law: Touching, V: list[Any]) -> Array:
+def path_velocity(t: Patch, law: ContactProblem, V: list[Any]) -> Array:
     """Return the velocity ẋ (3) of the place where two shapes of a patch touch."""
     a, b = t.pair.a, t.pair.b
     v_a, v_b = (velocity(V[s.body], placed(law.axes.poses[s.body], s.center)) for s in (a, b))

@@ -147,7 +147,7 @@ class Touch(NamedTuple):
     share: Array
 
 
-class Nearness(NamedTuple):
+class BroadPhase(NamedTuple):
     """Result of the broad phase: how far the spheres around both shapes of every pair are apart (pairs), and whether they may meet; the
     bodies' poses, the world's last."""
 
@@ -156,13 +156,13 @@ class Nearness(NamedTuple):
     poses: list[Array]
 
 
-def nearness(model: Model, pairs: list[Pair], q: Array, reach: list[Any]) -> Nearness:
+def broad_phase(model: Model, pairs: list[Pair], q: Array, reach: list[Any]) -> BroadPhase:
     """Broad phase: return which pairs may meet at q (nq): their spheres are no farther apart than ``reach``, a length for each body,
     the world last."""
     T_W = body_poses(model, q)
     apart = [spheres_apart(pair, T_W) for pair in pairs]
     near = [x <= reach[pair.a.body] + reach[pair.b.body] for pair, x in zip(pairs, apart, strict=True)]
-    return Nearness(apart, near, T_W)
+    return BroadPhase(apart, near, T_W)
 
 
 def placed(T: Array, x: Array) -> Array:

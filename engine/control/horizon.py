@@ -26,7 +26,14 @@ Array = np.ndarray
 
 
 class ControlError(EngineError):
-    """A controller cannot be designed; the text says why, and what was expected."""
+    """A controller cannot be designed; the text says why, and what was expected.
+
+    >>> import engine
+    >>> engine.lqr("arm", [0.0], [0.0])
+    Traceback (most recent call last):
+    ...
+    engine.control.horizon.ControlError: lqr got a str; expected a Simulator
+    """
 
 
 class Horizon:

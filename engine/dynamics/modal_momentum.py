@@ -14,11 +14,12 @@ import numpy as np
 
 from engine import ops
 from engine.dynamics import momentum_conservation
-from engine.dynamics.gripped_momentum import Join
+from engine.dynamics.gripped_momentum import Join, joined
 from engine.dynamics.gripped_momentum import with_momenta as of_rigid_trees
-from engine.dynamics.momentum_conservation import Tree, root_pose, slip
+from engine.dynamics.momentum_conservation import Tree, moved_rigidly, parted, root_pose, slip
+from engine.dynamics.momentum_conservation import with_momentum as rigid_with
 from engine.model import Model
-from engine.spatial import inertia, se3
+from engine.spatial import inertia, se3, so3
 
 Array = np.ndarray
 
@@ -65,6 +66,13 @@ def composite(model: Model, tree: Tree, q: Array, v: Array, bends: Mapping[int, 
     return Whole(A[r], B[r], h[r] / m[r], m[r])
 
 
+def masses(model: Model, trees: Sequence[Tree], bends: Mapping[int, Bend]) -> list[Any]:
+    """Return the masses of trees."""
+    mass = [inertia.mass(b.inertia) + inertia.mass(bends[i].hidden) if i in bends else inertia.mass(b.inertia)
+            for i, b in enumerate(model.bodies)]  # fmt: skip
+    return [sum(mass[i] for i in tree) for tree in trees]
+
+
 def about(F: Array, c: Array) -> Array:
     """Return a momentum or wrench (6) about another point c (3)."""
     return np.concatenate([F[:3] - ops.cross(c, F[3:]), F[3:]])
@@ -79,6 +87,8 @@ def central_momentum(model: Model, tree: Tree, q: Array, v: Array, bends: Mappin
     """Return [angular momentum about the centre of mass; linear; the centre of mass] of a tree in world axes (9)."""
     if not bends.keys() & {*tree}:
         return momentum_conservation.central_momentum(model, tree, q, v)
+    if len(parts := parted(model, tree)) > 1:
+        return together(model, parts, q, v, bends).momentum
     (R, p), whole = root_pose(model, tree, q), composite(model, tree, q, v, bends)
     P = whole.inertia @ v[model.bodies[tree[0]].v] + whole.carried
     return np.concatenate([turned(R, about(P, whole.centre)), p + R @ whole.centre])
@@ -88,6 +98,11 @@ def momentum_rate(model: Model, tree: Tree, q: Array, loads: Array, P: Array, be
     """Return the rate (9) of a tree's momentum state P (9) under generalized forces ``loads`` (nv) from outside."""
     if not bends.keys() & {*tree}:
         return momentum_conservation.momentum_rate(model, tree, q, loads, P)
+    if len(parts := parted(model, tree)) > 1:
+        one = together(model, parts, q, np.zeros(model.nv), bends)
+        poses, roots = ([f(part) for part in parts] for f in (lambda part: root_pose(model, part, q), lambda part: model.bodies[part[0]].v))
+        wrenches = [about(turned(R, loads[v]), one.centre - p) for (R, p), v in zip(poses, roots, strict=True)]
+        return np.concatenate([sum(wrenches[1:], wrenches[0]), P[3:6] / one.mass])
     R, _ = root_pose(model, tree, q)
     whole = composite(model, tree, q, np.zeros(model.nv), bends)
     return np.concatenate([turned(R, about(loads[model.bodies[tree[0]].v], whole.centre)), P[3:6] / whole.mass])
@@ -118,16 +133,90 @@ def with_momentum(model: Model, tree: Tree, q: Array, v: Array, P: Array, bends:
     return q, np.concatenate([v[: root.v.start], V, v[root.v.stop :]]), moved
 
 
+class Joined(NamedTuple):
+    """A tree, or several as one, in world axes: A (6×6) about its centre of mass, of which a common twist there changes the momentum; the
+    centre (3), the mass, the momentum (9), and the size of what that is a sum of, angular and linear, squared."""
+
+    inertia: Array
+    centre: Array
+    mass: Any
+    momentum: Array
+    turns: Any
+    shifts: Any
+
+
+def alone(model: Model, tree: Tree, q: Array, v: Array, bends: Mapping[int, Bend]) -> Joined:
+    """Return a tree by itself."""
+    (R, p), whole, V = root_pose(model, tree, q), composite(model, tree, q, v, bends), v[model.bodies[tree[0]].v]
+    parts = [turned(R, about(F, whole.centre)) for F in (whole.inertia @ V, whole.carried)]
+    X, turn = moving(whole.centre), np.block([[R, np.zeros((3, 3))], [np.zeros((3, 3)), R]])
+    turns, shifts = (sum(F[k] @ F[k] for F in parts) for k in (slice(0, 3), slice(3, 6)))
+    centre = p + R @ whole.centre
+    return Joined(turn @ X.T @ whole.inertia @ X @ turn.T, centre, whole.mass, np.concatenate([parts[0] + parts[1], centre]), turns, shifts)
+
+
+def moving(c: Array) -> Array:
+    """Return X (6×6): the twist about the origin of what turns and moves about a point c (3) is X times that, [ω; u + c × ω]."""
+    return np.block([[np.eye(3), np.zeros((3, 3))], [so3.hat(c), np.eye(3)]])
+
+
+def united(parts: Sequence[Joined]) -> Joined:
+    """Return several as one: A = Σ Xᵀ A X, L = Σ l + d × p, with d from the centre of mass to a part's own."""
+    mass, force = sum(part.mass for part in parts), sum(part.momentum[3:6] for part in parts)
+    centre = sum(part.mass * part.momentum[6:] for part in parts) / mass
+    A, L, turns, shifts = np.zeros((6, 6)), np.zeros(3), 0.0, 0.0
+    for own, _, _, P, turn, slide in parts:
+        d = P[6:] - centre
+        X, orbit = moving(-d), ops.cross(d, P[3:6])
+        A, L = A + X.T @ own @ X, L + P[:3] + orbit
+        turns, shifts = turns + turn + orbit @ orbit, shifts + slide
+    return Joined(A, centre, mass, np.concatenate([L, force, centre]), turns, shifts)
+
+
+def together(model: Model, parts: Sequence[Tree], q: Array, v: Array, bends: Mapping[int, Bend]) -> Joined:
+    """Return several trees as one."""
+    return united([alone(model, part, q, v, bends) for part in parts])
+
+
+def shared(part: Joined, share: Any) -> Joined:
+    """Return one of which a share counts: 1, or 0 for none."""
+    P = part.momentum
+    return part._replace(inertia=share * part.inertia, mass=share * part.mass, momentum=np.concatenate([share * P[:6], P[6:]]),
+                         turns=share * part.turns, shifts=share * part.shifts)  # fmt: skip
+
+
+def motion_to(whole: Joined, P: Array) -> tuple[Array, Array, Array]:
+    """Return the twist (6) about its centre, A⁻¹ ΔP, and the shift (3) by which a whole has the momentum and the centre of mass P (9), and
+    what that moves (4), as :func:`engine.dynamics.momentum_conservation.with_momentum` says."""
+    wrong = P - whole.momentum
+    size = whole.turns + 0.5 * np.trace(whole.inertia[:3, :3]) / whole.mass * whole.shifts
+    angular, linear = wrong[:3], wrong[3:6]
+    moved = ops.array([slip(angular @ angular, size), whole.turns, slip(linear @ linear, whole.shifts), whole.shifts])
+    return ops.solve(whole.inertia, wrong[:6]), wrong[6:], moved
+
+
 def with_momenta(model: Model, trees: Sequence[Tree], q: Array, v: Array, P: Array, joins: Sequence[Join],
                  bends: Mapping[int, Bend]) -> tuple[Array, Array, Array, Array]:  # fmt: skip
     """Return q and v with the roots' places and twists such that trees have the momenta and the centres of mass P (trees, 9), P as it is
-    then, and what that moved (trees, 4): :func:`engine.dynamics.gripped_momentum.with_momenta`. Nothing joins trees where any bends."""
+    then, and what that moved (trees, 4): :func:`engine.dynamics.gripped_momentum.with_momenta`, which is that of rigid bodies' trees."""
     if not bends:
         return of_rigid_trees(model, trees, q, v, P, joins)
-    moved: list[Any] = [None] * len(trees)
+    own = [together(model, parted(model, tree), q, v, bends) for tree in trees]
+    wanted, one = [part._replace(momentum=p) for part, p in zip(own, P, strict=True)], joined(len(trees), joins)
+    gripped, now, moved = sorted({k for a, b, _ in joins for k in (a, b)} - {-1}), list(P), list[Any]()
     for k, tree in enumerate(trees):
-        if bends.keys() & {*tree}:
-            q, v, moved[k] = with_momentum(model, tree, q, v, P[k], bends)
-        else:
-            q, v, moved[k] = momentum_conservation.with_momentum(model, tree, q, v, P[k])
-    return q, v, P, np.array(moved)
+        if k not in gripped and len(parted(model, tree)) == 1:
+            found = with_momentum(model, tree, q, v, P[k], bends) if bends.keys() & {*tree} else rigid_with(model, tree, q, v, P[k])
+            q, v = found[:2]
+            moved.append(found[2])
+            continue
+        within = gripped if k in gripped else [k]
+        shares, floats = one[k][within], 1.0 - one[k][-1]
+        whole, target = (united([shared(parts[i], share) for i, share in zip(within, shares, strict=True)]) for parts in (own, wanted))
+        V, shift, sizes = (floats * x for x in motion_to(whole, target.momentum))
+        q, v = moved_rigidly(model, parted(model, tree), q, v, whole.centre, V[:3], V[3:], shift)
+        then = own[k].momentum + np.concatenate([own[k].inertia @ (moving(whole.centre - own[k].centre) @ V), shift])
+        single = ops.logical_and(sum(shares) < 1.5, floats > 0.5)
+        now[k] = np.array([ops.where(single, x, y) for x, y in zip(P[k], then, strict=True)])
+        moved.append(sizes)
+    return q, v, np.array(now), np.array(moved).reshape(len(trees), 4)

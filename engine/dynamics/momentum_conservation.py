@@ -180,6 +180,13 @@ def sizes(V: Array, whole: tuple[Any, ...]) -> tuple[Any, Any]:
     return own @ own + turns + radius_of_gyration(I, m) * shifts, m * m * (V[3:] @ V[3:] + swing @ swing) + shifts
 
 
+def beside(moved: Array, stored: Array) -> Array:
+    """Return what was moved (4), as :func:`with_momentum` says, beside a momentum (9) that wheels store, which sums are of too."""
+    dl, L, dp, p = moved
+    size = L + stored[:3] @ stored[:3]
+    return ops.array([slip(dl * dl, size), size, dp, p])
+
+
 def noted(sums: Array, moved: Array) -> Array:
     """Return what the steps have moved until now (4), ``sums``, with what one more has: sums of the errors, and the largest sizes."""
     (angular, turn, linear, drift), (dl, l, dp, p) = sums, moved

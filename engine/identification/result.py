@@ -46,6 +46,14 @@ class Identification:
     left_out : how many rows of each joint were left out, as it was near rest, and its friction has no sign there
     physical : whether bodies can have what least squares found; if not, ``values`` are the least squares of what they can
     warnings : what was said of it
+
+    >>> import engine
+    >>> text = '''<mujoco><worldbody><body name="bob"><joint name="pivot" axis="0 1 0" damping="0.3"/>
+    ... <geom size="0.1" pos="0 0 -1"/></body></worldbody></mujoco>'''
+    >>> model = engine.load(text)
+    >>> found = engine.identify(model, engine.Simulator(model).run([0.5], [0.0], 2.0), "damping")
+    >>> found.names, found.values.round(9), round(found.model.joint("pivot").damping, 9)
+    (('damping.pivot',), array([0.3]), 0.3)
     """
 
     model: Model

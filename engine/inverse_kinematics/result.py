@@ -30,6 +30,12 @@ class IKResult:
     limits : names of the joints, among those that move the targets, that lie at one of their limits; of a batch an array (...) of these
     reason : which loop is open, and what is left where the targets are not reached, in words, and nothing where they are; of a batch an
         array (...)
+
+    >>> import engine
+    >>> arm = engine.load(engine.example("seven_joint_arm"))
+    >>> found = engine.inverse_kinematics(arm, {"flange": [9.0, 0.0, 0.0]})           # m: farther than it reaches
+    >>> bool(found.converged), found.residual.shape, found.reason[:21]
+    (False, (1, 2), "link 'flange' is 8.02")
     """
 
     q: Array

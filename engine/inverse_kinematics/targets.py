@@ -28,6 +28,12 @@ class Target:
     point : the point of the link that goes to the goal's position, in the link's frame (m)
     weights : of the angle (1/rad) and of the distance (1/m), where not all targets can be reached; 0 asks for nothing
     kind : "pose", "rotation" or "position"; by default what the goal's shape says, of which (..., 3, 3) is a rotation
+
+    >>> import engine
+    >>> arm = engine.load(engine.example("seven_joint_arm"))
+    >>> target = Target("flange", [0.3, 0.2, 0.5], point=(0.0, 0.0, 0.1))              # of a point 0.1 m ahead of it
+    >>> bool(engine.inverse_kinematics(arm, [target]).converged)
+    True
     """
 
     link: str

@@ -19,7 +19,7 @@ from engine.io.dae import TURNS, collada_meshes, up_axis_of
 from engine.io.errors import RobotFileError, RobotFileWarning, short
 from engine.io.paths import Finder
 from engine.io.prepared import MOST_TRIANGLES, prepared, weighed
-from engine.io.unchanged import while_unchanged
+from engine.io.unchanged import looked_at, while_unchanged
 from engine.io.whole_trimesh import trimesh
 from engine.io.xml import bytes_of
 from engine.model import Geometry
@@ -50,6 +50,10 @@ def load_mesh(geometry: Geometry) -> Trimesh:
     Warns
     -----
     RobotFileWarning : it is a COLLADA file whose axis that points up is another than z, and nobody said whether to turn it
+
+    >>> import engine
+    >>> engine.load_mesh(engine.Geometry("box", (1.0, 2.0, 3.0))).volume.round(9)
+    np.float64(6.0)
     """
     if not isinstance(geometry, Geometry):
         raise RobotFileError(f"load_mesh got {shown(geometry)}; expected a link's shape, or Geometry('mesh', (1, 1, 1), mesh=Path('…'))")
@@ -196,6 +200,7 @@ class Named:
             path = unquote(name.strip().replace("\\", "/"))
             found, beside = self.finder.find(path), self.finder.find(os.path.basename(path))
             file = found.path or beside.path
+            looked_at(str(file or os.path.join(os.path.dirname(self.finder.file), path)))
             try:
                 if file is None:
                     raise RobotFileError(found.fault)

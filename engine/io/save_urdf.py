@@ -31,6 +31,12 @@ def save_urdf(model: Model, path: str | os.PathLike[str]) -> Path:
     Warns
     -----
     RobotFileWarning : what is left out: armature, ellipsoids and height fields, and what another file described besides the tree
+
+    >>> import engine, tempfile
+    >>> arm = engine.load(engine.example("seven_joint_arm"))
+    >>> path = engine.save_urdf(arm, tempfile.mkdtemp() + "/arm.urdf")
+    >>> engine.load(path).nq == arm.nq
+    True
     """
     return save(model, path, urdf_of)
 

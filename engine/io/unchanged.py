@@ -1,4 +1,4 @@
-"""What is read from a file, kept for as long as that is the same file."""
+"""What is read from a file, kept for as long as that is the same file, and those that it names are."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import functools
 import hashlib
 import os
 import stat
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,16 +18,27 @@ Value = TypeVar("Value")
 YOUNG = 2_000_000_000
 
 
+class Reading(threading.local):
+    """Of what a thread is reading now, outermost first: the states of other files that it has looked at."""
+
+    def __init__(self) -> None:
+        self.named: list[dict[str, tuple[Any, ...]]] = []
+
+
+READING = Reading()
+
+
 def while_unchanged(maxsize: int) -> Callable[[Callable[Given, Value]], Callable[Given, Value]]:
-    """Cache what a function reads of the file whose path is its first argument, of so many files, until the file changes.
+    """Cache what a function reads of the file whose path is its first argument, of so many files, until the file changes, or another at
+    which the function looked (:func:`looked_at`).
 
     One that cannot be read is not kept. ``cache_clear()`` forgets all, as of functools.lru_cache.
     """
 
     def caching(read: Callable[Given, Value]) -> Callable[Given, Value]:
         @functools.lru_cache(maxsize)
-        def kept(state: tuple[Any, ...], *args: Any, **named: Any) -> Value:
-            return read(*args, **named)
+        def place(state: tuple[Any, ...], *args: Any, **named: Any) -> list[tuple[Value, dict[str, tuple[Any, ...]]]]:
+            return []
 
         @functools.wraps(read)
         def found(*args: Given.args, **named: Given.kwargs) -> Value:
@@ -34,12 +46,38 @@ def while_unchanged(maxsize: int) -> Callable[[Callable[Given, Value]], Callable
                 state = state_of(str(args[0]))
             except OSError:
                 return read(*args, **named)
-            return kept(state, *args, **named)                                  # type: ignore[arg-type]
+            held = place(state, *args, **named)                                # type: ignore[arg-type]
+            if not held or any(state_or_none(path) != then for path, then in held[0][1].items()):
+                READING.named.append({})
+                try:
+                    value = read(*args, **named)
+                finally:
+                    others = READING.named.pop()
+                held[:] = [(value, others)]
+            value, others = held[0]
+            if READING.named:                                                  # who asks depends on them, too
+                READING.named[-1].update(others)
+                READING.named[-1].setdefault(str(args[0]), state)
+            return value
 
-        found.cache_clear = kept.cache_clear                                   # type: ignore[attr-defined]
+        found.cache_clear = place.cache_clear                                  # type: ignore[attr-defined]
         return found
 
     return caching
+
+
+def looked_at(path: str) -> None:
+    """Note, before it is read, that what is being read depends on another file, or on that it is not there."""
+    if READING.named:
+        READING.named[-1].setdefault(path, state_or_none(path))
+
+
+def state_or_none(path: str) -> tuple[Any, ...]:
+    """Return what differs when a file has changed (:func:`state_of`); nothing of one that is not there."""
+    try:
+        return state_of(path)
+    except OSError:
+        return ()
 
 
 def state_of(path: str) -> tuple[Any, ...]:

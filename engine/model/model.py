@@ -33,14 +33,15 @@ class Model(ReadOnly):
     Attributes
     ----------
     graph : ``networkx.DiGraph``, a node per link (data ``link``), an edge per joint (data ``joint``); frozen. It is the whole model:
-        ``Model.from_graph(model.graph)`` is an equal one. The root's node holds its ``joint``, too, where it floats by one that no link
-        is above; a joint's ``armature`` beside it is what :meth:`with_armature` added; what the file says besides is in ``graph.graph``
+        ``Model.from_graph(model.graph)`` is an equal one, and what the file says besides is in ``graph.graph``
     links, joints : in topological order, depth first, children as declared; a floating base's joint comes first
-    nq, nv : number of coordinates and of velocities
-    bodies : what moves as one (links welded by fixed joints merged), in the order of the joints
-    carrier : for each link the body that carries it (−1: the world) and its pose in it
-    armature : what rotors add to the diagonal of the joint-space inertia (nv), kg·m² or kg; read-only
-    described : what the robot's file says besides (:class:`engine.model.Described`), or None
+    nq, nv : sizes of q, v; bodies : what moves as one (links welded by fixed joints merged), in the joints' order
+    carrier : for each link the body that carries it (−1: the world) and its pose in it; armature : rotors' part of the inertia (nv)
+    described : what the file says besides, or None
+
+    >>> import engine
+    >>> (arm := engine.load(engine.example("seven_joint_arm"))).nq, arm.joints[0].name, arm.links[-1].name
+    (7, 'shoulder_yaw', 'flange')
     """
 
     name: str

@@ -207,6 +207,9 @@ class Joint(ReadOnly):
     damping, friction : N·m·s/rad and N·m (N·s/m and N), per velocity of the joint
     armature : inertia of the motor's rotor as the joint feels it, per velocity of the joint: kg·m² (kg), zero or more; it counts in the
         joint-space inertia alone, and is no part of the links
+
+    >>> Joint("elbow", "revolute", "upper", "fore", axis=(0, 2, 0), damping=0.1).axis
+    array([0., 1., 0.])
     """
 
     name: str

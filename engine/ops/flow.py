@@ -27,8 +27,9 @@ def while_loop(advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, do
     """``x, done = advance(x)`` until ``done``, at most ``limit`` times; returns the last x, and whether it was done.
 
     x is an array, a table, or a tuple, a named tuple or a dictionary of such, which ``advance`` returns as it was given.
-    Traced, it is one loop in the machine code, in which every sample of a batch stops by itself. Derivatives do not pass through a
-    loop of several passes (they are NaN): where they are wanted, use :func:`root`.
+    Traced, it is one loop in the machine code, in which every sample of a batch stops by itself. Its derivatives are those of the passes
+    that it takes: forward in one loop more; backward, where it carries many numbers or tables, from the last pass to the first, each begun
+    anew, in a time that grows with the square of their number. Of what is found by iteration, :func:`root` has them by one solution.
 
     A comparison with NaN is false, so that a loop whose values become NaN goes on to its limit, and is not done; with a limit of more than
     2²⁰ passes it ends, with the same result, when all values are as they were before the pass, and one is NaN (where none is a table).

@@ -42,6 +42,12 @@ class StorageError(EngineError):
     """A recording that cannot be written or read; the text says which file, what is wrong with it and what was expected.
 
     ``damage`` is where its bytes are not as their checksum says, (begin, end), where that is what is wrong.
+
+    >>> import engine
+    >>> engine.load_trajectory("gone.h5")
+    Traceback (most recent call last):
+    ...
+    engine.recording.store.StorageError: there is no file 'gone.h5'; expected a recording
     """
 
     damage: tuple[int, int] | None = None

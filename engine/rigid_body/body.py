@@ -39,7 +39,11 @@ PROPERTIES = ("mass", "inertia", "controls", "attitude", "velocity_frame", "inte
 
 
 class BodyError(EngineError):
-    """A rigid body that cannot be: the text says which of its properties or functions, and what was expected."""
+    """A rigid body that cannot be: the text says which of its properties or functions, and what was expected.
+
+    >>> issubclass(BodyError, EngineError), BodyError("Ball: mass is -1 kg; expected more than zero")
+    (True, BodyError('Ball: mass is -1 kg; expected more than zero'))
+    """
 
 
 class RigidBody(ControlSystem):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -50,7 +52,8 @@ class AttitudeFilter(Law):
 
     Raises
     ------
-    SimulationError : numbers that are none; a filter whose P is no longer positive is NaN, and the run ends by that
+    SimulationError : numbers that are none; a star tracker that is later than ``latest`` periods. A filter whose P is no longer positive is
+        NaN, and the run ends by that
 
     References: Markley & Crassidis, *Fundamentals of Spacecraft Attitude Determination and Control*, §6.2.4; Farrenkopf, *Analytic
     steady-state accuracy solutions for two common spacecraft attitude estimators*, J. Guidance 1 (1978).
@@ -92,6 +95,13 @@ class Estimate:
         self.noise, self.walk, self.R, self.period, self.latest, self.gate, self.signals = noise, walk, R, period, latest, gate, signals
         own = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in ("t", *signals, "memory")]
         self.__signature__ = inspect.Signature(own)
+
+    def require_signals(self, laws: Mapping[str, Law]) -> None:
+        """Refuse a star tracker whose samples come later than is remembered."""
+        late, least = laws[self.signals[1]].delay, self.latest * self.period
+        if late > least + 1e-6 * self.period:
+            raise SimulationError(f"'{self.signals[1]}' is read {late:g} s late, and the filter remembers {least:g} s; expected "
+                                  f"latest={math.ceil(late / self.period - 1e-6)} of it")  # fmt: skip
 
     def __call__(self, t: Any, memory: Array, **signals: Any) -> tuple[dict[str, Any], Array]:
         gyro, star_tracker = (signals[n] for n in self.signals)

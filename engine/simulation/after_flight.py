@@ -79,7 +79,8 @@ class AfterFlight:
         jacobian = None if plant.constraints is None else lambda: plant.jacobian(at, m)
         try:
             return impulses.after(model, h, q0, before, q, free, momenta, stuck, limited, jacobian,
-                                  lambda: self.met(model, at, p, resistance))
+                                  lambda: self.met(model, at, p, resistance),
+                                  lambda: plant.masses(p))
         except Unsolved as error:
             if plant.constraints is None:
                 raise
@@ -88,14 +89,15 @@ class AfterFlight:
     def relieving(self, by: Any, m: Array, p: Array, modes: Sequence[Array]) -> Callable[..., Callable[[Array, Array], Array]]:
         """Return, of x = (q, v, z), z but for the force (nv) that lasts, before a flight of h, the map of that after it to where it would
         be without the force."""
-        plant = self.plant
-        model, nq, nv, way = plant.model_at(p), plant.model.nq, plant.model.nv, self.way
+        plant, way = self.plant, self.way
+        nq, nv = plant.model.nq, plant.model.nv
 
         def relieving(t: Any, h: Any, before: Array) -> Callable[[Array, Array], Array]:
             return functools.partial(relieved, h, before[:nq], by.resistance(t, h, before, m, p, modes))
 
         def relieved(h: Any, q0: Array, resistance: tuple[Array, ...], x: Array, force: Array) -> Array:
             q, v, z = x[:nq], x[nq : nq + nv], plant.states.split(np.concatenate([x[nq + nv :], force, np.zeros(plant.sticks)]))
+            model = plant.model_at(plant.laden(p, x[nq + nv :]))
             with ops.part("carried impulses", q):
                 a = by.yielding(self.meeting(q0, q), force, m, p, *resistance)
             to, v = model.manifold.plus(q, (-way * h * h) * a), v - h * a
@@ -103,7 +105,7 @@ class AfterFlight:
                 if plant.constraints is not None:
                     to, v = plant.constraints.moved_whole(model, to, v, plant.memories.split(m), True)
                 P = plant.turned(self.set_back(model, h, q, z[MOMENTUM], force, plant.states.join(z)), q, to, plant.states.join(z), p)
-                to, v, z[MOMENTUM], _ = plant.kept(model, to, v, plant.states.join(z), m, P)      # here: the projection counts errors
+                to, v, z[MOMENTUM], _ = plant.kept(model, to, v, plant.states.join(z), m, p, P)   # here: the projection counts errors
             return np.concatenate([to, v, plant.states.join(z)[: plant.flown]])
 
         return relieving
@@ -148,13 +150,14 @@ class AfterFlight:
         def meet(t: Any, h: Any, x: Array, flown: Array) -> Array:
             q, free, z = flown[:nq], flown[nq : nq + nv], plant.states.split(flown[nq + nv :])
             P, stuck = z.get(MOMENTUM, np.zeros((0, 9))), z.get(STUCK, np.zeros((0, 6)))
-            stiff = self.stiff(by, t, h, x, flown, m, p, modes)
+            stiff, now = self.stiff(by, t, h, x, flown, m, p, modes), plant.laden(p, flown[nq + nv :])
+            model = plant.model_at(now)                                        # bodies as they are at the end of the flight
             with ops.part("impulses", q):
-                found = by.after(h, x[:nq], x[nq : nq + nv], q, free, P, stuck, m, p, *stiff)
+                found = by.after(h, x[:nq], x[nq : nq + nv], q, free, P, stuck, m, now, *stiff)
             q, v, moved, gave, lasting, notes = impulses.complete(model, h, q, free, P, found,
                                                             lambda q, v: plant.settled(model, q, v, m),
                                                             lambda P, to: plant.turned(P, q, to, flown[nq + nv :], p),
-                                                            lambda q, v, P: plant.kept(model, q, v, flown[nq + nv :], m, P))  # fmt: skip
+                                                            lambda q, v, P: plant.kept(model, q, v, flown[nq + nv :], m, p, P))  # fmt: skip
             own = {MOMENTUM: moved, LASTING: lasting, STUCK: gave if keeps else np.zeros(gave.shape)}
             return np.concatenate([q, v, plant.states.join(z | {n: y for n, y in own.items() if n in z}), notes])
 
@@ -179,11 +182,13 @@ class AfterFlight:
         """Return the points (p, 13 or 16) that push in a step of h from t and x = (q, v, z), whose flight ends at ``flown``: see
         :meth:`Impulses.points`."""
         plant = self.plant
-        model, nq, nv = plant.model_at(p), plant.model.nq, plant.model.nv
-        impulses, z = self.impulses(model, plant.parameters.split(p)), plant.states.split(flown[nq + nv :])
+        nq, nv = plant.model.nq, plant.model.nv
+        now, z = plant.laden(p, flown[nq + nv :]), plant.states.split(flown[nq + nv :])
+        model = plant.model_at(now)
+        impulses = self.impulses(model, plant.parameters.split(p))
         at = h, x[:nq], x[nq : nq + nv], flown[:nq], flown[nq : nq + nv]
         stuck = z.get(STUCK, np.zeros((0, 6)))
-        found = by.after(*at, z.get(MOMENTUM, np.zeros((0, 9))), stuck, m, p, *self.stiff(by, t, h, x, flown, m, p, modes))
+        found = by.after(*at, z.get(MOMENTUM, np.zeros((0, 9))), stuck, m, now, *self.stiff(by, t, h, x, flown, m, p, modes))
         return impulses.points(model, *at, impulses.split(found)[0], stuck)
 
     def passing(self, h: Any, x: Array, p: Array) -> Any:

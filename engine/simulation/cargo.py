@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -15,18 +16,12 @@ from engine.components.general_actuator import GeneralActuator
 from engine.components.layout import Layout
 from engine.components.lugre import LuGre
 from engine.dynamics.modal_momentum import Bend
-from engine.dynamics.momentum_conservation import Tree, floating_trees
+from engine.dynamics.momentum_conservation import Tree
 from engine.model import Model
 from engine.simulation.constraints import Gripper
 from engine.spatial import inertia
 
 Array = np.ndarray
-
-
-def kept_trees(model: Model, components: Iterable[Component], joined: bool) -> tuple[Tree, ...]:
-    """Return the trees that float and keep their momentum: those with links that bend not where anything may be joined to them."""
-    bend = {model.carrier[model.link_index(c.link)][0] for c in components if not c.rigid}
-    return tuple(tree for tree in floating_trees(model) if not (joined and bend & {*tree}))
 
 
 def begun(plant: Any, q: Array, v: Array, z: Array, p: Array) -> Array:
@@ -123,15 +118,15 @@ def moved_by(s: Context, tree: Tree, drains: Mapping[str, Array], P: Array) -> A
     return np.concatenate([-ops.cross(x, P[3:6]), np.zeros(3), x])
 
 
-def without_inner(model: Model, F: Array | None, effects: Mapping[str, Effect]) -> Array | None:
-    """Return wrenches on links (nlinks, 6) without what links and their modes do to one another."""
-    inner = [(model.link_index(link), own) for e in effects.values() for link, own in e.inner.items()]
-    if F is None or not inner:
-        return F
-    F = F.copy()
-    for k, own in inner:
-        F[k] = F[k] - own
-    return F
+def without_inner(effects: Mapping[str, Effect]) -> dict[str, Effect]:
+    """Return effects without what links and their modes, or what they store, do to one another."""
+    return {name: dataclasses.replace(e, wrenches=outer(e)) if e.inner else e for name, e in effects.items()}
+
+
+def outer(e: Effect) -> dict[str, Any]:
+    """Return the wrenches of an effect without those within."""
+    left = {link: (F, e.inner.get(link)) for link, F in e.wrenches.items()}
+    return {link: F if own is None else F - own for link, (F, own) in left.items() if own is not F}
 
 
 def together(commands: dict[str, Any], flows: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
 import numpy as np
@@ -24,6 +24,17 @@ def entries(name: str, x: Array, lead: int) -> dict[str, Array]:
     flat = x.reshape(*x.shape[:lead], math.prod(x.shape[lead:]))
     labels = [name + (f"[{','.join(map(str, i))}]" if i else "") for i in np.ndindex(*x.shape[lead:])]
     return {label: flat[..., k] for k, label in enumerate(labels)}
+
+
+def spells(t: Array, x: Array, names: Sequence[str]) -> list[tuple[str, float, float]]:
+    """Return how long the numbers (T) of something stayed what they were at times (T): (name, from, to), s, one after another.
+
+    >>> spells(np.arange(4.0), np.array([0.0, 0.0, 1.0, 0.0]), ["go", "rest"])
+    [('go', 0.0, 2.0), ('rest', 2.0, 3.0), ('go', 3.0, 3.0)]
+    """
+    begins = [0, *(np.flatnonzero(np.diff(x)) + 1)] if len(t) else []
+    ends = [*begins[1:], len(t) - 1]
+    return [(names[round(float(x[a]))], float(t[a]), float(t[b])) for a, b in zip(begins, ends, strict=False)]
 
 
 def write_columns(file: TextIO, columns: Mapping[str, Array], names: bool = True) -> None:

@@ -85,6 +85,18 @@ class CompiledSystem(Fixed, Generic[Motion]):
     error_jacobians(x, u, t) -> A (..., ne, ne), B (..., ne, m): of the error's rate, δ̇ = A δ + B ν for state_plus(x, δ), u + ν
     discrete_jacobians(x, u, t, dt), discrete_error_jacobians(x, u, t, dt) -> the same of a step: δ⁺ = A δ + B ν
     state_plus(x, delta) -> LieState.cayley_plus(x, δ); state_diff(x, x0) -> LieState.cayley_minus(x0, x), the error δ from x0 to x
+
+    >>> import engine, numpy as np
+    >>> class Cart(engine.Dynamics):
+    ...     state, controls = engine.LieState(2), 1
+    ...     def dynamics(self, x, u, t):
+    ...         return np.array([x[1], u[0] / 2.0])
+    >>> cart = engine.compile(Cart())
+    >>> cart.dynamics([0.0, 3.0], [4.0], 0.0)
+    array([3., 2.])
+    >>> A, B = cart.jacobians([0.0, 3.0], [4.0], 0.0)
+    >>> A.tolist(), B.tolist()
+    ([[0.0, 1.0], [0.0, 0.0]], [[0.0], [0.5]])
     """
 
     def __init__(self, system: ControlSystem) -> None:

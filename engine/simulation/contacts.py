@@ -45,6 +45,10 @@ class HalfSpace:
     ----------
     normal : out of the ground, in world axes; its length is of no account
     offset : m from the world's origin along the normal
+
+    >>> import engine
+    >>> engine.HalfSpace(normal=(-1.0, 0.0, 1.0)).normal                            # a slope of 45°, uphill along x
+    (-0.7071067811865475, 0.0, 0.7071067811865475)
     """
 
     normal: tuple[float, ...] = (0.0, 0.0, 1.0)
@@ -83,6 +87,13 @@ class Contacts:
     Raises
     ------
     ContactError : a number, a name or a kind that cannot be
+
+    >>> import engine
+    >>> stone = engine.load('<mujoco><worldbody><body name="stone"><freejoint/><geom size="0.1"/></body></worldbody></mujoco>')
+    >>> simulator = engine.Simulator(stone, contacts=engine.Contacts(engine.HalfSpace()))
+    >>> rest = simulator.run([1.0, 0, 0, 0, 0, 0, 0.1], [0.0] * 6, 0.5)
+    >>> round(float(rest.q[-1, 6]), 2)                                   # a ball of 0.1 m lies on it
+    0.1
     """
 
     ground: HalfSpace | None = None

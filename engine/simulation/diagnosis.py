@@ -12,7 +12,7 @@ import numpy as np
 
 from engine import ops
 from engine.checks import warn
-from engine.components.component import AWAY, WILD, NotClosed, NotFinite, SimulationWarning
+from engine.components.component import AWAY, WILD, Beyond, NotClosed, NotFinite, SimulationWarning
 from engine.components.law import Ticking
 from engine.contact import Unsolved
 from engine.integrate import ROS34PW2, SUBSTEPS, FreeBody, Method
@@ -200,7 +200,7 @@ def blame(process: Process, plain: Process, stop: Diverged) -> Blame:
                 last = y
     except NotFinite as found:
         text = "" if found.wild else found.text
-    except (BodyError, NotClosed, Unsolved) as found:
+    except (BodyError, NotClosed, Unsolved, Beyond) as found:
         text = str(found)
     except Exception:                                                          # NaN met on floats by a check, or by the user's code
         pass

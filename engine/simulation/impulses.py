@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from engine import ops
 from engine.components.layout import Layout
-from engine.contact import EVENLY, ContactLaws, JointLaws, Law, Together, corrected, velocity_after
+from engine.contact import EVENLY, ContactLaws, JointLaws, Law, SumLaw, corrected, velocity_after
 from engine.contact.joint_laws import Rubbing
 from engine.contact.limited_forces import LimitedForces
-from engine.contact.many import JointedTouching, RowLaws
+from engine.contact.many import JointedProblem, RowLaws
 from engine.dynamics.momentum_conservation import Tree
 from engine.model import Model
 from engine.simulation.parameters import own as stands
@@ -63,10 +63,12 @@ class Impulses:
         return Impulses(joints, contacts, self.conserved, self.nv, self.constrained, way)
 
     def after(self, model: Model, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array, stuck: Array,
-              limited: LimitedForces | None, jacobian: Callable[[], Array] | None, inertia: Callable[[], Array]) -> Array:  # fmt: skip
+              limited: LimitedForces | None, jacobian: Callable[[], Array] | None, inertia: Callable[[], Array],
+              mass: Callable[[], Sequence[Any]]) -> Array:  # fmt: skip
         """Return v⁺ and what goes with it, of a step of h from q0 (nq), ``before`` (nv) and what is ``stuck`` (pairs, 6), whose flight ends
         at q, ``free`` and with the ``momenta`` (trees, 9); ``limited`` is what stiff forces with limits do beside what of
-        them ``inertia()`` (nv, nv) has, which impulses meet; ``jacobian()`` (n, nv) is of the constraints that hold."""
+        them ``inertia()`` (nv, nv) has, which impulses meet; ``jacobian()`` (n, nv) is of the constraints that hold, and ``mass()`` of the
+        trees."""
         rubbing = self.rubbing | frozenset(limited.rows if limited else ())
         joints = self.joints.step(h, before, q, free, self.way, limited) if self.joints else None
         if joints is None and limited is not None:
@@ -97,7 +99,7 @@ class Impulses:
             return ops.when(joints.acts, rub, nothing)
         contacts = self.contacts
         with ops.part("broad phase", q):
-            found = contacts.nearness(q, free, h)
+            found = contacts.broad_phase(q, free, h)
         near = functools.reduce(ops.logical_or, found.near, False)
 
         def push() -> Array:
@@ -112,7 +114,7 @@ class Impulses:
                 x, friction = solved(axes.inertia(inertia()), joints, touching, axes.seen(before), flown, J)
                 rubs, v = friction if joints is None else friction[-1], axes.back(x)
                 impulses, lasting, gave = touching.impulses(x, rubs)
-                changes = contacts.momentum_changes(self.conserved, momenta, touching, flown, impulses)
+                changes = contacts.momentum_changes(mass(), self.conserved, momenta, touching, flown, impulses)
                 lasting = lasting if joints is None else lasting + joints.lasting(v)
                 notes = noted(v, contacts.noted(touching, impulses), lambda: axes.force_back(law.impulse(x, friction)[0]))
                 return np.concatenate([v, changes.ravel(), gave.ravel(), lasting / h, notes])
@@ -127,7 +129,7 @@ class Impulses:
         :func:`~engine.simulation.contact_table.table_of`."""
         contacts = self.contacts
         assert isinstance(contacts, RowLaws)
-        law = contacts.step(h, q0, before, q, free, contacts.nearness(q, free, h), stuck, self.rubbing, self.way)
+        law = contacts.step(h, q0, before, q, free, contacts.broad_phase(q, free, h), stuck, self.rubbing, self.way)
         x = law.axes.seen(v)
         return law.seen(x, law.impulses(x, law.lagged(x, law.friction)[0])[0])
 
@@ -182,7 +184,7 @@ class Impulses:
 
 def together(joints: Law | None, touching: Law) -> Law:
     """Return the law of joints, if they have one, and of contacts."""
-    return touching if joints is None else Together([joints, touching])
+    return touching if joints is None else SumLaw([joints, touching])
 
 
 def solved(M: Array, joints: Law | None, touching: Any, before: Array, free: Array, J: Array | None) -> tuple[Array, Any]:
@@ -192,7 +194,7 @@ def solved(M: Array, joints: Law | None, touching: Any, before: Array, free: Arr
     def by(touching: Law) -> tuple[Array, Any]:
         return velocity_after(M, together(joints, touching), before, free, J)
 
-    if not isinstance(touching, JointedTouching):
+    if not isinstance(touching, JointedProblem):
         return by(touching)
     standing = ops.when(ops.logical_not(touching.crosses), lambda: by(touching.standing()), (before, together(joints, touching).friction))
     return ops.when(touching.crosses, lambda: by(touching), standing)

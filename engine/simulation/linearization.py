@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 from engine import ops
 from engine.checks import numbers
 from engine.compiler.gufunc import Gufunc, shaped
-from engine.components.component import SimulationError
+from engine.components.component import Component, SimulationError
 from engine.components.law import Ticking
 from engine.components.layout import Layout
-from engine.simulation.own_states import DEFECT, MOMENTUM
+from engine.simulation.own_states import LASTING, OWN, STUCK
 
 Array = np.ndarray
 #: the parameter by which B is taken, or the forces that stand for it
@@ -39,31 +39,46 @@ class Linearization:
                 raise SimulationError(f"{c.called.name} has a {'memory' if c.called.law.memory.size else 'delay'}, which A does not know; "
                                       "expected laws without")  # fmt: skip
         for c in simulator.plant.acting:
-            if c.memory.size and not isinstance(c, Ticking):
+            if c.memory.size and not isinstance(c, Ticking) and type(c).goes_on is Component.goes_on:
                 raise SimulationError(f"{c.name} has a memory, which A does not know; expected components without")
         self.given = simulator
         if INPUT not in simulator.parameters:
             simulator = simulator.with_force(pushed, {INPUT: np.zeros(simulator.model.nv)})
         self.simulator, self.model, self.plant, self.step = simulator, simulator.model, simulator.plant, simulator._step
         self.nv, self.nu = simulator.model.nv, int(np.size(simulator.parameters[INPUT]))
-        kept = {n: s for n, s in self.plant.states.shapes.items() if n not in (MOMENTUM, DEFECT)}      # those follow from q and v
-        self.states = Layout(kept)
+        self.telling = [c for c in self.plant.acting if type(c).goes_on is not Component.goes_on]
+        s = self.plant.context(0.0, self.model.neutral(), np.zeros(self.nv), self.plant.initial_states(),
+                               self.plant.parameters.join(self.plant.values))  # fmt: skip
+        self.first = {f"{c.name}.memory": np.asarray(c.goes_on(s, c.memory)) for c in self.telling}
+        shapes = self.plant.states.shapes
+        own = {n: shape for n, shape in shapes.items() if n not in OWN}        # momenta follow from q and v
+        self.states = Layout(own | {n: x.shape for n, x in self.first.items()} | {n: shapes[n] for n in (LASTING, STUCK) if n in shapes})
         self.shown = 2 * self.nv + self.states.n - self.plant.lasts - self.plant.sticks
         self.n, self.size = 2 * self.nv + self.states.n, self.model.nq + self.nv + self.states.n
 
-    # ------------------------------------------------------------ whole states x = (q, v, z), z of actuators, controllers, and what lasts
+    # ------------------------------------- whole states x = (q, v, z), z of actuators, controllers, what components tell, and what lasts
 
     def begun(self, q: Array, v: Array) -> Array:
         """Return x (..., size) as a run begins with q (..., nq) and v (..., nv), on the constraints."""
         lead = q.shape[:-1]
         a = self.step.layout.split(self.step.closed(self.step.begun(q, v, lead)))
-        return np.concatenate([a["q"], a["v"], self.states.spread(self.plant.states.split(a["state"]), lead)], axis=-1)
+        return np.concatenate([a["q"], a["v"], self.states.spread(self.plant.states.split(a["state"]) | self.first, lead)], axis=-1)
 
     def parts(self, x: Array) -> tuple[Array, Array, Array]:
         """Return q, v, and all of the plant's states. Traceable."""
         q, v, z = np.split(x, [self.model.nq, self.model.nq + self.nv])
         known = self.plant.states.split(self.plant.initial_states())
         return q, v, self.plant.states.join({**known, **self.states.split(z)})
+
+    def memory(self, t: Any, p: Array, x: Array) -> Array:
+        """Return the memories with which a step from x begins at t. Traceable."""
+        memories = self.plant.initial_memories()
+        if not self.telling:
+            return memories
+        (q, v, z), told = self.parts(x), self.states.split(x[self.model.nq + self.nv :])
+        s = self.plant.context(t, q, v, z, p)
+        own = {c.name: c.recalled(s, told[f"{c.name}.memory"]) for c in self.telling}
+        return self.plant.memories.join(self.plant.memories.split(memories) | own)
 
     def plus(self, x: Array, d: Array) -> Array:
         """Return x ⊕ δ (size), with δ (n) of q, v and z."""
@@ -83,9 +98,11 @@ class Linearization:
     def after(self, t: Any, p: Array, x: Array) -> Array:
         """Return x after a step. Traceable."""
         q, v, z = self.parts(x)
-        y = self.step.layout.join({"q": q, "v": v, "state": z, "memory": self.plant.initial_memories(), "events": np.zeros(0)})
+        y = self.step.layout.join({"q": q, "v": v, "state": z, "memory": self.memory(t, p, x), "events": np.zeros(0)})
         a = self.step.layout.split(self.step.step(t, 0.0, self.simulator.dt, p, self.step.prepared(t, p, y)))
-        return np.concatenate([a["q"], a["v"], self.states.join(self.plant.states.split(a["state"]))])
+        s, memories = self.plant.context(t + self.simulator.dt, a["q"], a["v"], a["state"], p), self.plant.memories.split(a["memory"])
+        told = {f"{c.name}.memory": c.goes_on(s, memories[c.name]) for c in self.telling}
+        return np.concatenate([a["q"], a["v"], self.states.join(self.plant.states.split(a["state"]) | told)])
 
     def closed(self, x: Array) -> Array:
         """Return x with q and v on the constraints, as a run begins. Traceable."""
@@ -109,8 +126,8 @@ class Linearization:
         def accelerated(e: Array) -> Array:
             q, v, z = self.parts(self.plus(x, e[0] * d[: self.n]))
             own = self.pushed(p, e[0] * d[self.n :])
-            flown = z[: self.plant.flown]
-            return self.step.acceleration(t, q, v, flown, self.plant.initial_memories(), own, *self.step.limits.at_an_instant)[0]
+            flown, m = z[: self.plant.flown], self.memory(t, own, self.plus(x, e[0] * d[: self.n]))
+            return self.step.acceleration(t, q, v, flown, m, own, *self.step.limits.at_an_instant)[0]
 
         return ops.jacobian(accelerated, e)[:, 0]
 

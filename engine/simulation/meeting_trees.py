@@ -324,7 +324,7 @@ def completed(plant: Plant, h: Any, p: Array, flown: Array, V: Array, free: Arra
     def settle(q: Array, v: Array) -> Array:
         if MOMENTUM not in z:                                                  # what the impulses leave, in the axes that they turn
             return np.concatenate([q, turned_back(model.bodies[0].pose(q)[:3].ravel(), V), plant.states.join(z)])
-        q, v, P, _ = plant.kept(model, q, v, plant.states.join(z), np.zeros(0), z[MOMENTUM] + change[None])
+        q, v, P, _ = plant.kept(model, q, v, plant.states.join(z), np.zeros(0), p, z[MOMENTUM] + change[None])
         return np.concatenate([q, v, plant.states.join({**z, MOMENTUM: P})])
 
     pushed = ops.largest(np.concatenate([after - v, change])) > 0.0

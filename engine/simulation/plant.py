@@ -24,14 +24,14 @@ from engine.components.frame import Frame, require_falling
 from engine.components.layout import Layout
 from engine.components.makers import Maker
 from engine.contact import ContactLaws
-from engine.dynamics.modal_momentum import Bend, bends_of, central_momentum, momentum_rates, with_momenta
-from engine.dynamics.momentum_conservation import Tree, floating_trees, joined_trees, noted
+from engine.dynamics.modal_momentum import Bend, bends_of, central_momentum, masses, momentum_rates, with_momenta
+from engine.dynamics.momentum_conservation import Tree, beside, floating_trees, joined_trees, noted
 from engine.geometry import Plane
 from engine.integrate import FreeBody, Mechanical, Stiff, System
 from engine.model import Model
 from engine.simulation.acting import Acting
 from engine.simulation.assessment import Look
-from engine.simulation.cargo import between_links, drained, loaded, modal, moved_by, with_drains, without_inner
+from engine.simulation.cargo import between_links, carried, drained, loaded, modal, moved_by, with_drains, without_inner
 from engine.simulation.constraints import Constraints
 from engine.simulation.impulses import Impulses
 from engine.simulation.own_states import DEFECT, LASTING, MOMENTUM, OWN, STUCK
@@ -118,8 +118,9 @@ class Plant(Acting):
 
     @property
     def names(self) -> dict[str, tuple[str, ...]]:
-        """Names of what signals have an entry for each of: the points of contacts."""
-        return {"contacts": tuple(self.contacts.names)} if self.contacts else {}
+        """Names of what signals have an entry for each of, the points of contacts, and of what they number, such as phases."""
+        own = {f"{c.name}.{part}": x for c in self.makers for part, x in c.called.law.labels.items()}
+        return own | ({"contacts": tuple(self.contacts.names)} if self.contacts else {})
 
     def initial_states(self) -> Array:
         """Return z at first; momenta are zero until q and v are known."""
@@ -140,8 +141,11 @@ class Plant(Acting):
         model = with_parameters(self.model, self.gravity, self.parameters.split(p))[0]
         if not self.carriers:
             return model
-        own = p[self.parameters.n :] if len(p) > self.parameters.n else self.initial_states()[self.cargo]
-        return loaded(model, self.carriers, self.carried.split(own))
+        return loaded(model, self.carriers, self.carried.split(self.laid(p)))
+
+    def laid(self, p: Array) -> Array:
+        """Return the states behind parameters p that are :meth:`laden`; those at first, if they are not."""
+        return p[self.parameters.n :] if len(p) > self.parameters.n else self.initial_states()[self.cargo]
 
     def laden(self, p: Array, z: Array) -> Array:
         """Return the parameters p with those of the states z behind them on which bodies' inertias depend, if any does."""
@@ -181,7 +185,7 @@ class Plant(Acting):
         forces of constraints where there are any; last ``given`` are the modes of limited forces, where there are any."""
         lasting = given[0] if self.lasts else None
         if self.frame is not None and self.conserved:                          # a field that falls off is asked where the momenta lead
-            q, v, *_ = self.kept(self.model_at(self.laden(p, z)), q, v, z, m)
+            q, v, *_ = self.kept(self.model_at(self.laden(p, z)), q, v, z, m, p)
         s = self.in_flight(t, q, v, z, p, self.within(given[-1]) if self.bounds.n else None)
         effects = self.effects(s, m)
         tau, F = self.loads(effects)
@@ -198,7 +202,7 @@ class Plant(Acting):
         if self.conserved:
             with ops.part("momentum", q, v):
                 drains, bends = drained(s, self.carriers, rates), self.bends(z)
-                outside = self.external(s, tau, with_drains(s, without_inner(s.model, F, effects), drains))
+                outside = self.external(s, tau, with_drains(s, self.loads(without_inner(effects))[1], drains))
                 own = momentum_rates(s.model, self.conserved, q, outside, s.states[MOMENTUM], bends)
                 rates[MOMENTUM] = np.array([rate + moved_by(s, tree, drains, P) for rate, tree, P
                                             in zip(own, self.conserved, s.states[MOMENTUM], strict=True)])  # fmt: skip
@@ -299,8 +303,19 @@ class Plant(Acting):
 
     @property
     def holding(self) -> list[Component]:
-        """The components that may hold angular momentum."""
-        return [c for c in self.components if type(c).holds is not Component.holds]
+        """The components that may hold angular momentum which is no part of the trees' own."""
+        return [c for c in self.components if type(c).holds is not Component.holds and not c.keeps]
+
+    def stored(self, q: Array, z: Array, p: Array) -> Array | None:
+        """Return of the trees' momenta (trees, 9) what is no body's and no mode's, but components' that keep it with their links."""
+        keeping = [c for c in self.components if c.keeps]
+        if not keeping:
+            return None
+        s, found = self.in_flight(0.0, q, np.zeros(self.model.nv), z, p), [np.zeros(9) for _ in self.conserved]
+        for c in keeping:
+            own, body = np.concatenate([c.holds(s, s.states[c.name]), np.zeros(6)]), carried(self.model, c.link)
+            found = [x + own if body in tree else x for tree, x in zip(self.conserved, found, strict=True)]
+        return np.array(found).reshape(-1, 9)
 
     def turned(self, P: Array, q: Array, to: Array, z: Array, p: Array) -> Array:
         """Return the momenta P (trees, 9) after something turned the trees from q (nq) to another configuration at once: they take the
@@ -328,7 +343,7 @@ class Plant(Acting):
             (q, v), z = self.held(model, x[:nq], x[nq : nq + nv], m), self.states.split(x[nq + nv :])
             if not self.conserved:
                 return np.concatenate([q, v, x[nq + nv :]])
-            q, v, P, moved = self.kept(model, q, v, x[nq + nv :], m)
+            q, v, P, moved = self.kept(model, q, v, x[nq + nv :], m, p)
             sums = np.array([noted(*row) for row in zip(z[DEFECT], moved, strict=True)])
             return np.concatenate([q, v, self.states.join({**z, MOMENTUM: P, DEFECT: sums})])
 
@@ -338,12 +353,22 @@ class Plant(Acting):
         """Return of the bodies that bend what their modes hide and carry in the states z."""
         return bends_of(self.model, modal(self.bending, self.carried.split(z[self.cargo]))) if self.bending else {}
 
-    def kept(self, model: Model, q: Array, v: Array, z: Array, m: Array, P: Array | None = None) -> tuple[Array, Array, Array, Array]:
+    def masses(self, p: Array) -> list[Any]:
+        """Return the masses of the trees whose momentum is a state, with parameters p, as :meth:`laden`."""
+        bends = bends_of(self.model, modal(self.bending, self.carried.split(self.laid(p)))) if self.bending else {}
+        return masses(self.model_at(p), self.conserved, bends)
+
+    def kept(self, model: Model, q: Array, v: Array, z: Array, m: Array, p: Array,
+             P: Array | None = None) -> tuple[Array, Array, Array, Array]:  # fmt: skip
         """Return q and v with the momenta P (trees, 9), by default those of the states z, P as it is then, and what that moved (trees, 4),
         with grips as they are."""
         P = z[self.states.slices[MOMENTUM]].reshape(-1, 9) if P is None else P
         joins = () if self.constraints is None else self.constraints.joins(self.conserved, self.memories.split(m))
-        return with_momenta(model, self.conserved, q, v, P, joins, self.bends(z))
+        stored = self.stored(q, z, p)
+        if stored is None:
+            return with_momenta(model, self.conserved, q, v, P, joins, self.bends(z))
+        q, v, P, moved = with_momenta(model, self.conserved, q, v, P - stored, joins, self.bends(z))
+        return q, v, P + stored, np.array([beside(*row) for row in zip(moved, stored, strict=True)])
 
     def held(self, model: Model, q: Array, v: Array, m: Array) -> tuple[Array, Array]:
         """Return q and v on the constraints."""
@@ -381,6 +406,8 @@ class Plant(Acting):
             return z
         model, bends = self.model_at(self.laden(p, z)), self.bends(z)
         momenta = np.array([central_momentum(model, tree, q, v, bends) for tree in self.conserved])
+        if (stored := self.stored(q, z, p)) is not None:
+            momenta = momenta + stored
         return self.states.join({**self.states.split(z), MOMENTUM: momenta})
 
     # ------------------------------------------------------------ what is felt and recorded

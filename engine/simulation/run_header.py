@@ -1,4 +1,4 @@
-"""Metadata in a recording's header: the robot, the ground, the parameters, and how the run ended; written, and checked when read."""
+"""Metadata in a recording's header: the robot, the ground, the parameters, and its end and events; written, and checked when read."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from engine.checks import path_of
+from engine.integrate.event import Crossing, crossings
 from engine.io import model_from_text, model_hash, model_text, text_hash
 from engine.model import Model
 from engine.recording import Recording, StorageError
@@ -181,3 +182,23 @@ def outcome_in(recording: Recording) -> tuple[Array | str | None, tuple[str, ...
     except (ValueError, IndexError):
         raise StorageError(f"header['reasons'] of '{recording.path}' speaks of rollout '{row:.20}'; expected one of {batch}") from None
     return found if batch else str(found[()]), noted
+
+
+def events_in(recording: Recording, start: int, stop: int | None) -> tuple[Crossing, ...]:
+    """Return the events among records start … stop − 1 of a run, or all that a trajectory had when it was saved."""
+    header = recording.header
+    if "events" not in recording.columns:
+        try:
+            return tuple(Crossing(int(e["function"]), str(e["name"]), float(e["t"]), tuple(np.array(e[n], dtype=float) for n in "qv"))
+                         for e in header.get("events", ()))  # fmt: skip
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise StorageError(f"header['events'] of '{recording.path}' cannot be read ({error}); expected events with times and "
+                               "states") from None  # fmt: skip
+    names = header.get("event_names", ())
+    if recording.columns["events"] != (len(names),):
+        raise StorageError(f"'{recording.path}' has {recording.columns['events']} columns of events; expected one for each of {names}")
+    zeros = recording.read("events", start, stop)
+    rows = np.flatnonzero(zeros.any(axis=1))
+    first = slice(start, stop).indices(len(recording))[0]
+    t, q, v = (np.array([recording.read(n, first + k, first + k + 1)[0] for k in rows]) for n in ("t", "q", "v"))
+    return crossings(names, zeros[rows], t, q, v)

@@ -26,14 +26,14 @@ from engine.components.makers import makers_of
 from engine.constraints import Constraint, Prescribed
 from engine.contact.many import RowLaws
 from engine.dynamics import GRAVITY
-from engine.dynamics.momentum_conservation import joined_trees
+from engine.dynamics.momentum_conservation import floating_trees, joined_trees
 from engine.integrate import FreeBody, Solution, method_named
 from engine.integrate.event import Event
 from engine.model import Model
 from engine.progress import progress_bar
 from engine.simulation.adaptive import solved
 from engine.simulation.assessment import flight
-from engine.simulation.cargo import kept_trees, require_own
+from engine.simulation.cargo import require_own
 from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance, listed
 from engine.simulation.constraints import Constraints
 from engine.simulation.contacts import Contacts, PairByPair
@@ -80,8 +80,7 @@ class Simulator(Fixed):
         anew. "gravity" counts instead of the gravity, and names of :meth:`engine.Model.with_parameters` instead of the model's numbers:
         "mass.LINK", "center.LINK", "inertia.LINK", "placement.JOINT", "displacement.JOINT", "damping.JOINT", "friction.JOINT",
         "armature.JOINT"; "contact_friction.LINK", contact_static_friction, …torsional_friction, …rolling_friction, …stiffness, …dissipation
-        for those of a link's surface, or the ground's, "world" (what sticks rubs no less than what slides). Friction so given acts by
-        impulses, if not explicit
+        for those of a link's surface, or the ground's, "world" (what sticks rubs no less than what slides); by impulses, if not explicit
     joint_dynamics : how the damping, friction, efforts and limits of the robot's file hold. "auto": damping in flight; stiff stops and dry
         friction as impulses after it (:mod:`engine.contact`): under a share r of its friction a joint creeps at r times 5e-7 rad/s or m/s,
         and its own effort pushes it into a stop by a hundredth of its range at most. Where dampers, springs, servos or laws are too fast
@@ -92,14 +91,12 @@ class Simulator(Fixed):
     constraints : what holds exactly: :class:`engine.Hinge`, Ball, Weld, Slider, Distance, Coupling, Prescribed, and Grip, which closes on
         command. Forces act in flight, with the method's order; "constraints.force", "constraints.error" and "constraints.power" are kept
     conserve_momentum : whether each step ends with the projection of every floating tree onto its momentum, which only loads from outside
-        change; without it momentum drifts with the method's order. It is the tree's as a whole: a body on a floating joint within a tree
-        keeps its own to the method's order only
+        change; without it momentum drifts with the method's order, and that of a body on a floating joint within a tree anyway
     sensors : of :mod:`engine.sensors`, or functions; laws : functions, or :class:`Law`. What they return is a signal: others ask for it by
         its name among their arguments, and it is recorded. They are asked in the order of what they read, each at its own period, phase
         and delay; besides those of other functions they may have any of t, q and v, or none. ``print(simulator)`` lists them
     frame : what carries the world's origin, such as a :class:`engine.space.ReferenceOrbit`: q, v are relative to it, and gravity is what
-        differs from its own; beside a uniform gravity, or a ground, it is an error
-    compiled : False runs everything on floats, for functions that cannot be traced: the same lines, a thousand times slower
+        differs from its own; beside a uniform gravity, or a ground, it is an error. compiled : False: on floats, a thousand times slower
 
     Functions are written with NumPy arithmetic and ``engine.ops``. Besides t, q, v they may ask, by the names of their parameters, for
     ``poses``, ``twists``, ``pose(link)``, ``twist(link)``, ``jacobian(link)``, ``model``, ``gravity``, ``states``, and the parameters; in a
@@ -107,6 +104,11 @@ class Simulator(Fixed):
     evaluated at every stage. The step and the loop around it are one piece of machine code. A function is called twice when it is traced,
     and must return the same; what it reads besides its arguments (a gain, an attribute) holds as it was then, and a change is an error, at
     the next run or within a tenth of a second of steps: what shall change belongs among the parameters.
+
+    >>> import engine
+    >>> stone = engine.load('<mujoco><worldbody><body name="stone"><freejoint/><geom size="0.1"/></body></worldbody></mujoco>')
+    >>> Simulator(stone, gravity=(0, 0, -10)).run([1.0, 0, 0, 0, 0, 0, 0], [0.0] * 6, 1.0).q[-1, 6].round(9)
+    np.float64(-5.0)
     """
 
     def __init__(self, model: Model, dt: float = 1e-3, integrator: str | None = None, gravity: ArrayLike = GRAVITY,
@@ -139,8 +141,7 @@ class Simulator(Fixed):
         require_own(self.components, self.parameters, self.parameters)
         driven = with_rotors(model, self.components)
         self.armature = driven.armature
-        joined = exact is not None or contacts is not None
-        self.conserved = kept_trees(driven, self.components, joined) if conserve_momentum and self.method.takes is not FreeBody else ()
+        self.conserved = floating_trees(driven) if conserve_momentum and self.method.takes is not FreeBody else ()
         self.conserved = joined_trees(driven, self.conserved, exact.loops.joined(grips=False)) if exact else self.conserved
         require_rigid(model, self.conserved, self.parameters)
         self.watch = Watch(events, self.parameters, [c.name for c in makers])
@@ -408,7 +409,8 @@ class Simulator(Fixed):
         """Return A (..., n, n) and B (..., n, nu) of a step about a state: x⁺ + A δx + B δu with δx = (δq, δv, δz), along q ⊕ δq.
 
         It is exact, of the step that a run from q, v begins with (actuators, controller, friction, contacts and loops in it); through
-        contacts and stiction, of what its iterations converge to. z are states of actuators and controllers, as they begin; laws tick.
+        contacts and stiction, of what its iterations converge to. z are states of actuators and controllers, and the bristles of
+        :class:`~engine.components.lugre.LuGre`, as they begin; laws tick.
 
         Parameters
         ----------

@@ -14,15 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from engine.checks import nearest, path_of, require_packages, shown, writing
 from engine.compiled.robot import Robot, robot_of
-from engine.integrate.event import Crossing, crossings
+from engine.integrate.event import Crossing
 from engine.io.ccsds import write_aem, write_oem
 from engine.model import Model, StateError
 from engine.model.shown import figure, html
 from engine.recording import Recorder, Recording, StorageError
-from engine.simulation.columns import described, entries, not_finite, write_columns
+from engine.simulation.columns import described, entries, not_finite, spells, write_columns
 from engine.simulation.logged import is_log, write_log
 from engine.simulation.parameters import moves_shapes, own, with_parameters
-from engine.simulation.run_header import checked_path, ground_in, header_of, names_in, outcome, outcome_in, robot_in
+from engine.simulation.run_header import checked_path, events_in, ground_in, header_of, names_in, outcome, outcome_in, robot_in
 from engine.simulation.totals import About, central, compiled_sum
 from engine.spatial import quaternion
 from engine.spatial.manifold import hermite
@@ -56,7 +56,8 @@ class Trajectory:
     warnings : what was noted of the motion, in words: velocities of no robot, stops that were passed, steps that are too long
     defect : what the errors of angular momentum of the steps until then add up to (..., T), relative to the largest: an estimate of the
         error of the motion, where a floating robot's momentum is conserved
-    names : of what signals have an entry for each of: the points of "contacts", also as ``trajectory("contacts.names")``
+    names : of what signals have an entry for each of: the points of "contacts", also as ``trajectory("contacts.names")``; and of what
+        they number: the phases of "mode.phase"
     parameters : of the simulation, by name, one for each rollout (..., *shape); "mass.LINK", "inertia.LINK" and "gravity" count instead of
         the model's and ``gravity``
     ground : the pose (4, 4) of the ground that its simulation had contacts with, whose z axis is the normal; None without one
@@ -288,6 +289,14 @@ class Trajectory:
         """Return by component the power (..., T) at which it does work on the robot, W."""
         return {n.removesuffix(".power"): x for n, x in self.signals.items() if n.endswith(".power")}
 
+    def phases(self) -> list[tuple[str, float, float]]:
+        """Return the phases of one rollout, one after another: (name, from, to), s; of several :class:`engine.Phases` those of the first.
+        [] where there were none."""
+        modes = [name for name in self.names if name in self.signals]
+        if modes and self.q.ndim > 2:
+            raise StateError("phases are of one rollout; expected such as trajectory.rollout(0).phases()")
+        return spells(self.t, self.signals[modes[0]], self.names[modes[0]]) if modes else []
+
     def __call__(self, name: str) -> Array:
         """Return a signal by its name."""
         if name.removesuffix(".names") in self.names and name.endswith(".names"):
@@ -416,6 +425,12 @@ def load_trajectory(path: str | Path, start: int = 0, stop: int | None = None, s
     Raises
     ------
     StorageError : there is no such file, or it is no recording of a simulation, or damaged: among these records, or in what they mean
+
+    >>> import engine, tempfile
+    >>> arm = engine.load(engine.example("seven_joint_arm"))
+    >>> path = engine.Simulator(arm).run(arm.neutral(), [0.0] * 7, 0.1, out=tempfile.mkdtemp() + "/arm.h5")
+    >>> len(engine.load_trajectory(path)), len(engine.load_trajectory(path, start=50))
+    (101, 51)
     """
     with Recording.open(path) as recording:
         model, gravity, parameters = robot_in(recording)
@@ -428,23 +443,3 @@ def load_trajectory(path: str | Path, start: int = 0, stop: int | None = None, s
     arrays = {n: np.moveaxis(x, 0, lead) for n, x in read.items()}
     q, v, tau, vdot = (arrays.pop(n) for n in ("q", "v", "tau", "vdot"))
     return Trajectory(model, gravity, t, q, v, tau, vdot, arrays, events, stopped, parameters, reason, warnings, names, ground)
-
-
-def events_in(recording: Recording, start: int, stop: int | None) -> tuple[Crossing, ...]:
-    """Return the events among records start … stop − 1 of a run, or all that a trajectory had when it was saved."""
-    header = recording.header
-    if "events" not in recording.columns:
-        try:
-            return tuple(Crossing(int(e["function"]), str(e["name"]), float(e["t"]), tuple(np.array(e[n], dtype=float) for n in "qv"))
-                         for e in header.get("events", ()))  # fmt: skip
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise StorageError(f"header['events'] of '{recording.path}' cannot be read ({error}); expected events with times and "
-                               "states") from None  # fmt: skip
-    names = header.get("event_names", ())
-    if recording.columns["events"] != (len(names),):
-        raise StorageError(f"'{recording.path}' has {recording.columns['events']} columns of events; expected one for each of {names}")
-    zeros = recording.read("events", start, stop)
-    rows = np.flatnonzero(zeros.any(axis=1))
-    first = slice(start, stop).indices(len(recording))[0]
-    t, q, v = (np.array([recording.read(n, first + k, first + k + 1)[0] for k in rows]) for n in ("t", "q", "v"))
-    return crossings(names, zeros[rows], t, q, v)

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine import ops
 from engine.checks import number, numbers
-from engine.components.component import Component, Context, Effect, SimulationError
+from engine.components.component import Beyond, Component, Context, Effect, SimulationError
 from engine.model import Model
 from engine.space.epoch import EARTH_RATE
 from engine.space.facets import Facets, require_facets
@@ -72,11 +72,11 @@ class Atmosphere:
 
         Raises
         ------
-        SimulationError : on floats, below the table
+        Beyond : on floats, below the table
         """
         below = ops.less(h, self.heights[0])
         if ops.graph_of(h) is None and np.any(below):
-            raise SimulationError(f"the air is asked for at {float(h):.6g} m; expected heights from {self.heights[0]:g} m, its table's")
+            raise Beyond(f"the air is asked for at {float(h):.6g} m; expected heights from {self.heights[0]:g} m, its table's")
         if self.times is not None:
             found = ops.exp(ops.interp2(t, h, self.times, self.heights, self.logs))
         else:

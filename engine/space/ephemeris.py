@@ -10,7 +10,7 @@ from numpy.polynomial import chebyshev
 
 from engine import ops
 from engine.checks import number, shown, whole
-from engine.components.component import SimulationError
+from engine.components.component import Beyond, SimulationError
 from engine.space.epoch import DAY, Epoch
 
 Array = np.ndarray
@@ -24,7 +24,8 @@ class Ephemeris:
     Parameters
     ----------
     place : a function of t, s, that returns a place (3), m: it is asked before a run, on floats
-    duration : s from t = 0 for which it is wanted; a fiftieth of a piece more on both sides is there, beyond that it is NaN
+    duration : s from t = 0 for which it is wanted; a fiftieth of a piece more on both sides is there; beyond, it is NaN in machine code,
+        and on floats an error
     piece, degree : of a polynomial, s, and its degree
 
     Called with t, traced or not, it returns the place (3), m, and :meth:`velocity` m/s.
@@ -61,6 +62,8 @@ class Ephemeris:
         b1: Any = np.zeros(3)
         for k in range(len(c) - 1, 0, -1):
             b, b1 = c[k] + 2.0 * x * b - b1, b
+        if ops.graph_of(t) is None and not self.starts[0] <= t <= self.starts[-1] + self.piece:
+            raise Beyond(f"an ephemeris is asked for {float(t):.6g} s; expected a duration that reaches so far")
         inside = ops.logical_and(ops.less_equal(self.starts[0], t), ops.less_equal(t, self.starts[-1] + self.piece))
         return ops.where(inside, c[0] + x * b - b1, np.nan)
 

@@ -11,7 +11,7 @@ import numpy as np
 from engine.checks import numbers, shown, whole
 from engine.components.component import SimulationError
 from engine.io import load_mesh
-from engine.model import Model
+from engine.model import Link, Model
 from engine.spatial import se3
 
 Array = np.ndarray
@@ -101,7 +101,7 @@ class Facets:
         [2.0, 3.0, 6.0]
         """
         plates: dict[str, list[Any]] = {}
-        for link in model.links:
+        for link in links_of(model):
             for shape in link.visuals or link.collisions:
                 points = np.asarray(load_mesh(shape).vertices)
                 low, high = points.min(axis=0), points.max(axis=0)
@@ -131,7 +131,7 @@ class Facets:
         directions = every if most >= 26 else every[kinds != 2] if most >= 14 else every[kinds == 1]
         directions = directions / np.linalg.norm(directions, axis=1)[:, None]
         plates: dict[str, list[Any]] = {}
-        for link in model.links:
+        for link in links_of(model):
             sides = [triangles(shape) for shape in link.visuals or link.collisions]
             if not sides:
                 continue
@@ -155,6 +155,13 @@ def triangles(shape: Any) -> tuple[Array, Array]:
     mesh = load_mesh(shape)
     corners = np.asarray(mesh.triangles) @ se3.rotation(shape.placement).T + se3.position(shape.placement)
     return corners.mean(axis=1), 0.5 * np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+
+
+def links_of(model: Any) -> Iterable[Link]:
+    """Return a model's links; refuse what is none."""
+    if not isinstance(model, Model):
+        raise SimulationError(f"facets are of {shown(model)}; expected a model, as Builder.model() returns")
+    return model.links
 
 
 def require_facets(name: str, facets: Any) -> Facets:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,7 @@ class Modes:
     spin, pull : ∫ φ_i' φ_j' ∫_x m̄ ξ and ∫ φ_i' φ_j' ∫_x m̄ of a beam along x (n, n), by which its mass comes nearer as it bends, by
         ½ ηᵀ (…) η: so turning about y and z, and pulling along x, stiffen it
     tip : Φ, the turn and the shift of its end by the modes (6, n); place : of the end, m (3)
+    short : by which the end comes nearer along x as it bends, by ½ ηᵀ (…) η (n, n), 1/m
 
     Raises
     ------
@@ -58,11 +59,12 @@ class Modes:
     pull: Any = None
     tip: Any = None
     place: Any = None
+    short: Any = None
 
     def __post_init__(self) -> None:
         n = len(np.atleast_2d(self.stiffness))
         shapes = {"stiffness": (n, n), "damping": (n, n), "mass": (n, n), "spin": (n, n), "pull": (n, n), "S0": (3, n), "S2": (3, n),
-                  "S3": (n, n, 3), "C": (n, 3, 3), "D": (n, n, 3, 3), "tip": (6, n), "place": (3,)}  # fmt: skip
+                  "S3": (n, n, 3), "C": (n, 3, 3), "D": (n, n, 3, 3), "tip": (6, n), "place": (3,), "short": (n, n)}  # fmt: skip
         for name, shape in shapes.items():
             given = getattr(self, name)
             x = (np.eye(n) if name == "mass" else np.zeros(shape)) if given is None else numbers(f"modes' {name}", given, SimulationError)
@@ -135,19 +137,48 @@ class Modes:
         same = np.kron(np.ones((2, 2)), np.eye(n))                             # ∫ φ_i φ_j of shapes, whatever their plane
         across = np.array([[np.cross(u, v) for v in unit] for u in unit])
         D = np.array([[(u @ v) * np.eye(3) - np.outer(u, v) for v in unit] for u in unit])
-        spin, pull = (np.kron(np.eye(2), x) if stiffening else None for x in stiffened(n, length, root))
+        spin, pull, short = (np.kron(np.eye(2), x) if stiffening else None for x in stiffened(n, length, root))
+        short = None if short is None else short / mass
         end = 2.0 * np.array([(-1.0) ** i for i in range(n)] * 2) / k           # φ and φ' of a cantilever's end, mass-normalised
         slope = end * np.array([end_slope(m) for m in found] * 2) / length
         tip = np.concatenate([np.cross(np.eye(3)[0], unit).T * slope, end * unit.T])
         return cls(np.diag(w * w), a * unit.T, np.cross(np.eye(3)[0], unit).T * b, same[..., None] * across,
                    np.array([-s * np.outer(np.eye(3)[0], u) for s, u in zip(b, unit, strict=True)]),
                    same[..., None, None] * D if order == "full" else None, np.diag(2.0 * zeta * w), None, spin, pull,
-                   tip, np.array([root + length, 0.0, 0.0]))  # fmt: skip
+                   tip, np.array([root + length, 0.0, 0.0]), short)  # fmt: skip
+
+    def with_tip(self, G: Any) -> Modes:
+        """Return the modes with a rigid body of inertia G (6×6) on their end, about it, in the link's axes: an antenna, a camera, a mass.
+
+        Modes stay those of the bare structure, so that many are needed where what they carry is heavy; its turns count to the first order
+        in η, its mass as the modes' own does. The link's own inertia is to have G at ``place`` too
+        (:func:`engine.spatial.inertia.transformed`).
+
+        Raises
+        ------
+        SimulationError : modes without a ``tip``, or G is no rigid body's
+
+        >>> modes = Modes.beam(2.0, 3.0, 5.0, 1).with_tip(inertia.sphere(0.5, 0.1))
+        >>> bool(modes.mass[0, 0] > 1.0 + 0.5 * 4.0 / 3.0)                      # φ(l)² is 4/m
+        True
+        """
+        G = numbers("a tip's inertia", G, SimulationError)
+        if G.shape != (6, 6) or not inertia.is_rigid(G) or not self.tip.any():
+            raise SimulationError("a tip wants the inertia (6, 6) of a rigid body, and modes with a tip, such as Modes.beam; expected both")
+        m, c, turn, shift = inertia.mass(G), inertia.center(G), self.tip[:3], self.tip[3:]
+        phi, r, P = shift + np.cross(turn.T, c).T, self.place + c, se3.pose(np.eye(3), self.place)
+        L = inertia.transformed(P, G) @ np.concatenate([turn, shift - np.cross(turn.T, self.place).T])      # of the link's origin's motion
+        S3 = m * np.cross(phi.T[:, None], phi.T[None])
+        C = m * ((r @ phi)[:, None, None] * np.eye(3) - np.einsum("a,bi->iab", r, phi))
+        D = m * ((phi.T @ phi)[..., None, None] * np.eye(3) - np.einsum("ai,bj->ijab", phi, phi)) if self.D.any() else None
+        return replace(self, mass=self.mass + self.tip.T @ G @ self.tip, S0=self.S0 + L[3:], S2=self.S2 + L[:3], S3=self.S3 + S3,
+                       C=self.C + C, D=None if D is None else self.D + D, spin=self.spin + m * r[0] * self.short,
+                       pull=self.pull + m * self.short)  # fmt: skip
 
 
-def stiffened(n: int, length: float, root: float) -> tuple[Array, Array]:
-    """Return ∫ N φ_i' φ_j' dx (n, n) of a beam's mass-normalised modes, N = ∫_x m̄ (root + ξ) dξ and ∫_x m̄ dξ, by Gauss's rule on
-    pieces."""
+def stiffened(n: int, length: float, root: float) -> tuple[Array, ...]:
+    """Return ∫ N φ_i' φ_j' dx (n, n) of a beam's mass-normalised modes, N = ∫_x m̄ (root + ξ) dξ, ∫_x m̄ dξ and the beam's mass, by Gauss's
+    rule on pieces."""
     x, weight = np.polynomial.legendre.leggauss(8)
     edges = np.linspace(0.0, 1.0, 4 * n + 5)
     s = np.concatenate([0.5 * (a + b) + 0.5 * (b - a) * x for a, b in itertools.pairwise(edges)])
@@ -156,9 +187,8 @@ def stiffened(n: int, length: float, root: float) -> tuple[Array, Array]:
     for m in beam_modes(n):
         t, u = m.beta * s, 0.5 * m.a * m.beta                                  # σ = a β/2
         slopes.append(m.beta * (np.sinh(t) + np.sin(t) - u * (np.cosh(t) - np.cos(t))))
-    loads = (root + 0.5 * length) - (root * s + 0.5 * length * s * s), 1.0 - s          # per mass, which shapes have been divided by
-    spin, pull = (np.array([[np.sum(ds * N * p * q) for q in slopes] for p in slopes]) / length for N in loads)
-    return spin, pull
+    loads = (root + 0.5 * length) - (root * s + 0.5 * length * s * s), 1.0 - s, 1.0     # per mass, which shapes have been divided by
+    return tuple(np.array([[np.sum(ds * N * p * q) for q in slopes] for p in slopes]) / length for N in loads)
 
 
 class FlexibleBody(Component):
@@ -170,10 +200,10 @@ class FlexibleBody(Component):
         η̇ = M⁻¹ (π − Lᵀ V),   π̇_k = ½ Vᵀ G_k V + Vᵀ L_k η̇ − (K η + Z η̇)_k,   wrench −(G − L M⁻¹ Lᵀ)˙ V − ḃ − V ×* b           (1)
 
     G = G₀ + Σ η_k …, L = [S2 + Σ η_i S3_i; S0], and G_k, L_k their derivatives, with what comes nearer as it bends (``spin``, ``pull``);
-    G₀, the link's own inertia in the robot, is that of link and straight panel. It is a leaf: what hangs on the link hangs on its rigid
-    frame; what is to hang on the end of something that bends is for :func:`add_modes` (``tip=``) and :func:`add_chain`. Loads at its end
-    are its command. Momentum, :meth:`Trajectory.momentum` and its own signal, is kept to rounding; to the method's order beside contacts
-    and constraints. In an orbit its modes feel the field, and its gradient by their size.
+    G₀, the link's own inertia in the robot, is that of link and straight panel, with what is on its end (:meth:`Modes.with_tip`). It is a
+    leaf: what hangs on the link by joints hangs on its rigid frame; a joint on the end of something that bends is for :func:`add_modes`
+    (``tip=``) and :func:`add_chain`. Loads at its end are its command. Momentum, :meth:`Trajectory.momentum` and its own signal, is kept to
+    rounding. In an orbit its modes feel the field, and its gradient by their size.
 
     Parameters
     ----------

@@ -31,8 +31,10 @@ def difference(mu: Any, r: Array, rho: Array) -> Array:
     r2 = r @ r
     q = rho @ (rho + 2.0 * r) / r2
     w = (1.0 + q) * ops.sqrt(1.0 + q)
-    F = q * (3.0 + q * (3.0 + q)) / (1.0 + w)
-    return (-mu / (r2 * ops.sqrt(r2) * w)) * (rho - F * r)
+    r3w = r2 * ops.sqrt(r2) * w
+    both = 1.0 / (r3w * (1.0 + w))                                             # one division for two
+    F = q * (3.0 + q * (3.0 + q)) * (both * r3w)
+    return (-mu * (both * (1.0 + w))) * (rho - F * r)
 
 
 @dataclass(frozen=True)
@@ -230,6 +232,11 @@ class GravityField:
         """Return ∇U at r (3), m, at t, s: m/s² (3)."""
         r2 = r @ r
         return -self.mu / (r2 * ops.sqrt(r2)) * r + self.perturbation(r, t)
+
+    @property
+    def bare(self) -> bool:
+        """Whether it is a point mass's alone."""
+        return not self.zonals and self.harmonics is None and not self.third_bodies
 
     def perturbation(self, r: Array, t: Any = 0.0) -> Array:
         """Return :meth:`acceleration` but for the point mass's, m/s² (3)."""

@@ -54,6 +54,8 @@ class ControlMomentGyros(Component):
     1.088662107904
     """
 
+    keeps = True
+
     def __init__(self, link: str, gimbals: Any, rotors: Any, momentum: float, rate: float = np.inf, initial: Any = None,
                  damping: float = 0.01, sharpness: float = 10.0, name: str = "gyros") -> None:  # fmt: skip
         self.link, self.name = link, name
@@ -105,7 +107,7 @@ class ControlMomentGyros(Component):
         if np.isfinite(self.rate):
             rates = rates / ops.maximum(ops.largest(rates) / self.rate, 1.0)
         torque, h = -self.momentum * (A @ rates), self.stored(state)
-        moment = torque - ops.cross(s.twist(self.link)[:3], h)
-        return Effect(wrenches={self.link: np.concatenate([moment, np.zeros(3)])}, rate=rates,
+        moment = np.concatenate([torque - ops.cross(s.twist(self.link)[:3], h), np.zeros(3)])
+        return Effect(wrenches={self.link: moment}, inner={self.link: moment}, rate=rates,
                       signals={"angles": state, "rates": rates, "momentum": h, "torque": torque, "manipulability": m,
                                "angular_momentum": self.holds(s, state)})  # fmt: skip

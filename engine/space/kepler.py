@@ -89,11 +89,14 @@ class Ellipse:
 
         guess = M + c * ops.sin(M) - s * (1.0 - ops.cos(M))
         if (e := math.hypot(c, s)) < ROUND[-1]:                                # what these miss is about e (e²/2)⁴, and goes into r
-            for _ in range(1 if e < ROUND[0] else 2):
-                sine, cosine = ops.sin(guess), ops.cos(guess)
-                f, f1, f2 = residual(guess), 1.0 - c * cosine + s * sine, c * sine + s * cosine
-                d = -f / (f1 - 0.5 * f * f2 / f1)
-                guess = guess - f / (f1 + d * (0.5 * f2 + d / 6.0 * (1.0 - f1)))
+            near = turned_on(guess - M, ops.sin(M), ops.cos(M))
+            for k in range(1 if e < ROUND[0] else 2):
+                sine, cosine = (ops.sin(guess), ops.cos(guess)) if k else near
+                over = 1.0 / (1.0 - c * cosine + s * sine)                     # of the slope, with which all is relative
+                f, f2 = (guess - M - c * sine + s * (1.0 - cosine)) * over, (c * sine + s * cosine) * over
+                d = -f * (1.0 + 0.5 * f * f2)
+                x = d * (0.5 * f2 + d * (over - 1.0) * (1 / 6))
+                guess = guess - f * (1.0 - x * (1.0 - x))
             return guess, beyond - residual(guess)
         E, found = ops.root(residual, ops.array([guess]), slope, limit=40)
         E = ops.poisoned([] if ops.graph_of(found) is None else [found], E)
@@ -103,11 +106,23 @@ class Ellipse:
         """Return r, m (3), and v, m/s (3), at t, s."""
         (E, more), n, a, r0 = self.anomaly(t), self.n, self.a, self.r0
         sine, cosine = ops.sin(E), ops.cos(E)
-        k = ops.where(ops.less(0.0, cosine), sine * sine / (1.0 + cosine), 1.0 - cosine)
-        D = 1.0 - self.c * cosine + self.s * sine
-        r = (1.0 - (a / r0) * k) * self.position + (((r0 / a) * sine + self.s * k) / n) * self.velocity
-        v = (-(n * a / r0) * sine / D) * self.position + (1.0 - k / D) * self.velocity
-        return r + v * (more / n), v
+        k, over = 1.0 - cosine, 1.0 / (1.0 - self.c * cosine + self.s * sine)  # what cos E rounds is of r's last bit
+        r = (1.0 - (a / r0) * k) * self.position + ((r0 / a) * sine + self.s * k) * (self.velocity / n)
+        v = (-(n * a / r0) * sine * over) * self.position + (1.0 - k * over) * self.velocity
+        return r + v * (more * (1.0 / n)), v
+
+
+def turned_on(d: Any, sine: Any, cosine: Any) -> tuple[Any, Any]:
+    """Return sin and cos of an angle that is d more than that of a ``sine`` and ``cosine``, to rounding where |d| is below 0.1.
+
+    >>> S, C = turned_on(0.1, math.sin(2.0), math.cos(2.0))
+    >>> abs(S - math.sin(2.1)) < 1e-15, abs(C - math.cos(2.1)) < 1e-15
+    (True, True)
+    """
+    x = d * d
+    S = d * (1.0 - x * (1 / 6 - x * (1 / 120 - x * (1 / 5040 - x * (1 / 362880)))))
+    C = 1.0 - x * (0.5 - x * (1 / 24 - x * (1 / 720 - x * (1 / 40320))))
+    return sine * C + cosine * S, cosine * C - sine * S
 
 
 def halves(n: Fraction) -> tuple[float, float, float]:

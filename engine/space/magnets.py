@@ -102,7 +102,7 @@ class Magnetorquers(Component):
     ----------
     link : what they are fixed to
     axes : unit vectors in the link's frame (n, 3)
-    most : largest dipole moment of one, A·m²
+    most : largest dipole moment of one, A·m². A simulation's parameter "magnetorquers.most" is another, for a batch's rows
     field : B(r, t), T (3), of the place in the orbit's axes, m (3): a :class:`Dipole`, an :class:`Igrf`
 
     Signals: ``dipole`` (n), ``field`` (3), T in the link's axes, ``saturated`` (n).
@@ -110,6 +110,8 @@ class Magnetorquers(Component):
     >>> Magnetorquers("base", np.eye(3), 10.0).command
     (3,)
     """
+
+    counts = ("most",)
 
     def __init__(self, link: str, axes: Any = np.eye(3), most: float = np.inf, field: Any = None, name: str = "magnetorquers") -> None:
         self.link, self.axes, self.name = link, unit_rows(f"{name}: axes", axes), name
@@ -122,7 +124,9 @@ class Magnetorquers(Component):
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         wanted = np.zeros(len(self.axes)) if command is None else command
-        dipole = ops.minimum(ops.maximum(wanted, -self.most), self.most) if np.isfinite(self.most) else wanted
+        most = self.value(s, "most")
+        free = ops.graph_of(most) is None and not np.isfinite(most)
+        dipole = wanted if free else ops.minimum(ops.maximum(wanted, -most), most)
         T = s.pose(self.link)
         B = T[:3, :3].T @ np.asarray(self.field(s.origin[0] + T[:3, 3], s.t))
         moment = ops.cross(self.axes.T @ dipole, B)

@@ -24,7 +24,8 @@ class ReferenceOrbit(Frame):
     """The origin O of a simulation's world, in free fall about a planet, for ``Simulator(model, gravity=(0, 0, 0), frame=…)``.
 
     O is at r_O = r_K(t) + δ, in axes that do not turn: r_K is Kepler's ellipse through the first place, in closed form, and δ a state of
-    its own, zero at first. With Δ(r, ρ) the difference of the point mass's pull at r + ρ and r, and a_p the rest of the field::
+    its own, zero at first, where the field is more than a point mass's. With Δ(r, ρ) the difference of the point mass's pull at r + ρ and
+    r, and a_p the rest of the field::
 
         δ̈ = Δ(r_K, δ) + a_p(r_O),   and on a link of mass m whose centre is at ρ:  m (Δ(r_O, ρ) + a_p(r_O + ρ) − a_p(r_O))       (1)
 
@@ -69,7 +70,7 @@ class ReferenceOrbit(Frame):
             raise SimulationError(f"the field of an orbit is {shown(field)}; expected an engine.space.GravityField")
         self.start = number("start", start, "a time, s", error=SimulationError)
         self.ellipse = Ellipse(self.field.mu, position, velocity)
-        self.state = np.zeros(6)
+        self.state = np.zeros(0 if self.field.bare else 6)
 
     @classmethod
     def from_elements(cls, elements: Elements, field: GravityField | None = None, start: float = 0.0) -> ReferenceOrbit:
@@ -86,6 +87,8 @@ class ReferenceOrbit(Frame):
     def rectified(self, state: Any) -> ReferenceOrbit:
         """Return the orbit whose ellipse goes on from a :class:`~engine.simulation.state.State` of a simulator with this frame (one, no
         batch), or from the last record of a trajectory, with δ zero then; its ``start`` is that time."""
+        if f"{self.name}.origin" not in getattr(state, "signals", {}):
+            raise SimulationError(f"an orbit is rectified by {shown(state)}; expected a state or a trajectory with this frame")
         origin, velocity = (np.asarray(state.signals[f"{self.name}.{what}"]) for what in ("origin", "velocity"))
         t = np.asarray(state.t).reshape(-1)[-1]
         if origin.ndim > 2:
@@ -94,7 +97,7 @@ class ReferenceOrbit(Frame):
 
     def place(self, t: Any, state: Array) -> tuple[Array, Array]:
         r, v = self.ellipse(t - self.start)
-        return r + state[:3], v + state[3:]
+        return (r + state[:3], v + state[3:]) if len(state) else (r, v)
 
     def pull_at(self, s: Context, state: Array, place: Array) -> Array:
         (r_O, _), field = s.origin, self.field
@@ -103,15 +106,17 @@ class ReferenceOrbit(Frame):
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         r_O, v_O = s.origin
         own = self.field.perturbation(r_O, s.t)
-        fall = difference(self.field.mu, r_O - state[:3], state[:3]) + own     # r_K to r_O's last bit
         wrenches, energy = {}, 0.0
         for link, T, V in zip(s.model.links, s.poses, s.twists, strict=True):
             if ops.graph_of(link.mass) is None and not link.mass:              # a mass among the parameters is none of these
                 continue
             wrenches[link.name], E = self.pull(s.t, s.weighs(link.name), T, V, r_O, v_O, own)
             energy = energy + E
-        return Effect(wrenches=wrenches, rate=np.concatenate([state[3:], fall]),
-                      signals={"origin": r_O, "velocity": v_O, "energy": energy})  # fmt: skip
+        signals = {"origin": r_O, "velocity": v_O, "energy": energy}
+        if not len(state):
+            return Effect(wrenches=wrenches, signals=signals)
+        fall = difference(self.field.mu, r_O - state[:3], state[:3]) + own     # r_K to r_O's last bit
+        return Effect(wrenches=wrenches, rate=np.concatenate([state[3:], fall]), signals=signals)
 
     def bend(self, s: Context, link: str, slopes: Sequence[Array]) -> Array:
         """Return −∂E/∂η (n) of the energy that :meth:`pull` has: h_k·(a − Γ c) + ½ tr(Γ J_k), of the field a at the centre c, its gradient

@@ -17,6 +17,7 @@ import engine
 from engine import ops
 from engine.components.actuators import ReactionWheels
 from engine.components.forces import JointSpring
+from engine.dynamics.momentum_conservation import central_momentum, floating_trees
 from engine.space import FlexibleBody, Modes, Tank, Thrusters, add_modes, add_slosh
 from engine.spatial import inertia, se3
 
@@ -40,7 +41,7 @@ def servicer(boom: bool) -> tuple[engine.Model, dict[str, list[Any]]]:
         before, at = f"arm {k}", [0.0, 1.0, 0.0]
     panel = add_modes(builder, "hub", 5.0, 12.0, 400.0, 2, placement=se3.pose(np.diag([-1.0, -1.0, 1.0]), [-0.8, 0, 0]), damping=0.01)
     slosh = add_slosh(builder, Tank("hub", 60.0, 35.0, shape="sphere", placement=(0.1, 0.0, -0.4)), "spring", 0.02, 0.02)
-    jets = Thrusters("hub", [[0.05, 0.0, -1.0]], [[0.0, 0.02, 1.0]], most=0.05, tank=slosh.tank, isp=200.0)
+    jets = Thrusters("hub", [[0.05, 0.0, -1.0]] * 2, [[0.0, 0.02, 1.0], [0.0, 0.02, -1.0]], most=0.05, tank=slosh.tank, isp=200.0)
     wheels = ReactionWheels("hub", torque=0.2, momentum=8.0, initial=[1.0, -2.0, 0.5])
     flexible = [FlexibleBody("hub", Modes.beam(6.0, 2.0, 60.0, 1, damping=0.01), [[0.02, -0.05], [0, 0]], name="boom")] if boom else []
     builder.add_link("target", inertia=inertia.from_mass(90.0, np.array([0.0, 0.1, 0.0]), np.diag([12.0, 15.0, 9.0])))
@@ -52,8 +53,9 @@ def servicer(boom: bool) -> tuple[engine.Model, dict[str, list[Any]]]:
 def flown(steps: int, boom: bool, grip: bool, driven: bool) -> tuple[engine.Trajectory, float]:
     """Return a flight of so many steps, with two hundred records, and the time of one, s.
 
-    Where it is driven wheels turn to and fro, and a thruster burns all the time (its ignition is no part of what a tank keeps), or the grip
-    holds the target from 20 s on, for half of the flight (the impulse with which it closes leaves a thrust's arm to the second order).
+    Where it is driven wheels turn to and fro, and thrusters burn all the time, to and fro from one place (what a tank keeps
+    is of a steady flow), or the grip holds the target from 20 s on, for half of the flight (the impulse with which it closes leaves a
+    thrust's arm to the second order).
     """
     model, given = servicer(boom)
     duration = steps * DT
@@ -61,7 +63,8 @@ def flown(steps: int, boom: bool, grip: bool, driven: bool) -> tuple[engine.Traj
     def control(t: Any, q: Array, v: Array) -> dict[str, Any]:
         holds = ops.where(ops.logical_and(t > 20.0, t < 20.0 + 0.5 * duration), 1.0, 0.0)
         turned = 0.01 * np.array([np.sin(0.1 * t), np.cos(0.07 * t), np.sin(0.05 * t)])
-        return {"thrusters": np.array([0.0 if grip else 0.05]), "wheels": turned} | ({"grip": holds} if grip else {})
+        burn = 0.0 if grip else 0.025 * (1.0 + np.array([1.0, -1.0]) * np.cos(0.05 * t))
+        return {"thrusters": burn * np.ones(2), "wheels": turned} | ({"grip": holds} if grip else {})
 
     simulator = engine.Simulator(model, DT, "rkmk5", gravity=(0, 0, 0), controller=control if driven else None,
                                  constraints=[engine.Grip("arm 1", "target")] if grip else [], **given)  # fmt: skip
@@ -70,18 +73,29 @@ def flown(steps: int, boom: bool, grip: bool, driven: bool) -> tuple[engine.Traj
     q[model.q_slice("joint 0")], q[model.q_slice("joint 1")] = REST[0] + 0.3, REST[1] - 0.2
     v[:3], v[first : first + 2] = [0.02, -0.01, 0.015], [0.1, -0.05]
     free = model.bodies[model.roots[1]]
-    q[free.q.start + 4 : free.q.stop], v[free.v] = [0.5, 3.0, 0.4], [0.03, 0.02, -0.01, 0.0, 0.0, 0.0]
+    q[free.q.start + 4 : free.q.stop], v[free.v] = [0.5, 3.0, 0.4], [0.03, 0.02, -0.01, *np.cross([0.0, 0.1, 0.0], [0.03, 0.02, -0.01])]
+    whole, root = central_momentum(model, model.trees[0], q, v), model.bodies[model.roots[0]].v
+    v[root.start + 3 : root.stop] -= whole[3:6] / sum(model.bodies[i].inertia[5, 5] for i in model.trees[0])        # at rest as a whole
     begun = time.process_time()
     run = simulator.run(q, v, duration, record_every=max(steps // 200, 1))
     return run, (time.process_time() - begun) / steps
 
 
-def lost(run: engine.Trajectory) -> tuple[float, float]:
-    """Return what is lost of the linear and of the angular momentum (about the centre of mass at first), relative to the largest part."""
-    parts = [run.momentum(), run("tank.momentum"), *([run("boom.momentum")] if "boom.momentum" in run.signals else [])]
-    whole, size = sum(parts), sum(np.abs(x).max(axis=0) for x in parts)
-    off = np.abs(whole - whole[0]).max(axis=0)
-    return float(off[3:].max() / size[3:].max()), float(off[:3].max() / size[:3].max())
+def lost(run: engine.Trajectory, then: Any = slice(None)) -> tuple[float, float]:
+    """Return what is lost of P and of L about the world's origin among records, relative to the sum of what parts have of each."""
+    P = sum(x[then] for x in (run.momentum(), *(run(n) for n in ("tank.momentum", "boom.momentum") if n in run.signals)))
+    (p, L, _), off = sizes(run, then), np.abs(P - P[0]).max(axis=0)
+    return float(off[3:].max() / p), float(off[:3].max() / L)
+
+
+def sizes(run: engine.Trajectory, then: Any) -> tuple[float, float, float]:
+    """Return Σ|p|, Σ|L| (about the world's origin) of the trees and of what wheels hold, and Σ|r| |p|, at their largest."""
+    trees = floating_trees(run.model)
+    parts = np.array([[central_momentum(run.model, tree, q, v) for tree in trees] for q, v in zip(run.q[then], run.v[then], strict=True)])
+    p, r = (np.linalg.norm(parts[..., k], axis=-1) for k in (slice(3, 6), slice(6, 9)))
+    L = np.linalg.norm(parts[..., :3] + np.cross(parts[..., 6:], parts[..., 3:6]), axis=-1).sum(axis=1)
+    turns = L + np.linalg.norm(run("wheels.angular_momentum")[then], axis=-1)
+    return float(p.sum(axis=1).max()), float(turns.max()), float((p * r).sum(axis=1).max())
 
 
 def main(steps: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
@@ -13,8 +14,10 @@ import numpy as np
 from engine import ops
 from engine.compiler import machine
 from engine.compiler.codegen import entry
+from engine.compiler.graph.numbers import is_number, numbered, places
 from engine.compiler.graph.program import Program
 from engine.compiler.gufunc import numpy_ufunc
+from engine.compiler.kernels.row_loop import RowLoop
 
 WIDTHS = (1, 2, 4, 8)
 #: constants that rules look for; sums and products of a few of them are exact
@@ -142,7 +145,7 @@ def fractions(seed: int, n: int = 4) -> list[Fraction]:
 
 def loop(program: Program, width: int) -> np.ufunc:
     """The compiled gufunc of a program, on vectors of ``width`` lanes."""
-    code = machine.Code(f"batch{width}|{program.key}", lambda: entry.batch(program, width))
+    code = machine.Code(f"batch{width}", lambda: entry.batch(program, width), programs=[program])
     sizes = [",".join(f"({','.join(map(str, s))})" for s in shapes) for shapes in (program.shapes_in, program.shapes_out)]
     return numpy_ufunc(code, program.name, "->".join(sizes))
 
@@ -152,6 +155,33 @@ def again(program: Program) -> Program:
     copy = Program(program.nodes, program.outputs, program.shapes_in, program.shapes_out, program.functions, program.name)
     copy.__dict__["key"] = program.key + "again"
     return copy
+
+
+def with_other_numbers(program: Program, rng: np.random.Generator) -> Program:
+    """The program with other constants in place of its own, different ones where they are different."""
+    known = numbered([program]).numbers
+    drawn = [0.5, 2.0, 3.0, 1e-300, 1e300, 0.1, 8.0, 5e-324, *np.exp(rng.uniform(-9.0, 9.0, 3 * len(known)))]
+    of = dict(zip(known, (float(x) for x in rng.permutation(np.unique(drawn))), strict=False))
+
+    def changed(f: Program) -> Program:
+        if isinstance(f, RowLoop):
+            return RowLoop(changed(f.f), f.sources, f.outside, f.sinks)
+        nodes = [("const", math.copysign(of[abs(n[1])], n[1]), *n[2:]) if n[0] == "const" and is_number(n[1]) else n for n in f.nodes]
+        return f if f.native else Program(nodes, f.outputs, f.shapes_in, f.shapes_out, [*map(changed, f.functions)], f.name)
+
+    return changed(program)
+
+
+def require_one_code(program: Program, other: Program, width: int) -> None:
+    """Raise where programs that differ in their numbers alone do not have the same code, but for what is in its tables, in their order."""
+    ours, theirs = numbered([program]), numbered([other])
+    assert ours.key == theirs.key and len(ours.numbers) == len(theirs.numbers)
+    texts = [entry.batch(p, width) for p in (program, other)]
+    tables = [[(name, lanes, places(x, n.numbers)) for name, lanes, x in machine.constants(text)]
+              for text, n in zip(texts, (ours, theirs), strict=True)]  # fmt: skip
+    first, second = (re.sub(r"(?m)^(@[\w.]*constants = ).*$", r"\1", text) for text in texts)
+    assert first == second
+    assert tables[0] == tables[1]
 
 
 def bits(x: Any) -> bytes:

@@ -17,10 +17,10 @@ def folder(tmp_path, monkeypatch):
 
 
 def called(number, x=(1.0, 2.0)):
-    """A function of its own, compiled and called: in the cache it is found by its number."""
+    """A function of its own, compiled and called: in the cache it is found by its number, as so often something is added."""
 
     def scaled(x):
-        return number * np.sin(x)
+        return sum([np.sin(x)] * int(4 * number))
 
     return engine.gufunc(scaled, "(2)->(2)")(np.array(x))
 
@@ -58,7 +58,8 @@ def test_higher_levels_say_more(folder, capfd, monkeypatch):
     for name in ("fusing", "packing", "planning", "LLVM reads", "LLVM's passes", "LLVM's code"):
         assert re.search(rf"^engine: +\d+\.\d+ s  {name}$", two, re.MULTILINE)
     assert re.search(r"^engine: +\d+ nodes  scaled$", two, re.MULTILINE) and "define " not in two
-    assert "scaled(x (2)): 4 operations\n    %2 = sin x[0]" in three and "# test_debug.py:" in three and "define ptr @call(" in three
+    assert re.search(r"scaled\(x \(2\)\): \d+ operations\n    %\d+ = sin x\[0\]", three)
+    assert "# test_debug.py:" in three and "define ptr @call(" in three
 
 
 def test_a_wrong_value_is_an_error(monkeypatch):

@@ -11,7 +11,7 @@ from engine import ops
 from engine.compiler import interpret, trace, verify
 from engine.compiler.codegen import llvm
 from engine.compiler.codegen.lanes import laned
-from engine.compiler.codegen.schedule import STANDING, angles, fused, residence, segments
+from engine.compiler.codegen.schedule import STANDING, angles, fused, register_plan, segments
 from engine.compiler.graph.operations import operands
 from engine.compiler.graph.program import Program
 from engine.compiler.gufunc import Gufunc
@@ -89,14 +89,14 @@ def source(nodes, i):
 
 def loads(nodes, outputs, parts, placed, registers, wide=MappingProxyType({})):
     """Loads of a program that keeps to its plan; asserts that what is loaded is there, and that the registers suffice."""
-    slot, size, leaving = residence(nodes, outputs, parts, placed, registers, wide)
+    slot, size, evictions = register_plan(nodes, outputs, parts, placed, registers, wide)
     memory, count = [None] * size, 0
     readers = {j: {i for i, node in enumerate(nodes) if node[0] != "neg" and j in [source(nodes, k) for k in operands(node)]}
                for j in range(len(nodes))}  # fmt: skip
     for part in parts:
         held = set()
         for i in part:
-            held -= set(leaving.get(i, ()))
+            held -= set(evictions.get(i, ()))
             op = nodes[i][0]
             read = {source(nodes, j) for j in operands(nodes[i])} if op not in ("neg", *STANDING) else set()
             if op in ("neg", "input") and i in outputs:
@@ -128,7 +128,7 @@ def test_what_is_read_is_in_a_register_or_in_memory(seed, limit):
                and where[source(nodes, j)] < where[i] and nodes[source(nodes, j)][0] not in ("const", "input")}  # fmt: skip
     assert crossed <= set(slot)
     if limit == 10_000:  # one segment, and registers for everything: inputs and constants are loaded once, and nothing else
-        assert not residence(nodes, outputs, parts, (), 1000)[0]
+        assert not register_plan(nodes, outputs, parts, (), 1000)[0]
 
 
 @functools.cache
@@ -156,8 +156,8 @@ def test_placed_nodes_get_no_slot():
     nodes, outputs = fused(trace(lambda x: np.array([ops.sin(x[0]) + x[1], ops.sin(x[0]) * x[1], ops.sin(x[0])]), [(2,)]))
     parts = segments(nodes, 1)
     turned = next(i for i, n in enumerate(nodes) if n[0] == "sin")
-    assert turned in residence(nodes, outputs, parts, (), 4)[0]
-    assert turned not in residence(nodes, outputs, parts, {turned}, 4)[0]
+    assert turned in register_plan(nodes, outputs, parts, (), 4)[0]
+    assert turned not in register_plan(nodes, outputs, parts, {turned}, 4)[0]
 
 
 def test_angles_are_the_inputs_that_are_turned(monkeypatch):

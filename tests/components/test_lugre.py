@@ -5,8 +5,10 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import engine
+from engine.compiler.gufunc import shaped
 from engine.components import LuGre
 from engine.spatial import inertia
+from tests.numeric import derivative
 
 AWAY = {"gravity": (0.0, 0.0, 0.0), "joint_dynamics": None}
 OWN = {"coulomb": 1.0, "static": 1.5, "stiffness": 1e4, "damping": 20.0, "viscous": 0.4, "stribeck": 0.01}
@@ -101,3 +103,27 @@ def test_a_drive_s_rotor_rubs():
 def test_what_does_not_rub_is_refused(given, text):
     with pytest.raises(engine.SimulationError, match=text):
         LuGre("elbow", **{"coulomb": 1.0, **given})
+
+
+@pytest.mark.parametrize("v0", [0.0, 0.02, -0.5])
+def test_the_bristle_is_a_state_of_the_linear_step(v0):
+    """Columns of q and v by steps of a run, whose bristle is that of the state after; of z by a step that begins with another. At rest it
+    is a spring, to half the step's move."""
+    made = engine.Simulator(arm(), dt=0.002, gravity=(0, 0, 0), forces=[LuGre("elbow", 1.0, 1.3, 1e3, 3.0, 0.1, 0.1, name="rubs")])
+    A, B = made.linearize([0.2], [v0])
+    assert A.shape == (3, 3)
+    assert B.shape == (3, 1)
+
+    def stepped(q, v):
+        to = made.step(made.start([q], [v]))
+        return np.array([to.q[0], to.v[0], to.signals["rubs.bristle"]])
+
+    for k in (0, 1):
+        slope = derivative(lambda x, k=k: stepped(0.2 + (k == 0) * 1e-3 * x, v0 + (k == 1) * 1e-3 * x)) / 1e-3
+        assert np.abs(slope - A[:, k]).max() < (1e-6 if v0 else 1e-3)                  # at rest |v| z has a corner, of the second order
+    steps = made.linearization
+    after, p, x = shaped(steps.after, "(),(1),(3)->(3)"), np.zeros(1), steps.begun(np.array([0.2]), np.array([v0]))      # no force besides
+    slope = derivative(lambda e: after(0.0, p, x + 1e-4 * e * np.eye(3)[2])) / 1e-4
+    assert np.abs(slope - A[:, 2]).max() < (1e-8 if v0 else 1e-4)
+    if not v0:
+        assert A[2, 1] == pytest.approx(0.001 * (1.0 + A[1, 1]), rel=1e-3)              # h times the mean of both speeds

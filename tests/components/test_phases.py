@@ -80,6 +80,30 @@ def test_branches_batches_and_pickles():
     np.testing.assert_array_equal(again.q, both.q[0])
 
 
+def test_a_run_knows_its_phases_and_films_and_plots_show_them(tmp_path):
+    """Names and times in the run, its rollouts and its file; in what a display shows, and on a figure's axes."""
+    mode, run = flown({"go": (go, far), "back": (back, home), "rest": (rest, None)})
+    names = np.array(mode.named(run.signals["mode.phase"]))
+    starts = [run.t[np.argmax(names == n)] for n in ("go", "back", "rest")]
+    assert run.phases() == [("go", 0.0, starts[1]), ("back", starts[1], starts[2]), ("rest", starts[2], run.t[-1])]
+    assert engine.load_trajectory(run.save(tmp_path / "run.h5")).phases() == run.phases()
+    simulator = engine.Simulator(MODEL, dt=0.01, gravity=(0, 0, 0), laws=[mode], controller=mode.commands)
+    both = simulator.run(np.zeros((2, 1)), np.zeros((2, 1)), 4.0)
+    assert both.rollout(1).phases() == run.phases()
+    with pytest.raises(engine.EngineError, match="phases are of one rollout"):
+        both.phases()
+    assert engine.Simulator(MODEL, dt=0.01).run([0.0], [0.0], 0.1).phases() == []
+    from engine.viewer.display.readings import Readings
+    from engine.viewer.scene.actor import Actor
+
+    seen = Readings(Actor(run), 0, ["q.slide"])
+    assert [seen.phase(t) for t in (0.0, starts[1], run.t[-1])] == ["go", "back", "rest"]
+    assert seen.grouped(1.0)[0].phases == run.phases()
+    assert [name for _, name in seen.events] == ["back", "rest"]
+    pytest.importorskip("matplotlib")
+    assert {x.get_text() for x in run.plot().axes[0].texts} == {"go", "back", "rest"}
+
+
 def wide(v):
     return np.zeros(2)
 

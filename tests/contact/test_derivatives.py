@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.contact import correction, newton, touching
+from engine.contact import contact_problem, correction, newton
 from engine.model.tree import Limits
 from engine.simulation.own_states import STUCK
 from engine.spatial import inertia
@@ -43,7 +43,7 @@ STATES = {  # simulator, q, v: in flight, sliding into the ground, rolling after
 @pytest.mark.parametrize("state", STATES)
 def test_a_step_has_derivatives(state, monkeypatch):
     """Found to the end, as the theorem has it: differences see what the iterations leave."""
-    monkeypatch.setattr(touching, "AGREES", 1e-13)
+    monkeypatch.setattr(contact_problem, "AGREES", 1e-13)
     monkeypatch.setattr(correction, "PASSES", 100)
     monkeypatch.setattr(newton, "LAST", 1e-14)
     make, q, v, steps = STATES[state]

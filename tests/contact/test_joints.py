@@ -298,7 +298,7 @@ def test_how_agile_a_joint_counts_is_no_matter_of_the_order_of_others():
             above, axis = (f"{name}{k - 1}" if k else "base"), [[0, 1.0, 0.2], [0.3, 0, 1.0], [1.0, 1.0, 0]][k]
             builder.add_joint(f"j{name}{k}", "revolute", above, f"{name}{k}", se3.pose(np.eye(3), [0.3, 0.1, 0.0]), axis=axis,
                               limits=engine.Limits(lower=-3.0))  # fmt: skip
-        return {row.joint: row.agility for row in rows_of(builder.model())}
+        return {row.joint: row.max_mobility for row in rows_of(builder.model())}
 
     first = rows("abc")
     for other in (rows("cab"), rows("b")):
@@ -343,7 +343,7 @@ def test_losses_are_stiff_where_any_posture_makes_them_so():
         builder.add_joint(f"turn{k}", "revolute", parent, child, axis=axis, damping=1.0, limits=engine.Limits(-1.5, 1.5))
     model = builder.model()
     rows = {r.joint: r for r in rows_of(model)}
-    assert rows["turn0"].agility > 20.0 * rows["turn1"].agility
+    assert rows["turn0"].max_mobility > 20.0 * rows["turn1"].max_mobility
     q, v = np.array([[0.3, 0.02, -0.2], [0.5, 1.2, 0.5]]), np.array([[5.0, -3, -5], [1, 2, 3]])
     run = engine.Simulator(model, gravity=(0, 0, 0)).run(q, v, 2.0)
     K, U = run.energy()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.contact import ContactLaws, correction, coulomb, newton, touching
+from engine.contact import ContactLaws, contact_problem, correction, coulomb, newton
 from engine.contact.many import RowLaws
 from engine.simulation import contacts as choice
 from engine.simulation.meeting_trees import MeetingTrees
@@ -259,7 +259,7 @@ def test_a_batch_and_what_is_resumed_are_the_same_bits(route, monkeypatch):
 @pytest.mark.parametrize("what", ["rolls", "holds"])
 def test_a_step_has_derivatives(what, monkeypatch):
     """Found to the end, as in test_derivatives: to what differences leave."""
-    monkeypatch.setattr(touching, "AGREES", 1e-13)
+    monkeypatch.setattr(contact_problem, "AGREES", 1e-13)
     monkeypatch.setattr(correction, "PASSES", 100)
     monkeypatch.setattr(newton, "LAST", 1e-14)
     made = lying("pairs", monkeypatch, surface(0.01, 0.004), gravity=inclined(1.5), conserve_momentum=False)

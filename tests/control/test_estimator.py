@@ -6,7 +6,7 @@ from scipy import stats
 
 import engine
 from engine import sensors as S
-from engine.spatial import inertia
+from engine.spatial import inertia, quaternion, so3
 from tests.simulation.test_wires import cart
 
 RAIL = cart()
@@ -70,7 +70,7 @@ def test_its_derivatives_are_the_steps(estimated):
 def test_of_a_free_flyer_with_an_arm_it_is_consistent(estimated):
     """NEES of attitude, place, joint, velocities and a gyro's bias over runs that begin as uncertain as P: within 99 % of χ²."""
     found, spread, simulator = estimated
-    n, rng, model = 200, np.random.default_rng(2), simulator.model
+    n, rng, model = 500, np.random.default_rng(2), simulator.model
     d = spread * rng.standard_normal((n, 14))
     bias = 0.01 * rng.standard_normal((n, 3))
     q0 = model.manifold.plus(np.tile(model.neutral(), (n, 1)), d[:, :7])
@@ -84,6 +84,49 @@ def test_of_a_free_flyer_with_an_arm_it_is_consistent(estimated):
         low, high = stats.chi2.ppf([0.0025, 0.9975], m * n) / n
         assert low < nis[:, k].mean() < high
     assert run.signals["estimate.P"][0, -1].trace() < 0.5 * run.signals["estimate.P"][0, 0].trace()
+
+
+def test_of_a_relative_pose_it_is_consistent():
+    """Two bodies that coast and tumble, of which one has a camera that sees the pose of the other, and a gyro and a GPS: NEES of how the
+    other lies and moves, seen from the first, over 500 runs, within 99 % of χ²."""
+    b = engine.Builder("chaser")
+    b.add_link("bus", inertia=inertia.from_mass(40.0, [0.0, 0, 0], np.diag([3.0, 4.0, 5.0])))
+    c = engine.Builder("client")
+    c.add_link("body", inertia=inertia.from_mass(60.0, [0.1, 0, 0], np.diag([4.0, 6.0, 7.0])))
+    model = engine.combine(chaser=b.model(floating_base=True), client=c.model(floating_base=True))
+    bus, body = "chaser/bus", "client/body"
+    own = [S.StarTracker(bus, period=0.2, noise=2e-3), S.Gyro(bus, period=0.2, noise=1e-3),
+           S.RelativePose(bus, body, period=0.2, position={"noise": 0.01}, attitude={"noise": 5e-3}),
+           S.GPS(bus, period=0.2, position={"noise": 0.05}, velocity={"noise": 0.02})]  # fmt: skip
+    believed = engine.Simulator(model, dt=0.2, gravity=(0, 0, 0))
+    spread = np.tile(np.repeat([0.01, 0.1, 0.02, 0.02], 3), 2)[np.r_[0:6, 12:18, 6:12, 18:24]]
+    middle = model.neutral()
+    middle[11:14] = [3.0, 1.0, 0.5]
+    found = engine.estimator(believed, own, q=middle, deviation=spread)
+    simulator = engine.Simulator(model, dt=0.2, gravity=(0, 0, 0), sensors=own, laws=[found])
+    n, rng = 500, np.random.default_rng(5)
+    d = spread * rng.standard_normal((n, 24))
+    q0 = model.manifold.plus(np.tile(middle, (n, 1)), d[:, :12])
+    run = simulator.run(q0, d[:, 12:], 4.0, record_every=5, parameters={"noise.run": np.arange(float(n))})
+    s = run.signals
+    e = np.concatenate([model.manifold.minus(s["estimate.q"], run.q), run.v - s["estimate.v"]], axis=-1)
+    P = s["estimate.P"]
+    J = np.zeros((*e.shape[:2], 6, 24))                                        # of the place and turn seen from the bus, by all errors
+    R1, R2 = (quaternion.to_matrix(s["estimate.q"][..., k : k + 4]) for k in (0, 7))
+    C = np.swapaxes(R1, -1, -2) @ R2
+    p = np.einsum("...ji,...j->...i", R1, s["estimate.q"][..., 11:14] - s["estimate.q"][..., 4:7])
+    J[..., :3, :3], J[..., :3, 6:9] = -np.swapaxes(C, -1, -2), np.eye(3)       # δφ = δθ₂ − Cᵀ δθ₁
+    J[..., 3:, :3], J[..., 3:, 3:6], J[..., 3:, 9:12] = so3.hat(p), -np.eye(3), C
+    x = np.einsum("...ij,...j->...i", J, e)
+    Pr = J @ P @ np.swapaxes(J, -1, -2)
+    squares = np.sum(x * np.linalg.solve(Pr, x[..., None])[..., 0], axis=-1)
+    low, high = stats.chi2.ppf([0.005, 0.995], 6 * n) / n
+    means = squares.mean(axis=0)
+    assert ((low < means) & (means < high)).all(), means
+    low, high = stats.chi2.ppf([0.005, 0.995], 24 * n) / n
+    all_of_it = found.nees(run).mean(axis=0)
+    assert ((low < all_of_it) & (all_of_it < high)).all(), all_of_it
+    assert (np.sqrt(np.diagonal(Pr[:, -1], axis1=1, axis2=2)).mean(axis=0) < [4e-3] * 3 + [1e-2] * 3).all()     # better than a sample
 
 
 @pytest.mark.parametrize(("make", "text"), [

@@ -1,18 +1,40 @@
 """What the button of an example copies runs by itself."""
 
+import contextlib
+import io
+import linecache
+from pathlib import Path
+
 import pytest
 
 from engine.docs.copying import alone, names_of
-from tests.docs.test_docs import DOCS, TASKS
+from tests.docs.test_docs import DOCS, PAGES, TASKS
 from tests.pages import blocks
+
+
+def paste(page: Path, k: int) -> str:
+    """Run what the button of a page's k-th example copies as a script of its own, and return what it printed."""
+    code, name, out = alone(page.read_text(encoding="utf-8"))[k], f"{page.stem}-{k}.py", io.StringIO()
+    linecache.cache[name] = len(code), None, code.splitlines(keepends=True), name          # as of a file
+    with contextlib.redirect_stdout(out):
+        exec(compile(code, name, "exec"), {"__name__": "pasted"})
+    return out.getvalue()
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_a_task_pasted_alone_runs(task, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    pages = [(page, k) for page in sorted((DOCS / "cookbook").glob("*.md")) for k, b in enumerate(blocks(page)) if TASKS[task] in b.code]
-    page, k = pages[0]
-    exec(compile(alone(page.read_text(encoding="utf-8"))[k], task, "exec"), {"__name__": "pasted"})
+    pages = sorted((DOCS / "cookbook").glob("*.md"))
+    paste(*next((page, k) for page in pages for k, b in enumerate(blocks(page)) if TASKS[task] in b.code))
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if p.stem != "mission"], ids=lambda p: p.relative_to(DOCS).with_suffix("").as_posix())
+def test_every_example_of_a_page_pasted_alone_runs(page, monkeypatch, tmp_path):
+    """In a folder of its own, without what other examples have left; of a mission all are one run."""
+    for k, _ in enumerate(blocks(page)):
+        (folder := tmp_path / str(k)).mkdir()
+        monkeypatch.chdir(folder)
+        paste(page, k)
 
 
 def test_what_a_block_needs_are_those_that_give_or_change_its_names():

@@ -33,7 +33,7 @@ from engine.compiler.gufunc import Gufunc, signature_of
 from engine.compiler.kernels.row_loop import RowLoop
 from engine.compiler.transforms import autodiff, jacobians
 from engine.compiler.transforms.trace import NumericTracer, calling, pure, recorded
-from tests.compiler.programs import WIDTHS, loop
+from tests.compiler.programs import WIDTHS, loop, require_one_code, with_other_numbers
 from tests.fuzz._tables import HAVE_C, SIGNATURE, InC, Tables, arguments, at_width, flat, lanes, loop_exactly, shaped_as
 from tests.numeric import derivative
 
@@ -201,6 +201,7 @@ def compiled(rng: np.random.Generator, program: Program, X: Array) -> Array:
         require("on threads", f(X), alone)
     width = int(rng.choice([w for w in WIDTHS if w != machine.width()]))
     require(f"at {width} lanes", loop(program, width)(X), alone)
+    require_one_code(program, with_other_numbers(program, rng), width)
     return alone
 
 
@@ -417,6 +418,7 @@ def tabled_case(rng: np.random.Generator, folder: Path) -> str:
         with cancelling() as used:
             g = gufunc_of(f)
         verify(g.program)
+        require_one_code(g.program, with_other_numbers(g.program, rng), 1)
         widths = {}
         for width in WIDTHS:
             with lanes(width):

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from engine.io import unchanged
-from engine.io.unchanged import while_unchanged
+from engine.io.unchanged import looked_at, while_unchanged
 
 
 @pytest.fixture
@@ -55,3 +55,24 @@ def test_what_is_not_there_is_no_file_of_the_past(reading):
     path.unlink()
     with pytest.raises(FileNotFoundError):
         read(str(path))
+
+
+def test_what_names_other_files_is_read_again_when_one_of_them_changes_comes_or_goes(tmp_path):
+    whole, part, calls = tmp_path / "whole", tmp_path / "part", []
+
+    @while_unchanged(8)
+    def inner(path):
+        looked_at(str(part))
+        return part.read_text() if part.exists() else ""
+
+    @while_unchanged(8)
+    def outer(path):
+        calls.append(path)
+        return "(" + inner(path) + ")"
+
+    whole.write_text("a")
+    found = []
+    for text in ("", "b", "c", None):
+        part.unlink() if text is None else part.write_text(text) if text else None
+        found += [outer(str(whole)), outer(str(whole))]
+    assert found == ["()", "()", "(b)", "(b)", "(c)", "(c)", "()", "()"] and len(calls) == 4

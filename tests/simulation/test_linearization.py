@@ -5,7 +5,7 @@ import pytest
 from scipy.linalg import expm, solve_discrete_are
 
 import engine
-from engine.contact import correction, newton, touching
+from engine.contact import contact_problem, correction, newton
 from engine.spatial import inertia, se3
 from tests.numeric import derivative
 from tests.simulation.test_simulator import pendulum
@@ -95,7 +95,7 @@ def test_with_a_controller_whose_parameter_is_u():
                                       ([1, 0, 0, 0, 0, 0, 0.0995], [1, 2, 3, 0.5, 0.2, -0.3])], ids=["flies", "strikes"])  # fmt: skip
 def test_through_a_contact(q, v, monkeypatch):
     """Found to the end: differences see what the iterations leave."""
-    monkeypatch.setattr(touching, "AGREES", 1e-13)
+    monkeypatch.setattr(contact_problem, "AGREES", 1e-13)
     monkeypatch.setattr(correction, "PASSES", 100)
     monkeypatch.setattr(newton, "LAST", 1e-14)
     b = engine.Builder("ball")

@@ -44,7 +44,7 @@ def test_momentum_is_kept_and_the_wanted_moment_is_made():
     q, v = model.neutral(), np.array([0.05, -0.02, 0.03, 0, 0, 0, 0.4])
     flight = simulator.run(q, v, 10.0, record_every=25)
     P = flight.momentum()
-    assert np.abs(P - P[0]).max() < 1e-10 * 4.0                                  # of the method's order, as h is no straight line in δ
+    assert np.abs(P - P[0]).max() < 1e-13 * 4.0
     assert np.ptp(flight("gyros.momentum"), axis=0).max() > 0.5
     assert flight("gyros.torque")[0] == pytest.approx(wanted, rel=1e-6)
     plain = engine.Simulator(model, dt=0.02, gravity=(0, 0, 0), actuators=[gyros], compiled=False,

@@ -399,3 +399,43 @@ def test_poses_of_long_chains_need_no_compiler(monkeypatch):
     q = np.random.default_rng(0).uniform(-0.1, 0.1, (2, model.nq))
     monkeypatch.setattr("engine.compiler.machine.assemble", None)
     np.testing.assert_array_equal(Actor(model, q=q).poses(0.0)[1], dynamics.forward_kinematics(model, q[1]))
+
+
+def wrench_of(lines: np.ndarray) -> np.ndarray:
+    """A point and the direction of the one axis that is drawn."""
+    ends = lines.reshape(-1, 3)
+    far = ends[np.argmax(np.linalg.norm(ends - ends[0], axis=1))] - ends[0]
+    return np.array([ends[0], far / np.linalg.norm(far)])
+
+
+def test_two_forces_have_the_screw_axis_of_their_wrench(pushed: Trajectory) -> None:
+    """Of forces along x and y at two heights, 1 m apart, it goes through the middle, at 45°, with a pitch of half a metre (Ball 1900)."""
+    first = forces.PointForce("bus", force=(1.0, 0.0, 0.0), point=(0.0, 0.0, 0.0), axes="link")
+    second = forces.PointForce("bus", force=(0.0, 1.0, 0.0), point=(0.0, 0.0, 1.0), axes="link", name="other")
+    drawing = mark(Scene(pushed), 0.0, Shown(forces=(first, second), wrench=True))
+    point, along = wrench_of(drawing.lines[0])
+    assert np.allclose(np.abs(along), [np.sqrt(0.5), np.sqrt(0.5), 0.0], atol=1e-6)
+    assert np.allclose(np.cross([0.0, 0.0, 0.5] - point, along), 0.0, atol=1e-6)
+    assert [text for _, text, _ in drawing.labels] == ["wrench: −0.5 N·m/N"]
+
+
+def test_a_couple_alone_has_no_axis(pushed: Trajectory) -> None:
+    pair = [forces.PointForce("bus", force=(0.0, s, 0.0), point=(s, 0.0, 0.0), name=f"p{s}") for s in (1.0, -1.0)]
+    drawing = mark(Scene(pushed), 0.0, Shown(forces=tuple(pair), wrench=True))
+    assert not drawing.labels and not len(drawing.lines[0])
+
+
+def test_plumes_blow_against_the_thrust_as_far_as_it_is_strong(pushed: Trajectory) -> None:
+    from engine.viewer.scene.force_marks import LONG, PLUME
+    from engine.viewer.scene.quantities import quantities_of
+    from engine.viewer.scene.symbols import cone
+
+    jets = actuators.Thrusters("bus", [[0.5, 0, 0], [0, 0.5, 0]], [[0, 1, 0], [0, 0, 2]], most=2.0)
+    for t in (0.5, 1.0):
+        scene = Scene(pushed)
+        drawing = mark(scene, t, Shown(forces=(jets,), plumes=True))
+        veils = np.isclose(drawing.colors, PLUME).all(axis=1) & (drawing.which == drawing.surfaces.index(cone()))
+        (A,) = drawing.poses[veils]
+        T = poses(pushed.at([t]).q[0], pushed.model)[0]
+        assert np.allclose((A @ [0, 0, 1, 1])[:3], (T @ [0.5, 0, 0, 1])[:3], atol=1e-6)           # from the nozzle
+        assert np.allclose(A[:3, 2], LONG * quantities_of(scene.actors[0]).whole * t * T[:3, 1], atol=1e-6)

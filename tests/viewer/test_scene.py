@@ -91,6 +91,22 @@ def test_colladas_up_axis_is_told_once_for_a_robot():
     Scene([engine.load_urdf(text(*shapes), up_axis=up_axis) for up_axis in (False, True)])
 
 
+@pytest.mark.parametrize(("count", "said"), [(3, 3), (9, 1)])
+def test_many_meshes_without_materials_are_told_as_one(tmp_path, count, said):
+    builder = engine.Builder("alex")
+    for k in range(count):
+        path = tmp_path / f"part{k}.obj"
+        path.write_text(f"mtllib gone{k}.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 {k}\nusemtl paint\nf 1 2 3\n")
+        builder.add_link(f"l{k}", visuals=[engine.Geometry("mesh", (1.0, 1.0, 1.0), mesh=path)])
+        if k:
+            builder.add_joint(f"j{k}", "fixed", "l0", f"l{k}")
+    with pytest.warns(UserWarning) as told:
+        Scene(builder.model())
+    texts = [str(w.message) for w in told]
+    assert len(texts) == said and all("gone" in text and text.endswith("drawn without it") for text in texts)
+    assert said > 1 or texts[0].startswith("9 files of 'alex' are drawn without a part of their looks, such as ")
+
+
 def test_where_nothing_is_left_the_error_says_why():
     with pytest.raises(ViewerError, match="the links of 'r' have no visual shapes that can be drawn: " + LOST.format("m0.stl")):
         Scene(robot(*lost(2)))

@@ -370,6 +370,26 @@ def test_a_very_large_picture_is_made_smaller(tmp_path, monkeypatch):
     assert picture.shape == (2, 4, 4)
 
 
+@pytest.mark.parametrize("of", ["the robot's material", "the mesh"])
+def test_a_picture_that_changes_is_read_again_and_one_that_comes_is_seen(tmp_path, of):
+    """In one process, as in a notebook; the mesh's own file stays as it was."""
+    path = cards(tmp_path)
+    shape = mesh(path) if of == "the mesh" else Geometry("box", (1.0, 1.0, 1.0), material=Material("print", None, tmp_path / "corner.png"))
+
+    def seen():
+        return [s.texture[0, 0].tolist() for s, _ in surfaces(shape) if s.texture is not None]
+
+    first = seen()
+    assert first == [[255, 255, 255, 255]] and surfaces(shape)[0][0] is surfaces(shape)[0][0]
+    Image.new("RGB", (16, 8), (0, 128, 0)).save(tmp_path / "corner.png")
+    assert seen() == [[0, 128, 0, 255]]
+    (tmp_path / "corner.png").unlink()
+    with pytest.warns(UserWarning, match="is not there|cannot be read"):
+        assert not seen()
+    Image.new("RGB", (16, 8), (0, 0, 128)).save(tmp_path / "corner.png")
+    assert seen() == [[0, 0, 128, 255]]
+
+
 # ---------------------------------------------------------------- sharing
 
 

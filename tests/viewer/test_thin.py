@@ -1,10 +1,14 @@
-"""Lines thinner than a pixel are whole in pictures, wherever they lie between pixels."""
+"""What is thin or coarse is whole in pictures: lines thinner than a pixel, wherever they lie between pixels, and stand-ins of meshes."""
 
 import numpy as np
+import pytest
 
 import engine
 from engine.viewer.files.picture import render, usual
-from engine.viewer.scene import Camera, Scene
+from engine.viewer.scene import Actor, Camera, Scene
+from tests.bench.robots import ROBOTS
+
+PANDA = ROBOTS / "panda_description/urdf/panda.urdf"
 
 
 def strings(radius):
@@ -34,3 +38,13 @@ def test_strings_of_a_third_of_a_pixel_have_no_gaps():
 
 def test_small_films_have_samples():
     assert usual(True, (640, 360)) == 4 and usual(True, (1280, 720)) == 0 == usual(True, (854, 480))
+
+
+@pytest.mark.skipif(not PANDA.exists(), reason="needs example-robot-data")
+@pytest.mark.parametrize("azimuth", [0.4, -0.3])
+def test_a_base_has_no_streaks_of_its_own_shadow(azimuth):
+    """Panda's, in a film's picture: a coarser stand-in casts shadows of its edges on what is round, wherever a still is bright."""
+    model = engine.load_urdf(PANDA)
+    scene = Scene(Actor(model, q=[0.0, -0.6, 0.0, -2.0, 0.0, 1.6, 0.8, *[0.0] * (model.nq - 7)]), "space")
+    film, still = (render(scene, size=(550, 309), view=(azimuth, 0.15), samples=k)[205:290, 220:330].mean(axis=-1) for k in (0, 4))
+    assert (still - film > 80.0).sum() < 15                                    # of 9350 pixels; 104 and 139 in streaks

@@ -10,6 +10,7 @@ from engine.compiler.codegen.lanes import Laned
 from engine.compiler.codegen.schedule import STANDING, Stand, runs
 from engine.compiler.graph import vecmath
 from engine.compiler.graph.lowering import VECTORS
+from engine.compiler.graph.numbers import is_number
 from engine.compiler.graph.operations import CALLS, OPERATIONS, operands
 from engine.compiler.graph.program import Program
 from engine.compiler.graph.vecmath import literal, splat, vector
@@ -89,9 +90,9 @@ class Body:
         return self.put(f"uitofp {self.B} {value} to {self.D}") if i in self.truths else value
 
     def result(self, i: int) -> str:
-        """The same, to be stored: a constant as it stands, since LLVM stores several equal ones at once."""
-        x = self.nodes[i][1]
-        return splat("double", self.module.width, literal(x)) if self.nodes[i][0] == "const" else self.number(i)
+        """The same, to be stored: a constant that is part of the code as it stands, since LLVM stores several equal ones at once."""
+        op, x = self.nodes[i][:2]
+        return splat("double", self.module.width, literal(x)) if op == "const" and not is_number(x) else self.number(i)
 
     def stands(self, i: int) -> Stand | None:
         """Where in memory node i's number stands, if it does, or that it is zero."""

@@ -62,6 +62,8 @@ def middle(places: list[int], width: int) -> int:
 class Module:
     """IR text of programs for one width: functions are emitted once, in the order they are needed."""
 
+    constants_are = "global"  # in memory that is written when the code is loaded: the numbers of another program
+
     def __init__(self, width: int, counters: Counters | None = None) -> None:
         self.width, self.counters = width, counters
         self.D, self.B = vector("double", width), vector("i1", width)
@@ -217,7 +219,7 @@ end:
         name, parts = f"@f{len(self.functions)}", segments(nodes, SEGMENT)
         with debug.stage("planning"):
             plan = laid_out(made, program.functions, callees, parts, self.registers() - SPARE, self.at_once)
-        slot, place, leaving, arguments, callee_work = plan.slot, plan.place, plan.leaving, plan.arguments, plan.lent
+        slot, place, evictions, arguments, callee_work = plan.slot, plan.place, plan.evictions, plan.arguments, plan.lent
         writes: dict[int, list[int]] = {}
         for k, i in enumerate(outputs):
             writes.setdefault(i, []).append(k)
@@ -240,7 +242,7 @@ end:
         for part in parts:
             body = Body(self, made, slot, place, truths)
             for i in part:
-                for j in leaving.get(i, ()):
+                for j in evictions.get(i, ()):
                     body.have.pop(j, None)
                 body.emit(i, program, callees, arguments, callee_work)
                 for k in writes.get(i, ()):
@@ -267,7 +269,7 @@ end:
 
     def __str__(self) -> str:
         rows = ", ".join(f"{self.D} {splat('double', self.width, c)}" for c in self.table)
-        table = f"@constants = internal constant [{len(self.table)} x {self.D}] [{rows}]"
+        table = f"@constants = {self.constants_are} [{len(self.table)} x {self.D}] [{rows}]"
         apart = [f"\f{text}\f" for text in self.apart.values()]
         return "\n".join([*([] if self.counters is None else [str(self.counters)]), table, *self.text, *self.renamed(), *apart])
 

@@ -133,7 +133,7 @@ def angles(nodes: list[Node], together: Iterable[Iterable[int]] = ()) -> dict[in
 STANDING = ("const", "consts", "input")
 
 
-def residence(nodes: list[Node], outputs: list[int], parts: list[range], placed: Container[int], registers: int,
+def register_plan(nodes: list[Node], outputs: list[int], parts: list[range], placed: Container[int], registers: int,
               wide: Mapping[int, int] = MappingProxyType({})
               ) -> tuple[dict[int, int], int, dict[int, list[int]]]:  # fmt: skip
     """Plan the registers: return which values stand in memory (node -> slot), how many slots there are, and what leaves before each node.
@@ -160,7 +160,7 @@ def residence(nodes: list[Node], outputs: list[int], parts: list[range], placed:
     for i in reversed(range(len(nodes))):
         for j in wants[i]:
             readers.setdefault(j, []).append(i)                                # the next one last
-    leaving: dict[int, list[int]] = {}
+    evictions: dict[int, list[int]] = {}
     loaded: dict[int, int] = {}                                                # value -> where it is loaded last
 
     def next_reader(j: int) -> int:
@@ -172,7 +172,7 @@ def residence(nodes: list[Node], outputs: list[int], parts: list[range], placed:
         def make_room(before: int, needed: list[int]) -> None:
             while len(held) >= registers and not held.issubset(needed):
                 held.remove(out := max(held.difference(needed), key=next_reader))
-                leaving.setdefault(before, []).append(out)
+                evictions.setdefault(before, []).append(out)
 
         for i in part:
             for j in wants[i]:
@@ -203,4 +203,4 @@ def residence(nodes: list[Node], outputs: list[int], parts: list[range], placed:
             ending.setdefault(loaded[i], []).append(i)
         for j in ending.pop(i, []):
             free[wide.get(j, 1)].append(slot[j])
-    return slot, total, leaving
+    return slot, total, evictions

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.compiler.codegen.lanes import Laned
-from engine.compiler.codegen.schedule import angles, residence, returned
+from engine.compiler.codegen.schedule import angles, register_plan, returned
 from engine.compiler.graph.program import Program
 
 
@@ -18,7 +18,7 @@ class Work:
     Attributes
     ----------
     place : node -> where its value stands; slot : of these, nodes that are stored there when they are made
-    leaving : node -> those that leave the registers before it
+    evictions : node -> those that leave the registers before it
     turned : inputs whose sine or cosine is made together, numbered; they lie from ``angles`` on, in as much ``room`` as their sines and
         their cosines, which follow
     arguments : where what is passed to functions begins, and lent : where their own work does; size : all of it
@@ -26,7 +26,7 @@ class Work:
 
     place: dict[int, int]
     slot: dict[int, int]
-    leaving: dict[int, list[int]]
+    evictions: dict[int, list[int]]
     turned: dict[int, int]
     angles: int
     room: int
@@ -50,10 +50,10 @@ def laid_out(made: Laned, functions: Sequence[Program], callees: Mapping[int, tu
     for i, node in enumerate(nodes):
         if node[0] == "pack" and [place.get(j) for j in node[1:]] == [k + place.get(node[1], -len(nodes)) for k in range(made.wide[i])]:
             place[i] = place[node[1]]
-    slot, slots, leaving = residence(nodes, made.outputs, parts, place, registers, made.wide)
+    slot, slots, evictions = register_plan(nodes, made.outputs, parts, place, registers, made.wide)
     begin = first + 3 * room
     slot = {i: begin + k for i, k in slot.items()}
     arguments = begin + slots
     lent = arguments + max((functions[k].n_in for k in callees), default=0)
     size = lent + max((work for _, work in callees.values()), default=0)
-    return Work(place | slot, slot, leaving, turned, first, room, arguments, lent, size)
+    return Work(place | slot, slot, evictions, turned, first, room, arguments, lent, size)

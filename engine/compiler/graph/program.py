@@ -77,6 +77,11 @@ class Program:
             h.update(f.key.encode())
         return h.hexdigest()
 
+    @property
+    def frame(self) -> Any:
+        """What a program is besides its nodes and what it calls."""
+        return self.outputs, self.shapes_in, self.shapes_out
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Program) and self.key == other.key
 

@@ -31,11 +31,26 @@ OTHERWISE = ("traced values are no floats; use engine.ops, or run the function a
 
 
 class TraceError(EngineError):
-    """A function did something with a traced value that a straight-line program cannot do."""
+    """A function did something with a traced value that a straight-line program cannot do.
+
+    >>> import engine
+    >>> try:
+    ...     engine.gufunc(lambda x: x if x > 0 else -x, "()->()")(2.0)
+    ... except engine.TraceError as error:
+    ...     print(str(error).partition("cannot be compiled: ")[2])
+    use engine.ops.where(condition, a, b), and & | ~ between conditions
+    """
 
 
 class ArgumentError(EngineError):
-    """An argument of a compiled function has the wrong shape, type or value; the text says which and what was expected."""
+    """An argument of a compiled function has the wrong shape, type or value; the text says which and what was expected.
+
+    >>> import engine
+    >>> engine.set_threads(0)
+    Traceback (most recent call last):
+    ...
+    engine.compiler.graph.refusals.ArgumentError: set_threads got 0; expected a whole number of threads from 1
+    """
 
 
 def refuse(what: str, instead: str, known: bool = False) -> TraceError:

@@ -45,9 +45,14 @@ class RowLoop(Kernel):
         super().__init__(len(read) + outside + len(targets), len(made), "row_loop")
         self.shapes_in, self.shapes_out = [*read, *captured, *targets], made
         self.first = len(read)                                                 # of what comes from outside, among the inputs
-        spec = [*map(astuple, self.sources), *map(astuple, self.sinks)]
+        self.spec = [*map(astuple, self.sources), *map(astuple, self.sinks)]
         self.name = f"rows of {f.name}"
-        self.digest = hashlib.sha256(repr(("row_loop", spec, outside, f.key)).encode()).hexdigest()
+        self.digest = hashlib.sha256(repr(("row_loop", self.spec, outside, f.key)).encode()).hexdigest()
+
+    @property
+    def frame(self) -> Any:
+        """What it is besides the function of a row."""
+        return "row_loop", self.spec, self.outside
 
     @property
     def tabled(self) -> bool:  # type: ignore[override]

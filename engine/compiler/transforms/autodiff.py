@@ -12,7 +12,6 @@ Reference: Griewank & Walther, *Evaluating Derivatives*, 2008, ch. 3.
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -30,6 +29,8 @@ Sparse = dict[int, Any]
 #: of kinds of kernels whose derivatives are written elsewhere: tangents and adjoints, as methods
 TANGENTS: dict[type, Callable[..., list[Any]]] = {}
 ADJOINTS: dict[type, Callable[..., dict[int, Any]]] = {}
+#: those of loops of several passes, written elsewhere too
+LOOPS: dict[str, Callable[..., Any]] = {}
 #: so many times fewer directions than inputs that have some go through a call by themselves, not by its Jacobian
 FEW = 4
 
@@ -145,12 +146,9 @@ def pull(graph: Graph, nodes: list[int], arguments: list[int], adjoint: dict[int
         elif not own or (op == "get" and whole(graph, args[0]) is not None):
             continue
         elif op == "get":
-            unknown = repeats(graph, args[0])            # NaN, except for what does not depend on the loop's results
-            if unknown:
-                own = {k: ops.where(ops.equal(a, 0.0), 0.0, math.nan) for k, a in own.items()}
             for j, p in call_partials(graph, args[0], args[1]):
                 if j in inside:
-                    accumulate(j, 1.0 if unknown else p, own)
+                    accumulate(j, p, own)
         elif row.chooses:
             condition = row.chooses(*[value(graph, j) for j in args])
             for j, first in zip(args[-2:], (True, False), strict=True):
@@ -179,16 +177,15 @@ def given_inputs(graph: Graph, f: Program) -> list[Any]:
 def whole(graph: Graph, i: int) -> tuple[Callable[..., list[Sparse]], Callable[..., dict[int, Sparse]]] | None:
     """Return how tangents and adjoints go through a call whose results are differentiated together; None for all other nodes."""
     op, *args = graph.nodes[i]
+    if op == "loop" and args[1] > 1:
+        return LOOPS["tangents"], LOOPS["adjoints"]
     if op in ("call", "loop") and not (f := graph.functions[args[0]]).native and (any(f.given) or any(f.made)):
-        if op == "loop" and repeats(graph, i):
-            raise graph.refuse("a derivative through a loop of several passes with tables",
-                               "write it as rows, or as a Python loop of arrays")  # fmt: skip
         raise graph.refuse(f"a derivative through {'a call of ' + f.name if op == 'call' else 'a branch'} with tables",
                            "differentiate what is within rows, or give the sizes numbers")  # fmt: skip
     if op == "root":
         return root_tangents, root_adjoints
     if op == "loop":
-        return None if repeats(graph, i) else (branch_tangents, branch_adjoints)
+        return branch_tangents, branch_adjoints
     return (kernel_tangents, kernel_adjoints) if op == "call" and graph.functions[args[0]].native else None
 
 
@@ -276,10 +273,8 @@ def zero(x: Any) -> bool:
 
 
 def call_partials(graph: Graph, call: int, k: int) -> list[tuple[int, Any]]:
-    """Return (operand, ∂ output k/∂ operand) of a call or a loop; derivatives of a loop of several passes are not known."""
+    """Return (operand, ∂ output k/∂ operand) of a call."""
     _, number, *rest = graph.nodes[call]
-    if repeats(graph, call):
-        return [(j, math.nan) for j in rest[1:]]
     program, rows = jacobian_program(graph.functions[number])
     results = graph.call(program, [value(graph, j) for j in rest])
     return [(rest[j], results[e]) for j, e in rows.get(k, ())]
@@ -317,11 +312,6 @@ def pushed(graph: Graph, x: list[Any], more: list[Any], pattern: tuple[tuple[int
     tangent = {own.i: dict(zip(ways, given, strict=True)) for own, ways, given in each if ways}
     push(graph, active(graph, results, list(tangent)), tangent)
     return tangent
-
-
-def repeats(graph: Graph, call: int) -> bool:
-    """Whether a call is a loop of several passes."""
-    return graph.nodes[call][0] == "loop" and graph.nodes[call][2] > 1
 
 
 # ------------------------------------------------------------ branches: derivatives are made where the branch is taken, within it

@@ -9,7 +9,7 @@ from engine.compiler.graph.program import Program, is_table, live, size
 from engine.compiler.graph.rewrite import RULES, inlined
 from engine.compiler.kernels.row_loop import zeros_like
 from engine.compiler.transforms.autodiff import given_inputs, reverse
-from engine.compiler.transforms.row_derivatives import derivatives
+from engine.compiler.transforms.loop_derivatives import derivatives
 
 
 def jacobian(program: Program, argument: int = 0) -> Program:

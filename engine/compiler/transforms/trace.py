@@ -33,8 +33,8 @@ from engine.compiler.transforms import table
 from engine.compiler.transforms.bodies import subroutine
 from engine.compiler.transforms.implicit import implicit
 from engine.compiler.transforms.loop import while_loop
+from engine.compiler.transforms.loop_derivatives import derivatives
 from engine.compiler.transforms.parts import body_in_parts, in_parts
-from engine.compiler.transforms.row_derivatives import derivatives
 
 #: kernels by the names that engine.ops has for them
 KERNELS: dict[str, Callable[..., Kernel]] = {"dense": Dense, "search": Search, "rows": Rows, "uniform": Uniform,

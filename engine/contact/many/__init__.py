@@ -4,7 +4,7 @@ The order of a step: :mod:`near` (broad phase), :mod:`manifolds` (narrow phase, 
 (impulses of the points by the velocity, with their Jacobian), :mod:`newton` (the velocity after the step).
 """
 
-from engine.contact.many.jointed import JointedTouching
+from engine.contact.many.jointed import JointedProblem
 from engine.contact.many.manifolds import Bodies, Shapes, touching
 from engine.contact.many.momenta import momentum_changes
 from engine.contact.many.newton import velocities_after
@@ -12,5 +12,5 @@ from engine.contact.many.problem import impulses, problem, twists
 from engine.contact.many.row_laws import RowLaws
 from engine.contact.many.shapes import kinds_of, tables
 
-__all__ = ["Bodies", "JointedTouching", "RowLaws", "Shapes", "impulses", "kinds_of", "momentum_changes", "problem", "tables", "touching",
+__all__ = ["Bodies", "JointedProblem", "RowLaws", "Shapes", "impulses", "kinds_of", "momentum_changes", "problem", "tables", "touching",
            "twists", "velocities_after"]  # fmt: skip

@@ -4,12 +4,14 @@ the joints, as composite inertias are."""
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from engine import ops
 from engine.contact import point_law
+from engine.contact.contact_problem import AGREES
 from engine.contact.many.pair_rows import (
     BEFORE,
     CENTERS,
@@ -30,12 +32,10 @@ from engine.contact.many.pair_rows import (
 from engine.contact.many.sticking import found, kept
 from engine.contact.momenta import change, place_velocity
 from engine.contact.point_law import HELD, RUNNING, parted, turned, velocity, wrench_of
-from engine.contact.touching import AGREES
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics.kinematics import path
 from engine.dynamics.momentum_conservation import Tree
 from engine.model import Model
-from engine.spatial import inertia
 
 Array = np.ndarray
 
@@ -52,9 +52,9 @@ class PointImpulses(NamedTuple):
     throw: Any
 
 
-class JointedTouching:
+class JointedProblem:
     """The impulse law γ(x) of points of contact (p, 29 or more) in a step of h, of velocities x (nv) in ``axes``: a
-    :class:`~engine.contact.newton.Law`, and the same as :class:`~engine.contact.touching.Touching`.
+    :class:`~engine.contact.newton.Law`, and the same as :class:`~engine.contact.contact_problem.ContactProblem`.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class JointedTouching:
         #: whether any point is between two bodies that move
         self.crosses: Any = moves > 0.0
 
-    def standing(self) -> JointedTouching:
+    def standing(self) -> JointedProblem:
         """Return the same law where no point is between two bodies that move: what one limb does is nothing to another then."""
         found = copy.copy(self)
         found.crosses = None
@@ -222,11 +222,11 @@ class JointedTouching:
         sizes = np.linalg.norm(self.impulses(x, friction)[0].g[:, :3], axis=1)
         return [(float(size), f"the contact of {self.names[int(k)]}") for size, k in zip(sizes, self.number, strict=True) if size]
 
-    def momentum_changes(self, model: Model, trees: tuple[Tree, ...], momenta: Array, free: Array, impulses: PointImpulses) -> Array:
+    def momentum_changes(self, model: Model, mass: Sequence[Any], trees: tuple[Tree, ...], momenta: Array, free: Array,
+                         impulses: PointImpulses) -> Array:  # fmt: skip
         """:func:`engine.contact.momenta.momentum_changes`, of rows."""
         of, last = {i: k for k, tree in enumerate(trees) for i in tree}, len(trees)
         tree = np.array([float(of.get(i, last)) for i in range(len(model.bodies) + 1)])
-        mass = [sum(inertia.mass(model.bodies[i].inertia) for i in tree) for tree in trees]
         P = np.array([*(np.append(p, m) for p, m in zip(momenta, mass, strict=True)), np.append(np.zeros(9), 1.0)])
         ago, c = self.way * self.h, self.axes.about
         on = ops.rows(lambda a, b: (a, b), *(ops.gather(tree, k) for k in self.on))

@@ -60,7 +60,7 @@ class Bodies(NamedTuple):
     reach: Any
 
 
-class Touching(NamedTuple):
+class Manifolds(NamedTuple):
     """Tables of pairs that touch, or nearly, and of their points.
 
     Attributes
@@ -74,7 +74,7 @@ class Touching(NamedTuple):
     points: Any
 
 
-def touching(shapes: Shapes, kinds: Sequence[geometry.Kind], h: Any, bodies: Bodies) -> Touching:
+def touching(shapes: Shapes, kinds: Sequence[geometry.Kind], h: Any, bodies: Bodies) -> Manifolds:
     """Return what touches, or may within a step of h.
 
     Parameters
@@ -85,7 +85,7 @@ def touching(shapes: Shapes, kinds: Sequence[geometry.Kind], h: Any, bodies: Bod
     far = ops.rows(lambda s, r: way(h, s, r), shapes.outlines, ops.gather(bodies.reach, carriers))
     boxes = ops.rows(box, shapes.outlines, ops.gather(bodies.poses, carriers), far)
     near = near_pairs(boxes, shapes.start, shapes.others, shapes.grounds, float(len(kinds)))
-    found = Touching(np.zeros((0, 5)), np.zeros((0, 11)))
+    found = Manifolds(np.zeros((0, 5)), np.zeros((0, 11)))
     for k, one in enumerate(kinds):
         for j, two in enumerate(kinds):
             if two is geometry.Plane or isinstance(two, geometry.HeightField):
@@ -114,8 +114,8 @@ def carried(T: Array, s: Array) -> Array:
     return (whole(T) @ whole(s[POSE]) @ np.append(s[CENTER], 1.0))[:3]
 
 
-def added(found: Touching, shapes: Shapes, at: tuple[int, int], kinds: tuple[Any, Any], pairs: Any, bodies: Bodies,
-          far: Any) -> Touching:  # fmt: skip
+def added(found: Manifolds, shapes: Shapes, at: tuple[int, int], kinds: tuple[Any, Any], pairs: Any, bodies: Bodies,
+          far: Any) -> Manifolds:  # fmt: skip
     """Return what touches with the points of pairs of shapes (n, 3) of two kinds, numbers ``at`` of all."""
     n = points_of_kinds(*kinds)
     looks = looking(*kinds, points=geometry.touching_points)
@@ -136,12 +136,12 @@ def added(found: Touching, shapes: Shapes, at: tuple[int, int], kinds: tuple[Any
     manifolds = ops.rows(look, still, *tables)
     ends = ops.rows(lambda p, still, a, b: ops.array([ops.where(still, b, a), b, ops.where(still, 0.0, 1.0), p[0], p[1]]),
                     pairs, still, *on)  # fmt: skip
-    return Touching(*collected(found.pairs, found.points, ends, manifolds, margin, float(n), float(min(flat_points(*kinds), 4))))
+    return Manifolds(*collected(found.pairs, found.points, ends, manifolds, margin, float(n), float(min(flat_points(*kinds), 4))))
 
 
 @procedure
 def collected(pairs: Any, points: Any, more: Any, manifolds: Any, margin: Any, many: Any, flat: Any) -> Any:
-    """Return the tables of :class:`Touching` with those of more pairs that have points nearer than a ``margin``."""
+    """Return the tables of :class:`Manifolds` with those of more pairs that have points nearer than a ``margin``."""
     each = int(many)
     m, p = len(pairs), len(points)
     for k in range(len(more)):

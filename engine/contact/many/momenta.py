@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.contact.many.manifolds import BODY, ROUNDNESS, Touching, carried
+from engine.contact.many.manifolds import BODY, ROUNDNESS, Manifolds, carried
 from engine.contact.many.problem import MOVES, A, B, Problem, ends, of_pair
 from engine.contact.momenta import change, place_velocity
 from engine.contact.point_law import velocity, wrench_of
@@ -15,7 +15,7 @@ from engine.contact.point_law import velocity, wrench_of
 Array = np.ndarray
 
 
-def momentum_changes(x: Problem, found: Touching, outlines: Any, kinematics: Any, momenta: Any, impulses: Any, ago: Any) -> Any:
+def momentum_changes(x: Problem, found: Manifolds, outlines: Any, kinematics: Any, momenta: Any, impulses: Any, ago: Any) -> Any:
     """Return what impulses (p, 3 or 6) on the points' second bodies change of the momenta (n, 9), which act ``ago`` before the flight's
     end.
 

@@ -16,7 +16,7 @@ import numpy as np
 from engine import ops
 from engine.contact import point_law
 from engine.contact.coulomb import couple, drag
-from engine.contact.many.manifolds import MATERIAL, MOBILITY, OUTLINE, SIZE, TURNING, Touching
+from engine.contact.many.manifolds import MATERIAL, MOBILITY, OUTLINE, SIZE, TURNING, Manifolds
 from engine.contact.many.sticking import Held, holding, kept_by, number_of
 from engine.contact.material import on_each_other, turning_of_two
 from engine.contact.point_law import joined, parted, velocity
@@ -51,7 +51,7 @@ class Problem(NamedTuple):
     turns: bool
 
 
-def problem(found: Touching, stuck: Any, outlines: Any, poses: Any, inertia: Any, before: Any, free: Any, h: Any, stiction: Any,
+def problem(found: Manifolds, stuck: Any, outlines: Any, poses: Any, inertia: Any, before: Any, free: Any, h: Any, stiction: Any,
             combine: str, way: float, turns: bool) -> Problem:  # fmt: skip
     """Return the problem of what touches in a step of h, by what is ``stuck`` (k, 7 or 10), with the velocities (n, 6) before it and where
     its flight ends."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from engine import ops
 from engine.contact.contact_laws import ContactLaws
 from engine.contact.hunt_crossley import EVENLY
-from engine.contact.many.jointed import JointedTouching
+from engine.contact.many.jointed import JointedProblem
 from engine.contact.many.pair_rows import BEFORE, GAP, MATERIAL, NORMAL, PLACE, POINT, SHARE, A, B, Near, PairRows
 from engine.contact.many.sticking import PLACES
 from engine.contact.pairs import placed
@@ -54,7 +54,7 @@ class RowLaws(ContactLaws):
             dense = {"forces": pushes[:, :3], "couples": pushes[:, 3:]} if self.turns else {"forces": pushes}
         return {**dense, **law.noted(impulses, origins)}
 
-    def nearness(self, q: Array, v: Array, h: Any) -> Near:  # type: ignore[override]
+    def broad_phase(self, q: Array, v: Array, h: Any) -> Near:  # type: ignore[override]
         return self.rows.near(body_poses(self.model, q), self.reach(v, h))
 
     @property
@@ -65,10 +65,11 @@ class RowLaws(ContactLaws):
              way: float = EVENLY) -> Any:  # fmt: skip
         axes = WorldAxes(self.model, q, found.poses, se3.position(found.poses[self.pairs[0].b.body]), keep)
         points = self.rows.look(found, axes.about, self.began(q0, v0))
-        return JointedTouching(axes, points, self.rows, self.names, h, axes.seen(v0), axes.seen(free), self.stiction, way, stuck)
+        return JointedProblem(axes, points, self.rows, self.names, h, axes.seen(v0), axes.seen(free), self.stiction, way, stuck)
 
-    def momentum_changes(self, trees: tuple[Tree, ...], momenta: Array, law: Any, free: Array, impulses: Any) -> Array:
-        return np.asarray(law.momentum_changes(self.model, trees, momenta, free, impulses))
+    def momentum_changes(self, mass: Sequence[Any], trees: tuple[Tree, ...], momenta: Array, law: Any, free: Array,
+                         impulses: Any) -> Array:  # fmt: skip
+        return np.asarray(law.momentum_changes(self.model, mass, trees, momenta, free, impulses))
 
     def found(self, q: Array, v: Array, h: Any) -> tuple[Any, Any]:
         """Return the points (p, 29) at q (nq) and v (nv), in world axes, and for each that there may be its row, below one of those that

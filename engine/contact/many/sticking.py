@@ -111,7 +111,7 @@ def matched(number: Any, places: Any) -> Any:
 
 
 def number_of(a: Array, b: Array, p: Array) -> Any:
-    """Return the number of a pair of shapes p (5) with outlines a and b, which ascends as :class:`~engine.contact.many.manifolds.Touching`
+    """Return the number of a pair of shapes p (5) with outlines a and b, which ascends as :class:`~engine.contact.many.manifolds.Manifolds`
     has pairs."""
     return ((KINDS * a[KIND] + b[KIND]) * SHAPES + p[3]) * SHAPES + p[4] + 1.0
 

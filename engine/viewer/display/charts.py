@@ -13,6 +13,8 @@ from engine.viewer.draw.canvas import Box, Canvas, Color
 
 #: of curves in one plot, the first one's first
 CURVES: tuple[Color, ...] = (ACCENT, (1.0, 0.74, 0.30, 1.0), (0.45, 0.88, 0.50, 1.0), (0.95, 0.45, 0.75, 1.0), (0.75, 0.60, 1.0, 1.0))
+#: behind every other phase
+BAND: Color = (1.0, 1.0, 1.0, 0.07)
 LABEL = 74.0                                                                   # px of a bar's name
 
 
@@ -43,7 +45,8 @@ def bars_high(bars: Bars) -> float:
 
 
 def draw_plot(canvas: Canvas, room: Box, plot: Plot, cursor: float | None) -> None:
-    """Draw names, values now, the curves, the least and the greatest value, events, and where it is now (at the end, without a cursor)."""
+    """Draw names, values now, the curves, the least and the greatest value, phases, events, and where it is now (at the end,
+    without a cursor)."""
     x, y, w, h = room
     curves = [(plot.name, np.asarray(plot.y, float), plot.now), *((n, np.asarray(v, float), now) for n, v, now in plot.others)]
     value = f"{figure(plot.now)} {plot.unit}".rstrip() if len(curves) == 1 else plot.unit
@@ -72,6 +75,11 @@ def draw_plot(canvas: Canvas, room: Box, plot: Plot, cursor: float | None) -> No
     def down(v: Any) -> Any:
         return np.clip(0.5 * (top + bottom) - scale * (v - middle), top, bottom)
 
+    for n, (name, begin, end) in enumerate(plot.phases):
+        a, b = (x + min(max((at - t[0]) * across, 0.0), chart) for at in (begin, end))
+        canvas.rect(a, top - 2, b - a, bottom - top + 3, BAND if n % 2 else (0.0, 0.0, 0.0, 0.0))
+        if canvas.width(name, SMALL) + 4 < b - a:
+            canvas.text(a + 2, top + 7, name, FAINT, SMALL)
     for event in plot.events:
         if t[0] <= event <= t[-1]:
             canvas.rect(x + (event - t[0]) * across, top - 2, 1, bottom - top + 3, (1.0, 1.0, 1.0, 0.22))

@@ -17,7 +17,7 @@ ROUNDING, TURN = 1e-12, 1e-10
 @dataclass(frozen=True, eq=False)
 class Plot:
     """A signal in time: its name and unit, times (n), s, and values (n), and its value now; others in the same unit, by name, with values
-    (n) at the same times and now; and times of events, s. What is not finite is a gap."""
+    (n) at the same times and now; times of events, s; and phases (name, from, to), s, which are bands. What is not finite is a gap."""
 
     name: str
     unit: str
@@ -26,6 +26,7 @@ class Plot:
     now: float
     others: Sequence[tuple[str, Array, float]] = ()
     events: Sequence[float] = ()
+    phases: Sequence[tuple[str, float, float]] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -76,6 +76,21 @@ class Readings:
         count = self.actor.instances
         return self.actor.name + (f", rollout {self.instance} of {count}" if count > 1 else "")
 
+    @functools.cached_property
+    def phases(self) -> list[tuple[str, float, float]]:
+        """The phases of a recorded motion: (name, from, to), s."""
+        source = self.actor.source
+        return source.rollout(self.instance).phases() if isinstance(source, Played) else []
+
+    @property
+    def events(self) -> list[tuple[float, str]]:
+        """The times, s, and names of events, and of where phases begin."""
+        return [*((e.t, e.name) for e in self.actor.source.events), *((begin, name) for name, begin, _ in self.phases[1:])]
+
+    def phase(self, t: float) -> str:
+        """Return the name of the phase at a time, s; "" where there are none."""
+        return next((name for name, begin, _ in reversed(self.phases) if begin <= t + 1e-9), "")
+
     def at(self, t: float) -> Trajectory:
         """Return the state of this instance at a time, s, as a trajectory of one state; beyond the ends its first or last."""
         return self.actor.source.now(t, self.instance)
@@ -88,6 +103,7 @@ class Readings:
                     ("degrees of freedom", str(model.nv)), ("mass", f"{figure(self.mass)} kg")]  # fmt: skip
         now = self.at(t)
         rows = [("time", f"{t:.3f} s")]
+        rows += [("phase", self.phase(t))] if self.phases else []
         if model.nv:
             K, U = (float(x[0]) for x in now.energy())
             K, U = (float(settled(x, max(abs(K), abs(U), ROUNDING * self.mass * self.reach**2))) for x in (K, U))
@@ -109,7 +125,7 @@ class Readings:
         curves = self._course(source.rollout(self.instance)) if isinstance(source, Played) else self._remembered(t, values)
         found = []
         for s, (times, y), x in zip(self.plotted, curves, values, strict=True):
-            found.append(Plot(s.name, s.unit, times, y, float(settled(x, s.peak(y), s.unit))))
+            found.append(Plot(s.name, s.unit, times, y, float(settled(x, s.peak(y), s.unit)), phases=self.phases))
         return found
 
     def grouped(self, t: float) -> list[Plot]:
@@ -122,7 +138,7 @@ class Readings:
             if len(rest) and len({p.name.partition(".")[0] for p in (first, *rest)}) == 1:          # all are q, or v
                 first, *rest = (replace(p, name=p.name.partition(".")[2]) for p in (first, *rest))
             others = [(p.name, np.interp(first.t, p.t, p.y), p.now) for p in rest]
-            found.append(replace(first, others=others, events=events, unit=units.pop() if len(units) == 1 else ""))
+            found.append(replace(first, others=others, events=events, phases=self.phases, unit=units.pop() if len(units) == 1 else ""))
         return found
 
     def bars(self, kinds: Sequence[str], t: float) -> list[Bars]:

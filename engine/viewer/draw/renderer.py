@@ -116,7 +116,7 @@ class Renderer:
             drawing, seen = fine, self._seen(fine)
         solid, marks = seen.opacity > 0.995, drawing.numbers == 0
         runs = self._fill(self.rows, drawing, seen, solid & ~marks, pixels)    # first: shadows' stand-ins are made from these
-        shade = self._shadows(drawing, seen, light) | {
+        shade = self._shadows(drawing, seen, light, pixels) | {
             "eye": camera.eye, "key": light.key, "key_color": light.key_color, "fill": light.fill, "fill_color": light.fill_color,
             "sky_color": light.sky_color, "ground_color": light.ground_color, "matrix": camera.matrix(aspect),
             "shadow_map": 1, "sky_map": 2,
@@ -219,8 +219,12 @@ class Renderer:
             self.around = Around(drawing.around, **self.sized)
         return self.around
 
-    def _shadows(self, drawing: Drawing, seen: Seen, light: Light) -> dict[str, Any]:
-        """Draw the maps of the key light and from above; return the matrices from the world into them."""
+    def _shadows(self, drawing: Drawing, seen: Seen, light: Light, pixels: Array) -> dict[str, Any]:
+        """Draw the maps of the key light and from above; return the matrices from the world into them.
+
+        What casts a sharp shadow is no coarser than what is seen, so large to the metre: what a stand-in's edges stick out of it lies in
+        their shadow, in streaks.
+        """
         key, above = (orthographic(d, seen.middle, seen.radius) for d in (light.key, np.array([0.0, 0.0, 1.0])))
         Pass().begin()
         gl.glClearColor(1.0, 1.0, 1.0, 1.0)
@@ -229,6 +233,8 @@ class Renderer:
             target.bind()
             gl.glClear(gl.GL_DEPTH_BUFFER_BIT | (gl.GL_COLOR_BUFFER_BIT if target.color else 0))
             texels = np.full(len(casting), COARSE * target.size[0] / seen.radius)
+            if target is self.shadow_map:
+                texels = np.maximum(texels, pixels)
             runs = self._fill(self.casters, drawing, seen, casting, texels)
             program.use(matrix=matrix, rows=0)
             self.casters.bind(0)

@@ -43,6 +43,11 @@ def export(source: Any, path: str | Path, fps: float | None = None, environment:
         not installed
     ExportError : a simulator that is no single program (events, plain Python)
     SimulationError, ContactError : it cannot begin at q0, v0
+
+    >>> import engine, tempfile
+    >>> arm = engine.load(engine.example("seven_joint_arm"))
+    >>> engine.export(arm, tempfile.mkdtemp() + "/arm.html").stat().st_size > 10_000
+    True
     """
     path = writable(path, WRITERS, ViewerError)
     if path.suffix.lower() == ".rrd":

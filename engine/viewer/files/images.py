@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.checks import memory
 from engine.checks import shown as shown_as
 from engine.sensors import DepthCamera
 from engine.simulation import Trajectory
@@ -40,7 +41,8 @@ def images(trajectory: Trajectory, camera: DepthCamera, environment: str | Path 
 
     Raises
     ------
-    ViewerError : the camera is none, or has pictures that are too small or too large; the trajectory is a batch; there is no OpenGL
+    ViewerError : the camera is none, or has pictures that are too small, too large, or more than the memory holds; the trajectory is a
+        batch; there is no OpenGL
     ModelError : it is on a link that there is not
 
     >>> import engine
@@ -58,6 +60,10 @@ def images(trajectory: Trajectory, camera: DepthCamera, environment: str | Path 
     trajectory.model.link_index(camera.link)
     require_size((camera.width, camera.height))
     times = camera.instants(trajectory)
+    size, there = 6 * len(times) * camera.count, memory()                      # as they come, and as one
+    if size > there:
+        raise ViewerError(f"{len(times)} images of {camera.name}, {camera.width} x {camera.height}, take {size / 2**30:.3g} GiB, and this "
+                          f"machine has {there / 2**30:.3g}; expected fewer, such as of trajectory[::10]")  # fmt: skip
     return times, np.array([*taken(Scene(trajectory, environment), times, camera, samples)], dtype=np.uint8)
 
 

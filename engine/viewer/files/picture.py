@@ -29,6 +29,7 @@ from engine.viewer.scene.marks import mark, reach
 from engine.viewer.scene.scene import Scene, scene_of
 from engine.viewer.scene.shots import Script
 from engine.viewer.scene.shown import Shown
+from engine.viewer.scene.within import tell_within
 
 Array = np.ndarray
 View = str | tuple[float, float]
@@ -77,8 +78,8 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
     samples : of a pixel: 4 smooth the edges (pictures, and films of up to 640 × 400 pixels), 0 do it afterwards, three times as fast
         (larger films)
     environment, geometry : see :class:`engine.viewer.scene.scene.Scene`
-    caption : a line of text at the bottom; clock : whether the time is shown, s; in a film that is not in real time
-        it is, with its speed
+    caption : a line of text at the bottom, instead of the name of the phase that a motion is in (:class:`engine.Phases`)
+    clock : whether the time is shown, s; in a film that is not in real time it is, with its speed
     shots : of a film, a script for its camera: (t, view), (t, view, caption) or :class:`engine.Shot`, one after another
     signals : names of what is plotted at the side: signals of the motion, or entries of q, v or tau, such as "q.elbow"; several in a
         tuple are curves of one plot, and events are lines
@@ -199,15 +200,17 @@ class Told:
         if len(signals) > (room := plots_in(size[1] / text_scale(size[1]))):
             raise ViewerError(f"{len(signals)} signals are to be plotted in a picture of {size[1]} pixels' height; expected at most {room}")
         several = len(scene.actors) > 1 or scene.actors[0].instances > 1
+        self.alone = not several
         self.title = self.readings.title if signals and several else ""             # whose the plots are
         self.hud = Hud()
         self.digits = decimals(scene.span[1] - scene.span[0])
 
     def draw(self, canvas: Canvas, size: tuple[float, float], t: float, legend: Sequence[tuple[str, Any]]) -> float:
         """Draw on a canvas of (width, height) px what holds at a time, s; return how far above the bottom a legend is seen whole, px."""
+        phase = self.readings.phase(t) if self.alone else ""
         lines = [(f"time {self.pace}".strip(), f"{t:.{self.digits}f} s")] if self.clock else []
         self.hud.draw(canvas, size, Facts(self.title, lines, t=t, plots=self.readings.grouped(t),
-                                          bars=self.readings.bars(self.bars, t) if self.bars else (), caption=self.caption,
+                                          bars=self.readings.bars(self.bars, t) if self.bars else (), caption=self.caption or phase,
                                           within=self.within))  # fmt: skip
         left, top, *_ = self.hud.boxes.get("toast", (size[0], size[1], 0.0, 0.0))
         reach = max((INDENT + canvas.width(text, TEXT) for text, _ in legend), default=0.0)
@@ -235,6 +238,8 @@ def pictures(scene: Scene, times: Any, cameras: Sequence[Camera], size: tuple[in
     window = open_window(visible=False, width=16, height=16)
     try:
         panes = Panes(renderer := Renderer(samples, scale := text_scale(size[1]), creases=True))
+        told_of: set[str] = set()
+        looked = {0} if script is None else {0, *np.flatnonzero(np.diff([*script.which, -1])).tolist()}     # ends of shots: eased into
         for frame, t in enumerate(times):
             cells: list[Place] = []
             if script is not None:
@@ -245,6 +250,9 @@ def pictures(scene: Scene, times: Any, cameras: Sequence[Camera], size: tuple[in
                 for camera in cameras:
                     camera.along(scene.place(follow, t))
             drawing, canvas = mark(scene, t, shown), Canvas(scale)
+            if frame in looked:
+                for camera in cameras:
+                    tell_within(scene, drawing, camera.eye, t, told_of)
             renderer.foot = told.draw(canvas, (size[0] / scale, size[1] / scale), t, drawing.legend)
             panes.draw(drawing, cameras, size, cells)
             for x, y, w, h in cells[1:]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,11 +69,20 @@ def plot(motion: Trajectory, path: str | Path | None = None) -> Any:
         axis.grid(alpha=0.3)
     for axis in axes[-1]:
         axis.set_xlabel("t, s")
+    for axis in axes.flat:
+        banded(axis, motion.phases())
     drawn.suptitle(model.name)
     if path is not None:
         with writing(path_of(path, ViewerError), ViewerError):
             drawn.savefig(path, dpi=110)
     return drawn
+
+
+def banded(axis: Any, phases: Sequence[tuple[str, float, float]]) -> None:
+    """Draw phases as bands behind what an axis shows, with their names."""
+    for k, (name, begin, end) in enumerate(phases):
+        axis.axvspan(begin, end, color="0.5", alpha=0.12 * (k % 2), lw=0)
+        axis.text(begin, 1.0, name, rotation=90, va="top", fontsize=6, color="0.4", transform=axis.get_xaxis_transform(), clip_on=True)
 
 
 def loose(motion: Trajectory, body: Body, axes: tuple[Any, Any, Any, Any]) -> list[tuple[Any, str]]:

@@ -20,6 +20,8 @@ from engine.viewer.scene.surface import Surface, surfaces
 Array = np.ndarray
 #: a robot of whose links a smaller share has shapes, and which has more bones than these, shows them
 BARE, MOST_BARE = 0.25, 8
+#: warnings of one robot's meshes, more of which are told as one
+MOST_TOLD = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,14 +97,17 @@ def parts(model: Model, geometry: str = "visual") -> tuple[tuple[Part, ...], tup
         raise ViewerError(f"geometry {geometry!r} is not known; expected 'visual' or 'collision'")
     found, missing = [], []
     visual = geometry == "visual" and any(link.visuals for link in model.links)
-    for i, link in enumerate(model.links):
-        for shape in link.visuals if visual else link.collisions:
-            try:
-                drawn = surfaces(shape)
-            except RobotFileError as problem:
-                missing.append(str(problem))
-                continue
-            found += [Part(surface, i, shape.placement @ scale) for surface, scale in drawn]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for i, link in enumerate(model.links):
+            for shape in link.visuals if visual else link.collisions:
+                try:
+                    drawn = surfaces(shape)
+                except RobotFileError as problem:
+                    missing.append(str(problem))
+                    continue
+                found += [Part(surface, i, shape.placement @ scale) for surface, scale in drawn]
+    tell_of_looks(model, told)
     bare = len({p.link for p in found}) < BARE * len(model.links)
     if bare and not missing and len(bone := bones(model)) > MOST_BARE:
         warnings.warn(f"'{model.name}' has shapes on {len({p.link for p in found})} of {len(model.links)} links; the others are drawn as "
@@ -130,6 +135,16 @@ def bones(model: Model) -> list[Part]:
                 own = T if kind == "cylinder" else np.block([[np.eye(3), p[:, None]], [np.zeros((1, 3)), np.ones((1, 1))]])
                 found += [Part(s, i, own @ scale) for s, scale in surfaces(Geometry(kind, sides, material=color))]
     return found
+
+
+def tell_of_looks(model: Model, told: list[warnings.WarningMessage]) -> None:
+    """Give warnings of meshes' looks, many of them as one."""
+    texts = {str(w.message): w.category for w in told}
+    if len(texts) > MOST_TOLD:
+        first = next(iter(texts))
+        texts = {f"{len(texts)} files of '{model.name}' are drawn without a part of their looks, such as {first}": RobotFileWarning}
+    for text, category in texts.items():
+        warnings.warn(text, category, stacklevel=5)
 
 
 def tell_missing(found: list[tuple[Model, tuple[Part, ...], tuple[str, ...]]], whose: str, geometry: str) -> None:

@@ -30,14 +30,14 @@ def show_eye(symbols: Symbols, eye: Eye, T: Array, readings: Array, radius: floa
     """Add what one sensor at a pose T (4, 4) sees, its readings (n)."""
     met = np.flatnonzero(readings < eye.far)
     met = met[:: -(-len(met) // MOST_POINTS) or 1]
-    ends = (eye.rays * readings[:, None]) @ T[:3, :3].T + T[:3, 3]
+    ends = (eye.rays[met] * readings[met, None]) @ T[:3, :3].T + T[:3, 3]
     low, high = (float(x) for x in (readings[met].min(), readings[met].max())) if len(met) else (0.0, 1.0)
     share = (readings[met] - low) / max(high - low, 1e-9)
     colors = np.column_stack([(1.0 - share[:, None]) * NEAR + share[:, None] * FAR, np.ones(len(met))])
     radii = np.minimum(radius, PIXEL * eye.step * readings[met]) if eye.step else np.full(len(met), radius)
-    symbols.place(dot(), placed(np.eye(3)[None], ends[met], [radii] * 3), colors)
+    symbols.place(dot(), placed(np.eye(3)[None], ends, [radii] * 3), colors)
     if len(readings) <= FEW:
-        symbols.lines(np.stack([np.broadcast_to(T[:3, 3], ends[met].shape), ends[met]], axis=1), RAY, 1.5)
+        symbols.lines(np.stack([np.broadcast_to(T[:3, 3], ends.shape), ends], axis=1), RAY, 1.5)
     if len(outline := eye.outline):
         corners = (outline * high) @ T[:3, :3].T + T[:3, 3]
         symbols.lines(np.stack([np.broadcast_to(T[:3, 3], corners.shape), corners], axis=1), OUTLINE, 1.5)

@@ -16,13 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.checks import nearest
-from engine.components.forces import PointForce
 from engine.model import Model
 from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.drawing import Drawing, measure
-from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.eye_marks import show_eyes
+from engine.viewer.scene.force_marks import FORCE, show_forces
 from engine.viewer.scene.orbit_marks import show_orbits
 from engine.viewer.scene.quantities import MOST, Quantities, quantities_of
 from engine.viewer.scene.scene import Scene
@@ -40,7 +38,7 @@ CANCELLED = 1e-6
 FRAME = 0.06
 
 AXIS, LINEAR, ANGULAR = (0.95, 0.40, 0.05, 1.0), (1.0, 0.58, 0.05, 1.0), (0.72, 0.25, 0.90, 1.0)
-TORQUE, FORCE, INERTIA = (0.05, 0.72, 0.78, 1.0), (0.90, 0.15, 0.42, 1.0), (0.35, 0.62, 1.0, 0.38)
+TORQUE, INERTIA = (0.05, 0.72, 0.78, 1.0), (0.35, 0.62, 1.0, 0.38)
 LABEL, PICKED = (1.0, 1.0, 1.0, 1.0), (1.35, 1.0, 0.5, 1.0)
 FRAMED = 8                                                                     # times at which marks are looked at before they are drawn
 TOLD = 8                                                                       # colours that the legend names
@@ -199,11 +197,7 @@ def explain(symbols: Symbols, actor: Actor, t: float, shown: Shown, tints: Array
         show_contacts(symbols, actor, known, now)
     elif shown.contacts and "contacts.wrench" in now.signals:
         known.miss("contacts of many bodies, which are tables")
-    acting: list[Any] = [c for c in shown.forces if c.link in index]
-    if top := max((strength(actor, known, now, c) for c in acting), default=0.0):
-        symbols.legend.append((f"forces: longest {top:.3g} N", FORCE))
-        for component in acting:
-            show_force(symbols, actor, known, now, poses, component, top)
+    show_forces(symbols, actor, known, now, poses, shown)
     teach(symbols, source, known, now, poses, t, shown)
     show_eyes(symbols, source, known, now, poses, [eye for eye in shown.eyes if eye.link in index])
     for k, trail in enumerate(shown.trails):
@@ -285,33 +279,6 @@ def show_torques(symbols: Symbols, actor: Actor, known: Quantities, now: States,
     if force > 0.0:
         symbols.legend.append((f"joint forces: longest {force:.3g} N", TORQUE))
         symbols.arrows(T[:, :3, 3], (T[:, :3, :3] @ F[:, 3:, None])[..., 0] * (0.4 * known.whole / force), TORQUE, 0.03 * known.link)
-
-
-def strength(actor: Actor, known: Quantities, now: States, component: Any) -> float:
-    """Return the largest force of a component in the motion, N; of a model at rest thrusters have none."""
-    if isinstance(component, PointForce):
-        return float(norms(component.force))
-    if not actor.source.moves:
-        return 0.0
-    name = f"{component.name}.thrust"
-    if name not in now.signals:
-        raise ViewerError(f"forces: the motion of '{actor.model.name}' has no signal '{name}'{nearest(name, now.signals)}; "
-                          f"expected the thrusters that it was simulated with")  # fmt: skip
-    return known.longest(actor.source, now, name, lambda s: s.signals[name])
-
-
-def show_force(symbols: Symbols, actor: Actor, known: Quantities, now: States, poses: Array, component: Any, top: float) -> None:
-    """Draw forces where they act, one of ``top`` N 0.35 of the robot's size: thrust pushes (its arrow ends there), others pull."""
-    T, size = poses[:, actor.model.link_index(component.link)], 0.35 * known.whole / top
-    R, p = T[:, :3, :3], T[:, :3, 3]
-    if isinstance(component, PointForce):
-        f = size * component.force
-        along = R @ f if component.axes == "link" else np.broadcast_to(f, p.shape)
-        symbols.arrows(R @ component.point + p, along, FORCE, 0.0055 * known.whole)
-    elif actor.source.moves:
-        along = component.directions @ np.swapaxes(R, 1, 2) * (size * now.signals[f"{component.name}.thrust"])[..., None]
-        ends = component.positions @ np.swapaxes(R, 1, 2) + p[:, None]
-        symbols.arrows((ends - along).reshape(-1, 3), along.reshape(-1, 3), FORCE, 0.0055 * known.whole)
 
 
 def show_contacts(symbols: Symbols, actor: Actor, known: Quantities, now: States) -> None:

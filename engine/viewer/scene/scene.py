@@ -58,6 +58,12 @@ class Scene:
     -----
     RobotFileWarning : a mesh is not there or cannot be read, and the rest is drawn; or nobody said how a COLLADA file is turned whose axis
         that points up is another than z
+
+    >>> import engine
+    >>> arm = engine.load(engine.example("seven_joint_arm"))
+    >>> scene = engine.Scene(arm, "studio")
+    >>> scene.environment, scene.span, [actor.name for actor in scene.actors]
+    ('studio', (0.0, 0.0), ['seven_joint_arm'])
     """
 
     def __init__(self, sources: Any, environment: str | Path | Sky | None = None, geometry: str = "visual") -> None:

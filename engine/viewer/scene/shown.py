@@ -17,6 +17,8 @@ from engine.viewer.scene.scene import Scene
 
 Array = np.ndarray
 Names = bool | tuple[str, ...]
+#: of an eye that is drawn
+MOST_RAYS = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class Shown:
     names : of the robots, above them
     labels : the links' names
     forces : :class:`Thrusters` and :class:`PointForce` whose forces are drawn; thrust is a signal of the motion
+    wrench : the screw axis of the forces that are drawn, taken together; plumes : of the thrusters among them
     eyes : :class:`engine.sensors.RangeFinder`, :class:`~engine.sensors.Lidar`, :class:`~engine.sensors.DepthCamera`: what they see now as
         points, near ones orange and far ones blue, few rays as lines, and the outline of a camera's field of view
     trails : links, or (link, (x, y, z)) with a point in the link's frame, m, whose paths over the last ``trail_time`` s are drawn
@@ -65,6 +68,8 @@ class Shown:
     names: bool = False
     labels: Names = False
     forces: tuple[Component, ...] = ()
+    wrench: bool = False
+    plumes: bool = False
     eyes: tuple[Eye, ...] = ()
     trails: tuple[Any, ...] = ()
     trail_time: float = 2.0
@@ -114,6 +119,9 @@ def check(scene: Scene, shown: Shown) -> None:
             raise ViewerError(f"eyes: got a {type(eye).__name__}; expected a RangeFinder, Lidar or DepthCamera")
         if eye.link not in links:
             raise ViewerError(f"eyes: no link is named {eye.link!r}{nearest(eye.link, links)}; expected one of a robot's")
+        if eye.count > MOST_RAYS:                                              # before there are any
+            raise ViewerError(f"eyes: {eye.name} has {eye.count} rays, which take {96 * eye.count / 2**30:.3g} GiB to be cast for each "
+                              f"picture; expected at most {MOST_RAYS}")  # fmt: skip
 
 
 def spot(trail: Any) -> tuple[str, Array]:

@@ -76,7 +76,7 @@ def surfaces(shape: Geometry) -> list[tuple[Surface, Array]]:
     material = shape.material
     color = material.color if material else None
     texture = str(material.texture) if material and material.texture else None
-    look = (tuple(float(np.clip(c, 0, 1)) for c in color) if color else None, texture)
+    look: Any = (tuple(float(np.clip(c, 0, 1)) for c in color) if color else None, texture)
     if shape.kind == "mesh":
         # a size of zero stays a matrix that can be inverted
         size = np.array([s if s else 1e-9 for s in shape.size])
@@ -100,17 +100,28 @@ class Bare(NamedTuple):
     bare: bool = True
 
 
-@lru_cache(maxsize=2048)
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """The pixels (h, w, 4) of a file, or None where it has none; the same object for as long as the file is the same."""
+
+    pixels: Array | None
+
+
 def dressed(found: tuple[Bare, ...], color: Color | None, texture: str | None) -> tuple[Surface, ...]:
     """Return surfaces with the robot file's material on what has none of its own."""
-    if color is None and texture is None:
+    return worn(found, color, image_of(texture) if texture and any(bare and s.uv is not None for s, bare in found) else None)
+
+
+@lru_cache(maxsize=2048)
+def worn(found: tuple[Bare, ...], color: Color | None, image: Picture | None) -> tuple[Surface, ...]:
+    """Return surfaces with a colour and a picture, if there is one, on what has none of its own."""
+    if color is None and image is None:
         return tuple(s for s, _ in found)
-    image = image_of(texture) if texture and any(bare and s.uv is not None for s, bare in found) else None
-    worn = []
+    result = []
     for s, bare in found:
-        drape = None if s.uv is None else image
-        worn.append(replace(s, color=color or (GREY if drape is None else WHITE), texture=drape) if bare else s)
-    return tuple(worn)
+        drape = None if s.uv is None or image is None else image.pixels
+        result.append(replace(s, color=color or (GREY if drape is None else WHITE), texture=drape) if bare else s)
+    return tuple(result)
 
 
 # ---------------------------------------------------------------- files
@@ -301,9 +312,9 @@ def pixels(image: Any, opaque: bool, path: str) -> Array | None:
     return np.asarray(image)
 
 
-@lru_cache(maxsize=64)
-def image_of(path: str) -> Array | None:
-    """Return the pixels (h, w, 4) of a picture file, or None after a warning."""
+@while_unchanged(64)
+def image_of(path: str) -> Picture:
+    """Return what a picture file shows, after a warning nothing."""
     from PIL import Image
 
     try:
@@ -313,9 +324,9 @@ def image_of(path: str) -> Array | None:
     except Exception as e:  # whatever its many formats raise
         said = short(f"{type(e).__name__}: {e}")
         warnings.warn(f"{path}: the texture cannot be read ({said}); expected a picture; its shape is drawn without it", stacklevel=2)
-        return None
+        return Picture(None)
     with image:
-        return pixels(image, False, path)
+        return Picture(pixels(image, False, path))
 
 
 # ---------------------------------------------------------------- simple shapes

@@ -44,6 +44,11 @@ class Server:
     host, port, token : parts of it
     live : the simulation that is seen and steered, or None
     watchers : number of browsers that are connected
+
+    >>> import engine
+    >>> with engine.serve(engine.load(engine.example("seven_joint_arm")), port=0) as server:
+    ...     server.host, server.watchers, server.url.endswith(server.token)
+    ('localhost', 0, True)
     """
 
     def __init__(self, stage: Stage, host: str, port: int | None, token: str, begins: Live | None = None) -> None:

@@ -25,6 +25,9 @@ def view(source: Any, q0: Any = None, v0: Any = None, **options: Any) -> None:
     Raises
     ------
     ViewerError : there is no display or no OpenGL, nothing to show, or q0 or v0 is given of what has its own
+
+    >>> import engine
+    >>> engine.view(engine.load(engine.example("seven_joint_arm")))                # doctest: +SKIP
     """
     source, begins = begun(source, q0, v0)
     viewer = Viewer(source, **options)

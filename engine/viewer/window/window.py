@@ -57,18 +57,18 @@ class Viewer:
     Parameters
     ----------
     source : a model, a trajectory, a :class:`Live` simulation, an actor, a list of them, or a scene
-    size : (width, height), pixels
+    size : (width, height), pixels; title : of the window
     keys : a pilot: called in every frame with the names of the keys that are held, and of the one pressed since the last frame (or None);
-        all keys are then the pilot's but H, Tab, Escape and the arrows, which turn the camera; H shows what its ``keys`` say, if it has
-        some: meanings by keys' names
+        all keys are then the pilot's but H, Tab, Escape and the arrows, which turn the camera; H shows its ``keys``, meanings by names
     view, environment, geometry, follow : as of :func:`engine.render`
     shown : what is shown besides the robots, a :class:`Shown`
     signals : names of what is read and plotted besides: signals of the motion, or entries of q, v or tau, such as "q.elbow"
-    title : of the window
 
     Raises
     ------
     ViewerError : there is no display or no OpenGL, or nothing to show
+
+    >>> Viewer(engine.load("robot.urdf"), size=(1280, 800)).run()                   # doctest: +SKIP
     """
 
     def __init__(self, source: Any, size: tuple[int, int] = (1280, 800), keys: Callable[[frozenset[str], str | None], Any] | None = None,
@@ -182,7 +182,7 @@ class Viewer:
         return Facts(
             title=(self.title or self.readings.title) if alone else "", lines=lines, span=clock.playback.span, t=t, playing=clock.playing,
             speed=clock.playback.speed * clock.playback.direction, loop=clock.playback.loop, live=clock.runs,
-            plots=self.readings.plots(t) if alone else (), events=[(e.t, e.name) for e in self.scene.actors[0].source.events],
+            plots=self.readings.plots(t) if alone else (), events=self.readings.events,
             help=help_rows(self.pilot) if self.helping else (), card=card, panel=self.tabs.panel(self.hands.typed),
             toast=self.toast if time.perf_counter() - self._toasted < TOAST else "",
             error=(live.error or "") if live is not None else "", mouse=self.hands.mouse,

@@ -37,6 +37,12 @@ def save_mjcf(model: Model, path: str | os.PathLike[str]) -> Path:
     -----
     RobotFileWarning : what is left out: the inertia of the world, height fields, textures, limits of speed, acceleration and jerk, and
         each part of what another file described that MJCF cannot say, such as hinges and sliders that close loops
+
+    >>> import engine, tempfile
+    >>> stone = engine.load('<mujoco><worldbody><body name="stone"><freejoint/><geom size="0.1"/></body></worldbody></mujoco>')
+    >>> path = engine.save_mjcf(stone, tempfile.mkdtemp() + "/stone.xml")
+    >>> engine.load(path).link("stone").mass == stone.link("stone").mass
+    True
     """
     return save(model, path, mjcf_of)
 

@@ -13,7 +13,7 @@ from engine.contact.newton import Law
 Array = np.ndarray
 
 
-class Together:
+class SumLaw:
     """The sum of several impulse laws: a :class:`~engine.contact.newton.Law`."""
 
     def __init__(self, laws: list[Law]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from engine import ops
 from engine.contact import point_law
 from engine.contact.coulomb import SIZE
-from engine.contact.pairs import Began, Nearness, Pair, look
+from engine.contact.pairs import Began, BroadPhase, Pair, look
 from engine.contact.point_law import HELD, RUNNING, TURNING
 from engine.contact.world_axes import WorldAxes
 from engine.spatial import se3
@@ -44,7 +44,7 @@ class Patch(NamedTuple):
         return 4 if self.pair.turns else 2
 
 
-class Touching:
+class ContactProblem:
     """The impulse law γ(x) of all contacts in a step of h, of velocities x (nv) in ``axes``: a :class:`~engine.contact.newton.Law`.
 
     Parameters
@@ -56,7 +56,7 @@ class Touching:
         first bodies
     """
 
-    def __init__(self, axes: WorldAxes, pairs: list[Pair], found: Nearness, began: Began, h: Any, before: Array, free: Array,
+    def __init__(self, axes: WorldAxes, pairs: list[Pair], found: BroadPhase, began: Began, h: Any, before: Array, free: Array,
                  slow: float, way: float, stuck: Array) -> None:  # fmt: skip
         self.axes, self.h, self.slow, self.way = axes, h, slow, way
         self.patches: list[Patch] = []

@@ -1,0 +1,70 @@
+"""Programs but for their numbers: machine code reads constants from a table, so that others, of another gain or mass, have the same code.
+
+What code may take as it stands, 0 and ±1, is none of these numbers, and they are told apart by their magnitudes: where two of one program
+are equal, they have one place in its table, so another program has the same code only if its own are equal there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from engine.compiler.graph.operations import Node
+from engine.compiler.graph.program import Program
+
+#: magnitudes of constants that are part of the code
+PLAIN = (0.0, 1.0)
+
+
+class Numbered(NamedTuple):
+    """What some programs do but for their numbers, as a hash; and these: their magnitudes, in the order in which they are first met."""
+
+    key: str
+    numbers: list[float]
+
+
+def is_number(x: Any) -> bool:
+    """Return whether a constant is read from a table.
+
+    >>> is_number(20.0), is_number(1.0), is_number(True)
+    (True, False, False)
+    """
+    return type(x) is float and math.isfinite(x) and abs(x) not in PLAIN
+
+
+def numbered(programs: Sequence[Program]) -> Numbered:
+    """Return programs but for their numbers."""
+    met: dict[str, int] = {}                                                   # programs, by their keys
+    numbers: dict[float, int] = {}
+    whole = hashlib.sha256()
+
+    def bare(node: Node) -> Node:
+        if node[0] != "const" or not is_number(node[1]):
+            return node
+        return "number", numbers.setdefault(abs(node[1]), len(numbers)), node[1] < 0.0, *node[2:]
+
+    def visit(program: Program) -> int:
+        if program.key not in met:
+            called = [visit(f) for f in program.within]
+            met[program.key] = len(met)
+            whole.update(repr((program.frame, [*map(bare, program.nodes)], called)).encode())
+        return met[program.key]
+
+    called = [*map(visit, programs)]
+    whole.update(repr(called).encode())
+    return Numbered(whole.hexdigest(), [*numbers])
+
+
+def places(table: Sequence[float], numbers: Sequence[float]) -> list[tuple[int, int]] | None:
+    """Return of each entry of a table the number that it is, and its sign; −1 of what code takes as it stands. None if there is another.
+
+    >>> places([1.0, -3.0, 20.0], [20.0, 3.0])
+    [(-1, 1), (1, -1), (0, 1)]
+    >>> places([4.0], [2.0]) is None
+    True
+    """
+    known = {x: k for k, x in enumerate(numbers)}
+    found = [(known.get(abs(x), -1), -1 if x < 0.0 else 1) for x in table]
+    return None if any(k < 0 and is_number(x) for (k, _), x in zip(found, table, strict=True)) else found

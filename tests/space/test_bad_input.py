@@ -1,0 +1,81 @@
+"""What is out of range in space is told in a sentence, by whoever notices it first: when it is made, or in a run."""
+
+import numpy as np
+import pytest
+
+import engine
+from engine.components.forces import CentralGravity
+from engine.space import (
+    Atmosphere,
+    Drag,
+    Elements,
+    Ephemeris,
+    Epoch,
+    Facets,
+    FlexibleBody,
+    GravityField,
+    Magnetorquers,
+    Modes,
+    ReferenceOrbit,
+    SolarPressure,
+    Tank,
+    ThirdBody,
+    Thrusters,
+    add_slosh,
+)
+from engine.spatial import inertia
+
+
+def satellite():
+    builder = engine.Builder("sat")
+    builder.add_link("sat", inertia=inertia.sphere(100.0, 1.0), visuals=[engine.Geometry("box", (1, 1, 1))])
+    return builder
+
+
+MODEL = satellite().model(floating_base=True)
+FRAME = ReferenceOrbit((7e6, 0, 0), (0, 7500.0, 0))
+
+
+def flown(**more):
+    simulator = engine.Simulator(MODEL, **{"gravity": (0, 0, 0), "dt": 10.0, **more})
+    return simulator.run(MODEL.neutral(), np.zeros(6), 300.0)
+
+
+def jet(tank, isp=200.0):
+    return Thrusters("sat", [[0, 0, -1]], [[0, 0, 1]], most=1.0, tank=tank, isp=isp)
+
+
+NEAR = Ephemeris(lambda t: 3.8e8 * np.ones(3), 100.0, piece=100.0)
+NOTHING = [np.zeros(shape) for shape in ((3, 2), (3, 2), (2, 2, 3), (2, 3, 3))]
+
+
+@pytest.mark.parametrize(("what", "text"), [
+    (lambda: flown(frame=[FRAME, FRAME]), "expected what carries the world's origin"),
+    (lambda: flown(frame=FRAME, forces=[ReferenceOrbit((7e6, 0, 0), (0, 7500.0, 0))]), "expected it as frame="),
+    (lambda: flown(frame=FRAME, forces=[CentralGravity()]), "says where gravity's centre is too; expected one of them"),
+    (lambda: flown(frame=FRAME, gravity=(0, 0, -9.81)), "the uniform gravity"),
+    (lambda: flown(forces=[Drag(Facets.boxes(MODEL))]), "nothing says where the world's origin is"),
+    (lambda: flown(forces=[SolarPressure(Facets.boxes(MODEL), lambda t: 1e11 * np.ones(3))]), "nothing says where the world's origin is"),
+    (lambda: flown(actuators=[Magnetorquers("sat")]), "nothing says where the world's origin is"),
+    (lambda: flown(frame=FRAME, forces=[Drag(Facets.boxes(MODEL), Atmosphere([(1e6, 1e-12, 5e4)]))]), "the air is asked for at"),
+    (lambda: flown(frame=ReferenceOrbit((7e6, 0, 0), (0, 7500.0, 0), GravityField(third_bodies=[ThirdBody(4.9e12, NEAR)]))),
+     "an ephemeris is asked for"),
+    (lambda: NEAR(1e4), "expected a duration that reaches so far"),
+    (lambda: Tank("", 10.0), "expected the name of the link that it is part of"),
+    (lambda: flown(actuators=[Tank("hub", 10.0)]), "no link 'hub'"),
+    (lambda: Tank("sat", 10.0, 11.0), "10 kg fit in; expected no more than that"),
+    (lambda: jet(Tank("sat", 10.0), isp=0.0), "expected a Tank and seconds above 0"),
+    (lambda: flown(actuators=[jet(Tank("sat", 10.0))]), "draw from 'tank', which is not there; expected it among the actuators"),
+    (lambda: add_slosh(satellite(), Tank("sat", 10.0, 5.0)), "expected a sphere or a cylinder with a liquid"),
+    (lambda: Epoch("2026-12-31T23:59:60"), "where no leap second was"),
+    (lambda: Modes(-np.eye(2), *NOTHING), "stiffness is not symmetric and positive"),
+    (lambda: Modes(np.eye(2), *NOTHING, mass=-np.eye(2)), "mass is not symmetric and positive"),
+    (lambda: flown(forces=[FlexibleBody("sat", Modes.beam(10.0, 200.0, 1.0, 1))]), "carry more than 'sat' weighs"),
+    (lambda: Elements(7e6, 1.2, 0, 0, 0, 0), "expected a number from 0, below 1"),
+    (lambda: GravityField(zonals={1: 1e-3}), "expected a whole number from 2"),
+    (lambda: FRAME.rectified(3), "expected a state or a trajectory with this frame"),
+    (lambda: Facets.boxes(satellite()), "expected a model"),
+])  # fmt: skip
+def test_a_sentence_says_what_is_wrong(what, text):
+    with pytest.raises(engine.EngineError, match=text):
+        what()
