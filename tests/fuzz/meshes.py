@@ -53,7 +53,7 @@ def case(rng: np.random.Generator, folder: Path) -> str:
         read = tried(load_mesh, shape)
         warnings.filterwarnings("ignore", re.escape(str(path)), UserWarning)      # that names the file, and what is not drawn of it
         drawn = tried(surface.surfaces, shape)
-    for held in (triangles, surface.of_file, surface.dressed, surface.image_of):
+    for held in (triangles, surface.of_file, surface.image_of):
         held.cache_clear()
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     require(grown << 10 < GROWTH, f"the process grew by {grown >> 10} MiB")
