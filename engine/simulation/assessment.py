@@ -24,6 +24,7 @@ from engine.components.layout import Layout
 from engine.contact import configurations
 from engine.integrate import ROS34PW2, FreeBody, Method
 from engine.model import Model
+from engine.simulation.growing_swings import warn_of_growing_swings
 from engine.simulation.steep_places import FIRST, LINES, ORDINARY, bent, followed, lines
 from engine.simulation.stiffness import Stiffness, forces
 
@@ -64,11 +65,11 @@ def flight(plant: Any, method: Method, dt: float, mode: str | None, compiled: bo
     forced = method.stiff or mode == "implicit"
     if compiled:
         plant.unclip()
-    stiffness = assessed(plant, dt, compiled, forced)
+    stiffness = assessed(plant, method, dt, compiled, forced)
     if stiffness is not None and not compiled:                                 # a law on floats is asked on symbols where it counts alone
         with contextlib.suppress(Exception):                                   # not every one can be
             plant.unclip()
-        stiffness = assessed(plant, dt, compiled, forced) if any(c.bounds for c in plant.acting) else stiffness
+        stiffness = assessed(plant, method, dt, compiled, forced) if any(c.bounds for c in plant.acting) else stiffness
     if stiffness is None:
         return method, None
     if named and mode == "auto" and not method.stiff:
@@ -77,9 +78,9 @@ def flight(plant: Any, method: Method, dt: float, mode: str | None, compiled: bo
     return ROS34PW2, stiffness
 
 
-def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness | None:
-    """Return what of a plant's forces on its joints is stiff for steps of dt, by their slopes in some configurations, at rest and without
-    the limits of efforts; None where explicit steps resolve all of them, and it is not ``forced``.
+def assessed(plant: Any, method: Method, dt: float, compiled: bool, forced: bool) -> Stiffness | None:
+    """Return what of a plant's forces on its joints is stiff for steps of dt by a method, by their slopes in some configurations, at rest
+    and without the limits of efforts; None where explicit steps resolve all of them, and it is not ``forced``.
 
     Of slopes that are the same everywhere the fastest rate counts; of others, as of laws that have singular postures, the median, and the
     fastest of those that laws have in narrow places (:mod:`engine.simulation.steep_places`). Rates are those at the parameters' nominal
@@ -117,6 +118,7 @@ def assessed(plant: Any, dt: float, compiled: bool, forced: bool) -> Stiffness |
             whole, alone[name] = max(whole, rate(w, k.sum(axis=0), d.sum(axis=0))), there
             all_K, all_D, W = np.append(all_K, [k.sum(axis=0)], axis=0), np.append(all_D, [d.sum(axis=0)], axis=0), [*W, w]
     if dt * whole <= RESOLVED and not forced and not asked:
+        warn_of_growing_swings(model, method, dt, moving, first_order(W[0], all_K[0], all_D[0]))
         return None
     stiff = frozenset(name for c, name in enumerate(names) if name in asked or dt * alone[name] > PART * RESOLVED or (forced and acts[c]))
     places = slice(len(states)), *(slice(i, i + 1) for i in range(len(states), len(W)))

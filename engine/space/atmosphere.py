@@ -93,10 +93,11 @@ class Drag(Component):
     Parameters
     ----------
     facets : of what it acts on
-    atmosphere : an :class:`Atmosphere`, asked at the world's origin of a simulator with ``frame=``; by default the standard one
+    atmosphere : an :class:`Atmosphere`, asked at the place of each link; by default the standard one
     cd : C_D, one for all, or by link for each facet. A simulation's parameter "drag.cd" is another for all
 
-    Signals: ``density``, kg/m³, and ``force`` (3), N, the sum in world axes.
+    Signals: ``density``, kg/m³, at the first link with facets (each is pushed by that at its own place), and ``force`` (3), N, the sum in
+    world axes.
 
     References: Vallado, *Fundamentals of Astrodynamics*, §8.6.2.
 
@@ -120,10 +121,11 @@ class Drag(Component):
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         (r, v), spin = s.origin, np.array([0.0, 0.0, self.air.rate])
-        rho = self.air.density(ops.norm(r) - self.air.radius, s.t)
-        wrenches, total, one = {}, np.zeros(3), s.parameters.get(f"{self.name}.cd")
+        wrenches, total, one, densities = {}, np.zeros(3), s.parameters.get(f"{self.name}.cd"), []
         for link in self.facets.areas:
             T, V = s.pose(link), s.twist(link)
+            rho = self.air.density(ops.norm(r + T[:3, 3]) - self.air.radius, s.t)
+            densities.append(rho)
             R = T[:3, :3]
             pushes = []
             for p, n, A, cd in zip(*self.facets.of(link), self.facets.each(link, self.cd, one), strict=True):
@@ -133,5 +135,5 @@ class Drag(Component):
                 pushes.append(np.concatenate([ops.cross(p, f), f]))
             wrenches[link] = sum(pushes[1:], pushes[0])
             total = total + R @ wrenches[link][3:]
-        return Effect(wrenches=wrenches, signals={"density": rho, "force": total})
+        return Effect(wrenches=wrenches, signals={"density": densities[0], "force": total})
 

@@ -83,7 +83,7 @@ class SolarPressure(Component):
         parameters "light.specular" and "light.diffuse" are others for all
     flux : S, W/m² at one astronomical unit
 
-    Signals: ``light`` ν, and ``force`` (3), N, the sum in world axes.
+    Signals: ``light`` ν at the first link with facets (each is lit as at its own place), and ``force`` (3), N, the sum in world axes.
 
     Reference: Montenbruck & Gill, *Satellite Orbits*, §3.4 (with scattered light by Lambert's law).
 
@@ -114,14 +114,15 @@ class SolarPressure(Component):
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         r, _ = s.origin
-        to_sun = np.asarray(self.sun(s.t)) - r
-        nu: Any = 1.0 if self.eclipse is None else self.eclipse(r, s.t)
-        far = ops.norm(to_sun)
-        P = nu * (self.flux / LIGHT_SPEED) * (ASTRONOMICAL_UNIT / far) ** 2
-        wrenches, total = {}, np.zeros(3)
+        wrenches, total, shares = {}, np.zeros(3), list[Any]()
         mirrors, scatters = (s.parameters.get(f"{self.name}.{what}") for what in ("specular", "diffuse"))
         for link in self.facets.areas:
-            R = s.pose(link)[:3, :3]
+            T = s.pose(link)
+            R, place = T[:3, :3], r + T[:3, 3]
+            to_sun = np.asarray(self.sun(s.t)) - place
+            shares.append(1.0 if self.eclipse is None else self.eclipse(place, s.t))
+            far = ops.norm(to_sun)
+            P = shares[-1] * (self.flux / LIGHT_SPEED) * (ASTRONOMICAL_UNIT / far) ** 2
             sun = R.T @ to_sun / far
             pushes = []
             for p, n, A, r_s, r_d in zip(*self.facets.of(link), self.facets.each(link, self.specular, mirrors),
@@ -131,4 +132,4 @@ class SolarPressure(Component):
                 pushes.append(np.concatenate([ops.cross(p, f), f]))
             wrenches[link] = sum(pushes[1:], pushes[0])
             total = total + R @ wrenches[link][3:]
-        return Effect(wrenches=wrenches, signals={"light": nu, "force": total})
+        return Effect(wrenches=wrenches, signals={"light": shares[0], "force": total})

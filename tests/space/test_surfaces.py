@@ -322,3 +322,16 @@ def test_plain_is_compiled_of_all_of_it():
 def test_what_is_none_of_these_is_refused(what, text):
     with pytest.raises(SimulationError, match=text):
         what()
+
+
+def test_air_and_shade_are_those_at_the_craft_not_at_the_origin():
+    """A craft that has drifted 100 km from where its orbit is reckoned from: thinner air, and another end of the shadow."""
+    model, air = satellite(), Atmosphere()
+    away = (1.0, 0.0, 0.0, 0.0, 3e4, 1e5, 0.0)
+    place = np.array(PLACE) + away[4:]
+    found = effect(Drag(Facets.boxes(model), air), PLACE, (0.0, 7.6e3, 0.0), away, model=model)
+    assert found.signals["density"] == pytest.approx(air.density(np.linalg.norm(place) - air.radius), rel=1e-12)
+    sun = lambda t: np.array([-1.5e11, 0.0, 0.0])
+    shade, edge = Eclipse(sun), np.array([3e6, 6.38e6, 0.0])
+    light = effect(SolarPressure(Facets.boxes(model), sun, eclipse=shade), edge, (0.0, 0.0, 0.0), away, model=model).signals["light"]
+    assert light == pytest.approx(shade(edge + away[4:], 0.0), rel=1e-12) and abs(light - shade(edge, 0.0)) > 0.1
