@@ -71,7 +71,7 @@ ROOMS = {
 SIMULATION = (
     ("motions",),
     ("parameters", "own_states", "logged", "rounding", "checks", "columns", "doubts", "resting_overlaps", "run_header", "constraints",
-     "steep_places", "stiffness", "contact_table"),
+     "growing_swings", "steep_places", "stiffness", "contact_table"),
     ("impulses", "run", "surroundings", "totals", "assessment", "cargo"), ("overlaps", "acting"), ("many_contacts",),
     ("contacts", "plant", "events", "trajectory"),
     ("after_flight", "asked", "effort_limits", "form", "halving", "impacts", "independent_trees", "unresolved"),
