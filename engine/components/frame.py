@@ -23,6 +23,19 @@ class Frame(Component):
     """
 
     name = "frame"
+    #: what it was made of, as numbers: by it states of one frame are told from those of another
+    known: tuple[float, ...] = ()
+
+    def at(self, t: Array) -> Array:
+        """Return its own state (..., n) at times (...), s: it is a function of time alone, as nothing else moves what falls freely."""
+        return np.broadcast_to(self.state, (*np.shape(t), self.state.size))
+
+    def through(self, t: float, r: Array, v: Array) -> Array:
+        """Return its own state (..., n) with which the origin is at r (..., 3), m, at t, and moves with v (..., 3), m/s."""
+        return np.broadcast_to(self.state, (*np.shape(r)[:-1], self.state.size))
+
+    def begins(self, t: float) -> None:
+        """Warn where a run that begins at t is hardly meant."""
 
     def place(self, t: Any, state: Array) -> tuple[Array, Array]:
         """Return where the origin is at t, m (3), and its velocity, m/s (3), of the component's own state (n)."""

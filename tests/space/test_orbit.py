@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 import engine
 from engine.space import EARTH_J2, Ellipse, GravityField, ReferenceOrbit, SimulationError, clohessy_wiltshire, mean_motion
@@ -269,11 +270,62 @@ def test_a_new_ellipse_goes_on():
     whole = first.step(half, 1000)
     again = make(frame.rectified(half))
     assert again._arguments["frame"].start == 1000.0
-    state = dataclasses.replace(again.start(half.q, half.v), t=1000.0)
-    after = again.step(state, 1000)
+    after = again.step(half, 1000)
     place = lambda s: s.signals["frame.origin"] + s.q[4:7]
     assert np.linalg.norm(place(after) - place(whole)) < 1e-7                   # 1 nm/s of an ulp's share, 3 n t times
     assert np.abs(after.signals["frame.state"]).max() < np.abs(whole.signals["frame.state"]).max() / 2.0
+    early = again.step(dataclasses.replace(half, t=999.0))                      # another time takes the frame's place then
+    assert np.linalg.norm(early.signals["frame.origin"] - half.signals["frame.origin"]) < 1e-7
+    fresh = dataclasses.replace(first.start(q, v), t=1000.0)
+    assert np.linalg.norm(first.step(fresh, 1000).signals["frame.origin"] - whole.signals["frame.origin"]) < 1e-7
+    with pytest.warns(engine.SimulationWarning, match="goes on from t = 1000 s, by rectified"):
+        again.run(q, v, 1.0)
+
+
+def in_full(field, r, v, t):
+    """Return where a path through r, v at 0 is at t, about the planet itself, and its velocity: SciPy's DOP853."""
+    fall = lambda t, y: np.concatenate([y[3:], field.acceleration(y[:3], t)])
+    return np.split(solve_ivp(fall, (0.0, t), np.concatenate([r, v]), method="DOP853", rtol=1e-13, atol=1e-7).y[:, -1], 2)
+
+
+@pytest.mark.parametrize("start", [3000.0, -2000.0])
+def test_an_orbit_that_starts_at_another_time_is_there_then(start):
+    """By the path about the planet, backwards to t = 0, where runs begin, and in a run until it starts."""
+    frame, model = ReferenceOrbit((A, 0.0, 0.0), NODE, J2, start=start), body("a")
+    simulator = engine.Simulator(model, dt=1.0, gravity=(0, 0, 0), frame=frame)
+    flight = simulator.run(model.neutral(), np.zeros(6), 3000.0, record_every=3000)
+    for k, t in ((0, -start), (-1, 3000.0 - start)):
+        r, v = in_full(J2, (A, 0.0, 0.0), NODE, t) if t else (np.array([A, 0.0, 0.0]), np.array(NODE))
+        assert np.linalg.norm(flight("frame.origin")[k] - r) < 3e-6             # 1e-13 of 7e6 m in a step, and as it grows
+        assert np.linalg.norm(flight("frame.velocity")[k] - v) < 3e-9
+    A_, _ = simulator.linearize(model.neutral(), np.zeros(6), t=np.array([0.0, 3000.0]))
+    there = ReferenceOrbit(*(flight(f"frame.{n}")[-1] for n in ("origin", "velocity")), J2)
+    at = engine.Simulator(model, dt=1.0, gravity=(0, 0, 0), frame=there)
+    assert np.abs(at.linearize(model.neutral(), np.zeros(6))[0][6:12, :6] - A_[1, 6:12, :6]).max() < 1e-14
+    assert np.abs(A_[0, 6:12, :6] - A_[1, 6:12, :6]).max() > 1e-7
+
+
+def test_states_of_other_frames_are_told():
+    model, q, v = body("a"), [1, 0, 0, 0, 50, 0, 0], np.zeros(6)
+    make = lambda **more: engine.Simulator(model, dt=1.0, gravity=(0, 0, 0), **more)
+    with_field = make(frame=ReferenceOrbit((A, 0.0, 0.0), NODE, J2))
+    half = with_field.step(with_field.start(q, v), 1000)
+    bare = make(frame=ReferenceOrbit((A, 0.0, 0.0), NODE))
+    for by, what, text in (
+        (make(frame=ReferenceOrbit((A, 0.0, 0.0), (0.0, 0.0, SPEED), J2)), half, r"an origin that is 4.03e.06 m from where"),
+        (make(frame=ReferenceOrbit((0.0, A, 0.0), (0.0, 0.0, SPEED))), bare.start(q, v), r"an origin that is 9.59e.06 m from where"),
+        (bare, make().start(q, v), "of a simulator with no frame, and this one has one"),
+        (make(), bare.start(q, v), "of a simulator with a frame, and this one has none"),
+    ):
+        with pytest.raises(SimulationError, match=text):
+            by.step(what)
+    same = make(frame=ReferenceOrbit((A, 0.0, 0.0), NODE, J2)).step(half)
+    assert (same.q == with_field.step(half).q).all()                            # made again, it is the same frame
+
+
+def test_a_start_too_far_away_is_refused():
+    with pytest.raises(SimulationError, match=r"is asked for [.0-9e+]* turns from there"):
+        ReferenceOrbit((A, 0.0, 0.0), NODE, J2, start=1e10)
 
 
 def test_functions_of_the_user_s_know_no_orbit_without_one():
