@@ -40,7 +40,7 @@ def carried_over(plant: Any, z: Array, form: Form, record: Array, known: Form) -
     far, fast = (np.linalg.norm(x - own, axis=-1) for x, own in zip((r, v), there, strict=True))
     if (far > SAME * np.linalg.norm(there[0])).any() or (fast > SAME * np.linalg.norm(there[1])).any():
         raise SimulationError(f"the state is relative to an origin that is {np.nanmax(far):.3g} m from where this simulator's frame has "
-                              f"its own at t = {t:g} s; expected a state of this frame, or of one from which rectified made it")  # fmt: skip
+                              f"its own at t = {t:g} s; expected a state of it, or of one that rectified took it from")  # fmt: skip
     z = z.copy()
     if frame.state.size:
         z[..., plant.states.slices[frame.name]] = frame.through(t, r, v)

@@ -102,12 +102,21 @@ class SolarPressure(Component):
         if eclipse is not None and not callable(eclipse):
             raise SimulationError(f"{name}: the eclipse is {shown(eclipse)}; expected an engine.space.Eclipse, or None")
         self.flux = number(f"{name}: flux", flux, "W/m² from 0", least=0.0, error=SimulationError)
-        self.specular, self.diffuse = facets.values(f"{name}: specular", specular), facets.values(f"{name}: diffuse", diffuse)
+        self.specular, self.diffuse = (facets.values(f"{name}: {what}", x, 0.0)
+                                       for what, x in (("specular", specular), ("diffuse", diffuse)))  # fmt: skip
         for link in facets.areas:
             r_s, r_d = self.specular[link], self.diffuse[link]
             if (r_s < 0.0).any() or (r_d < 0.0).any() or (r_s + r_d > 1.0).any():
                 most = float((r_s + r_d).max())
                 raise SimulationError(f"{name}: shares of '{link}' add up to {most:g}; expected numbers from 0, up to 1 together")
+
+    def require_together(self, own: Mapping[str, Array]) -> None:
+        for link, areas in self.facets.areas.items():
+            r_s, r_d = (own[what][..., None] if what in own else x[link] for what, x in (("specular", self.specular),
+                                                                                      ("diffuse", self.diffuse)))  # fmt: skip
+            if (most := float(np.max(r_s + r_d + np.zeros(len(areas))))) > 1.0:
+                named = " and ".join(f"'{self.name}.{what}'" for what in own if what in self.counts)
+                raise SimulationError(f"shares of '{link}' add up to {most:g} with {named}; expected up to 1 together")
 
     def bind(self, model: Model, dt: float) -> None:
         self.facets.require_links(model, self.name)

@@ -45,6 +45,18 @@ def jet(tank, isp=200.0):
     return Thrusters("sat", [[0, 0, -1]], [[0, 0, 1]], most=1.0, tank=tank, isp=isp)
 
 
+def SUN(t):
+    return 1.5e11 * np.array([1.0, 0.0, 0.0])
+
+
+def lit_with(given):
+    """Flown with shares that the parameters are."""
+    light = SolarPressure(Facets.boxes(MODEL), SUN, specular=0.2, diffuse=0.5)
+    known = {name: 0.2 for name in ("light.specular", "light.diffuse") if name in given}
+    simulator = engine.Simulator(MODEL, gravity=(0, 0, 0), dt=10.0, frame=FRAME, forces=[light], parameters=known)
+    return simulator.run(MODEL.neutral(), np.zeros(6), 10.0, parameters=given)
+
+
 NEAR = Ephemeris(lambda t: 3.8e8 * np.ones(3), 100.0, piece=100.0)
 NOTHING = [np.zeros(shape) for shape in ((3, 2), (3, 2), (2, 2, 3), (2, 3, 3))]
 
@@ -75,6 +87,14 @@ NOTHING = [np.zeros(shape) for shape in ((3, 2), (3, 2), (2, 2, 3), (2, 3, 3))]
     (lambda: GravityField(zonals={1: 1e-3}), "expected a whole number from 2"),
     (lambda: FRAME.rectified(3), "expected a state or a trajectory with this frame"),
     (lambda: Facets.boxes(satellite()), "expected a model"),
+    (lambda: Facets([((0, 0, 0), (0, 0, 1), 2.0)]), "expected rows by link"),
+    (lambda: flown(frame=FRAME, forces=[Drag(Facets({"sta": [((0, 0, 0), (0, 0, 1), 2.0)]}))]), r"'sta' \(did you mean 'sat'\?\)"),
+    (lambda: Drag(Facets.boxes(MODEL), cd={"sta": 2.2}), r"cd is of 'sta' \(did you mean 'sat'\?\), which has no facets"),
+    (lambda: Drag(Facets.boxes(MODEL), cd={}), "cd says nothing of 'sat'"),
+    (lambda: SolarPressure(Facets.boxes(MODEL), SUN, specular={"sat ": 0.2}), r"specular is of 'sat ' \(did you mean 'sat'\?\)"),
+    (lambda: lit_with({"light.specular": 0.8}), "add up to 1.3 with 'light.specular'; expected up to 1 together"),
+    (lambda: lit_with({"light.specular": np.array([0.1, 0.4, 0.6])}), "add up to 1.1 with 'light.specular'"),
+    (lambda: lit_with({"light.diffuse": 0.9, "light.specular": 0.3}), "add up to 1.2 with 'light.specular' and 'light.diffuse'"),
 ])  # fmt: skip
 def test_a_sentence_says_what_is_wrong(what, text):
     with pytest.raises(engine.EngineError, match=text):
