@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.checks import number, one_of, whole
+from engine.components.assembly import SPRUNG
 from engine.components.component import SimulationError
 from engine.components.forces import JointSpring
 from engine.model import Builder, Mimic
@@ -88,6 +89,7 @@ def add_chain(builder: Builder, link: str, length: float, mass: float, EI: float
             builder.add_joint(f"{own} joint", "fixed", before, own, at)
         else:
             builder.add_joint(f"{own} joint", "revolute", before, own, at, axis=(0.0, -1.0, 0.0))
+            builder.graph.edges[before, own][SPRUNG] = "add_chain"
             springs.append(JointSpring(f"{own} joint", n * EI / length, damping=damping * n * EI / length))
         before, at = own, se3.pose(np.eye(3), [size, 0.0, 0.0])
     return springs
@@ -141,6 +143,7 @@ def add_modes(builder: Builder, link: str, length: float, mass: float, EI: float
         G = inertia.from_mass(m, np.zeros(3), np.zeros((3, 3)))
         builder.add_link(own, G)
         builder.add_joint(joint, "prismatic", link, own, root @ place, axis=(0.0, 0.0, 1.0))
+        builder.graph.edges[link, own][SPRUNG] = "add_modes"
         springs.append(JointSpring(joint, m * w * w, damping=2.0 * damping * m * w))
         rest = rest - inertia.transformed(place, G)
     if np.linalg.eigvalsh(rest)[0] < -1e-9 * mass * max(1.0, length**2):
