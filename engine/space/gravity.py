@@ -17,6 +17,9 @@ Array = np.ndarray
 #: the Earth's μ, m³/s², radius, m, and J2 (WGS 84, EGM 96)
 EARTH_MU, EARTH_RADIUS, EARTH_J2 = 3.986004418e14, 6378137.0, 1.08262668e-3
 
+#: of a radius: what poles may be nearer to the centre
+FLATTENED = 0.01
+
 
 def difference(mu: Any, r: Array, rho: Array) -> Array:
     """Return −μ ((r + ρ)/|r + ρ|³ − r/r³), m/s² (3), without the digits that the subtraction loses where ρ is small (3), m.
@@ -232,6 +235,13 @@ class GravityField:
         """Return ∇U at r (3), m, at t, s: m/s² (3)."""
         r2 = r @ r
         return -self.mu / (r2 * ops.sqrt(r2)) * r + self.perturbation(r, t)
+
+    @property
+    def surface(self) -> float:
+        """How far from the centre no orbit leads, m: the planet's radius but for its flattening; 0 where it is not known, of a μ that is
+        not the Earth's beside the Earth's radius."""
+        known = self.radius != EARTH_RADIUS or abs(self.mu / EARTH_MU - 1.0) < 1e-2
+        return (1.0 - FLATTENED) * self.radius if known else 0.0
 
     @property
     def bare(self) -> bool:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from engine import ops
-from engine.checks import number, shown
-from engine.components.component import Component, Context, Effect, SimulationError
+from engine.checks import number, shown, warn
+from engine.components.component import Component, Context, Effect, SimulationError, SimulationWarning
 from engine.model import Model
 from engine.space.ephemeris import ASTRONOMICAL_UNIT, SUN_RADIUS
 from engine.space.facets import Facets, require_facets
@@ -17,6 +18,8 @@ from engine.space.gravity import EARTH_RADIUS
 
 Array = np.ndarray
 LIGHT_SPEED, SOLAR_FLUX = 299792458.0, 1361.0
+#: m from the Sun: nothing has flown nearer
+NEAREST = 5e9
 
 
 def lit(a: Any, b: Any, c: Any) -> Any:
@@ -120,6 +123,10 @@ class SolarPressure(Component):
 
     def bind(self, model: Model, dt: float) -> None:
         self.facets.require_links(model, self.name)
+        with contextlib.suppress(SimulationError):                             # of tables that begin later
+            if (away := float(np.linalg.norm(np.asarray(self.sun(0.0), dtype=float)))) < NEAREST:
+                warn(f"{self.name}: the Sun is {away:.4g} m away at t = 0; expected metres, {ASTRONOMICAL_UNIT:.4g} or so",
+                     SimulationWarning)  # fmt: skip
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         r, _ = s.origin

@@ -48,7 +48,12 @@ class ReferenceOrbit(Frame):
 
     Raises
     ------
-    SimulationError : position and velocity are of no ellipse; the field is none; ``start`` is a thousand turns or more from t = 0
+    SimulationError : position and velocity are of no ellipse, or within the planet; the field is none; ``start`` is a thousand turns or
+        more from t = 0
+
+    Warns
+    -----
+    SimulationWarning : the ellipse leads through the planet
 
     References: Battin, *An Introduction to the Mathematics and Methods of Astrodynamics*, §8.4 (Encke); Hughes, *Spacecraft Attitude
     Dynamics*, §8.1.
@@ -72,6 +77,7 @@ class ReferenceOrbit(Frame):
             raise SimulationError(f"the field of an orbit is {shown(field)}; expected an engine.space.GravityField")
         self.start = number("start", start, "a time, s", error=SimulationError)
         self.ellipse = Ellipse(self.field.mu, position, velocity)
+        require_above(self.field, self.ellipse)
         self.known = (self.field.mu, *self.ellipse.position, *self.ellipse.velocity, self.start)
         self.renewed = False                                                   # whether it is another's from its start on
         self.state = self.at(np.zeros(()))
@@ -202,6 +208,18 @@ class ReferenceOrbit(Frame):
             moment = moment - ops.array([A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1]])
             energy = energy + 0.5 * np.trace(A)
         return np.concatenate([moment + ops.cross(c, f), f]), energy
+
+
+def require_above(field: GravityField, ellipse: Ellipse) -> None:
+    """Refuse an orbit that begins within its planet, as of kilometres, and warn of one that leads through it."""
+    place, speed = ellipse.r0, float(np.linalg.norm(ellipse.velocity))
+    if place < field.surface:
+        raise SimulationError(f"an orbit begins {place:.6g} m from the centre of a planet whose radius is {field.radius:.6g} m; expected "
+                              "metres and m/s, outside it")  # fmt: skip
+    nearest = ellipse.a * (1.0 - math.hypot(ellipse.c, ellipse.s))
+    if nearest < field.surface:
+        warn(f"an orbit of {speed:.6g} m/s at {place:.6g} m leads {max(nearest, 0.0):.6g} m from the centre of a planet whose radius is "
+             f"{field.radius:.6g} m, and through it; expected m/s, about {math.sqrt(field.mu / place):.4g} for a circle", SimulationWarning)
 
 
 def mean_motion(mu: float, a: float) -> tuple[float, float]:

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import engine
+from engine.components.actuators import ReactionWheels
+from engine.components.controllers import attitude_control
 from engine.components.forces import CentralGravity
 from engine.space import (
     Atmosphere,
@@ -95,7 +97,32 @@ NOTHING = [np.zeros(shape) for shape in ((3, 2), (3, 2), (2, 2, 3), (2, 3, 3))]
     (lambda: lit_with({"light.specular": 0.8}), "add up to 1.3 with 'light.specular'; expected up to 1 together"),
     (lambda: lit_with({"light.specular": np.array([0.1, 0.4, 0.6])}), "add up to 1.1 with 'light.specular'"),
     (lambda: lit_with({"light.diffuse": 0.9, "light.specular": 0.3}), "add up to 1.2 with 'light.specular' and 'light.diffuse'"),
+    (lambda: Elements(7e6, 0.0, 51.6), "expected an inclination within half a turn, rad: np.radians of degrees"),
+    (lambda: ReferenceOrbit((7000.0, 0, 0), (0, 7.5, 0)), "an orbit begins 7000 m from the centre of a planet whose radius is 6.37814e"),
+    (lambda: ReferenceOrbit.from_elements(Elements(a=500e3)), "expected metres and m/s, outside it"),
 ])  # fmt: skip
 def test_a_sentence_says_what_is_wrong(what, text):
     with pytest.raises(engine.EngineError, match=text):
         what()
+
+
+WHEELS = {"two": [[1, 0, 0], [0, 1, 0]], "in a plane": [[1, 0, 0], [0, 1, 0], [0.6, 0.8, 0]]}
+
+
+@pytest.mark.parametrize(("what", "text"), [
+    (lambda: attitude_control(MODEL, ReactionWheels("sat", WHEELS["two"])), r"'wheels' turn about 2 of three axes.*about \[.*1.0\]"),
+    (lambda: attitude_control(MODEL, ReactionWheels("sat", WHEELS["in a plane"])), "'wheels' turn about 2 of three axes"),
+    (lambda: Elements(7e6, 0.0, 0.9, node=270.0), "'node' is 270 rad, more than a turn; expected radians: np.radians of degrees"),
+    (lambda: ReferenceOrbit((7e6, 0, 0), (0, 7.5, 0)), "7.5 m/s at 7e.06 m leads .* from the centre .*about 7546 for a circle"),
+    (lambda: ReferenceOrbit.from_elements(Elements(a=7e6, e=0.5, anomaly=np.pi)), "leads 3.5e.06 m from the centre"),
+    (lambda: SolarPressure(Facets.boxes(MODEL), lambda t: np.array([1.5e8, 0, 0])).bind(MODEL, 1.0), "the Sun is 1.5e.08 m away at t = 0"),
+])  # fmt: skip
+def test_a_warning_says_what_is_hardly_meant(what, text):
+    with pytest.warns(engine.SimulationWarning, match=text):
+        what()
+
+
+def test_orbits_about_others_and_from_poles_are_not_warned_of():
+    ReferenceOrbit((1.9e6, 0, 0), (0, 1600.0, 0), GravityField(4.9028e12))      # about the Moon, whose radius is not said
+    ReferenceOrbit((0, 0, 6.4e6), (0, 7891.0, 0))
+    Elements(7e6, 0.1, 3.0, -6.0, 6.0, 6.28)
