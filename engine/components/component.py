@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -424,27 +424,3 @@ class Component:
         """Return the memory for the step of dt that begins now: what :meth:`act` gets all through that step, and where its beginning is
         recorded."""
         return memory
-
-
-class Made:
-    """A function that another function has made: it is called like it, and pickled by what it was made of."""
-
-    def __init__(self, fn: Callable[..., Any], again: Callable[[], Made]) -> None:
-        self.fn, self.again = fn, again
-        functools.update_wrapper(self, fn)
-
-    def __call__(self, *args: Any, **named: Any) -> Any:
-        return self.fn(*args, **named)
-
-    def __reduce__(self) -> Any:
-        return self.again, ()
-
-
-def remade(make: Callable[..., Callable[..., Any]]) -> Callable[..., Any]:
-    """Let the functions that ``make`` returns be pickled: they are made again of the same arguments."""
-
-    @functools.wraps(make)
-    def making(*args: Any, **named: Any) -> Made:
-        return Made(make(*args, **named), functools.partial(making, *args, **named))
-
-    return making

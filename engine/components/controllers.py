@@ -26,8 +26,9 @@ from engine import dynamics, ops
 from engine.checks import number, shown, warn
 from engine.components.actuators import ReactionWheels, Thrusters
 from engine.components.attitude_target import attitude_target, takes_origin
-from engine.components.component import Component, SimulationError, SimulationWarning, remade
+from engine.components.component import Component, SimulationError, SimulationWarning
 from engine.components.forces import checked_vector
+from engine.components.made import remade
 from engine.components.references import Reference, blend, followed, minimum_jerk, minimum_jerk_pose, require_model
 from engine.model import Model, Tree
 from engine.spatial import quaternion, se3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -192,6 +192,10 @@ class GravityField:
                  gradient: bool | str = True, pole: Any = (0.0, 0.0, 1.0)) -> None:  # fmt: skip
         self.mu = number("mu", mu, "m³/s² above 0", above=0.0, error=SimulationError)
         self.radius = number("radius", radius, "m above 0", above=0.0, error=SimulationError)
+        if zonals is not None and not isinstance(zonals, Mapping):
+            raise SimulationError(f"zonals are {shown(zonals)}; expected J by degree, {{2: 1.08262668e-3}}")
+        if not isinstance(third_bodies, Iterable) or isinstance(third_bodies, str):
+            raise SimulationError(f"third_bodies is {shown(third_bodies)}; expected a list, [ThirdBody(mu, ephemeris)]")
         self.zonals, self.harmonics = dict(zonals or {}), harmonics
         self.third_bodies, self.gradient = tuple(third_bodies), gradient
         if not isinstance(gradient, bool) and gradient != "moment":

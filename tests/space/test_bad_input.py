@@ -1,5 +1,8 @@
 """What is out of range in space is told in a sentence, by whoever notices it first: when it is made, or in a run."""
 
+import inspect
+import pickle
+
 import numpy as np
 import pytest
 
@@ -23,9 +26,12 @@ from engine.space import (
     Tank,
     ThirdBody,
     Thrusters,
+    add_chain,
+    add_modes,
     add_slosh,
+    pointing,
 )
-from engine.spatial import inertia
+from engine.spatial import inertia, se3
 
 
 def satellite():
@@ -100,6 +106,17 @@ NOTHING = [np.zeros(shape) for shape in ((3, 2), (3, 2), (2, 2, 3), (2, 3, 3))]
     (lambda: Elements(7e6, 0.0, 51.6), "expected an inclination within half a turn, rad: np.radians of degrees"),
     (lambda: ReferenceOrbit((7000.0, 0, 0), (0, 7.5, 0)), "an orbit begins 7000 m from the centre of a planet whose radius is 6.37814e"),
     (lambda: ReferenceOrbit.from_elements(Elements(a=500e3)), "expected metres and m/s, outside it"),
+    (lambda: pointing("lvlh", 3.0), "pointing's field is 3.0; expected an engine.space.GravityField, or the orbit itself"),
+    (lambda: flown(frame=FRAME, actuators=[ReactionWheels("sat")], controller=attitude_control(
+        MODEL, ReactionWheels("sat"), target=pointing(lambda t: np.zeros(2)))), r"place to point at has shape \(2,\); expected \(3,\)"),
+    (lambda: attitude_control(MODEL, ReactionWheels("sat"), target="lvlh"), "or what engine.space.pointing returns"),
+    (lambda: attitude_control(MODEL, ReactionWheels("sat"), target=lambda t, r: r), "of t, q, v, or of t, q, v, origin"),
+    (lambda: GravityField(third_bodies=ThirdBody(4.9e12, NEAR)), r"expected a list, \[ThirdBody\(mu, ephemeris\)\]"),
+    (lambda: GravityField(zonals=1e-3), "expected J by degree"),
+    (lambda: add_modes(satellite(), "sat", 6.0, 15.0, 500.0, 2, placement=(1.0, 0.0)), r"shape \(2,\); expected a place \(3\)"),
+    (lambda: add_chain(satellite(), "sat", 6.0, 15.0, 500.0, 2, damping=-1.0), "damping is -1.0; expected s from 0"),
+    (lambda: flown(actuators=[(tank := Tank("sat", 10.0)), jet(tank)], controller=lambda t, q, v: {"thrusters": np.ones(1)}),
+     "'thrusters' commands 'tank', which acts before it; expected 'tank' after 'thrusters' in the list"),
 ])  # fmt: skip
 def test_a_sentence_says_what_is_wrong(what, text):
     with pytest.raises(engine.EngineError, match=text):
@@ -126,3 +143,29 @@ def test_orbits_about_others_and_from_poles_are_not_warned_of():
     ReferenceOrbit((1.9e6, 0, 0), (0, 1600.0, 0), GravityField(4.9028e12))      # about the Moon, whose radius is not said
     ReferenceOrbit((0, 0, 6.4e6), (0, 7891.0, 0))
     Elements(7e6, 0.1, 3.0, -6.0, 6.0, 6.28)
+
+
+def test_what_is_meant_as_well_is_taken():
+    """A place for a pose, and an orbit for its field."""
+    builders = [satellite(), satellite()]
+    springs = [add_modes(b, "sat", 6.0, 15.0, 500.0, 2, placement=place) for b, place in zip(
+        builders, ((1.0, 0.0, 0.0), se3.pose(np.eye(3), [1.0, 0, 0])), strict=True)]  # fmt: skip
+    assert springs[0][0].stiffness == springs[1][0].stiffness
+    one, other = (engine.dynamics.crba(b.model(floating_base=True), b.model(floating_base=True).neutral()) for b in builders)
+    assert (one == other).all()
+    frame = ReferenceOrbit((7e6, 0, 0), (0, 7500.0, 100.0), GravityField(zonals={2: 1e-3}))
+    origin = frame.ellipse(100.0)
+    assert all((x == y).all() for x, y in zip(pointing("lvlh", frame)(0.0, None, None, origin),
+                                               pointing("lvlh", frame.field)(0.0, None, None, origin), strict=True))  # fmt: skip
+
+
+def test_controllers_say_what_of_them_is_not_pickled():
+    """And have the signature, which help shows, of what makes them."""
+    control = attitude_control(MODEL, ReactionWheels("sat"), target=pointing("lvlh"))
+    assert pickle.loads(pickle.dumps(control)).__name__ == "attitude_control"
+    assert [*inspect.signature(attitude_control).parameters][:3] == ["model", "actuator", "target"]
+    assert [*inspect.signature(pointing).parameters] == ["axes", "field", "turn"]
+    for target, text in ((lambda t: [1.0, 0, 0, 0], "the target of attitude_control, <lambda>"), (pointing(lambda t: SUN(t)),
+                          "argument 1 of pointing, <lambda>")):  # fmt: skip
+        with pytest.raises(pickle.PicklingError, match=f"{text}.*expected a function that a module has by its name"):
+            pickle.dumps(attitude_control(MODEL, ReactionWheels("sat"), target=target))
