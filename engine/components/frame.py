@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,11 @@ class Frame(Component):
 
     def begins(self, t: float) -> None:
         """Warn where a run that begins at t is hardly meant."""
+
+    def missed(self, advance: Callable[..., Array], order: int, dt: float) -> float:
+        """Return about how far off, m, the origin is after three turns by steps of dt, s, of a method: ``advance(acceleration, t, h, y)``
+        steps y = (x, ẋ) (2 n) with an acceleration of (t, x, ẋ)."""
+        return 0.0
 
     def place(self, t: Any, state: Array) -> tuple[Array, Array]:
         """Return where the origin is at t, m (3), and its velocity, m/s (3), of the component's own state (n)."""

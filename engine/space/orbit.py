@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ from engine.spatial import inertia
 Array = np.ndarray
 #: from its start, in which δ is integrated at once
 MOST_TURNS = 1000
+#: of (ω h)^(order + 1) and of how large δ is beside the orbit, together: more than a step's error
+GROSS = 0.03
 
 
 class ReferenceOrbit(Frame):
@@ -125,19 +127,39 @@ class ReferenceOrbit(Frame):
         for part in (order[times[order] >= self.start], order[times[order] < self.start][::-1]):
             now, y = self.start, np.zeros(6)
             for k in part:
-                now, y = times[k], self.fallen(now, y, times[k])
+                now, y = times[k], self.fallen(now, y, times[k], 1e-13)
                 found[k] = y
         return found.reshape(*np.shape(t), 6)
 
-    def fallen(self, t: float, y: Array, to: float) -> Array:
-        """Return δ and its rate (6) at another time than t, at which they are y, on floats, to rounding."""
+    def fall(self, t: float, x: Array, u: Array) -> Array:
+        """Return δ̈ (3), on floats, where δ is x (3)."""
+        r = self.ellipse(t - self.start)[0]
+        return np.asarray(difference(self.field.mu, r, x) + self.field.perturbation(r + x, t))
+
+    def fallen(self, t: float, y: Array, to: float, part: float) -> Array:
+        """Return δ and its rate (6) at another time than t, at which they are y, on floats, to a part of them in each step."""
         from scipy.integrate import solve_ivp
 
-        def fall(t: float, y: Array) -> Array:
-            r = self.ellipse(t - self.start)[0]
-            return np.concatenate([y[3:], difference(self.field.mu, r, y[:3]) + self.field.perturbation(r + y[:3], t)])
+        falls = lambda t, y: np.concatenate([y[3:], self.fall(t, y[:3], y[3:])])
+        return y if t == to else np.asarray(solve_ivp(falls, (t, to), y, method="DOP853", rtol=part, atol=1e4 * part).y[:, -1])
 
-        return y if t == to else np.asarray(solve_ivp(fall, (t, to), y, method="DOP853", rtol=1e-13, atol=1e-9).y[:, -1])
+    def missed(self, advance: Callable[..., Array], order: int, dt: float) -> float:
+        """A step at the perigee, a turn or so on, against two of half of it: what it changes the velocity by there, for as long as the
+        passage lasts, changes the semi-major axis, by 2 a² v dv/μ, and so what is covered in a turn. δ grows with turns, and so does that:
+        four times in three turns."""
+        ellipse, mu = self.ellipse, self.field.mu
+        r = ellipse.a * (1.0 - math.hypot(ellipse.c, ellipse.s))
+        v = math.sqrt(mu * (2.0 / r - 1.0 / ellipse.a))
+        rate, far = v / r, 4.0 * 6.0 * math.pi * ellipse.a**2 * v / mu
+        if self.field.bare or far * GROSS * (rate * dt) ** order * rate * ellipse.a < 1.0:
+            return 0.0
+        E = math.atan2(ellipse.s, ellipse.c)
+        t = self.start + (2.0 * math.pi - E + ellipse.s) / ellipse.n
+        y = self.fallen(self.start, np.zeros(6), t, 1e-6)
+        whole, half = advance(self.fall, t, dt, y), advance(self.fall, t + 0.5 * dt, 0.5 * dt, advance(self.fall, t, 0.5 * dt, y))
+        off = (whole - half) / (1.0 - 0.5**order)
+        dv = float(np.linalg.norm(off[3:]) + mu / r**3 / rate * np.linalg.norm(off[:3]))
+        return far * dv / (rate * dt)
 
     def through(self, t: float, r: Array, v: Array) -> Array:
         r_K, v_K = self.ellipse(t - self.start)

@@ -1,6 +1,8 @@
 """Orbits as the world's origin: against 40 digits, published verifications, formulas of mechanics, and the laws that hold in any field."""
 
 import dataclasses
+import re
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -8,7 +10,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import engine
-from engine.space import EARTH_J2, Ellipse, GravityField, ReferenceOrbit, SimulationError, clohessy_wiltshire, mean_motion
+from engine.space import EARTH_J2, Elements, Ellipse, GravityField, ReferenceOrbit, SimulationError, clohessy_wiltshire, mean_motion
 from engine.spatial import inertia, quaternion
 from tests.numeric import derivative
 from tests.space import cases
@@ -321,6 +323,28 @@ def test_states_of_other_frames_are_told():
             by.step(what)
     same = make(frame=ReferenceOrbit((A, 0.0, 0.0), NODE, J2)).step(half)
     assert (same.q == with_field.step(half).q).all()                            # made again, it is the same frame
+
+
+MOLNIYA, LOW = Elements(26.6e6, 0.74, 1.1, 0.3, 4.7), Elements(A, 0.001, 0.9)
+
+
+@pytest.mark.parametrize(("elements", "dt", "integrator", "warned"), [
+    (MOLNIYA, 10.0, "cg4", True), (MOLNIYA, 10.0, "rkmk4", True), (MOLNIYA, 2.0, "cg4", False), (LOW, 60.0, "cg4", True),
+    (LOW, 10.0, "cg4", False), (Elements(26.6e6, 0.74, 1.1, 0.3, 4.7, np.pi), 10.0, "cg4", False)])  # fmt: skip
+def test_steps_too_long_for_a_perigee_are_told(elements, dt, integrator, warned):
+    """After three turns, against the origin's path by DOP853: what is told is off by as much as is said, within a factor of five, and what
+    is not by less than a metre."""
+    model, frame = body("a"), ReferenceOrbit.from_elements(elements, J2)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", engine.SimulationWarning)
+        simulator = engine.Simulator(model, dt=dt, gravity=(0, 0, 0), frame=frame, integrator=integrator)
+    steps = int(3.0 * frame.period / dt)
+    end = simulator.run(model.neutral(), np.zeros(6), steps * dt, record_every=steps)
+    off = np.linalg.norm(end("frame.origin")[-1] - frame.place(steps * dt, frame.at(np.array(steps * dt)))[0])
+    assert [bool(said), bool(off > 1.0)] == [warned, warned]
+    if warned:
+        told = float(re.search(r"about (\S+) m off", str(said[0].message)).group(1))
+        assert off / 5.0 < told < 5.0 * off
 
 
 def test_a_start_too_far_away_is_refused():
