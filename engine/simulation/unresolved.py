@@ -62,8 +62,8 @@ def warn_of_long_steps(plant: Any, method: Method, dt: float) -> None:
 
     if (off := plant.frame.missed(advance, method.order, dt)) > OFF:
         wanted = dt * (OFF / off) ** (1.0 / method.order)
-        warn(f"steps of {dt:g} s by '{method.name}' leave the origin of the orbit of '{plant.model.name}' about {off:.2g} m off after three "
-             f"turns, by what they miss at the perigee; expected a dt of {wanted:.2g} s or less", SimulationWarning)  # fmt: skip
+        warn(f"steps of {dt:g} s by '{method.name}' leave the origin of the orbit of '{plant.model.name}' about {off:.2g} m off after "
+             f"three turns, by what they miss at the perigee; expected a dt of {wanted:.2g} s or less", SimulationWarning)  # fmt: skip
 
 
 class Unresolved:
