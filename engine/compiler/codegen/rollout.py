@@ -93,12 +93,18 @@ def rollout(step: Program, observe: Program, width: int, inputs: int = 0, counte
         lines += [*begin * step.tabled, *m.counted(OUTSIDE, step, call)]
         writer.count_on("look", state, m.bytes(notes), kept + n)
     writer.block = writer.block if notes else "look"
-    strides = f"i64 {m.bytes(state)}, i64 {m.bytes(n_record)}, i64 {m.bytes(work)}"
+    where, stride, left = record, str(m.bytes(n_record)), str(n_record)        # vectors, that are then scattered
+    if width == 1:                                                             # or records, if their columns stand side by side
+        beside = put(f"icmp eq i64 {step_column}, 8")
+        place = writer.byte(writer.byte(base[last], put(f"mul i64 %row, {outer[last]}")), put(f"mul i64 %j, {step_record}"))
+        where, stride = put(f"select i1 {beside}, ptr {place}, ptr {record}"), put(f"select i1 {beside}, i64 {outer[last]}, i64 {stride}")
+        left = put(f"select i1 {beside}, i64 0, i64 {n_record}")
+    strides = f"i64 {m.bytes(state)}, i64 {stride}, i64 {m.bytes(work)}"
     lines += [*begin * observe.tabled,
-              *m.counted(OUTSIDE, observe, f"  call void {f_observe}(ptr %at, ptr {record}, ptr {scratch}, i64 %groups, {strides})")]
+              *m.counted(OUTSIDE, observe, f"  call void {f_observe}(ptr %at, ptr {where}, ptr {scratch}, i64 %groups, {strides})")]
     with each_group() as (g, i, lanes):
         where = writer.byte(writer.byte(base[last], put(f"mul i64 {i}, {outer[last]}")), put(f"mul i64 %j, {step_record}"))
-        writer.moved("scatter", where, outer[last], lanes, n_record, step_column, vector_of(record, g, n_record, 0))
+        writer.moved("scatter", where, outer[last], lanes, left, step_column, vector_of(record, g, n_record, 0))
     lines += ["  br label %endlook", "endlook:", "  %nextj = add i64 %j, 1", "  br label %records",
               "endrow:", f"  %nextrow = add i64 %row, {groups * width}", "  br label %rows",
               "done:", *ended, *[f"  call void @arena.back(ptr @arena.spare, ptr {arena})"] * tabled, f"  call void @free(ptr {raw})",
