@@ -51,6 +51,8 @@ class Ranges(NamedTuple):
 
 #: those of models that were asked for
 RANGES: weakref.WeakKeyDictionary[Model, Ranges] = weakref.WeakKeyDictionary()
+#: of liquids of models: see :func:`liquids`
+LIQUIDS: weakref.WeakKeyDictionary[Model, list[tuple[str, list[int], float, bool]]] = weakref.WeakKeyDictionary()
 
 
 def ranges(model: Model) -> Ranges:
@@ -180,7 +182,7 @@ class Doubts:
         self.thin = thinnest(model, contacts or meeting)
         self.most = 1.0 if contacts else 2.0                                   # times half of how thick: springs turn about in the middle
         self.allowed: Array | None = None                                      # as far as joints may be beyond their limits
-        self.liquids = liquids(model)
+        self.liquids = LIQUIDS[model] if model in LIQUIDS else LIQUIDS.setdefault(model, liquids(model))
         self.noted: dict[str, Noted] = {}
 
     @np.errstate(over="ignore", invalid="ignore")                              # of what is no motion any more

@@ -47,7 +47,7 @@ def test_an_ellipse_s_mean_motion_has_the_digits_of_two_numbers():
     n = sum(map(Fraction, ellipse.halves))
     t = 5553.625 * 10000
     turn = Fraction(314159265358979323846264338327950288419716939937510, 10**50) * 2
-    E, more = ellipse.anomaly(t)
+    E, more, *_ = ellipse.anomaly(t)
     left = float(n * Fraction(t) - turn * int(n * Fraction(t) / turn))
     assert abs(ellipse.c) + abs(ellipse.s) < 1e-12
     turned = float(Fraction(float(E)) - turn * int(Fraction(float(E)) / turn)) + more
