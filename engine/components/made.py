@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, ParamSpec
 
+import numpy as np
+
 from engine.checks import require_importable
 
 Given = ParamSpec("Given")
@@ -32,9 +34,9 @@ def remade(make: Callable[Given, Callable[..., Any]]) -> Callable[Given, Callabl
     """Let the functions that ``make`` returns be pickled: they are made again of the same arguments.
 
     >>> import pickle
-    >>> from engine.components.references import minimum_jerk
-    >>> pickle.loads(pickle.dumps(minimum_jerk([0.0], [1.0], 2.0)))(1.0)[0]
-    array([0.5])
+    >>> from engine.components.references import minimum_jerk_pose
+    >>> pickle.loads(pickle.dumps(minimum_jerk_pose(np.eye(4), np.eye(4), 2.0)))(1.0)[1]
+    array([0., 0., 0., 0., 0., 0.])
     """
 
     @functools.wraps(make)
