@@ -6,8 +6,6 @@ import functools
 from collections.abc import Callable
 from typing import Any, ParamSpec
 
-import numpy as np
-
 from engine.checks import require_importable
 
 Given = ParamSpec("Given")

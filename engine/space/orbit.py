@@ -10,7 +10,7 @@ import numpy as np
 
 from engine import ops
 from engine.checks import number, shown, warn
-from engine.components.component import Context, Effect, SimulationError, SimulationWarning
+from engine.components.component import Beyond, Context, Effect, SimulationError, SimulationWarning
 from engine.components.frame import Frame
 from engine.space.elements import Elements
 from engine.space.gravity import GravityField, difference
@@ -151,12 +151,15 @@ class ReferenceOrbit(Frame):
         r = ellipse.a * (1.0 - math.hypot(ellipse.c, ellipse.s))
         v = math.sqrt(mu * (2.0 / r - 1.0 / ellipse.a))
         rate, far = v / r, 4.0 * 6.0 * math.pi * ellipse.a**2 * v / mu
-        if self.field.bare or far * GROSS * (rate * dt) ** order * rate * ellipse.a < 1.0:
-            return 0.0
+        if self.field.bare or r < self.field.surface or far * GROSS * (rate * dt) ** order * rate * ellipse.a < 1.0:
+            return 0.0                                                         # or it ends in the planet before
         E = math.atan2(ellipse.s, ellipse.c)
         t = self.start + (2.0 * math.pi - E + ellipse.s) / ellipse.n
-        y = self.fallen(self.start, np.zeros(6), t, 1e-6)
-        whole, half = advance(self.fall, t, dt, y), advance(self.fall, t + 0.5 * dt, 0.5 * dt, advance(self.fall, t, 0.5 * dt, y))
+        try:
+            y = self.fallen(self.start, np.zeros(6), t, 1e-6)
+            whole, half = advance(self.fall, t, dt, y), advance(self.fall, t + 0.5 * dt, 0.5 * dt, advance(self.fall, t, 0.5 * dt, y))
+        except Beyond:                                                         # tables of third bodies end before
+            return 0.0
         off = (whole - half) / (1.0 - 0.5**order)
         dv = float(np.linalg.norm(off[3:]) + mu / r**3 / rate * np.linalg.norm(off[:3]))
         return far * dv / (rate * dt)

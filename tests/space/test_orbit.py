@@ -10,7 +10,18 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import engine
-from engine.space import EARTH_J2, Elements, Ellipse, GravityField, ReferenceOrbit, SimulationError, clohessy_wiltshire, mean_motion
+from engine.space import (
+    EARTH_J2,
+    Elements,
+    Ellipse,
+    Ephemeris,
+    GravityField,
+    ReferenceOrbit,
+    SimulationError,
+    ThirdBody,
+    clohessy_wiltshire,
+    mean_motion,
+)
 from engine.spatial import inertia, quaternion
 from tests.numeric import derivative
 from tests.space import cases
@@ -345,6 +356,16 @@ def test_steps_too_long_for_a_perigee_are_told(elements, dt, integrator, warned)
     if warned:
         told = float(re.search(r"about (\S+) m off", str(said[0].message)).group(1))
         assert off / 5.0 < told < 5.0 * off
+
+
+def test_what_ends_before_the_perigee_is_not_told_of_steps():
+    """Tables of third bodies that end before, and an orbit that ends in the planet, which is told otherwise."""
+    moon = ThirdBody(4.9e12, Ephemeris(lambda t: 3.8e8 * np.ones(3), 600.0, piece=600.0))
+    field, model = GravityField(zonals={2: EARTH_J2}, third_bodies=[moon]), body("a")
+    engine.Simulator(model, dt=10.0, gravity=(0, 0, 0), frame=ReferenceOrbit.from_elements(MOLNIYA, field))
+    with pytest.warns(engine.SimulationWarning, match="and through it"):
+        falls = ReferenceOrbit((A, 0.0, 0.0), (0.0, 100.0, 0.0), J2)
+    engine.Simulator(model, dt=10.0, gravity=(0, 0, 0), frame=falls)
 
 
 def test_a_start_too_far_away_is_refused():
