@@ -30,6 +30,7 @@ class Page {
     this.canvas = element("picture");
     this.renderer = new Renderer(this.canvas, scene);
     this.signs = scene.sky && scene.sky.centers ? new Signs(this) : null;
+    this.words = scene.marks ? new Words(this) : null;
     this.fit();
     this.read_address();
     this.listen();
@@ -136,6 +137,7 @@ class Page {
     const drawing = this.scene.drawing(this.t, origin, camera);
     this.renderer.draw(camera, drawing, level > 0);
     if (this.signs) this.signs.draw(camera, drawing);
+    if (this.words) this.words.draw(camera, drawing);
   }
 
   show_time() {
