@@ -32,7 +32,9 @@ Array = np.ndarray
 PAGE = Path(__file__).parent / "page"
 SCRIPTS = ("motion.js", "camera.js", "sky.js", "marks.js", "scene.js", "renderer.js", "main.js")
 #: what pages of simulations have besides
-HANDS, HAND_STYLE = (PAGE / "pick.js", PAGE / "hands.js"), PAGE / "hands.css"
+HANDS, HAND_STYLES = (PAGE / "pick.js", PAGE / "hands.js", PAGE / "sliders.js"), (PAGE / "hands.css", PAGE / "sliders.css")
+#: entries of a parameter that has sliders, at most
+SMALL = 8
 SHARED = ("depth.vert", "depth.frag", "moments.frag", "blur.frag", "screen.vert", "sky.frag", "ground.vert", "ground.frag", "light.frag",
           "surface.vert", "surface.frag", "globe.frag", "stars.vert", "stars.frag", "line.vert", "line.frag")  # fmt: skip
 #: what pages read otherwise, as WebGL has no buffer textures, and what they have alone

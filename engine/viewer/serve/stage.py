@@ -16,7 +16,7 @@ from engine.simulation import Live
 from engine.spatial import quaternion
 from engine.viewer.display.facts import Plot
 from engine.viewer.display.readings import Readings
-from engine.viewer.files.html import DIFFERENT, HAND_STYLE, HANDS, document
+from engine.viewer.files.html import DIFFERENT, HAND_STYLES, HANDS, SMALL, document
 from engine.viewer.files.motion import sample_times
 from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.errors import ViewerError
@@ -25,8 +25,8 @@ from engine.viewer.scene.sources import Running, Still
 
 Array = np.ndarray
 PAGE = Path(__file__).parent / "page"
-#: entries of a parameter that has sliders, joints whose positions are plotted, at most
-SMALL, JOINTS = 8, 3
+#: joints whose positions are plotted, at most
+JOINTS = 3
 #: s from one reading to the next; digits of what is plotted
 READ, DIGITS = 0.2, 6
 
@@ -69,7 +69,7 @@ class Stage:
         served = {"kind": self.kind, "name": self.name, "moving": self.moving, "rollouts": self.scene.actors[0].instances,
                   "joints": [{name: reach(b) for name, b in joints.items()} for joints in self.joints]}  # fmt: skip
         return document(self.scene, times, DIFFERENT, {"play": True, "served": served}, [*HANDS, PAGE / "served.js"],
-                        [HAND_STYLE, PAGE / "served.css"])  # fmt: skip
+                        [*HAND_STYLES, PAGE / "served.css"])  # fmt: skip
 
     # ------------------------------------------------------------ what is seen
 
