@@ -65,19 +65,21 @@ def page(scene: Scene, fps: float, play: bool = True, different: int = DIFFERENT
     ------
     ViewerError : there are too many poses, or something is to be shown that pages do not have
     """
-    return document(scene, sample_times(scene, fps), different, {"play": play}, shown=shown)
+    return document(scene, sample_times(scene, fps), Pack(lightened(scene, different, DRAWN)), {"play": play}, shown=of_pages(shown))
 
 
-def document(scene: Scene, times: Array, different: int, header: dict[str, Any], scripts: Sequence[Path] = (),
-             styles: Sequence[Path] = (), shown: Shown | None = None) -> str:  # fmt: skip
-    """Return the page of a scene at times (T), s, with more in its header, and with scripts and styles after its own."""
-    shown = of_pages(shown)
+def document(scene: Scene, times: Array, pack: Pack, header: dict[str, Any], scripts: Sequence[Path] = (), styles: Sequence[Path] = (),
+             shown: Shown | None = None, marked: bool = False) -> str:  # fmt: skip
+    """Return the page of a scene at times (T), s, with more in its header, and with scripts and styles after its own.
+
+    What it shows besides is sampled; ``marked``: it can draw marks, whether there are any now or not.
+    """
+    shown = shown or Shown()
     motions = [sampled(actor, times) for actor in scene.actors]
-    pack = Pack(lightened(scene, different, DRAWN))
     actors = [pack.actor(actor, motion, shown.hidden) for actor, motion in zip(scene.actors, motions, strict=True)]
     light = {name: np.asarray(x).tolist() for name, x in vars(LIGHTS[scene.environment]).items()}
     light |= {"open_color": GROUNDS.get(scene.environment), "shares": SHARES}
-    marks = pack.marks(sampled_marks(scene, times, shown, pack.surface))
+    marks = pack.marks(sampled_marks(scene, times, shown, pack.surface, marked))
     space = pack.space(scene, times) if scene.environment == "space" else None
     title = ", ".join(dict.fromkeys(actor.model.name for actor in scene.actors))
     points = outline(np.concatenate([scene.points, reach(scene, shown)]))

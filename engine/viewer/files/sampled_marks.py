@@ -87,12 +87,13 @@ def written(name: str, x: Array) -> Array:
     return x.astype(np.uint16 if name in ("which", "texts") else np.float32)
 
 
-def sampled_marks(scene: Scene, times: Array, shown: Shown, number: Callable[[Surface], int]) -> dict[str, Any] | None:
-    """Return marks at some of the times (T), s, as arrays by name, with words and a legend; None where there are none.
+def sampled_marks(scene: Scene, times: Array, shown: Shown, number: Callable[[Surface], int],
+                  always: bool = False) -> dict[str, Any] | None:  # fmt: skip
+    """Return marks at some of the times (T), s, as arrays by name, with words and a legend; None where there are none, unless ``always``.
 
     Where they would take too many bytes, they are at fewer times.
     """
-    if not shown.marks:
+    if not (shown.marks or always):
         return None
     texts: dict[str, int] = {}
     first, last = float(times[0]), float(times[-1])
@@ -103,3 +104,8 @@ def sampled_marks(scene: Scene, times: Array, shown: Shown, number: Callable[[Su
     legend = dict.fromkeys(entry for drawing in drawings for entry in drawing.legend)
     return {"moments": count, "words": [*texts], "legend": [[text, list(color)] for text, color in legend],
             "arrays": {name: np.concatenate([frame[name] for frame in frames]) for name in frames[0]}}  # fmt: skip
+
+
+def framed(found: dict[str, Array]) -> bytes:
+    """Return marks of one moment as bytes, each array after the one before it, from a multiple of eight on."""
+    return b"".join(x.tobytes() + bytes(-x.nbytes % 8) for x in found.values())

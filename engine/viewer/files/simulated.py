@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.code.pulled import pulled
 from engine.simulation import Simulator
-from engine.viewer.files.html import DIFFERENT, HAND_STYLES, HANDS, PAGE, SMALL, document
+from engine.viewer.files.html import DIFFERENT, DRAWN, HAND_STYLES, HANDS, PAGE, SMALL, Pack, document, lightened
 from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.scene import Scene
 
@@ -34,7 +34,8 @@ def simulated(simulator: Simulator, environment: Any, geometry: str, q0: Any = N
               "tuned": tuned(simulator, made.where), "moving": links,
               "follow": base.joint.child if base.kind.floats and any(simulator.gravity) else "",    # it may go far
               "functions": functions}  # fmt: skip
-    return document(scene, np.zeros(1), DIFFERENT, {"play": True, "simulated": header}, [*HANDS, PAGE / "simulated.js"], HAND_STYLES)
+    pack = Pack(lightened(scene, DIFFERENT, DRAWN))
+    return document(scene, np.zeros(1), pack, {"play": True, "simulated": header}, [*HANDS, PAGE / "simulated.js"], HAND_STYLES)
 
 
 def tuned(simulator: Simulator, where: dict[str, int]) -> dict[str, Any]:

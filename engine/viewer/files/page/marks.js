@@ -11,11 +11,28 @@ class Marks {
   constructor(header, buffer, times) {
     Object.assign(this, header);                          // moments, words, legend
     [this.first, this.last] = times;
-    this.origins = new Float64Array(buffer, header.arrays.origin, 3 * this.moments);
-    this.counts = new Int32Array(buffer, header.arrays.counts, KINDS * this.moments);
+    this.read(buffer, header.arrays);
+  }
+
+  // Those of a buffer, where arrays begin.
+  read(buffer, arrays) {
+    this.origins = new Float64Array(buffer, arrays.origin, 3 * this.moments);
+    this.counts = new Int32Array(buffer, arrays.counts, KINDS * this.moments);
     this.begins = new Int32Array(KINDS * (this.moments + 1));
     for (let k = 0; k < this.counts.length; k++) this.begins[k + KINDS] = this.begins[k] + this.counts[k];
-    for (const [name, [n, type, kind]] of Object.entries(MARKS)) this[name] = new type(buffer, header.arrays[name], n * this.begins[KINDS * this.moments + kind]);
+    for (const [name, [n, type, kind]] of Object.entries(MARKS)) this[name] = new type(buffer, arrays[name], n * this.begins[KINDS * this.moments + kind]);
+  }
+
+  // Those of one moment, as a server sends them: one array after the other, each from a multiple of eight bytes on; without bytes none.
+  frame(buffer) {
+    const bytes = buffer.byteLength ? buffer : new ArrayBuffer(24 + 4 * KINDS), arrays = {origin: 0, counts: 24};
+    const counts = new Int32Array(bytes, 24, KINDS);
+    let at = 24 + 4 * KINDS;
+    for (const [name, [n, type, kind]] of Object.entries(MARKS)) {
+      arrays[name] = at;
+      at += 8 * Math.ceil(n * counts[kind] * type.BYTES_PER_ELEMENT / 8);
+    }
+    this.read(bytes, arrays);
   }
 
   // A kind's rows of an array at a moment.
@@ -55,11 +72,17 @@ class Words {
     this.page = page;
     this.picture = document.body.insertBefore(document.createElementNS(document.querySelector("svg").namespaceURI, "svg"), element("bar"));
     this.picture.id = "words";
-    const legend = document.body.insertBefore(Object.assign(document.createElement("div"), {id: "legend"}), element("bar"));
-    for (const [text, [r, g, b]] of page.scene.marks.legend) {
+    document.body.insertBefore(Object.assign(document.createElement("div"), {id: "legend"}), element("bar"));
+    this.explain(page.scene.marks.legend);
+  }
+
+  // What arrows mean.
+  explain(entries) {
+    element("legend").replaceChildren();
+    for (const [text, [r, g, b]] of entries) {
       const entry = Object.assign(document.createElement("div"), {textContent: text});
       entry.style.setProperty("--tint", `rgb(${[r, g, b].map(x => Math.round(255 * x))})`);
-      legend.append(entry);
+      element("legend").append(entry);
     }
   }
 
@@ -71,7 +94,7 @@ class Words {
       const clip = r => m[r] * places[3 * k] + m[r + 4] * places[3 * k + 1] + m[r + 8] * places[3 * k + 2] + m[r + 12], w = clip(3), made = this.picture.children[k];
       made.style.display = w > 0 ? "" : "none";
       if (!(w > 0)) return;
-      made.textContent = scene.marks.words[text];
+      made.textContent = scene.marks.words[text] ?? "";
       made.setAttribute("x", (0.5 + 0.5 * clip(0) / w) * wide);
       made.setAttribute("y", (0.5 - 0.5 * clip(1) / w) * high);
       made.setAttribute("fill", `rgb(${c[4 * k]} ${c[4 * k + 1]} ${c[4 * k + 2]})`);

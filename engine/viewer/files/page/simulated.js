@@ -125,5 +125,6 @@ class Simulated extends Tuned {
     for (const [name, value] of Object.entries({link: chosen, point, target, stiffness: [stiffness], damping: [damping]})) this.p.set(value, pull[name]);
   }
 
+  get stiffness() { return this.grip && this.grip.spring && this.grip.spring[0]; }
   release() { this.p.set(this.simulated.p); }
 }

@@ -84,13 +84,19 @@ class Served extends Tuned {
       }
     });
     this.t = numbers[0];
+    if (this.scene.marks) this.scene.marks.frame(data.slice(Math.min(8 * Math.ceil((8 * head + 4 * k) / 8), data.byteLength)));
     this.refresh();
   }
 
-  told({page, obeyed, status, plots, error}) {
+  told({page, obeyed, status, plots, words, legend, error}) {
     if (page && page !== this.served.name) location.reload();                               // of another server
     if (error) this.refused(error);
     if (plots) this.show_plots(plots);
+    if (words && this.words) {
+      this.scene.marks.words = words;
+      this.words.explain(legend);
+      this.refresh();
+    }
     this.obeyed = obeyed ?? this.obeyed;
     if (!status) return;
     this.status = status;
@@ -175,6 +181,18 @@ class Served extends Tuned {
   // ---------------------------------------------------------------- hands
 
   get moving() { return this.served.moving; }
+  get stiffness() { return this.status && this.status.stiffness; }
+
+  get keys() {
+    return [...super.keys, ...Object.entries(this.served.marks || {}).map(([key, [meaning]]) => [key.toUpperCase(), meaning])];
+  }
+
+  key(event) {
+    const mark = !event.ctrlKey && !event.altKey && !event.metaKey && event.target.type !== "number" && (this.served.marks || {})[event.key.toLowerCase()];
+    if (mark) this.order("show", {name: mark[1]});
+    else super.key(event);
+  }
+
   pull(link, point, target) { this.order("pull", {link, point, target}); }
   release() { this.order("release"); }
 
