@@ -66,6 +66,7 @@ class Readings:
         first = self.at(actor.source.span[0])                                  # its first record, or now
         self.mass = sum(link.mass for link in actor.model.links)
         self.reach = max(float(np.ptp(actor.source.links(first.q, instance)[0, :, :3, 3], axis=0).max()), SMALLEST)
+        self._energy = max(ROUNDING * self.mass * self.reach**2, self._most_energy())
         self.groups = [[name] if isinstance(name, str) else [*name] for name in signals]       # of curves in one plot
         self.chosen = [chosen(actor.model, first, name) for group in self.groups for name in group]
         self.plotted = [*self.chosen, *standard(actor.model, first, self.mass, self.reach)] if actor.source.moves else []
@@ -106,7 +107,8 @@ class Readings:
         rows += [("phase", self.phase(t))] if self.phases else []
         if model.nv:
             K, U = (float(x[0]) for x in now.energy())
-            K, U = (float(settled(x, max(abs(K), abs(U), ROUNDING * self.mass * self.reach**2))) for x in (K, U))
+            self._energy = max(abs(K), abs(U), self._energy)
+            K, U = (float(settled(x, self._energy)) for x in (K, U))
             P = settled(now.momentum()[0], self.mass * max(float(np.abs(now.v).max()), self.reach))      # of parts that cancel
             energies = [("kinetic", K), ("potential", U), ("total", K + U)] if any(now.gravity) else [("kinetic", K)]
             rows += [("", ""), *((f"{name} energy", f"{figure(x)} J") for name, x in energies), ("", "")]
@@ -114,6 +116,14 @@ class Readings:
         if self.chosen:
             rows += [("", ""), *((s.name, f"{figure(float(s.values(now)[0]))} {s.unit}".rstrip()) for s in self.chosen)]
         return rows
+
+    def _most_energy(self) -> float:
+        """Return the largest energy of a recorded motion, J, against which what is left at rest is but rounding."""
+        source = self.actor.source
+        if not isinstance(source, Played) or not self.actor.model.nv:
+            return 0.0
+        flight = source.rollout(self.instance)
+        return float(max(np.abs(x).max() for x in flight[:: -(-len(flight) // LOOKS)].energy()))
 
     def plots(self, t: float) -> list[Plot]:
         """Return the courses of the signals: over the whole motion, or the last seconds of a simulation that runs."""
