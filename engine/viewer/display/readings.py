@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from engine.checks import nearest
-from engine.model import Model
+from engine.model import Body, Model
 from engine.model.parameters import moved
 from engine.simulation import Trajectory
 from engine.spatial import inertia, quaternion
@@ -307,13 +307,14 @@ def unit_of(model: Model, name: str) -> str:
 
 
 def parts_of_momentum(s: Trajectory) -> Array:
-    """Return the angular momenta (T, 2, 3) of the floating base's link and of all else, about the centre of mass of all, N·m·s."""
-    model = s.model
-    if model.base is None:
+    """Return the angular momenta (T, 2, 3) of the floating base's link, of several the first, and of all else, about the centre of mass of
+    all, N·m·s."""
+    model, floating = s.model, first_floating(s.model)
+    if floating is None:
         raise ViewerError(f"bars of momentum of '{model.name}', whose base is fixed; expected a robot that floats")
-    i = model.link_index(model.base.joint.child)
+    i = model.link_index(floating.joint.child)
     G = model.links[i].inertia
-    poses, V = s.pose(model.links[i].name), s.v[:, model.base.v]
+    poses, V = s.pose(model.links[i].name), s.v[:, floating.v]
     R, p = poses[..., :3, :3], poses[..., :3, 3]
     own = np.einsum("ij,tj->ti", G, V)                                         # about the link's origin, its axes
     L, P = ((R @ x[:, :, None])[..., 0] for x in (own[:, :3], own[:, 3:]))
@@ -321,9 +322,14 @@ def parts_of_momentum(s: Trajectory) -> Array:
     return np.stack([base, s.momentum("center_of_mass")[:, :3] - base], axis=1)
 
 
+def first_floating(model: Model) -> Body | None:
+    """Return the first body that nothing holds, such as the base; None where there is none."""
+    return next((model.bodies[i] for i in model.roots if model.bodies[i].kind.floats), None)
+
+
 def exchanged(s: Trajectory) -> tuple[Array, float]:
     """Return the direction (3) of the base's largest angular momentum, and how large it or the rest's becomes, N·m·s."""
-    if s.model.base is None:
+    if first_floating(s.model) is None:
         return np.zeros(3), 0.0
     parts = parts_of_momentum(s)
     base = parts[np.linalg.norm(parts[:, 0], axis=1).argmax(), 0]
