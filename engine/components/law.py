@@ -342,23 +342,29 @@ class Ticking(Component):
     def update(self, s: Context, state: Array, memory: Array, command: Any, dt: Any) -> Array:
         if not self.called.ticks or self.called.law.python:
             return memory
-        memory = self.delivered(s.t, memory) if self.between else memory
+        memory = self.arrived(s.t, memory)
+        if self.every:
+            return self.ticked(s, state, memory)
+        return np.asarray(ops.when(self.due(s.t, self.held.split(memory)), lambda: self.ticked(s.apart(), state, memory), memory))
+
+    def arrived(self, t: Any, memory: Array) -> Array:
+        """Return the memory at the beginning of a step, before a tick of it."""
+        return self.delivered(t, memory) if self.between else memory
+
+    def ticked(self, s: Context, state: Array, memory: Array) -> Array:
+        """Return the memory after a tick."""
         held = self.held.split(memory)
-
-        def ticked() -> Array:
-            said, _, own = self.said(s, state, held["memory"], held["count"])
-            after = {**held, "tick": held["tick"] + self.period, "count": held["count"] + 1.0, "memory": own}
-            for n, x in said.items():
-                if self.between:                                               # behind those that are on their way
-                    way = enumerate(held[f"later.{n}"])
-                    last = held["count"] - held["arrived"]
-                    after[f"later.{n}"] = np.array([ops.where(ops.equal(last, float(k)), x, y) for k, y in way])
-                else:
-                    line = [*held[f"later.{n}"], np.asarray(x)]
-                    after |= {f"now.{n}": line[0], f"later.{n}": np.array(line[1:]).reshape(self.waits, *np.shape(x))}
-            return self.held.join(after)
-
-        return ticked() if self.every else ops.when(self.due(s.t, held), ticked, memory)
+        said, _, own = self.said(s, state, held["memory"], held["count"])
+        after = {**held, "tick": held["tick"] + self.period, "count": held["count"] + 1.0, "memory": own}
+        for n, x in said.items():
+            if self.between:                                                   # behind those that are on their way
+                way = enumerate(held[f"later.{n}"])
+                last = held["count"] - held["arrived"]
+                after[f"later.{n}"] = np.array([ops.where(ops.equal(last, float(k)), x, y) for k, y in way])
+            else:
+                line = [*held[f"later.{n}"], np.asarray(x)]
+                after |= {f"now.{n}": line[0], f"later.{n}": np.array(line[1:]).reshape(self.waits, *np.shape(x))}
+        return self.held.join(after)
 
     def due(self, t: Any, held: Mapping[str, Any]) -> Any:
         """Return whether it ticks at the step that begins at t. Traceable."""
