@@ -7,7 +7,6 @@ with the robot's, and a ``memory``, which changes once a step, at its beginning.
 from __future__ import annotations
 
 import contextlib
-import copy
 import functools
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -178,12 +177,6 @@ class Context:
         self.ground: Array | None = None
         self.pulls: Sequence[Component] = ()
         self._jacobians: dict[str, Array] = {}
-
-    def apart(self) -> Context:
-        """Return the same for a branch: what is computed there is not found outside of it, where it would have to be computed always."""
-        own = copy.copy(self)
-        own.signals, own._jacobians = dict(self.signals), dict(self._jacobians)
-        return own
 
     def weighs(self, link: str) -> Array:
         """Return the inertia (6×6) about a link's origin by which it weighs: of one that bends more than that by which it moves."""

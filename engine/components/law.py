@@ -18,7 +18,7 @@ from engine.compiler.transforms.trace import name_of, pure
 from engine.components.clips import Unclipped
 from engine.components.component import WILD, Component, Context, Effect, NotFinite, SimulationError, named
 from engine.components.layout import Layout
-from engine.components.reading import first_three, with_signals
+from engine.components.reading import apart, first_three, with_signals
 from engine.components.reading import shown as shown_parts
 from engine.model import Model
 
@@ -118,6 +118,11 @@ class Noise:
     def __call__(self, n: int) -> Any:
         """n normal numbers of mean 0 and deviation 1."""
         return ops.normal(n, **self._next)
+
+    def later(self, n: int) -> Callable[[], Any]:
+        """A function that draws n normal numbers, those that a call would here, if it is called."""
+        known = self._next
+        return lambda: ops.normal(n, **known)
 
     def uniform(self, n: int, *others: Any) -> Any:
         """n uniform numbers in [0, 1)."""
@@ -345,7 +350,7 @@ class Ticking(Component):
         memory = self.arrived(s.t, memory)
         if self.every:
             return self.ticked(s, state, memory)
-        return np.asarray(ops.when(self.due(s.t, self.held.split(memory)), lambda: self.ticked(s.apart(), state, memory), memory))
+        return np.asarray(ops.when(self.due(s.t, self.held.split(memory)), lambda: self.ticked(apart(s), state, memory), memory))
 
     def arrived(self, t: Any, memory: Array) -> Array:
         """Return the memory at the beginning of a step, before a tick of it."""

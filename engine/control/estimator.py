@@ -308,6 +308,9 @@ class Silent(Noise):
     def __call__(self, n: int) -> Any:
         return np.zeros(n)
 
+    def later(self, n: int) -> Callable[[], Any]:
+        return lambda: np.zeros(n)
+
 
 SILENT = Silent()
 

@@ -17,6 +17,7 @@ from engine.components.effect import effect, require_taken
 from engine.components.law import Ticking
 from engine.components.layout import Layout
 from engine.components.makers import Maker, told
+from engine.components.reading import apart
 from engine.model import Model
 from engine.simulation.cargo import together
 
@@ -212,7 +213,7 @@ class Acting:
         before = {c.name: c.arrived(s.t, memories[c.name]) for c in group}
 
         def ticked() -> Array:
-            within, after = s.apart(), dict(before)
+            within, after = apart(s), dict(before)
             for c in group:
                 state = s.states.get(c.name, c.state)
                 with named(c.name, s.q.dtype == object), ops.part(c.name, s.q, s.v):

@@ -22,11 +22,11 @@ def satellite():
     return b.model(floating_base=True)
 
 
-def flown(period=1.0, tracker=1.0, noise=(1e-3, 1e-4), star=1e-2, latency=0.0, latest=0, dt=0.5, deviation=(0.1, 0.02), **more):
+def flown(period=1.0, tracker=1.0, noise=(1e-3, 1e-4), star=1e-2, latency=0.0, latest=0, dt=0.5, deviation=(0.1, 0.02), guide=(), **more):
     sensors = [S.Gyro("bus", period=period, noise=noise[0], walk=noise[1], bias=np.zeros(3)),
                S.StarTracker("bus", period=tracker, noise=star, latency=latency)]  # fmt: skip
     estimate = S.AttitudeFilter(*noise, star, period, deviation=deviation, latest=latest)
-    return engine.Simulator(satellite(), dt=dt, gravity=(0, 0, 0), sensors=sensors, laws=[estimate], **more)
+    return engine.Simulator(satellite(), dt=dt, gravity=(0, 0, 0), sensors=sensors, laws=[estimate, *guide], **more)
 
 
 @pytest.mark.parametrize(("T", "before", "after"), [(1.0, 2.24017353882e-6, 2.21560151893e-6), (10.0, 4.2150203898e-6, 4.05785619898e-6)])
@@ -80,33 +80,46 @@ def test_a_late_star_tracker_is_compared_with_what_was():
     assert np.abs(e[-1]).max() < 1e-8                                          # 0.3 rad are between a sample and when it is read
 
 
-def control(filter):
-    """Point at the world's axes by what is estimated."""
-    q = engine.ops.where(filter.q[0] < 0.0, -filter.q, filter.q)
-    return np.concatenate([-2.0 * q[1:] - 8.0 * filter.rate, np.zeros(3)])
+CHAIN = ["filter", "guidance", "controller"]
+
+
+def guidance(t, filter):
+    """A turn about an axis that goes about, begun more gently the less is known."""
+    angle, slowly = 0.2 * engine.ops.sin(0.3 * t), 1.0 / (1.0 + 1e3 * filter.P[0, 0])
+    return {"q": quaternion.exp(slowly * angle * np.array([0.6, 0.0, 0.8])), "rate": slowly * 0.06 * engine.ops.cos(0.3 * t)}
+
+
+def control(filter, guidance):
+    """Point where guidance has it by what is estimated."""
+    q = quaternion.product(quaternion.conjugate(guidance.q), filter.q)
+    q = engine.ops.where(q[0] < 0.0, -q, q)
+    return np.concatenate([-2.0 * q[1:] - 8.0 * (filter.rate - guidance.rate * np.array([0.6, 0.0, 0.8])), np.zeros(3)])
 
 
 def pushed(t, q, v, u):
     return u
 
 
-def test_the_chain_in_c_flies_the_plant_in_c_to_the_same_bits(tmp_path):
-    """Sensors, filter and controller, and the step, each exported: in turn they are the simulation. The chain has no q or v."""
+@pytest.mark.parametrize("tracker", [0.5, 0.1])
+def test_the_chain_in_c_flies_the_plant_in_c_to_the_same_bits(tmp_path, tracker):
+    """Sensors; filter, guidance and controller; the step, each exported: in turn they are the simulation. The chain has no q or v."""
     needed("gcc")
-    simulator = flown(period=0.1, tracker=0.5, latency=0.2, latest=2, dt=0.1, controller=control)
+    simulator = flown(period=0.1, tracker=tracker, latency=0.2, latest=2, dt=0.1, controller=control,
+                      guide=[engine.Law(guidance, period=0.2)])  # fmt: skip
     plant = engine.Simulator(satellite(), dt=0.1, gravity=(0, 0, 0), controller=pushed, parameters={"u": np.zeros(6)})
     export_code(simulator, tmp_path / "senses.c", part=["gyro", "star_tracker"])
-    export_code(simulator, tmp_path / "chain.c", part=["filter", "controller"])
+    export_code(simulator, tmp_path / "chain.c", part=CHAIN)
     export_code(plant, tmp_path / "step.c")
     head = (tmp_path / "chain.h").read_text()
     call = head[head.index("int chain(") :].split(";")[0]
     assert "gyro[" in call and "star_tracker_q[" in call and "double q[" not in call and "double v[" not in call
+    assert "true" not in call and "noise" not in call
     run(["gcc", *FLAGS, "-O2", *FMA, "-shared", "-fPIC", "senses.c", "chain.c", "step.c", "-o", "all.so", "-lm"], tmp_path)
     library = ctypes.CDLL(str(tmp_path / "all.so"))
     from engine.code.sources import exported
 
     parts = {n: exported(*of) for n, of in (("senses", (simulator, "senses", ["gyro", "star_tracker"])),
-                                            ("chain", (simulator, "chain", ["filter", "controller"])), ("step", (plant, "step", None)))}
+                                            ("chain", (simulator, "chain", CHAIN)), ("step", (plant, "step", None)))}
 
     def called(name, given):
         e = parts[name]
@@ -130,6 +143,7 @@ def test_the_chain_in_c_flies_the_plant_in_c_to_the_same_bits(tmp_path):
         said = called("chain", {"t": k * 0.1, "p": own, "held": memory["chain"], **seen})
         memory["chain"] = said["held_next"]
         np.testing.assert_array_equal(said["filter_q"], flight.signals["filter.q"][k])
+        np.testing.assert_array_equal(said["guidance_q"], flight.signals["guidance.q"][k])
         p[plant.plant.parameters.slices["u"]] = said["tau"]
         x = called("step", {"k": float(k), "p": p, "x": x})["x_next"]
     np.testing.assert_array_equal(x[at["q"]], flight.q[30])

@@ -214,6 +214,20 @@ def test_streams_are_of_seed_run_name_and_sample():
     np.testing.assert_allclose(e.std(axis=0), 1e-3, rtol=4.5 / np.sqrt(2 * len(e)))
 
 
+def test_what_has_no_noise_draws_none_until_a_run_has_some():
+    """A row of a batch with noise has that of a sensor that has it always, other parts' numbers are the same, and plain Python agrees."""
+    none, all_ = (at_rest([S.IMU("probe", rate={"noise": x}, force={"noise": 0.1})]) for x in (0.0, 0.2))
+    more = {"imu.rate.noise": np.array([[0.0] * 3, [0.2] * 3])}
+    found = none.run(np.tile(REST[0], (2, 1)), REST[1], 9.0, parameters=more).signals
+    said = all_.run(*REST, 9.0).signals
+    assert not found["imu.rate"][0].any()
+    np.testing.assert_array_equal(found["imu.rate"][1], said["imu.rate"])
+    for row in (0, 1):
+        np.testing.assert_array_equal(found["imu.force"][row], said["imu.force"])
+    plain = at_rest([S.IMU("probe", force={"noise": 0.1})], compiled=False).run(*REST, 9.0).signals
+    np.testing.assert_allclose(plain["imu.force"], said["imu.force"], rtol=1e-13)
+
+
 def test_a_star_tracker_is_blind_towards_the_sun_and_the_planet():
     from engine.space import GravityField, ReferenceOrbit
 
