@@ -17,7 +17,7 @@ from engine.compiler.transforms.trace import calling, trace
 from engine.components.law import Law, Noise
 from engine.control.horizon import ControlError
 from engine.sensors import Camera, Sensor
-from engine.sensors.kalman import measurement_update
+from engine.sensors.kalman import kept_positive, measurement_update
 from engine.simulation import Simulator, Trajectory
 from engine.spatial import quaternion
 
@@ -248,6 +248,11 @@ class Filter:
 
     # ------------------------------------------------------------ a tick
 
+    @property
+    def innovations(self) -> tuple[int, ...]:
+        """How many numbers each sample's innovation has, of which ``nis`` is the normalised square."""
+        return tuple(len(R) for R in self.R)
+
     def __call__(self, t: Any, memory: Array, **signals: Any) -> tuple[dict[str, Any], Array]:
         ends = np.cumsum([self.linear.size, self.theta.n, self.N * (self.N + 1) // 2, len(self.sensors), len(self.sensors)])
         x, theta, upper, due, nis, (begun,) = np.split(memory, ends)
@@ -288,8 +293,7 @@ class Filter:
         """Return x, θ, P's upper triangle, and νᵀ S⁻¹ ν after a sample: (2), (3)."""
         nu, H = self.looks[k](t, given, theta, x, np.zeros(self.N), y)
         d, after, square = measurement_update(P, H, np.diag(self.R[k]), nu)
-        least = functools.reduce(ops.minimum, np.diagonal(after))
-        sound = ops.where(least > 0.0, 1.0, np.nan)                            # P is no longer positive: nothing goes on from there
+        sound = kept_positive(self.__name__, t, functools.reduce(ops.minimum, np.diagonal(after)))
         x = self.linear.plus(x, sound * d[: self.n])
         return np.concatenate([x, theta + d[self.n :], after[np.triu_indices(self.N)], [square]])
 

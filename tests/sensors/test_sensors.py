@@ -124,6 +124,20 @@ def feet(tables):
     return b.model(floating_base=True)
 
 
+def test_an_integrating_gyro_reads_what_turns_add_up_to(swing):
+    """Its truth is the mean of ω between its samples, here by Simpson's rule of every step's, and first the rate; at all ends of steps."""
+    dt, every = 1e-3, 20
+    sensors = [S.Gyro(HAND, TILT, period=every * dt, integrating=True), S.Gyro(HAND, TILT, name="now")]
+    simulator = engine.Simulator(ARM, dt=dt, controller=lambda t, q, v: np.sin(3.0 * t) * TORQUES, joint_dynamics=None, sensors=sensors,
+                                 integrator="rkmk4")  # fmt: skip
+    run = simulator.run(np.linspace(0.2, 0.5, 7), np.linspace(-1.0, 1.0, 7), 0.2)
+    read, w = run.signals["gyro"][::every], run.signals["now"]
+    np.testing.assert_allclose(read[0], w[0], rtol=1e-12)
+    weights = np.array([1.0, *[4.0, 2.0] * (every // 2 - 1), 4.0, 1.0]) / (3.0 * every)
+    for k in range(1, len(read)):
+        np.testing.assert_allclose(read[k], weights @ w[(k - 1) * every : k * every + 1], rtol=1e-7, atol=1e-9)
+
+
 @pytest.mark.parametrize("tables", [False, True])
 def test_feet_bear_the_weight(tables):
     """Σ of contact forces and of what the ground pushes is the weight, by pairs and by tables; the base's accelerometer reads −g."""
