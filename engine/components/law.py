@@ -49,7 +49,7 @@ class Law:
     delay : s: what it says at a tick acts so much later, at the step that reaches that; until the first has arrived, nothing does
     python : whether ``fn`` runs as plain Python between the steps of machine code, at its ticks (a ``period`` is needed): anything goes
         there, other libraries too. Of a batch it gets q (..., nq), v (..., nv) and parameters as arrays, and returns (..., nv), or commands
-        (..., *shape) by name; a rollout that failed is shown at rest. Besides t, q, v it may ask for parameters, ``model`` and ``gravity``.
+        (..., *shape) by name; a rollout that failed is shown at rest. Besides t, q, v it may ask for parameters, signals, ``model`` and ``gravity``.
         For controllers only. What it remembers by itself is in no recording: a run that is resumed knows what it said last, and when it is
         asked next
     phase : s: it ticks at phase, phase + period, …
@@ -186,8 +186,9 @@ class Called:
         self.ticks = self.law.period is not None or bool(self.law.memory.size or self.law.delay or {"noise", "vdot"} & {*self.extra})
         if self.law.state.size and "noise" in self.extra:
             raise SimulationError(f"{self.name} has a continuous state, and asks for noise; expected one of both")
-        if self.law.python and (beyond := [n for n in self.extra if n not in parameters and n not in ("model", "gravity")]):
-            raise SimulationError(f"{self.name} is plain Python, and asks for '{beyond[0]}'; expected t, q, v, parameters, model, gravity")
+        if self.law.python and (beyond := [n for n in self.extra if n not in ("model", "gravity", *parameters, *signals)]):
+            raise SimulationError(f"{self.name} is plain Python, and asks for '{beyond[0]}'; expected t, q, v, parameters, signals, model, "
+                                  "gravity")  # fmt: skip
 
     def _asked(self, parameters: Mapping[str, Any], signals: Collection[str]) -> list[str]:
         """Return what it asks for besides t, q, v."""

@@ -272,3 +272,31 @@ def test_what_ticks_together_is_one_branch_to_the_bit():
     for name in ("gauge", "slower", "ahead", "after", "beside"):
         np.testing.assert_allclose(a.signals[name], b.signals[name], rtol=1e-13)
         assert (np.diff(a.signals[name]) != 0.0).sum() <= (7 if name == "slower" else 20)
+
+
+def test_plain_python_reads_signals_as_compiled_code_does():
+    """Of the same samples it says the same, alone, in batches with a rollout that has failed, and on floats; none that feels what is said."""
+    def law(t, slow, mean):
+        return np.stack([-slow.x - 0.5 * mean + 0.1 * t], axis=-1)
+
+    def run(python, q, compiled=True):
+        simulator = engine.Simulator(MODEL, dt=DT, gravity=(0, 0, 0), sensors=[engine.sensors.Encoder("slide", noise=0.01, period=0.003)],
+                                     laws=[Law(read, period=0.005, name="slow"), Law(average, period=0.002, memory=[0.2], name="mean")],
+                                     controller=Law(law, period=0.01, python=python), compiled=compiled)  # fmt: skip
+        return simulator.run(q, [0.1], 0.1, parameters={"noise.seed": 3.0})
+
+    def read(t, encoder):
+        return {"x": encoder, "t": t}
+
+    def average(memory, encoder, slow):
+        return memory[0], np.array([0.5 * (memory[0] + encoder + slow.x)])
+
+    own = run(True, [0.3])
+    np.testing.assert_allclose(own.q, run(False, [0.3]).q, rtol=1e-14)
+    np.testing.assert_allclose(own.q, run(True, [0.3], False).q, rtol=1e-13)
+    batch = run(True, [[0.3], [0.4]])
+    np.testing.assert_array_equal(batch.q[0], own.q)
+    assert (batch.q[1, -1] != own.q[-1]).any()
+    with pytest.raises(engine.SimulationError, match="law is plain Python, and reads 'accelerometer', which feels what is commanded at that"):
+        engine.Simulator(MODEL, dt=DT, sensors=[engine.sensors.Accelerometer("cart")], controller=Law(
+            lambda accelerometer: accelerometer[:1], period=0.01, python=True, name="law")).run([0.0], [0.0], 0.1)  # fmt: skip
