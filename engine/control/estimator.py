@@ -109,6 +109,8 @@ def estimator(simulator: Simulator, sensors: Iterable[Sensor], q: Any = None, v:
     """
     if not isinstance(simulator, Simulator):
         raise ControlError(f"estimator: simulator is {shown(simulator)}; expected an engine.Simulator of what is estimated")
+    if not isinstance(sensors, Iterable) or isinstance(sensors, str):
+        raise ControlError(f"{name}: sensors are {shown(sensors)}; expected a list of them, such as [engine.sensors.Encoder(…)]")
     step = Filter(simulator, list(sensors), process, dict(inputs or {}), dict(parameters or {}), name)
     return Estimator(step, period=simulator.dt, memory=step.begun(q, v, deviation), name=name)
 
@@ -156,8 +158,18 @@ class Filter:
             raise ControlError(f"{self.__name__}: {getattr(c, 'name', shown(c))} is not predicted from positions and velocities; expected "
                                "sensors such as Gyro, StarTracker, Encoder, GPS, RelativePose")  # fmt: skip
         if c.called.law.delay:
-            raise ControlError(f"{self.__name__}: '{c.name}' is read {c.called.law.delay:g} s late; expected latency=0")
+            raise ControlError(f"{self.__name__}: '{c.name}' is read {c.called.law.delay:g} s late, and it is compared with what is now; "
+                               "expected latency=0")  # fmt: skip
         c.bind(simulator.model, self.period if c.called.law.period is None else min(self.period, c.called.law.period))
+
+    def require_signals(self, laws: Mapping[str, Law]) -> None:
+        """Refuse sensors of a simulation that sample at other times than those of the filter by their names."""
+        for c in self.sensors:
+            for what, asked in (("latency", "delay"), ("period", "period"), ("phase", "phase")):
+                own, theirs = getattr(c.called.law, asked), getattr(laws[c.name], asked)
+                if own != theirs:
+                    raise ControlError(f"{self.__name__}: '{c.name}' of the simulation has {what}={theirs}, and that of the filter {own}; "
+                                       "expected the same sensor in both")  # fmt: skip
 
     def begun(self, q: Any, v: Any, deviation: Any) -> Array:
         """Return what is remembered at first."""
@@ -266,6 +278,9 @@ class Filter:
         for k, c in enumerate(self.sensors):
             reading = signals[c.name]
             y = np.concatenate([np.ravel(part_of(reading, part)) for part in c.errors])
+            if len(y) != size_of(c):
+                raise ControlError(f"{self.__name__}: '{c.name}' of the simulation reads {len(y)} numbers, and that of the filter "
+                                   f"{size_of(c)}; expected the same sensor in both")  # fmt: skip
             fresh, dues[k] = self.fresh(c, t, reading, dues[k])
 
             def corrected(k: int = k, y: Array = y, x: Array = x, theta: Array = theta, P: Array = P) -> Array:

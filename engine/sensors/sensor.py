@@ -132,6 +132,9 @@ class Sensor(Maker):
         law = Law(asks_nothing, period=period, delay=latency, memory=np.concatenate([np.zeros(walked), memory]), phase=phase, name=name)
         self.called, self.reads = bare(law), ()
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} '{self.name}'>"
+
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "called": self.called.law}
 
