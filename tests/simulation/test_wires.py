@@ -300,3 +300,11 @@ def test_plain_python_reads_signals_as_compiled_code_does():
     with pytest.raises(engine.SimulationError, match="law is plain Python, and reads 'accelerometer', which feels what is commanded at that"):
         engine.Simulator(MODEL, dt=DT, sensors=[engine.sensors.Accelerometer("cart")], controller=Law(
             lambda accelerometer: accelerometer[:1], period=0.01, python=True, name="law")).run([0.0], [0.0], 0.1)  # fmt: skip
+
+
+def test_sensors_of_bodies_that_would_be_rows_are_told():
+    one = engine.Builder("box")
+    one.add_link("box", inertia=engine.spatial.inertia.box(1.0, [0.2, 0.2, 0.2]))
+    many = engine.combine(**{f"b{k}": one.model(floating_base=True) for k in range(40)})
+    with pytest.warns(engine.SimulationWarning, match="40 bodies or robots that are equal and would step as rows of tables; sensors join them"):
+        engine.Simulator(many, dt=DT, sensors=[engine.sensors.Gyro("b0/box")])
