@@ -49,7 +49,8 @@ class Law:
     delay : s: what it says at a tick acts so much later, at the step that reaches that; until the first has arrived, nothing does
     python : whether ``fn`` runs as plain Python between the steps of machine code, at its ticks (a ``period`` is needed): anything goes
         there, other libraries too. Of a batch it gets q (..., nq), v (..., nv) and parameters as arrays, and returns (..., nv), or commands
-        (..., *shape) by name; a rollout that failed is shown at rest. Besides t, q, v it may ask for parameters, signals, ``model`` and ``gravity``.
+        (..., *shape) by name; a rollout that failed is shown at rest. Besides t, q, v it may ask for parameters, signals, ``model``,
+        ``gravity``.
         For controllers only. What it remembers by itself is in no recording: a run that is resumed knows what it said last, and when it is
         asked next
     phase : s: it ticks at phase, phase + period, …

@@ -40,8 +40,8 @@ class Asked(Process):
         felt, left = {c.name: c for c in plant.makers}, [*called.reads]
         for n in left:                                                         # which grows
             if n in felt and felt[n].feels:
-                raise SimulationError(f"{called.name} is plain Python, and reads '{n}', which feels what is commanded at that moment; expected "
-                                      "a law that compiles, or a sensor of positions and velocities")  # fmt: skip
+                raise SimulationError(f"{called.name} is plain Python, and reads '{n}', which feels what is commanded at that moment; "
+                                      "expected a law that compiles, or a sensor of positions and velocities")  # fmt: skip
             left += [m for m in felt.pop(n).reads if m in felt] if n in felt else []
 
     def kernel(self, batch: tuple[int, ...]) -> Kernel:

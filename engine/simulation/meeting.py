@@ -29,11 +29,11 @@ def bound(contacts: Any, model: Model, method: Method, arguments: Mapping[str, A
     ContactError : what is no Contacts; of a method that is too simple for them it is warned
     """
     join = [name for name in ("sensors", "laws") if arguments.get(name)]
-    if join and arguments["compiled"] and not any(arguments.get(name) for name in JOINING if name not in ("contacts", *join)):
-        if (bodies := sum(len(trees.names) for trees in many_equal_trees(model))) > MANY:
-            warn(f"'{model.name}' has {bodies} bodies or robots that are equal and would step as rows of tables; {' and '.join(join)} "
-                 "join them to one program, whose compilation and steps take a time that grows with all of them; expected few, or what is "
-                 "measured of the records after a run", SimulationWarning)  # fmt: skip
+    only = arguments["compiled"] and not any(arguments.get(name) for name in JOINING if name not in ("contacts", *join))
+    if join and only and (bodies := sum(len(trees.names) for trees in many_equal_trees(model))) > MANY:
+        warn(f"'{model.name}' has {bodies} bodies or robots that are equal and would step as rows of tables; {' and '.join(join)} "
+             "join them to one program, whose compilation and steps take a time that grows with all of them; expected few, or what is "
+             "measured of the records after a run", SimulationWarning)  # fmt: skip
     if contacts is None:
         return None, None, independent(model, arguments, make)
     if not isinstance(contacts, Contacts):

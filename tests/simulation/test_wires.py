@@ -275,7 +275,7 @@ def test_what_ticks_together_is_one_branch_to_the_bit():
 
 
 def test_plain_python_reads_signals_as_compiled_code_does():
-    """Of the same samples it says the same, alone, in batches with a rollout that has failed, and on floats; none that feels what is said."""
+    """Of the same samples it says the same, alone, in a batch, and on floats; it reads none that feels what is said."""
     def law(t, slow, mean):
         return np.stack([-slow.x - 0.5 * mean + 0.1 * t], axis=-1)
 
@@ -297,7 +297,7 @@ def test_plain_python_reads_signals_as_compiled_code_does():
     batch = run(True, [[0.3], [0.4]])
     np.testing.assert_array_equal(batch.q[0], own.q)
     assert (batch.q[1, -1] != own.q[-1]).any()
-    with pytest.raises(engine.SimulationError, match="law is plain Python, and reads 'accelerometer', which feels what is commanded at that"):
+    with pytest.raises(engine.SimulationError, match="law is plain Python, and reads 'accelerometer', which feels what is commanded"):
         engine.Simulator(MODEL, dt=DT, sensors=[engine.sensors.Accelerometer("cart")], controller=Law(
             lambda accelerometer: accelerometer[:1], period=0.01, python=True, name="law")).run([0.0], [0.0], 0.1)  # fmt: skip
 
@@ -306,5 +306,5 @@ def test_sensors_of_bodies_that_would_be_rows_are_told():
     one = engine.Builder("box")
     one.add_link("box", inertia=engine.spatial.inertia.box(1.0, [0.2, 0.2, 0.2]))
     many = engine.combine(**{f"b{k}": one.model(floating_base=True) for k in range(40)})
-    with pytest.warns(engine.SimulationWarning, match="40 bodies or robots that are equal and would step as rows of tables; sensors join them"):
+    with pytest.warns(engine.SimulationWarning, match="40 bodies or robots that are equal and .* rows of tables; sensors join them"):
         engine.Simulator(many, dt=DT, sensors=[engine.sensors.Gyro("b0/box")])
