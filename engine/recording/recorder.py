@@ -8,7 +8,7 @@ import json
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
@@ -40,6 +40,7 @@ class Recorder:
     ----------
     path : of the file
     columns, checkpoint : shape of one record of one rollout, and of the arrays that a resumed run starts from, by name
+    tables : numbers in a row of what has as many rows at each record as there are, by name
     batch : shape of the batch of rollouts, () for one
     age : a commit is made by the first :meth:`append` that comes more than this after the last, s
 
@@ -65,7 +66,7 @@ class Recorder:
         """Use :meth:`create` or :meth:`resume`."""
         layout = contents.layout
         self.path, self._store, self._shapes, self._contents = store.path, store, layout.records, contents
-        self.batch, self.columns, self.checkpoint = layout.batch, layout.columns, layout.checkpoint
+        self.batch, self.columns, self.checkpoint, self.tables = layout.batch, layout.columns, layout.checkpoint, layout.tables
         self._rows = contents.rows  # of a chunk; the buffers hold one, from the record _base on
         self._buffers = {name: np.empty((self._rows, *shape), "<f8") for name, shape in self._shapes.items()}
         self._every = max(1, buffer // layout.record_size)  # records from a commit to the next
@@ -75,6 +76,8 @@ class Recorder:
             if x.size:
                 x[:filled] = read_records(contents.columns[name], self._base)
         self._now: tuple[int, dict[str, Array] | None] = filled, None  # records in the buffers, and a new checkpoint after them
+        self._added: dict[str, list[Array]] = {name: [] for name in self.tables}  # rows of tables since the last commit
+        self._counts = {name: data.shape[0] for name, data in contents.tables.items()}
         self._since = time.monotonic()
         close_at_exit(self)
 
@@ -89,7 +92,8 @@ class Recorder:
     @classmethod
     @held()
     def create(cls, path: str | Path, columns: Shapes, batch: Shape, header: Mapping[str, Any], checkpoint: Shapes,
-               overwrite: bool = False, buffer: int = 16 << 20, records: int | None = None) -> Recorder:  # fmt: skip
+               overwrite: bool = False, buffer: int = 16 << 20, records: int | None = None,
+               tables: Mapping[str, int] | None = None) -> Recorder:  # fmt: skip
         """Return a recorder of a new file; its folder is made where there is none.
 
         Parameters
@@ -101,6 +105,7 @@ class Recorder:
         overwrite : whether to replace a file at that path; the new one is put in its place once it is whole
         buffer : bytes of records from a commit to the next; a recorder takes about 1 MB of memory, or what one record of a batch takes
         records : about how many there will be, if that is known: a short recording is a small file then
+        tables : numbers in a row of tables with as many rows at each record as there are, of one rollout; a column NAME.rows counts them
 
         Raises
         ------
@@ -109,7 +114,8 @@ class Recorder:
         import h5py
 
         path = path_of(path, StorageError)
-        layout = checked_schema(path, batch, columns, checkpoint)
+        more = {schema.counted(name): () for name in tables or {}}
+        layout = checked_schema(path, batch, {**columns, **more}, checkpoint, tables or {})
         buffer = whole("buffer", buffer, "a whole number from 1", least=1, error=StorageError)
         parts = header_parts(header)
         new = path.with_name(f"{path.name}.{os.urandom(4).hex()}.new")
@@ -162,13 +168,15 @@ class Recorder:
             return recorder
 
     @held()
-    def append(self, records: Mapping[str, Any], checkpoint: Mapping[str, Any]) -> None:
+    def append(self, records: Mapping[str, Any], checkpoint: Mapping[str, Any],
+               tables: Mapping[str, Sequence[Any]] | None = None) -> None:  # fmt: skip
         """Add a block of records, and where to go on from after it. Both are kept or lost together.
 
         Parameters
         ----------
         records : arrays (n, \\*batch, \\*shape) of every column, ``"t"`` (n); copied
         checkpoint : the arrays that a run resumed after these records starts from; copied
+        tables : the rows (m, width) of every table at each of the n records
 
         Raises
         ------
@@ -177,7 +185,9 @@ class Recorder:
         """
         if self._store.hdf5 is None:
             raise StorageError(f"'{self.path}' is closed; expected Recorder.resume to add to it")
-        blocks = self._checked("records", records, {name: (None, *shape) for name, shape in self._shapes.items()})
+        added = self._rows_of(tables or {})
+        ends = {schema.counted(n): self._counts[n] + np.cumsum([0, *map(len, each)])[1:] for n, each in added.items()}
+        blocks = self._checked("records", {**records, **ends}, {name: (None, *shape) for name, shape in self._shapes.items()})
         counts = {name: len(x) for name, x in blocks.items()}
         if len({*counts.values()}) > 1:
             raise StorageError(f"a block for '{self.path}' has numbers of records {counts}; expected the same for all columns")
@@ -185,6 +195,9 @@ class Recorder:
         due = len(self) + counts["t"] - self._committed >= self._every or time.monotonic() - self._since > self.age
         with self._store.closed_on_error(KEPT):
             self._collect(blocks, state)
+            for name, each in added.items():
+                self._added[name] += each
+                self._counts[name] += sum(map(len, each))
             if due:
                 self._commit()
 
@@ -233,6 +246,13 @@ class Recorder:
             raise StorageError(f"{what} for '{self.path}' hold {sorted(arrays)}; expected {sorted(shapes)}")
         return {name: checked_array(f"{what}['{name}'] for '{self.path}'", arrays[name], shape) for name, shape in shapes.items()}
 
+    def _rows_of(self, tables: Mapping[str, Sequence[Any]]) -> dict[str, list[Array]]:
+        """Return the rows of tables at each record, checked."""
+        if {*tables} != {*self.tables}:
+            raise StorageError(f"tables for '{self.path}' are {sorted(tables)}; expected {sorted(self.tables)}")
+        return {name: [checked_array(f"tables['{name}'] for '{self.path}'", rows, (None, self.tables[name])) for rows in each]
+                for name, each in tables.items()}  # fmt: skip
+
     def _collect(self, blocks: Mapping[str, Array], state: dict[str, Array]) -> None:
         """Copy a block into the buffers, and give them to HDF5 whenever they are full."""
         done, n, filled = 0, len(blocks["t"]), self._now[0]
@@ -257,6 +277,9 @@ class Recorder:
         filled, state = self._now
         if self._written < len(self):
             self._write(filled)
+        for name, each in self._added.items():
+            schema.add_rows(self._contents.tables[name], np.concatenate([np.zeros((0, self.tables[name])), *each]))
+            each.clear()
         if state is not None:
             schema.write_checkpoint(self._store.hdf5, self._contents, state, self._written)
             self._now = filled, None
