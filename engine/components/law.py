@@ -84,7 +84,7 @@ class Law:
             raise SimulationError(f"a Law got {fn!r}; expected a function of (t, q, v)")
         for what, x, least in (("period", period, False), ("delay", delay, True), ("phase", phase, True)):
             if x is not None and (not isinstance(x, (int, float, np.floating)) or not np.isfinite(x) or x < 0 or not (x or least)):
-                raise SimulationError(f"{name_of(fn)}: the {what} is {x!r}; expected seconds greater than zero")
+                raise SimulationError(f"{name or name_of(fn)}: the {what} is {x!r}; expected seconds greater than zero")
         self.fn, self.period, self.delay, self.python, self.stiff = fn, period, float(delay), python, stiff
         self.phase, self.initial, self.name = float(phase), initial, name
         if phase and period is None:

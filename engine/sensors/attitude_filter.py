@@ -106,7 +106,11 @@ class Estimate:
         self.__signature__ = inspect.Signature(own)
 
     def require_signals(self, laws: Mapping[str, Law]) -> None:
-        """Refuse a star tracker whose samples come later than is remembered."""
+        """Refuse a gyro of another period, and a star tracker whose samples come later than is remembered."""
+        each = laws[self.signals[0]].period
+        if each is not None and abs(each - self.period) > 1e-9 * self.period:
+            raise SimulationError(f"'{self.signals[0]}' samples every {each:g} s, and the filter every {self.period:g} s; expected the "
+                                  "same period of both")  # fmt: skip
         late, least = laws[self.signals[1]].delay, self.latest * self.period
         if late > least + 1e-6 * self.period:
             raise SimulationError(f"'{self.signals[1]}' is read {late:g} s late, and the filter remembers {least:g} s; expected "

@@ -206,3 +206,11 @@ def test_it_travels_and_what_is_refused():
 def test_a_star_tracker_later_than_the_filter_remembers_is_refused():
     with pytest.raises(engine.SimulationError, match=r"'star_tracker' is read 2 s late, and the filter remembers 1 s; expected latest=2"):
         flown(latency=2.0, latest=1)
+
+
+def test_a_gyro_of_another_period_is_refused():
+    with pytest.raises(engine.SimulationError, match=r"'gyro' samples every 1 s, and the filter every 0.5 s; expected the same"):
+        engine.Simulator(satellite(), dt=0.5, sensors=[S.Gyro("bus", period=1.0), S.StarTracker("bus", period=1.0)],
+                         laws=[S.AttitudeFilter(1e-3, 0.0, 1e-2, 0.5)])  # fmt: skip
+    with pytest.raises(engine.SimulationError, match="gyro: the period is 'fast'; expected seconds"):
+        S.Gyro("bus", period="fast")
