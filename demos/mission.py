@@ -179,7 +179,7 @@ def mission() -> tuple[engine.Simulator, np.ndarray, np.ndarray]:
     """The simulator, and the state at first."""
     model, q, v = scene()
     arm = [f"servicer/{joint}" for joint in START]
-    eyes = [sensors.Gyro(BUS, period=TICK, noise=GYRO, walk=WALK, bias=[2e-5, -1e-5, 3e-5]),
+    eyes = [sensors.Gyro(BUS, period=TICK, noise=GYRO, walk=WALK, bias=[2e-5, -1e-5, 3e-5], integrating=True),
             sensors.StarTracker(BUS, period=0.5, latency=0.2, noise=STARS),
             sensors.RelativePose(BUS, HANDLE, period=TICK, position={"noise": PLACE}, attitude={"noise": TURN}),
             sensors.Encoder(arm, period=TICK, quantum=1e-5, name="angles"),

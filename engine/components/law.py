@@ -18,7 +18,7 @@ from engine.compiler.transforms.trace import name_of, pure
 from engine.components.clips import Unclipped
 from engine.components.component import WILD, Component, Context, Effect, NotFinite, SimulationError, named
 from engine.components.layout import Layout
-from engine.components.reading import first_three, with_signals
+from engine.components.reading import apart, first_three, with_signals
 from engine.components.reading import shown as shown_parts
 from engine.model import Model
 
@@ -49,7 +49,8 @@ class Law:
     delay : s: what it says at a tick acts so much later, at the step that reaches that; until the first has arrived, nothing does
     python : whether ``fn`` runs as plain Python between the steps of machine code, at its ticks (a ``period`` is needed): anything goes
         there, other libraries too. Of a batch it gets q (..., nq), v (..., nv) and parameters as arrays, and returns (..., nv), or commands
-        (..., *shape) by name; a rollout that failed is shown at rest. Besides t, q, v it may ask for parameters, ``model`` and ``gravity``.
+        (..., *shape) by name; a rollout that failed is shown at rest. Besides t, q, v it may ask for parameters, signals, ``model``,
+        ``gravity``.
         For controllers only. What it remembers by itself is in no recording: a run that is resumed knows what it said last, and when it is
         asked next
     phase : s: it ticks at phase, phase + period, …
@@ -83,7 +84,7 @@ class Law:
             raise SimulationError(f"a Law got {fn!r}; expected a function of (t, q, v)")
         for what, x, least in (("period", period, False), ("delay", delay, True), ("phase", phase, True)):
             if x is not None and (not isinstance(x, (int, float, np.floating)) or not np.isfinite(x) or x < 0 or not (x or least)):
-                raise SimulationError(f"{name_of(fn)}: the {what} is {x!r}; expected seconds greater than zero")
+                raise SimulationError(f"{name or name_of(fn)}: the {what} is {x!r}; expected seconds greater than zero")
         self.fn, self.period, self.delay, self.python, self.stiff = fn, period, float(delay), python, stiff
         self.phase, self.initial, self.name = float(phase), initial, name
         if phase and period is None:
@@ -118,6 +119,11 @@ class Noise:
     def __call__(self, n: int) -> Any:
         """n normal numbers of mean 0 and deviation 1."""
         return ops.normal(n, **self._next)
+
+    def later(self, n: int) -> Callable[[], Any]:
+        """A function that draws n normal numbers, those that a call would here, if it is called."""
+        known = self._next
+        return lambda: ops.normal(n, **known)
 
     def uniform(self, n: int, *others: Any) -> Any:
         """n uniform numbers in [0, 1)."""
@@ -181,8 +187,9 @@ class Called:
         self.ticks = self.law.period is not None or bool(self.law.memory.size or self.law.delay or {"noise", "vdot"} & {*self.extra})
         if self.law.state.size and "noise" in self.extra:
             raise SimulationError(f"{self.name} has a continuous state, and asks for noise; expected one of both")
-        if self.law.python and (beyond := [n for n in self.extra if n not in parameters and n not in ("model", "gravity")]):
-            raise SimulationError(f"{self.name} is plain Python, and asks for '{beyond[0]}'; expected t, q, v, parameters, model, gravity")
+        if self.law.python and (beyond := [n for n in self.extra if n not in ("model", "gravity", *parameters, *signals)]):
+            raise SimulationError(f"{self.name} is plain Python, and asks for '{beyond[0]}'; expected t, q, v, parameters, signals, model, "
+                                  "gravity")  # fmt: skip
 
     def _asked(self, parameters: Mapping[str, Any], signals: Collection[str]) -> list[str]:
         """Return what it asks for besides t, q, v."""
@@ -342,23 +349,29 @@ class Ticking(Component):
     def update(self, s: Context, state: Array, memory: Array, command: Any, dt: Any) -> Array:
         if not self.called.ticks or self.called.law.python:
             return memory
-        memory = self.delivered(s.t, memory) if self.between else memory
+        memory = self.arrived(s.t, memory)
+        if self.every:
+            return self.ticked(s, state, memory)
+        return np.asarray(ops.when(self.due(s.t, self.held.split(memory)), lambda: self.ticked(apart(s), state, memory), memory))
+
+    def arrived(self, t: Any, memory: Array) -> Array:
+        """Return the memory at the beginning of a step, before a tick of it."""
+        return self.delivered(t, memory) if self.between else memory
+
+    def ticked(self, s: Context, state: Array, memory: Array) -> Array:
+        """Return the memory after a tick."""
         held = self.held.split(memory)
-
-        def ticked() -> Array:
-            said, _, own = self.said(s, state, held["memory"], held["count"])
-            after = {**held, "tick": held["tick"] + self.period, "count": held["count"] + 1.0, "memory": own}
-            for n, x in said.items():
-                if self.between:                                               # behind those that are on their way
-                    way = enumerate(held[f"later.{n}"])
-                    last = held["count"] - held["arrived"]
-                    after[f"later.{n}"] = np.array([ops.where(ops.equal(last, float(k)), x, y) for k, y in way])
-                else:
-                    line = [*held[f"later.{n}"], np.asarray(x)]
-                    after |= {f"now.{n}": line[0], f"later.{n}": np.array(line[1:]).reshape(self.waits, *np.shape(x))}
-            return self.held.join(after)
-
-        return ticked() if self.every else ops.when(self.due(s.t, held), ticked, memory)
+        said, _, own = self.said(s, state, held["memory"], held["count"])
+        after = {**held, "tick": held["tick"] + self.period, "count": held["count"] + 1.0, "memory": own}
+        for n, x in said.items():
+            if self.between:                                                   # behind those that are on their way
+                way = enumerate(held[f"later.{n}"])
+                last = held["count"] - held["arrived"]
+                after[f"later.{n}"] = np.array([ops.where(ops.equal(last, float(k)), x, y) for k, y in way])
+            else:
+                line = [*held[f"later.{n}"], np.asarray(x)]
+                after |= {f"now.{n}": line[0], f"later.{n}": np.array(line[1:]).reshape(self.waits, *np.shape(x))}
+        return self.held.join(after)
 
     def due(self, t: Any, held: Mapping[str, Any]) -> Any:
         """Return whether it ticks at the step that begins at t. Traceable."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from engine.checks import nearest
-from engine.components.component import SimulationError
+from engine.components.component import Context, SimulationError
 
 
 def first_three(fn: Callable[..., Any]) -> list[str]:
@@ -17,6 +18,13 @@ def first_three(fn: Callable[..., Any]) -> list[str]:
         return [*inspect.signature(fn).parameters][:3]
     except (TypeError, ValueError):                                            # a builtin without a signature
         return []
+
+
+def apart(s: Context) -> Context:
+    """Return a context for a branch: what is computed there is not found outside of it, where it would have to be computed always."""
+    own = copy.copy(s)
+    own.signals, own._jacobians = dict(s.signals), dict(s._jacobians)
+    return own
 
 
 class Reading(dict[str, Any]):

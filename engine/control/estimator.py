@@ -17,7 +17,7 @@ from engine.compiler.transforms.trace import calling, trace
 from engine.components.law import Law, Noise
 from engine.control.horizon import ControlError
 from engine.sensors import Camera, Sensor
-from engine.sensors.kalman import measurement_update
+from engine.sensors.kalman import kept_positive, measurement_update
 from engine.simulation import Simulator, Trajectory
 from engine.spatial import quaternion
 
@@ -109,6 +109,8 @@ def estimator(simulator: Simulator, sensors: Iterable[Sensor], q: Any = None, v:
     """
     if not isinstance(simulator, Simulator):
         raise ControlError(f"estimator: simulator is {shown(simulator)}; expected an engine.Simulator of what is estimated")
+    if not isinstance(sensors, Iterable) or isinstance(sensors, str):
+        raise ControlError(f"{name}: sensors are {shown(sensors)}; expected a list of them, such as [engine.sensors.Encoder(…)]")
     step = Filter(simulator, list(sensors), process, dict(inputs or {}), dict(parameters or {}), name)
     return Estimator(step, period=simulator.dt, memory=step.begun(q, v, deviation), name=name)
 
@@ -156,8 +158,18 @@ class Filter:
             raise ControlError(f"{self.__name__}: {getattr(c, 'name', shown(c))} is not predicted from positions and velocities; expected "
                                "sensors such as Gyro, StarTracker, Encoder, GPS, RelativePose")  # fmt: skip
         if c.called.law.delay:
-            raise ControlError(f"{self.__name__}: '{c.name}' is read {c.called.law.delay:g} s late; expected latency=0")
+            raise ControlError(f"{self.__name__}: '{c.name}' is read {c.called.law.delay:g} s late, and it is compared with what is now; "
+                               "expected latency=0")  # fmt: skip
         c.bind(simulator.model, self.period if c.called.law.period is None else min(self.period, c.called.law.period))
+
+    def require_signals(self, laws: Mapping[str, Law]) -> None:
+        """Refuse sensors of a simulation that sample at other times than those of the filter by their names."""
+        for c in self.sensors:
+            for what, asked in (("latency", "delay"), ("period", "period"), ("phase", "phase")):
+                own, theirs = getattr(c.called.law, asked), getattr(laws[c.name], asked)
+                if own != theirs:
+                    raise ControlError(f"{self.__name__}: '{c.name}' of the simulation has {what}={theirs}, and that of the filter {own}; "
+                                       "expected the same sensor in both")  # fmt: skip
 
     def begun(self, q: Any, v: Any, deviation: Any) -> Array:
         """Return what is remembered at first."""
@@ -248,6 +260,11 @@ class Filter:
 
     # ------------------------------------------------------------ a tick
 
+    @property
+    def innovations(self) -> tuple[int, ...]:
+        """How many numbers each sample's innovation has, of which ``nis`` is the normalised square."""
+        return tuple(len(R) for R in self.R)
+
     def __call__(self, t: Any, memory: Array, **signals: Any) -> tuple[dict[str, Any], Array]:
         ends = np.cumsum([self.linear.size, self.theta.n, self.N * (self.N + 1) // 2, len(self.sensors), len(self.sensors)])
         x, theta, upper, due, nis, (begun,) = np.split(memory, ends)
@@ -261,6 +278,9 @@ class Filter:
         for k, c in enumerate(self.sensors):
             reading = signals[c.name]
             y = np.concatenate([np.ravel(part_of(reading, part)) for part in c.errors])
+            if len(y) != size_of(c):
+                raise ControlError(f"{self.__name__}: '{c.name}' of the simulation reads {len(y)} numbers, and that of the filter "
+                                   f"{size_of(c)}; expected the same sensor in both")  # fmt: skip
             fresh, dues[k] = self.fresh(c, t, reading, dues[k])
 
             def corrected(k: int = k, y: Array = y, x: Array = x, theta: Array = theta, P: Array = P) -> Array:
@@ -288,8 +308,7 @@ class Filter:
         """Return x, θ, P's upper triangle, and νᵀ S⁻¹ ν after a sample: (2), (3)."""
         nu, H = self.looks[k](t, given, theta, x, np.zeros(self.N), y)
         d, after, square = measurement_update(P, H, np.diag(self.R[k]), nu)
-        least = functools.reduce(ops.minimum, np.diagonal(after))
-        sound = ops.where(least > 0.0, 1.0, np.nan)                            # P is no longer positive: nothing goes on from there
+        sound = kept_positive(self.__name__, t, functools.reduce(ops.minimum, np.diagonal(after)))
         x = self.linear.plus(x, sound * d[: self.n])
         return np.concatenate([x, theta + d[self.n :], after[np.triu_indices(self.N)], [square]])
 
@@ -307,6 +326,9 @@ class Silent(Noise):
 
     def __call__(self, n: int) -> Any:
         return np.zeros(n)
+
+    def later(self, n: int) -> Callable[[], Any]:
+        return lambda: np.zeros(n)
 
 
 SILENT = Silent()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine import dynamics, ops
-from engine.components.component import Context
+from engine.components.component import Context, Effect
 from engine.sensors.sensor import OF_VECTORS, Errors, Mounted, with_options
 from engine.spatial import se3
 
@@ -22,10 +22,10 @@ class Inertial(Mounted):
 
     def __init__(self, link: str, placement: Any = None, period: float | None = None, latency: float = 0.0, phase: float = 0.0,
                  noise: Any = 0.0, bias: Any = 0.0, walk: Any = None, scale: Any = None, misalignment: Any = None, quantum: Any = None,
-                 limit: Any = None, name: str = "") -> None:  # fmt: skip
+                 limit: Any = None, name: str = "", memory: Any = ()) -> None:  # fmt: skip
         name = name or self.kind
         own = Errors(name, 3, noise, bias, walk, scale, misalignment, quantum, limit, density=True)
-        super().__init__(name, period, latency, phase, {"": own})
+        super().__init__(name, period, latency, phase, {"": own}, memory=memory)
         self.mount(link, placement)
 
 
@@ -38,6 +38,8 @@ class Gyro(Inertial):
     period, latency, phase : s
     noise : σ_v, rad/s/√Hz (angle random walk); walk : σ_u, rad/s²/√Hz (rate random walk)
     bias, scale, misalignment, quantum, limit : see :class:`~engine.sensors.sensor.Errors`
+    integrating : whether a sample is the mean of ω since the one before, ∫ω dt by the period, in the sensor's axes as they turn: what
+        filters take it for, also where a body's rate changes from sample to sample. The first one is ω as it is then
 
     Signal: ω (3), and "NAME.true".
 
@@ -47,8 +49,26 @@ class Gyro(Inertial):
 
     kind = "gyro"
 
+    def __init__(self, link: str, placement: Any = None, period: float | None = None, latency: float = 0.0, phase: float = 0.0,
+                 noise: Any = 0.0, bias: Any = 0.0, walk: Any = None, scale: Any = None, misalignment: Any = None, quantum: Any = None,
+                 limit: Any = None, integrating: bool = False, name: str = "") -> None:  # fmt: skip
+        super().__init__(link, placement, period, latency, phase, noise, bias, walk, scale, misalignment, quantum, limit, name,
+                         memory=np.zeros(4 if integrating else 0))  # fmt: skip
+        self.integrating, self.state = integrating, np.zeros(3 if integrating else 0)
+
     def true(self, s: Context) -> dict[str, Any]:
         return {"": self.twist(s)[:3]}
+
+    def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
+        self.speak(s, state, memory)
+        return Effect(rate=self.twist(s)[:3] if self.integrating else None)
+
+    def sampled(self, s: Context, state: Array, memory: Array) -> tuple[dict[str, Any], Array]:
+        """The truth, and what is remembered: how far ∫ω dt was, and that there has been a sample."""
+        if not self.integrating:
+            return self.true(s), memory
+        mean = (state - memory[:3]) / self.period
+        return {"": ops.where(memory[3] > 0.5, mean, self.true(s)[""])}, np.append(state, 1.0)
 
 
 class Accelerometer(Inertial):

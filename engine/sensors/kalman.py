@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 
 from engine import ops
+from engine.components.component import NotFinite
 
 Array = np.ndarray
+#: what a filter says that has lost it
+LOST = "a P that is no longer positive (expected more noise in it, or deviations that are nearer to equal)"
 
 
 def measurement_update(P: Array, H: Array, R: Array, z: Array) -> tuple[Array, Array, Any]:
@@ -26,3 +29,15 @@ def measurement_update(P: Array, H: Array, R: Array, z: Array) -> tuple[Array, A
     K = ops.solve(S, HP).T
     left = np.eye(len(P)) - ops.product(K, H)
     return K @ z, ops.product(ops.product(left, P), left.T) + K @ R @ K.T, z @ ops.solve(S, z)
+
+
+def kept_positive(name: str, t: Any, least: Any) -> Any:
+    """Return 1, by the least of a covariance's variances; where that is not above zero NaN, so that nothing goes on from there, and on
+    floats an error that says so.
+
+    >>> float(kept_positive("filter", 0.0, 1e-9))
+    1.0
+    """
+    if ops.graph_of(least) is None and not least > 0.0:
+        raise NotFinite(name, float(t), wild=False, what=LOST)
+    return ops.where(least > 0.0, 1.0, np.nan)

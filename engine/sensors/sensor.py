@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -86,7 +87,7 @@ class Errors:
             x = x + (0.5 * (walked + after)).reshape(self.shape)
             deviation = ops.sqrt(own["noise"] ** 2 / period + own["walk"] ** 2 * (period / 12.0))                          # (2)
             walked = after
-        y = x + own["bias"] + deviation * noise(n).reshape(self.shape)                                                    # (1)
+        y = x + own["bias"] + deviation * self.drawn(deviation, noise, n)                                                 # (1)
         if self.carries:
             y = y + memory[-n:].reshape(self.shape)
             whole = ops.floor(y * (period / own["quantum"]) + 0.5) * (own["quantum"] / period)
@@ -96,6 +97,14 @@ class Errors:
         if "limit" in own:
             y = ops.maximum(ops.minimum(y, own["limit"]), -own["limit"])
         return y, walked
+
+
+    def drawn(self, deviation: Any, noise: Noise, n: int) -> Array:
+        """Return normal numbers of the shape; of a deviation that is nominally zero none are drawn unless a run has another."""
+        if self.values["noise"].any() or "walk" in self.values:
+            return noise(n).reshape(self.shape)
+        still = functools.reduce(ops.logical_and, [ops.equal(x, 0.0) for x in np.ravel(deviation)])
+        return np.asarray(ops.when(ops.logical_not(still), noise.later(n), np.zeros(n))).reshape(self.shape)
 
 
 class Sensor(Maker):
@@ -122,6 +131,9 @@ class Sensor(Maker):
         walked = sum(e.remembers for e in errors.values())
         law = Law(asks_nothing, period=period, delay=latency, memory=np.concatenate([np.zeros(walked), memory]), phase=phase, name=name)
         self.called, self.reads = bare(law), ()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} '{self.name}'>"
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "called": self.called.law}

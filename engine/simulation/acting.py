@@ -17,6 +17,7 @@ from engine.components.effect import effect, require_taken
 from engine.components.law import Ticking
 from engine.components.layout import Layout
 from engine.components.makers import Maker, told
+from engine.components.reading import apart
 from engine.model import Model
 from engine.simulation.cargo import together
 
@@ -160,21 +161,69 @@ class Acting:
         self.hear(s, memories)
         if self.feeling.n and feel is not None:
             self.feel(s, memories, feel)
-        for c in self.acting:
-            state = s.states.get(c.name, c.state)
-            if c.memory.size:
-                update = c.update if isinstance(c, Ticking) else pure(c.update)          # a law's function is asked twice anyway
-                with named(c.name, s.q.dtype == object), ops.part(c.name, s.q, s.v):
-                    memories[c.name] = update(s, state, memories[c.name], c.given(commands), dt)
-                if not numeric(np.asarray(memories[c.name])):
-                    raise SimulationError(f"update of '{c.name}' returned {shown(memories[c.name])}; expected numbers")
-                if (shape := np.shape(memories[c.name])) != c.memory.shape:
-                    raise SimulationError(f"update of '{c.name}' returned a memory of shape {shape}; expected {c.memory.shape}")
-            if isinstance(c, Maker):
-                c.speak(s, state, memories.get(c.name, c.memory))
-            elif c is self.controller:
-                commands = c.act(s, state, memories.get(c.name, c.memory), None).commands
+        for group in self.at_once:
+            if len(group) > 1:
+                memories |= self.ticked(s, memories, group)
+            for c in group:
+                if len(group) == 1 and c.memory.size:
+                    memories[c.name] = self.updated(s, c, memories, c.given(commands), dt)
+                if isinstance(c, Maker):
+                    c.speak(s, s.states.get(c.name, c.state), memories.get(c.name, c.memory))
+                elif c is self.controller:
+                    commands = c.act(s, s.states.get(c.name, c.state), memories.get(c.name, c.memory), None).commands
         return self.memories.join(memories)
+
+    def updated(self, s: Context, c: Component, memories: Mapping[str, Array], command: Any, dt: Any) -> Array:
+        """Return the memory of one of those who act for the step of dt that begins now."""
+        update = c.update if isinstance(c, Ticking) else pure(c.update)                  # a law's function is asked twice anyway
+        with named(c.name, s.q.dtype == object), ops.part(c.name, s.q, s.v):
+            found = update(s, s.states.get(c.name, c.state), memories[c.name], command, dt)
+        if not numeric(np.asarray(found)):
+            raise SimulationError(f"update of '{c.name}' returned {shown(found)}; expected numbers")
+        if (shape := np.shape(found)) != c.memory.shape:
+            raise SimulationError(f"update of '{c.name}' returned a memory of shape {shape}; expected {c.memory.shape}")
+        return found
+
+    @functools.cached_property
+    def at_once(self) -> list[list[Component]]:
+        """Those who act, in the order in which they are asked, in groups: makers that tick at the same times are one branch of a step, so
+        that what they have in common is computed once, and steps between their ticks pass by all of them at once."""
+        found: list[list[Component]] = []
+        for c in self.acting:
+            group = self.joined(c, found) if isinstance(c, Maker) and c.called.ticks and not c.every else None
+            if group is None:
+                found.append([c])
+            else:
+                group.append(c)
+        return found
+
+    def joined(self, c: Maker, groups: list[list[Component]]) -> list[Component] | None:
+        """Return the group that ticks with a maker, and which it may be asked with: nobody after it reads, or is read by, this one."""
+        for group in reversed(groups):
+            if any(isinstance(d, Maker) and d.called.ticks and not d.every and (d.period, d.called.law.phase) ==
+                   (c.period, c.called.law.phase) for d in group):  # fmt: skip
+                return group
+            if any(isinstance(d, Maker) and (d.name in c.reads or c.name in d.reads) for d in group):
+                return None
+        return None
+
+    def ticked(self, s: Context, memories: Mapping[str, Array], group: Sequence[Any]) -> dict[str, Array]:
+        """Return the memories of makers that tick at the same times, after that if it is now."""
+        own = Layout({c.name: c.memory.shape for c in group})
+        before = {c.name: c.arrived(s.t, memories[c.name]) for c in group}
+
+        def ticked() -> Array:
+            within, after = apart(s), dict(before)
+            for c in group:
+                state = s.states.get(c.name, c.state)
+                with named(c.name, s.q.dtype == object), ops.part(c.name, s.q, s.v):
+                    after[c.name] = c.ticked(within, state, before[c.name])
+                c.speak(within, state, after[c.name])
+            return own.join(after)
+
+        first = group[0]
+        due = first.due(s.t, first.held.split(before[first.name]))
+        return own.split(np.asarray(ops.when(due, ticked, own.join(before))))
 
     def loads(self, effects: Mapping[str, Effect]) -> tuple[Array, Array | None]:
         """Return the sum of the generalized forces (nv), and of the wrenches on the links (nlinks, 6) if there are any."""

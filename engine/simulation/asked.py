@@ -12,6 +12,8 @@ from engine.checks import nearest, shown
 from engine.components.component import Interrupted, NotFinite, SimulationError
 from engine.components.controller import Controller
 from engine.components.layout import Layout
+from engine.components.reading import shown as shown_parts
+from engine.components.reading import with_signals
 from engine.simulation.plant import Plant
 from engine.simulation.run import Kernel, Process
 
@@ -33,17 +35,27 @@ class Asked(Process):
         begin = layout.slices["memory"].start
         own = plant.memories.slices[Controller.name]
         self.place = slice(begin + own.start, begin + own.stop)
+        called = self.controller.called
+        self.fn = with_signals(called.law.fn, called.named) if called.reads else called.law.fn
+        felt, left = {c.name: c for c in plant.makers}, [*called.reads]
+        for n in left:                                                         # which grows
+            if n in felt and felt[n].feels:
+                raise SimulationError(f"{called.name} is plain Python, and reads '{n}', which feels what is commanded at that moment; "
+                                      "expected a law that compiles, or a sensor of positions and velocities")  # fmt: skip
+            left += [m for m in felt.pop(n).reads if m in felt] if n in felt else []
 
     def kernel(self, batch: tuple[int, ...]) -> Kernel:
         """Return the function that runs a batch: from tick to tick."""
         run, nq, nv, rest = super().kernel(batch), self.plant.model.nq, self.plant.model.nv, self.plant.model.neutral()
 
-        def asked(t: float, p: Array, x: Array) -> Array:
+        def asked(t0: float, k: float, dt: float, p: Array, x: Array) -> Array:
             """x after a tick, if one is due; rollouts that are not finite any more are shown at rest, and stay as they are."""
+            t = t0 + k * dt
             if t < self.tick(x) - NOW * self.controller.period:
                 return x
             on = np.isfinite(x).all(axis=-1, keepdims=True)
-            said = self.said(t, np.where(on, x[..., :nq], rest), np.where(on, x[..., nq : nq + nv], 0.0), p)
+            read = self.heard(run(np.zeros(1), t0, k, dt, p, x)[..., 0, :], on) if self.controller.called.reads else {}
+            said = self.said(t, np.where(on, x[..., :nq], rest), np.where(on, x[..., nq : nq + nv], 0.0), p, read)
             x = x.copy()
             x[..., self.place] = np.where(on, self.controller.told(x[..., self.place], said), x[..., self.place])
             return x
@@ -52,12 +64,12 @@ class Asked(Process):
             found: list[Array] = []
             try:
                 for count in counts:
-                    x, left = asked(t0 + k * dt, p, x), int(count)
+                    x, left = asked(t0, k, dt, p, x), int(count)
                     while left:
                         ahead = (self.tick(x) - t0) / dt - k
                         n = min(left, max(1, int(np.ceil(ahead - 1e-6)))) if np.isfinite(ahead) else left
                         x, k, left = run(np.array([float(n)]), t0, k, dt, p, x)[..., 0, 1 : 1 + self.n], k + n, left - n
-                        x = asked(t0 + k * dt, p, x)
+                        x = asked(t0, k, dt, p, x)
                     found.append(run(np.zeros(1), t0, k, dt, p, x))
             except SimulationError as error:
                 error.records = found
@@ -75,14 +87,24 @@ class Asked(Process):
         going = np.isfinite(x).all(axis=-1) & ~self.over(x)
         return float(min(x[..., self.place.start][going].ravel(), default=np.inf))
 
-    def said(self, t: float, q: Array, v: Array, p: Array) -> dict[str, Array]:
+    def heard(self, record: Array, on: Array) -> dict[str, Array]:
+        """Return the signals that the controller reads, by name and part (..., *shape), as they are in the step that begins at a record
+        (..., m), and zero in rollouts that are not ``on`` (..., 1)."""
+        columns, found = self.record.split(record), dict[str, Array]()
+        for n in self.controller.called.reads:
+            for part in shown_parts(self.plant.said[n]):
+                x = columns[f"{n}.{part}" if part else n]
+                found[f"{n}.{part}"] = np.where(on.reshape((*on.shape[:-1], *[1] * (x.ndim - on.ndim + 1))), x, 0.0)
+        return found
+
+    def said(self, t: float, q: Array, v: Array, p: Array, read: dict[str, Array]) -> dict[str, Array]:
         """Return what the controller says, by name (..., *shape), checked."""
         called, shapes, batch = self.controller.called, self.controller.shapes, q.shape[:-1]
         given = self.plant.parameters.split(p)
         known = {"gravity": np.asarray(self.plant.gravity), "model": self.plant.model, **given}
-        extra = {n: known[n] for n in called.extra}
+        extra = {n: known[n] for n in called.extra if n not in called.reads} | read
         try:
-            result = called.law.fn(t, q.copy(), v.copy(), **extra)
+            result = self.fn(t, q.copy(), v.copy(), **extra)
         except Exception as error:
             raise SimulationError(f"{called.name} raised {type(error).__name__} at t = {t:.6g} s: {error}") from error
         found = {}

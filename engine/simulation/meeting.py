@@ -10,10 +10,13 @@ from engine.components.component import SimulationWarning
 from engine.constraints import Prescribed
 from engine.contact import ContactError, ContactLaws
 from engine.integrate import Method
-from engine.model import Model
+from engine.model import Model, many_equal_trees
 from engine.simulation.contacts import Contacts
-from engine.simulation.independent_trees import Kind, independent, joined
+from engine.simulation.independent_trees import JOINING, Kind, independent, joined
 from engine.simulation.many_contacts import ManyContacts
+
+#: equal bodies that are one program in good time
+MANY = 16
 
 
 def bound(contacts: Any, model: Model, method: Method, arguments: Mapping[str, Any],
@@ -25,6 +28,12 @@ def bound(contacts: Any, model: Model, method: Method, arguments: Mapping[str, A
     ------
     ContactError : what is no Contacts; of a method that is too simple for them it is warned
     """
+    join = [name for name in ("sensors", "laws") if arguments.get(name)]
+    only = arguments["compiled"] and not any(arguments.get(name) for name in JOINING if name not in ("contacts", *join))
+    if join and only and (bodies := sum(len(trees.names) for trees in many_equal_trees(model))) > MANY:
+        warn(f"'{model.name}' has {bodies} bodies or robots that are equal and would step as rows of tables; {' and '.join(join)} "
+             "join them to one program, whose compilation and steps take a time that grows with all of them; expected few, or what is "
+             "measured of the records after a run", SimulationWarning)  # fmt: skip
     if contacts is None:
         return None, None, independent(model, arguments, make)
     if not isinstance(contacts, Contacts):

@@ -169,7 +169,8 @@ class Step(WholeStates):
         free = {} if self.meeting is not None or any(callable(e.action) for e in watch.events) else plant.free
         held = {c.called.name: c.period for c in plant.acting if isinstance(c, Ticking) and c.called.law.period is not None}
         stiff = None if plant.stiffness is None else (self.method.order, plant.conserved)
-        return Doubts(plant.model, plant.limited, dt, plant.contacts, watch.meeting, free, held, stiff)
+        filters = {c.name: own for c in plant.makers if (own := getattr(c.called.law.fn, "innovations", ()))}
+        return Doubts(plant.model, plant.limited, dt, plant.contacts, watch.meeting, free, held, stiff, filters)
 
     def context(self, t: Any, y: Array, p: Array, m: Array | None = None) -> Context:
         """Return time and state as components see them, of y = (q, v, z); with memories m, what has been said as well."""

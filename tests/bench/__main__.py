@@ -26,6 +26,7 @@ from tests.bench.policies import policies
 from tests.bench.rays import rays
 from tests.bench.rows import rows
 from tests.bench.scenes import scenes
+from tests.bench.signals import signals
 from tests.bench.spacecraft import spacecraft
 from tests.bench.start import start
 from tests.bench.stiff import stiff
@@ -317,8 +318,9 @@ def draw(work: dict[str, list[tuple[float, float]]]) -> None:
     figure.savefig(FIGURE, dpi=110)
 
 
-PARTS = {f.__name__: f for f in (single, batch, derivatives, parameters, control, start, scaling, steps, spacecraft, stiff, rows, trees,
-                                 body, contact, scenes, campaigns, policies, learning, reach, precision, pictures, rays, web)}  # fmt: skip
+PARTS = {f.__name__: f for f in (single, batch, derivatives, parameters, control, start, scaling, steps, spacecraft, signals, stiff, rows,
+                                 trees, body, contact, scenes, campaigns, policies, learning, reach, precision, pictures, rays,
+                                 web)}  # fmt: skip
 
 
 def measured(parts: Sequence[str], table: Table) -> None:

@@ -414,3 +414,17 @@ def test_operations_of_functions_that_call_one_another_twice_are_counted_once_ea
         f = calling(deeper)
         deeper = trace(lambda x, f=f: f(f(x)), [()])
     assert deeper.count() == 2**40
+
+
+def test_a_call_passes_on_what_is_read_alone():
+    """Of a function of two vectors that reads one number of each, a call has two operands, and so has one around it."""
+    inner = trace(lambda x, y: x[2] * y[0], [(4,), (3,)])
+    middle = trace(lambda x, y: calling(inner)(x, y) + 1.0, [(4,), (3,)])
+    outer = trace(lambda x, y: calling(middle)(x, y) * 2.0, [(4,), (3,)])
+    (call,) = [node for node in outer.nodes if node[0] == "call"]
+    assert len(call) == 4
+    assert outer.functions[0].n_in == outer.functions[0].functions[0].n_in == 2
+    assert outer.functions[0].arguments == ("x[2]", "y[0]")
+    x, y = np.arange(4.0), np.array([5.0, 6.0, 7.0])
+    assert interpret(outer, x, y) == engine.gufunc(lambda x, y: calling(middle)(x, y) * 2.0, "(a),(b)->()", a=4, b=3)(x, y) == 22.0
+    assert inner.read[0].read[0] is inner.read[0]

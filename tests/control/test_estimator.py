@@ -129,11 +129,21 @@ def test_of_a_relative_pose_it_is_consistent():
     assert (np.sqrt(np.diagonal(Pr[:, -1], axis1=1, axis2=2)).mean(axis=0) < [4e-3] * 3 + [1e-2] * 3).all()     # better than a sample
 
 
+def both(other):
+    """A simulation with another sensor than the filter's, of the same name."""
+    found = engine.estimator(engine.Simulator(RAIL, dt=0.01), [S.Encoder("slide", noise=0.1)])
+    return engine.Simulator(RAIL, dt=0.01, sensors=[other], laws=[found])
+
+
 @pytest.mark.parametrize(("make", "text"), [
     (lambda s: engine.estimator(3.0, []), "estimator: simulator is 3.0; expected an engine.Simulator"),
     (lambda s: engine.estimator(s, [S.Accelerometer("cart")]), "accelerometer is not predicted from positions"),
     (lambda s: engine.estimator(s, [S.Encoder("slide")]), "'encoder' has no noise, by which it would be weighed"),
-    (lambda s: engine.estimator(s, [S.Encoder("slide", noise=0.1, latency=0.1)]), "'encoder' is read 0.1 s late; expected latency=0"),
+    (lambda s: engine.estimator(s, [S.Encoder("slide", noise=0.1, latency=0.1)]),
+     "'encoder' is read 0.1 s late, and it is compared with what is now; expected latency=0"),
+    (lambda s: engine.estimator(s, S.Encoder("slide", noise=0.1)), "estimate: sensors are <Encoder 'encoder'>; expected a list of them"),
+    (lambda s: both(S.Encoder("slide", noise=0.1, latency=0.1)), "'encoder' of the simulation has latency=0.1, and that of the filter 0.0"),
+    (lambda s: both(S.Gyro("cart", name="encoder")), "'encoder' of the simulation reads 3 numbers, and that of the filter 1"),
     (lambda s: engine.estimator(s, [S.Encoder("slide", noise=0.1)], inputs={"u": "push"}), "the simulator has no parameter 'u'"),
     (lambda s: engine.estimator(s, [S.Encoder("slide", noise=0.1)], parameters={"encoder.bia": (1.0, 0.0)}),
      r"nothing has a parameter 'encoder.bia' \(did you mean 'encoder.bias'\?\)"),

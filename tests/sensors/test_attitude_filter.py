@@ -22,11 +22,11 @@ def satellite():
     return b.model(floating_base=True)
 
 
-def flown(period=1.0, tracker=1.0, noise=(1e-3, 1e-4), star=1e-2, latency=0.0, latest=0, dt=0.5, deviation=(0.1, 0.02), **more):
+def flown(period=1.0, tracker=1.0, noise=(1e-3, 1e-4), star=1e-2, latency=0.0, latest=0, dt=0.5, deviation=(0.1, 0.02), guide=(), **more):
     sensors = [S.Gyro("bus", period=period, noise=noise[0], walk=noise[1], bias=np.zeros(3)),
                S.StarTracker("bus", period=tracker, noise=star, latency=latency)]  # fmt: skip
     estimate = S.AttitudeFilter(*noise, star, period, deviation=deviation, latest=latest)
-    return engine.Simulator(satellite(), dt=dt, gravity=(0, 0, 0), sensors=sensors, laws=[estimate], **more)
+    return engine.Simulator(satellite(), dt=dt, gravity=(0, 0, 0), sensors=sensors, laws=[estimate, *guide], **more)
 
 
 @pytest.mark.parametrize(("T", "before", "after"), [(1.0, 2.24017353882e-6, 2.21560151893e-6), (10.0, 4.2150203898e-6, 4.05785619898e-6)])
@@ -80,33 +80,46 @@ def test_a_late_star_tracker_is_compared_with_what_was():
     assert np.abs(e[-1]).max() < 1e-8                                          # 0.3 rad are between a sample and when it is read
 
 
-def control(filter):
-    """Point at the world's axes by what is estimated."""
-    q = engine.ops.where(filter.q[0] < 0.0, -filter.q, filter.q)
-    return np.concatenate([-2.0 * q[1:] - 8.0 * filter.rate, np.zeros(3)])
+CHAIN = ["filter", "guidance", "controller"]
+
+
+def guidance(t, filter):
+    """A turn about an axis that goes about, begun more gently the less is known."""
+    angle, slowly = 0.2 * engine.ops.sin(0.3 * t), 1.0 / (1.0 + 1e3 * filter.P[0, 0])
+    return {"q": quaternion.exp(slowly * angle * np.array([0.6, 0.0, 0.8])), "rate": slowly * 0.06 * engine.ops.cos(0.3 * t)}
+
+
+def control(filter, guidance):
+    """Point where guidance has it by what is estimated."""
+    q = quaternion.product(quaternion.conjugate(guidance.q), filter.q)
+    q = engine.ops.where(q[0] < 0.0, -q, q)
+    return np.concatenate([-2.0 * q[1:] - 8.0 * (filter.rate - guidance.rate * np.array([0.6, 0.0, 0.8])), np.zeros(3)])
 
 
 def pushed(t, q, v, u):
     return u
 
 
-def test_the_chain_in_c_flies_the_plant_in_c_to_the_same_bits(tmp_path):
-    """Sensors, filter and controller, and the step, each exported: in turn they are the simulation. The chain has no q or v."""
+@pytest.mark.parametrize("tracker", [0.5, 0.1])
+def test_the_chain_in_c_flies_the_plant_in_c_to_the_same_bits(tmp_path, tracker):
+    """Sensors; filter, guidance and controller; the step, each exported: in turn they are the simulation. The chain has no q or v."""
     needed("gcc")
-    simulator = flown(period=0.1, tracker=0.5, latency=0.2, latest=2, dt=0.1, controller=control)
+    simulator = flown(period=0.1, tracker=tracker, latency=0.2, latest=2, dt=0.1, controller=control,
+                      guide=[engine.Law(guidance, period=0.2)])  # fmt: skip
     plant = engine.Simulator(satellite(), dt=0.1, gravity=(0, 0, 0), controller=pushed, parameters={"u": np.zeros(6)})
     export_code(simulator, tmp_path / "senses.c", part=["gyro", "star_tracker"])
-    export_code(simulator, tmp_path / "chain.c", part=["filter", "controller"])
+    export_code(simulator, tmp_path / "chain.c", part=CHAIN)
     export_code(plant, tmp_path / "step.c")
     head = (tmp_path / "chain.h").read_text()
     call = head[head.index("int chain(") :].split(";")[0]
     assert "gyro[" in call and "star_tracker_q[" in call and "double q[" not in call and "double v[" not in call
+    assert "true" not in call and "noise" not in call
     run(["gcc", *FLAGS, "-O2", *FMA, "-shared", "-fPIC", "senses.c", "chain.c", "step.c", "-o", "all.so", "-lm"], tmp_path)
     library = ctypes.CDLL(str(tmp_path / "all.so"))
     from engine.code.sources import exported
 
     parts = {n: exported(*of) for n, of in (("senses", (simulator, "senses", ["gyro", "star_tracker"])),
-                                            ("chain", (simulator, "chain", ["filter", "controller"])), ("step", (plant, "step", None)))}
+                                            ("chain", (simulator, "chain", CHAIN)), ("step", (plant, "step", None)))}
 
     def called(name, given):
         e = parts[name]
@@ -130,9 +143,48 @@ def test_the_chain_in_c_flies_the_plant_in_c_to_the_same_bits(tmp_path):
         said = called("chain", {"t": k * 0.1, "p": own, "held": memory["chain"], **seen})
         memory["chain"] = said["held_next"]
         np.testing.assert_array_equal(said["filter_q"], flight.signals["filter.q"][k])
+        np.testing.assert_array_equal(said["guidance_q"], flight.signals["guidance.q"][k])
         p[plant.plant.parameters.slices["u"]] = said["tau"]
         x = called("step", {"k": float(k), "p": p, "x": x})["x_next"]
     np.testing.assert_array_equal(x[at["q"]], flight.q[30])
+
+
+def tumbling(integrating, runs=200):
+    """A body of unequal inertias tumbles once around in 12 s; its gyro has no bias that walks, so that all errors are known."""
+    noise, star = (1e-5, 0.0), 3e-5
+    sensors = [S.Gyro("bus", period=0.2, noise=noise[0], integrating=integrating), S.StarTracker("bus", period=1.0, noise=star)]
+    estimate = S.AttitudeFilter(*noise, star, 0.2, deviation=(1e-3, 1e-4))
+    simulator = engine.Simulator(satellite(), dt=0.05, gravity=(0, 0, 0), sensors=sensors, laws=[estimate])
+    rng = np.random.default_rng(2)
+    q0, b = np.zeros((runs, 7)), 1e-4 * rng.standard_normal((runs, 3))
+    q0[:, :4] = quaternion.exp(1e-3 * rng.standard_normal((runs, 3)))
+    found = simulator.run(q0, [0.3, 0.2, 0.35, 0, 0, 0], 60.0, record_every=100, parameters={"gyro.bias": b, "noise.run": np.arange(runs)})
+    s = found.signals
+    own = [S.nees(found.q[..., k, :4], b, s["filter.q"][:, k], s["filter.bias"][:, k], s["filter.P"][:, k]) for k in range(len(found.t))]
+    return found, np.array(own)
+
+
+def test_a_tumbling_body_is_known_as_well_as_it_says_by_an_integrating_gyro():
+    """NEES of attitude and bias, six in the mean, within 99 % of χ², although the rate changes by a tenth in a period. One that reads the
+    rate at the end of a period is as wrong as that: the run says that the filter does not know."""
+    found, own = tumbling(True)
+    assert not found.warnings
+    low, high = stats.chi2.ppf([0.005, 0.995], 6 * own.shape[1]) / own.shape[1]
+    assert low < own[0].mean() < high
+    assert ((low < own[1:].mean(axis=1)) & (own[1:].mean(axis=1) < high)).mean() > 0.9
+    with pytest.warns(engine.SimulationWarning, match="'filter' does not know how far it is off: .* of 3 numbers is beyond 70.3 once in"):
+        found, own = tumbling(False, 2)
+    assert own[-1].min() > 1e4
+    assert "a Gyro that is integrating" in found.warnings[0]
+
+
+def test_a_filter_whose_covariance_loses_its_sign_says_so():
+    estimate = S.AttitudeFilter(1e-3, 0.0, 1e-2, 1.0)
+    estimate.memory[7] = -1.0
+    simulator = engine.Simulator(satellite(), dt=0.5, gravity=(0, 0, 0), laws=[estimate],
+                                 sensors=[S.Gyro("bus", period=1.0), S.StarTracker("bus", period=1.0, noise=1e-2)])  # fmt: skip
+    with pytest.raises(engine.SimulationError, match="filter returns a P that is no longer positive"):
+        simulator.run([1.0, 0, 0, 0, 0, 0, 0], np.zeros(6), 5.0)
 
 
 def test_it_travels_and_what_is_refused():
@@ -154,3 +206,11 @@ def test_it_travels_and_what_is_refused():
 def test_a_star_tracker_later_than_the_filter_remembers_is_refused():
     with pytest.raises(engine.SimulationError, match=r"'star_tracker' is read 2 s late, and the filter remembers 1 s; expected latest=2"):
         flown(latency=2.0, latest=1)
+
+
+def test_a_gyro_of_another_period_is_refused():
+    with pytest.raises(engine.SimulationError, match=r"'gyro' samples every 1 s, and the filter every 0.5 s; expected the same"):
+        engine.Simulator(satellite(), dt=0.5, sensors=[S.Gyro("bus", period=1.0), S.StarTracker("bus", period=1.0)],
+                         laws=[S.AttitudeFilter(1e-3, 0.0, 1e-2, 0.5)])  # fmt: skip
+    with pytest.raises(engine.SimulationError, match="gyro: the period is 'fast'; expected seconds"):
+        S.Gyro("bus", period="fast")

@@ -124,6 +124,20 @@ def feet(tables):
     return b.model(floating_base=True)
 
 
+def test_an_integrating_gyro_reads_what_turns_add_up_to(swing):
+    """Its truth is the mean of ω between its samples, here by Simpson's rule of every step's, and first the rate; at all ends of steps."""
+    dt, every = 1e-3, 20
+    sensors = [S.Gyro(HAND, TILT, period=every * dt, integrating=True), S.Gyro(HAND, TILT, name="now")]
+    simulator = engine.Simulator(ARM, dt=dt, controller=lambda t, q, v: np.sin(3.0 * t) * TORQUES, joint_dynamics=None, sensors=sensors,
+                                 integrator="rkmk4")  # fmt: skip
+    run = simulator.run(np.linspace(0.2, 0.5, 7), np.linspace(-1.0, 1.0, 7), 0.2)
+    read, w = run.signals["gyro"][::every], run.signals["now"]
+    np.testing.assert_allclose(read[0], w[0], rtol=1e-12)
+    weights = np.array([1.0, *[4.0, 2.0] * (every // 2 - 1), 4.0, 1.0]) / (3.0 * every)
+    for k in range(1, len(read)):
+        np.testing.assert_allclose(read[k], weights @ w[(k - 1) * every : k * every + 1], rtol=1e-7, atol=1e-9)
+
+
 @pytest.mark.parametrize("tables", [False, True])
 def test_feet_bear_the_weight(tables):
     """Σ of contact forces and of what the ground pushes is the weight, by pairs and by tables; the base's accelerometer reads −g."""
@@ -212,6 +226,20 @@ def test_streams_are_of_seed_run_name_and_sample():
     assert np.abs(correlation).max() < 4.5 / np.sqrt(len(z[0]))
     e = quaternion.log(quaternion.product(quaternion.conjugate(batch["star_tracker.true.q"]), batch["star_tracker.q"])).reshape(-1, 3)
     np.testing.assert_allclose(e.std(axis=0), 1e-3, rtol=4.5 / np.sqrt(2 * len(e)))
+
+
+def test_what_has_no_noise_draws_none_until_a_run_has_some():
+    """A row of a batch with noise has that of a sensor that has it always, other parts' numbers are the same, and plain Python agrees."""
+    none, all_ = (at_rest([S.IMU("probe", rate={"noise": x}, force={"noise": 0.1})]) for x in (0.0, 0.2))
+    more = {"imu.rate.noise": np.array([[0.0] * 3, [0.2] * 3])}
+    found = none.run(np.tile(REST[0], (2, 1)), REST[1], 9.0, parameters=more).signals
+    said = all_.run(*REST, 9.0).signals
+    assert not found["imu.rate"][0].any()
+    np.testing.assert_array_equal(found["imu.rate"][1], said["imu.rate"])
+    for row in (0, 1):
+        np.testing.assert_array_equal(found["imu.force"][row], said["imu.force"])
+    plain = at_rest([S.IMU("probe", force={"noise": 0.1})], compiled=False).run(*REST, 9.0).signals
+    np.testing.assert_allclose(plain["imu.force"], said["imu.force"], rtol=1e-13)
 
 
 def test_a_star_tracker_is_blind_towards_the_sun_and_the_planet():

@@ -245,3 +245,66 @@ def test_held_signals_are_refused_where_nothing_is_held(simulator):
         simulator.linearize([0.0], [0.0])
     solution = engine.Simulator(MODEL, laws=[Law(lambda t: t, name="a")], controller=lambda a: np.array([a])).solve([0.0], [0.0], 1.0)
     np.testing.assert_allclose(solution(1.0)[0], 1.0 / 12.0, atol=1e-9)
+
+
+def test_what_ticks_together_is_one_branch_to_the_bit():
+    """Makers of one period and phase are asked at once, unless one between them reads or is read; they say what a queue of
+    events does above, and plain Python here."""
+
+    def ahead(gauge):
+        return 2.0 * gauge
+
+    def slower(ahead):
+        return ahead + 1.0
+
+    def after(slower, gauge):
+        return slower - gauge
+
+    def beside(v):
+        return v[0]
+
+    laws = [Law(gauge, period=0.01), Law(slower, period=0.03), Law(ahead, period=0.01), Law(after, period=0.01), Law(beside, period=0.01)]
+    simulator = engine.Simulator(MODEL, dt=DT, gravity=(0, 0, 0), laws=laws, controller=lambda after: np.array([-after]))
+    groups = [[c.name for c in group] for group in simulator.plant.at_once if group[0].name not in ("controller", "drive")]
+    assert groups[:3] == [["gauge", "ahead"], ["slower"], ["after", "beside"]]
+    plain = engine.Simulator(MODEL, dt=DT, gravity=(0, 0, 0), laws=laws, controller=lambda after: np.array([-after]), compiled=False)
+    a, b = (x.run([0.3], [0.1], 0.2) for x in (simulator, plain))
+    for name in ("gauge", "slower", "ahead", "after", "beside"):
+        np.testing.assert_allclose(a.signals[name], b.signals[name], rtol=1e-13)
+        assert (np.diff(a.signals[name]) != 0.0).sum() <= (7 if name == "slower" else 20)
+
+
+def test_plain_python_reads_signals_as_compiled_code_does():
+    """Of the same samples it says the same, alone, in a batch, and on floats; it reads none that feels what is said."""
+    def law(t, slow, mean):
+        return np.stack([-slow.x - 0.5 * mean + 0.1 * t], axis=-1)
+
+    def run(python, q, compiled=True):
+        simulator = engine.Simulator(MODEL, dt=DT, gravity=(0, 0, 0), sensors=[engine.sensors.Encoder("slide", noise=0.01, period=0.003)],
+                                     laws=[Law(read, period=0.005, name="slow"), Law(average, period=0.002, memory=[0.2], name="mean")],
+                                     controller=Law(law, period=0.01, python=python), compiled=compiled)  # fmt: skip
+        return simulator.run(q, [0.1], 0.1, parameters={"noise.seed": 3.0})
+
+    def read(t, encoder):
+        return {"x": encoder, "t": t}
+
+    def average(memory, encoder, slow):
+        return memory[0], np.array([0.5 * (memory[0] + encoder + slow.x)])
+
+    own = run(True, [0.3])
+    np.testing.assert_allclose(own.q, run(False, [0.3]).q, rtol=1e-14)
+    np.testing.assert_allclose(own.q, run(True, [0.3], False).q, rtol=1e-13)
+    batch = run(True, [[0.3], [0.4]])
+    np.testing.assert_array_equal(batch.q[0], own.q)
+    assert (batch.q[1, -1] != own.q[-1]).any()
+    with pytest.raises(engine.SimulationError, match="law is plain Python, and reads 'accelerometer', which feels what is commanded"):
+        engine.Simulator(MODEL, dt=DT, sensors=[engine.sensors.Accelerometer("cart")], controller=Law(
+            lambda accelerometer: accelerometer[:1], period=0.01, python=True, name="law")).run([0.0], [0.0], 0.1)  # fmt: skip
+
+
+def test_sensors_of_bodies_that_would_be_rows_are_told():
+    one = engine.Builder("box")
+    one.add_link("box", inertia=engine.spatial.inertia.box(1.0, [0.2, 0.2, 0.2]))
+    many = engine.combine(**{f"b{k}": one.model(floating_base=True) for k in range(40)})
+    with pytest.warns(engine.SimulationWarning, match="40 bodies or robots that are equal and .* rows of tables; sensors join them"):
+        engine.Simulator(many, dt=DT, sensors=[engine.sensors.Gyro("b0/box")])

@@ -112,23 +112,29 @@ class Body:
                 for i in range(k, k + n):
                     self.store(self.number(given[i]), "%work", first + i)
                 continue
-            to, n = self.at("%work", first + k), self.module.bytes(n)
-            if place[1] is None:
-                self.lines.append(f"  call void @llvm.memset.p0.i64(ptr {to}, i8 0, i64 {n}, i1 false)")
-            else:
-                self.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {self.at(place[0], place[1])}, i64 {n}, i1 false)")
+            self.moved("%work", first + k, place, n)
 
-    def branch(self, body: str, places: list[str], n: int, given: Sequence[int], arguments: int, counted: Any) -> None:
-        """A loop of one pass at most, which takes and returns n numbers: what else it is given is passed on only where it is taken."""
+    def moved(self, base: str, k: int, stand: Stand, n: int) -> None:
+        """n numbers that stand side by side in memory, or are zero, to other memory, from k on."""
+        to, size = self.at(base, k), self.module.bytes(n)
+        if stand[1] is None:
+            self.lines.append(f"  call void @llvm.memset.p0.i64(ptr {to}, i8 0, i64 {size}, i1 false)")
+        else:
+            self.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {self.at(stand[0], stand[1])}, i64 {size}, i1 false)")
+
+    def branch(self, body: str, places: list[str], n: int, given: Sequence[int], arguments: int, result: int, counted: Any) -> None:
+        """A loop of one pass at most, which takes and returns n numbers: what it is given is passed on where it is taken, else the first n
+        are the result."""
         k, kept = self.count, (dict(self.have), dict(self.pairs))
         left = self.put(f"fcmp une {self.D} {self.number(given[n - 1])}, {splat('double', self.width, literal(1.0))}")
         self.lines += [f"  %some{k} = {vecmath.some(self.width, left)}", f"  br i1 %some{k}, label %take{k}, label %leave{k}", f"take{k}:"]
-        self.pass_on(given[n:], arguments + n)
+        self.pass_on(given, arguments)
         call = counted(f"  call void {body}({', '.join(places)}, i64 1, i64 0, i64 0, i64 0)")
-        self.lines += [*call, f"  br label %after{k}", f"leave{k}:",
-                       f"  call void @llvm.memcpy.p0.p0.i64({places[1]}, {places[0]}, i64 {self.module.bytes(n)}, i1 false)",
-                       f"  br label %after{k}", f"after{k}:"]  # fmt: skip
-        self.have, self.pairs = kept                                           # what was loaded within is not known after it
+        self.lines += [*call, f"  br label %after{k}", f"leave{k}:"]
+        self.have, self.pairs = dict(kept[0]), dict(kept[1])                   # what was loaded within is not known after it
+        self.pass_on(given[:n], result)
+        self.lines += [f"  br label %after{k}", f"after{k}:"]
+        self.have, self.pairs = kept
 
     def emit(self, i: int, program: Program, callees: dict[int, Any], arguments: int, callee_work: int) -> None:
         node = self.nodes[i]
@@ -139,12 +145,13 @@ class Body:
             if program.functions[node[1]].tabled:                              # it takes memory from where its caller does
                 arena = self.put(f"load volatile i64, ptr {self.at('%work', 0)}")
                 self.lines.append(f"  store volatile i64 {arena}, ptr {self.at('%work', callee_work)}")
-            self.pass_on(given[:n] if once else given, arguments)
+            if not once:
+                self.pass_on(given, arguments)
             if op == "loop":
                 places = [f"ptr {self.at('%work', x)}" for x in (arguments, self.place[i], callee_work)]
                 counted = functools.partial(self.module.counted, program.key, program.functions[node[1]])
                 if once:
-                    self.branch(callees[node[1]][0], places, n, given, arguments, counted)
+                    self.branch(callees[node[1]][0], places, n, given, arguments, self.place[i], counted)
                 else:
                     f = self.module.loop(program.functions[node[1]])
                     self.lines += counted(f"  call void {f}({', '.join(places)}, i64 {node[2]})")

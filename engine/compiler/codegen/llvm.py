@@ -36,6 +36,8 @@ SHORT = 100
 #: zeros side by side among the outputs, such as between robots in a mass matrix, from which on they are one call, or LLVM would look at
 #: their stores for a time that grows with the square of their number
 ZEROS = 32
+#: the same of numbers that stand side by side in memory, such as what a step passes on as it is
+PASSED = 8
 #: registers that are not planned with: what an operation overwrites must be copied first
 SPARE = 1
 #: parameters of a segment
@@ -225,13 +227,13 @@ end:
             writes.setdefault(i, []).append(k)
         truths = truth_values(nodes)
         bodies = []
-        zeros = [("zero", None) if nodes[i][0] == "const" and literal(nodes[i][1]) == literal(0.0) else None for i in outputs]
-        if long := [(k, n) for k, n, stand in runs(zeros) if stand and n >= ZEROS]:
-            body = Body(self, made, slot, place, truths)
-            for k, n in long:
-                body.lines.append(f"  call void @llvm.memset.p0.i64(ptr {body.at('%out', k)}, i8 0, i64 {self.bytes(n)}, i1 false)")
-                writes[outputs[k]] = [j for j in writes[outputs[k]] if not k <= j < k + n]
-            bodies.append((body, -1))
+        whole = Body(self, made, slot, place, truths)                          # what is done at once, at the end
+        for k, n, stand in [*runs([None if i in slot else whole.stands(i) for i in outputs])]:
+            if stand is None or n < (ZEROS if stand[1] is None else PASSED):
+                continue
+            whole.moved("%out", k, stand, n)
+            for i in dict.fromkeys(outputs[k : k + n]):
+                writes[i] = [j for j in writes[i] if not k <= j < k + n]
         if turned := [*plan.turned]:
             body = Body(self, made, slot, place, truths)
             for k in range(plan.room):
@@ -248,6 +250,7 @@ end:
                 for k in writes.get(i, ()):
                     body.store(body.result(i), "%out", k)
             bodies.append((body, part[-1]))
+        bodies += [(whole, -1)] if whole.lines else []
         text = [f"define internal void {name}({SIGNATURE}) nounwind {{"]
         for s, (body, last) in enumerate(bodies):
             near = {base: self.bytes(middle(places, self.width)) for base, places in body.used.items()}

@@ -145,7 +145,10 @@ class Graph:
         return Expr(self, self.node(("input", k)))
 
     def call(self, program: Any, operands: Sequence[Any], op: str = "call", *fields: Any) -> list[Expr]:
-        """Outputs of ``program`` on scalars, kept as one node: compiled once, not inlined."""
+        """Outputs of ``program`` on scalars, kept as one node: compiled once, not inlined. Of a call these are those that it reads."""
+        if op == "call":
+            program, read = program.read
+            operands = [operands[k] for k in read]
         if program not in self.functions:
             self.functions.append(program)
         c = self.node((op, self.functions.index(program), *fields, *[self.number(self.index(x)) for x in operands]))

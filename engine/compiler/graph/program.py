@@ -103,6 +103,20 @@ class Program:
         """The same of each output scalar."""
         return columns(self.shapes_out)
 
+    @once
+    def read(self) -> tuple[Program, list[int]]:
+        """The program of those of its inputs alone that it reads, and which of them these are: no call passes on more."""
+        kept = sorted({node[1] for node in self.nodes if node[0] == "input"})
+        if self.native or type(self) is not Program or len(kept) == self.n_in:
+            return self, [*range(self.n_in)]
+        place = {k: j for j, k in enumerate(kept)}
+        nodes = [("input", place[node[1]]) if node[0] == "input" else node for node in self.nodes]
+        short = Program(carried(self.nodes, nodes, enumerate(range(len(nodes)))), self.outputs, [table_shape(self.given[k]) for k in kept],
+                        self.shapes_out, self.functions, self.name)  # fmt: skip
+        labels = listing.inputs(self, listing.labels(self))
+        short.names, short.arguments, short.seconds = self.names, tuple(labels[k] for k in kept), self.seconds
+        return short, kept
+
     @property
     def within(self) -> tuple[Program, ...]:
         """The programs that it calls, or repeats."""
