@@ -248,6 +248,14 @@ def test_what_is_left_out_is_named(tmp_path, text, expected):
         loaded(tmp_path, METRES + text, floating_base=not ("FixedJoint" in text or "stands" in expected))
 
 
+def test_a_check_tells_of_each(tmp_path):
+    cones = "".join(f'def Cone "{c}" (prepend apiSchemas = ["PhysicsCollisionAPI"])\n{{\n}}\n' for c in "bc")
+    (tmp_path / "a.usda").write_text(METRES + body("a", inside=cones + box("x", 1)))
+    found = engine.check(tmp_path / "a.usda", floating_base=True)
+    assert found.ok and [f.place for f in found.findings] == ["Cone /a/b", "Cone /a/c"]
+    assert "there is no such file" in str(engine.check(tmp_path / "b.usda"))
+
+
 def test_meshes_that_are_none_are_refused_or_named(tmp_path, monkeypatch):
     mesh = CUBE.format(name="m", apis=SOLID, scale=(1, 1, 1), more="")
     with pytest.raises(engine.RobotFileError, match="mesh /a/m has faces at points that are not there; expected 24 numbers below 8"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,17 @@ Array = np.ndarray
 UPRIGHT = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
 #: what simulators add to the schema, by the beginnings of its names
 FOREIGN = ("physx", "newton", "mjc", "state:")
+
+
+class Whose(NamedTuple):
+    """Of whom something is said; stages have no lines."""
+
+    place: str
+    line: int = 0
+
+
+#: of findings about the whole
+START = Whose("robot")
 
 
 class Stage:

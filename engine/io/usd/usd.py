@@ -16,11 +16,12 @@ import numpy as np
 
 from engine.checks import require_packages
 from engine.io.errors import RobotFileError, RobotFileWarning
+from engine.io.notes import Notes
 from engine.io.usd import said
 from engine.io.usd.bodies import Body
 from engine.io.usd.joints import Hung, Tie, standing_at, ties_of, trees_of
 from engine.io.usd.shapes import TURNS
-from engine.io.usd.stage import Stage, value
+from engine.io.usd.stage import Stage, Whose, value
 from engine.model import Builder, Described, Geometry, Model, ModelError, Part
 from engine.spatial import inertia, quaternion, se3
 
@@ -48,6 +49,16 @@ def load_usd(path: str | os.PathLike[str], floating_base: bool = False) -> Model
     -----
     RobotFileWarning : what is left out, each kind with a name
     """
+    found, stage = read(path, floating_base)
+    for what, names in stage.left_out.items():
+        own = [*dict.fromkeys(names)]
+        more = f" and {len(own) - 1} more (engine.check tells of each)" if len(own) > 1 else ""
+        warnings.warn(f"{stage.file} leaves out {what}: {own[0]}{more}", RobotFileWarning, stacklevel=3)
+    return found
+
+
+def read(path: str | os.PathLike[str], floating_base: bool = False) -> tuple[Model, Stage]:
+    """Return the model of a stage, and that, which knows what is left out."""
     require_packages(f"{os.fsdecode(path)}: USD", "usd", "pxr", error=RobotFileError)
     file = os.fsdecode(path)
     if not os.path.isfile(file):
@@ -63,11 +74,17 @@ def load_usd(path: str | os.PathLike[str], floating_base: bool = False) -> Model
     except ModelError as problem:
         raise RobotFileError(str(problem), file) from None
     stage.foreign()
+    return found, stage
+
+
+def noted(path: str | os.PathLike[str], floating_base: bool = False) -> tuple[Model, Notes]:
+    """Return the model of a stage, and all that is left out."""
+    found, stage = read(path, floating_base)
+    notes = Notes()
     for what, names in stage.left_out.items():
-        own = [*dict.fromkeys(names)]
-        more = f" and {len(own) - 1} more" if len(own) > 1 else ""
-        warnings.warn(f"{file} leaves out {what}: {own[0]}{more}", RobotFileWarning, stacklevel=3)
-    return found
+        for name in dict.fromkeys(names):
+            notes.warn(Whose(name), f"it leaves out {what}")
+    return found, notes
 
 
 class Built:
