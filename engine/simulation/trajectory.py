@@ -18,7 +18,7 @@ from engine.integrate.event import Crossing
 from engine.io.ccsds import write_aem, write_oem
 from engine.model import Model, StateError
 from engine.model.shown import figure, html
-from engine.recording import Recorder, Recording, StorageError
+from engine.recording import Recording, StorageError, saved
 from engine.simulation.columns import described, entries, not_finite, spells, write_columns
 from engine.simulation.logged import is_log, write_log
 from engine.simulation.parameters import moves_shapes, own, with_parameters
@@ -371,10 +371,8 @@ class Trajectory:
         shapes: dict[str, tuple[int, ...]] = {"t": (), **{n: x.shape[lead + 1 :] for n, x in columns.items()}}
         header = header_of(self.model, self.gravity, self.parameters, self.names, self.ground) | outcome(self.reason, self.warnings)
         header["events"] = [{"function": e.function, "name": e.name, "t": e.t, "q": e.q, "v": e.v} for e in self.events]
-        with Recorder.create(checked_path(path), shapes, self.q.shape[:-2], header, {n: x.shape for n, x in stopped.items()}, overwrite,
-                             records=len(self)) as recorder:  # fmt: skip
-            recorder.append({"t": self.t, **{n: np.moveaxis(x, lead, 0) for n, x in columns.items()}}, stopped)
-            return recorder.path
+        records = {"t": self.t, **{n: np.moveaxis(x, lead, 0) for n, x in columns.items()}}
+        return saved(checked_path(path), shapes, self.q.shape[:-2], header, records, stopped, overwrite)
 
     def to_oem(self, path: str | Path, link: str, epoch: str = "2000-01-01T12:00:00") -> Path:
         """Write where a link flies as an orbit ephemeris message (CCSDS 502.0-B-2), with times after an ``epoch`` (UTC): km, 12 decimals;
