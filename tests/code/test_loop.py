@@ -13,12 +13,13 @@ MAIN = """#include "swings.h"
 #include <stdio.h>
 #include <stdlib.h>
 static int64_t now, stall;
+static int steady;
 int64_t fake_now(void) { return now; }
 void fake_wait(int64_t until) { now = until + 1000; }
 static int before(void *user, int64_t k, double t, const double *x, double *p)
 {
     (void)user, (void)x, (void)t;
-    p[0] = 0.25 * (double)(k % 4);
+    p[0] = steady ? 0.5 : 0.25 * (double)(k % 4);
     return 0;
 }
 static int after(void *user, int64_t k, double t, const double *x, const double *p)
@@ -42,6 +43,7 @@ int main(int n, char **each)
     o.priority = atoi(each[4]);
     stall = atoll(each[5]);
     o.period = n > 6 ? atof(each[6]) : 0.0;
+    steady = n > 7;
     const int status = swings_loop(&o, p, x, &r);
     printf("%d %lld %lld %.17g %.17g %.17g %d %lld", status, (long long)r.steps, (long long)r.missed, r.worst, r.late, r.slipped, r.ended,
            (long long)now);
@@ -87,6 +89,17 @@ def test_the_bits_of_the_simulator_and_nothing_from_the_heap(turning):
     run(["gcc", "-c", "-O1", *FMA, "swings.c", "-o", "swings.o"], folder)
     wanted = run(["nm", "-u", "swings.o"], folder)
     assert not {"malloc", "calloc", "realloc"} & {*wanted.split()}
+
+
+def test_a_hundred_thousand_steps_are_those_of_a_run(turning):
+    """To the last bit, a hundred seconds of swinging."""
+    simulator, folder = turning
+    steps = 100_000
+    (status, done, *_), x = went(folder, "fake", steps - 1, 0, 1, 0, 0, 0.0, 1)
+    run = simulator.run(simulator.model.initial(), np.zeros(1), steps * simulator.dt, record_every=steps, parameters={"push": [0.5]})
+    assert (status, done) == (0, steps)
+    assert np.ptp(simulator.run(simulator.model.initial(), np.zeros(1), 10.0, parameters={"push": [0.5]}).q) > 0.1
+    assert x[:2].tobytes() == np.array([run.q[-1, 0], run.v[-1, 0]]).tobytes()
 
 
 def test_late_steps_are_counted_and_caught_up_with(turning):
