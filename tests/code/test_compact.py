@@ -6,16 +6,14 @@ import engine
 from engine.code import export_code
 from engine.code.compact import compact
 from tests.code.programs import FLAGS, FMA, needed, reported
+from tests.fmu.robots import arm, fallen
 
 
 def test_the_same_bits_in_fewer_bytes(tmp_path):
     """Of forward dynamics and of a step with contacts, with loops, branches and vectors, by a compiler that says what is odd."""
     needed("gcc")
-    robot = engine.load(engine.example("quadruped"), floating_base=True)
-    feet = [link.name for link in robot.links if "foot" in link.name][:2]
-    contacts = engine.Contacts(engine.HalfSpace(), [("world", n) for n in feet])
-    for f in (engine.compile(robot).aba, engine.Simulator(robot, contacts=contacts)):
-        path = export_code(f, tmp_path / "f.c")
+    for f, begin in ((engine.compile(arm(floating=True)).aba, {}), (fallen(), {"q0": [1.0, 0, 0, 0, 0, 0, 0.3]})):
+        path = export_code(f, tmp_path / "f.c", **begin)
         text = path.read_text()
         path.write_text(compact(text))
         assert reported(tmp_path, "f", "gcc", *FLAGS, "-O1", *FMA).endswith("bit for bit\n")
@@ -24,8 +22,17 @@ def test_the_same_bits_in_fewer_bytes(tmp_path):
 
 def test_what_a_loop_reads_again_keeps_its_name():
     """A value that a loop reads lives until the loop's end; a function that declares values within one stays as it is."""
-    text = "\n".join(["static void f(void)", "{", "    const double t1 = a;", "    for (int i = 0; i < 9; ++i) {", "        out[i] = t1;",
-                      "        g(i);", "    }", "    const double t4 = b;", "    const int t5 = t4 < 1.0;", "    out[0] = t5;", "}"])  # fmt: skip
+    text = """static void f(void)
+{
+    const double t1 = a;
+    for (int i = 0; i < 9; ++i) {
+        out[i] = t1;
+        g(i);
+    }
+    const double t4 = b;
+    const int t5 = t4 < 1.0;
+    out[0] = t5;
+}"""
     found = text.replace("const double t1", "double t0").replace("= t1", "= t0").replace("const double t4", "t0").replace("t4", "t0")
     assert compact(text) == found.replace("const int t5", "int t1").replace("t5", "t1")
     within = text.replace("        g(i);", "        const double t9 = c;\n        out[i] = t9;")

@@ -150,6 +150,36 @@ def test_the_systems_clock(turning):
     assert np.isfinite(x).all()
 
 
+BAD = """#include "swings.h"
+#include <math.h>
+#include <stdio.h>
+int main(void)
+{
+    for (int c = 0; c < 7; ++c) {
+        double p[] = SWINGS_INITIAL_P, x[] = SWINGS_INITIAL_X;
+        swings_options o = {0};
+        swings_report r;
+        o.steps = c == 0 ? -5 : 20;
+        o.free_running = 1;
+        o.period = c == 1 ? -1.0 : c == 2 ? (double)NAN : c == 3 ? (double)INFINITY : 0.0;
+        x[0] = c == 4 ? (double)NAN : x[0];
+        const int status = swings_loop(c == 5 ? 0 : &o, p, x, c == 6 ? 0 : &r);
+        printf("%d,%d ", status, c == 6 ? -1 : (int)r.steps);
+    }
+    return 0;
+}
+"""
+
+
+def test_options_that_cannot_be(turning):
+    """Steps below zero, periods that are none, a state that is not finite, no options; and no report, without which it goes, too."""
+    _, folder = turning
+    (folder / "bad.c").write_text(BAD)
+    checked = ["-fsanitize=address,undefined", "-fno-sanitize-recover"]
+    run(["gcc", *FLAGS, "-O1", *checked, "-ffp-contract=off", "swings.c", "bad.c", "-o", "bad", "-lm"], folder)
+    assert run(["./bad"], folder).split() == [*["-1,0"] * 4, "1,0", "-1,0", "0,-1"]
+
+
 def test_what_is_no_loop(tmp_path, turning):
     simulator, _ = turning
     with pytest.raises(engine.ExportError, match=r"a loop is written as C, and 'x.so' ends in '.so'; expected '.c'"):
