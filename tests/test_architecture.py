@@ -79,7 +79,7 @@ SIMULATION = (
     ("step", "body_trajectory"),
     ("culprit", "event_runs", "state", "linearization"),
     ("diagnosis",), ("run_file", "compiled_system", "profile", "adaptive", "wires"), ("stepper",), ("simulator", "compile"),
-    ("described", "live", "rollouts"), ("warm",), ("__init__",),
+    ("described", "live", "load", "rollouts"), ("warm",), ("__init__",),
 )  # fmt: skip
 #: part of the viewer -> parts that it may import from; its own modules always
 PARTS = {"scene": set(), "draw": {"scene"}, "display": {"scene", "draw"}, "files": {"scene", "draw", "display"},

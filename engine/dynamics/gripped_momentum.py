@@ -7,7 +7,7 @@ each state is what its tree has then. So a tree that is let go keeps the momentu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,8 +43,23 @@ def joined(n: int, joins: Sequence[Join]) -> Array:
     return found
 
 
-def with_momenta(model: Model, trees: Sequence[Tree], q: Array, v: Array, P: Array,
-                 joins: Sequence[Join] = ()) -> tuple[Array, Array, Array, Array]:  # fmt: skip
+def change_of(own: Whole, whole: Whole, V: Array) -> Array:
+    """Return how the momentum (6) of a part of a whole changes where that is moved by V = [ω; u] (6)."""
+    return np.concatenate([own.inertia @ V[:3], own.mass * (V[3:] + ops.cross(V[:3], own.centre - whole.centre))])
+
+
+class Kind(NamedTuple):
+    """What trees of a kind are moved by: of rigid links, or of such that bend (:mod:`engine.dynamics.modal_momentum`)."""
+
+    with_momentum: Callable[[Model, Tree, Array, Array, Array], tuple[Array, Array, Array]] = with_momentum
+    together: Callable[[Model, list[Tree], Array, Array], Whole] = together
+    united: Callable[[Sequence[Whole]], Whole] = united
+    motion_to: Callable[[Whole, Array], tuple[Array, Array, Array]] = motion_to
+    change_of: Callable[[Whole, Whole, Array], Array] = change_of
+
+
+def with_momenta(model: Model, trees: Sequence[Tree], q: Array, v: Array, P: Array, joins: Sequence[Join] = (),
+                 by: Kind = Kind()) -> tuple[Array, Array, Array, Array]:  # fmt: skip
     """Return q and v with the roots' places and twists such that trees have the momenta and the centres of mass P (trees, 9), those that
     grips join the sum of theirs; P as it is then; and what that moved (trees, 4), as :func:`with_momentum` says.
 
@@ -54,19 +69,19 @@ def with_momenta(model: Model, trees: Sequence[Tree], q: Array, v: Array, P: Arr
     moved: list[Any] = [None] * len(trees)
     for k, tree in enumerate(trees):
         if k not in gripped:
-            q, v, moved[k] = with_momentum(model, tree, q, v, P[k])
+            q, v, moved[k] = by.with_momentum(model, tree, q, v, P[k])
     if not gripped:
         return q, v, P, np.array(moved).reshape(len(trees), 4)
     now, one = list(P), joined(len(trees), joins)
-    alone = [together(model, parted(model, trees[k]), q, v) for k in gripped]
+    alone = [by.together(model, parted(model, trees[k]), q, v) for k in gripped]
     wanted = [own._replace(momentum=P[k]) for k, own in zip(gripped, alone, strict=True)]
     for k, own in zip(gripped, alone, strict=True):
         shares, floats = one[k][gripped], 1.0 - one[k][-1]
-        whole = united([share_of(part, share) for part, share in zip(alone, shares, strict=True)])
-        target = united([share_of(part, share) for part, share in zip(wanted, shares, strict=True)]).momentum
-        w, u, shift, found = (floats * x for x in motion_to(whole, target))
-        q, v = moved_rigidly(model, parted(model, trees[k]), q, v, whole.centre, w, u, shift)
-        then = own.momentum + np.concatenate([own.inertia @ w, own.mass * (u + ops.cross(w, own.centre - whole.centre)), shift])
+        whole = by.united([share_of(part, share) for part, share in zip(alone, shares, strict=True)])
+        target = by.united([share_of(part, share) for part, share in zip(wanted, shares, strict=True)]).momentum
+        V, shift, found = (floats * x for x in by.motion_to(whole, target))
+        q, v = moved_rigidly(model, parted(model, trees[k]), q, v, whole.centre, V, shift)
+        then = own.momentum + np.concatenate([by.change_of(own, whole, V), shift])
         single = ops.logical_and(sum(shares) < 1.5, floats > 0.5)
         now[k], moved[k] = np.array([ops.where(single, x, y) for x, y in zip(P[k], then, strict=True)]), found
     return q, v, np.array(now), np.array(moved)

@@ -7,19 +7,28 @@ modes; its centre of mass is that of the true inertia. What is kept, and how, is
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from engine import ops
-from engine.dynamics import momentum_conservation
-from engine.dynamics.gripped_momentum import Join, joined
-from engine.dynamics.gripped_momentum import with_momenta as of_rigid_trees
-from engine.dynamics.momentum_conservation import Tree, moved_rigidly, parted, root_pose, slip
-from engine.dynamics.momentum_conservation import with_momentum as rigid_with
+from engine.dynamics import gripped_momentum, momentum_conservation
+from engine.dynamics.gripped_momentum import Join, Kind
+from engine.dynamics.momentum_conservation import (
+    Tree,
+    Whole,
+    corrected,
+    moved_rigidly,
+    parted,
+    radius_of_gyration,
+    root_pose,
+    slip,
+    united,
+)
 from engine.model import Model
-from engine.spatial import inertia, se3, so3
+from engine.spatial import inertia, se3
 
 Array = np.ndarray
 
@@ -32,7 +41,7 @@ class Bend(NamedTuple):
     carried: Array
 
 
-class Whole(NamedTuple):
+class Composite(NamedTuple):
     """A tree about its root's origin, in its axes: A (6×6) and B (6) of its momentum A V + B, the centre of mass (3), and the mass."""
 
     inertia: Array
@@ -51,7 +60,7 @@ def bends_of(model: Model, links: Mapping[str, Bend]) -> dict[int, Bend]:
     return found
 
 
-def composite(model: Model, tree: Tree, q: Array, v: Array, bends: Mapping[int, Bend]) -> Whole:
+def composite(model: Model, tree: Tree, q: Array, v: Array, bends: Mapping[int, Bend]) -> Composite:
     """Return a tree as one, of joints' velocities in v; the root's has no part in it."""
     A = {i: model.bodies[i].inertia for i in tree}
     true = {i: A[i] + bends[i].hidden if i in bends else A[i] for i in tree}
@@ -63,7 +72,7 @@ def composite(model: Model, tree: Tree, q: Array, v: Array, bends: Mapping[int, 
         A[p], B[p] = A[p] + inertia.transformed(T, A[i]), B[p] + se3.wrench_to_parent(T, B[i] + A[i] @ (body.subspace(q) @ v[body.v]))
         h[p], m[p] = h[p] + T[:3, :3] @ h[i] + m[i] * T[:3, 3], m[p] + m[i]
     r = tree[0]
-    return Whole(A[r], B[r], h[r] / m[r], m[r])
+    return Composite(A[r], B[r], h[r] / m[r], m[r])
 
 
 def masses(model: Model, trees: Sequence[Tree], bends: Mapping[int, Bend]) -> list[Any]:
@@ -117,14 +126,20 @@ def momentum_rates(model: Model, trees: Sequence[Tree], q: Array, loads: Array, 
 def with_momentum(model: Model, tree: Tree, q: Array, v: Array, P: Array, bends: Mapping[int, Bend]) -> tuple[Array, Array, Array]:
     """Return q and v with the root's place and twist such that a tree has the momentum and the centre of mass P (9), and what that moved
     (4), as :func:`engine.dynamics.momentum_conservation.with_momentum` says."""
+    if not bends.keys() & {*tree}:
+        return momentum_conservation.with_momentum(model, tree, q, v, P)
+    if len(parts := parted(model, tree)) > 1:
+        one = together(model, parts, q, v, bends)
+        V, shift, moved = motion_to(one, P)
+        return *moved_rigidly(model, parts, q, v, one.centre, V, shift), moved
     root, whole = model.bodies[tree[0]], composite(model, tree, q, v, bends)
     (R, _), c = root_pose(model, tree, q), whole.centre
     wanted = about(turned(R.T, P[:6]), -c)
     own = whole.inertia @ v[root.v]
-    error, parts = about(own + whole.carried - wanted, c), (about(own, c), about(whole.carried, c))
-    turn, shift = (sum(x[k] @ x[k] for x in parts) for k in (slice(0, 3), slice(3, 6)))
-    gyration = 0.5 * np.trace(whole.inertia[:3, :3]) / whole.mass
-    moved = ops.array([slip(error[:3] @ error[:3], turn + gyration * shift), turn, slip(error[3:] @ error[3:], shift), shift])
+    error, sums = about(own + whole.carried - wanted, c), (about(own, c), about(whole.carried, c))
+    turn, swing = (sum(x[k] @ x[k] for x in sums) for k in (slice(0, 3), slice(3, 6)))
+    gyration = radius_of_gyration(whole.inertia[:3, :3], whole.mass)
+    moved = ops.array([slip(error[:3] @ error[:3], turn + gyration * swing), turn, slip(error[3:] @ error[3:], swing), swing])
     p = P[6:] - R @ c
     if root.placement.dtype == object or not (np.eye(4) == root.placement).all():
         p = se3.rotation(root.placement).T @ (p - se3.position(root.placement))
@@ -133,90 +148,40 @@ def with_momentum(model: Model, tree: Tree, q: Array, v: Array, P: Array, bends:
     return q, np.concatenate([v[: root.v.start], V, v[root.v.stop :]]), moved
 
 
-class Joined(NamedTuple):
-    """A tree, or several as one, in world axes: A (6×6) about its centre of mass, of which a common twist there changes the momentum; the
-    centre (3), the mass, the momentum (9), and the size of what that is a sum of, angular and linear, squared."""
-
-    inertia: Array
-    centre: Array
-    mass: Any
-    momentum: Array
-    turns: Any
-    shifts: Any
-
-
-def alone(model: Model, tree: Tree, q: Array, v: Array, bends: Mapping[int, Bend]) -> Joined:
-    """Return a tree by itself."""
-    (R, p), whole, V = root_pose(model, tree, q), composite(model, tree, q, v, bends), v[model.bodies[tree[0]].v]
-    parts = [turned(R, about(F, whole.centre)) for F in (whole.inertia @ V, whole.carried)]
-    X, turn = moving(whole.centre), np.block([[R, np.zeros((3, 3))], [np.zeros((3, 3)), R]])
+def alone(model: Model, tree: Tree, q: Array, v: Array, bends: Mapping[int, Bend]) -> Whole:
+    """Return a tree by itself: of its inertia a common twist about the centre of mass changes the momentum."""
+    (R, p), own, V = root_pose(model, tree, q), composite(model, tree, q, v, bends), v[model.bodies[tree[0]].v]
+    parts = [turned(R, about(F, own.centre)) for F in (own.inertia @ V, own.carried)]
     turns, shifts = (sum(F[k] @ F[k] for F in parts) for k in (slice(0, 3), slice(3, 6)))
-    centre = p + R @ whole.centre
-    return Joined(turn @ X.T @ whole.inertia @ X @ turn.T, centre, whole.mass, np.concatenate([parts[0] + parts[1], centre]), turns, shifts)
+    A, centre = inertia.transformed(se3.pose(R, -(R @ own.centre)), own.inertia), p + R @ own.centre
+    return Whole(A, centre, own.mass, np.concatenate([parts[0] + parts[1], centre]), turns, shifts)
 
 
-def moving(c: Array) -> Array:
-    """Return X (6×6): the twist about the origin of what turns and moves about a point c (3) is X times that, [ω; u + c × ω]."""
-    return np.block([[np.eye(3), np.zeros((3, 3))], [so3.hat(c), np.eye(3)]])
+def with_body(A: Array, own: Array, _: Any, d: Array) -> Array:
+    """Return an inertia (6×6) with that of a body at d (3) from where it is about."""
+    return A + inertia.transformed(se3.pose(np.eye(3), d), own)
 
 
-def united(parts: Sequence[Joined]) -> Joined:
-    """Return several as one: A = Σ Xᵀ A X, L = Σ l + d × p, with d from the centre of mass to a part's own."""
-    mass, force = sum(part.mass for part in parts), sum(part.momentum[3:6] for part in parts)
-    centre = sum(part.mass * part.momentum[6:] for part in parts) / mass
-    A, L, turns, shifts = np.zeros((6, 6)), np.zeros(3), 0.0, 0.0
-    for own, _, _, P, turn, slide in parts:
-        d = P[6:] - centre
-        X, orbit = moving(-d), ops.cross(d, P[3:6])
-        A, L = A + X.T @ own @ X, L + P[:3] + orbit
-        turns, shifts = turns + turn + orbit @ orbit, shifts + slide
-    return Joined(A, centre, mass, np.concatenate([L, force, centre]), turns, shifts)
-
-
-def together(model: Model, parts: Sequence[Tree], q: Array, v: Array, bends: Mapping[int, Bend]) -> Joined:
+def together(model: Model, parts: Sequence[Tree], q: Array, v: Array, bends: Mapping[int, Bend]) -> Whole:
     """Return several trees as one."""
-    return united([alone(model, part, q, v, bends) for part in parts])
+    return united([alone(model, part, q, v, bends) for part in parts], with_body)
 
 
-def shared(part: Joined, share: Any) -> Joined:
-    """Return one of which a share counts: 1, or 0 for none."""
-    P = part.momentum
-    return part._replace(inertia=share * part.inertia, mass=share * part.mass, momentum=np.concatenate([share * P[:6], P[6:]]),
-                         turns=share * part.turns, shifts=share * part.shifts)  # fmt: skip
-
-
-def motion_to(whole: Joined, P: Array) -> tuple[Array, Array, Array]:
-    """Return the twist (6) about its centre, A⁻¹ ΔP, and the shift (3) by which a whole has the momentum and the centre of mass P (9), and
-    what that moves (4), as :func:`engine.dynamics.momentum_conservation.with_momentum` says."""
+def motion_to(whole: Whole, P: Array) -> tuple[Array, Array, Array]:
+    """Return the twist A⁻¹ ΔP (6) about its centre, and the shift (3), by which a whole has the momentum and the centre of mass P (9), and
+    what that moves (4)."""
     wrong = P - whole.momentum
-    size = whole.turns + 0.5 * np.trace(whole.inertia[:3, :3]) / whole.mass * whole.shifts
-    angular, linear = wrong[:3], wrong[3:6]
-    moved = ops.array([slip(angular @ angular, size), whole.turns, slip(linear @ linear, whole.shifts), whole.shifts])
-    return ops.solve(whole.inertia, wrong[:6]), wrong[6:], moved
+    return ops.solve(whole.inertia, wrong[:6]), wrong[6:], corrected(whole, wrong)
+
+
+def change_of(own: Whole, whole: Whole, V: Array) -> Array:
+    """Return how the momentum (6) of a part of a whole changes where that is moved by V = [ω; u] (6)."""
+    return own.inertia @ np.concatenate([V[:3], V[3:] + ops.cross(V[:3], own.centre - whole.centre)])
 
 
 def with_momenta(model: Model, trees: Sequence[Tree], q: Array, v: Array, P: Array, joins: Sequence[Join],
                  bends: Mapping[int, Bend]) -> tuple[Array, Array, Array, Array]:  # fmt: skip
-    """Return q and v with the roots' places and twists such that trees have the momenta and the centres of mass P (trees, 9), P as it is
-    then, and what that moved (trees, 4): :func:`engine.dynamics.gripped_momentum.with_momenta`, which is that of rigid bodies' trees."""
-    if not bends:
-        return of_rigid_trees(model, trees, q, v, P, joins)
-    own = [together(model, parted(model, tree), q, v, bends) for tree in trees]
-    wanted, one = [part._replace(momentum=p) for part, p in zip(own, P, strict=True)], joined(len(trees), joins)
-    gripped, now, moved = sorted({k for a, b, _ in joins for k in (a, b)} - {-1}), list(P), list[Any]()
-    for k, tree in enumerate(trees):
-        if k not in gripped and len(parted(model, tree)) == 1:
-            found = with_momentum(model, tree, q, v, P[k], bends) if bends.keys() & {*tree} else rigid_with(model, tree, q, v, P[k])
-            q, v = found[:2]
-            moved.append(found[2])
-            continue
-        within = gripped if k in gripped else [k]
-        shares, floats = one[k][within], 1.0 - one[k][-1]
-        whole, target = (united([shared(parts[i], share) for i, share in zip(within, shares, strict=True)]) for parts in (own, wanted))
-        V, shift, sizes = (floats * x for x in motion_to(whole, target.momentum))
-        q, v = moved_rigidly(model, parted(model, tree), q, v, whole.centre, V[:3], V[3:], shift)
-        then = own[k].momentum + np.concatenate([own[k].inertia @ (moving(whole.centre - own[k].centre) @ V), shift])
-        single = ops.logical_and(sum(shares) < 1.5, floats > 0.5)
-        now[k] = np.array([ops.where(single, x, y) for x, y in zip(P[k], then, strict=True)])
-        moved.append(sizes)
-    return q, v, np.array(now), np.array(moved).reshape(len(trees), 4)
+    """Return what :func:`engine.dynamics.gripped_momentum.with_momenta` does, of trees some of which have links that bend."""
+    bending = Kind(functools.partial(with_momentum, bends=bends), functools.partial(together, bends=bends),
+                   functools.partial(united, with_body=with_body), motion_to, change_of)  # fmt: skip
+    return gripped_momentum.with_momenta(model, trees, q, v, P, joins, bending if bends else Kind())

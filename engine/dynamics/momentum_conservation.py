@@ -9,7 +9,7 @@ Reference: Hairer, Lubich & Wanner, *Geometric Numerical Integration*, §IV.4 (p
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -207,8 +207,8 @@ def defect(sums: Array) -> Array:
 
 
 class Whole(NamedTuple):
-    """Several trees as one rigid body, in world axes: its inertia (3×3) about its centre of mass (3), its mass, its momentum (9) as
-    :func:`central_momentum` has it, and the size of what that is a sum of, angular and linear, squared."""
+    """Several trees as one rigid body, in world axes: its inertia (3×3; 6×6 where links bend) about its centre of mass (3), its mass, its
+    momentum (9) as :func:`central_momentum` has it, and the size of what that is a sum of, angular and linear, squared."""
 
     inertia: Array
     centre: Array
@@ -234,33 +234,41 @@ def common_turn(model: Model, tree: Tree, q: Array, v: Array) -> float:
     return float(np.sqrt(whole.turns) / (np.trace(whole.inertia) / 3.0))
 
 
-def united(parts: list[Whole]) -> Whole:
-    """Return bodies as one: I = Σ I + m (d·d 1 − d dᵀ), L = Σ l + d × p, with d from the centre of mass to a body's own."""
+def with_body(I: Array, own: Array, m: Any, d: Array) -> Array:
+    """Return an inertia (3×3) with that of a body at d (3) from where it is about: I + I_k + m (d·d 1 − d dᵀ)."""
+    return I + own + m * ((d @ d) * np.eye(3) - np.outer(d, d))
+
+
+def united(parts: Sequence[Whole], with_body: Callable[[Array, Array, Any, Array], Array] = with_body) -> Whole:
+    """Return bodies as one: their inertias by ``with_body``, L = Σ l + d × p, with d from the centre of mass to a body's own."""
     mass, force = sum(part.mass for part in parts), sum(part.momentum[3:6] for part in parts)
     centre = sum(part.mass * part.momentum[6:] for part in parts) / mass
-    I, L, turns, shifts = np.zeros((3, 3)), np.zeros(3), 0.0, 0.0
+    I, L, turns, shifts = np.zeros(parts[0].inertia.shape), np.zeros(3), 0.0, 0.0
     for own, _, m, P, turn, slide in parts:
         d = P[6:] - centre
         orbit = ops.cross(d, P[3:6])
-        I = I + own + m * ((d @ d) * np.eye(3) - np.outer(d, d))
+        I = with_body(I, own, m, d)
         L, turns, shifts = L + P[:3] + orbit, turns + turn + orbit @ orbit, shifts + slide
     return Whole(I, centre, mass, np.concatenate([L, force, centre]), turns, shifts)
 
 
-def motion_to(whole: Whole, P: Array) -> tuple[Array, Array, Array, Array]:
-    """Return the twist ω = I⁻¹ ΔL, u = Δp/m about its centre, and the shift, by which a whole has the momentum and the centre of mass P
-    (9), and what that moves (4), as :func:`with_momentum` says."""
+def motion_to(whole: Whole, P: Array) -> tuple[Array, Array, Array]:
+    """Return the twist [ω = I⁻¹ ΔL; u = Δp/m] (6) about its centre, and the shift (3), by which a whole has the momentum and the centre of
+    mass P (9), and what that moves (4), as :func:`with_momentum` says."""
     wrong = P - whole.momentum
-    angular, linear, shift = wrong[:3], wrong[3:6], wrong[6:]
-    size = whole.turns + radius_of_gyration(whole.inertia, whole.mass) * whole.shifts
-    moved = ops.array([slip(angular @ angular, size), whole.turns, slip(linear @ linear, whole.shifts), whole.shifts])
-    return ops.solve(whole.inertia, angular), linear / whole.mass, shift, moved
+    return np.concatenate([ops.solve(whole.inertia, wrong[:3]), wrong[3:6] / whole.mass]), wrong[6:], corrected(whole, wrong)
 
 
-def moved_rigidly(model: Model, parts: list[Tree], q: Array, v: Array, about: Array, w: Array, u: Array,
-                  shift: Array) -> tuple[Array, Array]:  # fmt: skip
-    """Return q and v with trees moved as one rigid body: each root's twist grows by Rᵀ [ω; u + ω × (p − c)]."""
-    new_q, new_v = q.copy(), v.copy()
+def corrected(whole: Whole, wrong: Array) -> Array:
+    """Return what a correction of the momentum of a whole moves (4), as :func:`with_momentum` says; ``wrong`` (9) is by how much."""
+    angular, linear = wrong[:3], wrong[3:6]
+    size = whole.turns + radius_of_gyration(whole.inertia[:3, :3], whole.mass) * whole.shifts
+    return ops.array([slip(angular @ angular, size), whole.turns, slip(linear @ linear, whole.shifts), whole.shifts])
+
+
+def moved_rigidly(model: Model, parts: list[Tree], q: Array, v: Array, about: Array, V: Array, shift: Array) -> tuple[Array, Array]:
+    """Return q and v with trees moved as one rigid body, by V = [ω; u] (6): each root's twist grows by Rᵀ [ω; u + ω × (p − c)]."""
+    new_q, new_v, w, u = q.copy(), v.copy(), V[:3], V[3:]
     for part in parts:
         root, (R, p) = model.bodies[part[0]], root_pose(model, part, q)
         new_v[root.v] = v[root.v] + np.concatenate([R.T @ w, R.T @ (u + ops.cross(w, p - about))])
@@ -272,5 +280,5 @@ def moved_together(model: Model, parts: list[Tree], q: Array, v: Array, P: Array
     """Return q and v of several trees, moved as one rigid body, with the momentum and the centre of mass P (9), and what that moved (4),
     as :func:`with_momentum` does of one."""
     whole = together(model, parts, q, v)
-    w, u, shift, moved = motion_to(whole, P)
-    return *moved_rigidly(model, parts, q, v, whole.centre, w, u, shift), moved
+    V, shift, moved = motion_to(whole, P)
+    return *moved_rigidly(model, parts, q, v, whole.centre, V, shift), moved

@@ -8,7 +8,7 @@ import json
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
@@ -43,6 +43,7 @@ class Recorder:
     ----------
     path : of the file
     columns, checkpoint : shape of one record of one rollout, and of the arrays that a resumed run starts from, by name
+    tables : numbers in a row of what has as many rows at each record as there are, by name
     batch : shape of the batch of rollouts, () for one
     age : a commit is made by the first :meth:`append` that comes more than this after the last, s
 
@@ -68,7 +69,7 @@ class Recorder:
         """Use :meth:`create` or :meth:`resume`."""
         layout = contents.layout
         self.path, self._store, self._shapes, self._contents = store.path, store, layout.records, contents
-        self.batch, self.columns, self.checkpoint = layout.batch, layout.columns, layout.checkpoint
+        self.batch, self.columns, self.checkpoint, self.tables = layout.batch, layout.columns, layout.checkpoint, layout.tables
         self._rows = contents.rows  # of a chunk; the buffers hold one, from the record _base on
         self._buffers = {name: np.empty((self._rows, *shape), "<f8") for name, shape in self._shapes.items()}
         self._every = max(1, buffer // layout.record_size)  # records from a commit to the next
@@ -78,6 +79,8 @@ class Recorder:
             if x.size:
                 x[:filled] = read_records(contents.columns[name], self._base)
         self._now: tuple[int, dict[str, Array] | None] = filled, None  # records in the buffers, and a new checkpoint after them
+        self._added: dict[str, list[Array]] = {name: [] for name in self.tables}  # rows of tables since the last commit
+        self._counts = {name: data.shape[0] for name, data in contents.tables.items()}
         self._since = time.monotonic()
         close_at_exit(self)
 
@@ -92,7 +95,8 @@ class Recorder:
     @classmethod
     @held()
     def create(cls, path: str | Path, columns: Shapes, batch: Shape, header: Mapping[str, Any], checkpoint: Shapes,
-               overwrite: bool = False, buffer: int = 16 << 20, records: int | None = None) -> Recorder:  # fmt: skip
+               overwrite: bool = False, buffer: int = 16 << 20, records: int | None = None,
+               tables: Mapping[str, int] | None = None) -> Recorder:  # fmt: skip
         """Return a recorder of a new file; its folder is made where there is none.
 
         Parameters
@@ -104,6 +108,7 @@ class Recorder:
         overwrite : whether to replace a file at that path; the new one is put in its place once it is whole
         buffer : bytes of records from a commit to the next; a recorder takes about 1 MB of memory, or what one record of a batch takes
         records : about how many there will be, if that is known: a short recording is a small file then
+        tables : numbers in a row of tables with as many rows at each record as there are, of one rollout; a column NAME.rows counts them
 
         Raises
         ------
@@ -112,7 +117,8 @@ class Recorder:
         import h5py
 
         path = path_of(path, StorageError)
-        layout = checked_schema(path, batch, columns, checkpoint)
+        more = {schema.counted(name): () for name in tables or {}}
+        layout = checked_schema(path, batch, {**columns, **more}, checkpoint, tables or {})
         buffer = whole("buffer", buffer, "a whole number from 1", least=1, error=StorageError)
         parts = header_parts(header)
         new = path.with_name(f"{path.name}.{os.urandom(4).hex()}.new")
@@ -165,13 +171,15 @@ class Recorder:
             return recorder
 
     @held()
-    def append(self, records: Mapping[str, Any], checkpoint: Mapping[str, Any]) -> None:
+    def append(self, records: Mapping[str, Any], checkpoint: Mapping[str, Any],
+               tables: Mapping[str, Sequence[Any]] | None = None) -> None:  # fmt: skip
         """Add a block of records, and where to go on from after it. Both are kept or lost together.
 
         Parameters
         ----------
         records : arrays (n, \\*batch, \\*shape) of every column, ``"t"`` (n); copied
         checkpoint : the arrays that a run resumed after these records starts from; copied
+        tables : the rows (m, width) of every table at each of the n records
 
         Raises
         ------
@@ -180,18 +188,24 @@ class Recorder:
         """
         if self._store.hdf5 is None:
             raise StorageError(f"'{self.path}' is closed; expected Recorder.resume to add to it")
-        blocks = self._checked("records", records, {name: (None, *shape) for name, shape in self._shapes.items()})
+        added = self._rows_of(tables or {})
+        ends = {schema.counted(n): self._counts[n] + np.cumsum([0, *map(len, each)])[1:] for n, each in added.items()}
+        blocks = self._checked("records", {**records, **ends}, {name: (None, *shape) for name, shape in self._shapes.items()})
         counts = {name: len(x) for name, x in blocks.items()}
         if len({*counts.values()}) > 1:
             raise StorageError(f"a block for '{self.path}' has numbers of records {counts}; expected the same for all columns")
         state = {name: x.copy() for name, x in self._checked("checkpoint", checkpoint, self.checkpoint).items()}
         waiting = len(self) + counts["t"] - self._committed
         due = waiting >= self._every or time.monotonic() - self._since > self.age
-        scarce = SCARCE * waiting * self._contents.layout.record_size > self._store.room()
+        size = waiting * self._contents.layout.record_size + sum(x.nbytes for each in added.values() for x in each)
+        scarce = SCARCE * size > self._store.room()
         with self._store.closed_on_error(KEPT):
             if scarce and self._now[1] is not None:                            # before this block, for which there may be no room
                 self._commit()
             self._collect(blocks, state)
+            for name, each in added.items():
+                self._added[name] += each
+                self._counts[name] += sum(map(len, each))
             if due or scarce:
                 self._commit()
 
@@ -240,6 +254,13 @@ class Recorder:
             raise StorageError(f"{what} for '{self.path}' hold {sorted(arrays)}; expected {sorted(shapes)}")
         return {name: checked_array(f"{what}['{name}'] for '{self.path}'", arrays[name], shape) for name, shape in shapes.items()}
 
+    def _rows_of(self, tables: Mapping[str, Sequence[Any]]) -> dict[str, list[Array]]:
+        """Return the rows of tables at each record, checked."""
+        if {*tables} != {*self.tables}:
+            raise StorageError(f"tables for '{self.path}' are {sorted(tables)}; expected {sorted(self.tables)}")
+        return {name: [checked_array(f"tables['{name}'] for '{self.path}'", rows, (None, self.tables[name])) for rows in each]
+                for name, each in tables.items()}  # fmt: skip
+
     def _collect(self, blocks: Mapping[str, Array], state: dict[str, Array]) -> None:
         """Copy a block into the buffers, and give them to HDF5 whenever they are full."""
         done, n, filled = 0, len(blocks["t"]), self._now[0]
@@ -264,6 +285,9 @@ class Recorder:
         filled, state = self._now
         if self._written < len(self):
             self._write(filled)
+        for name, each in self._added.items():
+            schema.add_rows(self._contents.tables[name], np.concatenate([np.zeros((0, self.tables[name])), *each]))
+            each.clear()
         if state is not None:
             schema.write_checkpoint(self._store.hdf5, self._contents, state, self._written)
             self._now = filled, None
@@ -295,8 +319,10 @@ def require_free(path: Path, overwrite: bool) -> None:
 
 
 def saved(path: Path, columns: Shapes, batch: Shape, header: Mapping[str, Any], records: Mapping[str, Any],
-          checkpoint: Mapping[str, Any], overwrite: bool = False) -> Path:  # fmt: skip
+          checkpoint: Mapping[str, Any], overwrite: bool = False,
+          tables: Mapping[str, tuple[int, Sequence[Any]]] | None = None) -> Path:  # fmt: skip
     """Write a whole recording, as :meth:`Recorder.create` and :meth:`Recorder.append` have it, or leave what is there; return its path.
+    Of ``tables`` there are the numbers in a row, and the rows at each record.
 
     Raises
     ------
@@ -305,11 +331,11 @@ def saved(path: Path, columns: Shapes, batch: Shape, header: Mapping[str, Any], 
     require_free(path, overwrite)
     if path.exists():
         os.close(opened(path, os.O_RDWR))                                      # nobody is writing it
-    waiting = beside(path)
+    waiting, given = beside(path), tables or {}
     try:
         with Recorder.create(waiting, columns, batch, header, {n: np.shape(x) for n, x in checkpoint.items()},
-                             records=len(records["t"])) as recorder:  # fmt: skip
-            recorder.append(records, checkpoint)
+                             records=len(records["t"]), tables={n: width for n, (width, _) in given.items()}) as recorder:  # fmt: skip
+            recorder.append(records, checkpoint, {n: rows for n, (_, rows) in given.items()})
         put_in_place(waiting, path, overwrite)
     except StorageError as problem:
         raise StorageError(str(problem).replace(str(waiting), str(path)).removesuffix(KEPT)) from None

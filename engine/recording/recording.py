@@ -13,7 +13,7 @@ import numpy as np
 from engine.checks import path_of, whole
 from engine.recording.files import close_at_exit, opened_recording
 from engine.recording.own_data import array_of, dataset, read_records
-from engine.recording.schema import read_schema
+from engine.recording.schema import counted, read_schema
 from engine.recording.store import StorageError, Store
 
 Array = np.ndarray
@@ -31,6 +31,7 @@ class Recording:
     path : of the file
     header : what :meth:`Recorder.create` was given, as JSON has it (tuples are lists)
     columns : shape of one record of one rollout, by name
+    tables : numbers in a row of what has as many rows at each record as there are, by name
     batch : shape of the batch of rollouts
     complete : whether the recorder was closed as complete
     """
@@ -46,7 +47,8 @@ class Recording:
 
         with store.closed_on_error():
             self._layout, self.header, self._checkpoint, self._length, self.complete, self._rows = store.fetch(contents)
-        self.columns, self.batch = self._layout.columns, self._layout.batch
+        self.tables, self.batch = self._layout.tables, self._layout.batch
+        self.columns = {name: shape for name, shape in self._layout.columns.items() if name not in map(counted, self.tables)}
         close_at_exit(self)
 
     def __repr__(self) -> str:
@@ -75,7 +77,7 @@ class Recording:
         """
         if self._store.hdf5 is None:
             raise StorageError(f"'{self.path}' is closed; expected Recording.open to read it again")
-        if name not in self.columns:
+        if name not in self._layout.columns:
             raise StorageError(f"'{self.path}' has no column '{name}'; expected one of {', '.join(self.columns)}")
         step = whole("step", step, "a whole number from 1", least=1, error=StorageError)
         rows = range(*slice(start, stop, step).indices(self._length))
@@ -94,6 +96,31 @@ class Recording:
                 raise StorageError(f"'{self.path}' is damaged in records {begin} … {end - 1} of column '{name}' (bytes {error.damage[0]} … "
                                    f"{error.damage[1] - 1}); expected the file as it was recorded") from None  # fmt: skip
         return result
+
+    def table(self, name: str, start: int | None = 0, stop: int | None = None, step: int = 1) -> list[Array]:
+        """Return the rows (m, width) of a table at each of the records ``[start:stop:step]``.
+
+        Raises
+        ------
+        StorageError : no such table, a step that is not positive, or damage in it, which is named
+        """
+        if name not in self.tables:
+            raise StorageError(f"'{self.path}' has no table '{name}'; expected one of {', '.join(self.tables) or 'none'}")
+        records = range(*slice(start, stop, step).indices(self._length))
+        ends = self.read(counted(name), 0, records[-1] + 1 if records else 0).astype(int)
+        begins = np.concatenate([[0], ends])[:-1]
+        if (ends < begins).any():
+            raise StorageError(f"'{self.path}' is damaged: its table '{name}' has less rows from record to record; expected the file as it "
+                               "was recorded")  # fmt: skip
+        first = int(begins[records[0]]) if records else 0
+        try:
+            rows = self._part(name, first, int(ends[-1])) if records else np.zeros((0, self.tables[name]))
+        except StorageError as error:
+            if error.damage is None:
+                raise
+            raise StorageError(f"'{self.path}' is damaged in rows of the table '{name}' (bytes {error.damage[0]} … {error.damage[1] - 1}); "
+                               "expected the file as it was recorded") from None  # fmt: skip
+        return [rows[begins[k] - first : ends[k] - first] for k in records]
 
     def _part(self, name: str, start: int, stop: int, step: int = 1) -> Array:
         """Return records of a column, from one state of the file."""
@@ -121,6 +148,11 @@ class Recording:
             return []
         found = [f"records {begin} … {end - 1} of column '{name}'" for name, shape in self._layout.records.items() if 0 not in shape
                  for begin, end in merged(self._unreadable(name, 0, self._length))]  # fmt: skip
+        for name in self.tables:
+            try:
+                self.table(name)
+            except StorageError:
+                found.append(f"rows of the table '{name}'")
         return (found or ["no record"]) + bytes_
 
     def close(self) -> None:

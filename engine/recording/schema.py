@@ -1,6 +1,7 @@
 """The schema of a recording's HDF5 file: a dataset per column, the checkpoint, and the header.
 
-``/t``, ``/q``, … (records, ...), ``/checkpoint/NAME``, ``/header/NAME`` (long texts, such as the model's), and the attributes ``format``,
+``/t``, ``/q``, … (records, ...); tables ``/NAME`` (rows, numbers) of as many rows at each record as there are, with a column ``/NAME.rows``
+of how many there are by its end; ``/checkpoint/NAME``, ``/header/NAME`` (long texts, such as the model's), and the attributes ``format``,
 ``header`` (JSON), ``layout`` (JSON: the shapes) and ``complete``. Where no record has been committed, the attribute ``records`` of
 ``/checkpoint`` is −1. Texts are of fixed length, numbers lie in the file itself, and no link leads elsewhere: what is read asks for nothing
 of HDF5 that another file, or memory beyond the file's own size, would have to do with.
@@ -18,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.recording.own_data import ATTRIBUTE, SLASH, array_of, attribute, dataset, group_of, names_in, stored, text_of
+from engine.recording.own_data import ATTRIBUTE, SLASH, array_of, attribute, dataset, group_of, names_in, read_records, stored, text_of
 from engine.recording.store import StorageError
 
 Array = np.ndarray
@@ -38,6 +39,7 @@ class Schema:
     batch: Shape  # of the batch of rollouts, () for one
     columns: dict[str, Shape]  # of one record of one rollout, by name
     checkpoint: dict[str, Shape]  # of the arrays that a resumed run starts from, by name
+    tables: dict[str, int]  # numbers in a row of those that have as many rows at each record as there are, by name
 
     @property
     def records(self) -> dict[str, Shape]:
@@ -67,11 +69,21 @@ class Contents:
     rows: int  # of a chunk
     columns: dict[str, Any]
     checkpoint: dict[str, Any]
+    tables: dict[str, Any]
 
 
-def checked_schema(path: Path, batch: Any, columns: Any, checkpoint: Any) -> Schema:
+def counted(table: str) -> str:
+    """Return the name of the column of how many rows of a table there are by the end of a record."""
+    return f"{table}.rows"
+
+
+def checked_schema(path: Path, batch: Any, columns: Any, checkpoint: Any, tables: Any) -> Schema:
     """Return the layout for a new file; refuse names and shapes that HDF5 or a recording cannot have."""
-    layout = Schema(checked_shape("batch", batch), checked_shapes("columns", columns), checked_shapes("checkpoint", checkpoint))
+    widths = {n: s[0] for n, s in checked_shapes("tables", {n: (w,) for n, w in tables.items()}).items()}
+    layout = Schema(checked_shape("batch", batch), checked_shapes("columns", columns), checked_shapes("checkpoint", checkpoint), widths)
+    if widths and (layout.batch or {*widths} & {*layout.columns} or any(layout.columns.get(counted(n)) != () for n in widths)):
+        raise StorageError(f"'{path}' has tables {list(widths)} in a batch {layout.batch}, beside {list(columns)}; expected one rollout, "
+                           "and beside each a column NAME.rows with shape ()")  # fmt: skip
     if layout.columns.get("t") != ():
         raise StorageError(f"columns of '{path}' hold {list(columns)}; expected among them 't' with shape (), the time of a record")
     for name, shape in [*layout.records.items(), *layout.checkpoint.items()]:
@@ -127,15 +139,20 @@ def write_schema(file: Any, layout: Schema, header: tuple[str, list[tuple[str, s
     from h5py import h5d, h5g, h5p, h5s, h5t
 
     write_attribute(file.id, "format", f"{FORMAT} {VERSION}".encode())
-    write_attribute(file.id, "layout", json.dumps(vars(layout)).encode())
+    write_attribute(file.id, "layout", json.dumps({n: x for n, x in vars(layout).items() if n != "tables" or x}).encode())
     write_attribute(file.id, "complete", np.False_)
-    columns, checkpoint = {}, {}
-    for name, shape in layout.records.items():
+    checkpoint = {}
+
+    def growing(name: str, shape: Shape, many: int) -> Any:
+        """A dataset of as many such arrays as are written, so many in a chunk."""
         kind = h5p.create(h5p.DATASET_CREATE)
-        kind.set_chunk((rows, *(max(1, d) for d in shape)))  # which have no sides of length 0
+        kind.set_chunk((many, *(max(1, d) for d in shape)))  # which have no sides of length 0
         kind.set_fill_time(h5d.FILL_TIME_NEVER)
         space = h5s.create_simple((0, *shape), (h5s.UNLIMITED, *(d or h5s.UNLIMITED for d in shape)))
-        columns[name] = h5d.create(file.id, stored(name), h5t.IEEE_F64LE, space, kind)
+        return h5d.create(file.id, stored(name), h5t.IEEE_F64LE, space, kind)
+
+    columns = {name: growing(name, shape, rows) for name, shape in layout.records.items()}
+    tables = {name: growing(name, (width,), max(1, LEAST // (8 * max(1, width)))) for name, width in layout.tables.items()}
     group = h5g.create(file.id, b"checkpoint")
     write_attribute(group, "records", np.int64(-1))  # the record it belongs to, counted; −1 before the first
     for name, shape in layout.checkpoint.items():
@@ -143,7 +160,7 @@ def write_schema(file: Any, layout: Schema, header: tuple[str, list[tuple[str, s
         write_array(checkpoint[name], np.zeros(shape))
     h5g.create(file.id, b"header")
     write_header(file, header)
-    return Contents(layout, {}, 0, -1, False, rows, columns, checkpoint)
+    return Contents(layout, {}, 0, -1, False, rows, columns, checkpoint, tables)
 
 
 def write_header(file: Any, header: tuple[str, list[tuple[str, str, bool]]]) -> None:
@@ -182,6 +199,18 @@ def write_records(data: Any, rows: int, at: int, x: Array) -> None:
         space = data.get_space()
         space.select_hyperslab((at, *(0 for _ in x.shape[1:])), x.shape)
         data.write(h5s.create_simple(x.shape), space, x)
+
+
+def add_rows(data: Any, rows: Array) -> None:
+    """Write rows (m, width) behind those that a table has."""
+    from h5py import h5s
+
+    at = data.shape[0]
+    data.set_extent((at + len(rows), rows.shape[1]))
+    if rows.size:
+        space = data.get_space()
+        space.select_hyperslab((at, 0), rows.shape)
+        data.write(h5s.create_simple(rows.shape), space, np.ascontiguousarray(rows))
 
 
 def write_array(data: Any, x: Array) -> None:
@@ -235,7 +264,7 @@ def read_schema(path: Path, file: Any, size: int) -> Contents:
     if what != f"{FORMAT} {VERSION}":
         raise StorageError(f"'{path}' has the format '{what:.100}'; expected '{FORMAT} {VERSION}', which this version of the engine reads")
     given, header = json.loads(text_of(top, "layout")), json.loads(text_of(top, "header"))
-    layout = checked_schema(path, given["batch"], given["columns"], given["checkpoint"])
+    layout = checked_schema(path, given["batch"], given["columns"], given["checkpoint"], given.get("tables", {}))
     within = {name: group_of(path, top, name) for name in ("checkpoint", "header")}
     for key in names_in(within["header"]):
         data = dataset(path, within["header"], key)
@@ -244,18 +273,22 @@ def read_schema(path: Path, file: Any, size: int) -> Contents:
         text = bytes(array_of(data)[()]).decode()
         header[key] = json.loads(text) if attribute(data, "json", "b") else text
     columns = {name: dataset(path, top, name) for name in names_in(top) if name not in within}
+    tables = {name: columns.pop(name) for name in layout.tables if name in columns}
     checkpoint = {name: dataset(path, within["checkpoint"], name) for name in names_in(within["checkpoint"])}
     n = columns["t"].shape[0] if "t" in columns else 0
     require_same(f"{wrong}column", {name: (n, *shape) for name, shape in layout.records.items()}, columns)
     require_same(f"{wrong}array of the checkpoint", layout.checkpoint, checkpoint)
+    many = {name: int(read_records(columns[counted(name)], n - 1)[0]) if n else 0 for name in layout.tables}
+    require_same(f"{wrong}table", {name: (many[name], width) for name, width in layout.tables.items()}, tables)
     last, rows = int(attribute(within["checkpoint"], "records", "i")), {data.get_create_plist().get_chunk()[0] for data in columns.values()}
     if last not in (-1, n):
         raise StorageError(f"{wrong}it holds {n} records, and a checkpoint of record {last}; expected the file as it was recorded")
     if len(rows) > 1 or max(rows) > layout.rows(CHUNK):
         raise StorageError(f"{wrong}its chunks hold {sorted(rows)} records; expected the file as it was recorded")
-    if n * layout.record_size + sum(8 * math.prod(shape) for shape in layout.checkpoint.values()) > size:
+    beside = sum(8 * math.prod(shape) for shape in layout.checkpoint.values()) + sum(8 * many[n] * w for n, w in layout.tables.items())
+    if n * layout.record_size + beside > size:
         raise StorageError(f"{wrong}{n} records of {layout.record_size} bytes in {size} bytes; expected the file as it was recorded")
-    return Contents(layout, header, n, last, bool(attribute(top, "complete", "b")), max(rows), columns, checkpoint)
+    return Contents(layout, header, n, last, bool(attribute(top, "complete", "b")), max(rows), columns, checkpoint, tables)
 
 
 def require_same(what: str, shapes: Shapes, data: Mapping[str, Any]) -> None:

@@ -25,11 +25,12 @@ from engine.simulation.contacts import Contacts, HalfSpace
 from engine.simulation.described import contacts_of, simulator_of
 from engine.simulation.impacts import impact
 from engine.simulation.live import Live, Trace
+from engine.simulation.load import load_trajectory
 from engine.simulation.profile import Profile
 from engine.simulation.simulator import Simulator
 from engine.simulation.state import State
 from engine.simulation.stepper import Stepper
-from engine.simulation.trajectory import Trajectory, load_trajectory
+from engine.simulation.trajectory import Trajectory
 from engine.simulation.warm import warm
 
 __all__ = [

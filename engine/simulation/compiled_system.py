@@ -309,7 +309,7 @@ class CompiledSystem(Fixed, Generic[Motion]):
 
         try:
             with progress_bar("simulating", "steps", round(duration / dt), progress) as advanced:
-                data = collected(process.blocks(none, y0, dt, duration, record_every, failures=failures), advanced)
+                data = collected(process.blocks(none, y0, dt, duration, record_every, failures=failures, at_once=True), advanced)
         except Diverged as stop:
             text = ended(stop)
             raise SimulationError(text, self._trajectory(stop.data, process, method, dt, text)) from None

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+from engine.model import StateError
 
 Array = np.ndarray
+#: what a point of contact is on disk: the numbers of both links among those named, place and normal, gap, force, slip, couple
+COLUMNS = 16
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,9 +55,22 @@ class ContactTable:
         if not -n <= k < n:
             raise IndexError(f"record {k} of a table of contacts with {n}; expected one from {-n} to {n - 1}")
         k %= n
-        own = slice(int(self.start[k]), int(self.start[k + 1]))
-        rest = (getattr(self, name)[own] for name in ("a", "b", "position", "normal", "gap", "force", "slip", "couple"))
-        return ContactTable(np.array([0, own.stop - own.start]), self.record[own], *rest)
+        return replace(self.of(np.array([k])), record=self.record[self.start[k] : self.start[k + 1]])
+
+    def of(self, records: NDArray[np.int_]) -> ContactTable:
+        """Return the points of these records, one after another, as the table of as many."""
+        counts = np.diff(self.start)[records]
+        start = np.cumsum([0, *counts])
+        rows = np.repeat(self.start[records] - start[:-1], counts) + np.arange(start[-1])
+        rest = {f.name: getattr(self, f.name)[rows] for f in fields(self) if f.name not in ("start", "record")}
+        return ContactTable(start, np.repeat(np.arange(len(records)), counts), **rest)
+
+    def rows(self, names: Sequence[str]) -> list[Array]:
+        """Return the points (n, 16) of each record, with the numbers of links among ``names``: what :func:`table_of` takes."""
+        at = {name: float(k) for k, name in enumerate(names)}
+        ends = (np.array([at[str(name)] for name in of]) for of in (self.a, self.b))
+        points = np.column_stack([*ends, self.position, self.normal, self.gap, self.force, self.slip, self.couple])
+        return np.split(points, self.start[1:-1])
 
     def __len__(self) -> int:
         return len(self.gap)
@@ -61,11 +80,43 @@ class ContactTable:
         return f"<{len(self)} points of contact in {n} record{'' if n == 1 else 's'}>"
 
 
+@dataclass(frozen=True)
+class Touching:
+    """What finds the points of contact of a trajectory where somebody asks for them.
+
+    Attributes
+    ----------
+    find : ``find(k, records)``, the table of records of these numbers, of rollout k among all
+    rollouts, records : the numbers (...) and (T) of those that the trajectory has
+    """
+
+    find: Callable[[int, NDArray[np.int_]], ContactTable]
+    rollouts: NDArray[np.int_]
+    records: NDArray[np.int_]
+
+    def __call__(self) -> ContactTable:
+        if self.rollouts.ndim:
+            raise StateError("points of contact are of one rollout; expected such as trajectory.rollout(0)('contacts')")
+        return self.find(int(self.rollouts), self.records)
+
+    def of(self, k: Any) -> Touching:
+        """Return that of one rollout of a batch, or several."""
+        return replace(self, rollouts=np.asarray(self.rollouts[k]))
+
+    def part(self, part: Any) -> Touching:
+        """Return that of a slice or a mask in time."""
+        return replace(self, records=self.records[part])
+
+
 def table_of(each: Sequence[Array], names: Sequence[str]) -> ContactTable:
     """Return the table of the points (n, 13 or 16) of each record: the numbers of both links' names, position and normal, gap, force, slip,
     and where there are some couples."""
-    start, rows, links = np.cumsum([0, *map(len, each)]), np.concatenate(each), np.array(names)
+    start, rows, links = np.cumsum([0, *map(len, each)]), np.concatenate([np.zeros((0, COLUMNS)), *map(whole, each)]), np.array(names)
     a, b = links[rows[:, :2].astype(int)].T
     record = np.repeat(np.arange(len(each)), np.diff(start))
-    return ContactTable(start, record, a, b, rows[:, 2:5], rows[:, 5:8], rows[:, 8], rows[:, 9:12], rows[:, 12],
-                        rows[:, 13:] if rows.shape[1] > 13 else np.zeros((len(rows), 3)))  # fmt: skip
+    return ContactTable(start, record, a, b, rows[:, 2:5], rows[:, 5:8], rows[:, 8], rows[:, 9:12], rows[:, 12], rows[:, 13:])
+
+
+def whole(points: Array) -> Array:
+    """Return points (n, 16) with couples, where they have none with zeros."""
+    return np.pad(points, ((0, 0), (0, COLUMNS - points.shape[1])))

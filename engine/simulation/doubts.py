@@ -78,6 +78,11 @@ def require_within(model: Model, q: Array) -> None:
          f"{more}: stops push it back{units}", SimulationWarning)  # fmt: skip
 
 
+def largest(x: Array) -> float:
+    """Return max |x| of numbers (...), NaN if one is none; without a copy."""
+    return float(max(x.max(initial=0.0), -x.min(initial=0.0)))
+
+
 def neighbourly(v: Array) -> Array:
     """Return the root mean square of a velocity (..., T, nv) over three records in a row; at the ends over two.
 
@@ -168,33 +173,12 @@ class Doubts:
         """Look at records: times (T), and q, v, vdot and "defect", if there is one, by name (..., T, *shape)."""
         if not columns["q"].size:
             return
-        model, q, v, vdot = self.model, columns["q"], columns["v"], columns["vdot"]
-
-        def moves(k: tuple[int, ...]) -> str:
-            i = int(np.argmax(np.maximum(np.abs(v[k]), np.abs(vdot[k]))))
-            return (f"joint '{model.entries('v')[i]}' moves at {v[k][i]:.3g} and accelerates at {vdot[k][i]:.3g} (SI units), which nothing "
-                    "does; expected a smaller dt, gentler forces, or another configuration")  # fmt: skip
-
-        self._note("wild", ((np.abs(v) > WILD) | (np.abs(vdot) > WILD)).any(axis=-1), t, moves)
-        around = neighbourly(v)
-        turning = (self.dt * np.abs(vdot) > around) & (around > SLOW)
-        for b in (model.bodies[i] for i in model.roots):
-            if b.kind.floats:                                                  # which may turn far in a step: another doubt
-                turning[..., b.v] &= self.dt * np.linalg.norm(v[..., b.v][..., :3], axis=-1, keepdims=True) < SPUN
-        turning &= (turning.mean(axis=-2, keepdims=True) > SHARE) & (len(t) >= FEW)
-        chattering = np.where(turning, around, 0.0)
-
-        def chatters(k: tuple[int, ...]) -> str:
-            i = int(chattering[k].argmax())
-            wanted = followed(v[k[:-1]][:, i], vdot[k[:-1]][:, i], turning[k[:-1]][1:, i], self.dt)
-            wanted += "".join(f" a shorter period of {name}, which is held for {period:g} s," for name, period in self.held.items())
-            return (f"joint '{model.entries('v')[i]}' moves at {v[k][i]:.3g} and accelerates by {self.dt * vdot[k][i]:.3g} in a step, more "
-                    "than it moves at around then (SI units), as in many records: what acts on it is too stiff for the steps, and it "
-                    f"chatters; expected a smaller dt{wanted} gentler gains, or joint_dynamics='implicit' for losses of "
-                    "joints")  # fmt: skip
-
-        fastest = chattering.max(axis=-1, initial=0.0)
-        self._note("chatter", fastest > 0.0, t, chatters, fastest)
+        q, v, vdot = (np.ascontiguousarray(columns[n]) for n in ("q", "v", "vdot"))       # that records lie in by columns
+        speed, change = largest(v), largest(vdot)
+        if not (speed <= WILD and change <= WILD):                             # as what is no number
+            self._run_wild(t, v, vdot)
+        if not self.dt * change <= SLOW:
+            self._chatter(t, v, vdot)
         if self.limited:
             self._pass_stops(t, q)
         if "contacts.gap" in columns:
@@ -220,6 +204,38 @@ class Doubts:
             self._errors(t, v, columns["defect"], q)
         self._pass_by(t, q, v, columns.get("contacts.gap"))
         self._drift(t, q, v)
+
+    def _run_wild(self, t: Array, v: Array, vdot: Array) -> None:
+        """Note where velocities or accelerations (..., T, nv) are none."""
+
+        def moves(k: tuple[int, ...]) -> str:
+            i = int(np.argmax(np.maximum(np.abs(v[k]), np.abs(vdot[k]))))
+            return (f"joint '{self.model.entries('v')[i]}' moves at {v[k][i]:.3g} and accelerates at {vdot[k][i]:.3g} (SI units), which "
+                    "nothing does; expected a smaller dt, gentler forces, or another configuration")  # fmt: skip
+
+        self._note("wild", ((np.abs(v) > WILD) | (np.abs(vdot) > WILD)).any(axis=-1), t, moves)
+
+    def _chatter(self, t: Array, v: Array, vdot: Array) -> None:
+        """Note where velocities (..., T, nv) change in a step by more than they are around then, as in many records."""
+        model, around = self.model, neighbourly(v)
+        turning = (self.dt * np.abs(vdot) > around) & (around > SLOW)
+        for b in (model.bodies[i] for i in model.roots):
+            if b.kind.floats:                                                  # which may turn far in a step: another doubt
+                turning[..., b.v] &= self.dt * np.linalg.norm(v[..., b.v][..., :3], axis=-1, keepdims=True) < SPUN
+        turning &= (turning.mean(axis=-2, keepdims=True) > SHARE) & (len(t) >= FEW)
+        chattering = np.where(turning, around, 0.0)
+
+        def chatters(k: tuple[int, ...]) -> str:
+            i = int(chattering[k].argmax())
+            wanted = followed(v[k[:-1]][:, i], vdot[k[:-1]][:, i], turning[k[:-1]][1:, i], self.dt)
+            wanted += "".join(f" a shorter period of {name}, which is held for {period:g} s," for name, period in self.held.items())
+            return (f"joint '{model.entries('v')[i]}' moves at {v[k][i]:.3g} and accelerates by {self.dt * vdot[k][i]:.3g} in a step, more "
+                    "than it moves at around then (SI units), as in many records: what acts on it is too stiff for the steps, and it "
+                    f"chatters; expected a smaller dt{wanted} gentler gains, or joint_dynamics='implicit' for losses of "
+                    "joints")  # fmt: skip
+
+        fastest = chattering.max(axis=-1, initial=0.0)
+        self._note("chatter", fastest > 0.0, t, chatters, fastest)
 
     def _pass_stops(self, t: Array, q: Array) -> None:
         """Note where joints are farther beyond their limits at q (..., T, nq) than stops let them."""

@@ -18,7 +18,7 @@ CHANGE = 1e-13
 
 
 def blocks(step: Step, p: Array, x: Array, dt: float, duration: float, record_every: int, start: int = 0,
-           failures: Failures | None = None) -> Iterator[tuple[Array, int]]:  # fmt: skip
+           failures: Failures | None = None, at_once: bool = False) -> Iterator[tuple[Array, int]]:  # fmt: skip
     """Yield records a block at a time, and the steps done by its end, −1 where a run could not go on from there as if nothing had been.
 
     In a batch every rollout stops by itself and stays as it is. After an event of a single rollout a shorter step completes the interrupted
@@ -28,7 +28,7 @@ def blocks(step: Step, p: Array, x: Array, dt: float, duration: float, record_ev
     if x.ndim > 1:
         step.watch.require_stops("a batch")
     if not step.watch or x.ndim > 1:
-        for new, done in run.blocks(p, x, dt, duration, record_every, start, failures):
+        for new, done in run.blocks(p, x, dt, duration, record_every, start, failures, at_once):
             yield new, done
             if step.watch and (step.watched(new[..., -1, 1 : 1 + n])["stopped"] != 0.0).all():       # NaN, of one that failed: an end too
                 return

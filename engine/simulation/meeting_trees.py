@@ -17,7 +17,6 @@ from engine.compiler.transforms.trace import Program, calling, trace
 from engine.components.layout import Layout
 from engine.contact import EVENLY, point_law
 from engine.contact.many import Bodies, Shapes, impulses, momentum_changes, problem, touching, twists, velocities_after
-from engine.simulation.contact_table import ContactTable, table_of
 from engine.simulation.independent_trees import IndependentTrees, Kind
 from engine.simulation.many_contacts import ManyContacts
 from engine.simulation.own_states import MOMENTUM, STUCK
@@ -240,11 +239,11 @@ class MeetingTrees(IndependentTrees):
 
         return run if batch else one
 
-    def points_of(self, t: Array, x: Array, p: Array, dt: float) -> ContactTable:
-        """Return the points of contact in the steps of dt that begin at times (T) in states x (T, n)."""
+    def points_of(self, t: Array, x: Array, p: Array, dt: float) -> list[Array]:
+        """Return the points of contact (n, 13 or 16) in the steps of dt that begin at times (T) in states x (T, n)."""
         given = self.given(p)
         each = [pushing(self.moved(1.0, at, 0.0, dt, given, row)[1].points) for at, row in zip(t, x, strict=True)]
-        return table_of([np.delete(points, ENERGY, axis=1) for points in each], [s.link for s in self.contacts.placed])
+        return [np.delete(points, ENERGY, axis=1) for points in each]
 
     def require_apart(self, p: Array, x: Array, dt: float) -> None:
         """Refuse states (..., n) in which shapes lie deep in each other, as :class:`~engine.simulation.impulses.Overlaps` does.

@@ -75,8 +75,13 @@ class Overlaps:
 
         depth, names = depths.max(axis=0), self.contacts.names
         require_shallow(depth, self.sizes, names.__getitem__, where)
+        warn_of_springs(depth, self.throws * depth, names.__getitem__)
+
+    @functools.cached_property
+    def throws(self) -> Array:
+        """How fast the springs of points (points) throw bodies apart, m/s² for each m that they are deep."""
         pairs = [pair for pair in self.contacts.pairs for _ in range(pair.points)]
-        warn_of_springs(depth, np.array([pair.material.stiffness * pair.mobility for pair in pairs]) * depth, names.__getitem__)
+        return np.array([pair.material.stiffness * pair.mobility for pair in pairs])
 
 
 def require_shallow(depth: Array, size: Array, name: Callable[[int], str], where: Callable[[int], str]) -> None:

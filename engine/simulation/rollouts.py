@@ -50,7 +50,7 @@ def rollouts(simulator: Simulator, q0: Array, v0: Array, duration: float, record
             simulator._unresolved.afresh()
             p, x = simulator.stepper.begin(q0[rows], v0[rows], {n: x[rows] for n, x in parameters.items()})
         step, failures = simulator._step, Failures()
-        records = collected(blocks(step, p, x, simulator.dt, duration, record_every, 0, failures), lambda done: None)
+        records = collected(blocks(step, p, x, simulator.dt, duration, record_every, 0, failures, at_once=True), lambda done: None)
         found = simulator._step.trajectory(records, p)
     texts = reasons(failures, x.shape[:-1], lambda stop, _: ended(step, stop, False))
     why |= {rows[k]: str(text) for k, text in enumerate([] if texts is None else texts) if text}

@@ -145,8 +145,10 @@ class Process:
         kernel: Kernel = rollout_ufunc(*self.programs, 1)
         return kernel
 
-    def advance(self, counts: Array, t0: float, k: float, dt: float, p: Array, x: Array, failures: Failures | None = None) -> Array:
-        """Return records (..., T, m), each after so many more of the steps; :class:`Diverged` where one of a single rollout is not finite.
+    def advance(self, counts: Array, t0: float, k: float, dt: float, p: Array, x: Array, failures: Failures | None = None,
+                room: Array | None = None) -> Array:  # fmt: skip
+        """Return records (..., T, m), each after so many more of the steps, in ``room`` if there is some and machine code makes them;
+        :class:`Diverged` where one of a single rollout is not finite.
 
         In a batch a rollout that is not finite any more is NaN from there on, and noted among the ``failures``; nothing of it is computed
         in later calls, and all others are the same bits as without it. A SimulationError, or Interrupted, holds the records before it.
@@ -155,9 +157,9 @@ class Process:
         on = np.isfinite(x).all(axis=-1) if batch else np.True_
         ended: SimulationError | Interrupted | None = None
         all_of_it = not batch or on.all() or (self.together and on.any())
-        own, given = (x, p) if all_of_it else (x[on], np.broadcast_to(p, (*batch, p.shape[-1]))[on])
+        own, given, room = (x, p, room) if all_of_it else (x[on], np.broadcast_to(p, (*batch, p.shape[-1]))[on], None)
         try:
-            new = self._records(counts, t0, k, dt, given, own) if not batch or on.any() else np.zeros((0, len(counts), self.record.n))
+            new = self._records(counts, t0, k, dt, given, own, room) if not batch or on.any() else np.zeros((0, len(counts), self.record.n))
             if not batch and self.modest(new):
                 return new
         except (SimulationError, Interrupted) as error:
@@ -195,13 +197,13 @@ class Process:
     def modest(self, records: Array) -> bool:
         """Return whether the records of one rollout are good as their numbers are small: of a step in a loop in Python no more is asked."""
         own = records.reshape(-1)
-        return bool(own.size and np.maximum.reduce(np.abs(own)) < AWAY)        # NaN is not
+        return bool(own.size and np.minimum.reduce(own) > -AWAY and np.maximum.reduce(own) < AWAY)       # NaN is not
 
-    def _records(self, counts: Array, t0: float, k: float, dt: float, p: Array, x: Array) -> Array:
+    def _records(self, counts: Array, t0: float, k: float, dt: float, p: Array, x: Array, room: Array | None = None) -> Array:
         """Return records (..., T, m), finite or not."""
         kernel = self.kernel(x.shape[:-1])
         if isinstance(kernel, np.ufunc):                                       # whose machine code leaves no flags
-            found: Array = kernel(counts, t0, k, dt, p, x)
+            found: Array = kernel(counts, t0, k, dt, p, x, out=room)
             return found
         with np.errstate(all="ignore"):
             return kernel(counts, t0, k, dt, p, x)
@@ -236,8 +238,9 @@ class Process:
         return self.observe(t0, k, dt, p, np.append(x, notes))
 
     def blocks(self, p: Array, x: Array, dt: float, duration: float, record_every: int = 1, start: int = 0,
-               failures: Failures | None = None) -> Iterator[tuple[Array, int]]:  # fmt: skip
+               failures: Failures | None = None, at_once: bool = False) -> Iterator[tuple[Array, int]]:  # fmt: skip
         """Yield records (..., T, m), a block at a time, and the number of steps done by its end, −1 after a step that is shorter than dt.
+        Where all are wanted ``at_once``, blocks lie one after another in one array, as far as machine code makes them.
 
         Recorded are the state at first (unless ``start`` steps have been done already), after steps whose number is a multiple of
         ``record_every``, wherever the start, and in the end; a last, shorter step ends a duration that is no multiple of dt.
@@ -254,11 +257,12 @@ class Process:
             numbers = np.minimum(np.maximum(numbers, start), whole)
             return (numbers[1:] - numbers[:-1]).astype(float)
 
-        done = start
-        for i, j in pieces(last + 1 - before if start < whole or not start else 0):
+        done, many = start, last + 1 - before if start < whole or not start else 0
+        room = np.empty((*x.shape[:-1], many, self.record.n)) if at_once else None
+        for i, j in pieces(many):
             part = counts(i, j)
             try:
-                new = self.advance(part, 0.0, float(done), dt, p, x, failures)
+                new = self.advance(part, 0.0, float(done), dt, p, x, failures, None if room is None else room[..., i:j, :])
             except (SimulationError, Interrupted) as error:
                 if error.records:
                     error.steps = done + int(part[: error.records[0].shape[-2]].sum())
@@ -289,7 +293,15 @@ def collected(blocks: Iterator[tuple[Array, int]], advanced: Callable[[int], Non
     except (SimulationError, Interrupted) as error:
         error.records = [*found, *error.records]
         raise
-    return np.concatenate(found, axis=-2)
+    return joined(found)
+
+
+def joined(parts: list[Array]) -> Array:
+    """Return arrays (..., T, m) one after another: the array that they are the parts of, or a copy."""
+    whole = parts[0].base
+    if whole is not None and all(part.base is whole for part in parts) and whole.shape[-2:-1] == (sum(part.shape[-2] for part in parts),):
+        return whole
+    return np.concatenate(parts, axis=-2)
 
 
 def steps_in(duration: float, dt: float) -> tuple[int, bool]:

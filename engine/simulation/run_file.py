@@ -7,7 +7,7 @@ import functools
 import hashlib
 import math
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from engine.components.component import Interrupted, SimulationError
 from engine.progress import progress_bar
 from engine.recording import Recorder, Recording, StorageError, aside, require_free
 from engine.simulation.checks import checked_duration
+from engine.simulation.contact_table import COLUMNS, whole
 from engine.simulation.diagnosis import ended, failed, warn_of
 from engine.simulation.doubts import Doubts
 from engine.simulation.event_runs import blocks
@@ -33,6 +34,11 @@ CONVENTIONS = ("SI units and radians. Angular first: twists [omega; v], wrenches
                "Coordinates follow the tree depth first; see q_entries and v_entries.")  # fmt: skip
 
 
+def tables_of(step: Step, batch: tuple[int, ...]) -> dict[str, int]:
+    """Return the numbers in a row of what is recorded with as many rows as there are, by name: the points of contact of one rollout."""
+    return {"contacts": COLUMNS} if step.touches_by_rows and not batch else {}
+
+
 def header(step: Step, p: Array, duration: float, record_every: int) -> dict[str, Any]:
     """Return what a file says of how its records came about."""
     plant, process = step.plant, step.process
@@ -45,6 +51,7 @@ def header(step: Step, p: Array, duration: float, record_every: int) -> dict[str
         **({"constraints": [c.title for c in plant.constraints.loops.constraints]} if plant.constraints else {}),
         **({"asked": plant.controller.called.name} if plant.controller and plant.controller.called.law.python else {}),
         "parameters": {n: np.asarray(x).tolist() for n, x in plant.values.items()},
+        **({"contact_links": step.touching_links} if step.touches_by_rows else {}),
     }  # fmt: skip
 
 
@@ -70,7 +77,7 @@ def record(step: Step, path: Path, p: Array, x: Array, duration: float, record_e
     def begin() -> Recorder:
         first = {"x0": base64.b64encode(x.astype("<f8").tobytes()).decode()}   # for a run that is killed before its first block
         return Recorder.create(path, columns, batch, header(step, p, duration, record_every) | dict(notes) | first, checkpoint, overwrite,
-                               records=math.ceil(duration / step.dt / record_every) + 1)  # fmt: skip
+                               records=math.ceil(duration / step.dt / record_every) + 1, tables=tables_of(step, batch))  # fmt: skip
 
     return written(step, path, begin, p, x, duration, record_every, 0, progress, {})
 
@@ -162,7 +169,7 @@ def written(step: Step, path: Path, begin: Callable[[], Recorder], p: Array, x: 
     def write(found: list[Array], steps: int, finished: bool) -> None:
         """Hand over records, and what a run goes on from: the last of them, after so many steps (−1: there is no going on)."""
         if sum(new.shape[-2] for new in found):
-            add(lambda recorder: recorder.append(*block(step, doubts, found, steps, finished)))
+            add(lambda recorder: recorder.append(*block(step, doubts, found, p, steps, finished, recorder.tables)))
 
     def end(why: Array | None, text: str = "") -> None:
         """Write why rows, or all of it, failed, if they did, and what was noted, to what is known of it from before."""
@@ -205,8 +212,10 @@ def merged(known: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     return {n: [*known.get(n, ()), *x] if isinstance(x, list) else {**known.get(n, {}), **x} for n, x in new.items()}
 
 
-def block(step: Step, doubts: Doubts, found: list[Array], steps: int, finished: bool) -> tuple[dict[str, Array], dict[str, Any]]:
-    """Return the columns of records (..., T, m), time first, and what a run goes on from; note what is doubtful about them."""
+def block(step: Step, doubts: Doubts, found: list[Array], p: Array, steps: int, finished: bool,
+          wanted: Iterable[str]) -> tuple[dict[str, Array], dict[str, Any], dict[str, list[Array]]]:  # fmt: skip
+    """Return the columns of records (..., T, m) of a run with parameters p, time first, what it goes on from, and the rows of the tables
+    that are wanted; note what is doubtful about them."""
     records = np.concatenate(found, axis=-2) if len(found) > 1 else found[0]
     columns = step.columns(records)
     doubts.add(times(records), columns)
@@ -217,4 +226,6 @@ def block(step: Step, doubts: Doubts, found: list[Array], steps: int, finished: 
         columns["events"] = step.watched(x)["zeros"]
     elif step.watch:
         checkpoint["stopped"] = step.watch.stop_times(step.watched(checkpoint["x"]))
-    return {"t": times(records), **columns}, checkpoint
+    t = times(records)
+    tables = {name: [*map(whole, step.touching_at(t, x, p))] for name in wanted}
+    return {"t": t, **columns}, checkpoint, tables

@@ -324,7 +324,7 @@ class Simulator(Fixed):
         failures: Failures = {}
         try:
             with progress_bar("simulating", "steps", round(duration / self.dt), progress) as advanced:
-                data = collected(blocks(self._step, p, x, self.dt, duration, record_every, 0, failures), advanced)
+                data = collected(blocks(self._step, p, x, self.dt, duration, record_every, 0, failures, at_once=True), advanced)
         except Diverged as stop:
             text = ended(self._step, stop)
             raise SimulationError(text, dataclasses.replace(self._step.trajectory(stop.data, p), reason=text)) from None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine import ops
 from engine.compiler.debug import say
@@ -26,7 +28,7 @@ from engine.integrate.event import crossings
 from engine.model.combine import WORLD
 from engine.simulation.after_flight import AfterFlight, described, without_acting
 from engine.simulation.asked import asked
-from engine.simulation.contact_table import ContactTable, table_of
+from engine.simulation.contact_table import ContactTable, Touching, table_of
 from engine.simulation.doubts import Doubts
 from engine.simulation.effort_limits import EffortLimits
 from engine.simulation.events import Watch
@@ -366,15 +368,36 @@ class Step(WholeStates):
             return dataclasses.replace(found, stopped=watch.stop_times(memory)[..., -1])
         return dataclasses.replace(found, events=crossings(watch.names, memory["zeros"], found.t, q, v))
 
-    def touching(self, records: Array, p: Array) -> Callable[[], ContactTable] | None:
-        """Return what finds the points of contact of records (T, m), where these are rows of tables."""
-        t, x = times(records), records[..., 1 : 1 + self.process.n]
-        if records.ndim == 2 and isinstance(self.process, MeetingTrees):
-            return functools.partial(self.process.points_of, t, x, p, self.dt)
-        if records.ndim > 2 or not isinstance(self.plant.contacts, RowLaws):
+    def touching(self, records: Array, p: Array) -> Touching | None:
+        """Return what finds the points of contact of records (..., T, m), where these are rows of tables."""
+        if not self.touches_by_rows:
             return None
-        names = [*(link.name for link in self.plant.model.links), WORLD]
-        return lambda: table_of([self.points_of(float(at), 0.0, self.dt, p, row) for at, row in zip(t, x, strict=True)], names)
+        t, x, batch = times(records), records[..., 1 : 1 + self.process.n], records.shape[:-2]
+        many = math.prod(batch)
+        rows, own = x.reshape(many, *x.shape[-2:]), np.broadcast_to(p, (*batch, p.shape[-1])).reshape(many, p.shape[-1])
+
+        def find(k: int, of: NDArray[np.int_]) -> ContactTable:
+            return table_of(self.touching_at(t[of], rows[k][of], own[k]), self.touching_links)
+
+        return Touching(find, np.arange(many).reshape(batch), np.arange(len(t)))
+
+    @property
+    def touches_by_rows(self) -> bool:
+        """Whether its contacts are rows of tables."""
+        return isinstance(self.process, MeetingTrees) or isinstance(self.plant.contacts, RowLaws)
+
+    @property
+    def touching_links(self) -> list[str]:
+        """The names that the points of contacts have numbers of, where these are rows of tables."""
+        if isinstance(self.process, MeetingTrees):
+            return [s.link for s in self.process.contacts.placed]
+        return [*(link.name for link in self.plant.model.links), WORLD]
+
+    def touching_at(self, t: Array, x: Array, p: Array) -> list[Array]:
+        """Return the points of contact (n, 13 or 16) in the steps that begin at times (T) in states x (T, n)."""
+        if isinstance(self.process, MeetingTrees):
+            return self.process.points_of(t, x, p, self.dt)
+        return [self.points_of(float(at), 0.0, self.dt, p, row) for at, row in zip(t, x, strict=True)]
 
     @functools.cached_property
     def points_of(self) -> Callable[..., Array]:

@@ -18,11 +18,12 @@ from engine.integrate.event import Crossing
 from engine.io.ccsds import write_aem, write_oem
 from engine.model import Model, StateError
 from engine.model.shown import figure, html
-from engine.recording import Recording, StorageError, saved
+from engine.recording import StorageError, saved
 from engine.simulation.columns import described, entries, not_finite, spells, write_columns
+from engine.simulation.contact_table import COLUMNS, Touching
 from engine.simulation.logged import is_log, write_log
 from engine.simulation.parameters import moves_shapes, own, with_parameters
-from engine.simulation.run_header import checked_path, events_in, ground_in, header_of, names_in, outcome, outcome_in, robot_in
+from engine.simulation.run_header import checked_path, header_of, outcome
 from engine.simulation.totals import About, central, compiled_sum
 from engine.spatial import quaternion
 from engine.spatial.manifold import hermite
@@ -84,7 +85,7 @@ class Trajectory:
     warnings: tuple[str, ...] = ()
     names: dict[str, tuple[str, ...]] = field(default_factory=dict)
     ground: Array | None = None
-    touching: Callable[[], Any] | None = field(default=None, repr=False)
+    touching: Touching | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return described(f"'{self.model.name}'", self.t, self.q)
@@ -150,11 +151,12 @@ class Trajectory:
         """Return the trajectory of what ``take`` makes of every array, whose time axis is the one before its core dimensions."""
         lead = self.q.ndim - 2
         arrays = {n: take(vars(self)[n], lead) if n in vars(self) else None for n in ("q", "v", "tau", "vdot")}
-        return replace(self, t=t, signals={n: take(x, lead) for n, x in self.signals.items()}, touching=None, **{**arrays, **more})
+        return replace(self, t=t, signals={n: take(x, lead) for n, x in self.signals.items()}, **{"touching": None, **arrays, **more})
 
     def _row(self, k: Any, **more: Any) -> Trajectory:
         """Return one rollout of a batch, or several, with all of its records."""
-        return self.mapped(lambda x, lead: x[k], self.t, parameters={n: x[k] for n, x in self.parameters.items()}, **more)
+        own = {n: x[k] for n, x in self.parameters.items()}
+        return self.mapped(lambda x, lead: x[k], self.t, parameters=own, touching=self.touching and self.touching.of(k), **more)
 
     def __getitem__(self, part: Any) -> Trajectory:
         """Return a slice, an index or a mask in time.
@@ -174,7 +176,7 @@ class Trajectory:
             t = None
         if t is None or t.ndim != 1:
             raise StateError(f"trajectory[{shown(part)}] is no part of its {len(self)} states in time; expected an index, slice or mask")
-        return self.mapped(lambda x, lead: x[(slice(None),) * lead + (part,)], t)
+        return self.mapped(lambda x, lead: x[(slice(None),) * lead + (part,)], t, touching=self.touching and self.touching.part(part))
 
     def rollout(self, k: Any) -> Trajectory:
         """Return one rollout of a batch.
@@ -302,10 +304,11 @@ class Trajectory:
         if name.removesuffix(".names") in self.names and name.endswith(".names"):
             return np.array(self.names[name.removesuffix(".names")])
         if name == "contacts" and self.touching is not None:
-            return self.touching()
+            table: Any = self.touching()
+            return table
         if name not in self.signals:
             if name == "contacts" and "contacts.wrench" in self.signals:
-                raise StateError("no points of contact of a batch, a part, a file, or what was pickled; expected a run of one rollout")
+                raise StateError("no points of contact of what was pickled, of other times, or of a batch in a file; expected a run")
             if self.touching is not None and name.startswith("contacts."):
                 raise StateError(f"no signal '{name}' where more than 400 points may touch, or bodies meet by tables; expected 'contacts', "
                                  "the table of those that do, contacts.wrench, contacts.count or contacts.overlap")  # fmt: skip
@@ -371,8 +374,14 @@ class Trajectory:
         shapes: dict[str, tuple[int, ...]] = {"t": (), **{n: x.shape[lead + 1 :] for n, x in columns.items()}}
         header = header_of(self.model, self.gravity, self.parameters, self.names, self.ground) | outcome(self.reason, self.warnings)
         header["events"] = [{"function": e.function, "name": e.name, "t": e.t, "q": e.q, "v": e.v} for e in self.events]
+        tables = {}
+        if self.touching is not None and not lead:
+            table = self.touching()
+            header["contact_links"] = sorted({*table.a.tolist(), *table.b.tolist()})
+            tables["contacts"] = table.rows(header["contact_links"])
         records = {"t": self.t, **{n: np.moveaxis(x, lead, 0) for n, x in columns.items()}}
-        return saved(checked_path(path), shapes, self.q.shape[:-2], header, records, stopped, overwrite)
+        return saved(checked_path(path), shapes, self.q.shape[:-2], header, records, stopped, overwrite,
+                     {n: (COLUMNS, rows) for n, rows in tables.items()})  # fmt: skip
 
     def to_oem(self, path: str | Path, link: str, epoch: str = "2000-01-01T12:00:00") -> Path:
         """Write where a link flies as an orbit ephemeris message (CCSDS 502.0-B-2), with times after an ``epoch`` (UTC): km, 12 decimals;
@@ -413,31 +422,3 @@ class Trajectory:
         if self.q.ndim > 2:
             raise StateError("a plot is of one rollout; expected such as trajectory.rollout(0).plot()")
         return figure(self, path)
-
-
-def load_trajectory(path: str | Path, start: int = 0, stop: int | None = None, step: int = 1) -> Trajectory:
-    """Return the trajectory in a file that ``Simulator.run(..., out=path)`` wrote, or a part of its records: ``start``, ``stop``, ``step``.
-
-    Also while it is being written, and after the simulation was killed: then it ends where the file does.
-
-    Raises
-    ------
-    StorageError : there is no such file, or it is no recording of a simulation, or damaged: among these records, or in what they mean
-
-    >>> import engine, tempfile
-    >>> arm = engine.load(engine.example("seven_joint_arm"))
-    >>> path = engine.Simulator(arm).run(arm.neutral(), [0.0] * 7, 0.1, out=tempfile.mkdtemp() + "/arm.h5")
-    >>> len(engine.load_trajectory(path)), len(engine.load_trajectory(path, start=50))
-    (101, 51)
-    """
-    with Recording.open(path) as recording:
-        model, gravity, parameters = robot_in(recording)
-        read = {n: recording.read(n, start, stop, step) for n in recording.columns if n != "events"}
-        events = events_in(recording, start, stop)
-        stopped = recording.checkpoint().get("stopped") if recording.batch else None
-        (reason, warnings), names, ground = outcome_in(recording), names_in(recording), ground_in(recording)
-        lead = len(recording.batch)
-    t = read.pop("t")
-    arrays = {n: np.moveaxis(x, 0, lead) for n, x in read.items()}
-    q, v, tau, vdot = (arrays.pop(n) for n in ("q", "v", "tau", "vdot"))
-    return Trajectory(model, gravity, t, q, v, tau, vdot, arrays, events, stopped, parameters, reason, warnings, names, ground)

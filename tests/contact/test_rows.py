@@ -131,7 +131,7 @@ def test_a_batch_what_is_resumed_and_what_is_pickled_are_the_same_bits(both):
     assert every("contacts.wrench")[1].tobytes() == alone("contacts.wrench").tobytes()
     state = made.step(made.step(made.start(Q[1], v), 120), 80)
     assert state.q.tobytes() == alone.q[-1].tobytes()
-    with pytest.raises(engine.EngineError, match=r"no points of contact of a batch.*expected a run of one rollout"):
+    with pytest.raises(engine.EngineError, match=r"no points of contact of what was pickled.*expected a run"):
         pickle.loads(pickle.dumps(alone))("contacts")
 
 

@@ -93,12 +93,13 @@ def rollout(step: Program, observe: Program, width: int, inputs: int = 0, counte
         lines += [*begin * step.tabled, *m.counted(OUTSIDE, step, call)]
         writer.count_on("look", state, m.bytes(notes), kept + n)
     writer.block = writer.block if notes else "look"
-    strides = f"i64 {m.bytes(state)}, i64 {m.bytes(n_record)}, i64 {m.bytes(work)}"
+    where, stride, left = writer.at_once(base[last], outer[last], step_record, step_column, record, n_record)
+    strides = f"i64 {m.bytes(state)}, i64 {stride}, i64 {m.bytes(work)}"
     lines += [*begin * observe.tabled,
-              *m.counted(OUTSIDE, observe, f"  call void {f_observe}(ptr %at, ptr {record}, ptr {scratch}, i64 %groups, {strides})")]
+              *m.counted(OUTSIDE, observe, f"  call void {f_observe}(ptr %at, ptr {where}, ptr {scratch}, i64 %groups, {strides})")]
     with each_group() as (g, i, lanes):
         where = writer.byte(writer.byte(base[last], put(f"mul i64 {i}, {outer[last]}")), put(f"mul i64 %j, {step_record}"))
-        writer.moved("scatter", where, outer[last], lanes, n_record, step_column, vector_of(record, g, n_record, 0))
+        writer.moved("scatter", where, outer[last], lanes, left, step_column, vector_of(record, g, n_record, 0))
     lines += ["  br label %endlook", "endlook:", "  %nextj = add i64 %j, 1", "  br label %records",
               "endrow:", f"  %nextrow = add i64 %row, {groups * width}", "  br label %rows",
               "done:", *ended, *[f"  call void @arena.back(ptr @arena.spare, ptr {arena})"] * tabled, f"  call void @free(ptr {raw})",
@@ -135,6 +136,18 @@ class GroupWriter(Writer):
         taken = self.put(f"and i1 {self.put('icmp sgt i64 %j, 0')}, {self.put(f'icmp sgt i64 {count}, 0')}")
         return (self.put(f"zext i1 {taken} to i64"), self.put(f"select i1 {taken}, ptr %other, ptr %now"),
                 self.put(f"select i1 {taken}, ptr %now, ptr %other"))  # fmt: skip
+
+    def at_once(self, base: str, outer: str, step: str, column: str, vectors: str, n: int) -> tuple[str, str, str]:
+        """Where the n numbers of record %j are made, how many bytes apart in groups, and how many are left to scatter: of one lane where
+        they stay, if columns stand side by side there, else as vectors."""
+        own = vectors, str(8 * self.width * n), str(n)
+        if self.width > 1:
+            return own
+        place = self.byte(self.byte(base, self.put(f"mul i64 %row, {outer}")), self.put(f"mul i64 %j, {step}"))
+        beside, there = self.put(f"icmp eq i64 {column}, 8"), (place, outer, "0")
+        where, apart, left = (self.put(f"select i1 {beside}, {kind} {x}, {kind} {y}")
+                              for kind, x, y in zip(("ptr", "i64", "i64"), there, own, strict=True))  # fmt: skip
+        return where, apart, left
 
     def count_on(self, block: str, state: int, notes: int = 0, at: int = 0) -> None:
         """After a step from %at to %away, which end a ``block``: k + 1 there, and so many bytes of notes here, from vector ``at``."""

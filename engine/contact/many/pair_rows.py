@@ -132,13 +132,16 @@ class PairRows:
             apart.append(distance)
             grounds.append(ops.gather(rows, ops.chosen(ops.row_numbers(rows), close)))
         pairs = None
-        if self.others is not None:
+        if self.others is not None and every:
             distance, close = ops.rows(clear, *(ops.gather(around, self.others[:, k]) for k in SHAPES))
             apart.append(distance)
-            some = ops.chosen(ops.row_numbers(self.others), close)
-            if not every:
-                a, b = ops.rows(lambda p: (p[SHAPES[0]], p[SHAPES[1]]), ops.gather(self.others, some))
-                some = ops.chosen(some, ops.rows(rods_meet, *(ops.gather(table, k) for k in (a, b) for table in (around, rods))))
+            pairs = ops.gather(self.others, ops.chosen(ops.row_numbers(self.others), close))
+        elif self.others is not None:                                          # the cheapest first, of what is left the next
+            balls = ops.rows(lambda s: np.append(s[MIDDLE], s[RADIUS] + s[REACH]), around)
+            some, numbers = ops.row_numbers(self.others), [self.others[:, k] for k in SHAPES]
+            for meet, tables in ((balls_meet, [balls]), (boxes_meet, [around]), (rods_meet, [around, rods])):
+                some = ops.chosen(some, ops.rows(meet, *(ops.gather(table, k) for k in numbers for table in tables)))
+                numbers = [ops.gather(self.others[:, k], some) for k in SHAPES]
             pairs = ops.gather(self.others, some)
         return Near(grounds, pairs, np.concatenate(apart), around, poses)
 
@@ -174,6 +177,17 @@ def placed_bounds(s: Array, T: Array, far: Any) -> tuple[Array, Array]:
     T_WS = whole(T) @ whole(s[1:13])
     around = np.concatenate([placed(T_WS, s[13:16]), abs(T_WS[:3, :3]) @ s[16:19], s[19:20], [far]])
     return around, np.append(T_WS[:3, :3] @ s[20:23], s[23])
+
+
+def balls_meet(a: Array, b: Array) -> Any:
+    """Return whether balls (centre and radius, 4) around two shapes may have met."""
+    d, reach = b[:3] - a[:3], a[3] + b[3]
+    return d @ d <= reach * reach
+
+
+def boxes_meet(a: Array, b: Array) -> Any:
+    """Return whether boxes around two shapes may have met."""
+    return clear(a, b)[1]
 
 
 def rods_meet(a: Array, rod_a: Array, b: Array, rod_b: Array) -> Any:
