@@ -29,10 +29,11 @@ def compact(text: str) -> str:
 
 
 def reused(text: str) -> str:
-    """Return a function with names that are used again; as it is where it declares values in another way, such as within loops."""
+    """Return a function with names that are used again; as it is where it declares values in another way, such as within loops, in which
+    none that is read is written, then."""
     lines = text.split("\n")
     declared = {m[2]: m[1] for line in lines if (m := DECLARED.search(line))}
-    last = {name: end for line, end in zip(lines, ends(lines), strict=True) for name in VALUE.findall(line)}
+    last = {name: k for k, line in enumerate(lines) for name in VALUE.findall(line)}
     if last.keys() - declared.keys():
         return text
     over = defaultdict[int, list[str]](list)
@@ -54,15 +55,3 @@ def reused(text: str) -> str:
                 free[kind].append(own.pop(name))
         made.append(head + body)
     return "\n".join(made)
-
-
-def ends(lines: list[str]) -> list[int]:
-    """Return for each line of a function where what it lies in ends: of a loop or a branch, in which all may be read again, its last."""
-    found, open_ = [*range(len(lines))], -1
-    for k, line in enumerate(lines):
-        if open_ < 0 and line.startswith("    ") and line.endswith("{"):
-            open_ = k
-        elif open_ >= 0 and line.startswith("    }") and not line.endswith("{"):
-            found[open_ : k + 1] = [k] * (k + 1 - open_)
-            open_ = -1
-    return found

@@ -21,7 +21,7 @@ def test_the_same_bits_in_fewer_bytes(tmp_path):
 
 
 def test_what_a_loop_reads_again_keeps_its_name():
-    """A value that a loop reads lives until the loop's end; a function that declares values within one stays as it is."""
+    """What a loop reads is written by none within; a function that declares values within one stays as it is."""
     text = """static void f(void)
 {
     const double t1 = a;
