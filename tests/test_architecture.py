@@ -75,7 +75,7 @@ SIMULATION = (
     ("impulses", "run", "surroundings", "totals", "assessment", "cargo"), ("overlaps", "acting"), ("many_contacts",),
     ("contacts", "plant", "events", "trajectory"),
     ("after_flight", "asked", "effort_limits", "form", "halving", "impacts", "independent_trees", "unresolved"),
-    ("meeting_trees", "meeting", "whole_states"),
+    ("meeting_trees", "meeting", "origins", "whole_states"),
     ("step", "body_trajectory"),
     ("culprit", "event_runs", "state", "linearization"),
     ("diagnosis",), ("run_file", "compiled_system", "profile", "adaptive", "wires"), ("stepper",), ("simulator", "compile"),

@@ -9,10 +9,23 @@ import typer
 import engine
 from engine.cli.ending import refuse_unread
 from engine.cli.files import require_ending, say_written, written
-from engine.cli.options import Collision, Environment, Floating, Overwrite, Packages, Rate, Rollout, UpAxis
+from engine.cli.options import (
+    Collision,
+    Environment,
+    Floating,
+    Hidden,
+    Overlays,
+    Overwrite,
+    Packages,
+    Rate,
+    Rollout,
+    Trails,
+    UpAxis,
+    overlaid,
+)
 from engine.cli.recordings import one_rollout, shown
 from engine.simulation.columns import write_columns
-from engine.viewer.files.export import WRITERS
+from engine.viewer.files.export import PAGE, WRITERS
 
 PIECE = 10_000            # records that are in memory at a time
 
@@ -27,6 +40,9 @@ def export(
     environment: Environment = None,
     collision: Collision = False,
     floating: Floating = False,
+    show: Overlays = None,
+    trail: Trails = None,
+    hide: Hidden = None,
     package_dir: Packages = None,
     up_axis: UpAxis = None,
     overwrite: Overwrite = False,
@@ -38,6 +54,7 @@ def export(
     engine export run.h5 run.csv --every 10
     engine export batch.h5 third.csv --rollout 2
     engine export run.h5 run.html             plays in any browser
+    engine export run.h5 run.html --show momentum --trail gripper
     engine export run.h5 run.glb --fps 60     for Blender, game engines
     engine export run.h5 run.rrd              for the viewer of rerun, with plots
     engine export robot.urdf robot.glb
@@ -48,13 +65,16 @@ def export(
     require_ending(out, ".csv", *WRITERS)
     if Path(out).suffix.lower() in WRITERS:
         refuse_unread(f"is for a CSV file, and '{out}' is none; expected .csv, or the option left out", every=every != 1)
+        if Path(out).suffix.lower() != PAGE:
+            refuse_unread(f"is for a page, and '{out}' is none; expected {PAGE}, or the option left out", show=show, trail=trail, hide=hide)
         source = shown(file, floating, rollout, package_dir, up_axis)
         with written(out, file, overwrite) as path:
-            engine.export(source, path, fps, environment, "collision" if collision else "visual")
+            engine.export(source, path, fps, environment, "collision" if collision else "visual",
+                          shown=overlaid(show, trail, hide, None) if show or trail or hide else None)  # fmt: skip
         return say_written(out, f"{os.path.getsize(out) / 1e6:.2g} MB")
     refuse_unread(f"is for what is looked at, and '{out}' is a CSV file; expected {', '.join(WRITERS)}, or the option left out",
                   fps=fps != 30, environment=environment, collision=collision, floating=floating, package_dir=package_dir,
-                  up_axis=up_axis is not None)  # fmt: skip
+                  up_axis=up_axis is not None, show=show, trail=trail, hide=hide)  # fmt: skip
     count = start = 0
     with written(out, file, overwrite) as path, path.open("w", newline="") as opened:
         while start == count * every:                 # as long as pieces are whole

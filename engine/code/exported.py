@@ -16,7 +16,8 @@ from engine.checks import EngineError, shown
 from engine.code.functions import ExportError
 from engine.code.reserved import RESERVED, is_taken
 from engine.compiler.graph.program import Program, Shape, is_table, size
-from engine.compiler.gufunc import Gufunc, signature_of
+from engine.compiler.gufunc import Gufunc
+from engine.compiler.signature import signature_of
 
 Array = np.ndarray
 #: what is in every file that is written, and says that it may be written anew
@@ -127,7 +128,7 @@ class Exported:
             x, y = self.tried(x, rng)
             found.append(([np.ravel(a) for a, of in zip(x, self.given, strict=True) if of.passed],
                           [np.ravel(r) for r, of in zip(y, self.results, strict=True) if of.size] if y else []))  # fmt: skip
-            x = self.again(x, y) if self.again else self.draw(rng)
+            x = self.again(x, y) if self.again and y else self.draw(rng)
         return found
 
     def tried(self, x: Sequence[Any], rng: np.random.Generator) -> tuple[Sequence[Any], tuple[Array, ...]]:
@@ -135,6 +136,8 @@ class Exported:
         try:
             return x, self.call(*x)
         except IndexError:
+            if self.again:                                                     # states and times, which are no numbers of rows
+                return x, ()
             least = max(1, min(len(a) for a in x if np.ndim(a)))
             x = [rng.integers(0, least, len(a)).astype(float) if np.ndim(a) == 1 else a for a in x]
         except EngineError:

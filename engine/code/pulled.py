@@ -38,12 +38,14 @@ class Pulled:
         against a pull
     x, p : the whole state at rest, and the parameters that pull nothing
     pull : where in p what begins: "link", "point", "target", "stiffness", "damping" of :class:`engine.simulation.live.Pull`
+    where : the same of the simulator's own parameters
     """
 
     functions: dict[str, Module]
     x: Array
     p: Array
     pull: dict[str, int]
+    where: dict[str, int]
 
 
 def pulled(simulator: Simulator, q0: Any = None, v0: Any = None) -> Pulled:
@@ -58,8 +60,9 @@ def pulled(simulator: Simulator, q0: Any = None, v0: Any = None) -> Pulled:
     step = exported(more, "step", None)
     functions = {"step": step, "poses": exported(simulator.robot.forward_kinematics.straight, "poses", None), "mass": mass_of(model)}
     begun = more.start(model.initial() if q0 is None else q0, np.zeros(model.nv) if v0 is None else v0)
-    where = {name.removeprefix("pull."): at.start for name, at in more.plant.parameters.slices.items() if name.startswith("pull.")}
-    return Pulled({name: module(e) for name, e in functions.items()}, begun.origin.x, step.initial["p"], where)
+    where = {name: at.start for name, at in more.plant.parameters.slices.items()}
+    own = {name.removeprefix("pull."): where.pop(name) for name in [*where] if name.startswith("pull.")}
+    return Pulled({name: module(e) for name, e in functions.items()}, begun.origin.x, step.initial["p"], own, where)
 
 
 def module(e: Exported) -> Module:

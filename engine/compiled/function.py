@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.compiler.gufunc import Gufunc, shaped, signature_of
+from engine.compiler.gufunc import Gufunc, shaped
+from engine.compiler.signature import signature_of
 from engine.compiler.transforms.trace import Shape, trace
 from engine.integrate import Method, System, attempt
 from engine.model import StateError

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from engine.checks import numbers, shown
-from engine.compiler.gufunc import Gufunc, signature_of
+from engine.compiler.gufunc import Gufunc
+from engine.compiler.signature import signature_of
 from engine.compiler.transforms.jacobians import jacobian
 from engine.model import Model, ModelError
 from engine.model.parameters import NUMBERS, checked_names, nominal, require_possible, require_trailing, split, unknown

@@ -21,15 +21,16 @@ Layers, from the bottom up; a file imports from those named before it only:
 - codegen: ``schedule`` (fusion and registers), ``packs`` (equal parts), ``lanes`` (those as vectors), ``work`` (its memory), ``counters``
   (of calls, for profiles), ``body`` (instructions of nodes), ``llvm`` (a program in LLVM IR), ``entry`` (its calls), ``rollout`` (a step
   repeated);
-- last: ``threads``, ``gufunc``, ``scan``, ``derivative`` (compiled functions).
+- last: ``threads``, ``signature`` (shapes as text), ``gufunc``, ``scan``, ``derivative`` (compiled functions).
 """
 
 from engine.compiler.derivative import gradient, jacobian
 from engine.compiler.graph.interp import interpret
 from engine.compiler.graph.program import Program, Shape, verify
 from engine.compiler.graph.refusals import ArgumentError, TraceError
-from engine.compiler.gufunc import Gufunc, gufunc, signature_of
+from engine.compiler.gufunc import Gufunc, gufunc
 from engine.compiler.scan import rollout_ufunc
+from engine.compiler.signature import signature_of
 from engine.compiler.threads import get_threads, set_threads
 from engine.compiler.transforms.trace import calling, name_of, trace
 

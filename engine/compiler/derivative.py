@@ -11,7 +11,8 @@ import numpy as np
 from engine.checks import require_importable, whole
 from engine.compiler.graph.program import Program, Shape, is_table
 from engine.compiler.graph.refusals import ArgumentError
-from engine.compiler.gufunc import Gufunc, gufunc, signature_of, unsized
+from engine.compiler.gufunc import Gufunc, gufunc
+from engine.compiler.signature import signature_of, unsized
 from engine.compiler.transforms import jacobians
 from engine.compiler.transforms.trace import name_of, pure, trace
 

@@ -6,9 +6,8 @@ import ctypes
 import functools
 import inspect
 import math
-import re
 import sysconfig
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,8 @@ from engine.compiler.graph.expr import Expr
 from engine.compiler.graph.interp import interpret
 from engine.compiler.graph.program import COUNTED, Program, Shape, is_table, once
 from engine.compiler.graph.refusals import ArgumentError
-from engine.compiler.kernels.arena import NO_MEMORY
+from engine.compiler.kernels.arena import NO_MEMORY, NO_ROW
+from engine.compiler.signature import equal_counts, shapes_in_text
 from engine.compiler.threads import get_threads, spread
 from engine.compiler.transforms.table import Table
 from engine.compiler.transforms.trace import calling, name_of, pure, trace
@@ -146,7 +146,7 @@ class Gufunc:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if any(isinstance(x, Table) or np.ndim(x) > len(s) for x, s in zip(args, self.program.shapes_in, strict=False)):
             return self._general(*args, **kwargs)
-        call = self._single if DIRECT else self._general
+        call = self._counting if self.equal_counts else self._single if DIRECT else self._general
         type(self).__call__ = call  # type: ignore[method-assign]
         return call(*args, **kwargs)
 
@@ -156,6 +156,22 @@ class Gufunc:
         make = ctypes.pythonapi.PyCFunction_NewEx
         make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
         return make(_single_code(self.program, self.strict), (self._general, self._not_finite, self._failed), None)
+
+    @once
+    def equal_counts(self) -> list[tuple[str, int, int]]:
+        """:func:`engine.compiler.signature.equal_counts`."""
+        return equal_counts(self.signature, self.program) if self.counted else []
+
+    def _counting(self, *args: Any, **kwargs: Any) -> Any:
+        """A call whose results are looked at: tables are to have as many rows as arguments of the same size."""
+        found = self._general(*args, **kwargs) if kwargs or not DIRECT else self._single(*args)
+        results = found if isinstance(found, tuple) else (found,)
+        for name, i, k in self.equal_counts:
+            if not any(isinstance(x, Table) for x in args) and len(args) > i and np.ndim(args[i]) == len(self.program.shapes_in[i]):
+                n, m = len(args[i]), len(results[k])
+                if n != m:
+                    raise ArgumentError(f"{self.name} returned a table of {m} rows; '{self.signature}' promises {name}, which is {n}")
+        return found
 
     # ------------------------------------------------------------ batches
 
@@ -229,7 +245,7 @@ class Gufunc:
     def _failed(self, *args: Any) -> Any:
         """Say why a call with tables had no result: its arguments, and the state of its memory."""
         *arrays, state = args
-        if state & NO_MEMORY:
+        if state & NO_MEMORY and not state & NO_ROW:
             raise MemoryError(f"{self.name}: its tables need more memory than there is")
         with np.errstate(all="ignore"):
             interpret(self.program, *arrays)                                   # which says where
@@ -380,7 +396,7 @@ def shaped(fn: Callable[..., Any], signature: str | None, **dimensions: int) -> 
     if not isinstance(signature, str) or "->" not in signature:
         raise ArgumentError(f"gufunc got the signature {signature!r}; expected a text such as '(n),(m)->(k)'")
     left, right = signature.replace(" ", "").split("->", 1)
-    shapes_in, shapes_out = _shapes(left, signature), _shapes(right, signature)
+    shapes_in, shapes_out = shapes_in_text(left, signature), shapes_in_text(right, signature)
     known = {name: whole(f"gufunc: the size {name}", n, "a whole number", error=ArgumentError) for name, n in dimensions.items()}
     shapes = []
     for shape in shapes_in:
@@ -401,23 +417,6 @@ def shaped(fn: Callable[..., Any], signature: str | None, **dimensions: int) -> 
         if len(promised) != len(found) or found != sizes:
             raise ArgumentError(f"{program.name} returned shape {found}; '{signature}' promises ({', '.join(promised)}) = {sizes}")
     return Gufunc(program, signature, parameters)
-
-
-def unsized(signature: str, dimensions: Iterable[str]) -> list[str]:
-    """The names in the first places of arguments' shapes that stand for no number: these arguments are tables."""
-    shapes = _shapes(signature.replace(" ", "").split("->")[0], signature)
-    return [s[0] for s in shapes if s and not s[0].isdigit() and s[0] not in dimensions]
-
-
-def signature_of(program: Program) -> str:
-    """The shapes of a program's arguments and results, such as ``"(3),(2)->(3,2)"``."""
-    return "->".join(",".join(f"({','.join(map(str, s))})" for s in shapes) for shapes in (program.shapes_in, program.shapes_out))
-
-
-def _shapes(text: str, signature: str) -> list[tuple[str, ...]]:
-    if not re.fullmatch(r"\((\w+(,\w+)*)?\)(,\((\w+(,\w+)*)?\))*", text):
-        raise ArgumentError(f"gufunc got the signature {signature!r}; expected shapes in parentheses, such as '(n),(m)->(k)'")
-    return [tuple(d for d in part.split(",") if d) for part in re.findall(r"\(([^)]*)\)", text)]
 
 
 def _parameters(fn: Callable[..., Any], count: int, signature: str) -> list[str]:

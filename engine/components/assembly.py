@@ -8,15 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from engine.checks import numbers, shown
+from engine.checks import numbers, shown, warn
 from engine.compiler import name_of
 from engine.components.actuators import Drive, Motor
-from engine.components.component import Component, SimulationError
+from engine.components.component import Component, SimulationError, SimulationWarning
 from engine.components.controller import Controller
 from engine.components.frame import Frame, require_frame
+from engine.components.general_actuator import GeneralActuator
 from engine.components.law import Force, Law
 from engine.components.makers import Maker
 from engine.model import Model
+
+#: what the edge of a joint in a model's graph holds that is nothing without a spring: whose springs those are
+SPRUNG = "sprung_by"
+#: what that of a liquid's joint holds: the tank's name, and as far as the liquid may be off its axis, m
+LIQUID = "liquid"
 
 
 def assembled(model: Model, dt: float, forces: list[Any], actuators: list[Component], joints: list[Component], limited: bool,
@@ -42,7 +48,22 @@ def assembled(model: Model, dt: float, forces: list[Any], actuators: list[Compon
         if c.name in names or c.name == Controller.name:
             raise SimulationError(f"two components are named '{c.name}'; expected unique names (give one name=…)")
         names.add(c.name)
+    require_springs(model, found)
     return found
+
+
+def require_springs(model: Model, components: Sequence[Component]) -> None:
+    """Refuse a joint that a builder of springs has added to a model, such as a liquid's, and that nothing holds; where functions are among
+    the forces, which may, it is a warning."""
+    held = {x for c in components for x in (getattr(c, "joint", ""), *(c.joints if isinstance(c, GeneralActuator) else ()))}
+    for _, _, data in model.graph.edges.data():
+        if SPRUNG not in data or (name := data["joint"].name) in held:
+            continue
+        text = (f"nothing holds joint '{name}', which {data[SPRUNG]} has added for a spring: what is on it drifts away; expected the "
+                f"springs that {data[SPRUNG]} returns among the forces (beside a law of yours, a JointSpring of stiffness 0)")  # fmt: skip
+        if not any(isinstance(c, Force) for c in components):
+            raise SimulationError(text)
+        warn(text, SimulationWarning)
 
 
 def require_whole(c: Component) -> None:

@@ -34,9 +34,10 @@ def attitude_target(what: str, model: Model, target: Any) -> Target:
     """
     text = f"{what}: target"
     if not callable(target):
-        fixed = numbers(text, target, SimulationError)
+        fixed = np.zeros(0) if isinstance(target, str) else numbers(text, target, SimulationError)
         if fixed.shape != (4,) or not quaternion.is_unit(fixed):
-            raise SimulationError(f"{text} is {shown(target)}; expected a unit quaternion [qw, qx, qy, qz], or a function of t")
+            raise SimulationError(f"{text} is {shown(target)}; expected a unit quaternion [qw, qx, qy, qz], a function of t, or "
+                                  "what engine.space.pointing returns")  # fmt: skip
         fixed = quaternion.normalize(fixed)
         return lambda t, q, v: (fixed, None)
     of_state, of_orbit = takes_state(text, target), takes_origin(target)
@@ -84,7 +85,7 @@ def takes_state(text: str, target: Callable[..., Any]) -> bool:
         return False
     names = [p.name for p in given if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if len(names) > 1 and names not in (OF_STATE, OF_ORBIT):
-        raise SimulationError(f"{text} takes ({', '.join(names)}); expected a function of t, or of t, q, v")
+        raise SimulationError(f"{text} takes ({', '.join(names)}); expected a function of t, of t, q, v, or of t, q, v, origin")
     return len(names) > 1
 
 

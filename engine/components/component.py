@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -339,13 +339,11 @@ class Component:
     Attributes
     ----------
     name : unique in a simulation: signals are recorded as "name.signal", commands given as ``{"name": …}``
-    link : what it is fixed to, where that is one link
-    rigid : whether what it adds to links leaves them rigid bodies
+    link : what it is fixed to, where that is one link; rigid : whether what it adds to links leaves them rigid bodies
     keeps : whether all that changes what it :meth:`holds` is its effects' ``inner``, so that the momentum of link and store is one
     state : initial continuous state (n); memory : initial memory (m)
     times : which numbers of the memory are times, s, at first that of the start
-    command : shape of the command that it takes from the controller, or None
-    bounds : how many of its forces have limits
+    command : shape of the command that it takes from the controller, or None; bounds : how many of its forces have limits
     steepness : how steeply a limit falls with a velocity, by the velocity's number, N·m·s/rad (N·s/m)
     efforts : by joint, the most that it may exert there, N·m or N
     counts : of its numbers those from 0 that parameters "name.what" may replace
@@ -389,6 +387,9 @@ class Component:
             given = f"has shape {shape}" if shape else f"is {x.min():g}"
             raise SimulationError(f"parameter '{self.name}.{what}' {given}; expected a number from 0")
 
+    def require_together(self, own: Mapping[str, Array]) -> None:
+        """Refuse values (...) of its parameters, by "what", that are possible one by one and not together; rows broadcast."""
+
     def goes_on(self, s: Context, memory: Array) -> Any:
         """Return the numbers (k) by which its memory goes on from s, where a step begins, for derivatives of steps; None: none do."""
         return None
@@ -423,27 +424,3 @@ class Component:
         """Return the memory for the step of dt that begins now: what :meth:`act` gets all through that step, and where its beginning is
         recorded."""
         return memory
-
-
-class Made:
-    """A function that another function has made: it is called like it, and pickled by what it was made of."""
-
-    def __init__(self, fn: Callable[..., Any], again: Callable[[], Made]) -> None:
-        self.fn, self.again = fn, again
-        functools.update_wrapper(self, fn)
-
-    def __call__(self, *args: Any, **named: Any) -> Any:
-        return self.fn(*args, **named)
-
-    def __reduce__(self) -> Any:
-        return self.again, ()
-
-
-def remade(make: Callable[..., Callable[..., Any]]) -> Callable[..., Any]:
-    """Let the functions that ``make`` returns be pickled: they are made again of the same arguments."""
-
-    @functools.wraps(make)
-    def making(*args: Any, **named: Any) -> Made:
-        return Made(make(*args, **named), functools.partial(making, *args, **named))
-
-    return making

@@ -23,11 +23,12 @@ from typing import Any
 import numpy as np
 
 from engine import dynamics, ops
-from engine.checks import number, shown
+from engine.checks import number, shown, warn
 from engine.components.actuators import ReactionWheels, Thrusters
 from engine.components.attitude_target import attitude_target, takes_origin
-from engine.components.component import Component, SimulationError, remade
+from engine.components.component import Component, SimulationError, SimulationWarning
 from engine.components.forces import checked_vector
+from engine.components.made import remade
 from engine.components.references import Reference, blend, followed, minimum_jerk, minimum_jerk_pose, require_model
 from engine.model import Model, Tree
 from engine.spatial import quaternion, se3
@@ -429,6 +430,10 @@ def shared(actuator: ReactionWheels | Thrusters) -> Callable[[Any], Any]:
     """From a moment on the link to an actuator's command."""
     if isinstance(actuator, ReactionWheels):
         inverse = np.linalg.pinv(actuator.axes.T)
+        turns, sizes, _ = np.linalg.svd(actuator.axes.T)
+        if (rank := int((sizes > 1e-6).sum())) < 3:
+            warn(f"'{actuator.name}' turn about {rank} of three axes, and make no moment about {turns[:, -1].round(3).tolist()}, which is "
+                 "left to itself; expected wheels about three axes", SimulationWarning)  # fmt: skip
         return lambda moment: inverse @ moment
     arms = np.concatenate([np.array([hat(p) @ d for p, d in zip(actuator.positions, actuator.directions, strict=True)]).T,
                            actuator.directions.T])  # fmt: skip

@@ -51,5 +51,7 @@ def require_taken(c: Component, commands: Mapping[str, Any], acting: Sequence[Co
     takers = ["tau" if isinstance(x, Drive) else x.name for x in after if x.command is not None and not x.memory.size]
     for name in commands:
         if name not in takers:
+            if name in [x.name for x in acting[: acting.index(c)] if x.command is not None and not isinstance(x, Drive)]:
+                raise SimulationError(f"'{c.name}' commands '{name}', which acts before it; expected '{name}' after '{c.name}' in the list")
             expected = f"some of {', '.join(takers)}, which take commands and come after it" if takers else "a controller that does"
             raise SimulationError(f"'{c.name}' commands '{name}'{nearest(str(name), takers)}; expected {expected}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,24 @@ class Frame(Component):
     """
 
     name = "frame"
+    #: what it was made of, as numbers: by it states of one frame are told from those of another
+    known: tuple[float, ...] = ()
+
+    def at(self, t: Array) -> Array:
+        """Return its own state (..., n) at times (...), s: it is a function of time alone, as nothing else moves what falls freely."""
+        return np.broadcast_to(self.state, (*np.shape(t), self.state.size))
+
+    def through(self, t: float, r: Array, v: Array) -> Array:
+        """Return its own state (..., n) with which the origin is at r (..., 3), m, at t, and moves with v (..., 3), m/s."""
+        return np.broadcast_to(self.state, (*np.shape(r)[:-1], self.state.size))
+
+    def begins(self, t: float) -> None:
+        """Warn where a run that begins at t is hardly meant."""
+
+    def missed(self, advance: Callable[..., Array], order: int, dt: float) -> float:
+        """Return about how far off, m, the origin is after three turns by steps of dt, s, of a method: ``advance(acceleration, t, h, y)``
+        steps y = (x, ẋ) (2 n) with an acceleration of (t, x, ẋ)."""
+        return 0.0
 
     def place(self, t: Any, state: Array) -> tuple[Array, Array]:
         """Return where the origin is at t, m (3), and its velocity, m/s (3), of the component's own state (n)."""

@@ -13,7 +13,8 @@ import numpy as np
 
 from engine import ops
 from engine.checks import number, numbers, shown
-from engine.components.component import SimulationError, remade
+from engine.components.component import SimulationError
+from engine.components.made import remade
 from engine.model import Model
 from engine.spatial import se3
 

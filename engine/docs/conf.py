@@ -13,7 +13,8 @@ HERE = Path(__file__).parent
 project = "articulated-engine"
 author = "the authors of articulated-engine"
 version = release = engine.__version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "engine.docs.copying", "engine.docs.docstrings", "engine.docs.mathml"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "engine.docs.copying", "engine.docs.docstrings", "engine.docs.lessons",
+              "engine.docs.mathml"]  # fmt: skip
 exclude_patterns = ["_build"]
 
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist", "attrs_inline"]

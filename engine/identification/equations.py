@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from engine.compiled.robot import robot_of
-from engine.compiler.gufunc import Gufunc, signature_of
+from engine.compiler.gufunc import Gufunc
+from engine.compiler.signature import signature_of
 from engine.compiler.transforms.trace import trace
 from engine.dynamics.friction import damping_matrix, dry_friction
 from engine.dynamics.regressor import momentum_regressor, regressor

@@ -81,8 +81,12 @@ def combine(**robots: Model | Mounted) -> Model:
         models[name] = robot if isinstance(robot, Model) else robot.model
         for link in models[name].links:
             graph.add_node(f"{name}/{link.name}", link=replace(link, name=f"{name}/{link.name}"))
-        for joint in (_base(name, robot, graph), *(_renamed(name, j) for j in models[name].joints if j.parent)):
-            graph.add_edge(joint.parent, joint.child, joint=joint)
+        base = _base(name, robot, graph)
+        graph.add_edge(base.parent, base.child, joint=base)
+        for j in (j for j in models[name].joints if j.parent):
+            own = models[name].graph.edges[j.parent, j.child]                  # with what its owner says of it besides
+            joint = _renamed(name, j)
+            graph.add_edge(joint.parent, joint.child, **{key: x for key, x in own.items() if key != "armature"} | {"joint": joint})
     combined = Model.from_graph(graph)
     armature = combined.armature.copy()
     for name, model in models.items():

@@ -59,16 +59,16 @@ from engine.ops.procedure import bit_count, floats, ints, lowest_bit, procedure,
 from engine.ops.random import normal, uniform
 from engine.ops.rows import PARTS, add_at, chosen, common, gather, row_numbers, rows, total, whole
 from engine.ops.sparse import Plan, block_cholesky, block_plan, block_solve
-from engine.ops.structure import form, structure
+from engine.ops.structure import alike, form, structure
 from engine.ops.tables import dense, interp, interp2, row, spline
 
 __all__ = [
-    "LDL", "LU", "PARTS", "Plan", "SERIES_BELOW", "USERS", "absolute", "add_at", "alternating", "arccos", "arcsin", "arctan", "arctan2",
-    "array", "bit_count", "block_cholesky", "block_plan", "block_solve", "c2", "c2_of_floats", "c3", "c3_of_floats", "chosen", "clip",
-    "common", "cos", "cross", "dense", "each", "elementwise", "equal", "exp", "floats", "floor", "floor_mod", "fmod", "form", "gather",
-    "graph_of", "hypot", "implicit", "interp", "interp2", "ints", "jacobian", "largest", "less", "less_equal", "log", "logical_and",
-    "logical_not", "logical_or", "lowest_bit", "lu_solve", "maximum", "minimum", "mod", "norm", "normal", "part", "poisoned", "power",
-    "procedure", "product", "root", "row", "row_numbers", "rows", "run_procedure", "same_floats", "series", "shared", "sign", "sin",
-    "solve", "spline", "sqrt", "stop_gradient", "structure", "stumpff", "stumpff_next", "subroutine", "symmetric", "tan", "tanh", "there",
-    "total", "uniform", "when", "where", "while_loop", "whole",
+    "LDL", "LU", "PARTS", "Plan", "SERIES_BELOW", "USERS", "absolute", "add_at", "alike", "alternating", "arccos", "arcsin", "arctan",
+    "arctan2", "array", "bit_count", "block_cholesky", "block_plan", "block_solve", "c2", "c2_of_floats", "c3", "c3_of_floats", "chosen",
+    "clip", "common", "cos", "cross", "dense", "each", "elementwise", "equal", "exp", "floats", "floor", "floor_mod", "fmod", "form",
+    "gather", "graph_of", "hypot", "implicit", "interp", "interp2", "ints", "jacobian", "largest", "less", "less_equal", "log",
+    "logical_and", "logical_not", "logical_or", "lowest_bit", "lu_solve", "maximum", "minimum", "mod", "norm", "normal", "part", "poisoned",
+    "power", "procedure", "product", "root", "row", "row_numbers", "rows", "run_procedure", "same_floats", "series", "shared", "sign",
+    "sin", "solve", "spline", "sqrt", "stop_gradient", "structure", "stumpff", "stumpff_next", "subroutine", "symmetric", "tan", "tanh",
+    "there", "total", "uniform", "when", "where", "while_loop", "whole",
 ]  # fmt: skip

@@ -13,7 +13,7 @@ from engine.checks import EngineError, warn
 from engine.ops.elementwise import equal, floor, graph_of, logical_and, logical_not, logical_or, maximum, stop_gradient, where
 from engine.ops.linear import largest, lu_solve
 from engine.ops.rows import rows
-from engine.ops.structure import structure
+from engine.ops.structure import alike, structure, told
 
 #: passes of a loop that says itself when it ends
 MOST = 2**53
@@ -42,6 +42,7 @@ def while_loop(advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, do
     >>> bool(done), round(float(x), 12)
     (True, 1.414213562373)
     """
+    advance = of_two(advance)
     if limit > LONG:
         (y, stuck), now = passes(stopping(advance), (x, logical_not(logical_or(done, True))), limit, done)
         now = logical_and(now, logical_not(stuck))
@@ -55,12 +56,26 @@ def while_loop(advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, do
     return y, now
 
 
+def of_two(advance: Callable[[Any], tuple[Any, Any]]) -> Callable[[Any], tuple[Any, Any]]:
+    """A loop's function, which is looked at for what it returns."""
+
+    @functools.wraps(advance)
+    def called(x: Any) -> tuple[Any, Any]:
+        found = advance(x)
+        if not isinstance(found, tuple) or len(found) != 2:
+            raise EngineError(f"while_loop of '{getattr(advance, '__name__', advance)}' got {told(found)} from it; expected two: x, and "
+                              "whether it is done")  # fmt: skip
+        return found
+
+    return called
+
+
 def stopping(advance: Callable[[Any], tuple[Any, Any]]) -> Callable[[Any], tuple[Any, Any]]:
     """A loop's function, of values and of whether they are stuck: not done, with NaN, and as before, so that they stay so for ever."""
 
     def once(s: tuple[Any, Any]) -> tuple[tuple[Any, Any], Any]:
         after, done = advance(s[0])
-        pairs = [*zip(structure(s[0])[0], structure(after)[0], strict=True)]
+        pairs = [*zip(structure(s[0])[0], alike(s[0], after), strict=True)]
         if any(hasattr(b, "by_rows") or np.shape(a) != np.shape(b) for a, b in pairs):
             return (after, s[1]), done
         if not np.ndim(done):
@@ -83,7 +98,7 @@ def passes(advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, done: 
             break
         if (graph := graph_of(*leaves, done)) is None:
             after, now = advance(built(leaves))
-            own = structure(after)[0]
+            own = alike(x, after)
             graph = graph_of(*own, now)                                        # what it reads from outside may be traced
         if graph is not None:
             return graph.while_loop(advance, built(leaves), limit, done)

@@ -6,6 +6,7 @@ import functools
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,10 @@ class Checked(np.ndarray):
             raise
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        if not self.flags.writeable:
+            frame, name = self.place()
+            raise ValueError(f"{frame.f_code.co_filename}:{frame.f_lineno}: the procedure '{frame.f_code.co_name}' changes{name}, which it "
+                             "was given; expected an array of its own, of floats(n) or ints(n)")  # fmt: skip
         self.require_from_zero(key)
         try:
             PUT(self, key, value)
@@ -60,13 +65,18 @@ class Checked(np.ndarray):
             most = n if type(k) is slice else n - 1
             if not isinstance(last, (int, np.integer)) or 0 <= last <= most:
                 continue
-            frame = sys._getframe()
-            while frame.f_code.co_filename == __file__ and frame.f_back is not None:
-                frame = frame.f_back
-            name = next((f" '{name}'" for name, x in frame.f_locals.items() if x is self), "")
+            frame, name = self.place()
             which, expected = f"{what} {k}" if k is last else f"rows up to {last}", f"0 … {most}" if most >= 0 else "none"
             raise IndexError(f"{frame.f_code.co_filename}:{frame.f_lineno}: the procedure '{frame.f_code.co_name}' asks for {which} of "
                              f"the table{name} of {n} {what}s; expected {expected}")  # fmt: skip
+
+
+    def place(self) -> tuple[FrameType, str]:
+        """Where the procedure is, and what the array is called there."""
+        frame = sys._getframe()
+        while frame.f_code.co_filename == __file__ and frame.f_back is not None:
+            frame = frame.f_back
+        return frame, next((f" '{name}'" for name, x in frame.f_locals.items() if x is self), "")
 
 
 def procedure(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -107,7 +117,7 @@ def run_procedure(fn: Callable[..., Any], arguments: Sequence[Any], checked: boo
     """A procedure of floats, as Python runs it; the engine's own looks whether entries are there where it is to be ``checked``."""
     before, RUNNING.checked = RUNNING.checked, checked or not str(fn.__module__).startswith("engine.")
     try:
-        found = fn(*map(entries, arguments))
+        found = fn(*map(given, arguments))
     finally:
         RUNNING.checked = before
     return tuple(map(plain, found)) if isinstance(found, tuple) else plain(found)
@@ -118,6 +128,14 @@ def entries(x: Any) -> Any:
     return x.view(Checked) if RUNNING.checked and isinstance(x, np.ndarray) else x
 
 
+def given(x: Any) -> Any:
+    """An array that is not to be changed, as a procedure has it."""
+    own = entries(x)
+    if isinstance(own, Checked):
+        own.flags.writeable = False                                            # of this view alone
+    return own
+
+
 def plain(x: Any) -> Any:
     """An array as one of NumPy's own class."""
     return x.view(np.ndarray) if isinstance(x, Checked) else x
@@ -125,14 +143,21 @@ def plain(x: Any) -> Any:
 
 def floats(n: int, columns: int = 0) -> Array:
     """Zeros (n), or (n, columns): an array of a :func:`procedure`."""
-    made: Array = entries(np.zeros((n, columns) if columns else n))
+    made: Array = entries(np.zeros((size(n), columns) if columns else size(n)))
     return made
 
 
 def ints(n: int) -> Array:
     """Whole numbers (n), zeros: an array of a :func:`procedure`."""
-    made: Array = entries(np.zeros(n, dtype=np.int64))
+    made: Array = entries(np.zeros(size(n), dtype=np.int64))
     return made
+
+
+def size(n: int) -> int:
+    """How many entries there are to be."""
+    if n < 0:
+        raise ValueError(f"a procedure makes an array of {n} entries; expected a whole number from 0")
+    return n
 
 
 def bit_count(x: int) -> int:

@@ -230,7 +230,7 @@ class Look:
         d[..., -1] = t
         with np.errstate(all="ignore"):
             if self.compiled:
-                found = interpret(self.programs[which], d, q, v, *given)
+                found = said(self.programs[which], d, q, v, *given)
             else:
                 fn = (self.stacked, self.differences)[which]
                 flat = zip(*(x.reshape(-1, x.shape[-1]) for x in (q, v, d)), strict=True)
@@ -262,6 +262,20 @@ class Look:
         held = self.asked(1, q, v, mode=1.0)
         more = [np.abs(x[..., :-1]).sum(axis=(0, 2, 3)) for x in (found, held)]
         return np.where((more[1] > (1.0 + SYMMETRIC) * more[0])[:, None, None], held, found), grown
+
+
+def said(program: Program, d: Array, q: Array, v: Array, *given: Array) -> Array:
+    """Return what a program says at states (...), NaN where it asks a table for a row that is not there: a run may never come there."""
+    if not program.tabled:
+        return np.asarray(interpret(program, d, q, v, *given))
+
+    def one(k: tuple[int, ...]) -> Array:
+        with contextlib.suppress(IndexError):
+            return np.asarray(interpret(program, d[k], q[k], v[k], *given))
+        return np.full(program.shapes_out[0], np.nan)
+
+    lead = d.shape[:-1]
+    return np.array([one(k) for k in np.ndindex(lead)]).reshape(*lead, *program.shapes_out[0])
 
 
 def steep_slopes(plant: Any, dt: float, look: Look, w: Array) -> list[tuple[str, Array, Array]]:

@@ -36,9 +36,11 @@ def begun(plant: Any, q: Array, v: Array, z: Array, p: Array) -> Array:
 def require_own(components: Iterable[Component], values: Mapping[str, Array], nominal: Mapping[str, Array]) -> None:
     """Refuse values (..., *shape) of parameters that are numbers of components and that these cannot have."""
     for c in components:
-        for name, x in values.items():
-            if name.startswith(f"{c.name}."):
-                c.require_parameter(name[len(c.name) + 1 :], np.asarray(x), np.shape(nominal[name]))
+        own = {name[len(c.name) + 1 :]: np.asarray(x) for name, x in values.items() if name.startswith(f"{c.name}.")}
+        for what, x in own.items():
+            c.require_parameter(what, x, np.shape(nominal[f"{c.name}.{what}"]))
+        if own:
+            c.require_together(own)
 
 
 def beginning(plant: Any) -> list[Component]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from engine import ops
 from engine.checks import warn
-from engine.components.component import AWAY, WILD, Beyond, NotClosed, NotFinite, SimulationWarning
+from engine.components.component import AWAY, WILD, Beyond, NotClosed, NotFinite, SimulationError, SimulationWarning
 from engine.components.law import Ticking
 from engine.contact import Unsolved
 from engine.integrate import ROS34PW2, SUBSTEPS, FreeBody, Method
@@ -202,6 +202,8 @@ def blame(process: Process, plain: Process, stop: Diverged) -> Blame:
         text = "" if found.wild else found.text
     except (BodyError, NotClosed, Unsolved, Beyond) as found:
         text = str(found)
+    except SimulationError as found:
+        text = str(found) if isinstance(found.__cause__, IndexError) else ""   # a number that is no row's, which machine code marks by NaN
     except Exception:                                                          # NaN met on floats by a check, or by the user's code
         pass
     return Blame(last, bad, when, 1, text, trail)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.checks import warn
+from engine.components.assembly import LIQUID
 from engine.components.component import SimulationWarning
 from engine.contact import ContactLaws
 from engine.dynamics.momentum_conservation import Tree, central_momentum, common_turn, with_momentum
@@ -50,6 +51,8 @@ class Ranges(NamedTuple):
 
 #: those of models that were asked for
 RANGES: weakref.WeakKeyDictionary[Model, Ranges] = weakref.WeakKeyDictionary()
+#: of liquids of models: see :func:`liquids`
+LIQUIDS: weakref.WeakKeyDictionary[Model, list[tuple[str, list[int], float, bool]]] = weakref.WeakKeyDictionary()
 
 
 def ranges(model: Model) -> Ranges:
@@ -124,6 +127,19 @@ def thinnest(model: Model, laws: ContactLaws | None) -> dict[tuple[int, int], tu
     return found
 
 
+def liquids(model: Model) -> list[tuple[str, list[int], float, bool]]:
+    """Return of the liquids of a model the tanks' names, where in q their two coordinates lie, how far they may be off the axis, m, and
+    whether they hang."""
+    found = []
+    for parent, _, data in model.graph.edges.data():
+        if LIQUID in data:
+            hangs = data["joint"].kind == "universal"
+            above = [] if hangs else [joint for *_, joint in model.graph.in_edges(parent, data="joint")]
+            places = [k for joint in (*above, data["joint"]) for k in range(model.nq)[model.q_slice(joint.name)]]
+            found.append((data[LIQUID][0], places, data[LIQUID][1], hangs))
+    return found
+
+
 def drifting(model: Model, root: int, q: Array, v: Array) -> Array:
     """Return the velocity (..., 3) of a floating root's origin, in world axes, of states (..., nq) and (..., nv); of none (−1) zero."""
     if root < 0:
@@ -166,6 +182,7 @@ class Doubts:
         self.thin = thinnest(model, contacts or meeting)
         self.most = 1.0 if contacts else 2.0                                   # times half of how thick: springs turn about in the middle
         self.allowed: Array | None = None                                      # as far as joints may be beyond their limits
+        self.liquids = LIQUIDS[model] if model in LIQUIDS else LIQUIDS.setdefault(model, liquids(model))
         self.noted: dict[str, Noted] = {}
 
     @np.errstate(over="ignore", invalid="ignore")                              # of what is no motion any more
@@ -204,6 +221,7 @@ class Doubts:
             self._errors(t, v, columns["defect"], q)
         self._pass_by(t, q, v, columns.get("contacts.gap"))
         self._drift(t, q, v)
+        self._leave(t, q)
 
     def _run_wild(self, t: Array, v: Array, vdot: Array) -> None:
         """Note where velocities or accelerations (..., T, nv) are none."""
@@ -344,6 +362,20 @@ class Doubts:
                     "attitude are about as far; expected a smaller dt")  # fmt: skip
 
         self._note("drift", where, t, drifts)
+
+    def _leave(self, t: Array, q: Array) -> None:
+        """Note where a liquid that swings is off the axis of its tank by more than the tank is wide, or over its hinge."""
+        for name, places, reach, hangs in self.liquids:
+            x = q[..., places]
+            away = np.arccos(np.clip(np.cos(x).prod(axis=-1), -1.0, 1.0)) if hangs else np.linalg.norm(x, axis=-1)
+
+            def leaves(k: tuple[int, ...], away: Array = away, name: str = name, reach: float = reach, hangs: bool = hangs) -> str:
+                how = (f"hangs {away[k]:.3g} rad off its tank's axis: beyond its hinge it is no liquid's" if hangs else
+                       f"is {away[k]:.3g} m off the axis of its tank, whose radius is {reach:.3g} m: it has left it")  # fmt: skip
+                return (f"the liquid of '{name}' {how}; expected motion as gentle as its slosh is modelled for, and an acceleration along "
+                        "the tank's axis that holds it")  # fmt: skip
+
+            self._note(f"liquid {places}", away > (0.5 * np.pi if hangs else reach), t, leaves, away)
 
     def _note(self, what: str, where: Array, t: Array, text: Callable[[tuple[int, ...]], str], badness: Array | None = None) -> None:
         """Note that something is so in records (..., T); ``text`` says it of the first, or of that of the largest ``badness``."""

@@ -26,6 +26,7 @@ class Form:
     record, whole, states, memories, parameters : layouts of a record, of the whole state x in it, and of what a state consists of besides q
         and v, by the components' names
     events : names of the event functions
+    frame : what the frame that carries the world's origin is made of, None without one
     """
 
     model: str
@@ -36,6 +37,7 @@ class Form:
     memories: Layout
     parameters: Layout
     events: tuple[str, ...]
+    frame: tuple[float, ...] | None = None
 
     def __repr__(self) -> str:
         more = ", ".join(n for x in (self.states, self.memories, self.parameters) for n in x.shapes if n not in OWN)

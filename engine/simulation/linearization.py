@@ -64,6 +64,14 @@ class Linearization:
         a = self.step.layout.split(self.step.closed(self.step.begun(q, v, lead)))
         return np.concatenate([a["q"], a["v"], self.states.spread(self.plant.states.split(a["state"]) | self.first, lead)], axis=-1)
 
+    def at_times(self, x: Array, t: Array) -> Array:
+        """Return x (..., size) with the state that a frame that carries the world's origin has at times (...)."""
+        frame, n = self.plant.frame, self.model.nq + self.nv
+        if frame is not None and frame.state.size:
+            x = x.copy()
+            x[..., n:][..., self.states.slices[frame.name]] = frame.at(t)
+        return x
+
     def parts(self, x: Array) -> tuple[Array, Array, Array]:
         """Return q, v, and all of the plant's states. Traceable."""
         q, v, z = np.split(x, [self.model.nq, self.model.nq + self.nv])
@@ -166,6 +174,7 @@ class Linearization:
         if not np.prod(lead):
             return np.zeros((*lead, results, self.shown)), np.zeros((*lead, results, self.nu)), np.broadcast_to(v, (*lead, model.nv))
         p, x = plant.parameters.spread(values, lead), self.begun(*(np.broadcast_to(y, (*lead, y.shape[-1])) for y in (q, v)))
+        x = self.at_times(x, np.broadcast_to(at, lead))
         with np.errstate(all="ignore"):                                        # always a batch: its code alone is made
             found = (f if f.counted else f.ufunc)(at[..., None], p[..., None, :], x[..., None, :], ways, np.zeros(1))
         if not np.isfinite(found).all():

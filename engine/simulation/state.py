@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from engine.components.component import SimulationError
 from engine.model import Model
 from engine.simulation.form import Form
+from engine.simulation.origins import at_time, carried_over
 from engine.simulation.step import Step
 
 Array = NDArray[np.float64]
@@ -107,6 +108,9 @@ class State:
         model, at, moved = by.plant.model, by.layout.slices, self.t != self.origin.t
         if form is not by.form and not form.fits(by.form):
             raise SimulationError(f"the state is of a simulator of {form}; expected one of {by.form}, as start gives it")
+        x = x.copy()
+        z = at["state"]
+        x[..., z] = carried_over(by.plant, x[..., z], form, record, by.form)
         if form.events != by.form.events:                                      # others have seen nothing yet
             x = by.prepare(p, np.concatenate([x[..., : at["events"].start], np.zeros((*x.shape[:-1], by.watch.memory.n))], axis=-1), self.t)
         if not moved and all(np.asarray(y).tobytes() == x[..., at[n]].tobytes() for n, y in (("q", self.q), ("v", self.v))):
@@ -120,9 +124,11 @@ class State:
         if not rows.any():
             return x, begun, steps
         q, v = model.normalized(q[rows]), model.checked("v", v[rows], batched=True)
-        kept = np.concatenate([q, v, x[rows][:, at["v"].stop :]], axis=-1)
-        x = x.copy()
-        x[rows] = by.prepare(p[rows], np.where(alive[rows][:, None], kept, by.begun(q, v, (len(q),), p[rows])), float(self.t))
+        kept, x = np.concatenate([q, v, x[rows][:, at["v"].stop :]], axis=-1), x.copy()
+        afresh = by.begun(q, v, (len(q),), p[rows])
+        for states in (kept, afresh) if moved else (afresh,):
+            states[:, z] = at_time(by.plant, states[:, z], np.full(len(q), self.t))
+        x[rows] = by.prepare(p[rows], np.where(alive[rows][:, None], kept, afresh), float(self.t))
         return (x, float(self.t), 0) if moved else (x, begun, steps)
 
 

@@ -161,7 +161,7 @@ class Step(WholeStates):
         """What lies where in its records and states."""
         plant = self.plant
         return Form(plant.model.name, tuple(plant.model.labels("q")), self.process.record, self.layout, plant.states, plant.memories,
-                    plant.parameters, tuple(self.watch.names))  # fmt: skip
+                    plant.parameters, tuple(self.watch.names), None if plant.frame is None else plant.frame.known)  # fmt: skip
 
     def doubts(self, dt: float) -> Doubts:
         """Return what notes what is wrong with a run in steps of dt."""

@@ -126,6 +126,8 @@ class Stepper:
         if not math.prod(batch):
             raise SimulationError(f"q0 and v0 have shapes {q0.shape} and {v0.shape}, a batch without rollouts; expected one at least")
         step.watch.require_start(q0)
+        if step.plant.frame is not None:
+            step.plant.frame.begins(0.0)
         if step.plant.limited:
             require_within(model, q0)
         p = self.parameters.spread(values, batch)

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from engine import dynamics
 from engine.checks import one_of
-from engine.compiler.gufunc import Gufunc, signature_of
+from engine.compiler.gufunc import Gufunc
+from engine.compiler.signature import signature_of
 from engine.compiler.transforms.trace import trace
 from engine.model import Model, StateError
 from engine.simulation.parameters import with_parameters

@@ -1,4 +1,4 @@
-"""Warnings of stiffness that explicit steps do not resolve: fast states of components, and forces that parameter values make stiff."""
+"""Warnings of what explicit steps do not resolve: fast states of components, perigees, forces that parameter values make stiff."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ from engine.compiler.graph.interp import interpret
 from engine.compiler.transforms.trace import trace
 from engine.components.component import SimulationWarning
 from engine.components.law import Ticking
-from engine.integrate import Method
+from engine.integrate import Mechanical, Method
 from engine.simulation.assessment import RESOLVED, in_words, rate, samples
+from engine.spatial.manifold import vector
 
 Array = np.ndarray
+#: m, of an orbit's origin after three turns
+OFF = 1.0
 #: times the largest value of a parameter until now: beyond it forces are looked at again
 LARGER = 2.0
 
@@ -49,6 +52,20 @@ def warn_of_fast_states(plant: Any, method: Method, dt: float, compiled: bool) -
                  f"{RESOLVED / fastest:.2g} s or less, or a slower filter", SimulationWarning)  # fmt: skip
 
 
+def warn_of_long_steps(plant: Any, method: Method, dt: float) -> None:
+    """Warn where the origin that a frame carries falls so fast, as at a perigee, that steps of dt do not follow."""
+    if plant.frame is None or method.implicit:
+        return
+
+    def advance(acceleration: Any, t: float, h: float, y: Array) -> Array:
+        return np.asarray(method.advance(Mechanical(vector(3), acceleration), t, h, y))
+
+    if (off := plant.frame.missed(advance, method.order, dt)) > OFF:
+        wanted = dt * (OFF / off) ** (1.0 / method.order)
+        warn(f"steps of {dt:g} s by '{method.name}' leave the origin of the orbit of '{plant.model.name}' about {off:.2g} m off after "
+             f"three turns, by what they miss at the perigee; expected a dt of {wanted:.2g} s or less", SimulationWarning)  # fmt: skip
+
+
 class Unresolved:
     """Says where explicit steps do not resolve states of components, and what given parameters make of forces.
 
@@ -60,6 +77,7 @@ class Unresolved:
         self.afresh()
         plant.look = plant.look if plant.values else None                      # nothing else will ask it
         warn_of_fast_states(plant, method, dt, compiled)
+        warn_of_long_steps(plant, method, dt)
 
     def afresh(self) -> None:
         """Forget what was looked at: what is said of parameters depends on them alone then."""

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.checks import number, one_of, whole
+from engine.checks import number, numbers, one_of, whole
+from engine.components.assembly import SPRUNG
 from engine.components.component import SimulationError
 from engine.components.forces import JointSpring
 from engine.model import Builder, Mimic
@@ -56,7 +57,7 @@ def add_chain(builder: Builder, link: str, length: float, mass: float, EI: float
     ----------
     length, mass : of the beam, m and kg
     EI : its stiffness in bending, N·m²
-    placement : of its root in the link's frame (4, 4)
+    placement : of its root in the link's frame: a place (3), or a pose (4, 4)
     damping : of a hinge by its stiffness, s: ζ of a mode is half of it times ω
 
     Returns
@@ -80,7 +81,7 @@ def add_chain(builder: Builder, link: str, length: float, mass: float, EI: float
     n = whole("n", n, "a whole number from 1", least=1, error=SimulationError)
     piece, before = length / n, link
     pieces = [0.5 * piece, *[piece] * (n - 1), 0.5 * piece]
-    springs, at = [], np.asarray(placement, dtype=float)
+    damping, springs, at = number("damping", damping, "s from 0", least=0.0, error=SimulationError), [], pose_of(name, placement)
     for k, size in enumerate(pieces):
         own = f"{name} {k}"
         builder.add_link(own, rod(mass * size / length, size))
@@ -88,6 +89,7 @@ def add_chain(builder: Builder, link: str, length: float, mass: float, EI: float
             builder.add_joint(f"{own} joint", "fixed", before, own, at)
         else:
             builder.add_joint(f"{own} joint", "revolute", before, own, at, axis=(0.0, -1.0, 0.0))
+            builder.graph.edges[before, own][SPRUNG] = "add_chain"
             springs.append(JointSpring(f"{own} joint", n * EI / length, damping=damping * n * EI / length))
         before, at = own, se3.pose(np.eye(3), [size, 0.0, 0.0])
     return springs
@@ -133,7 +135,7 @@ def add_modes(builder: Builder, link: str, length: float, mass: float, EI: float
     damping = number("damping", damping, "ζ from 0", least=0.0, error=SimulationError)
     if link not in builder.graph:
         raise SimulationError(f"'{name}' is to be part of the link '{link}', which is not there; expected add_link first")
-    root, rest, springs = np.asarray(placement, dtype=float), rod(mass, length), []
+    root, rest, springs = pose_of(name, placement), rod(mass, length), []
     for k, mode in enumerate(beam_modes(n)):
         m, lever, w = mass * mode.a**2, length * mode.b / mode.a, mode.beta**2 * math.sqrt(EI / (mass * length**3))
         own, joint = f"{name} mode {k + 1}", f"{name} mode {k + 1} joint"
@@ -141,6 +143,7 @@ def add_modes(builder: Builder, link: str, length: float, mass: float, EI: float
         G = inertia.from_mass(m, np.zeros(3), np.zeros((3, 3)))
         builder.add_link(own, G)
         builder.add_joint(joint, "prismatic", link, own, root @ place, axis=(0.0, 0.0, 1.0))
+        builder.graph.edges[link, own][SPRUNG] = "add_modes"
         springs.append(JointSpring(joint, m * w * w, damping=2.0 * damping * m * w))
         rest = rest - inertia.transformed(place, G)
     if np.linalg.eigvalsh(rest)[0] < -1e-9 * mass * max(1.0, length**2):
@@ -162,6 +165,14 @@ def add_tip(builder: Builder, link: str, at: Array, springs: list[JointSpring], 
         builder.add_link(own)
         builder.add_joint(f"{own} joint", kind, before, own, at, axis=axis, mimic=Mimic(source, ratio, 0.0))
         before, at = own, np.eye(4)
+
+
+def pose_of(name: str, placement: Any) -> Array:
+    """Return the pose (4, 4) of a place (3) or a pose."""
+    place = numbers(f"the placement of '{name}'", placement, SimulationError)
+    if place.shape not in ((3,), (4, 4)):
+        raise SimulationError(f"the placement of '{name}' has shape {place.shape}; expected a place (3), or a pose (4, 4)")
+    return se3.pose(np.eye(3), place) if place.shape == (3,) else place
 
 
 def rod(mass: float, length: float) -> Array:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.checks import number, numbers, shown
-from engine.components.component import SimulationError
+from engine.checks import number, numbers, shown, warn
+from engine.components.component import SimulationError, SimulationWarning
 
 Array = np.ndarray
 #: an eccentricity, and an inclination, rad, below which an orbit has no perigee, and no node
@@ -31,7 +31,11 @@ class Elements:
 
     Raises
     ------
-    SimulationError : a is not above zero, e not within 0 … 1, or something is no number
+    SimulationError : a is not above zero, e not within 0 … 1, i not within half a turn, or something is no number
+
+    Warns
+    -----
+    SimulationWarning : an angle is beyond a turn, as degrees are
 
     References: Vallado, *Fundamentals of Astrodynamics*, §2.5 and 2.6.
 
@@ -54,7 +58,11 @@ class Elements:
         number("a semi-major axis", self.a, "m above 0", above=0.0, error=SimulationError)
         number("an eccentricity", self.e, "a number from 0, below 1", least=0.0, below=1.0, error=SimulationError)
         for what in ("i", "node", "perigee", "anomaly"):
-            number(f"the element '{what}'", getattr(self, what), "an angle, rad", error=SimulationError)
+            x = number(f"the element '{what}'", getattr(self, what), "an angle, rad", error=SimulationError)
+            if what == "i" and abs(x) > math.pi:
+                raise SimulationError(f"the element 'i' is {x:g}; expected an inclination within half a turn, rad: np.radians of degrees")
+            if abs(x) > 2.0 * math.pi:
+                warn(f"the element '{what}' is {x:g} rad, more than a turn; expected radians: np.radians of degrees", SimulationWarning)
 
     @classmethod
     def of(cls, position: Any, velocity: Any, mu: float) -> Elements:

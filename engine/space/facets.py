@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.checks import numbers, shown, whole
+from engine.checks import nearest, numbers, shown, whole
 from engine.components.component import SimulationError
 from engine.io import load_mesh
 from engine.model import Link, Model
@@ -41,6 +41,8 @@ class Facets:
 
     def __init__(self, plates: Mapping[str, Iterable[tuple[Any, Any, float]]]) -> None:
         self.centres, self.normals, self.areas = {}, {}, {}
+        if not isinstance(plates, Mapping):
+            raise SimulationError(f"facets are {shown(plates)}; expected rows by link, {{'panel': [(centre, normal, area)]}}")
         for link, rows in plates.items():
             found = [self._row(link, row) for row in rows]
             if not found:
@@ -79,11 +81,24 @@ class Facets:
         """Refuse links that a model has not."""
         for link in self.areas:
             if link not in {x.name for x in model.links}:
-                raise SimulationError(f"{name}: facets of '{link}', which '{model.name}' has not; expected links of it")
+                meant = nearest(link, [x.name for x in model.links])
+                raise SimulationError(f"{name}: facets of '{link}'{meant}, which '{model.name}' has not; expected links of it")
 
-    def values(self, what: str, x: Any) -> dict[str, Array]:
-        """Return a number, one for each facet by link, as arrays (n) by link."""
-        rows = {link: numbers(what, x.get(link, 0.0) if isinstance(x, Mapping) else x, SimulationError) for link in self.areas}
+    def values(self, what: str, x: Any, default: float | None = None) -> dict[str, Array]:
+        """Return a number, or numbers for each facet by link, as arrays (n) by link, of links that are not among them the default.
+
+        >>> Facets({"panel": [((0, 0, 0), (0, 0, 1), 2.0)]}).values("cd", {"pannel": 2.0})
+        Traceback (most recent call last):
+        ...
+        engine.components.component.SimulationError: cd is of 'pannel' (did you mean 'panel'?), which has no facets; expected those of panel
+        """
+        for link in x if isinstance(x, Mapping) else ():
+            if link not in self.areas:
+                meant = nearest(str(link), self.areas)
+                raise SimulationError(f"{what} is of {shown(link)}{meant}, which has no facets; expected those of {', '.join(self.areas)}")
+        if default is None and isinstance(x, Mapping) and (left := [link for link in self.areas if link not in x]):
+            raise SimulationError(f"{what} says nothing of '{left[0]}'; expected a number for each link with facets")
+        rows = {link: numbers(what, x.get(link, default) if isinstance(x, Mapping) else x, SimulationError) for link in self.areas}
         for link, row in rows.items():
             if row.shape not in ((), self.areas[link].shape):
                 raise SimulationError(f"{what} has shape {row.shape} for '{link}'; expected a number, or one for each of "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,9 @@ from engine.components.component import SimulationError
 Array = np.ndarray
 #: the Earth's μ, m³/s², radius, m, and J2 (WGS 84, EGM 96)
 EARTH_MU, EARTH_RADIUS, EARTH_J2 = 3.986004418e14, 6378137.0, 1.08262668e-3
+
+#: of a radius: what poles may be nearer to the centre
+FLATTENED = 0.01
 
 
 def difference(mu: Any, r: Array, rho: Array) -> Array:
@@ -189,6 +192,10 @@ class GravityField:
                  gradient: bool | str = True, pole: Any = (0.0, 0.0, 1.0)) -> None:  # fmt: skip
         self.mu = number("mu", mu, "m³/s² above 0", above=0.0, error=SimulationError)
         self.radius = number("radius", radius, "m above 0", above=0.0, error=SimulationError)
+        if zonals is not None and not isinstance(zonals, Mapping):
+            raise SimulationError(f"zonals are {shown(zonals)}; expected J by degree, {{2: 1.08262668e-3}}")
+        if not isinstance(third_bodies, Iterable) or isinstance(third_bodies, str):
+            raise SimulationError(f"third_bodies is {shown(third_bodies)}; expected a list, [ThirdBody(mu, ephemeris)]")
         self.zonals, self.harmonics = dict(zonals or {}), harmonics
         self.third_bodies, self.gradient = tuple(third_bodies), gradient
         if not isinstance(gradient, bool) and gradient != "moment":
@@ -232,6 +239,13 @@ class GravityField:
         """Return ∇U at r (3), m, at t, s: m/s² (3)."""
         r2 = r @ r
         return -self.mu / (r2 * ops.sqrt(r2)) * r + self.perturbation(r, t)
+
+    @property
+    def surface(self) -> float:
+        """How far from the centre no orbit leads, m: the planet's radius but for its flattening; 0 where it is not known, of a μ that is
+        not the Earth's beside the Earth's radius."""
+        known = self.radius != EARTH_RADIUS or abs(self.mu / EARTH_MU - 1.0) < 1e-2
+        return (1.0 - FLATTENED) * self.radius if known else 0.0
 
     @property
     def bare(self) -> bool:

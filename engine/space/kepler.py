@@ -73,23 +73,27 @@ class Ellipse:
         """Of a turn, s."""
         return 2.0 * math.pi / self.n
 
-    def anomaly(self, t: Any) -> tuple[Any, Any]:
-        """Return E of (1), and what of M it misses."""
+    def anomaly(self, t: Any) -> tuple[Any, Any, Any, Any]:
+        """Return E of (1), what of M it misses, and sin E and cos E."""
         c, s, (n1, n2, n3) = self.c, self.s, self.halves
         whole = ops.floor(t)
         most, more = n1 * whole, n1 * (t - whole) + (n2 * t + n3 * t)          # the first is exact
         M = most + more
         beyond = more - (M - most)
 
+        def missed(E: Any, sine: Any, cosine: Any) -> Any:
+            return (E - M) - c * sine + s * (1.0 - cosine)
+
         def residual(E: Any) -> Any:
-            return (E - M) - c * ops.sin(E) + s * (1.0 - ops.cos(E))
+            return missed(E, ops.sin(E), ops.cos(E))
 
         def slope(E: Any) -> Any:
             return (1.0 - c * ops.cos(E) + s * ops.sin(E)).reshape(1, 1)
 
-        guess = M + c * ops.sin(M) - s * (1.0 - ops.cos(M))
+        of_M = ops.sin(M), ops.cos(M)
+        guess = M + c * of_M[0] - s * (1.0 - of_M[1])
         if (e := math.hypot(c, s)) < ROUND[-1]:                                # what these miss is about e (e²/2)⁴, and goes into r
-            near = turned_on(guess - M, ops.sin(M), ops.cos(M))
+            near = turned_on(guess - M, *of_M)
             for k in range(1 if e < ROUND[0] else 2):
                 sine, cosine = (ops.sin(guess), ops.cos(guess)) if k else near
                 over = 1.0 / (1.0 - c * cosine + s * sine)                     # of the slope, with which all is relative
@@ -97,15 +101,15 @@ class Ellipse:
                 d = -f * (1.0 + 0.5 * f * f2)
                 x = d * (0.5 * f2 + d * (over - 1.0) * (1 / 6))
                 guess = guess - f * (1.0 - x * (1.0 - x))
-            return guess, beyond - residual(guess)
+            of_E = turned_on(guess - M, *of_M) if e < ROUND[0] else (ops.sin(guess), ops.cos(guess))
+            return guess, beyond - missed(guess, *of_E), *of_E
         E, found = ops.root(residual, ops.array([guess]), slope, limit=40)
         E = ops.poisoned([] if ops.graph_of(found) is None else [found], E)
-        return E[0], beyond - residual(E)[0]
+        return E[0], beyond - residual(E)[0], ops.sin(E[0]), ops.cos(E[0])
 
     def __call__(self, t: Any) -> tuple[Array, Array]:
         """Return r, m (3), and v, m/s (3), at t, s."""
-        (E, more), n, a, r0 = self.anomaly(t), self.n, self.a, self.r0
-        sine, cosine = ops.sin(E), ops.cos(E)
+        (_, more, sine, cosine), n, a, r0 = self.anomaly(t), self.n, self.a, self.r0
         k, over = 1.0 - cosine, 1.0 / (1.0 - self.c * cosine + self.s * sine)  # what cos E rounds is of r's last bit
         r = (1.0 - (a / r0) * k) * self.position + ((r0 / a) * sine + self.s * k) * (self.velocity / n)
         v = (-(n * a / r0) * sine * over) * self.position + (1.0 - k * over) * self.velocity

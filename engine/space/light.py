@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from engine import ops
-from engine.checks import number, shown
-from engine.components.component import Component, Context, Effect, SimulationError
+from engine.checks import number, shown, warn
+from engine.components.component import Component, Context, Effect, SimulationError, SimulationWarning
 from engine.model import Model
 from engine.space.ephemeris import ASTRONOMICAL_UNIT, SUN_RADIUS
 from engine.space.facets import Facets, require_facets
@@ -17,6 +18,8 @@ from engine.space.gravity import EARTH_RADIUS
 
 Array = np.ndarray
 LIGHT_SPEED, SOLAR_FLUX = 299792458.0, 1361.0
+#: m from the Sun: nothing has flown nearer
+NEAREST = 5e9
 
 
 def lit(a: Any, b: Any, c: Any) -> Any:
@@ -102,15 +105,28 @@ class SolarPressure(Component):
         if eclipse is not None and not callable(eclipse):
             raise SimulationError(f"{name}: the eclipse is {shown(eclipse)}; expected an engine.space.Eclipse, or None")
         self.flux = number(f"{name}: flux", flux, "W/m² from 0", least=0.0, error=SimulationError)
-        self.specular, self.diffuse = facets.values(f"{name}: specular", specular), facets.values(f"{name}: diffuse", diffuse)
+        self.specular, self.diffuse = (facets.values(f"{name}: {what}", x, 0.0)
+                                       for what, x in (("specular", specular), ("diffuse", diffuse)))  # fmt: skip
         for link in facets.areas:
             r_s, r_d = self.specular[link], self.diffuse[link]
             if (r_s < 0.0).any() or (r_d < 0.0).any() or (r_s + r_d > 1.0).any():
                 most = float((r_s + r_d).max())
                 raise SimulationError(f"{name}: shares of '{link}' add up to {most:g}; expected numbers from 0, up to 1 together")
 
+    def require_together(self, own: Mapping[str, Array]) -> None:
+        for link, areas in self.facets.areas.items():
+            r_s, r_d = (own[what][..., None] if what in own else x[link] for what, x in (("specular", self.specular),
+                                                                                      ("diffuse", self.diffuse)))  # fmt: skip
+            if (most := float(np.max(r_s + r_d + np.zeros(len(areas))))) > 1.0:
+                named = " and ".join(f"'{self.name}.{what}'" for what in own if what in self.counts)
+                raise SimulationError(f"shares of '{link}' add up to {most:g} with {named}; expected up to 1 together")
+
     def bind(self, model: Model, dt: float) -> None:
         self.facets.require_links(model, self.name)
+        with contextlib.suppress(SimulationError):                             # of tables that begin later
+            if (away := float(np.linalg.norm(np.asarray(self.sun(0.0), dtype=float)))) < NEAREST:
+                warn(f"{self.name}: the Sun is {away:.4g} m away at t = 0; expected metres, {ASTRONOMICAL_UNIT:.4g} or so",
+                     SimulationWarning)  # fmt: skip
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         r, _ = s.origin

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from engine import ops
-from engine.checks import number, shown
-from engine.components.component import Context, Effect, SimulationError
+from engine.checks import number, shown, warn
+from engine.components.component import Beyond, Context, Effect, SimulationError, SimulationWarning
 from engine.components.frame import Frame
 from engine.space.elements import Elements
 from engine.space.gravity import GravityField, difference
@@ -18,14 +18,18 @@ from engine.space.kepler import Ellipse
 from engine.spatial import inertia
 
 Array = np.ndarray
+#: from its start, in which δ is integrated at once
+MOST_TURNS = 1000
+#: of (ω h)^(order + 1) and of how large δ is beside the orbit, together: more than a step's error
+GROSS = 0.03
 
 
 class ReferenceOrbit(Frame):
     """The origin O of a simulation's world, in free fall about a planet, for ``Simulator(model, gravity=(0, 0, 0), frame=…)``.
 
     O is at r_O = r_K(t) + δ, in axes that do not turn: r_K is Kepler's ellipse through the first place, in closed form, and δ a state of
-    its own, zero at first, where the field is more than a point mass's. With Δ(r, ρ) the difference of the point mass's pull at r + ρ and
-    r, and a_p the rest of the field::
+    its own, zero at ``start``, where the field is more than a point mass's. Runs begin at t = 0, with the δ that it has then. With
+    Δ(r, ρ) the difference of the point mass's pull at r + ρ and r, and a_p the rest of the field::
 
         δ̈ = Δ(r_K, δ) + a_p(r_O),   and on a link of mass m whose centre is at ρ:  m (Δ(r_O, ρ) + a_p(r_O + ρ) − a_p(r_O))       (1)
 
@@ -46,7 +50,12 @@ class ReferenceOrbit(Frame):
 
     Raises
     ------
-    SimulationError : position and velocity are of no ellipse; the field is none
+    SimulationError : position and velocity are of no ellipse, or within the planet; the field is none; ``start`` is a thousand turns or
+        more from t = 0
+
+    Warns
+    -----
+    SimulationWarning : the ellipse leads through the planet
 
     References: Battin, *An Introduction to the Mathematics and Methods of Astrodynamics*, §8.4 (Encke); Hughes, *Spacecraft Attitude
     Dynamics*, §8.1.
@@ -70,7 +79,10 @@ class ReferenceOrbit(Frame):
             raise SimulationError(f"the field of an orbit is {shown(field)}; expected an engine.space.GravityField")
         self.start = number("start", start, "a time, s", error=SimulationError)
         self.ellipse = Ellipse(self.field.mu, position, velocity)
-        self.state = np.zeros(0 if self.field.bare else 6)
+        require_above(self.field, self.ellipse)
+        self.known = (self.field.mu, *self.ellipse.position, *self.ellipse.velocity, self.start)
+        self.renewed = False                                                   # whether it is another's from its start on
+        self.state = self.at(np.zeros(()))
 
     @classmethod
     def from_elements(cls, elements: Elements, field: GravityField | None = None, start: float = 0.0) -> ReferenceOrbit:
@@ -86,14 +98,75 @@ class ReferenceOrbit(Frame):
 
     def rectified(self, state: Any) -> ReferenceOrbit:
         """Return the orbit whose ellipse goes on from a :class:`~engine.simulation.state.State` of a simulator with this frame (one, no
-        batch), or from the last record of a trajectory, with δ zero then; its ``start`` is that time."""
+        batch), or from the last record of a trajectory, with δ zero then; its ``start`` is that time.
+
+        A simulator with it goes on by :meth:`Simulator.step` from that state, as from others of this frame: δ is taken over."""
         if f"{self.name}.origin" not in getattr(state, "signals", {}):
             raise SimulationError(f"an orbit is rectified by {shown(state)}; expected a state or a trajectory with this frame")
         origin, velocity = (np.asarray(state.signals[f"{self.name}.{what}"]) for what in ("origin", "velocity"))
         t = np.asarray(state.t).reshape(-1)[-1]
         if origin.ndim > 2:
             raise SimulationError(f"an orbit is rectified by a batch of {origin.shape[:-2]}; expected one state")
-        return type(self)(origin.reshape(-1, 3)[-1], velocity.reshape(-1, 3)[-1], self.field, float(t))
+        found = type(self)(origin.reshape(-1, 3)[-1], velocity.reshape(-1, 3)[-1], self.field, float(t))
+        found.renewed = True
+        return found
+
+    def begins(self, t: float) -> None:
+        if self.renewed and t != self.start:
+            warn(f"a run begins at t = {t:g} s, and the orbit goes on from t = {self.start:g} s, by rectified: its origin is where it was "
+                 "at that other time; expected simulator.step(state) to go on with the state", SimulationWarning)  # fmt: skip
+
+    def at(self, t: Array) -> Array:
+        if self.field.bare:
+            return np.zeros((*np.shape(t), 0))
+        times = np.reshape(t, -1)
+        if (turns := np.abs(times - self.start).max(initial=0.0) / self.period) > MOST_TURNS:
+            raise SimulationError(f"an orbit starts at {self.start:g} s, and is asked for {turns:.3g} turns from there; expected no more "
+                                  f"than {MOST_TURNS}, or an orbit that is rectified")  # fmt: skip
+        found, order = np.zeros((times.size, 6)), np.argsort(times)
+        for part in (order[times[order] >= self.start], order[times[order] < self.start][::-1]):
+            now, y = self.start, np.zeros(6)
+            for k in part:
+                now, y = times[k], self.fallen(now, y, times[k], 1e-13)
+                found[k] = y
+        return found.reshape(*np.shape(t), 6)
+
+    def fall(self, t: float, x: Array, u: Array) -> Array:
+        """Return δ̈ (3), on floats, where δ is x (3)."""
+        r = self.ellipse(t - self.start)[0]
+        return np.asarray(difference(self.field.mu, r, x) + self.field.perturbation(r + x, t))
+
+    def fallen(self, t: float, y: Array, to: float, part: float) -> Array:
+        """Return δ and its rate (6) at another time than t, at which they are y, on floats, to a part of them in each step."""
+        from scipy.integrate import solve_ivp
+
+        falls = lambda t, y: np.concatenate([y[3:], self.fall(t, y[:3], y[3:])])
+        return y if t == to else np.asarray(solve_ivp(falls, (t, to), y, method="DOP853", rtol=part, atol=1e4 * part).y[:, -1])
+
+    def missed(self, advance: Callable[..., Array], order: int, dt: float) -> float:
+        """A step at the perigee, a turn or so on, against two of half of it: what it changes the velocity by there, for as long as the
+        passage lasts, changes the semi-major axis, by 2 a² v dv/μ, and so what is covered in a turn. δ grows with turns, and so does that:
+        four times in three turns."""
+        ellipse, mu = self.ellipse, self.field.mu
+        r = ellipse.a * (1.0 - math.hypot(ellipse.c, ellipse.s))
+        v = math.sqrt(mu * (2.0 / r - 1.0 / ellipse.a))
+        rate, far = v / r, 4.0 * 6.0 * math.pi * ellipse.a**2 * v / mu
+        if self.field.bare or r < self.field.surface or far * GROSS * (rate * dt) ** order * rate * ellipse.a < 1.0:
+            return 0.0                                                         # or it ends in the planet before
+        E = math.atan2(ellipse.s, ellipse.c)
+        t = self.start + (2.0 * math.pi - E + ellipse.s) / ellipse.n
+        try:
+            y = self.fallen(self.start, np.zeros(6), t, 1e-6)
+            whole, half = advance(self.fall, t, dt, y), advance(self.fall, t + 0.5 * dt, 0.5 * dt, advance(self.fall, t, 0.5 * dt, y))
+        except Beyond:                                                         # tables of third bodies end before
+            return 0.0
+        off = (whole - half) / (1.0 - 0.5**order)
+        dv = float(np.linalg.norm(off[3:]) + mu / r**3 / rate * np.linalg.norm(off[:3]))
+        return far * dv / (rate * dt)
+
+    def through(self, t: float, r: Array, v: Array) -> Array:
+        r_K, v_K = self.ellipse(t - self.start)
+        return np.concatenate([r - r_K, v - v_K], axis=-1) if len(self.state) else np.zeros((*np.shape(r)[:-1], 0))
 
     def place(self, t: Any, state: Array) -> tuple[Array, Array]:
         r, v = self.ellipse(t - self.start)
@@ -160,6 +233,18 @@ class ReferenceOrbit(Frame):
             moment = moment - ops.array([A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1]])
             energy = energy + 0.5 * np.trace(A)
         return np.concatenate([moment + ops.cross(c, f), f]), energy
+
+
+def require_above(field: GravityField, ellipse: Ellipse) -> None:
+    """Refuse an orbit that begins within its planet, as of kilometres, and warn of one that leads through it."""
+    place, speed = ellipse.r0, float(np.linalg.norm(ellipse.velocity))
+    if place < field.surface:
+        raise SimulationError(f"an orbit begins {place:.6g} m from the centre of a planet whose radius is {field.radius:.6g} m; expected "
+                              "metres and m/s, outside it")  # fmt: skip
+    nearest = ellipse.a * (1.0 - math.hypot(ellipse.c, ellipse.s))
+    if nearest < field.surface:
+        warn(f"an orbit of {speed:.6g} m/s at {place:.6g} m leads {max(nearest, 0.0):.6g} m from the centre of a planet whose radius is "
+             f"{field.radius:.6g} m, and through it; expected m/s, about {math.sqrt(field.mu / place):.4g} for a circle", SimulationWarning)
 
 
 def mean_motion(mu: float, a: float) -> tuple[float, float]:

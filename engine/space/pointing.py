@@ -13,8 +13,10 @@ from engine.checks import numbers, shown
 from engine.compiler.gufunc import Gufunc, shaped
 from engine.components.attitude_target import turning
 from engine.components.component import SimulationError
+from engine.components.made import remade
 from engine.space.axes import lvlh, rtn
 from engine.space.gravity import GravityField
+from engine.space.orbit import ReferenceOrbit
 from engine.spatial import quaternion
 
 Array = np.ndarray
@@ -23,7 +25,8 @@ Axes = Callable[[Any, Array, Array], Array]
 NAMED: dict[str, Axes] = {"lvlh": lambda t, r, v: lvlh(r, v), "rtn": lambda t, r, v: rtn(r, v)}
 
 
-def pointing(axes: str | Callable[[Any], Any], field: GravityField | None = None,
+@remade
+def pointing(axes: str | Callable[[Any], Any], field: GravityField | ReferenceOrbit | None = None,
              turn: Any = (1.0, 0.0, 0.0, 0.0)) -> Callable[..., tuple[Array, Array, Array]]:  # fmt: skip
     """Return a ``target`` for :func:`~engine.components.controllers.attitude_control` in a simulator with a ReferenceOrbit.
 
@@ -33,7 +36,7 @@ def pointing(axes: str | Callable[[Any], Any], field: GravityField | None = None
     ----------
     axes : "lvlh" (z down, y against the orbit's momentum, x along), "rtn", or a function of t, s, to a place about the planet, m (3), such
         as the Sun's, or a station's on the ground, at which z points, with y across the orbit's plane as nearly as may be
-    field : by which the orbit falls, the frame's own; by default the Earth's point mass
+    field : by which the orbit falls, the frame's own, or the frame; by default the Earth's point mass
     turn : unit quaternion (4) of the base's axes in those
 
     Examples
@@ -43,7 +46,9 @@ def pointing(axes: str | Callable[[Any], Any], field: GravityField | None = None
     >>> (1e3 * w).round(6) + 0.0
     array([ 0.      , -1.078007,  0.      ])
     """
-    field = GravityField() if field is None else field
+    field = GravityField() if field is None else field.field if isinstance(field, ReferenceOrbit) else field
+    if not isinstance(field, GravityField):
+        raise SimulationError(f"pointing's field is {shown(field)}; expected an engine.space.GravityField, or the orbit itself")
     turn = numbers("turn", turn, SimulationError)
     if turn.shape != (4,) or not quaternion.is_unit(turn):
         raise SimulationError(f"turn is {shown(turn.tolist())}; expected a unit quaternion [qw, qx, qy, qz]")
@@ -80,7 +85,10 @@ def ahead(field: GravityField, t: Any, r: Array, v: Array, s: Any) -> tuple[Arra
 def toward(place: Callable[[Any], Any], t: Any, r: Array, v: Array) -> Array:
     """Return axes (3×3), as columns, whose z points from r at a place of t, and whose y is across the orbit's plane, against its momentum,
     as nearly as may be."""
-    z = np.asarray(place(t)) - r
+    at = np.asarray(place(t))
+    if at.shape != (3,):
+        raise SimulationError(f"the place to point at has shape {at.shape}; expected (3,), m about the planet")
+    z = at - r
     z = z / ops.norm(z)
     x = ops.cross(ops.cross(v, r), z)
     x = x / ops.norm(x)

@@ -218,7 +218,7 @@ def test_momentum_is_dumped_on_the_way():
     (lambda t: (nadir(t), np.zeros(3), np.full(3, np.nan)), "attitude_control: target returned a quaternion whose rates are not finite"),
     (lambda t: quaternion.exp(np.sqrt(t) * np.eye(3)[0] / 9), "attitude_control: target returned a quaternion whose rates are not finite"),
     (lambda t: nadir(t if t < 5.0 else 5.0), "attitude_control: target: its rates cannot be derived, as it cannot be traced: "),
-    (lambda t, q: nadir(t), "attitude_control: target takes (t, q); expected a function of t, or of t, q, v"),
+    (lambda t, q: nadir(t), "attitude_control: target takes (t, q); expected a function of t, of t, q, v, or of t, q, v, origin"),
 ])  # fmt: skip
 def test_targets_that_are_none(target, message):
     model = lopsided()

@@ -7,6 +7,7 @@ import scipy.optimize
 
 import engine
 from engine.checks import EngineWarning
+from engine.simulation import SimulationWarning
 from engine.space import SimulationError, Tank, add_chain, add_modes, add_slosh, beam_modes, slosh_of
 from engine.spatial import inertia, se3
 from tests.space.numbers import lines, values
@@ -88,6 +89,40 @@ def test_momentum_and_energy_of_a_stage(kind):
 def test_a_liquid_without_weight_is_told():
     with pytest.warns(EngineWarning, match="Bond number"):
         stage(acceleration=1e-6)
+
+
+def push(t, q, v):
+    """A force to the side."""
+    return {"base": np.array([0.0, 0.0, 0.0, 200.0, 0.0, 0.0])}
+
+
+@pytest.mark.parametrize(("kind", "text"), [("spring", "m off the axis of its tank, whose radius is 0.5 m: it has left it"),
+                                            ("pendulum", "rad off its tank's axis: beyond its hinge")])  # fmt: skip
+def test_a_liquid_that_leaves_its_tank_is_told(kind, text):
+    slosh, model = stage(kind)
+    simulator = engine.Simulator(model, dt=0.02, gravity=(0, 0, 0), forces=[*slosh.springs, push])
+    v = np.zeros(model.nv)
+    v[-1 if kind == "spring" else -2] = 1.0                                    # across the joint's second axis
+    gentle = engine.Simulator(model, dt=0.02, gravity=(0, 0, 0), forces=slosh.springs)
+    assert not gentle.run(model.neutral(), 1e-2 * v, 2.0).warnings
+    with pytest.warns(SimulationWarning, match=text):
+        simulator.run(model.neutral(), v, 4.0)
+
+
+def test_springs_that_were_forgotten_are_told():
+    slosh, model = stage("spring")
+    make = lambda *forces: engine.Simulator(model, dt=0.02, gravity=(0, 0, 0), forces=forces)
+    with pytest.raises(SimulationError, match=r"nothing holds joint 'slosh of tank y joint', which add_slosh has added for a spring"):
+        make(slosh.springs[0])
+    with pytest.warns(SimulationWarning, match="nothing holds joint 'slosh of tank x joint'"):
+        make(slosh.springs[1], push)
+    again = engine.Model.from_graph(model.graph)                               # and of a graph that was looked at, or joined with others
+    both = engine.combine(a=again, b=stage("pendulum")[1])
+    with pytest.raises(SimulationError, match="which add_slosh has added"):
+        engine.Simulator(both, dt=0.02, gravity=(0, 0, 0))
+    for add, said in ((add_chain, "add_chain"), (add_modes, "add_modes")):
+        with pytest.raises(SimulationError, match=f"which {said} has added for a spring"):
+            engine.Simulator(winged(add, 2)[0], gravity=(0, 0, 0))
 
 
 @pytest.mark.parametrize(("what", "text"), [

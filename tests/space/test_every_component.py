@@ -145,6 +145,32 @@ def test_all_of_it(name, tmp_path):
         assert np.abs(A[model.nv : 2 * model.nv, model.nv + k] - slope).max() < 1e-9
 
 
+@pytest.mark.parametrize("name", [name for name, (what, *_) in TABLE.items() if what is not None])
+def test_a_step_s_derivative_by_its_parameter(name):
+    """From how a run begins with it until a step later, against differences of the fourth order of compiled steps."""
+    what, (_, value), _ = TABLE[name]                                          # the second one, which is a limit that is met
+    made = simulator(name, {what: value})
+    (q, v), stepper = begun(made.model), made.stepper
+    begin = stepper.at(q, v, stepper.nominal())
+    value, place = np.asarray(value, dtype=float), stepper.parameters.slices[what]
+    way = value if value.any() else np.ones(value.shape)                       # a matrix grows as a whole
+
+    def along(x):
+        p = np.array([*stepper.nominal()], dtype=object)
+        p[place] = value.reshape(-1) + x[0] * way.reshape(-1)
+        return stepper.step(0.0, 0.0, stepper.dt, p, stepper.at(q, v, p))
+
+    def stepped(x):
+        p, state = stepper.begin(q, v, {what: value + x * way})
+        return stepper.advance(p, state)
+
+    slope, d = engine.jacobian(along)(np.zeros(1))[:, 0], 1e-3
+    found = (8.0 * (stepped(d) - stepped(-d)) - (stepped(2.0 * d) - stepped(-2.0 * d))) / (12.0 * d)
+    scale = np.maximum(np.maximum(np.abs(begin), np.abs(slope)), 1.0)          # what rounding of a state makes of differences
+    assert (np.abs(slope - found) / scale).max() < 1e-9
+    assert np.abs(slope).max() > 1e-12
+
+
 @pytest.mark.parametrize("name", IN_VAIN)
 def test_what_is_no_parameter_is_told(name):
     made = None

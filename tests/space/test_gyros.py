@@ -52,6 +52,50 @@ def test_momentum_is_kept_and_the_wanted_moment_is_made():
     assert np.abs(plain("gyros.angles")[-1] - simulator.run(q, v, 0.2)("gyros.angles")[-1]).max() < 1e-13
 
 
+def turned_by(wanted, duration=20.0, **more):
+    """A pyramid that makes a moment, N·m, and the flight."""
+    model, gyros = satellite(), ControlMomentGyros.pyramid("sat", 2.0, **more)
+    command = np.array(wanted, dtype=float)
+    simulator = engine.Simulator(model, dt=0.02, gravity=(0, 0, 0), actuators=[gyros], controller=lambda t, q, v: {"gyros": command})
+    return simulator.run(model.neutral(), np.zeros(7), duration, record_every=50)
+
+
+def test_gyros_leave_a_singular_posture():
+    """In which no rate makes the moment that is wanted: they are told of it, and without what dithers they stay for ever."""
+    posture = np.radians([-90.0, 0.0, 90.0, 0.0])
+    with pytest.warns(engine.SimulationWarning, match="gyros: 4 gyros begin in a singular posture.*expected another initial="):
+        still, flight = (turned_by([0.1, 0.0, 0.0], initial=posture, dither=x) for x in (0.0, 0.1))
+    assert (still("gyros.missed") > 0.0999).all()
+    assert np.abs(still("gyros.rates")).max() < 1e-9
+    assert flight("gyros.missed")[0] > 0.0999
+    assert (flight("gyros.missed")[6:] < 1e-3).all()
+    assert flight("gyros.manipulability")[-1] > 1.0
+    P = flight.momentum()
+    assert np.abs(P - P[0]).max() < 1e-13 * 4.0
+
+
+def test_null_motion_makes_no_moment_and_leads_uphill():
+    """From a posture near a singular one, without a moment wanted: m grows, momentum stays, and the slope is m²'s."""
+    posture = np.radians([-80.0, 5.0, 75.0, 10.0])
+    flight = turned_by(np.zeros(3), initial=posture, null=1.0)
+    m = flight("gyros.manipulability")
+    assert (np.diff(m) > -1e-12).all()
+    assert m[-1] > 2.0 * m[0]
+    assert np.abs(flight("gyros.momentum") - flight("gyros.momentum")[0]).max() < 1e-4 * 2.0                    # the steps' error
+    assert np.abs(flight("gyros.torque")).max() < 1e-14
+    gyros = ControlMomentGyros.pyramid("sat", 2.0, null=1.0)
+    rates = gyros.steering(0.0, gyros.jacobian(posture), np.zeros(3), posture)
+    slope = np.array([derivative(lambda x, e=e: gyros.manipulability(posture + x * e) ** 2) for e in np.eye(4)])
+    onto_null = np.eye(4) - np.linalg.pinv(gyros.jacobian(posture)) @ gyros.jacobian(posture)
+    assert rates == pytest.approx(gyros.manipulability(posture) ** 2 * onto_null @ slope, abs=1e-9)
+
+
+def test_gyros_that_span_no_three_axes_are_told():
+    for gimbals, rotors in (([[1, 0, 0], [0, 1, 0]], [[0, 1, 0], [0, 0, 1]]), ([[0, 0, 1]] * 3, [[1, 0, 0], [0, 1, 0], [0.6, 0.8, 0]])):
+        with pytest.warns(engine.SimulationWarning, match="are singular in every posture.*expected gimbals that span three axes"):
+            ControlMomentGyros("sat", gimbals, rotors, 1.0)
+
+
 def test_a_rate_s_limit_keeps_the_moment_s_direction():
     gyros = ControlMomentGyros.pyramid("sat", 2.0, rate=0.05, initial=np.radians([20.0, -35.0, 50.0, 70.0]))
     wanted = np.array([1.0, -2.0, 1.5])
@@ -120,6 +164,7 @@ def test_control_knows_wheels_that_shake():
     (lambda: ControlMomentGyros("sat", [[1, 0, 0]], [[1, 0, 0]], 1.0), "not across one another"),
     (lambda: ControlMomentGyros.pyramid("sat", 0.0), "momentum is 0.0"),
     (lambda: ControlMomentGyros.pyramid("sat", 1.0, rate=0.0), "rate is 0.0"),
+    (lambda: ControlMomentGyros.pyramid("sat", 1.0, dither=0.5), "from 0, below 0.5"),
     (lambda: ControlMomentGyros.pyramid("sat", 1.0, initial=[0.0]), "an angle for each gyro"),
     (lambda: ReactionWheels("sat", inertia=0.01, static=-1e-5), "expected numbers from 0"),
     (lambda: ReactionWheels("sat", static=1e-5), "inertia is None; expected a rotor's"),

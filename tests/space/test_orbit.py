@@ -1,13 +1,27 @@
 """Orbits as the world's origin: against 40 digits, published verifications, formulas of mechanics, and the laws that hold in any field."""
 
 import dataclasses
+import re
+import warnings
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 import engine
-from engine.space import EARTH_J2, Ellipse, GravityField, ReferenceOrbit, SimulationError, clohessy_wiltshire, mean_motion
+from engine.space import (
+    EARTH_J2,
+    Elements,
+    Ellipse,
+    Ephemeris,
+    GravityField,
+    ReferenceOrbit,
+    SimulationError,
+    ThirdBody,
+    clohessy_wiltshire,
+    mean_motion,
+)
 from engine.spatial import inertia, quaternion
 from tests.numeric import derivative
 from tests.space import cases
@@ -44,7 +58,7 @@ def test_an_ellipse_s_mean_motion_has_the_digits_of_two_numbers():
     n = sum(map(Fraction, ellipse.halves))
     t = 5553.625 * 10000
     turn = Fraction(314159265358979323846264338327950288419716939937510, 10**50) * 2
-    E, more = ellipse.anomaly(t)
+    E, more, *_ = ellipse.anomaly(t)
     left = float(n * Fraction(t) - turn * int(n * Fraction(t) / turn))
     assert abs(ellipse.c) + abs(ellipse.s) < 1e-12
     turned = float(Fraction(float(E)) - turn * int(Fraction(float(E)) / turn)) + more
@@ -269,11 +283,94 @@ def test_a_new_ellipse_goes_on():
     whole = first.step(half, 1000)
     again = make(frame.rectified(half))
     assert again._arguments["frame"].start == 1000.0
-    state = dataclasses.replace(again.start(half.q, half.v), t=1000.0)
-    after = again.step(state, 1000)
+    after = again.step(half, 1000)
     place = lambda s: s.signals["frame.origin"] + s.q[4:7]
     assert np.linalg.norm(place(after) - place(whole)) < 1e-7                   # 1 nm/s of an ulp's share, 3 n t times
     assert np.abs(after.signals["frame.state"]).max() < np.abs(whole.signals["frame.state"]).max() / 2.0
+    early = again.step(dataclasses.replace(half, t=999.0))                      # another time takes the frame's place then
+    assert np.linalg.norm(early.signals["frame.origin"] - half.signals["frame.origin"]) < 1e-7
+    fresh = dataclasses.replace(first.start(q, v), t=1000.0)
+    assert np.linalg.norm(first.step(fresh, 1000).signals["frame.origin"] - whole.signals["frame.origin"]) < 1e-7
+    with pytest.warns(engine.SimulationWarning, match="goes on from t = 1000 s, by rectified"):
+        again.run(q, v, 1.0)
+
+
+def in_full(field, r, v, t):
+    """Return where a path through r, v at 0 is at t, about the planet itself, and its velocity: SciPy's DOP853."""
+    fall = lambda t, y: np.concatenate([y[3:], field.acceleration(y[:3], t)])
+    return np.split(solve_ivp(fall, (0.0, t), np.concatenate([r, v]), method="DOP853", rtol=1e-13, atol=1e-7).y[:, -1], 2)
+
+
+@pytest.mark.parametrize("start", [3000.0, -2000.0])
+def test_an_orbit_that_starts_at_another_time_is_there_then(start):
+    """By the path about the planet, backwards to t = 0, where runs begin, and in a run until it starts."""
+    frame, model = ReferenceOrbit((A, 0.0, 0.0), NODE, J2, start=start), body("a")
+    simulator = engine.Simulator(model, dt=1.0, gravity=(0, 0, 0), frame=frame)
+    flight = simulator.run(model.neutral(), np.zeros(6), 3000.0, record_every=3000)
+    for k, t in ((0, -start), (-1, 3000.0 - start)):
+        r, v = in_full(J2, (A, 0.0, 0.0), NODE, t) if t else (np.array([A, 0.0, 0.0]), np.array(NODE))
+        assert np.linalg.norm(flight("frame.origin")[k] - r) < 3e-6             # 1e-13 of 7e6 m in a step, and as it grows
+        assert np.linalg.norm(flight("frame.velocity")[k] - v) < 3e-9
+    A_, _ = simulator.linearize(model.neutral(), np.zeros(6), t=np.array([0.0, 3000.0]))
+    there = ReferenceOrbit(*(flight(f"frame.{n}")[-1] for n in ("origin", "velocity")), J2)
+    at = engine.Simulator(model, dt=1.0, gravity=(0, 0, 0), frame=there)
+    assert np.abs(at.linearize(model.neutral(), np.zeros(6))[0][6:12, :6] - A_[1, 6:12, :6]).max() < 1e-14
+    assert np.abs(A_[0, 6:12, :6] - A_[1, 6:12, :6]).max() > 1e-7
+
+
+def test_states_of_other_frames_are_told():
+    model, q, v = body("a"), [1, 0, 0, 0, 50, 0, 0], np.zeros(6)
+    make = lambda **more: engine.Simulator(model, dt=1.0, gravity=(0, 0, 0), **more)
+    with_field = make(frame=ReferenceOrbit((A, 0.0, 0.0), NODE, J2))
+    half = with_field.step(with_field.start(q, v), 1000)
+    bare = make(frame=ReferenceOrbit((A, 0.0, 0.0), NODE))
+    for by, what, text in (
+        (make(frame=ReferenceOrbit((A, 0.0, 0.0), (0.0, 0.0, SPEED), J2)), half, r"an origin that is 4.03e.06 m from where"),
+        (make(frame=ReferenceOrbit((0.0, A, 0.0), (0.0, 0.0, SPEED))), bare.start(q, v), r"an origin that is 9.59e.06 m from where"),
+        (bare, make().start(q, v), "of a simulator with no frame, and this one has one"),
+        (make(), bare.start(q, v), "of a simulator with a frame, and this one has none"),
+    ):
+        with pytest.raises(SimulationError, match=text):
+            by.step(what)
+    same = make(frame=ReferenceOrbit((A, 0.0, 0.0), NODE, J2)).step(half)
+    assert (same.q == with_field.step(half).q).all()                            # made again, it is the same frame
+
+
+MOLNIYA, LOW = Elements(26.6e6, 0.74, 1.1, 0.3, 4.7), Elements(A, 0.001, 0.9)
+
+
+@pytest.mark.parametrize(("elements", "dt", "integrator", "warned"), [
+    (MOLNIYA, 10.0, "cg4", True), (MOLNIYA, 10.0, "rkmk4", True), (MOLNIYA, 2.0, "cg4", False), (LOW, 60.0, "cg4", True),
+    (LOW, 10.0, "cg4", False), (Elements(26.6e6, 0.74, 1.1, 0.3, 4.7, np.pi), 10.0, "cg4", False)])  # fmt: skip
+def test_steps_too_long_for_a_perigee_are_told(elements, dt, integrator, warned):
+    """After three turns, against the origin's path by DOP853: what is told is off by as much as is said, within a factor of five, and what
+    is not by less than a metre."""
+    model, frame = body("a"), ReferenceOrbit.from_elements(elements, J2)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", engine.SimulationWarning)
+        simulator = engine.Simulator(model, dt=dt, gravity=(0, 0, 0), frame=frame, integrator=integrator)
+    steps = int(3.0 * frame.period / dt)
+    end = simulator.run(model.neutral(), np.zeros(6), steps * dt, record_every=steps)
+    off = np.linalg.norm(end("frame.origin")[-1] - frame.place(steps * dt, frame.at(np.array(steps * dt)))[0])
+    assert [bool(said), bool(off > 1.0)] == [warned, warned]
+    if warned:
+        told = float(re.search(r"about (\S+) m off", str(said[0].message)).group(1))
+        assert off / 5.0 < told < 5.0 * off
+
+
+def test_what_ends_before_the_perigee_is_not_told_of_steps():
+    """Tables of third bodies that end before, and an orbit that ends in the planet, which is told otherwise."""
+    moon = ThirdBody(4.9e12, Ephemeris(lambda t: 3.8e8 * np.ones(3), 600.0, piece=600.0))
+    field, model = GravityField(zonals={2: EARTH_J2}, third_bodies=[moon]), body("a")
+    engine.Simulator(model, dt=10.0, gravity=(0, 0, 0), frame=ReferenceOrbit.from_elements(MOLNIYA, field))
+    with pytest.warns(engine.SimulationWarning, match="and through it"):
+        falls = ReferenceOrbit((A, 0.0, 0.0), (0.0, 100.0, 0.0), J2)
+    engine.Simulator(model, dt=10.0, gravity=(0, 0, 0), frame=falls)
+
+
+def test_a_start_too_far_away_is_refused():
+    with pytest.raises(SimulationError, match=r"is asked for [.0-9e+]* turns from there"):
+        ReferenceOrbit((A, 0.0, 0.0), NODE, J2, start=1e10)
 
 
 def test_functions_of_the_user_s_know_no_orbit_without_one():

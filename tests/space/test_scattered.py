@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import engine
+from engine.components.forces import JointSpring
 from engine.space import (
     Drag,
     Facets,
@@ -134,6 +135,6 @@ def test_what_does_not_fit_is_refused(scattered):
         with pytest.raises(SimulationError, match=text):
             scattered.run(q, v, 1.0, parameters={name: bad})
     with pytest.raises(SimulationError, match="has shape"):
-        engine.Simulator(scattered.model, gravity=(0, 0, 0), forces=[FlexibleBody("hub", MODES, name="boom")],
-                         parameters={"boom.stiffness": 1.0})  # fmt: skip
+        engine.Simulator(scattered.model, gravity=(0, 0, 0), parameters={"boom.stiffness": 1.0},
+                         forces=[FlexibleBody("hub", MODES, name="boom"), JointSpring("panel mode 1 joint", 1.0)])  # fmt: skip
     assert pickle.loads(pickle.dumps(Tank("hub", 60.0))).fuel == 60.0

@@ -69,3 +69,19 @@ def test_a_picture_has_bars(motion):
         render(motion, t=0.5, size=(320, 240), bars=("heat",))
     with pytest.raises(engine.ViewerError, match="no recorded motion"):
         render(motion.model, size=(320, 240), bars=("energy",))
+
+
+def test_bars_of_momentum_are_of_the_first_of_several_that_float():
+    """A servicer and its target, as one model without a base: what one has, and the rest, are all there is."""
+    flyer = engine.load_urdf(engine.example("free_flyer"), floating_base=True)
+    pair = engine.combine(servicer=flyer, target=flyer)
+    q, v = pair.neutral(), np.zeros(pair.nv)
+    q[pair.bodies[pair.roots[1]].q][4:] = [5.0, 0.0, 0.0]
+    v[:3] = [0.0, 0.0, 0.2]
+    run = engine.Simulator(pair, dt=0.01, gravity=(0, 0, 0)).run(q, v, 0.1)
+    (bars,) = Readings(Actor(run)).bars(("momentum",), 0.05)
+    base, rest, total = (x for _, x in bars.rows)
+    L = run.momentum("center_of_mass")[5, :3]
+    assert [name for name, _ in bars.rows] == ["base", "the rest", "sum"] and base + rest == pytest.approx(total)
+    np.testing.assert_allclose(parts_of_momentum(run)[5].sum(axis=0), L, rtol=1e-9, atol=1e-9 * np.abs(L).max())
+    assert abs(base) > 0.0

@@ -147,3 +147,16 @@ def test_roll_pitch_yaw_make_the_rotation_again():
         roll, pitch, yaw = roll_pitch_yaw(R)
         x, y, z = np.eye(3)
         assert np.abs(so3.exp(yaw * z) @ so3.exp(pitch * y) @ so3.exp(roll * x) - R).max() < 1e-12
+
+
+def test_what_is_left_of_a_motion_that_has_come_to_rest_is_nothing():
+    """A floor from what the run itself moves: 10 J of a slew leave 1e-19 J of rounding and control."""
+    b = Builder("arm")
+    b.add_link("stand"), b.add_link("arm", inertia=inertia.box(2.0, (1.0, 0.2, 0.2)))
+    b.add_joint("pivot", "revolute", "stand", "arm", axis=(0, 0, 1))
+    run = Simulator(b.model(), gravity=(0, 0, 0)).run([0.0], [10.0], 0.1, record_every=10)
+    slow = replace(run, v=np.concatenate([run.v[:-1], run.v[-1:] * 1e-10]))
+    assert 0.0 < slow.energy()[0][-1] < 1e-12 * slow.energy()[0][0]
+    rows = dict(Readings(Actor(slow)).lines(float(slow.t[-1])))
+    assert rows["kinetic energy"] == "0.000 J"
+    assert dict(Readings(Actor(slow)).lines(0.0))["kinetic energy"] == f"{figure(float(slow.energy()[0][0]))} J"

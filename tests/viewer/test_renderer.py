@@ -1,5 +1,7 @@
 """Pictures hold what is there: silhouettes, places, shadows, transparency; drawn off screen."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import trimesh
@@ -319,7 +321,9 @@ def test_instances_are_as_robots_one_by_one(draw):
     qs = np.array([model.random(rng)[0] for _ in range(6)])
     together, apart = Scene(Actor(model, q=qs)), Scene([Actor(model, q=q) for q in qs])
     camera = camera_for(together)
-    assert np.array_equal(draw(together, camera), draw(apart, camera))
+    first = draw(together, camera)
+    draw(together, replace(camera, distance=2.0 * camera.distance))            # so that nothing is kept behind
+    assert np.array_equal(first, draw(apart, camera))
 
 
 def test_the_same_picture_twice_and_after_another_size(draw):
@@ -466,3 +470,16 @@ def test_the_second_picture_is_the_first(draw):
     np.testing.assert_array_equal(pictures[0], pictures[1])
     np.testing.assert_array_equal(pictures[0], pictures[2])
     assert red(pictures[0]).sum() < 0.8 * red(draw(scene, camera, samples=0, environment="plain")).sum()
+
+
+@pytest.mark.parametrize("samples", [0, 4])
+def test_what_is_kept_behind_is_what_would_be_drawn(samples):
+    """A camera's first picture draws all; then what lies behind is kept, with its samples, and depths are those near the robot."""
+    window = open_window(visible=False, width=16, height=16)
+    scene = Scene(engine.load_urdf(engine.example("seven_joint_arm")), "ground")
+    camera, renderer = scene.camera((320, 240)), Renderer(samples, creases=True)
+    first, *_, last = (renderer.draw(scene.drawing(0.0), camera, (320, 240)) and renderer.pixels().astype(int) for _ in range(4))
+    away = np.abs(last - first).max(axis=2)
+    assert renderer._behind_key is not None and away.max() < 16 and (away > 0).mean() < 1e-3
+    renderer.delete()
+    window.close()

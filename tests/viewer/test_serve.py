@@ -284,7 +284,7 @@ def test_nonsense_is_answered_with_a_sentence_and_stops_nothing(server):
                 watcher.socket.recv(timeout=10.0)
     with Watcher(server) as watcher:
         watcher.next("frame")
-    assert {*ORDERS} == {"watch", "seen", "pause", "resume", "reset", "release", "step", "speed", "set", "pull", "turn"}
+    assert {*ORDERS} == {"watch", "seen", "pause", "resume", "reset", "release", "step", "speed", "set", "pull", "turn", "show"}
 
 
 def test_orders_steer_the_simulation(server):

@@ -134,3 +134,24 @@ def test_it_stands_on_the_ground_of_the_simulator_and_the_camera_goes_along(brow
     browser.wait("page.x[6] < 0.1")                                            # it rises again where a machine is slow to look
     ball, target, fitted = browser.evaluate("[page.x[6], page.camera.target[2], page.fitted.eye[2]]")
     assert abs(ball - target) < 0.1 and fitted > 0.5
+
+
+def test_sliders_set_parameters_and_begin_again_keeps_them(browser, tmp_path):
+    """As the engine goes with the parameter at that value, to 1e-10; what has no sliders, and the hand's own, have none."""
+    push = lambda t, q, v, wind: np.concatenate([np.zeros(6), wind * np.array([0.02, 0.1, 0.05])])
+    simulator = engine.Simulator(MODEL, dt=2e-3, gravity=(0, 0, 0), forces=[push], parameters={"wind": 1.0, "damping.tip_joint": 0.1})
+    browser.open(engine.export(simulator, tmp_path / "tuned.html"))
+    browser.evaluate("page.play(false)")
+    labels = browser.evaluate("[...document.querySelectorAll('#sliders span')].map(x => x.textContent)")
+    assert labels == ["wind", "damping.tip_joint"]
+    browser.evaluate("(() => { const x = document.querySelector('#sliders input'); x.value = 1.7; x.oninput(); })()")
+    browser.evaluate("page.begin_again()")
+    browser.evaluate("page.release()")
+    browser.evaluate("page.go(200)")
+    begun = simulator.start(MODEL.initial(), np.zeros(MODEL.nv), {"wind": 1.7})
+    state = simulator.step(begun, 200)
+    found = browser.evaluate(f"Array.from(page.x.slice(0, {MODEL.nq + MODEL.nv}))")
+    np.testing.assert_allclose(found, np.append(state.q, state.v), rtol=0, atol=1e-10)
+    assert np.abs(state.v[6:]).max() > 0.1
+    browser.evaluate("(() => { const x = document.querySelector('#sliders [type=number]'); x.value = ''; x.onchange(); })()")
+    assert "is no number" in browser.evaluate("document.getElementById('say').textContent")

@@ -13,7 +13,9 @@ next one, or is lost where the scan ends.
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
+import math
 from collections.abc import Iterator
 
 from engine.compiler.codegen.counters import OUTSIDE, Counters
@@ -21,7 +23,7 @@ from engine.compiler.codegen.entry import ALL_FLAGS, GROUPS, strided
 from engine.compiler.codegen.llvm import Module
 from engine.compiler.graph.program import Program
 from engine.compiler.graph.vecmath import literal, splat, vector
-from engine.compiler.kernels.arena import put_spare
+from engine.compiler.kernels.arena import STATE, put_spare
 from engine.compiler.kernels.instructions import Writer
 
 
@@ -53,7 +55,7 @@ def rollout(step: Program, observe: Program, width: int, inputs: int = 0, counte
     record = put(f"getelementptr {D}, ptr {second}, i64 {groups * state}")
     scratch = put(f"getelementptr {D}, ptr {record}, i64 {groups * n_record}")
     arena = put("call ptr @arena.lent(ptr @arena.spare)") if tabled else ""
-    begin = [f"  call void @arena.begin(ptr {arena})", f"  store ptr {arena}, ptr {scratch}"]
+    called = functools.partial(writer.called, m, arena, scratch)
     lines += ["  br label %rows", "rows:", "  %row = phi i64 [0, %entry], [%nextrow, %endrow]", f"  %left = sub i64 {N}, %row",
               "  %more = icmp sgt i64 %left, 0", "  br i1 %more, label %load, label %done", "load:",
               f"  %full = icmp sgt i64 %left, {groups * width}", f"  %taken = select i1 %full, i64 {groups * width}, i64 %left",
@@ -86,17 +88,17 @@ def rollout(step: Program, observe: Program, width: int, inputs: int = 0, counte
               f"  %morei = icmp slt i64 %i, {count}", "  br i1 %morei, label %again, label %look", "again:"]  # fmt: skip
     call = (f"  call void {f_step}(ptr %at, ptr %to, ptr {scratch}, i64 %groups, i64 {m.bytes(state)}, i64 {m.bytes(state)}, "
             f"i64 {m.bytes(work)})")  # fmt: skip
-    lines += [*begin * step.tabled, *m.counted(OUTSIDE, step, call)]
+    called(step, call, "%to")
     writer.count_on("again", state)
     lines += ["  br label %endagain", "endagain:", "  %nexti = add i64 %i, 1", "  br label %advance", "look:"]
     if notes:
-        lines += [*begin * step.tabled, *m.counted(OUTSIDE, step, call)]
+        called(step, call, "%to")
         writer.count_on("look", state, m.bytes(notes), kept + n)
     writer.block = writer.block if notes else "look"
     where, stride, left = writer.at_once(base[last], outer[last], step_record, step_column, record, n_record)
     strides = f"i64 {m.bytes(state)}, i64 {stride}, i64 {m.bytes(work)}"
-    lines += [*begin * observe.tabled,
-              *m.counted(OUTSIDE, observe, f"  call void {f_observe}(ptr %at, ptr {where}, ptr {scratch}, i64 %groups, {strides})")]
+    call = f"  call void {f_observe}(ptr %at, ptr {where}, ptr {scratch}, i64 %groups, {strides})"
+    called(observe, call, writer.byte(where, 8 * min(1, n_record - 1)))
     with each_group() as (g, i, lanes):
         where = writer.byte(writer.byte(base[last], put(f"mul i64 {i}, {outer[last]}")), put(f"mul i64 %j, {step_record}"))
         writer.moved("scatter", where, outer[last], lanes, left, step_column, vector_of(record, g, n_record, 0))
@@ -129,6 +131,17 @@ class GroupWriter(Writer):
         self.lines.extend([f"  %n{name} = add i64 %g{name}, 1", f"  %m{name} = icmp slt i64 %n{name}, %groups",
                            f"  br i1 %m{name}, label %{name}, label %after{name}", f"after{name}:"])  # fmt: skip
         self.block = f"after{name}"
+
+    def called(self, m: Module, arena: str, scratch: str, program: Program, call: str, mark: str) -> None:
+        """Call a program, one with tables in memory of its own: where one goes wrong, as by a number that is no row's, the number at
+        ``mark`` becomes NaN, which ends a simulation."""
+        if not program.tabled:
+            self.lines += m.counted(OUTSIDE, program, call)
+            return
+        self.lines += [f"  call void @arena.begin(ptr {arena})", f"  store ptr {arena}, ptr {scratch}", *m.counted(OUTSIDE, program, call)]
+        right = self.put(f"icmp eq i64 {self.put(f'load i64, ptr {self.byte(arena, 8 * STATE)}')}, 0")
+        kept = self.put(f"load double, ptr {mark}")
+        self.lines.append(f"  store double {self.put(f'select i1 {right}, double {kept}, double {literal(math.nan)}')}, ptr {mark}")
 
     def begun(self, count: str) -> tuple[str, str, str]:
         """How many steps have been taken to a record's, of so many, and where from and where to the next one goes: the first was taken for

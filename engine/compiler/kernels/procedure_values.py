@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from engine.checks import EngineError
 from engine.compiler.graph.vecmath import literal
-from engine.compiler.kernels.arena import NO_ROW, STATE
+from engine.compiler.kernels.arena import MOST, NO_ROW, STATE
 
 #: kinds of numbers, and their types in LLVM IR
 TYPES = {"whole": "i64", "number": "double", "truth": "i1"}
@@ -313,8 +313,13 @@ class Values:
         return Rows(kind, int(columns), self.zeros(n, max(int(columns), 1)), n)
 
     def zeros(self, n: str, columns: int) -> str:
-        """Where the first of the entries of an array of zeros is."""
-        size = self.put(f"mul i64 {n}, {8 * columns}")
+        """Where the first of the entries of an array of zeros is: of less than none, as of more than there may be, nothing goes on."""
+        place = self.put(f"getelementptr i64, ptr %arena, i64 {STATE}")
+        wrong = self.put(f"select i1 {self.put(f'icmp slt i64 {n}, 0')}, i64 {NO_ROW}, i64 0")
+        before = self.put(f"load i64, ptr {place}")
+        self.lines.append(f"  store i64 {self.put(f'or i64 {before}, {wrong}')}, ptr {place}")
+        some = self.put(f"icmp ule i64 {n}, {MOST // (8 * columns)}")
+        size = self.put(f"select i1 {some}, i64 {self.put(f'mul i64 {n}, {8 * columns}')}, i64 {MOST}")
         memory = self.put(f"call ptr @take(ptr %arena, i64 {self.put(f'add i64 {size}, {2 * BEFORE}')})")
         self.require_some(memory)
         at = self.put(f"getelementptr i8, ptr {memory}, i64 {BEFORE}")

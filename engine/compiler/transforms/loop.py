@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
+from engine.checks import EngineError
 from engine.compiler.graph.expr import Expr, Graph
 from engine.compiler.graph.program import Shape, is_table, size
 from engine.compiler.transforms.bodies import extracted, scope_of
@@ -30,8 +31,12 @@ def while_loop(graph: Graph, advance: Callable[[Any], tuple[Any, Any]], x: Any, 
     carry = [Expr(graph, graph.node(("carry", start, k))) for k in range(n + 1)]
     before, done = arrays(graph, carry, shapes), ops.logical_not(ops.equal(carry[n], 0.0))
     after, now = advance(built(before))
-    ended = ops.structure(after)[0]
-    if len(ended) == len(leaves) and any(map(becomes_table, leaves, ended)):
+    try:
+        ended = ops.alike(x, after)
+    except EngineError as error:
+        what, expected = str(error).split("; ")
+        raise graph.refuse(what, expected) from None
+    if any(map(becomes_table, leaves, ended)):
         graph.forget(start)
         begun = [as_table(graph, x) if becomes_table(x, y) else x for x, y in zip(leaves, ended, strict=True)]
         return while_loop(graph, advance, built(begun), limit, finished)
@@ -60,12 +65,12 @@ def as_begun(leaves: list[Any], shapes: list[Shape]) -> list[tuple[Any, bool]]:
 
 def becomes_table(begun: Any, ended: Any) -> bool:
     """Whether a loop begins with an array of a known number of rows, and goes on with a table of such rows."""
-    return not isinstance(begun, Table) and isinstance(ended, Table) and ended.count is None and row_of(begun) == ended.shape
+    return not isinstance(begun, Table) and isinstance(ended, Table) and ended.count is None and row_of(begun) == ended.row
 
 
 def row_of(x: Any) -> tuple[int, ...] | None:
     """The shape of a row of a table or an array; none of a number."""
-    return x.shape if isinstance(x, Table) else np.shape(x)[1:] if np.ndim(x) else None
+    return x.row if isinstance(x, Table) else np.shape(x)[1:] if np.ndim(x) else None
 
 
 def divided(scalars: list[Expr], shapes: list[Shape]) -> list[list[Expr]]:

@@ -190,12 +190,12 @@ def scalar(x: Any) -> Any:
 
 def like(graph: Graph, x: Any, y: Any) -> Any:
     """A handle as a table, where something like it is one."""
-    return Table(graph, y, x.shape) if isinstance(x, Table) else y
+    return Table(graph, y, x.row) if isinstance(x, Table) else y
 
 
 def plus(graph: Graph, x: Any, y: Any) -> Any:
     """The sum of a number or table and a number or handle."""
-    return sum_of(graph.call, x.shape[0], x.handle, y) if isinstance(x, Table) else x + y
+    return sum_of(graph.call, x.row[0], x.handle, y) if isinstance(x, Table) else x + y
 
 
 LOOPS |= {"tangents": loop_tangents, "adjoints": loop_adjoints}

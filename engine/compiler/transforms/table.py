@@ -44,23 +44,31 @@ class Table(NDArrayOperatorsMixin):
     ----------
     g : its graph
     handle : its descriptor's address, traced
-    shape : of a row
+    row : the shape of one
     through : of rows by their numbers, the handle of a table of these
     counting : whether it stands for the numbers of its rows
     count : how many rows there are, if that is known
+    truths : whether it holds truths
     """
+
+    truths = False
 
     def __init__(self, g: Graph, handle: Expr, shape: Sequence[int], through: Expr | None = None, counting: bool = False,
                  count: int | None = None) -> None:  # fmt: skip
-        self.g, self.handle, self.shape, self.through, self.counting, self.count = g, handle, tuple(shape), through, counting, count
+        self.g, self.handle, self.row, self.through, self.counting, self.count = g, handle, tuple(shape), through, counting, count
         self.where = ""  # of rows by their numbers, the user's line
-        if not size(self.shape):
-            raise g.refuse(f"a table of rows of the shape {self.shape}", "expected a number in each row at least")
+        if not size(self.row):
+            raise g.refuse(f"a table of rows of the shape {self.row}", "expected a number in each row at least")
 
     @property
     def how(self) -> str:
         """How a loop reads it."""
         return "numbers" if self.counting else "rows" if self.through is None else "through"
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """As of an array, (n, *row): n is traced where it is not known."""
+        return (total(self.g, row_loop(self.g, lambda _: np.float64(1.0), [self])) if self.count is None else self.count, *self.row)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """NumPy's functions of every number by itself: of each row."""
@@ -81,9 +89,9 @@ class Table(NDArrayOperatorsMixin):
         shape = tuple(shape[0]) if len(shape) == 1 and np.ndim(shape[0]) else shape
         if self.count is not None:
             return as_array(self, self.count).reshape(shape)
-        m, whole = size(shape[1:]), size(self.shape)
+        m, whole = size(shape[1:]), size(self.row)
         if len(shape) < 2 or shape[0] != -1 or not m or whole % m:
-            raise self.g.refuse(f".reshape{shape} of a table of rows of the shape {self.shape}",
+            raise self.g.refuse(f".reshape{shape} of a table of rows of the shape {self.row}",
                                 "expected table.reshape(-1, m), of numbers m that divide those of a row")
         t = materialised(self)
         return Table(self.g, t.handle if m == whole else self.g.call(Cut(m, whole // m), [t.handle])[0], shape[1:])
@@ -97,7 +105,7 @@ class Table(NDArrayOperatorsMixin):
 
     def by_rows(self, f: Callable[..., Any], inputs: Sequence[Any]) -> Any:
         """``f`` of each row of the tables among its inputs; arrays with as many rows count as tables."""
-        shapes = [x.shape for x in inputs if isinstance(x, Table)]
+        shapes = [x.row for x in inputs if isinstance(x, Table)]
         if len({len(s) for s in shapes}) > 1:
             raise self.g.refuse(f"tables of rows of the shapes {', '.join(map(str, shapes))} in one expression", "expected as many axes in "
                                 "each: write table[:, None], or engine.ops.rows(lambda a, b: …, one, other)")  # fmt: skip
@@ -185,14 +193,14 @@ def given(g: Graph, x: Any, as_rows: bool) -> tuple[list[Any], Shape]:
     """The scalars and the shape of what a function is given, or returns: a table's handle, or numbers."""
     if as_rows:
         t = materialised(as_table(g, x))
-        return [t.handle], (COUNTED, *t.shape)
+        return [t.handle], (COUNTED, *t.row)
     a = np.asarray(x, dtype=object)
     return list(a.ravel()), a.shape
 
 
 def shape_of(x: Any) -> Shape:
     """The shape of an array, or of a table whose rows are not known to be so many."""
-    return (COUNTED, *x.shape) if isinstance(x, Table) and x.count is None else np.shape(x)
+    return (COUNTED, *x.row) if isinstance(x, Table) and x.count is None else np.shape(x)
 
 
 def returned(x: Any) -> tuple[list[Any], Shape]:
@@ -203,21 +211,21 @@ def returned(x: Any) -> tuple[list[Any], Shape]:
 def as_array(t: Table, n: int) -> Array:
     """A table of n rows as an array of traced numbers."""
     if not n:
-        return np.empty((0, *t.shape), dtype=object)
+        return np.empty((0, *t.row), dtype=object)
     t = materialised(t)
-    return np.array(t.g.call(Unstack(n, size(t.shape)), [t.handle]), dtype=object).reshape(n, *t.shape)
+    return np.array(t.g.call(Unstack(n, size(t.row)), [t.handle]), dtype=object).reshape(n, *t.row)
 
 
 def concatenated(g: Graph, tables: Sequence[Any]) -> Table:
     """Rows of several tables, one below the other."""
     each = [materialised(as_table(g, t)) for t in tables]
-    if len({t.shape for t in each}) > 1:
-        shapes = ", ".join(str(t.shape) for t in each)
+    if len({t.row for t in each}) > 1:
+        shapes = ", ".join(str(t.row) for t in each)
         raise g.refuse(f"np.concatenate of tables of rows of the shapes {shapes}", "expected the same of all")
     if len(each) == 1:
         return each[0]
-    (handle,) = g.call(Concatenated(len(each), size(each[0].shape)), [t.handle for t in each])
-    return Table(g, handle, each[0].shape)
+    (handle,) = g.call(Concatenated(len(each), size(each[0].row)), [t.handle for t in each])
+    return Table(g, handle, each[0].row)
 
 
 def materialised(t: Table) -> Table:
@@ -241,8 +249,10 @@ def row_loop(g: Graph, f: Callable[..., Any], tables: Sequence[Any]) -> Any:
     if n is not None and n <= FEW and not any(isinstance(t, Table) for t in tables):
         each = [f(*row) for row in zip(*tables, strict=True)]
         return tuple(map(stacked, zip(*each, strict=True))) if isinstance(each[0], tuple) else stacked(each)
-    several, shapes, made = looped(g, f, [as_table(g, t) for t in tables], lambda shapes: [Sink("rows", size(s)) for s in shapes])
-    results = tuple(Table(g, h, s, count=n) for h, s in zip(made, shapes, strict=True))
+    several, row, made = looped(g, f, [as_table(g, t) for t in tables], lambda shapes: [Sink("rows", size(s)) for s in shapes])
+    results = tuple(Table(g, h, x.shape, count=n) for h, x in zip(made, row, strict=True))
+    for t, x in zip(results, row, strict=True):
+        t.truths = all(map(g.holds_truth, x.ravel()))
     return results if several else results[0]
 
 
@@ -252,25 +262,24 @@ def stacked(rows: Sequence[Any]) -> Array:
 
 
 def looped(g: Graph, f: Callable[..., Any], tables: Sequence[Table], sinks: Callable[[list[tuple[int, ...]]], list[Sink]],
-           targets: Sequence[Expr] = ()) -> tuple[bool, list[tuple[int, ...]], list[Expr]]:  # fmt: skip
-    """Whether ``f`` returns a tuple, of what shapes, and what a loop of it over rows makes in ``sinks`` of these shapes."""
+           targets: Sequence[Expr] = ()) -> tuple[bool, list[Array], list[Expr]]:  # fmt: skip
+    """Whether ``f`` returns a tuple, what it returns of a row, and what a loop of it over rows makes in ``sinks`` of these shapes."""
     start, place, sources, arguments, fresh = len(g.nodes), 0, list[Source](), list[Any](), list[Expr]()
     index = {t.through.i: t.through for t in tables if t.through is not None}
     for t in tables:
-        m = 1 if t.counting else size(t.shape)
+        m = 1 if t.counting else size(t.row)
         carry = [Expr(g, g.node(("carry", start, place + k))) for k in range(m)]
         through = -1 if t.through is None else [*index].index(t.through.i)
         sources.append(Source(t.how, place, m, through, columns_of(g, t.handle.i) if t.counting else 1))
-        arguments.append(carry[0] if t.counting else ops.USERS.made(np.array(carry, dtype=object).reshape(t.shape)[()]))
+        arguments.append(carry[0] if t.counting else ops.USERS.made(np.array(carry, dtype=object).reshape(t.row)[()]))
         place, fresh = place + m, fresh + carry
     results = f(*arguments)
     several = isinstance(results, tuple)
     arrays = [np.asarray(r, dtype=object) for r in (results if several else (results,))]
     body, captured = extracted(g, start, fresh, [g.number(g.index(x)) for a in arrays for x in a.ravel()], False, scope_of(f))
-    shapes = [a.shape for a in arrays]
-    loop = RowLoop(body, sources, body.n_in - place, sinks(shapes))
+    loop = RowLoop(body, sources, body.n_in - place, sinks([a.shape for a in arrays]))
     loop.where = next((t.where for t in tables if t.through is not None), None) or users_place()
-    return several, shapes, g.call(loop, [*(t.handle for t in tables), *index.values(), *(Expr(g, i) for i in captured), *targets])
+    return several, arrays, g.call(loop, [*(t.handle for t in tables), *index.values(), *(Expr(g, i) for i in captured), *targets])
 
 
 def row_numbers(g: Graph, table: Any) -> Table:
@@ -286,9 +295,11 @@ def gathered(g: Graph, table: Any, index: Any) -> Any:
     if is_number(index):
         return as_array(gathered(g, table, np.array([index], dtype=object)), 1)[0, ...][()]
     t, i = materialised(as_table(g, table)), materialised(as_table(g, index))
-    if i.shape:
-        raise g.refuse(f"numbers of rows of the shape (n, {', '.join(map(str, i.shape))})", "expected (n)")
-    found = Table(g, t.handle, t.shape, through=i.handle, count=i.count)
+    if i.truths:
+        raise g.refuse("truths as numbers of rows", "use engine.ops.chosen(table, truths)")
+    if i.row:
+        raise g.refuse(f"numbers of rows of the shape (n, {', '.join(map(str, i.row))})", "expected (n)")
+    found = Table(g, t.handle, t.row, through=i.handle, count=i.count)
     found.where = users_place()
     return found
 
@@ -297,22 +308,24 @@ def added_at(g: Graph, table: Any, places: Sequence[Any], given: Sequence[Any]) 
     """:func:`engine.ops.add_at`."""
     t = materialised(as_table(g, table))
     index, more = [as_table(g, i) for i in places], [as_table(g, y) for y in given]
-    if len(index) != len(more) or any(y.shape != t.shape for y in more):
-        what = f"rows {[y.shape for y in more]} added to a table of rows {t.shape} at {len(index)} places"
+    if any(i.truths for i in index):
+        raise g.refuse("truths as numbers of rows", "use engine.ops.chosen, and row_numbers")
+    if len(index) != len(more) or any(y.row != t.row for y in more):
+        what = f"rows {[y.row for y in more]} added to a table of rows {t.row} at {len(index)} places"
         raise g.refuse(what, "expected rows as its own, at a place each")
     if t.count == 0 and any(x.count for x in (*index, *more)):                # where nothing is, nothing could say so
         raise g.refuse("adding to a row of a table of 0 rows", "expected none to be added")
     pairs = [x for pair in zip(index, more, strict=True) for x in pair]
-    sink = Sink("added", size(t.shape), len(index))
-    return Table(g, looped(g, lambda *x: x, pairs, lambda _: [sink], [t.handle])[2][0], t.shape, count=t.count)
+    sink = Sink("added", size(t.row), len(index))
+    return Table(g, looped(g, lambda *x: x, pairs, lambda _: [sink], [t.handle])[2][0], t.row, count=t.count)
 
 
 def procedure(g: Graph, fn: Callable[..., Any], arguments: Sequence[Any]) -> Any:
     """:func:`engine.ops.procedure`."""
     given: list[Any] = [x if is_number(x) else materialised(as_table(g, x)) for x in arguments]
-    if any(isinstance(x, Table) and len(x.shape) > 1 for x in given):
+    if any(isinstance(x, Table) and len(x.row) > 1 for x in given):
         raise g.refuse(f"a table of rows of several axes for the procedure '{fn.__name__}'", "expected tables (n) and (n, m)")
-    kernel = Procedure(fn, tuple((x.shape or (PLAIN,))[0] if isinstance(x, Table) else NUMBER for x in given))
+    kernel = Procedure(fn, tuple((x.row or (PLAIN,))[0] if isinstance(x, Table) else NUMBER for x in given))
     made = g.call(kernel, [x.handle if isinstance(x, Table) else x for x in given])
     results = tuple(Table(g, h, (m,) if m else ()) for h, m in zip(made, kernel.made_columns, strict=True))
     return results if len(results) > 1 else results[0]
@@ -322,13 +335,13 @@ def total(g: Graph, table: Any) -> Any:
     """:func:`engine.ops.total`."""
     t = as_table(g, table)
     made = looped(g, lambda x: x, [t], lambda shapes: [Sink("sum", size(shapes[0]))])[2]
-    return np.array(made, dtype=object).reshape(() if t.counting else t.shape)[()]
+    return np.array(made, dtype=object).reshape(() if t.counting else t.row)[()]
 
 
 def chosen(g: Graph, table: Any, truth: Any) -> Table:
     """:func:`engine.ops.chosen`."""
     t, c = as_table(g, table), as_table(g, truth)
-    if c.shape:
-        raise g.refuse(f"rows chosen by truths of the shape (n, {', '.join(map(str, c.shape))})", "expected (n): a truth a row")
+    if c.row:
+        raise g.refuse(f"rows chosen by truths of the shape (n, {', '.join(map(str, c.row))})", "expected (n): a truth a row")
     made = looped(g, lambda c, x: (c, x), [c, t], lambda shapes: [Sink("chosen", size(shapes[1]))])[2]
-    return Table(g, made[0], t.shape)
+    return Table(g, made[0], t.row)

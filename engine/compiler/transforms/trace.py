@@ -280,7 +280,7 @@ def difference(a: Any, b: Any, same: Mapping[int, int]) -> str | None:
         k = next((k for k, (x, y) in pairs if difference(x, y, same) is not None), None)
         return None if k is None else str([int(i) for i in np.unravel_index(k, a.shape)]) if a.ndim else ""
     if type(a) is table.Table and type(b) is table.Table:
-        return difference((a.shape, a.how, a.handle, a.through), (b.shape, b.how, b.handle, b.through), same)
+        return difference((a.row, a.how, a.handle, a.through), (b.row, b.how, b.handle, b.through), same)
     if type(a) is Expr and type(b) is Expr:
         return None if a.g is b.g and same.get(a.i, a.i) == same.get(b.i, b.i) else ""
     if isinstance(a, Mapping) and isinstance(b, Mapping):

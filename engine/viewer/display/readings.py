@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from engine.checks import nearest
-from engine.model import Model
+from engine.model import Body, Model
 from engine.model.parameters import moved
 from engine.simulation import Trajectory
 from engine.spatial import inertia, quaternion
@@ -66,6 +66,7 @@ class Readings:
         first = self.at(actor.source.span[0])                                  # its first record, or now
         self.mass = sum(link.mass for link in actor.model.links)
         self.reach = max(float(np.ptp(actor.source.links(first.q, instance)[0, :, :3, 3], axis=0).max()), SMALLEST)
+        self._energy = max(ROUNDING * self.mass * self.reach**2, self._most_energy())
         self.groups = [[name] if isinstance(name, str) else [*name] for name in signals]       # of curves in one plot
         self.chosen = [chosen(actor.model, first, name) for group in self.groups for name in group]
         self.plotted = [*self.chosen, *standard(actor.model, first, self.mass, self.reach)] if actor.source.moves else []
@@ -106,7 +107,8 @@ class Readings:
         rows += [("phase", self.phase(t))] if self.phases else []
         if model.nv:
             K, U = (float(x[0]) for x in now.energy())
-            K, U = (float(settled(x, max(abs(K), abs(U), ROUNDING * self.mass * self.reach**2))) for x in (K, U))
+            self._energy = max(abs(K), abs(U), self._energy)
+            K, U = (float(settled(x, self._energy)) for x in (K, U))
             P = settled(now.momentum()[0], self.mass * max(float(np.abs(now.v).max()), self.reach))      # of parts that cancel
             energies = [("kinetic", K), ("potential", U), ("total", K + U)] if any(now.gravity) else [("kinetic", K)]
             rows += [("", ""), *((f"{name} energy", f"{figure(x)} J") for name, x in energies), ("", "")]
@@ -114,6 +116,14 @@ class Readings:
         if self.chosen:
             rows += [("", ""), *((s.name, f"{figure(float(s.values(now)[0]))} {s.unit}".rstrip()) for s in self.chosen)]
         return rows
+
+    def _most_energy(self) -> float:
+        """Return the largest energy of a recorded motion, J, against which what is left at rest is but rounding."""
+        source = self.actor.source
+        if not isinstance(source, Played) or not self.actor.model.nv:
+            return 0.0
+        flight = source.rollout(self.instance)
+        return float(max(np.abs(x).max() for x in flight[:: -(-len(flight) // LOOKS)].energy()))
 
     def plots(self, t: float) -> list[Plot]:
         """Return the courses of the signals: over the whole motion, or the last seconds of a simulation that runs."""
@@ -297,13 +307,14 @@ def unit_of(model: Model, name: str) -> str:
 
 
 def parts_of_momentum(s: Trajectory) -> Array:
-    """Return the angular momenta (T, 2, 3) of the floating base's link and of all else, about the centre of mass of all, N·m·s."""
-    model = s.model
-    if model.base is None:
+    """Return the angular momenta (T, 2, 3) of the floating base's link, of several the first, and of all else, about the centre of mass of
+    all, N·m·s."""
+    model, floating = s.model, first_floating(s.model)
+    if floating is None:
         raise ViewerError(f"bars of momentum of '{model.name}', whose base is fixed; expected a robot that floats")
-    i = model.link_index(model.base.joint.child)
+    i = model.link_index(floating.joint.child)
     G = model.links[i].inertia
-    poses, V = s.pose(model.links[i].name), s.v[:, model.base.v]
+    poses, V = s.pose(model.links[i].name), s.v[:, floating.v]
     R, p = poses[..., :3, :3], poses[..., :3, 3]
     own = np.einsum("ij,tj->ti", G, V)                                         # about the link's origin, its axes
     L, P = ((R @ x[:, :, None])[..., 0] for x in (own[:, :3], own[:, 3:]))
@@ -311,9 +322,14 @@ def parts_of_momentum(s: Trajectory) -> Array:
     return np.stack([base, s.momentum("center_of_mass")[:, :3] - base], axis=1)
 
 
+def first_floating(model: Model) -> Body | None:
+    """Return the first body that nothing holds, such as the base; None where there is none."""
+    return next((model.bodies[i] for i in model.roots if model.bodies[i].kind.floats), None)
+
+
 def exchanged(s: Trajectory) -> tuple[Array, float]:
     """Return the direction (3) of the base's largest angular momentum, and how large it or the rest's becomes, N·m·s."""
-    if s.model.base is None:
+    if first_floating(s.model) is None:
         return np.zeros(3), 0.0
     parts = parts_of_momentum(s)
     base = parts[np.linalg.norm(parts[:, 0], axis=1).argmax(), 0]

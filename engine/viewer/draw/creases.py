@@ -11,6 +11,19 @@ from engine.viewer.scene.camera import Camera
 
 #: what lies so near counts, of half the picture's height at the camera's target; how much darker the deepest crease is
 REACH, STRENGTH = 0.14, 0.8
+Place = tuple[int, int, int, int]
+
+
+def beside(within: Place, size: tuple[int, int], share: float = 0.08) -> Place:
+    """Return a rectangle (left, bottom, width, height), pixels, with all around it that is looked at from within, in a picture of a size.
+
+    >>> beside((10, 300, 50, 80), (640, 400))
+    (0, 260, 100, 140)
+    """
+    margin = int(max(share * size[1], 9.0)) + 8                                # and what a pixel of half the resolution lies beside
+    low = [max(x - margin, 0) for x in within[:2]]
+    high = [min(x + n + margin, most) for x, n, most in zip(within[:2], within[2:], size, strict=True)]
+    return low[0], low[1], high[0] - low[0], high[1] - low[1]
 
 
 class Creases:
@@ -23,7 +36,7 @@ class Creases:
         self.depth: Framebuffer | None = None
         self.half: tuple[Framebuffer, ...] = ()
 
-    def draw(self, target: Framebuffer, camera: Camera, within: tuple[int, int, int, int]) -> None:
+    def draw(self, target: Framebuffer, camera: Camera, within: Place) -> None:
         """Darken what lies in a rectangle (left, bottom, width, height), pixels, of a framebuffer with what the camera sees."""
         w, h = target.size
         if self.depth is None or self.depth.size != target.size:
@@ -31,7 +44,7 @@ class Creases:
             self.depth = Framebuffer(target.size, None)
             self.half = tuple(Framebuffer((w - w // 2, h - h // 2), gl.GL_RG32F, depth=False) for _ in range(2))
         found, calm = self.half
-        target.copy_to(self.depth.id, gl.GL_DEPTH_BUFFER_BIT)
+        target.copy_to(self.depth.id, gl.GL_DEPTH_BUFFER_BIT, beside(within, target.size))
         projection, slope = camera.projection(w / h), np.tan(0.5 * camera.fov)
         reach = REACH * camera.distance * slope
         given = {"depth": 0, "lens": (slope * w / h, slope, *projection[2, 2:]), "reach": reach}

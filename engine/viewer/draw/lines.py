@@ -15,7 +15,7 @@ class Lines:
     """Draws segments into the framebuffer that is bound: with smooth edges, and faintly where a surface hides them."""
 
     def __init__(self) -> None:
-        self.program, self.rows = Program(("line.vert",), ("line.frag",)), Rows()
+        self.program, self.rows = Program(("segments.vert", "line.vert"), ("line.frag",)), Rows()
         self.array = made(gl.glGenVertexArrays)
 
     def draw(self, segments: Array, colors: Array, widths: Array, matrix: Array, size: tuple[int, int]) -> None:

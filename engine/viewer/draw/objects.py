@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from ctypes import POINTER, byref, c_char, c_char_p, c_int, c_uint, c_void_p, cast, create_string_buffer, pointer
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,7 @@ class Buffer:
 
     def __init__(self, target: int, usage: int) -> None:
         self.id, self.target, self.usage, self.size = made(gl.glGenBuffers), target, usage, 0
+        self.parts = 0                                                         # of those that are appended, which it holds
 
     def bind(self) -> None:
         gl.glBindBuffer(self.target, self.id)
@@ -109,6 +111,19 @@ class Buffer:
             gl.glBufferData(self.target, data.nbytes, address(data), self.usage)
         else:
             gl.glBufferSubData(self.target, 0, data.nbytes, address(data))
+
+    def append(self, parts: Sequence[Array]) -> None:
+        """Fill it with parts one after another, of which those of the last time are there already; with room for as many more where it
+        grows."""
+        self.bind()
+        if (total := sum(part.nbytes for part in parts)) > self.size:
+            self.size, self.parts = 2 * total, 0
+            gl.glBufferData(self.target, self.size, None, self.usage)
+        at = sum(part.nbytes for part in parts[: self.parts])
+        for part in parts[self.parts :]:
+            gl.glBufferSubData(self.target, at, part.nbytes, address(part))
+            at += part.nbytes
+        self.parts = len(parts)
 
     def delete(self) -> None:
         gl.glDeleteBuffers(1, byref(c_uint(self.id)))
@@ -223,11 +238,14 @@ class Framebuffer:
         gl.glBindFramebuffer(gl.GL_FRAMEBUFFER, self.id)
         gl.glViewport(0, 0, *self.size)
 
-    def copy_to(self, other: int, what: int = 0) -> None:
-        """Copy the colour, or GL_DEPTH_BUFFER_BIT for the depth, to another framebuffer (0 is the window's) of this size."""
+    def copy_to(self, other: int, what: int = 0, within: tuple[int, int, int, int] | None = None) -> None:
+        """Copy the colour, or GL_DEPTH_BUFFER_BIT for the depth, to another framebuffer (0 is the window's) of this size; all of it, or
+        what lies within a rectangle: left, bottom, width, height, pixels."""
+        left, bottom, wide, high = within or (0, 0, *self.size)
+        corners = left, bottom, left + wide, bottom + high
         gl.glBindFramebuffer(gl.GL_READ_FRAMEBUFFER, self.id)
         gl.glBindFramebuffer(gl.GL_DRAW_FRAMEBUFFER, other)
-        gl.glBlitFramebuffer(0, 0, *self.size, 0, 0, *self.size, what or gl.GL_COLOR_BUFFER_BIT, gl.GL_NEAREST)
+        gl.glBlitFramebuffer(*corners, *corners, what or gl.GL_COLOR_BUFFER_BIT, gl.GL_NEAREST)
 
     def pixels(self) -> Array:
         """Return the colour (height, width, 4) uint8, first row on top."""

@@ -12,7 +12,7 @@ import engine.viewer.draw.opengl as gl
 from engine.viewer.draw import wording
 from engine.viewer.draw.around import Around
 from engine.viewer.draw.canvas import Canvas
-from engine.viewer.draw.creases import Creases
+from engine.viewer.draw.creases import Creases, beside
 from engine.viewer.draw.ground import far, near_origin, shaded, square
 from engine.viewer.draw.lines import Lines
 from engine.viewer.draw.objects import Framebuffer, Program, Rows, bind_texture, parameters
@@ -131,12 +131,14 @@ class Renderer:
         gl.glClear(gl.GL_DEPTH_BUFFER_BIT)                      # what lies in front first: what it hides costs little
         self._pass(runs, shade)
         grounded, above = drawing.environment in GROUNDS, camera.eye[2] > drawing.floor
+        marked = bool(marks.any() or len(drawing.lines[0]))
         if grounded and above:
             sunk = bool((seen.centres[:, 2] - seen.radii < drawing.floor).any())                # the ground hides some
             Pass().begin()
             patch = shaded(drawing, light)
             self._square("shaded_ground", drawing, camera, light, shade, *patch)
-            Pass(behind=True, colors=sunk or not there).begin()
+            near = None if marked or not there else beside(self._around(drawing, camera, 0.03 * size[1]), size)
+            Pass(behind=True, colors=sunk or not there, within=near).begin()     # of what is kept only the depths are wanted
             self._ground(drawing, camera, light, shade, *patch)
         if not there:
             self._background(drawing, light, camera, size)
@@ -300,12 +302,12 @@ class Renderer:
         key = (size, drawing.environment, id(drawing.around), drawing.floor, *drawing.extent[0], drawing.extent[1], *globe,
                *camera.eye, *camera.target, *camera.axes[0], camera.fov)  # fmt: skip
         same, self._seen_from = self._seen_from == key, key
-        if self.samples or not same:
+        if not same:
             return False
         if self.behind is None or self.behind.size != size:
             if self.behind is not None:
                 self.behind.delete()
-            self.behind = Framebuffer(size, gl.GL_RGBA8)
+            self.behind = Framebuffer(size, gl.GL_RGBA8, self.samples)
         if self._behind_key != key:
             self.behind.bind()
             Pass(behind=True).begin()

@@ -80,8 +80,8 @@ class Shelf:
         """Upload new surfaces, and bind the buffers."""
         gl.glBindVertexArray(self.array)
         if self._dirty:
-            self.vertices.fill(np.concatenate([v for v, _ in self._parts]))
-            self.indices.fill(np.concatenate([i for _, i in self._parts]))
+            self.vertices.append([v for v, _ in self._parts])
+            self.indices.append([i for _, i in self._parts])
             self._dirty = False
 
     def delete(self) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from engine.checks import shown, writable, writing
+from engine.checks import shown as shown_as
+from engine.checks import writable, writing
 from engine.simulation import Live, Simulator
 from engine.viewer.files.glb import glb
 from engine.viewer.files.html import page
@@ -14,15 +15,17 @@ from engine.viewer.files.rrd import rerun, rrd
 from engine.viewer.files.simulated import simulated
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.scene import Scene, scene_of
+from engine.viewer.scene.shown import Shown
 
 #: samples of a motion, at most, where nobody says how many
 SAMPLES = 9000
 #: how a scene, at samples per second, becomes the bytes of a file
-WRITERS: dict[str, Callable[[Scene, float], bytes]] = {".glb": glb, ".html": lambda scene, fps: page(scene, fps).encode(), ".rrd": rrd}
+PAGE = ".html"
+WRITERS: dict[str, Callable[[Scene, float], bytes]] = {".glb": glb, PAGE: lambda scene, fps: page(scene, fps).encode(), ".rrd": rrd}
 
 
 def export(source: Any, path: str | Path, fps: float | None = None, environment: str | None = None, geometry: str = "visual",
-           q0: Any = None, v0: Any = None) -> Path:  # fmt: skip
+           q0: Any = None, v0: Any = None, shown: Shown | None = None) -> Path:  # fmt: skip
     """Write what robots look like, and how they move, to a file for other programs; return its path.
 
     Parameters
@@ -35,6 +38,8 @@ def export(source: Any, path: str | Path, fps: float | None = None, environment:
     fps : samples of the motion per second, by default 30, of motions of many minutes fewer; in between,
         positions and rotations are interpolated (rerun holds the last)
     environment, geometry : see :class:`engine.viewer.scene.scene.Scene`
+    shown : of a page that plays: what is drawn besides the robots, such as ``Shown(eyes=(camera,), momentum=True)``; it is sampled as the
+        motion is, where it takes no more than 24 MB
     q0, v0 : of a simulator, what the page begins with; by default the configuration in which its file has it, at rest
 
     Raises
@@ -50,14 +55,18 @@ def export(source: Any, path: str | Path, fps: float | None = None, environment:
     True
     """
     path = writable(path, WRITERS, ViewerError)
-    if path.suffix.lower() == ".rrd":
+    suffix = path.suffix.lower()
+    if shown is not None and (suffix != PAGE or isinstance(source, Simulator)):
+        what = "a page that simulates" if suffix == PAGE else suffix
+        raise ViewerError(f"shown is given for {what}, which has no marks; expected it left out, or a trajectory's .html")
+    if suffix == ".rrd":
         rerun()                                                                # if it is not there, nothing need be drawn
-    if isinstance(source, Live) and path.suffix.lower() == ".html":
+    if isinstance(source, Live) and suffix == PAGE:
         raise ViewerError(f"the page of a Live of '{source.model.name}' would stand still; expected engine.export(simulator, "
                           f"'{path.name}', q0=live.state.q, v0=live.state.v), which simulates, or live.history, which plays")  # fmt: skip
-    if isinstance(source, Simulator) and path.suffix.lower() == ".html":
+    if isinstance(source, Simulator) and suffix == PAGE:
         if fps is not None:
-            raise ViewerError(f"fps is {shown(fps)} for a page that simulates, which draws as often as it can; expected it left out")
+            raise ViewerError(f"fps is {shown_as(fps)} for a page that simulates, which draws as often as it can; expected it left out")
         data = simulated(source, environment, geometry, q0, v0).encode()
     elif q0 is not None or v0 is not None:
         raise ViewerError("q0 and v0 are given, and this is no page of a simulator; expected them left out, or engine.export(simulator, "
@@ -65,7 +74,8 @@ def export(source: Any, path: str | Path, fps: float | None = None, environment:
     else:
         scene = scene_of(source, environment, geometry)
         usual = min(30.0, SAMPLES / max(scene.span[1] - scene.span[0], 1e-9))
-        data = WRITERS[path.suffix.lower()](scene, usual if fps is None else fps)
+        rate = usual if fps is None else fps
+        data = page(scene, rate, shown=shown).encode() if shown else WRITERS[suffix](scene, rate)
     with writing(path, ViewerError):
         path.write_bytes(data)
     return path

@@ -15,23 +15,30 @@ import numpy as np
 from engine.viewer.draw.objects import SHADERS
 from engine.viewer.files.glb import downward, png, see_through, tinted, unit
 from engine.viewer.files.motion import Motion, sample_times, sampled
+from engine.viewer.files.sampled_marks import of_pages, sampled_marks
 from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.earth import grain, world_map
 from engine.viewer.scene.heavens import STARS, stars
 from engine.viewer.scene.light import GROUNDS, LIGHTS, SHARES
 from engine.viewer.scene.lod import decimated
+from engine.viewer.scene.marks import reach
 from engine.viewer.scene.orbit_marks import about, ellipse, floats
 from engine.viewer.scene.planets import BACKDROP
 from engine.viewer.scene.scene import BEACONS, Scene
+from engine.viewer.scene.shown import Shown
 from engine.viewer.scene.surface import Surface
 
 Array = np.ndarray
 PAGE = Path(__file__).parent / "page"
-SCRIPTS = ("motion.js", "camera.js", "sky.js", "scene.js", "renderer.js", "main.js")
+SCRIPTS = ("motion.js", "camera.js", "sky.js", "marks.js", "scene.js", "renderer.js", "main.js")
 #: what pages of simulations have besides
-HANDS, HAND_STYLE = (PAGE / "pick.js", PAGE / "hands.js"), PAGE / "hands.css"
+HANDS, HAND_STYLES = (PAGE / "pick.js", PAGE / "hands.js", PAGE / "sliders.js"), (PAGE / "hands.css", PAGE / "sliders.css")
+#: entries of a parameter that has sliders, at most
+SMALL = 8
 SHARED = ("depth.vert", "depth.frag", "moments.frag", "blur.frag", "screen.vert", "sky.frag", "ground.vert", "ground.frag", "light.frag",
-          "surface.vert", "surface.frag", "globe.frag", "stars.vert", "stars.frag")  # fmt: skip
+          "surface.vert", "surface.frag", "globe.frag", "stars.vert", "stars.frag", "line.vert", "line.frag")  # fmt: skip
+#: what pages read otherwise, as WebGL has no buffer textures, and what they have alone
+OWN = ("rows.vert", "segments.vert", "dots.vert", "dots.frag")
 
 #: triangles that a page keeps, and that it draws at a time, at most
 DIFFERENT, DRAWN = 1_000_000, 1_000_000
@@ -41,7 +48,7 @@ COARSE, WHOLE = 1 / 24, 120
 CHART, FINER, PLACES = 512, 256, 2000
 
 
-def page(scene: Scene, fps: float, play: bool = True, different: int = DIFFERENT) -> str:
+def page(scene: Scene, fps: float, play: bool = True, different: int = DIFFERENT, shown: Shown | None = None) -> str:
     """Return the scene as an HTML page that needs neither a server nor a network.
 
     It plays the motion over and over; ``#t=1.5`` at the end of its address shows that time, s, and stays there. ``&speed=0.1``, ``&play``,
@@ -52,29 +59,36 @@ def page(scene: Scene, fps: float, play: bool = True, different: int = DIFFERENT
     fps : samples of the motion per second
     play : whether it plays as soon as it is opened
     different : triangles, above which surfaces are made coarser; so they are where a picture would have more than ``DRAWN`` of them
+    shown : what is drawn besides the robots
 
     Raises
     ------
-    ViewerError : there are too many poses
+    ViewerError : there are too many poses, or something is to be shown that pages do not have
     """
-    return document(scene, sample_times(scene, fps), different, {"play": play})
+    return document(scene, sample_times(scene, fps), Pack(lightened(scene, different, DRAWN)), {"play": play}, shown=of_pages(shown))
 
 
-def document(scene: Scene, times: Array, different: int, header: dict[str, Any], scripts: Sequence[Path] = (),
-             styles: Sequence[Path] = ()) -> str:  # fmt: skip
-    """Return the page of a scene at times (T), s, with more in its header, and with scripts and styles after its own."""
+def document(scene: Scene, times: Array, pack: Pack, header: dict[str, Any], scripts: Sequence[Path] = (), styles: Sequence[Path] = (),
+             shown: Shown | None = None, marked: bool = False) -> str:  # fmt: skip
+    """Return the page of a scene at times (T), s, with more in its header, and with scripts and styles after its own.
+
+    What it shows besides is sampled; ``marked``: it can draw marks, whether there are any now or not.
+    """
+    shown = shown or Shown()
     motions = [sampled(actor, times) for actor in scene.actors]
-    pack = Pack(lightened(scene, different, DRAWN))
-    actors = [pack.actor(actor, motion) for actor, motion in zip(scene.actors, motions, strict=True)]
+    actors = [pack.actor(actor, motion, shown.hidden) for actor, motion in zip(scene.actors, motions, strict=True)]
     light = {name: np.asarray(x).tolist() for name, x in vars(LIGHTS[scene.environment]).items()}
     light |= {"open_color": GROUNDS.get(scene.environment), "shares": SHARES}
+    marks = pack.marks(sampled_marks(scene, times, shown, pack.surface, marked))
     space = pack.space(scene, times) if scene.environment == "space" else None
     title = ", ".join(dict.fromkeys(actor.model.name for actor in scene.actors))
+    points = outline(np.concatenate([scene.points, reach(scene, shown)]))
     extent = [scene.extent[0].tolist(), scene.extent[1]]
     header = {**header, "times": [times[0], times[-1], len(times)], "environment": scene.environment,
               "grounded": scene.environment in GROUNDS, "light": light, "floor": scene.floor, "extent": extent,
-              "frame": scene.upright(float(times[0])).tolist(), "points": outline(scene.points).tolist(), "surfaces": pack.surfaces,
-              "images": pack.images, "actors": actors, "space": space, "shaders": shaders()}  # fmt: skip
+              "frame": scene.upright(float(times[0])).tolist(), "points": points.tolist(), "surfaces": pack.surfaces,
+              "images": pack.images, "actors": actors, "space": space, "marks": marks,
+              "shaders": shaders()}  # fmt: skip
     filled = {"title": html.escape(title), "style": "".join(text(path) for path in (PAGE / "page.css", *styles)),
               "script": "".join(text(path) for path in (*(PAGE / name for name in SCRIPTS), *scripts)),
               "scene": json.dumps(header, separators=(",", ":")).replace("<", "\\u003c"), "data": pack.data()}  # fmt: skip
@@ -89,7 +103,7 @@ def text(path: Path) -> str:
 
 def shaders() -> dict[str, str]:
     """Return the shaders' texts by name: the window's, and the page's own way to read an instance's row."""
-    return {"rows.vert": text(PAGE / "rows.vert"), **{name: text(SHADERS / name) for name in SHARED}}
+    return {name: text((PAGE if name in OWN else SHADERS) / name) for name in (*OWN, *SHARED)}
 
 
 def lightened(scene: Scene, different: int, drawn: int) -> dict[Surface, Surface]:
@@ -187,13 +201,18 @@ class Pack:
                 "centers": self.add(np.array([g.center for g in globes])) if there else None, "height": globes[0].seen_from(np.zeros(3))[1],
                 "axes": self.add(np.array([g.axes for g in globes])), "suns": self.add(np.array([g.sun for g in globes]))}  # fmt: skip
 
-    def actor(self, actor: Actor, motion: Motion) -> dict[str, Any]:
+    def marks(self, found: dict[str, Any] | None) -> dict[str, Any] | None:
+        """Add the arrays of marks; return where they are."""
+        return found and {**found, "arrays": {name: self.add(x) for name, x in found["arrays"].items()}}
+
+    def actor(self, actor: Actor, motion: Motion, hidden: Sequence[str] = ()) -> dict[str, Any]:
         """Add an actor; return what the page knows of it: its links as a tree, the parts on them, and their motion where there is any.
 
         Positions keep their 64 bits: an orbit's are of 10⁷ m, of which single precision knows no less than a metre.
         """
         parts = [{"surface": self.surface(self.stand_ins[p.surface]), "link": p.link, "placement": p.placement[:3].reshape(-1).tolist(),
-                  "color": tinted(actor, p), "clear": see_through(p.surface, tinted(actor, p))} for p in actor.parts]  # fmt: skip
+                  "color": tinted(actor, p), "clear": see_through(p.surface, tinted(actor, p))}
+                 for p in actor.parts if actor.model.links[p.link].name not in hidden]  # fmt: skip
         moves, turns = np.flatnonzero(motion.moves), np.flatnonzero(motion.turns)
         rest = np.concatenate([motion.positions[0], motion.rotations[0]], axis=-1)
         return {"name": actor.model.name, "links": [link.name for link in actor.model.links], "parents": motion.parents,

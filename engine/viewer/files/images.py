@@ -67,20 +67,44 @@ def images(trajectory: Trajectory, camera: DepthCamera, environment: str | Path 
     return times, np.array([*taken(Scene(trajectory, environment), times, camera, samples)], dtype=np.uint8)
 
 
+class Photographer:
+    """Takes pictures in colour with cameras on links of a scene's first robot, wherever that is then, until it is closed.
+
+    Parameters
+    ----------
+    samples : of a pixel; 0: each shows what is in its middle alone
+
+    Raises
+    ------
+    ViewerError : there is no OpenGL
+    """
+
+    def __init__(self, samples: int = 4) -> None:
+        self.window = open_window(visible=False, width=16, height=16)
+        self.panes = Panes(Renderer(samples, creases=True))
+
+    def take(self, scene: Scene, camera: DepthCamera, t: float = 0.0) -> Array:
+        """Return a camera's picture (height, width, 3) of a scene at a time, s."""
+        self.window.switch_to()
+        robot = scene.actors[0]
+        T = robot.poses(t)[0, robot.model.link_index(camera.link)] @ camera.placement
+        hidden = Shown(hidden=(camera.link, *camera.ignore))
+        self.panes.draw(mark(scene, t, hidden), [pinhole(camera, T, scene)], (camera.width, camera.height))
+        return self.panes.pixels()
+
+    def close(self) -> None:
+        """Give back what it holds."""
+        self.window.close()
+
+
 def taken(scene: Scene, times: Array, camera: DepthCamera, samples: int) -> Iterator[Array]:
     """Yield pictures (height, width, 3) at times, s."""
-    link, hidden = scene.actors[0].model.link_index(camera.link), Shown(hidden=(camera.link, *camera.ignore))
-    window = open_window(visible=False, width=16, height=16)
+    photographer = Photographer(samples)
     try:
-        panes = Panes(Renderer(samples, creases=True))
         for t in times:
-            t = float(np.clip(t, *scene.span))
-            own = pinhole(camera, scene.actors[0].poses(t)[0, link] @ camera.placement, scene)
-            panes.draw(mark(scene, t, hidden), [own], (camera.width, camera.height))
-            yield panes.pixels()
-            window.switch_to()
+            yield photographer.take(scene, camera, float(np.clip(t, *scene.span)))
     finally:
-        window.close()
+        photographer.close()
 
 
 def pinhole(camera: DepthCamera, T: Any, scene: Scene) -> Camera:

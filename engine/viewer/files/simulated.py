@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.code.pulled import pulled
 from engine.simulation import Simulator
-from engine.viewer.files.html import DIFFERENT, HAND_STYLE, HANDS, PAGE, document
+from engine.viewer.files.html import DIFFERENT, DRAWN, HAND_STYLES, HANDS, PAGE, SMALL, Pack, document, lightened
 from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.scene import Scene
 
@@ -30,7 +30,15 @@ def simulated(simulator: Simulator, environment: Any, geometry: str, q0: Any = N
     functions = {name: {"code": base64.b64encode(f.code).decode(), "takes": f.takes, "returns": f.returns}
                  for name, f in made.functions.items()}  # fmt: skip
     base = model.bodies[0]
-    header = {"dt": simulator.dt, "nq": model.nq, "x": made.x.tolist(), "p": made.p.tolist(), "pull": made.pull, "moving": links,
+    header = {"dt": simulator.dt, "nq": model.nq, "x": made.x.tolist(), "p": made.p.tolist(), "pull": made.pull,
+              "tuned": tuned(simulator, made.where), "moving": links,
               "follow": base.joint.child if base.kind.floats and any(simulator.gravity) else "",    # it may go far
               "functions": functions}  # fmt: skip
-    return document(scene, np.zeros(1), DIFFERENT, {"play": True, "simulated": header}, [*HANDS, PAGE / "simulated.js"], [HAND_STYLE])
+    pack = Pack(lightened(scene, DIFFERENT, DRAWN))
+    return document(scene, np.zeros(1), pack, {"play": True, "simulated": header}, [*HANDS, PAGE / "simulated.js"], HAND_STYLES)
+
+
+def tuned(simulator: Simulator, where: dict[str, int]) -> dict[str, Any]:
+    """Return the parameters that have sliders: where in all of them each begins, and what it is."""
+    few = {name: np.asarray(x) for name, x in simulator.parameters.items() if name in where and not name.startswith("noise.")}
+    return {name: [where[name], x.tolist()] for name, x in few.items() if x.ndim < 2 and x.size <= SMALL}

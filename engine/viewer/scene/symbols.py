@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine.viewer.scene.drawing import Drawing
-from engine.viewer.scene.surface import Surface, revolved
+from engine.viewer.scene.surface import Surface, revolved, sphere
 
 Array = np.ndarray
 RED, GREEN, BLUE = (0.86, 0.13, 0.12, 1.0), (0.13, 0.62, 0.18, 1.0), (0.10, 0.33, 0.90, 1.0)
@@ -206,6 +206,11 @@ def dot() -> Surface:
     ends = np.concatenate([np.eye(3), -np.eye(3)]).astype(np.float32)
     faces = [[0, 1, 2], [1, 3, 2], [3, 4, 2], [4, 0, 2], [1, 0, 5], [3, 1, 5], [4, 3, 5], [0, 4, 5]]
     return white(Surface(ends, ends, np.array(faces, dtype=np.uint32), name="dot", closed=True))
+
+
+def shapes() -> list[Surface]:
+    """Return all shapes that marks have."""
+    return [stick(), cone(), quartered(), dot(), sphere()[0].surface, *(arc(k) for k in range(1, int(np.ceil((WIDEST - HEAD) / STEP)) + 1))]
 
 
 def white(surface: Surface) -> Surface:

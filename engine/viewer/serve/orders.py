@@ -64,6 +64,7 @@ ORDERS: dict[str, dict[str, Callable[[str, Any], Any]]] = {
     "set": {"name": name, "value": values},
     "pull": {"link": name, "point": point, "target": point},
     "turn": {"actor": index, "joint": name, "value": finite},
+    "show": {"name": name},
 }  # fmt: skip
 
 

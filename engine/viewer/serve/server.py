@@ -13,10 +13,12 @@ import threading
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from engine.checks import require_packages, shown, whole
+from engine.checks import require_packages, whole
+from engine.checks import shown as shown_as
 from engine.simulation import Live
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.scene import scene_of
+from engine.viewer.scene.shown import Shown
 from engine.viewer.serve.orders import MESSAGE
 from engine.viewer.serve.stage import Stage
 from engine.viewer.serve.watcher import Watcher
@@ -190,14 +192,14 @@ def listening(host: str, port: int | None) -> socket.socket:
         except OSError as problem:
             why = problem.strerror or str(problem)
             if isinstance(problem, socket.gaierror):
-                raise ViewerError(f"host {shown(host)} is not known ({why}); expected a name or an address of this machine") from None
+                raise ViewerError(f"host {shown_as(host)} is not known ({why}); expected a name or an address of this machine") from None
             if port is not None:
                 raise ViewerError(f"port {port} at '{host}' cannot be had ({why}); expected one that is free: port=0 finds some") from None
     raise AssertionError("the system has no free port")
 
 
 def serve(source: Any, q0: Any = None, v0: Any = None, host: str = "localhost", port: int | None = None, token: str | None = None,
-          environment: str | None = None, geometry: str = "visual", fps: float = 30.0) -> Server:  # fmt: skip
+          environment: str | None = None, geometry: str = "visual", fps: float = 30.0, shown: Shown | None = None) -> Server:  # fmt: skip
     """Serve a page that shows robots in any browser, alive, and return at once; what runs is paused, slowed, pulled and tuned there.
 
     It is there as long as the program runs: a script ends with :meth:`Server.wait`. Whoever has the address with its token may do so. It is
@@ -219,6 +221,7 @@ def serve(source: Any, q0: Any = None, v0: Any = None, host: str = "localhost", 
     token : what the address ends with; a secret of its own by default
     environment, geometry : see :class:`engine.viewer.scene.scene.Scene`
     fps : samples of a trajectory per second
+    shown : what is drawn besides the robots; keys of the page show marks of what is no trajectory, too (H says which)
 
     Raises
     ------
@@ -229,13 +232,13 @@ def serve(source: Any, q0: Any = None, v0: Any = None, host: str = "localhost", 
     if port is not None and whole("port", port, "a whole number from 0 to 65535", 0, ViewerError) > 65535:
         raise ViewerError(f"port is {port}; expected a whole number from 0 to 65535")
     if not isinstance(host, str):
-        raise ViewerError(f"host is {shown(host)}; expected a name or an address, such as 'localhost'")
+        raise ViewerError(f"host is {shown_as(host)}; expected a name or an address, such as 'localhost'")
     if token is not None and not (isinstance(token, str) and re.fullmatch(r"[\w.~-]{8,200}", token, re.ASCII)):
         raise ViewerError("token is too short or holds more than letters, digits, '-', '_', '.' and '~'; expected 8 to 200 of them")
     source, begins = begun(source, q0, v0)
     try:
         scene = scene_of(source, environment, geometry)
-        return Server(Stage(scene, fps), host, port, token or secrets.token_urlsafe(), begins)
+        return Server(Stage(scene, fps, shown), host, port, token or secrets.token_urlsafe(), begins)
     except BaseException:
         if begins is not None:
             begins.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +17,25 @@ from engine.simulation import Live
 from engine.spatial import quaternion
 from engine.viewer.display.facts import Plot
 from engine.viewer.display.readings import Readings
-from engine.viewer.files.html import DIFFERENT, HAND_STYLE, HANDS, document
+from engine.viewer.files.html import DIFFERENT, DRAWN, HAND_STYLES, HANDS, SMALL, Pack, document, lightened
 from engine.viewer.files.motion import sample_times
+from engine.viewer.files.sampled_marks import framed, marks_of, of_pages, packed
 from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.scene import Scene
+from engine.viewer.scene.shown import Shown, check
 from engine.viewer.scene.sources import Running, Still
+from engine.viewer.scene.symbols import shapes
 
 Array = np.ndarray
 PAGE = Path(__file__).parent / "page"
-#: entries of a parameter that has sliders, joints whose positions are plotted, at most
-SMALL, JOINTS = 8, 3
+#: joints whose positions are plotted, at most
+JOINTS = 3
+#: marks that a browser switches: by the keys of the window, what they mean, and fields of Shown
+SWITCHES = {"j": ("joint frames", "joint_frames"), "k": ("link frames", "link_frames"), "m": ("centres of mass", "centers"),
+            "i": ("inertia ellipsoids", "inertias"), "p": ("momentum", "momentum"), "u": ("joint forces", "torques"),
+            "x": ("contact forces", "contacts"), "n": ("names of the links", "labels"), "z": ("ω, its polhode and herpolhode", "polhode"),
+            "y": ("the path of the centre of mass", "center_path")}  # fmt: skip
 #: s from one reading to the next; digits of what is plotted
 READ, DIGITS = 0.2, 6
 
@@ -42,8 +51,9 @@ class Stage:
     name : of this stage alone, by which a page knows that it is still the same
     """
 
-    def __init__(self, scene: Scene, fps: float) -> None:
-        self.scene, self.fps = scene, fps
+    def __init__(self, scene: Scene, fps: float, shown: Shown | None = None) -> None:
+        self.scene, self.fps, self.shown = scene, fps, of_pages(shown)
+        check(scene, self.shown)
         sources = [actor.source for actor in scene.actors]
         self.live: Live | None = next((s.live for s in sources if isinstance(s, Running)), None)
         self.kind = "live" if self.live else "motion" if any(s.moves for s in sources) else "rest"
@@ -54,7 +64,11 @@ class Stage:
         self.readings = Readings(first, 0, labels[:JOINTS])
         self.holder: Any = None
         self.name = secrets.token_hex(8)
-        self._turned = object()                                               # another one after each turn of a joint
+        self._turned = object()                                               # another one after each turn of a joint, and of marks
+        self._state: tuple[Any, Any] = None, None
+        self._pack: Pack | None = None
+        self._words: dict[str, int] = {}
+        self._legend: Any = ()
         self._frame: tuple[Any, bytes] = None, b""                             # the last one, which several watchers may ask for
         self._plots = -np.inf, ""
 
@@ -68,8 +82,13 @@ class Stage:
         times = sample_times(self.scene, self.fps)[: None if self.kind == "motion" else 1]
         served = {"kind": self.kind, "name": self.name, "moving": self.moving, "rollouts": self.scene.actors[0].instances,
                   "joints": [{name: reach(b) for name, b in joints.items()} for joints in self.joints]}  # fmt: skip
-        return document(self.scene, times, DIFFERENT, {"play": True, "served": served}, [*HANDS, PAGE / "served.js"],
-                        [HAND_STYLE, PAGE / "served.css"])  # fmt: skip
+        pack = self._pack = Pack(lightened(self.scene, DIFFERENT, DRAWN))
+        if marked := self.kind != "motion":
+            for surface in shapes():                                           # that frames may have later
+                pack.surface(surface)
+            served["marks"] = {key: [meaning, name, bool(getattr(self.shown, name))] for key, (meaning, name) in SWITCHES.items()}
+        return document(self.scene, times, pack, {"play": True, "served": served}, [*HANDS, PAGE / "served.js"],
+                        [*HAND_STYLES, PAGE / "served.css"], Shown(hidden=self.shown.hidden) if marked else self.shown, marked)  # fmt: skip
 
     # ------------------------------------------------------------ what is seen
 
@@ -81,12 +100,18 @@ class Stage:
     @property
     def state(self) -> Any:
         """What is another thing whenever there is something else to be seen; None where the page has all of it."""
-        return None if self.kind == "motion" else self._turned if self.live is None else self.live.state
+        if self.kind == "motion":
+            return None
+        now = None if self.live is None else self.live.state, self._turned
+        if any(a is not b for a, b in zip(now, self._state, strict=True)):
+            self._state = now
+        return self._state
 
     def frame(self) -> tuple[Any, bytes]:
         """Return the state, and as bytes its time, s, an origin (3), m, for each actor, all float64, and the poses of what moves there.
 
         A pose is a position from that origin (3), m, and a unit quaternion (4), scalar first, float32, of each instance and link in turn.
+        After them, from a multiple of eight bytes on, are marks, if there are any (:func:`framed`).
         """
         state = self.state
         if self._frame[0] is not state:
@@ -98,7 +123,12 @@ class Stage:
                 heads.append(origin)
                 bodies.append(np.concatenate([places - origin, quaternion.from_matrix(poses[:, :3, :3])], axis=-1).astype("<f4"))
             head = np.concatenate([[t], *heads]).astype("<f8")
-            self._frame = state, b"".join([head.tobytes(), *(x.tobytes() for x in bodies)])
+            body = b"".join([head.tobytes(), *(x.tobytes() for x in bodies)])
+            if self.shown.marks and self._pack is not None:
+                drawing = marks_of(self.scene, t, self.shown)
+                body += bytes(-len(body) % 8) + framed(packed(drawing, self._pack.numbers.__getitem__, self._words))
+                self._legend = drawing.legend
+            self._frame = state, body
         return self._frame
 
     def status(self) -> str:
@@ -109,8 +139,14 @@ class Stage:
         else:
             live = self.live
             parameters = {n: x.tolist() for n, x in live.parameters.items() if not n.startswith("pull.") and x.ndim < 2 and x.size <= SMALL}
-            told = {"paused": live.paused, "speed": live.speed, "rate": round(live.rate, 2), "error": live.error, "parameters": parameters}
+            told = {"paused": live.paused, "speed": live.speed, "rate": round(live.rate, 2), "error": live.error, "parameters": parameters,
+                    "stiffness": float(live.parameters["pull.stiffness"])}
         return json.dumps({"status": told})
+
+    def words(self) -> str:
+        """Return what marks are labelled with and what arrows mean, as JSON."""
+        legend = [[text, list(color)] for text, color in self._legend] if self.shown.marks else []
+        return json.dumps({"words": [*self._words], "legend": legend})
 
     def plots(self) -> str:
         """Return the readings in time, as JSON; those of the last moment, if they are asked for again within it."""
@@ -132,6 +168,9 @@ class Stage:
         if order == "turn":
             self._turn(**fields)
             return
+        if order == "show":
+            self._show(**fields)
+            return
         live = self.live
         if live is None:
             raise ViewerError(f"order '{order}' is for a simulation that runs; expected none here")
@@ -141,6 +180,16 @@ class Stage:
             raise ViewerError(f"parameter '{fields['name']}' is the hand's; expected order 'pull'")
         else:
             getattr(live, order)(**fields)
+
+    def _show(self, name: str) -> None:
+        """Show a mark, or hide it again."""
+        if name not in (known := [field for _, field in SWITCHES.values()]) or self.kind == "motion":
+            known = [] if self.kind == "motion" else known
+            expected = ", ".join(known) or "none: serve(…, shown=…)"
+            raise ViewerError(f"mark '{name}' cannot be shown{nearest(name, known)}; expected {expected}")
+        changed: dict[str, Any] = {name: not getattr(self.shown, name)}
+        self.shown = replace(self.shown, **changed)
+        self._turned = object()
 
     def _turn(self, actor: int, joint: str, value: float) -> None:
         """Move a joint of a model at rest."""

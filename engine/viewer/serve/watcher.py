@@ -90,7 +90,7 @@ class Watcher:
                 if self._asked:                                                # a control that shows something else goes back to it
                     self._told.discard(status)
                 self._asked, read = False, clock()
-                await self._tell(json.dumps({"obeyed": self._obeyed}), status, self.stage.plots())
+                await self._tell(json.dumps({"obeyed": self._obeyed}), status, self.stage.plots(), self.stage.words())
             due = max(due + 1.0 / RATE, clock() - 1.0 / RATE)
             await asyncio.sleep(max(due - clock(), 0.0))
 

@@ -8,6 +8,8 @@ const ICONS = {
 };
 
 class Hands extends Page {
+  get keys() { return [...super.keys, ["→", "a step"], ["Ctrl + drag", "pull a link"]]; }
+
   add_hands() {
     document.body.insertAdjacentHTML("beforeend", '<svg id="band"></svg>');
     const button = (id, title, does) => {
@@ -69,7 +71,8 @@ class Hands extends Page {
       return [0.5 + 0.5 * clip(0) / w, 0.5 - 0.5 * clip(1) / w].map((a, i) => a * [this.canvas.clientWidth, this.canvas.clientHeight][i]);
     };
     const held = [0, 1, 2].map(r => world[o + 4 * r + 3] + world[o + 4 * r] * local[0] + world[o + 4 * r + 1] * local[1] + world[o + 4 * r + 2] * local[2]);
-    const [[a, b], [c, d]] = [seen(held), seen(target)];
-    element("band").innerHTML = `<line x1="${a}" y1="${b}" x2="${c}" y2="${d}" stroke-width="2.5"/><circle cx="${a}" cy="${b}" r="4"/><circle cx="${c}" cy="${d}" r="6"/>`;
+    const [[a, b], [c, d]] = [seen(held), seen(target)], force = (this.stiffness || 0) * Math.hypot(...held.map((x, r) => x - target[r]));
+    const said = force ? `<text x="${0.5 * (a + c)}" y="${0.5 * (b + d) - 8}">${short(Number(force.toPrecision(3)))} N</text>` : "";
+    element("band").innerHTML = `<line x1="${a}" y1="${b}" x2="${c}" y2="${d}" stroke-width="2.5"/><circle cx="${a}" cy="${b}" r="4"/><circle cx="${c}" cy="${d}" r="6"/>${said}`;
   }
 }

@@ -30,6 +30,7 @@ class Page {
     this.canvas = element("picture");
     this.renderer = new Renderer(this.canvas, scene);
     this.signs = scene.sky && scene.sky.centers ? new Signs(this) : null;
+    this.words = scene.marks ? new Words(this) : null;
     this.fit();
     this.read_address();
     this.listen();
@@ -136,6 +137,7 @@ class Page {
     const drawing = this.scene.drawing(this.t, origin, camera);
     this.renderer.draw(camera, drawing, level > 0);
     if (this.signs) this.signs.draw(camera, drawing);
+    if (this.words) this.words.draw(camera, drawing);
   }
 
   show_time() {
@@ -263,12 +265,29 @@ class Page {
       r: () => this.begin_again(),
       o: () => { this.loop = !this.loop; this.refresh(); },
       f: () => { this.fit(); this.refresh(); },
+      h: () => this.help(),
       1: () => this.look(0, 0), 2: () => this.look(180, 0), 3: () => this.look(90, 0), 4: () => this.look(-90, 0),
       5: () => this.look(-90, 90), 6: () => this.look(-90, -90),
     }[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (!does) return;
     event.preventDefault();
     does();
+  }
+
+  // ---------------------------------------------------------------- help
+
+  // What keys do.
+  get keys() {
+    return [["Space", "play or pause"], ["← →", "back and on"], ["↑ ↓", "faster, slower"], ["R", "begin again"], ["O", "begin again at the end, or not"], ["F", "show everything"],
+      ["1 … 6", "from the front, the back, left, right, above, below"], ["H", "this help"]];
+  }
+
+  help() {
+    if (element("help")) return element("help").remove();
+    const table = Object.assign(document.createElement("table"), {id: "help"});
+    for (const [key, meaning] of this.keys) table.insertRow().append(...[key, meaning].map(textContent => Object.assign(document.createElement("td"), {textContent})));
+    table.onclick = () => table.remove();
+    document.body.append(table);
   }
 
   // ---------------------------------------------------------------- links

@@ -22,6 +22,7 @@ class Renderer {
     this.sky = this.program(["screen.vert"], ["sky.frag"]);
     this.ground = this.program(["ground.vert"], ground, sized);
     this.shaded_ground = this.program(["ground.vert"], ground, {...sized, SHADOWED: 1});
+    if (scene.marks) this.open_marks(lit);
     this.shadow_map = this.shadow_target();
     this.sky_map = this.moment_target(true);
     this.sky_blurred = this.moment_target(false);
@@ -181,7 +182,70 @@ class Renderer {
       gl.blendFunc(gl.CONSTANT_ALPHA, gl.ONE_MINUS_CONSTANT_ALPHA);
       this.floor(camera, light, drawing, shade, false);
     }
+    if (drawing.marks) this.draw_marks(camera, drawing, shade, aspect);
   }
+
+  // ---------------------------------------------------------------- marks
+
+  open_marks([light]) {
+    const gl = this.gl, array = attributes => {
+      const made = {array: gl.createVertexArray(), buffers: []};
+      gl.bindVertexArray(made.array);
+      attributes.forEach(([sizes, type, stride, divisor]) => {
+        made.buffers.push(gl.createBuffer());
+        gl.bindBuffer(gl.ARRAY_BUFFER, made.buffers[made.buffers.length - 1]);
+        sizes.forEach(([place, size, at]) => {
+          gl.enableVertexAttribArray(place);
+          gl.vertexAttribPointer(place, size, type, true, stride, at);
+          gl.vertexAttribDivisor(place, divisor);
+        });
+      });
+      return made;
+    };
+    this.dot = this.program(["dots.vert"], [light, "dots.frag"], {SHADOW_SIZE: `${SHADOW}.0`});
+    this.stroke = this.program(["segments.vert", "line.vert"], ["line.frag"]);
+    this.dots = array([[[[0, 4, 0]], gl.FLOAT, 16, 0], [[[1, 4, 0]], gl.UNSIGNED_BYTE, 4, 0]]);
+    this.strokes = array([[[[0, 4, 0], [1, 4, 16], [2, 4, 32]], gl.FLOAT, 48, 1]]);
+  }
+
+  // Shapes, dots and lines, faintly where a surface hides them.
+  draw_marks(camera, {marks, marked, globe}, shade, aspect) {
+    const gl = this.gl, {dots, dot_colors, strokes, stroke_colors} = marks, {width, height} = this.canvas;
+    gl.blendColor(0, 0, 0, 0.6);
+    [dots, dot_colors].forEach((x, k) => {
+      gl.bindBuffer(gl.ARRAY_BUFFER, this.dots.buffers[k]);
+      gl.bufferData(gl.ARRAY_BUFFER, x, gl.STREAM_DRAW);
+    });
+    for (const [test, writes, from, rest] of [[gl.GREATER, false, gl.CONSTANT_ALPHA, gl.ONE_MINUS_CONSTANT_ALPHA], [gl.LEQUAL, true, gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA]]) {
+      gl.depthFunc(test);
+      gl.depthMask(writes);
+      gl.blendFunc(from, rest);
+      this.surfaces(marked, shade, this.shelf);
+      gl.bindVertexArray(this.dots.array);
+      this.use(this.dot, {...shade, rays: camera.rays(aspect), focus: 0.5 * height / Math.tan(0.5 * camera.fov)});
+      gl.drawArrays(gl.POINTS, 0, dots.length / 4);
+    }
+    gl.depthMask(false);
+    const count = strokes.length / 7, rows = new Float32Array(12 * count), planet = globe && globe.center && this.scene.sky;
+    for (let i = 0; i < count; i++) {
+      const s = strokes.subarray(7 * i, 7 * i + 7), hidden = planet && planet.hides(globe, camera.eye, [0, 1, 2].map(r => 0.5 * (s[r] + s[r + 3])));
+      rows.set([s[0], s[1], s[2], s[6] * this.pixels, s[3], s[4], s[5], 0, ...[0, 1, 2, 3].map(r => stroke_colors[4 * i + r] / 255)], 12 * i);
+      if (hidden) rows[12 * i + 11] *= BEHIND;
+    }
+    gl.bindVertexArray(this.strokes.array);
+    gl.bindBuffer(gl.ARRAY_BUFFER, this.strokes.buffers[0]);
+    gl.bufferData(gl.ARRAY_BUFFER, rows, gl.STREAM_DRAW);
+    gl.blendFunc(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA);
+    for (const [test, opacity] of [[gl.GREATER, 0.3], [gl.LEQUAL, 1]]) {
+      gl.depthFunc(test);
+      this.use(this.stroke, {matrix: shade.matrix, size: [width, height], opacity});
+      gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, count);
+    }
+    gl.depthFunc(gl.LEQUAL);
+  }
+
+  // Pixels of the canvas in one of the page.
+  get pixels() { return this.canvas.width / Math.max(this.canvas.clientWidth, 1); }
 
   // The rows of a drawing go to the card once; its runs are surfaces, where their rows start, and how many there are.
   fill(rows, count) {

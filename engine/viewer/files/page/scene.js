@@ -16,6 +16,7 @@ class Scene {
     this.order = this.actors.flatMap((actor, k) => actor.parts.map(part => this.ordered(actor, k, part)));
     this.order.sort((a, b) => a.clear - b.clear || a.surface - b.surface);
     const count = this.order.reduce((n, {actor}) => n + actor.instances, 0);
+    if (header.marks) this.marks = new Marks(header.marks, buffer, header.times);
     this.rows = new Float32Array(Math.max(Math.ceil(count / ROWS), 1) * ROWS * ROW);
     this.spheres = new Float32Array(4 * count);           // middle and radius, about every instance
     this.row = new Float64Array(12);
@@ -48,6 +49,26 @@ class Scene {
     return camera.target.map((x, i) => this.grounded && i < 2 ? rounded(x) : x);
   }
 
+  // The shapes of marks, in rows from one on: runs of equal surfaces.
+  place_marks({which, poses, colors}, first) {
+    const needed = Math.ceil((first + which.length) / ROWS) * ROWS * ROW, runs = [];
+    if (this.rows.length < needed) {
+      const rows = new Float32Array(needed);
+      rows.set(this.rows);
+      this.rows = rows;
+    }
+    which.forEach((surface, i) => {
+      const o = ROW * (first + i), {scale, origin, metallic, roughness} = this.surfaces[surface], last = runs[runs.length - 1];
+      compose(this.row, 0, poses, 12 * i, [scale, 0, 0, origin[0], 0, scale, 0, origin[1], 0, 0, scale, origin[2]], 0);
+      this.rows.set(this.row, o);
+      for (let r = 0; r < 4; r++) this.rows[o + 12 + r] = colors[4 * i + r] / 255;
+      this.rows.set([metallic, roughness, 0, 0], o + 16);
+      if (last && last.surface === surface) last.count++;
+      else runs.push({surface, first: first + i, count: 1});
+    });
+    return runs;
+  }
+
   // What is drawn at a time, seen from an origin by a camera near it: rows of instances, runs of equal surfaces in them, a sphere about all.
   drawing(t, origin, {eye}) {
     for (const actor of this.actors) actor.poses(t);
@@ -76,8 +97,9 @@ class Scene {
     const clear = runs.filter(r => r.clear).flatMap(r => Array.from({length: r.count}, (_, i) => ({...r, first: r.first + i, count: 1})));
     const far = ({first}) => Math.hypot(...[0, 1, 2].map(i => this.spheres[4 * first + i] - eye[i]));
     clear.sort((a, b) => far(b) - far(a));
+    const marks = this.marks && this.marks.at(t, origin), marked = marks ? this.place_marks(marks, row) : [];
     return {
-      rows: this.rows, count: row, solid: runs.filter(r => !r.clear), clear, casting: runs.filter(r => r.casts), bounds: about(this.spheres),
+      rows: this.rows, count: row + (marks ? marks.which.length : 0), marks, marked, solid: runs.filter(r => !r.clear), clear, casting: runs.filter(r => r.casts), bounds: about(this.spheres),
       origin, around: this.extent[0].map((x, i) => x - origin[i]), floor: this.floor - origin[2],
       globe, beacons: globe && globe.center && this.beacons(origin),
     };

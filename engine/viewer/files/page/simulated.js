@@ -18,7 +18,7 @@ async function modules(simulated) {
   return made;
 }
 
-class Simulated extends Hands {
+class Simulated extends Tuned {
   constructor(scene, functions) {
     super(scene);
     Object.assign(this, {simulated: scene.simulated, functions, moving: scene.actors.map((_, i) => i ? [] : scene.simulated.moving), live: true, owed: 0, rate: 1});
@@ -26,12 +26,22 @@ class Simulated extends Hands {
     document.body.classList.remove("still");
     document.body.classList.add("live");
     this.add_hands();
+    this.add_controls();
+    for (const [name, [at, value]] of Object.entries(scene.simulated.tuned)) {
+      const given = (i, y) => {
+        this.simulated.p[at + i] = this.p[at + i] = y;
+        this.controls.get(`= ${name} ${i}`)(y);
+      };
+      this.parameter(name, value, given);
+    }
     const [actor] = scene.actors;
     actor.poses = () => actor.world;
     this.begin_again();
     [...element("links").querySelectorAll("button")].find(link => link.textContent === scene.simulated.follow)?.click();
     this.play(scene.play);
   }
+
+  say(text) { element("say").textContent = text; }
 
   // ---------------------------------------------------------------- time
 
@@ -46,7 +56,7 @@ class Simulated extends Hands {
   begin_again() {
     const {x, p} = this.simulated;
     Object.assign(this, {x: Float64Array.from(x), p: Float64Array.from(p), k: 0, owed: 0, ended: false});
-    element("say").textContent = "";
+    this.say("");
     this.grip = null;
     this.show();
   }
@@ -82,7 +92,7 @@ class Simulated extends Hands {
   end() {
     this.ended = true;
     this.playing = false;
-    element("say").textContent = `The simulation is not finite any more from t = ${(this.k * this.simulated.dt).toPrecision(4)} s on; R begins again.`;
+    this.say(`The simulation is not finite any more from t = ${(this.k * this.simulated.dt).toPrecision(4)} s on; R begins again.`);
   }
 
   // Where the links are now.
@@ -115,5 +125,6 @@ class Simulated extends Hands {
     for (const [name, value] of Object.entries({link: chosen, point, target, stiffness: [stiffness], damping: [damping]})) this.p.set(value, pull[name]);
   }
 
+  get stiffness() { return this.grip && this.grip.spring && this.grip.spring[0]; }
   release() { this.p.set(this.simulated.p); }
 }

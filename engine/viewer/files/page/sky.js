@@ -23,6 +23,13 @@ class Sky {
     return [away.map(x => x / Math.max(far, 1e-9)), Math.max(far / this.radius, 1 + 1e-6)];
   }
 
+  // Whether the planet hides a point from an eye.
+  hides({center}, eye, point) {
+    const d = point.map((x, i) => x - eye[i]), c = center.map((x, i) => x - eye[i]), along = d.reduce((sum, x, i) => sum + x * c[i], 0);
+    const s = Math.min(Math.max(along / d.reduce((sum, x) => sum + x * x, 0), 0), 1);
+    return Math.hypot(...c.map((x, i) => s * d[i] - x)) < 0.999 * this.radius;
+  }
+
   // The Sun's light, dimmed by the planet's shadow, and what the day's side gives back.
   light({center, sun}, place, light) {
     if (!center) return light;
@@ -56,9 +63,7 @@ class Signs {
     const seen = p => {
       const d = p.map((x, i) => x - camera.eye[i]), depth = -dot(d, back);
       if (depth <= 0) return null;
-      const c = globe.center.map((x, i) => x - camera.eye[i]), s = Math.min(Math.max(dot(d, c) / dot(d, d), 0), 1);
-      const hidden = Math.hypot(...c.map((x, i) => s * d[i] - x)) < 0.999 * sky.radius;
-      return {x: 0.5 * wide + focus * dot(d, right) / depth, y: 0.5 * high - focus * dot(d, up) / depth, depth, hidden};
+      return {x: 0.5 * wide + focus * dot(d, right) / depth, y: 0.5 * high - focus * dot(d, up) / depth, depth, hidden: sky.hides(globe, camera.eye, p)};
     };
     this.lines.forEach((line, k) => {
       let text = "", pen = "M";

@@ -1,14 +1,12 @@
 // A page that is served: what moves comes over a WebSocket, and orders go back.
 
-const SAID = 6000, HANDS_OFF = 500, AGAIN = 2000;         // ms: of a sentence, of a control after a hand was on it, until it connects anew
+const SAID = 6000, AGAIN = 2000;                          // ms: of a sentence, until it connects anew
 
-class Served extends Hands {
+class Served extends Tuned {
   constructor(scene) {
     super(scene);
     this.served = scene.served;
     this.plots = [];
-    this.controls = new Map();
-    this.touched = new Map();                             // ms, when a hand was on a slider
     this.given = this.obeyed = 0;                         // orders to this server
     this.said = "";
     for (const actor of scene.actors) {
@@ -17,12 +15,12 @@ class Served extends Hands {
       actor.poses = () => actor.world;                    // what frames say, from now on
     }
     document.body.classList.add(this.served.kind);
-    document.body.insertAdjacentHTML("beforeend", '<details id="controls" open><summary>controls</summary><div id="sliders"></div></details>'
-      + '<details id="readings" open><summary></summary><div id="plots"></div></details><p id="say" role="status"></p>');
-    element("controls").hidden = element("readings").hidden = true;                         // until there are some
+    this.add_controls();
+    document.body.insertAdjacentHTML("beforeend", '<details id="readings" open><summary></summary><div id="plots"></div></details><p id="say" role="status"></p>');
+    element("readings").hidden = true;                                                      // until there are some
     element("readings").firstChild.textContent = this.served.rollouts > 1 ? `readings: rollout 0 of ${this.served.rollouts}` : "readings";
     element("readings").ontoggle = () => this.draw_plots();
-    if (innerWidth < 560) element("controls").open = element("readings").open = false;
+    if (innerWidth < 560) element("readings").open = false;
     if (this.live) this.add_buttons();
     if (this.live) document.body.classList.remove("still");
     this.served.joints.forEach((joints, actor) => Object.entries(joints).forEach(([joint, [lower, upper, unit]]) =>
@@ -86,19 +84,32 @@ class Served extends Hands {
       }
     });
     this.t = numbers[0];
+    if (this.scene.marks) this.scene.marks.frame(data.slice(Math.min(8 * Math.ceil((8 * head + 4 * k) / 8), data.byteLength)));
     this.refresh();
   }
 
-  told({page, obeyed, status, plots, error}) {
+  told({page, obeyed, status, plots, words, legend, error}) {
     if (page && page !== this.served.name) location.reload();                               // of another server
     if (error) this.refused(error);
     if (plots) this.show_plots(plots);
+    if (words && this.words) {
+      this.scene.marks.words = words;
+      this.words.explain(legend);
+      this.refresh();
+    }
     this.obeyed = obeyed ?? this.obeyed;
     if (!status) return;
     this.status = status;
     this.say(this.said);
     if (this.live && this.obeyed >= this.given) this.speed = status.speed;                  // a status from before the last tap is old
-    for (const [name, value] of Object.entries(status.parameters || {})) this.parameter(name, value);
+    for (const [name, value] of Object.entries(status.parameters || {})) {
+      this.parameter(name, value, (i, y) => {
+        const latest = this.status.parameters[name];
+        if (Array.isArray(latest)) latest[i] = y;
+        else this.status.parameters[name] = y;
+        this.order("set", {name, value: this.status.parameters[name]});
+      });
+    }
     (status.joints || []).forEach((joints, actor) => Object.entries(joints).forEach(([name, q]) => this.controls.get(`${actor} ${name}`)?.(q)));
     this.refresh();
   }
@@ -170,58 +181,20 @@ class Served extends Hands {
   // ---------------------------------------------------------------- hands
 
   get moving() { return this.served.moving; }
+  get stiffness() { return this.status && this.status.stiffness; }
+
+  get keys() {
+    return [...super.keys, ...Object.entries(this.served.marks || {}).map(([key, [meaning]]) => [key.toUpperCase(), meaning])];
+  }
+
+  key(event) {
+    const mark = !event.ctrlKey && !event.altKey && !event.metaKey && event.target.type !== "number" && (this.served.marks || {})[event.key.toLowerCase()];
+    if (mark) this.order("show", {name: mark[1]});
+    else super.key(event);
+  }
+
   pull(link, point, target) { this.order("pull", {link, point, target}); }
   release() { this.order("release"); }
-
-  // ---------------------------------------------------------------- sliders
-
-  // A slider with its number; what is typed in may lie beyond the slider's ends. It is told of values that are set elsewhere.
-  slider(key, label, [lower, upper], does) {
-    const made = document.createElement("label"), input = type => Object.assign(document.createElement("input"), {type, step: "any"});
-    const range = input("range"), number = input("number");
-    [range.min, range.max] = [lower, upper];
-    let truth = 0;
-    const show = () => {
-      if (key.startsWith("=")) [range.min, range.max] = [Math.min(range.min, truth), Math.max(range.max, truth)];
-      range.value = truth;
-      number.value = short(truth);
-    };
-    range.oninput = () => {
-      this.touched.set(key, performance.now());
-      number.value = short(range.valueAsNumber);
-      does(range.valueAsNumber);
-    };
-    number.onchange = () => {
-      number.blur();                                      // keys are the page's again
-      const value = number.valueAsNumber;
-      if (Number.isFinite(value)) return does(value);
-      show();
-      this.say(`what was typed for '${label}' is no number; expected one such as ${number.value}`);
-    };
-    made.append(Object.assign(document.createElement("span"), {textContent: label}), range, number);
-    element("sliders").append(made);
-    element("controls").hidden = false;
-    this.controls.set(key, value => {
-      truth = value;
-      if (performance.now() - (this.touched.get(key) ?? -Infinity) > HANDS_OFF && document.activeElement !== number) show();
-    });
-  }
-
-  parameter(name, value) {
-    const entries = Array.isArray(value) ? value : [value], now = entries.map(() => 0);
-    entries.forEach((x, i) => {
-      const key = `= ${name} ${i}`, ends = x ? [Math.min(0, 2 * x), Math.max(0, 2 * x)] : [-1, 1];
-      if (!this.controls.has(key)) {
-        this.slider(key, Array.isArray(value) ? `${name}[${i}]` : name, ends, y => {
-          const latest = this.status.parameters[name];
-          if (Array.isArray(latest)) latest[i] = y;
-          else this.status.parameters[name] = y;
-          this.order("set", {name, value: this.status.parameters[name]});
-        });
-      }
-      this.controls.get(key)(x);
-    });
-  }
 
   // ---------------------------------------------------------------- plots
 
@@ -264,5 +237,3 @@ class Served extends Hands {
     });
   }
 }
-
-function short(x) { return String(Number(x.toPrecision(4))); }

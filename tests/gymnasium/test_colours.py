@@ -1,0 +1,73 @@
+"""What cameras see in colour, in environments and of recordings: the pictures of a run, at the camera's own times."""
+
+import warnings
+
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+import engine
+from engine import sensors as S
+from engine.gymnasium import Env, EnvError
+from engine.spatial import inertia, se3
+
+RED = engine.Material("red", (0.9, 0.05, 0.05, 1.0))
+
+
+@pytest.fixture(scope="module")
+def simulator():
+    """A cart with a camera, pushed past a red ball."""
+    b = engine.Builder("yard")
+    b.add_link("yard", visuals=[engine.Geometry("sphere", (0.5,), se3.pose(np.eye(3), np.array([3.0, 0.0, 0.4])), material=RED)])
+    b.add_link("cart", inertia=inertia.sphere(1.0, 0.1), visuals=[engine.Geometry("sphere", (0.1,))])
+    b.add_joint("slide", "prismatic", "yard", "cart", axis=(0, 1, 0))
+    return engine.Simulator(b.model(floating_base=False), dt=0.01, gravity=(0, 0, 0), controller=lambda t, q, v, action: action,
+                            parameters={"action": np.zeros(1)})  # fmt: skip
+
+
+def eye(period=None, **more):
+    return S.DepthCamera("cart", 32, 24, 1.2, S.looking((0, 0, 0.4), toward=(1, 0, 0)), period=period, name=more.pop("name", "eye"), **more)
+
+
+def environment(simulator, *cameras):
+    return Env(simulator, observation=lambda t, q, v: np.concatenate([q, v]), reward=lambda t, q, v: v[0], horizon=1.0, action_repeat=10,
+               cameras=cameras)  # fmt: skip
+
+
+def test_observations_are_the_pictures_of_a_run_at_the_cameras_times(simulator, tmp_path):
+    """Second route: the same motion as a run, in a file, of which pictures are taken afterwards."""
+    env = environment(simulator, quick := eye(), slow := eye(0.3, name="slow"))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*Box (observation|action) space.*")              # which are unbounded
+        check_env(env, skip_render_check=True)
+    seen, _ = env.reset(seed=0)
+    assert env.observation_space.contains(seen) and seen["eye"].dtype == np.uint8
+    found = [seen] + [env.step(np.ones(1, np.float32))[0] for _ in range(9)]
+    env.close()
+    simulator.run([0.0], [0.0], 0.9, parameters={"action": np.ones(1)}, record_every=10, out=tmp_path / "run.h5")
+    run = engine.load_trajectory(tmp_path / "run.h5")
+    np.testing.assert_allclose([x["state"][0] for x in found], run.q[:, 0], atol=1e-6)
+    times, pictures = engine.images(run, quick)
+    assert len(times) == len(found) == 10
+    for one, picture in zip(found, pictures, strict=True):
+        assert np.abs(one["eye"].astype(int) - picture).mean() < 1.0            # shadows' maps are about the whole motion there
+        assert (np.abs(one["eye"].astype(int) - picture).max(axis=2) > 60).mean() < 0.02
+    middles = [np.argwhere(one["eye"][..., 0] > 2.0 * one["eye"][..., 1])[:, 1].mean() for one in found]    # the cart goes to the left
+    assert (np.diff(middles) >= 0).all() and middles[-1] > middles[0] + 2.0
+    times, pictures = engine.images(run, slow)
+    np.testing.assert_allclose(times, [0.0, 0.3, 0.6, 0.9])
+    for k, one in enumerate(found):                                            # held until the next
+        np.testing.assert_array_equal(one["slow"], found[3 * (k // 3)]["eye"])
+
+
+def test_cameras_that_do_not_fit_are_refused(simulator):
+    with pytest.raises(EnvError, match=r"eye has a period of 0\.25 s, and an action lasts 0\.1 s; expected whole times of that"):
+        environment(simulator, eye(0.25))
+    with pytest.raises(EnvError, match=r"latency of 0\.1 s, which pictures in colour do not have"):
+        environment(simulator, eye(0.1, latency=0.1))
+    with pytest.raises(EnvError, match="cameras holds 'eye'; expected each an engine"):
+        environment(simulator, "eye")
+    with pytest.raises(EnvError, match="expected names of their own"):
+        environment(simulator, eye(), eye())
+    with pytest.raises(engine.ModelError, match="carts"):
+        environment(simulator, S.DepthCamera("carts"))
