@@ -83,6 +83,21 @@ def load(key: str) -> bytes | None:
     return data[start:]
 
 
+def file(data: bytes, suffix: str) -> Path | None:
+    """Return a file with these bytes, for who reads files alone, or None where none can be kept. It goes as the others do, those used
+    longest ago first."""
+    where = folder()
+    if where is None:
+        return None
+    path = where / f"{hashlib.sha256(data).hexdigest()}{suffix}"
+    with contextlib.suppress(OSError):
+        if content(path) == data:
+            os.utime(path)
+            return path
+    put(where, path.name, data)
+    return path if path.exists() else None
+
+
 def content(path: Path) -> bytes:
     """Return what is in a file of the user's own; OSError for anything else, links and pipes included."""
     handle = os.open(path, os.O_RDONLY | sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY", "O_CLOEXEC")))
@@ -101,16 +116,21 @@ def store(key: str, made: bytes) -> None:
     where = folder()
     if where is None:
         return
+    put(where, name(key), HEADER + digest(key, made) + made)
+
+
+def put(where: Path, called: str, data: bytes) -> None:
+    """Write a file of the cache, whole or not at all; a disk that is full or read-only is no error."""
     with contextlib.suppress(OSError):
         handle, temporary = tempfile.mkstemp(dir=where, prefix=TEMPORARY)  # what a crash leaves behind is pruned like the rest
         try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(HEADER + digest(key, made) + made)
-            os.replace(temporary, where / name(key))  # whole or not at all
+            with os.fdopen(handle, "wb") as new:
+                new.write(data)
+            os.replace(temporary, where / called)
         except OSError:
             os.unlink(temporary)
             raise
-        grown[where] = grown.get(where, KEEP) + len(made)
+        grown[where] = grown.get(where, KEEP) + len(data)
         if grown[where] >= KEEP // 16:                                         # to look at all files takes longer than to write one
             prune(where)
             grown[where] = 0
@@ -118,7 +138,7 @@ def store(key: str, made: bytes) -> None:
 
 def prune(where: Path) -> None:
     """Remove files of the cache's own, those used longest ago first, until the rest is no more than ``KEEP``."""
-    named = re.compile(rf"[0-9a-f]{{64}}\.o|{TEMPORARY}\w+")
+    named = re.compile(rf"[0-9a-f]{{64}}\.(o|ply)|{TEMPORARY}\w+")
     with os.scandir(where) as entries:
         files = [(s.st_mtime, s.st_size, e.path) for e in entries if named.fullmatch(e.name) for s in [e.stat(follow_symlinks=False)]]
     excess = sum(size for _, size, _ in files) - KEEP

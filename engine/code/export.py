@@ -18,6 +18,7 @@ from engine.code.script import script
 from engine.code.sources import exported
 from engine.code.texts import header, selftest, source
 from engine.code.wasm import GIVEN, wasm
+from engine.code.wasm_tables import wasm_of_tables
 from engine.simulation import Simulator
 
 SUFFIXES = (".c", ".o", ".so", ".wasm")
@@ -32,16 +33,17 @@ def export_code(f: Any, path: str | Path, name: str | None = None, target: str |
     are passed as they are, arrays flat in C order. It returns 0, or 1 where something is not finite. It allocates nothing, keeps nothing,
     and asks <math.h> alone. Tables, arrays of as many rows as there are (:func:`engine.ops.rows`), are passed with how many these are, in
     memory that the caller lends, which may turn out too small; so are results of several rows, and what a step takes whose contacts are
-    tables. Of these there is C, and for this machine a .o and a .so that its C compiler makes of it; for other processors and in
-    WebAssembly a simulator has the step of :attr:`engine.Simulator.by_pairs`.
+    tables. Of these there is C, for this machine a .o and a .so that its C compiler makes of it, and WebAssembly by zig's (the extra
+    "fmu"); for other processors and in WebAssembly a simulator of robots has the step of :attr:`engine.Simulator.by_pairs`.
 
     Parameters
     ----------
     f : of :func:`engine.gufunc` and :func:`engine.compile` (``robot.aba``; ``robot.aba.forced`` with wrenches; a control system's
         functions, or the whole: its step ``x⁺(x, u, t, dt)``), derivatives, or a :class:`engine.Simulator`
     path : "robot.c", C99, the same bits as the engine's on any processor whose fma rounds once; "robot.o" and "robot.so", what LLVM makes,
-        the same bits too; "robot.wasm", WebAssembly, which has no fma: within 1e-12 of the largest entry. It exports ``memory``, the
-        function, and where in memory arguments and results may lie and how many numbers they are: ``q`` and ``q_size``
+        the same bits too; "robot.wasm", WebAssembly, which has no fma: within 1e-12 of the largest entry, or with tables the same bits. It
+        exports ``memory``, the function, and where in memory arguments and results may lie and how many numbers they are: ``q`` and
+        ``q_size``; of tables, ``free``, behind which they may lie
     name : the function's in C; by default the file's
     target : of a .o the processor: "x86-64" (with AVX2 and FMA), "aarch64", "riscv64", "thumbv7em" (Cortex-M7, with doubles); this one by
         default
@@ -56,8 +58,8 @@ def export_code(f: Any, path: str | Path, name: str | None = None, target: str |
     Raises
     ------
     StateError, ContactError : what :meth:`engine.Simulator.run` refuses to begin with
-    ExportError : nothing that is compiled, tables for another processor or in WebAssembly, no name in C, a suffix or a target that there
-        is not, a path that cannot be written, or a file there, its header or its self-test, that somebody else wrote
+    ExportError : nothing that is compiled, tables for another processor, or in WebAssembly without zig, no name in C, a suffix or a target
+        that there is not, a path that cannot be written, or a file there, its header or its self-test, that somebody else wrote
 
     Examples
     --------
@@ -83,7 +85,7 @@ def export_code(f: Any, path: str | Path, name: str | None = None, target: str |
     if target is not None and suffix != ".o":
         raise ExportError(f"target is {shown(target)} for '{path.name}'; expected one for a .o alone")
     if isinstance(f, Simulator) and (suffix == ".wasm" or target is not None):
-        f = f.by_pairs                                                         # as tables have no code there
+        f = f.by_pairs                                                         # as rows of robots have no code there
     e = exported(f, path.stem if name is None else name, part, q0, v0)
     head, test = (path.with_name(f"{e.name}{end}") for end in (".h", "_test.mjs" if suffix == ".wasm" else "_test.c"))
     for own in (head, test, path):
@@ -123,10 +125,13 @@ def write_together(files: dict[Path, bytes]) -> None:
 def made(e: Any, suffix: str, target: str | None) -> tuple[bytes, int, str]:
     """What is in a file, how many doubles the function must be lent, and what the header says of it."""
     tabled = with_tables(e.program)
-    if tabled and (suffix == ".wasm" or target is not None):
-        where = suffix if target is None else f"a .o for {target}"
-        raise ExportError(f"{e.name} works with tables, which have code in C alone, not in {where}; expected a .c, or a .o or .so for this "
-                          "machine")  # fmt: skip
+    if tabled and target is not None:
+        what = f"{e.name} works with tables, which have no code in a .o for {target}"
+        raise ExportError(f"{what}; expected a .c, a .wasm, or a .o or .so for this machine")
+    if tabled and suffix == ".wasm":
+        return *wasm_of_tables(e), ("In WebAssembly the arguments are addresses in memory and numbers of rows (i32), and numbers (f64); "
+                                    "those of room for arrays are exported as globals by their names, and 'free', behind which tables and "
+                                    "memory may lie.")  # fmt: skip
     if tabled and suffix != ".c":
         text, work = source(e)
         return compiled(e.name, text, header(e, work), suffix), work, "Compiled from C on the machine that it is for."

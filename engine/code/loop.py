@@ -39,8 +39,9 @@ typedef struct {
     int scheduled, ended;
 } NAME_report;
 
-/* Step x with parameters p, in pace. It returns 0, or what a step returns that fails, such as 1 where the state would not be finite any
- * more: x is then the last that is. It allocates nothing. Another clock, for processors without POSIX: -DLOOP_NOW=f -DLOOP_WAIT=g, of
+/* Step x with parameters p, in pace; report may be 0. It returns 0, -1 for options that cannot be (none; steps below zero; a period below
+ * zero, beyond 1e6 s or not a number), or what a step returns that fails, such as 1 where the state would not be finite any more: x is
+ * then the last that is. It allocates nothing. Another clock, for processors without POSIX: -DLOOP_NOW=f -DLOOP_WAIT=g, of
  * int64_t f(void), ns, and void g(int64_t), which waits until then. */
 int NAME_loop(const NAME_options *options, double *p, double *x, NAME_report *reportLENT);
 """
@@ -94,9 +95,13 @@ static int loop_scheduled(int priority)
 
 int NAME_loop(const NAME_options *options, double *p, double *x, NAME_report *reportLENT)
 {
-    const double period = 1e9 * (options->period > 0.0 ? options->period : PERIOD);
     double next[NX + 1];ROOM
+    NAME_report own;
+    report = report ? report : &own;
     memset(report, 0, sizeof *report);
+    if (!options || options->steps < 0 || !(options->period >= 0.0 && options->period <= 1e6))
+        return -1;
+    const double period = 1e9 * (options->period > 0.0 ? options->period : PERIOD);
     if (options->priority > 0)
         report->scheduled = loop_scheduled(options->priority);
     int64_t begun = LOOP_NOW();

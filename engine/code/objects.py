@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from shutil import which
 
-from engine.checks import one_of
+from engine.checks import one_of, shown
 from engine.code.exported import WRITER, Exported
 from engine.code.functions import ExportError
 from engine.code.texts import STACK
@@ -134,17 +134,18 @@ def shared_object(code: bytes) -> bytes:
     return built(["-shared", "code.o", "-lm"], {"code.o": code}, "link", ".so")
 
 
-def built(command: list[str], files: dict[str, bytes], does: str, suffix: str) -> bytes:
-    """What the system's compiler makes of files."""
-    cc = which("cc") or which("gcc") or which("clang")
-    if cc is None:
+def built(command: list[str], files: dict[str, bytes], does: str, suffix: str, compiler: list[str] | None = None) -> bytes:
+    """What a compiler, by default the system's, makes of files."""
+    compiler = compiler or [cc for name in ("cc", "gcc", "clang") if (cc := which(name))][:1]
+    if not compiler:
         other = {"link": "a .o that is linked", "compile": "a .c that is compiled"}[does]
         raise ExportError(f"there is no C compiler (cc) that {does}s a {suffix}; expected one, or {other} elsewhere")
     with tempfile.TemporaryDirectory() as folder:
         at = Path(folder)
         for name, data in files.items():
             (at / name).write_bytes(data)
-        done = subprocess.run([cc, *command, "-o", "made"], cwd=at, capture_output=True, text=True)
+        done = subprocess.run([*compiler, *command, "-o", "made"], cwd=at, capture_output=True, text=True)
         if done.returncode:
-            raise ExportError(f"{cc} does not {does}: {done.stderr.strip().splitlines()[-1:]}; expected a compiler for this machine")
+            said = shown(" ".join(done.stderr.strip().splitlines()[-1:]), 200)
+            raise ExportError(f"{compiler[-1]} does not {does} a {suffix}: {said}; expected a compiler that does")
         return (at / "made").read_bytes()

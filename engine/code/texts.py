@@ -101,7 +101,27 @@ def element(values: list[Value], k: int) -> str:
 
 def source(e: Exported) -> tuple[str, int]:
     """The source, and how many doubles of work the function needs."""
-    writer, numbers = Writer(e.name), [[x for x in each if not x.columns] for each in (e.parameters, e.returned)]
+    text, (work,) = sources([e])
+    return text, work
+
+
+def sources(each: list[Exported]) -> tuple[str, list[int]]:
+    """The source of functions that share what they call, and how many doubles of work each needs."""
+    writer = Writer(each[0].name)
+    written = [own_function(writer, e) for e in each]
+    own_functions, mains = definitions(writer.helpers), [text for text, _ in written]
+    soft = [SOFT_FMA] * any("fma(" in t for t in (*own_functions, *writer.text, *mains))
+    wide = [WIDE] * any("#ifdef WIDE" in t for t in own_functions)
+    moving = ["#include <string.h>"] * any(with_tables(e.program) for e in each)
+    heads = "\n".join(f'#include "{e.name}.h"' for e in each)
+    said = [text for e in each for text in (f"{e.name}.c: {e.summary[0]}", *e.summary[1:])]
+    return "\n\n".join([comment(*said, *COMPILE), heads, PREAMBLE, *moving, *wide, *soft, *own_functions, *writer.text,
+                        *mains]) + "\n", [work for _, work in written]  # fmt: skip
+
+
+def own_function(writer: Writer, e: Exported) -> tuple[str, int]:
+    """A function as C calls it, whose own parts and what it calls go to a writer, and how many doubles of work it needs."""
+    numbers = [[x for x in each if not x.columns] for each in (e.parameters, e.returned)]
     tables_in, tables_out = e.tables, [r for r in e.returned if r.columns]
     given = [*(declared(a, False, True) for a in numbers[0]), *["const double *restrict in"] * bool(tables_in),
              *(declared(r, True, True) for r in numbers[1]), *["double *restrict out"] * bool(tables_out)]  # fmt: skip
@@ -119,14 +139,7 @@ def source(e: Exported) -> tuple[str, int]:
         writer.helpers |= {"table_given", *["table_result"] * bool(tables_out)}
     body = room + unused([*room, *lines, *checks], [x.name for x in (*e.parameters, *e.returned)])
     head = prototype(e, work, True)
-    own_functions = definitions(writer.helpers)
-    soft = [SOFT_FMA] * any("fma(" in t for t in (*own_functions, *writer.text, *lines))
-    wide = [WIDE] * any("#ifdef WIDE" in t for t in own_functions)
-    moving = ["#include <string.h>"] * with_tables(e.program)
-    parts = [comment(f"{e.name}.c: {e.summary[0]}", *e.summary[1:], *COMPILE), f'#include "{e.name}.h"', PREAMBLE, *moving, *wide, *soft,
-             *own_functions, *writer.text,
-             "\n".join([head, "{", *body, *lines, "    int bad = 0;", *checks, end, "}"])]  # fmt: skip
-    return "\n\n".join(parts) + "\n", work
+    return "\n".join([head, "{", *body, *lines, "    int bad = 0;", *checks, end, "}"]), work
 
 
 def check(x: Value, output: bool) -> str:

@@ -36,7 +36,9 @@ PLATFORMS = {
     "aarch64-darwin": Platform("", ".dylib", "aarch64-macos"),
 }
 #: of every compiler
-FLAGS = ("-std=c99", "-O2", "-ffp-contract=off", "-fvisibility=hidden")
+FLAGS = ("-std=c99", "-O2", "-ffp-contract=off", "-fvisibility=hidden", "-fno-asynchronous-unwind-tables")
+#: of linkers that know it: no names but those that are called
+STRIPPED = ("-s",)
 
 
 def here() -> str:
@@ -103,5 +105,6 @@ def made(files: Mapping[str, str], identifier: str, name: str) -> bytes:
             [*pool.map(one, sources)]
         library = f"{identifier}{PLATFORMS[name].suffix}"
         linking = [x for x in compile_ if x not in ("-c", "-std=c99")]
+        linking += [] if "darwin" in name else STRIPPED
         run([*linking, "-shared", *(f"{n}.o" for n in sources), "-o", library, *([] if "windows" in name else ["-lm"])])
         return (at / library).read_bytes()

@@ -146,9 +146,9 @@ def archived(machine: Machine, name: str, version: str, flat: bool, parameters: 
 def packed(files: dict[str, bytes]) -> bytes:
     """Return a zip archive of files."""
     data = io.BytesIO()
-    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for place in sorted(files, key=lambda n: (n != "modelDescription.xml", n)):
             about = zipfile.ZipInfo(place, LONG_AGO)
             about.external_attr = (0o755 if place.startswith("binaries/") else 0o644) << 16
-            archive.writestr(about, files[place], zipfile.ZIP_DEFLATED)
+            archive.writestr(about, files[place], zipfile.ZIP_DEFLATED, 9)
     return data.getvalue()

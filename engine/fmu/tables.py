@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.code.compact import compact
 from engine.code.exported import WRITER, Exported, Value
 from engine.code.memory import NO_ROOM, with_tables
 from engine.code.room import enough
-from engine.code.texts import STACK, WRITTEN, comment, header, row, source
+from engine.code.texts import STACK, WRITTEN, comment, header, row, sources
 from engine.components.component import AWAY
 from engine.fmu.machine import ARGUMENTS, Machine
 from engine.fmu.variables import Variable
@@ -24,6 +25,8 @@ FAST = """#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) &&
 """
 #: what an FMU's variable is to C: numbers of its flags, each a bit, and its vectors
 FLAGS = ("INPUT", "OWN", "POSITIVE", "NOT_NEGATIVE", "WHOLE")
+#: programs that share what they call, and are one file: what is asked at the start is found in each step, too
+SHARED = ("step", "apart")
 KINDS = ("TIME", "P", "START", "X", "Y", "DX")
 
 
@@ -32,13 +35,16 @@ def written(machine: Machine, name: str, rows: int) -> tuple[dict[str, str], lis
     rows."""
     texts: dict[str, str] = {}
     wrappers, most = list[str](), 0
-    for what, program in machine.programs.items():
-        bound = {"dt": machine.dt, "e": 0.0}
-        given = [Value(a, s, bound=bound.get(a)) for a, s in zip(ARGUMENTS[what], program.shapes_in, strict=True)]
-        results = [Value("result", (len(program.outputs),))]
-        e = Exported(program, f"{name}_{what}", given, results, False, [f"{what} of an FMU"], lambda rng: [])
-        text, work = source(e)
-        texts |= {f"{e.name}.c": FAST + text, f"{e.name}.h": header(e, work)}
+    functions = {what: function(machine, name, what) for what in machine.programs}
+    works: dict[str, int] = {}
+    for group in ([what for what in SHARED if what in functions], *([what] for what in functions if what not in SHARED)):
+        if group:
+            text, own = sources([functions[what] for what in group])
+            texts[f"{name}_{group[0]}.c"] = FAST + compact(text)
+            works |= dict(zip(group, own, strict=True))
+    for what, e in functions.items():
+        program, work = e.program, works[what]
+        texts[f"{e.name}.h"] = header(e, work)
         lent = work if work > STACK else 0
         memory = enough(program, rows) if with_tables(program) else 0
         most = max(most, lent + memory)
@@ -49,6 +55,14 @@ def written(machine: Machine, name: str, rows: int) -> tuple[dict[str, str], lis
         wrappers.append(f"static inline int m_{what}({each}, double *out, double *work)\n{{\n   {silent}\n"
                         f"    return {e.name}({', '.join(passed)});\n}}")  # fmt: skip
     return texts, wrappers, most
+
+
+def function(machine: Machine, name: str, what: str) -> Exported:
+    """Return one of a machine's programs as a function of C."""
+    program, bound = machine.programs[what], {"dt": machine.dt, "e": 0.0}
+    given = [Value(a, s, bound=bound.get(a)) for a, s in zip(ARGUMENTS[what], program.shapes_in, strict=True)]
+    results = [Value("result", (len(program.outputs),))]
+    return Exported(program, f"{name}_{what}", given, results, False, [f"{what} of an FMU"], lambda rng: [])
 
 
 def model_header(machine: Machine, variables: Sequence[Variable], token: str, key: int, wrappers: Sequence[str], work: int, rows: int,

@@ -23,6 +23,8 @@ from engine.io.mesh import load_mesh, tilted, untold
 from engine.io.mjcf import mjcf
 from engine.io.sdf import sdf
 from engine.io.urdf import Reader, below_zero, place
+from engine.io.usd import usd
+from engine.io.usd.stage import START
 from engine.io.xml import outermost
 from engine.model import Geometry, Joint, Link, Model, StateError
 from engine.spatial import inertia
@@ -103,7 +105,7 @@ class Report:
 
 def check(path: str | os.PathLike[str], package_dirs: Iterable[str | os.PathLike[str]] = (), meshes: bool = False,
           floating_base: bool = False) -> Report:  # fmt: skip
-    """Return everything suspicious in a URDF, SDF or MJCF file, or its text.
+    """Return everything suspicious in a URDF, SDF, MJCF or USD file, or its text.
 
     An error is what stops it from loading or from moving, or a mesh outside of the robot's folders, which is never read.
 
@@ -116,6 +118,8 @@ def check(path: str | os.PathLike[str], package_dirs: Iterable[str | os.PathLike
       error    link 'a' (line 1): the name is taken by the link in line 1; expected unique names
     """
     reader = Reader(path, package_dirs, up_axis=False)
+    if reader.given.text is None and os.path.splitext(reader.file)[1].lower() in usd.SUFFIXES:
+        return of_nodes(reader.file, lambda: usd.noted(path, floating_base), START, "link", meshes)
     kind = ""
     with contextlib.suppress(RobotFileError):                                  # the reader says what is wrong
         kind = outermost(reader.given.read(EXPECTED), reader.given.encoding)
@@ -191,7 +195,7 @@ def examine(reader: Reader, root: Any, meshes: bool, floating_base: bool) -> Ite
 
 
 def finding(severity: str, e: Any, message: str) -> Finding:
-    if e in (mjcf.START, sdf.START):
+    if e in (mjcf.START, sdf.START, START):
         return Finding(severity, "robot", message)
     return Finding(severity, place(e) or "robot", message, e.sourceline)
 

@@ -23,7 +23,8 @@ def load(path: str | os.PathLike[str], floating_base: bool = False, package_dirs
     """Return the :class:`Model` of a robot file in any format: URDF, xacro, SDF, MJCF, MuJoCo's own, or USD by its physics
     (.usd, .usda, .usdc, .usdz; the extra ``usd``).
 
-    What an MJCF or SDF file says besides links and joints is in ``model.described``; :func:`engine.simulator_of` makes a simulator of it.
+    What an MJCF, SDF or USD file says besides links and joints is in ``model.described``; :func:`engine.simulator_of` makes a simulator
+    of it.
 
     Parameters
     ----------

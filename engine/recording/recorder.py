@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.checks import path_of, whole
+from engine.checks import beside, path_of, whole
 from engine.interrupts import held
 from engine.recording import schema
 from engine.recording.checksums import FIRST
@@ -26,6 +26,9 @@ from engine.recording.schema import CHUNK, Contents, Shape, Shapes, checked_sche
 from engine.recording.store import StorageError, Store
 
 Array = np.ndarray
+
+#: how many times as much room as records take must be left on a disk: else they are committed at once, and little is lost where it ends
+SCARCE = 8
 
 KEPT = "; what was committed before is kept, and resume goes on after it"
 
@@ -192,13 +195,18 @@ class Recorder:
         if len({*counts.values()}) > 1:
             raise StorageError(f"a block for '{self.path}' has numbers of records {counts}; expected the same for all columns")
         state = {name: x.copy() for name, x in self._checked("checkpoint", checkpoint, self.checkpoint).items()}
-        due = len(self) + counts["t"] - self._committed >= self._every or time.monotonic() - self._since > self.age
+        waiting = len(self) + counts["t"] - self._committed
+        due = waiting >= self._every or time.monotonic() - self._since > self.age
+        size = waiting * self._contents.layout.record_size + sum(x.nbytes for each in added.values() for x in each)
+        scarce = SCARCE * size > self._store.room()
         with self._store.closed_on_error(KEPT):
+            if scarce and self._now[1] is not None:                            # before this block, for which there may be no room
+                self._commit()
             self._collect(blocks, state)
             for name, each in added.items():
                 self._added[name] += each
                 self._counts[name] += sum(map(len, each))
-            if due:
+            if due or scarce:
                 self._commit()
 
     @held()
@@ -308,6 +316,33 @@ def require_free(path: Path, overwrite: bool) -> None:
     """Refuse a path where a file is already, or a folder."""
     if os.path.exists(path) and not (overwrite and os.path.isfile(path)):
         raise StorageError(f"'{path}' exists; expected a new path{', or overwrite=True' if os.path.isfile(path) else ''}")
+
+
+def saved(path: Path, columns: Shapes, batch: Shape, header: Mapping[str, Any], records: Mapping[str, Any],
+          checkpoint: Mapping[str, Any], overwrite: bool = False,
+          tables: Mapping[str, tuple[int, Sequence[Any]]] | None = None) -> Path:  # fmt: skip
+    """Write a whole recording, as :meth:`Recorder.create` and :meth:`Recorder.append` have it, or leave what is there; return its path.
+    Of ``tables`` there are the numbers in a row, and the rows at each record.
+
+    Raises
+    ------
+    StorageError : the path exists, is being written, or cannot be written, or the disk is full
+    """
+    require_free(path, overwrite)
+    if path.exists():
+        os.close(opened(path, os.O_RDWR))                                      # nobody is writing it
+    waiting, given = beside(path), tables or {}
+    try:
+        with Recorder.create(waiting, columns, batch, header, {n: np.shape(x) for n, x in checkpoint.items()},
+                             records=len(records["t"]), tables={n: width for n, (width, _) in given.items()}) as recorder:  # fmt: skip
+            recorder.append(records, checkpoint, {n: rows for n, (_, rows) in given.items()})
+        put_in_place(waiting, path, overwrite)
+    except StorageError as problem:
+        raise StorageError(str(problem).replace(str(waiting), str(path)).removesuffix(KEPT)) from None
+    finally:
+        with contextlib.suppress(OSError):
+            waiting.unlink(missing_ok=True)
+    return path
 
 
 @contextlib.contextmanager

@@ -22,6 +22,7 @@ POSIX only.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import zlib
 from collections.abc import Callable, Iterator
@@ -200,6 +201,13 @@ class Store:
     def unchanged(self) -> bool:
         """Return whether no commit has begun to change the file since :meth:`load`."""
         return os.pread(self.fd, FIRST, 0) in (self.seen, self.first)
+
+    def room(self) -> float:
+        """Return how many bytes there is room for on its disk; infinite where the system does not say."""
+        if not hasattr(os, "fstatvfs"):
+            return math.inf
+        disk = os.fstatvfs(self.fd)
+        return float(disk.f_bavail * disk.f_frsize)
 
     def commit(self) -> None:
         """Make what was written the file's state; after an OSError the file is in the last state, or in this one."""

@@ -63,7 +63,7 @@ def simulator_of(model: Model, **changes: Any) -> Simulator:
     """
     said = model.described
     if said is None:
-        raise SimulationError(f"'{model.name}' has nothing described besides its tree; expected a model of an MJCF or SDF file, or "
+        raise SimulationError(f"'{model.name}' has nothing described besides its tree; expected a model of an MJCF, SDF or USD file, or "
                               "Simulator(model, …)")  # fmt: skip
     found: dict[str, Any] = {"gravity": GRAVITY if said.gravity is None else said.gravity}
     if said.dt is not None:

@@ -18,7 +18,7 @@ from engine.integrate.event import Crossing
 from engine.io.ccsds import write_aem, write_oem
 from engine.model import Model, StateError
 from engine.model.shown import figure, html
-from engine.recording import Recorder, StorageError
+from engine.recording import StorageError, saved
 from engine.simulation.columns import described, entries, not_finite, spells, write_columns
 from engine.simulation.contact_table import COLUMNS, Touching
 from engine.simulation.logged import is_log, write_log
@@ -379,10 +379,9 @@ class Trajectory:
             table = self.touching()
             header["contact_links"] = sorted({*table.a.tolist(), *table.b.tolist()})
             tables["contacts"] = table.rows(header["contact_links"])
-        with Recorder.create(checked_path(path), shapes, self.q.shape[:-2], header, {n: x.shape for n, x in stopped.items()}, overwrite,
-                             records=len(self), tables=dict.fromkeys(tables, COLUMNS)) as recorder:  # fmt: skip
-            recorder.append({"t": self.t, **{n: np.moveaxis(x, lead, 0) for n, x in columns.items()}}, stopped, tables)
-            return recorder.path
+        records = {"t": self.t, **{n: np.moveaxis(x, lead, 0) for n, x in columns.items()}}
+        return saved(checked_path(path), shapes, self.q.shape[:-2], header, records, stopped, overwrite,
+                     {n: (COLUMNS, rows) for n, rows in tables.items()})  # fmt: skip
 
     def to_oem(self, path: str | Path, link: str, epoch: str = "2000-01-01T12:00:00") -> Path:
         """Write where a link flies as an orbit ephemeris message (CCSDS 502.0-B-2), with times after an ``epoch`` (UTC): km, 12 decimals;

@@ -2,7 +2,9 @@
 
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from cyclonedds.core import Policy, Qos
 from cyclonedds.domain import DomainParticipant
@@ -54,39 +56,45 @@ class WrenchStamped_(IdlStruct, typename="geometry_msgs::msg::dds_::WrenchStampe
     wrench: Wrench_
 
 
+QOS = Qos(Policy.Reliability.Reliable(duration(milliseconds=100)), Policy.Durability.Volatile, Policy.History.KeepLast(10))
+
+
+def heard(here: DomainParticipant, topic: str, kind: type, wanted: int,
+          meanwhile: Callable[[list[Any]], None] = lambda so_far: None) -> list[Any]:  # fmt: skip
+    """Return so many messages of a topic, or those that came within 20 s; ``meanwhile`` is called with them as they come."""
+    reader = DataReader(here, Topic(here, topic, kind, qos=QOS), qos=QOS)
+    found: list[Any] = []
+    end = time.monotonic() + 20.0
+    while len(found) < wanted and time.monotonic() < end:
+        found += [x for x in reader.take(100) if x.sample_info.valid_data]
+        meanwhile(found)
+        time.sleep(0.005)
+    return found
+
+
 def wrenches(domain: int, topic: str) -> None:
     """Print a wrench that is heard after the first: its time, its frame, its force, its torque, its bytes."""
-    qos = Qos(Policy.Reliability.Reliable(duration(milliseconds=100)), Policy.Durability.Volatile, Policy.History.KeepLast(10))
-    here = DomainParticipant(domain)
-    reader = DataReader(here, Topic(here, topic, WrenchStamped_, qos=qos), qos=qos)
-    heard, end = [], time.monotonic() + 20.0
-    while len(heard) < 5 and time.monotonic() < end:
-        heard += [x for x in reader.take(100) if x.sample_info.valid_data]
-        time.sleep(0.005)
-    x = heard[-1]
+    x = heard(DomainParticipant(domain), topic, WrenchStamped_, 5)[-1]
     print(x.header.stamp.sec + 1e-9 * x.header.stamp.nanosec, x.header.frame_id)
     print(*(getattr(v, c) for v in (x.wrench.force, x.wrench.torque) for c in "xyz"))
     print(bytes(x.serialize()).hex())
 
 
 def main(domain: int, wanted: int) -> None:
-    qos = Qos(Policy.Reliability.Reliable(duration(milliseconds=100)), Policy.Durability.Volatile, Policy.History.KeepLast(10))
     here = DomainParticipant(domain)
-    reader = DataReader(here, Topic(here, "rt/a/joint_states", JointState_, qos=qos), qos=qos)
-    writer = DataWriter(here, Topic(here, "rt/a/joint_commands", JointState_, qos=qos), qos=qos)
+    writer = DataWriter(here, Topic(here, "rt/a/joint_commands", JointState_, qos=QOS), qos=QOS)
     header = Header_(Time_(0, 0), "")
     nonsense = [JointState_(header, ["knee"], [], [], [1.0]), JointState_(header, ["elbow"], [], [], [1.0, 2.0]),
                 JointState_(header, ["elbow"], [], [], [float("nan")])]  # fmt: skip
-    heard, end, told = [], time.monotonic() + 20.0, False
-    while len(heard) < wanted and time.monotonic() < end:
-        heard += [x for x in reader.take(100) if x.sample_info.valid_data]
-        if heard and writer.get_matched_subscriptions() and not told:
-            for message in (*nonsense, JointState_(header, ["elbow"], [], [], [0.5])):
-                writer.write(message)
-            told = True
-        time.sleep(0.005)
-    last = heard[-1]
-    print(len(heard), last.header.stamp.sec + 1e-9 * last.header.stamp.nanosec, *last.name, *last.position)
+    left = [*nonsense, JointState_(header, ["elbow"], [], [], [0.5])]
+
+    def tell(so_far: list[Any]) -> None:
+        while left and so_far and writer.get_matched_subscriptions():
+            writer.write(left.pop(0))
+
+    states = heard(here, "rt/a/joint_states", JointState_, wanted, tell)
+    last = states[-1]
+    print(len(states), last.header.stamp.sec + 1e-9 * last.header.stamp.nanosec, *last.name, *last.position)
     print(bytes(last.serialize()).hex())
     time.sleep(0.5)
 

@@ -13,12 +13,13 @@ MAIN = """#include "swings.h"
 #include <stdio.h>
 #include <stdlib.h>
 static int64_t now, stall;
+static int steady;
 int64_t fake_now(void) { return now; }
 void fake_wait(int64_t until) { now = until + 1000; }
 static int before(void *user, int64_t k, double t, const double *x, double *p)
 {
     (void)user, (void)x, (void)t;
-    p[0] = 0.25 * (double)(k % 4);
+    p[0] = steady ? 0.5 : 0.25 * (double)(k % 4);
     return 0;
 }
 static int after(void *user, int64_t k, double t, const double *x, const double *p)
@@ -42,6 +43,7 @@ int main(int n, char **each)
     o.priority = atoi(each[4]);
     stall = atoll(each[5]);
     o.period = n > 6 ? atof(each[6]) : 0.0;
+    steady = n > 7;
     const int status = swings_loop(&o, p, x, &r);
     printf("%d %lld %lld %.17g %.17g %.17g %d %lld", status, (long long)r.steps, (long long)r.missed, r.worst, r.late, r.slipped, r.ended,
            (long long)now);
@@ -87,6 +89,17 @@ def test_the_bits_of_the_simulator_and_nothing_from_the_heap(turning):
     run(["gcc", "-c", "-O1", *FMA, "swings.c", "-o", "swings.o"], folder)
     wanted = run(["nm", "-u", "swings.o"], folder)
     assert not {"malloc", "calloc", "realloc"} & {*wanted.split()}
+
+
+def test_a_hundred_thousand_steps_are_those_of_a_run(turning):
+    """To the last bit, a hundred seconds of swinging."""
+    simulator, folder = turning
+    steps = 100_000
+    (status, done, *_), x = went(folder, "fake", steps - 1, 0, 1, 0, 0, 0.0, 1)
+    run = simulator.run(simulator.model.initial(), np.zeros(1), steps * simulator.dt, record_every=steps, parameters={"push": [0.5]})
+    assert (status, done) == (0, steps)
+    assert np.ptp(simulator.run(simulator.model.initial(), np.zeros(1), 10.0, parameters={"push": [0.5]}).q) > 0.1
+    assert x[:2].tobytes() == np.array([run.q[-1, 0], run.v[-1, 0]]).tobytes()
 
 
 def test_late_steps_are_counted_and_caught_up_with(turning):
@@ -135,6 +148,36 @@ def test_the_systems_clock(turning):
     assert (status, steps) == (0, 100)
     assert 0.0 <= worst < 10.0
     assert np.isfinite(x).all()
+
+
+BAD = """#include "swings.h"
+#include <math.h>
+#include <stdio.h>
+int main(void)
+{
+    for (int c = 0; c < 7; ++c) {
+        double p[] = SWINGS_INITIAL_P, x[] = SWINGS_INITIAL_X;
+        swings_options o = {0};
+        swings_report r;
+        o.steps = c == 0 ? -5 : 20;
+        o.free_running = 1;
+        o.period = c == 1 ? -1.0 : c == 2 ? (double)NAN : c == 3 ? (double)INFINITY : 0.0;
+        x[0] = c == 4 ? (double)NAN : x[0];
+        const int status = swings_loop(c == 5 ? 0 : &o, p, x, c == 6 ? 0 : &r);
+        printf("%d,%d ", status, c == 6 ? -1 : (int)r.steps);
+    }
+    return 0;
+}
+"""
+
+
+def test_options_that_cannot_be(turning):
+    """Steps below zero, periods that are none, a state that is not finite, no options; and no report, without which it goes, too."""
+    _, folder = turning
+    (folder / "bad.c").write_text(BAD)
+    checked = ["-fsanitize=address,undefined", "-fno-sanitize-recover"]
+    run(["gcc", *FLAGS, "-O1", *checked, "-ffp-contract=off", "swings.c", "bad.c", "-o", "bad", "-lm"], folder)
+    assert run(["./bad"], folder).split() == [*["-1,0"] * 4, "1,0", "-1,0", "0,-1"]
 
 
 def test_what_is_no_loop(tmp_path, turning):

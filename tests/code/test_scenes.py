@@ -80,8 +80,6 @@ def test_bodies_in_each_other_are_no_start(boxes, tmp_path):
         export_code(made, tmp_path / "scene.c")
     with pytest.raises(engine.ExportError, match=r"q0 and v0 are a batch \(2,\); expected one state of 70 and 60 numbers"):
         export_code(made, tmp_path / "scene.c", q0=np.stack([q, q]), v0=v)
-    with pytest.raises(engine.ExportError, match=r"works with tables, which have code in C alone, not in \.wasm"):
-        export_code(made, tmp_path / "scene.wasm", q0=q)
     with pytest.raises(engine.ExportError, match=r"q0 and v0 are given beside .*; expected them of a Simulator only"):
         export_code(engine.gufunc(lambda x: 2.0 * x, "(n)->(n)"), tmp_path / "twice.c", q0=q)
 

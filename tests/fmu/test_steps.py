@@ -168,7 +168,7 @@ def test_a_master_that_goes_back_stalls_or_misses_the_grid(arm):
     f.refused("the communication step is 1e+300", f.step, 3 * dt, 1e300)
     f.refused("where the last step ended, or a state that was saved there", f.step, 0.0, dt)
     f.refused("the communication point is 0.004", f.step, 4 * dt, dt)
-    f.refused("beyond the stop time of 0.02", f.step, 3 * dt, 1.0)
+    f.refused("beyond the stop time of 0.02 s; expected one to 0.02 s at most", f.step, 3 * dt, 1.0)
     assert (f.get("q") == before).all()
     f.step(3 * dt, dt)                                                         # it goes on where it was
     assert f.get("time")[0] == 4 * dt

@@ -4,6 +4,7 @@ import errno
 import functools
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -205,6 +206,49 @@ def test_a_disk_that_fills(tmp_path, monkeypatch):
     np.testing.assert_array_equal(engine.load_trajectory(path, stop=20_001).q, whole.q[:n])
     with pytest.raises(engine.StorageError, match="exists"):
         busy().run(*start, 0.1, out=path)
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A disk of 2 MB."""
+    command = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", tmp_path]
+    if shutil.which("mount") is None or subprocess.run(command, capture_output=True).returncode:
+        pytest.skip("no disk may be mounted here")
+    yield tmp_path
+    subprocess.run(["umount", tmp_path], check=True)
+
+
+def test_what_a_full_disk_has_is_read_gone_on_with_and_converted(small, tmp_path_factory):
+    """A run of which all may be computed within the second after which a commit is made."""
+    start = satellite().neutral(), SPIN
+    told = r"run\.h5' cannot be written \(No space left .*what was committed before is kept"
+    with pytest.raises(engine.StorageError, match=told) as said:
+        busy().run(*start, 20.0, out=small / "run.h5")
+    assert "\n" not in str(said.value)
+    found, whole = engine.load_trajectory(small / "run.h5"), busy().run(*start, 2.0)
+    n = min(len(found), len(whole))
+    assert n > 50 and not Recording.open(small / "run.h5").complete
+    np.testing.assert_array_equal(found.q[:n], whole.q[:n])
+    log = found.save(tmp_path_factory.mktemp("other") / "run.mat")
+    assert log.exists()
+    subprocess.run(["mount", "-o", "remount,size=64m", small], check=True)
+    end = engine.load_trajectory(busy().resume(small / "run.h5"))
+    np.testing.assert_array_equal(end.q, busy().run(*start, 20.0).q)
+
+
+def test_a_trajectory_that_does_not_fit_is_not_saved(small):
+    """The file that was there stays, whole; nothing else is left behind."""
+    start = satellite().neutral(), SPIN
+    before, much = busy().run(*start, 0.01), busy().run(*start, 20.0)
+    before.save(small / "run.h5")
+    bytes_ = (small / "run.h5").read_bytes()
+    for path, more in ((small / "other.h5", {}), (small / "run.h5", {"overwrite": True})):
+        told = rf"{path}' cannot be written \(No space left on device\); expected a disk with room$"
+        with pytest.raises(engine.StorageError, match=told):
+            much.save(path, **more)
+        assert [p.name for p in small.iterdir()] == ["run.h5"]
+    assert (small / "run.h5").read_bytes() == bytes_
+    before.save(small / "run.h5", overwrite=True)
 
 
 def test_nothing_is_written_after_an_error(tmp_path):

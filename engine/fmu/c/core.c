@@ -277,7 +277,8 @@ Status step_to(Instance *i, double t, double h, double *reached)
     if (!(n >= 1.0) || !(fabs(n * DT - h) <= 1e-3 * DT) || !(i->s.k + n < 9007199254740992.0))
         return say(i, ERROR, "the communication step is %.12g s; expected a multiple of the FMU's own step of %.17g s", h, (double)DT);
     if (i->s.stops && end > i->s.stop + 1e-3 * DT)
-        return say(i, ERROR, "a step to %.12g s, beyond the stop time of %.12g s; expected one that ends there", end, i->s.stop);
+        return say(i, ERROR, "a step to %.12g s, beyond the stop time of %.12g s; expected one to %.12g s at most", end, i->s.stop,
+                   i->s.t0 + floor((i->s.stop - i->s.t0) / DT + 1e-3) * DT);
     renewed(i);
     memcpy(i->a, i->s.x, sizeof i->s.x);
 #if HAS_STEP

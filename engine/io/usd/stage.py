@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,19 @@ from engine.spatial import quaternion, se3
 Array = np.ndarray
 #: from a world whose y points up to one whose z does
 UPRIGHT = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
+#: what simulators add to the schema, by the beginnings of its names
+FOREIGN = ("physx", "newton", "mjc", "state:")
+
+
+class Whose(NamedTuple):
+    """Of whom something is said; stages have no lines."""
+
+    place: str
+    line: int = 0
+
+
+#: of findings about the whole
+START = Whose("robot")
 
 
 class Stage:
@@ -21,20 +34,31 @@ class Stage:
     Attributes
     ----------
     length, mass : m and kg of its units
+    left_out : what is not read, and of whom
+    read : names of attributes that are, of those that simulators add
     """
 
     def __init__(self, file: str) -> None:
-        from pxr import Tf, Usd, UsdGeom, UsdPhysics
+        from pxr import Tf, Usd, UsdGeom, UsdPhysics, UsdShade
 
         try:
             self.stage = Usd.Stage.Open(file)
         except Tf.ErrorException as problem:
             raise RobotFileError(f"USD does not read it ({short(str(problem))}); expected a stage of USD", file) from None
-        self.file, self.Usd, self.Geom, self.Physics = file, Usd, UsdGeom, UsdPhysics
+        self.file, self.Usd, self.Geom, self.Physics, self.Shade = file, Usd, UsdGeom, UsdPhysics, UsdShade
         self.length = float(UsdGeom.GetStageMetersPerUnit(self.stage))
         self.mass = float(UsdPhysics.GetStageKilogramsPerUnit(self.stage))
+        for what, unit in (("metersPerUnit", self.length), ("kilogramsPerUnit", self.mass)):
+            if not 0.0 < unit < np.inf:
+                raise RobotFileError(f"{what} is {unit:g}; expected a number above zero", file)
         self.upright = np.eye(3) if UsdGeom.GetStageUpAxis(self.stage) == "Z" else UPRIGHT
         self.places = UsdGeom.XformCache()
+        self.left_out: dict[str, list[str]] = {}
+        self.read: set[str] = set()
+
+    def leave(self, what: str, whose: Any) -> None:
+        """Note what is left out, and of whom."""
+        self.left_out.setdefault(what, []).append(str(whose))
 
     def prims(self) -> Iterator[Any]:
         """Yield all prims that are there, those of instances too."""
@@ -49,9 +73,22 @@ class Stage:
                 continue
             yield other
 
+    def standing(self) -> Iterator[Any]:
+        """Yield all prims that no body carries."""
+        return self.below(self.stage.GetPseudoRoot())
+
     def is_body(self, prim: Any) -> bool:
         """Return whether a prim is a rigid body that moves."""
         return bool(prim.HasAPI(self.Physics.RigidBodyAPI)) and value(self.Physics.RigidBodyAPI(prim).GetRigidBodyEnabledAttr(), True)
+
+    def collides(self, prim: Any) -> bool:
+        """Return whether a prim is a shape that touches others."""
+        return bool(prim.HasAPI(self.Physics.CollisionAPI)) and value(self.Physics.CollisionAPI(prim).GetCollisionEnabledAttr(), True)
+
+    def added(self, prim: Any, name: str, otherwise: Any = None) -> Any:
+        """Return an attribute that simulators add to the schema."""
+        self.read.add(name)
+        return value(prim.GetAttribute(name), otherwise)
 
     def pose(self, prim: Any) -> tuple[Array, Array]:
         """Return a prim's pose (4, 4) in a world whose z points up, m, and its scale (3).
@@ -69,6 +106,13 @@ class Stage:
             raise RobotFileError(f"prim {prim.GetPath()} is mirrored or sheared; expected a rotation and a scale along axes", self.file)
         q = quaternion.normalize(quaternion.from_matrix(R))
         return se3.pose(self.upright @ quaternion.to_matrix(q), self.upright @ M[:3, 3] * self.length), scale
+
+    def foreign(self) -> None:
+        """Note what simulators have added to the schema, and is not read."""
+        for prim in self.prims():
+            for a in prim.GetAuthoredAttributes():
+                if (name := str(a.GetName())).startswith(FOREIGN) and name not in self.read:
+                    self.leave("what the schema of UsdPhysics has not", f"{name} of {prim.GetPath()}")
 
 
 def value(attribute: Any, otherwise: Any) -> Any:

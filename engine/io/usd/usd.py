@@ -8,53 +8,57 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from engine.checks import require_packages
 from engine.io.errors import RobotFileError, RobotFileWarning
+from engine.io.notes import Notes
+from engine.io.usd import said
 from engine.io.usd.bodies import Body
-from engine.io.usd.stage import Stage, quaternion_of, value
-from engine.model import Builder, Geometry, Limits, Model, ModelError
+from engine.io.usd.joints import Hung, Tie, standing_at, ties_of, trees_of
+from engine.io.usd.shapes import TURNS
+from engine.io.usd.stage import Stage, Whose, value
+from engine.model import Builder, Described, Geometry, Model, ModelError, Part
 from engine.spatial import inertia, quaternion, se3
 
 Array = np.ndarray
 SUFFIXES = (".usd", ".usda", ".usdc", ".usdz")
-AXES = {"X": np.array([1.0, 0.0, 0.0]), "Y": np.array([0.0, 1.0, 0.0]), "Z": np.array([0.0, 0.0, 1.0])}
-KINDS = {"PhysicsRevoluteJoint": "revolute", "PhysicsPrismaticJoint": "prismatic", "PhysicsSphericalJoint": "spherical",
-         "PhysicsFixedJoint": "fixed"}  # fmt: skip
-WORLD = "world"
-
-
-class Tie(NamedTuple):
-    """A joint between two bodies, the first of which, or of the world, may be "": its frame on each, and its axis in that frame."""
-
-    name: str
-    kind: str
-    ends: tuple[str, str]
-    frames: tuple[Array, Array]
-    axis: Array
-    limits: Limits
-    prim: Any
+WORLD = said.WORLD
+#: m, or rad at 1 m: how far the poses of two bodies may be from those that their joint lets them have
+APART = 1e-4
 
 
 def load_usd(path: str | os.PathLike[str], floating_base: bool = False) -> Model:
-    """Return the :class:`Model` of a stage of USD with one mechanism: its rigid bodies, revolute, prismatic, spherical and fixed joints.
+    """Return the :class:`Model` of a stage of USD: its rigid bodies, revolute, prismatic, spherical, fixed and such generic joints.
 
     Masses and lengths are in the stage's units, angles in degrees, and y may point up. A mass of zero is one not said: it is that of
-    the shapes, by their density, 1000 kg/m³ if that is not said either. A body that a joint ties to the world stands; else the root is
-    the body that hangs on no other, and floats with ``floating_base``. Joints are at zero where their frames meet.
+    the shapes, by their density or their material's, 1000 kg/m³ if that is not said either. A body that a joint ties to the world stands,
+    and so does what is kinematic. Of several trees what nothing ties to the world floats; of one alone with ``floating_base``. Joints are
+    at zero where their frames meet; ``described.q`` has them where the bodies are. Drives, gravity, joints that close loops, what may touch
+    and its friction are in ``model.described``, for :func:`engine.simulator_of`; shapes that no body carries are links that stand.
 
     Raises
     ------
-    RobotFileError : the file is no stage, or has no bodies, several mechanisms, a loop, a joint of another kind; usd-core is missing
+    RobotFileError : the file is no stage, or has no bodies, a joint of another kind, numbers that cannot be; usd-core is missing
 
     Warns
     -----
-    RobotFileWarning : what is left out: meshes, drives, limits of spherical joints
+    RobotFileWarning : what is left out, each kind with a name
     """
+    found, stage = read(path, floating_base)
+    for what, names in stage.left_out.items():
+        own = [*dict.fromkeys(names)]
+        more = f" and {len(own) - 1} more (engine.check tells of each)" if len(own) > 1 else ""
+        warnings.warn(f"{stage.file} leaves out {what}: {own[0]}{more}", RobotFileWarning, stacklevel=3)
+    return found
+
+
+def read(path: str | os.PathLike[str], floating_base: bool = False) -> tuple[Model, Stage]:
+    """Return the model of a stage, and that, which knows what is left out."""
     require_packages(f"{os.fsdecode(path)}: USD", "usd", "pxr", error=RobotFileError)
     file = os.fsdecode(path)
     if not os.path.isfile(file):
@@ -63,122 +67,142 @@ def load_usd(path: str | os.PathLike[str], floating_base: bool = False) -> Model
     bodies = {str(p.GetPath()): Body(stage, p) for p in stage.prims() if stage.is_body(p)}
     if not bodies:
         raise RobotFileError("it has no rigid bodies (PhysicsRigidBodyAPI); expected a mechanism of USD physics", file)
-    ties = [tie_of(stage, p, bodies) for p in stage.prims() if p.IsA(stage.Physics.Joint) and enabled(stage, p)]
-    order = hung(file, bodies, ties)
-    warn_of(file, bodies, ties)
+    ties = ties_of(stage, bodies)
+    trees, closing = trees_of(stage, bodies, ties)
     try:
-        return built(stage, bodies, order, floating_base)
+        found = Built(stage, bodies, trees, floating_base).whole(ties, closing)
     except ModelError as problem:
         raise RobotFileError(str(problem), file) from None
+    stage.foreign()
+    return found, stage
 
 
-def enabled(stage: Stage, prim: Any) -> bool:
-    """Return whether a joint holds."""
-    return bool(value(stage.Physics.Joint(prim).GetJointEnabledAttr(), True))
+def noted(path: str | os.PathLike[str], floating_base: bool = False) -> tuple[Model, Notes]:
+    """Return the model of a stage, and all that is left out."""
+    found, stage = read(path, floating_base)
+    notes = Notes()
+    for what, names in stage.left_out.items():
+        for name in dict.fromkeys(names):
+            notes.warn(Whose(name), f"it leaves out {what}")
+    return found, notes
 
 
-# ---------------------------------------------------------------- joints
+class Built:
+    """A model of trees of bodies that is being made.
 
+    Attributes
+    ----------
+    names, joints : of links and joints, by the paths of their prims
+    shifts : of each body the pose of its own frame in its link's (4, 4)
+    """
 
-def tie_of(stage: Stage, prim: Any, bodies: dict[str, Body]) -> Tie:
-    """Return a joint as data."""
-    joint, kind = stage.Physics.Joint(prim), KINDS.get(str(prim.GetTypeName()))
-    if kind is None:
-        raise RobotFileError(f"joint {prim.GetPath()} is a {prim.GetTypeName()}; expected one of {', '.join(KINDS)}", stage.file)
-    ends, frames = [], []
-    for relation, position, rotation in ((joint.GetBody0Rel(), joint.GetLocalPos0Attr(), joint.GetLocalRot0Attr()),
-                                         (joint.GetBody1Rel(), joint.GetLocalPos1Attr(), joint.GetLocalRot1Attr())):  # fmt: skip
-        targets = relation.GetTargets()
-        end = body_above(stage, targets[0], bodies) if targets else ""
-        p = np.array(value(position, (0.0, 0.0, 0.0)), dtype=float)
-        R = quaternion.to_matrix(quaternion_of(value(rotation, None))) if value(rotation, None) is not None else np.eye(3)
-        if targets and str(targets[0]) != end:                                 # a frame within the body, or one that stands
-            own, scale = stage.pose(stage.stage.GetPrimAtPath(targets[0]))
-            within = own if not end else se3.inv(bodies[end].pose) @ own
-            frames.append(within @ se3.pose(R, p * scale * stage.length))
-        elif end:
-            frames.append(se3.pose(R, bodies[end].place(p)))
-        else:
-            frames.append(se3.pose(stage.upright @ R, stage.upright @ p * stage.length))
-        ends.append(end)
-    if not any(ends) or ends[0] == ends[1]:
-        what = f"joint {prim.GetPath()} ties nothing to something else"
-        raise RobotFileError(f"{what}; expected two bodies, or one and the world", stage.file)
-    axis = AXES[str(value(prim.GetAttribute("physics:axis"), "X"))] if kind in ("revolute", "prismatic") else AXES["Z"]
-    low, high = (float(value(prim.GetAttribute(f"physics:{end}Limit"), sign * np.inf)) for end, sign in (("lower", -1), ("upper", 1)))
-    unit = np.pi / 180.0 if kind == "revolute" else stage.length
-    limits = Limits(low * unit, high * unit) if kind in ("revolute", "prismatic") else Limits()
-    return Tie(prim.GetName(), kind, (ends[0], ends[1]), (frames[0], frames[1]), axis, limits, prim)
+    def __init__(self, stage: Stage, bodies: dict[str, Body], trees: Sequence[Sequence[Hung]], floating_base: bool) -> None:
+        self.stage, self.bodies, self.trees = stage, bodies, trees
+        default = stage.stage.GetDefaultPrim().GetName() if stage.stage.HasDefaultPrim() else ""
+        self.builder = Builder(default or os.path.splitext(os.path.basename(stage.file))[0])
+        self.names, self.joints, self.shifts = dict[str, str](), dict[str, str](), dict[str, Array]()
+        self.standing, self.ground = stood(stage)
+        base = trees[0][0].tie
+        if floating_base and len(trees) == 1 and base is not None:
+            raise RobotFileError(f"joint {base.name} ties it to the world; expected floating_base=False", stage.file)
+        if len(trees) == 1 and base is None and not floating_base and not bodies[trees[0][0].body].stands:
+            stage.leave("that nothing ties it to the world, where it stands now (floating_base=True lets it float)", trees[0][0].body)
+        self.floats = floating_base or len(trees) > 1
+        self.alone = floating_base and len(trees) == 1 and not self.standing
+        self.at: list[tuple[str, Array]] = []
+        if not self.alone:
+            self.builder.add_link(WORLD)
+        for tree in trees:
+            for hung in tree:
+                self.add(hung)
+        for body in self.standing:
+            self.names[body.path] = name = unique(body.prim.GetName(), body.path, [*self.names.values(), WORLD])
+            self.builder.add_link(name, np.zeros((6, 6)), body.visuals, body.collisions)
+            self.builder.add_joint(f"{name}_stands", "fixed", WORLD, name, body.pose)
 
-
-def body_above(stage: Stage, path: Any, bodies: dict[str, Body]) -> str:
-    """Return the path of the body that carries a prim, or "" where that stands."""
-    prim = stage.stage.GetPrimAtPath(path)
-    if not prim:
-        raise RobotFileError(f"a joint names {path}, which is not there; expected a prim", stage.file)
-    while prim and str(prim.GetPath()) not in bodies:
-        prim = prim.GetParent()
-    return str(prim.GetPath()) if prim else ""
-
-
-def hung(file: str, bodies: dict[str, Body], ties: Sequence[Tie]) -> list[tuple[str, Tie | None, bool]]:
-    """Return the bodies from the root on, each with the joint by which it hangs, and whether that is turned around."""
-    tied = [t for t in ties if not all(t.ends)]
-    if len(tied) > 1:
-        raise RobotFileError(f"joints {tied[0].name} and {tied[1].name} both tie it to the world; expected one that does", file)
-    below = {t.ends[1] for t in ties if all(t.ends)}
-    roots = [b for b in bodies if b not in below] or [*bodies]
-    root = next(e for e in tied[0].ends if e) if tied else roots[0]
-    order: list[tuple[str, Tie | None, bool]] = [(root, tied[0] if tied else None, bool(tied) and not tied[0].ends[1])]
-    left = [t for t in ties if all(t.ends)]
-    for body, *_ in order:                                                     # which grows while it is gone through
-        for t in [t for t in left if body in t.ends]:
-            left.remove(t)
-            other = t.ends[t.ends[0] == body]
-            if other in [b for b, *_ in order]:
-                raise RobotFileError(f"joint {t.name} closes a loop; expected a tree, and engine.Weld and the like for the rest", file)
-            order.append((other, t, t.ends[0] != body))
-    if len(order) < len(bodies):
-        lonely = next(b for b in bodies if b not in [o for o, *_ in order])
-        raise RobotFileError(f"nothing ties {lonely} to {root}; expected one mechanism", file)
-    return order
-
-
-# ---------------------------------------------------------------- the model
-
-
-def built(stage: Stage, bodies: dict[str, Body], order: Sequence[tuple[str, Tie | None, bool]], floating_base: bool) -> Model:
-    """Return the model of a tree of bodies."""
-    named = stage.stage.GetDefaultPrim().GetName() if stage.stage.HasDefaultPrim() else os.path.splitext(os.path.basename(stage.file))[0]
-    builder, names, shifts = Builder(named), dict[str, str](), dict[str, Array]()
-    base = order[0][1]
-    if floating_base and base is not None:
-        raise RobotFileError(f"joint {base.name} ties it to the world; expected floating_base=False", stage.file)
-    if base is not None or not floating_base:
-        builder.add_link(WORLD)
-    for path, tie, turned in order:
-        body, at = bodies[path], np.zeros(3)
-        names[path] = unique(body.prim.GetName(), path, [*names.values(), WORLD])
-        if tie is not None:
-            on_parent, on_child = tie.frames[::-1] if turned else tie.frames
-            at = on_child[:3, 3]
-        shifts[path] = shift = se3.pose(np.eye(3), at)
-        back = se3.inv(shift)
-        builder.add_link(names[path], inertia.transformed(back, body.inertia) if body.inertia.any() else body.inertia,
+    def add(self, hung: Hung) -> None:
+        """Add a body and its joint."""
+        path, tie, turned = hung
+        body, builder = self.bodies[path], self.builder
+        self.names[path] = name = unique(body.prim.GetName(), path, [*self.names.values(), WORLD])
+        on_parent, on_child = (np.eye(4), np.eye(4)) if tie is None else tie.frames[::-1] if turned else tie.frames
+        self.shifts[path] = back = se3.inv(se3.pose(np.eye(3), on_child[:3, 3]))
+        builder.add_link(name, inertia.transformed(back, body.inertia) if body.inertia.any() else body.inertia,
                          [moved(g, back) for g in body.visuals], [moved(g, back) for g in body.collisions])  # fmt: skip
         if tie is None:
-            if not floating_base:
-                builder.add_joint(f"{names[path]}_stands", "fixed", WORLD, names[path], body.pose)
-            continue
+            self.root(body, name)
+            return
         parent = tie.ends[1] if turned else tie.ends[0]
         R = on_child[:3, :3]
-        placement = (se3.inv(shifts[parent]) if parent else np.eye(4)) @ on_parent @ se3.pose(R.T, np.zeros(3))
+        placement = (self.shifts[parent] if parent else np.eye(4)) @ on_parent @ se3.pose(R.T, np.zeros(3))
         axis = R @ tie.axis * (-1.0 if turned else 1.0)
         free = tie.kind == "revolute" and not np.isfinite([tie.limits.lower, tie.limits.upper]).any()
-        builder.add_joint(unique(tie.name, str(tie.prim.GetPath()), [j.name for _, _, j in builder.graph.edges.data("joint")]),
-                          "continuous" if free else tie.kind, names[parent] if parent else WORLD, names[path], placement, axis,
-                          limits=tie.limits)  # fmt: skip
-    return builder.model(floating_base=floating_base)
+        key = str(tie.prim.GetPath())
+        self.joints[key] = joint = unique(tie.name, key, [j.name for _, _, j in builder.graph.edges.data("joint")])
+        armature = self.stage.added(tie.prim, "physxJoint:armature", 0.0) if tie.drive else 0.0
+        scale = self.stage.mass * (self.stage.length**2 if tie.kind == "revolute" else 1.0)
+        builder.add_joint(joint, "continuous" if free else tie.kind, self.names[parent] if parent else WORLD, name, placement, axis,
+                          limits=tie.limits, armature=float(armature) * scale)  # fmt: skip
+        if tie.kind == "spherical" and any(value(tie.prim.GetAttribute(f"physics:coneAngle{k}Limit"), -1.0) >= 0.0 for k in (0, 1)):
+            self.stage.leave("limits of spherical joints", tie.prim.GetPath())
+        T = (se3.inv(self.bodies[parent].pose @ on_parent) if parent else se3.inv(on_parent)) @ body.pose @ on_child
+        q, rest = standing_at(tie._replace(axis=tie.axis * (-1.0 if turned else 1.0)), T)
+        if rest > APART:
+            self.stage.leave("that bodies lie apart from where their joints hold them", tie.prim.GetPath())
+        if tie.kind == "spherical":                                            # in the link's axes, not the joint's frame
+            q = quaternion.from_matrix(R @ quaternion.to_matrix(q) @ R.T)
+        if len(q):
+            self.at.append((joint, q))
+
+    def root(self, body: Body, name: str) -> None:
+        """Let a body stand or float that hangs on no other."""
+        if self.alone:
+            return
+        if body.stands or not self.floats:
+            self.builder.add_joint(f"{name}_stands", "fixed", WORLD, name, body.pose)
+            return
+        self.builder.add_joint(f"{name}_floats", "floating", WORLD, name)
+        self.at.append((f"{name}_floats", pose_of(body)))
+
+    def whole(self, ties: Sequence[Tie], closing: Iterable[Tie]) -> Model:
+        """Return the model, with what is said besides."""
+        model = self.builder.model(floating_base=self.alone)
+        q = model.neutral()
+        for joint, x in self.at:
+            q[model.q_slice(joint)] = x
+        if self.alone:
+            q[:7] = pose_of(self.bodies[self.trees[0][0].body])
+        stage = self.stage
+        held = {str(h.tie.prim.GetPath()): h for tree in self.trees for h in tree if h.tie}
+        drives = (said.drive_of(stage, t, self.joints[key]) for t in ties if (key := str(t.prim.GetPath())) in held)
+        constraints = tuple(said.closed(stage, t, self.names, self.shifts) for t in closing)
+        carried = ((self.bodies[h.body], k) for k, tree in enumerate(self.trees) for h in tree)
+        solids = [said.Solid(self.names[b.path], b, k, b.stands) for b, k in (*carried, *((b, -1) for b in self.standing))]
+        touching = said.contacts_of(stage, model, solids, ties, self.ground)
+        actuators: tuple[Part, ...] = tuple(d for d in drives if d is not None)
+        return replace(model, described=Described(q, said.gravity_of(stage), None, constraints, actuators, contacts=touching))
+
+
+def stood(stage: Stage) -> tuple[list[Body], tuple[Any, Array] | None]:
+    """Return what touches and no body carries, and the ground: a plane, and its pose with z along its normal."""
+    found, ground = list[Body](), None
+    for prim in stage.standing():
+        if not prim.IsA(stage.Geom.Gprim) or not stage.collides(prim):
+            continue
+        if prim.IsA(stage.Geom.Plane):
+            if ground is not None:
+                stage.leave("planes but the first", prim.GetPath())
+                continue
+            turn = TURNS[str(value(stage.Geom.Plane(prim).GetAxisAttr(), "Z"))]
+            ground = prim, stage.pose(prim)[0] @ se3.pose(turn, np.zeros(3))
+        elif (body := Body(stage, prim, moves=False)).collisions:
+            found.append(body)
+    return found, ground
+
+
+def pose_of(body: Body) -> Array:
+    """Return where a body is, as a quaternion and a place (7)."""
+    return np.concatenate([quaternion.normalize(quaternion.from_matrix(body.pose[:3, :3])), body.pose[:3, 3]])
 
 
 def unique(name: str, path: str, taken: Sequence[str]) -> str:
@@ -188,16 +212,4 @@ def unique(name: str, path: str, taken: Sequence[str]) -> str:
 
 def moved(shape: Geometry, T: Array) -> Geometry:
     """Return a shape elsewhere."""
-    return Geometry(shape.kind, shape.size, T @ shape.placement)
-
-
-def warn_of(file: str, bodies: dict[str, Body], ties: Sequence[Tie]) -> None:
-    """Warn of what is left out."""
-    unread = [x for b in bodies.values() for x in b.unread]
-    driven = [t.name for t in ties if any("DriveAPI" in s for s in t.prim.GetAppliedSchemas())]
-    cones = [t.name for t in ties if t.kind == "spherical" and any(
-        value(t.prim.GetAttribute(f"physics:coneAngle{k}Limit"), -1.0) >= 0.0 for k in (0, 1))]  # fmt: skip
-    for what, names in (("shapes that are not read", unread), ("drives of joints", driven), ("limits of spherical joints", cones)):
-        if names:
-            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-            warnings.warn(f"{file} leaves out {what}: {names[0]}{more}", RobotFileWarning, stacklevel=4)
+    return replace(shape, placement=T @ shape.placement)
