@@ -186,3 +186,42 @@ def test_a_surface_that_is_a_parameter(monkeypatch):
         v[made.model.v_slice("snake/floating_base")][3] = 1.0
         ends.append(made.run(q, v, 0.1, record_every=100, parameters={"mass.snake/l1": 0.7}).q[-1])
     np.testing.assert_allclose(*ends, atol=1e-5)
+
+
+def gripper():
+    """Two fingers on slides, of which one goes as the other, and a third joint after it that goes half as far."""
+    made, box = engine.Builder("gripper"), engine.Geometry("box", (0.02, 0.02, 0.06))
+    made.add_link("palm", inertia=inertia.box(0.5, (0.1, 0.1, 0.1)))
+    for name, y, turn in (("left", 0.05, 1.0), ("right", -0.05, -1.0)):
+        made.add_link(name, inertia=inertia.box(0.05, (0.02, 0.02, 0.06)), collisions=[box])
+        made.add_joint(f"{name}_slide", "prismatic", "palm", name, axis=(0, turn, 0), placement=se3.pose(np.eye(3), [0.0, y, 0.0]),
+                       mimic=None if name == "left" else engine.Mimic("left_slide"))  # fmt: skip
+    made.add_link("tip", inertia=inertia.box(0.02, (0.02, 0.02, 0.02)), collisions=[engine.Geometry("box", (0.02, 0.02, 0.02))])
+    made.add_joint("tip_slide", "prismatic", "right", "tip", axis=(0.0, -0.6, 0.8), placement=se3.pose(np.eye(3), [0.0, 0.0, -0.05]),
+                   mimic=engine.Mimic("left_slide", 0.5))  # fmt: skip
+    return made.model()
+
+
+def test_joints_that_go_along_are_in_newtons_matrix(monkeypatch):
+    """G = −∂γ/∂v by differences, where one velocity moves several bodies, and a body and what it carries; and the same as of pairs."""
+    cube = engine.Builder("cube")
+    cube.add_link("cube", inertia=inertia.box(0.1, (0.06,) * 3), collisions=[engine.Geometry("box", (0.06,) * 3)])
+    model = engine.combine(gripper=gripper(), cube=cube.model(floating_base=True))
+    q = model.neutral()
+    q[model.q_slice("gripper/left_slide")] = -0.0102
+    q[model.q_slice("cube/floating_base")] = [*UPRIGHT, 0.0, 0.0, 0.0]
+    v = np.zeros(model.nv)
+    v[model.v_slice("gripper/left_slide")] = -0.05
+    made = [scene(monkeypatch, rows, model, ground=False, gravity=(0.0, 0.0, 0.0),
+                  controller=lambda t, q, v: -2.0 * (np.arange(len(v)) == 0)) for rows in (False, True)]  # fmt: skip
+    contacts = made[1].plant.contacts
+    found = contacts.broad_phase(q, v, 1e-3)
+    law = contacts.step(1e-3, q, v, q, v, found, np.zeros(contacts.held))
+    x = law.axes.seen(v)
+    assert len(law.points) >= 8
+    G = law.impulse(x, law.friction)[1]
+    differences = np.array([(law.impulse(x + h, law.friction)[0] - law.impulse(x - h, law.friction)[0]) / 2e-7
+                            for h in 1e-7 * np.eye(model.nv)]).T  # fmt: skip
+    np.testing.assert_allclose(G, -differences, atol=1e-6 * np.abs(G).max())
+    ends = [s.run(q, v, 0.2, record_every=200).q[-1] for s in made]
+    np.testing.assert_allclose(*ends, atol=1e-9)

@@ -131,11 +131,19 @@ class JointedProblem:
         model, whole = self.axes.model, [*K]
         G: Array = np.zeros((model.nv, model.nv), dtype=K.dtype)
         for i, body in reversed(list(enumerate(model.bodies))):
+            own: dict[tuple[int, int], Any] = {}
             for j, column in self.axes.columns[i]:
                 push = ops.symmetric(whole[i], 6) @ column                     # what holds a unit of this velocity back
                 for k in path(model, i):
                     for m, other in self.axes.columns[k]:
-                        G[j, m] = G[m, j] = other @ push
+                        if k == i:
+                            own[j, m] = own[m, j] = other @ push
+                        else:                                                  # twice where it is the same velocity, of joints that mimic
+                            x = other @ push
+                            G[j, m] = G[j, m] + x
+                            G[m, j] = G[m, j] + x
+            for jm, x in own.items():
+                G[jm] = G[jm] + x
             whole[body.parent] = whole[body.parent] + whole[i]
         return G
 

@@ -47,7 +47,7 @@ class Near(NamedTuple):
     ----------
     grounds : for each ground and kind of shapes the rows of pairs that may have met
     pairs : the others that may
-    apart : how far apart (m) what is around the pairs is, in their order
+    apart : how far apart (m) what is around the pairs is, in their order, where every one is looked at
     around : (s, 8), what is around all shapes
     poses : T_WB of the bodies, the world last
     """
@@ -143,7 +143,7 @@ class PairRows:
                 some = ops.chosen(some, ops.rows(meet, *(ops.gather(table, k) for k in numbers for table in tables)))
                 numbers = [ops.gather(self.others[:, k], some) for k in SHAPES]
             pairs = ops.gather(self.others, some)
-        return Near(grounds, pairs, np.concatenate(apart), around, poses)
+        return Near(grounds, pairs, np.concatenate(apart) if every else np.zeros(0), around, poses)
 
     def look(self, found: Near, about: Array, began: Began, every: bool = False) -> Any:
         """Narrow phase: return the points (p, 29, 32 or 34) at which near pairs touch, or may soon, or ``every`` one, seen from a point (3)
