@@ -175,10 +175,9 @@ def first_of(simulator: Simulator, q0: Any, v0: Any) -> np.ndarray:
     """The state at q0 and v0, by default that of the model's file, at rest. Of bodies that meet by tables none that lie in each other, for
     which there would have to be memory."""
     stepper, model = simulator.stepper, simulator.model
-    q, v = model.initial() if q0 is None else q0, np.zeros(model.nv) if v0 is None else v0
     if q0 is None and v0 is None and not stepper.meeting:
-        return stepper.at(q, v, stepper.nominal())
-    _, x = stepper.begin(q, v)
+        return stepper.at(model.initial(), np.zeros(model.nv), stepper.nominal())
+    _, x = stepper.begin_at(q0, v0)
     if x.ndim != 1:
         raise ExportError(f"q0 and v0 are a batch {x.shape[:-1]}; expected one state of {model.nq} and {model.nv} numbers")
     return x

@@ -100,7 +100,7 @@ def of_simulator(simulator: Simulator, inputs: Sequence[str], outputs: Sequence[
     s = simulator
     stepper, model, dt = s.stepper, s.model, s.dt
     step, record = stepper.programs
-    p, x = stepper.begin(model.initial() if q0 is None else q0, np.zeros(model.nv) if v0 is None else v0)
+    p, x = stepper.begin_at(q0, v0)
     if x.ndim != 1:
         raise ExportError(f"q0 and v0 are a batch {x.shape[:-1]}; expected one state of {model.nq} and {model.nv} numbers")
     known = [n for n in record.names if n not in ("t", "x")]

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from engine.compiler import Program, trace
 from engine.components.component import Component, Context, SimulationError
 from engine.components.layout import Layout
+from engine.contact import ContactError
 from engine.simulation.asked import Asked
 from engine.simulation.cargo import begun, require_own
 from engine.simulation.doubts import require_within
@@ -97,6 +98,16 @@ class Stepper:
         self._kept.require_unchanged(patience)
 
     # ------------------------------------------------------------ states
+
+    def begin_at(self, q0: ArrayLike | None, v0: ArrayLike | None) -> tuple[Array, Array]:
+        """:meth:`begin`, by default where the model's file has it, at rest."""
+        model = self._step.plant.model
+        try:
+            return self.begin(model.initial() if q0 is None else q0, np.zeros(model.nv) if v0 is None else v0)
+        except ContactError as error:
+            if q0 is not None:
+                raise
+            raise ContactError(f"{str(error).partition(';')[0]}, where the model's file has it; expected another state: q0=…") from None
 
     def begin(self, q0: ArrayLike, v0: ArrayLike, parameters: Mapping[str, Any] | None = None) -> tuple[Array, Array]:
         """Return the parameters p (..., np) and the state x (..., n) in which a run begins.
