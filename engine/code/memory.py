@@ -6,6 +6,8 @@ what is given or known beforehand, elsewhere. What a row or a pass of a loop too
 
 from __future__ import annotations
 
+import functools
+
 from engine.compiler.graph.program import Program
 
 #: what a function with tables returns where it could not do its work: no room; a number that is none of a row; different numbers of rows
@@ -151,6 +153,7 @@ NEEDS |= {"table_given": ("table_failed", "table_put"), "table_taken": ("table_f
           "table_keep": ("table_own", "table_of", "table_put"), "table_result": ("table_failed", "table_of")}  # fmt: skip
 
 
+@functools.cache
 def with_tables(f: Program) -> bool:
     """Whether a function takes or makes tables, or one that it calls does."""
     return any(f.given) or any(f.made) or any(map(with_tables, f.functions))

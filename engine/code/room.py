@@ -5,6 +5,7 @@ Of each table it is known that it has at most so many rows, or that these are as
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -43,6 +44,14 @@ def needed(f: Program, given: Sequence[Most] | None = None) -> Need:
 
 def found(f: Program, given: Sequence[Most]) -> tuple[Need, list[Most]]:
     """Memory that a function takes, and how many rows its results have at most."""
+    if not (f.tabled or any(f.given) or any(f.made)):
+        return Need(), [OPEN] * len(f.outputs)
+    return found_once(f, tuple(given))
+
+
+@functools.cache
+def found_once(f: Program, given: tuple[Most, ...]) -> tuple[Need, list[Most]]:
+    """:func:`found`, which loops in loops ask for again and again."""
     if isinstance(f, Kernel):
         return of_kernel(f, given)
     need, rows, results = Need(), list[Most](), dict[int, list[Most]]()
@@ -107,6 +116,7 @@ def of_rows(f: RowLoop, given: Sequence[Most]) -> tuple[Need, list[Most]]:
     return need, made
 
 
+@functools.cache
 def holds(f: Program, kinds: Any) -> bool:
     """Whether a function is of some kinds of kernels, or one that it calls is."""
     return isinstance(f, kinds) or any(holds(g, kinds) for g in f.within)

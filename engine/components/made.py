@@ -32,6 +32,7 @@ def remade(make: Callable[Given, Callable[..., Any]]) -> Callable[Given, Callabl
     """Let the functions that ``make`` returns be pickled: they are made again of the same arguments.
 
     >>> import pickle
+    >>> import numpy as np
     >>> from engine.components.references import minimum_jerk_pose
     >>> pickle.loads(pickle.dumps(minimum_jerk_pose(np.eye(4), np.eye(4), 2.0)))(1.0)[1]
     array([0., 0., 0., 0., 0., 0.])

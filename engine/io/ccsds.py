@@ -13,8 +13,14 @@ from engine.model import StateError
 
 Array = np.ndarray
 KILO = 1000.0
+#: how far from 1 the norm of a unit quaternion may be
+UNIT = 1e-6
 #: of the first line, by what a file holds
 KINDS = {"oem": ("CCSDS_OEM_VERS", "2.0"), "aem": ("CCSDS_AEM_VERS", "1.0")}
+#: what a message that is read has to say, of what changes what its numbers mean: EME2000's axes are 23 milliarcseconds off those of ICRF
+SAID = {"oem": {"CENTER_NAME": ("EARTH",), "REF_FRAME": ("ICRF", "GCRF", "EME2000"), "TIME_SYSTEM": ("UTC",)},
+        "aem": {"REF_FRAME_A": ("ICRF", "GCRF", "EME2000"), "ATTITUDE_DIR": ("A2B",), "TIME_SYSTEM": ("UTC",),
+                "ATTITUDE_TYPE": ("QUATERNION",), "QUATERNION_TYPE": ("LAST",)}}  # fmt: skip
 
 
 def stamp(epoch: str, t: float) -> str:
@@ -51,6 +57,10 @@ def written(kind: str, path: Any, epoch: str, t: Array, rows: Array, name: str, 
         raise StateError(f"a message has rows of shape {rows.shape}; expected those of one flight, such as trajectory.rollout(0)'s")
     if not np.isfinite(rows).all():
         raise StateError("a message would hold NaN or infinity; expected the part of a trajectory that is finite")
+    if len(rows) != len(t) or not (np.diff(t) > 0.0).all():
+        raise StateError(f"a message has {len(t)} times and {len(rows)} rows, or times that do not rise; expected as many, each later")
+    if not name.strip() or not name.isprintable():
+        raise StateError(f"a message is of the object {shown(name)}; expected a name on one line")
     word, version = KINDS[kind]
     head = [f"{word} = {version}", f"CREATION_DATE = {stamp(epoch, 0.0)}", "ORIGINATOR = ARTICULATED-ENGINE", "", "META_START",
             f"OBJECT_NAME = {name}", f"OBJECT_ID = {name}", "CENTER_NAME = EARTH", *(f"{k} = {x}" for k, x in meta.items()),
@@ -78,33 +88,58 @@ def write_aem(path: Any, epoch: str, t: Array, q: Array, name: str) -> Path:
     The rotation from A to B turns A's axes onto the body's. So does q, which takes a vector's coordinates from the body's axes to the
     world's: the two have the same axis and angle, and so the same numbers.
     """
+    require_unit(np.asarray(q), "a message")
     rows = np.concatenate([np.asarray(q)[..., 1:], np.asarray(q)[..., :1]], axis=-1)
     meta = {"REF_FRAME_A": "ICRF", "REF_FRAME_B": "SC_BODY_1", "ATTITUDE_DIR": "A2B"}
     return written("aem", path, epoch, np.asarray(t), rows, name, meta, 15)
+
+
+def require_unit(q: Array, where: str) -> None:
+    """Refuse quaternions (T, 4) that are of no rotation."""
+    if (np.abs(np.linalg.norm(q, axis=-1) - 1.0) > UNIT).any():
+        raise StateError(f"{where} has quaternions that are no unit ones; expected |q| = 1")
+
+
+def require_said(kind: str, path: Path, lines: list[str], meta: dict[str, str]) -> None:
+    """Refuse a message whose numbers mean something else than is read."""
+    if (many := sum(line == "META_START" for line in lines)) > 1:
+        raise StateError(f"'{path}' holds {many} segments; expected a message of one")
+    for key, known in SAID[kind].items():
+        if meta.get(key) not in known:
+            raise StateError(f"'{path}' says {key} = {meta.get(key, 'nothing')}; expected {' or '.join(known)}")
 
 
 def read(kind: str, path: Any, n: int) -> tuple[str, Array, Array]:
     """Return the epoch (START_TIME), times (T), s after it, and numbers (T, n) of a message."""
     path = path_of(path, StateError)
     try:
-        lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+        lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
         raise StateError(f"'{path}' cannot be read ({error}); expected a CCSDS message") from None
     if not lines or not lines[0].startswith(KINDS[kind][0]):
         raise StateError(f"'{path}' begins with {shown(lines[0] if lines else '')}; expected {KINDS[kind][0]} = {KINDS[kind][1]}")
+    if "COVARIANCE_START" in lines:
+        lines = lines[: lines.index("COVARIANCE_START")]
     meta = {key.strip(): x.strip() for key, equals, x in (line.partition("=") for line in lines) if equals}
+    require_said(kind, path, lines, meta)
     try:
         start = meta["START_TIME"]
         rows = [line.split() for line in lines if line[:1].isdigit() and "=" not in line]
         t = np.array([seconds(datetime.datetime.fromisoformat(start.partition(".")[0]), row[0]) for row in rows])
+        short = next((row for row in rows if len(row) <= n), None)
+        if short is not None:
+            raise ValueError(f"'{' '.join(short)}' has {len(short) - 1} numbers")
         x = np.array([[float(y) for y in row[1 : n + 1]] for row in rows]).reshape(-1, n)
     except (KeyError, ValueError) as error:
         raise StateError(f"'{path}' cannot be read ({error}); expected a message with START_TIME and rows of {n} numbers") from None
+    if not np.isfinite(x).all() or not (np.diff(t) > 0.0).all():
+        raise StateError(f"'{path}' has rows that are no numbers, or whose times do not rise; expected one after another")
     return start.partition(".")[0], t, x
 
 
 def read_oem(path: Any) -> tuple[str, Array, Array, Array]:
-    """Return the epoch, times (T), s after it, places (T, 3), m, and velocities (T, 3), m/s, of an orbit ephemeris message."""
+    """Return the epoch, times (T), s after it, places (T, 3), m, and velocities (T, 3), m/s, of an orbit ephemeris message of one object
+    about the Earth, in the axes of ICRF or EME2000 (23 milliarcseconds off, a metre at 9000 km), in UTC; any other is refused."""
     epoch, t, x = read("oem", path, 6)
     return epoch, t, KILO * x[:, :3], KILO * x[:, 3:]
 
@@ -113,4 +148,5 @@ def read_aem(path: Any) -> tuple[str, Array, Array]:
     """Return the epoch, times (T), s after it, and unit quaternions (T, 4), scalar first, body → world, of an attitude ephemeris message
     that :func:`write_aem` might have written."""
     epoch, t, x = read("aem", path, 4)
+    require_unit(x, f"'{path}'")
     return epoch, t, np.concatenate([x[:, 3:], x[:, :3]], axis=-1)

@@ -76,11 +76,18 @@ class Ephemeris:
         return self._read(t, slopes)
 
 
+def require_epoch(epoch: Any) -> Epoch:
+    """Return an epoch; refuse what is none."""
+    if not isinstance(epoch, Epoch):
+        raise SimulationError(f"epoch is {shown(epoch)}; expected an engine.space.Epoch('2026-03-01T00:00:00')")
+    return epoch
+
+
 def sun(epoch: Epoch, duration: float) -> Ephemeris:
     """Return where the Sun is from the Earth, m in the celestial axes (GCRS), for ``duration`` s from an epoch: ERFA's epv00, to 7 mm."""
     import erfa
 
-    a, b = epoch.tt
+    a, b = require_epoch(epoch).tt
     return Ephemeris(lambda t: -ASTRONOMICAL_UNIT * np.asarray(erfa.epv00(a, b + t / DAY)[0]["p"]), duration)
 
 
@@ -89,5 +96,5 @@ def moon(epoch: Epoch, duration: float) -> Ephemeris:
     of it."""
     import erfa
 
-    a, b = epoch.tt
+    a, b = require_epoch(epoch).tt
     return Ephemeris(lambda t: ASTRONOMICAL_UNIT * np.asarray(erfa.moon98(a, b + t / DAY)["p"]), duration)

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.checks import number, numbers, shown
-from engine.components.component import SimulationError
+from engine.checks import number, numbers, shown, warn
+from engine.components.component import SimulationError, SimulationWarning
 
 Array = np.ndarray
 #: the Earth's μ, m³/s², radius, m, and J2 (WGS 84, EGM 96)
 EARTH_MU, EARTH_RADIUS, EARTH_J2 = 3.986004418e14, 6378137.0, 1.08262668e-3
+#: μ of the Earth, the Sun, the Moon, Mars, Venus and Jupiter, m³/s²
+PLANETS = EARTH_MU, 1.327124e20, 4.9028e12, 4.2828e13, 3.2486e14, 1.26687e17
 
 #: of a radius: what poles may be nearer to the centre
 FLATTENED = 0.01
@@ -170,7 +172,7 @@ class GravityField:
     Parameters
     ----------
     mu : μ, m³/s²
-    radius : equatorial, R, m, by which harmonics are counted
+    radius : equatorial, R, m, by which harmonics are counted: the Earth's, where it is about the Earth
     zonals : J_n by degree, {2: 1.08262668e-3}, about ``pole``
     harmonics : a :class:`Harmonics` table beside them, or instead
     third_bodies : of :class:`ThirdBody`: what they pull more than at the centre
@@ -187,11 +189,16 @@ class GravityField:
     array([ 0.00940076, -0.00705057, -0.00592386])
     """
 
-    def __init__(self, mu: float = EARTH_MU, radius: float = EARTH_RADIUS, zonals: Mapping[int, float] | None = None,
+    def __init__(self, mu: float = EARTH_MU, radius: float | None = None, zonals: Mapping[int, float] | None = None,
                  harmonics: Harmonics | None = None, third_bodies: Sequence[ThirdBody] = (),
                  gradient: bool | str = True, pole: Any = (0.0, 0.0, 1.0)) -> None:  # fmt: skip
         self.mu = number("mu", mu, "m³/s² above 0", above=0.0, error=SimulationError)
-        self.radius = number("radius", radius, "m above 0", above=0.0, error=SimulationError)
+        if any(abs(self.mu * 1e9 - known) < 0.01 * known for known in PLANETS):
+            raise SimulationError(f"mu is {mu:g} m³/s²; expected {self.mu * 1e9:g}: it looks like km³/s²")
+        if radius is None and (zonals or harmonics is not None) and abs(self.mu - EARTH_MU) > 0.01 * EARTH_MU:
+            raise SimulationError(f"harmonics of mu = {mu:g} m³/s², which is not the Earth's, without a radius; expected that by which "
+                                  "they are counted, radius=…")  # fmt: skip
+        self.radius = number("radius", EARTH_RADIUS if radius is None else radius, "m above 0", above=0.0, error=SimulationError)
         if zonals is not None and not isinstance(zonals, Mapping):
             raise SimulationError(f"zonals are {shown(zonals)}; expected J by degree, {{2: 1.08262668e-3}}")
         if not isinstance(third_bodies, Iterable) or isinstance(third_bodies, str):
@@ -204,6 +211,11 @@ class GravityField:
             if not isinstance(n, (int, np.integer)) or n < 2:
                 raise SimulationError(f"a zonal harmonic is of degree {shown(n)}; expected a whole number from 2, as J2 is")
             number(f"J{n}", J, "a finite number", error=SimulationError)
+            if abs(J) > 0.5:
+                raise SimulationError(f"J{n} is {J:g}; expected that of a body that is nearly round, such as {EARTH_J2:g}")
+        if self.zonals.get(2, 0.0) < 0.0 and abs(self.mu - EARTH_MU) < 0.01 * EARTH_MU:
+            warn(f"J2 is {self.zonals[2]:g}; expected {EARTH_J2:g}, as the Earth is wider than high: C20 has the other sign",
+                 SimulationWarning)  # fmt: skip
         if harmonics is not None and not isinstance(harmonics, Harmonics):
             raise SimulationError(f"harmonics is {shown(harmonics)}; expected an engine.space.Harmonics, or None")
         if harmonics is not None and (twice := [n for n, m in harmonics.terms if m == 0 and n in self.zonals]):

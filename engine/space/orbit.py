@@ -88,6 +88,9 @@ class ReferenceOrbit(Frame):
     def from_elements(cls, elements: Elements, field: GravityField | None = None, start: float = 0.0) -> ReferenceOrbit:
         """Return the orbit of osculating :class:`Elements` at t = ``start``."""
         field = GravityField() if field is None else field
+        if not isinstance(elements, Elements) or not isinstance(field, GravityField):
+            raise SimulationError(f"an orbit of {shown(elements)} in the field {shown(field)}; expected from_elements(Elements(…), "
+                                  "GravityField(…))")  # fmt: skip
         position, velocity = elements.state(field.mu)
         return cls(position, velocity, field, start)
 

@@ -88,7 +88,7 @@ def test_examples_in_the_help_work(here, given, example, monkeypatch, capsys):
     if "--out run.h5" in example:
         Path("run.h5").unlink()
     assert len(example) < 79
-    alone = example.replace(" --workers 2", "")                                # which test_campaign has
+    alone = example.replace(" --workers 2", "").replace("gripper", "upper")     # which test_campaign has; and the robot here
     words = alone.replace("--duration 10 ", "--duration 0.1 ").replace("--duration 60", "--duration 0.1").split()
     if words[-1].endswith(".rrd"):
         pytest.importorskip("rerun", exc_type=ImportError)

@@ -9,7 +9,8 @@ import pytest
 import engine
 from engine import ops
 from engine.code import ExportError, export_code
-from engine.code.memory import DIFFERENT, NO_ROOM, NO_ROW
+from engine.code.memory import DIFFERENT, NO_ROOM, NO_ROW, with_tables
+from engine.code.room import enough, grows
 from engine.compiler import interpret
 from engine.compiler.gufunc import shaped
 from tests.bench import rows as bench
@@ -235,3 +236,15 @@ def test_objects_of_tables_need_a_compiler(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ExportError, match=r"there is no C compiler \(cc\) that compiles a \.o; expected one, or a \.c that is compiled"):
         export_code(engine.gufunc(lambda x: ops.total(x), "(n)->()"), tmp_path / "summed.o")
+
+
+def test_what_is_called_again_and_again_is_looked_at_once():
+    """Of thirty functions, each of which calls the one before twice, there are a thousand million ways to the first."""
+    def twice(f):
+        return lambda x: ops.shared(f, x) + ops.shared(f, 2.0 * x)
+
+    functions = [lambda x: ops.total(ops.rows(lambda a: a * a, x)) * x]
+    for _ in range(30):
+        functions.append(twice(functions[-1]))
+    program = engine.gufunc(functions[-1], "(n)->(n)").program
+    assert with_tables(program) and not grows(program) and enough(program, 10) > 0

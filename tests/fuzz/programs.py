@@ -29,8 +29,9 @@ from engine.compiler.graph.kernel import Kernel
 from engine.compiler.graph.operations import OPERATIONS
 from engine.compiler.graph.program import Program, is_table
 from engine.compiler.graph.rewrite import RULES
-from engine.compiler.gufunc import Gufunc, signature_of
+from engine.compiler.gufunc import Gufunc
 from engine.compiler.kernels.row_loop import RowLoop
+from engine.compiler.signature import signature_of
 from engine.compiler.transforms import autodiff, jacobians
 from engine.compiler.transforms.trace import NumericTracer, calling, pure, recorded
 from tests.compiler.programs import WIDTHS, loop, require_one_code, with_other_numbers

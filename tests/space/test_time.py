@@ -185,7 +185,8 @@ def test_files_of_attitudes_are_read_back(tmp_path):
 
 def test_what_is_no_message_is_refused(tmp_path):
     (tmp_path / "x").write_text("CCSDS_OEM_VERS = 2.0\nSTART_TIME = now\n2026 a b\n")
-    for what, text in ((lambda: read_aem(tmp_path / "x"), "expected CCSDS_AEM_VERS"), (lambda: read_oem(tmp_path / "x"), "cannot be read"),
+    for what, text in ((lambda: read_aem(tmp_path / "x"), "expected CCSDS_AEM_VERS"),
+                       (lambda: read_oem(tmp_path / "x"), "says CENTER_NAME = nothing"),
                        (lambda: read_oem(tmp_path / "none"), "cannot be read"),
                        (lambda: flight().to_oem(tmp_path / "y", "sat", "noon"), "epoch is 'noon'"),
                        (lambda: write_oem(tmp_path / "y", TEXT, np.zeros(1), np.full((1, 3), np.nan), np.zeros((1, 3)), "a"), "NaN"),
