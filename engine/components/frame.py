@@ -34,8 +34,8 @@ class Frame(Component):
         """Return its own state (..., n) with which the origin is at r (..., 3), m, at t, and moves with v (..., 3), m/s."""
         return np.broadcast_to(self.state, (*np.shape(r)[:-1], self.state.size))
 
-    def begins(self, t: float) -> None:
-        """Warn where a run that begins at t is hardly meant."""
+    def begins(self, t: float, places: Array) -> None:
+        """Warn where a run that begins at t with bodies at places (..., 3), m, from the origin is hardly meant."""
 
     def missed(self, advance: Callable[..., Array], order: int, dt: float) -> float:
         """Return about how far off, m, the origin is after three turns by steps of dt, s, of a method: ``advance(acceleration, t, h, y)``

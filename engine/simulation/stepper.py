@@ -138,7 +138,8 @@ class Stepper:
             raise SimulationError(f"q0 and v0 have shapes {q0.shape} and {v0.shape}, a batch without rollouts; expected one at least")
         step.watch.require_start(q0)
         if step.plant.frame is not None:
-            step.plant.frame.begins(0.0)
+            floating = [model.bodies[i].q for i in model.roots if model.bodies[i].kind.floats]
+            step.plant.frame.begins(0.0, np.stack([q0[..., q][..., 4:] for q in floating], axis=-2) if floating else np.zeros((0, 3)))
         if step.plant.limited:
             require_within(model, q0)
         p = self.parameters.spread(values, batch)

@@ -20,6 +20,8 @@ from engine.spatial import inertia
 Array = np.ndarray
 #: from its start, in which δ is integrated at once
 MOST_TURNS = 1000
+#: of its distance from the planet's centre: what begins farther from the origin is hardly meant
+FAR = 0.1
 #: of (ω h)^(order + 1) and of how large δ is beside the orbit, together: more than a step's error
 GROSS = 0.03
 
@@ -114,7 +116,11 @@ class ReferenceOrbit(Frame):
         found.renewed = True
         return found
 
-    def begins(self, t: float) -> None:
+    def begins(self, t: float, places: Array) -> None:
+        away, far = np.linalg.norm(places, axis=-1).max(initial=0.0), np.linalg.norm(self.ellipse.position)
+        if away > FAR * far:
+            warn(f"a body begins {away:.4g} m from the orbit's origin, which is {far:.4g} m from the planet's centre; expected q from the "
+                 "origin: where q is zero the body is on the orbit", SimulationWarning)  # fmt: skip
         if self.renewed and t != self.start:
             warn(f"a run begins at t = {t:g} s, and the orbit goes on from t = {self.start:g} s, by rectified: its origin is where it was "
                  "at that other time; expected simulator.step(state) to go on with the state", SimulationWarning)  # fmt: skip

@@ -174,3 +174,12 @@ def test_controllers_say_what_of_them_is_not_pickled():
                           "argument 1 of pointing, <lambda>")):  # fmt: skip
         with pytest.raises(pickle.PicklingError, match=f"{text}.*expected a function that a module has by its name"):
             pickle.dumps(attitude_control(MODEL, ReactionWheels("sat"), target=target))
+
+
+def test_a_place_from_the_planets_centre_is_told():
+    """A frame's origin is on the orbit; what begins at the place itself is twice as far out."""
+    made = engine.Simulator(MODEL, dt=10.0, gravity=(0, 0, 0), frame=ReferenceOrbit((7e6, 0, 0), (0, 7500.0, 0)))
+    q = made.model.neutral()
+    q[4:7] = 7e6, 0.0, 0.0
+    with pytest.warns(engine.SimulationWarning, match=r"a body begins 7e\+06 m from the orbit's origin.*expected q from the origin"):
+        made.run(q, np.zeros(made.model.nv), 0.1)
