@@ -21,7 +21,7 @@ from engine.model import Model
 
 #: what the edge of a joint in a model's graph holds that is nothing without a spring: whose springs those are
 SPRUNG = "sprung_by"
-#: what that of a liquid's joint holds: the tank's name, and as far as the liquid may be off its axis, m
+#: what that of a liquid's joint holds: the tank's name, as far as the liquid may be off its axis, m, and the tank's link
 LIQUID = "liquid"
 
 

@@ -20,6 +20,8 @@ from engine.spatial import inertia
 Array = np.ndarray
 #: from its start, in which δ is integrated at once
 MOST_TURNS = 1000
+#: of the planet's pull: what a third body pulls more at an orbit than at the centre
+MOST_PULL = 0.1
 #: of its distance from the planet's centre: what begins farther from the origin is hardly meant
 FAR = 0.1
 #: of (ω h)^(order + 1) and of how large δ is beside the orbit, together: more than a step's error
@@ -82,6 +84,7 @@ class ReferenceOrbit(Frame):
         self.start = number("start", start, "a time, s", error=SimulationError)
         self.ellipse = Ellipse(self.field.mu, position, velocity)
         require_above(self.field, self.ellipse)
+        require_distant(self.field, self.ellipse, self.start)
         self.known = (self.field.mu, *self.ellipse.position, *self.ellipse.velocity, self.start)
         self.renewed = False                                                   # whether it is another's from its start on
         self.state = self.at(np.zeros(()))
@@ -242,6 +245,16 @@ class ReferenceOrbit(Frame):
             moment = moment - ops.array([A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1]])
             energy = energy + 0.5 * np.trace(A)
         return np.concatenate([moment + ops.cross(c, f), f]), energy
+
+
+def require_distant(field: GravityField, ellipse: Ellipse, t: float) -> None:
+    """Refuse third bodies that pull at an orbit as a planet does, as where their places are in kilometres."""
+    r = ellipse.position
+    for body in field.third_bodies:
+        pull, away = (float(np.linalg.norm(x)) for x in (body.acceleration(r, np.float64(t)), body.place(np.float64(t))))
+        if pull > MOST_PULL * field.mu / float(r @ r):
+            raise SimulationError(f"a third body of {body.mu:g} m³/s² is {away:.4g} m from the centre, and pulls {pull:.3g} m/s² more at "
+                                  "the orbit than there; expected its place in m, far beyond the orbit")  # fmt: skip
 
 
 def require_above(field: GravityField, ellipse: Ellipse) -> None:

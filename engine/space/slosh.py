@@ -163,7 +163,7 @@ def add_slosh(builder: Builder, tank: Tank, kind: str = "pendulum", damping: flo
         builder.add_link(bob, point(found.m1, (0.0, 0.0, -found.length)))
         builder.add_joint(f"{bob} joint", "universal", tank.link, bob, at(tank, found.z1 + found.length), axis=(1.0, 0.0, 0.0),
                           axis2=(0.0, 1.0, 0.0), damping=2.0 * damping * found.m1 * found.length**2 * w)  # fmt: skip
-        builder.graph.edges[tank.link, bob][LIQUID] = (tank.name, tank.radius)
+        builder.graph.edges[tank.link, bob][LIQUID] = (tank.name, tank.radius, tank.link)
         liquid = SloshingTank(tank, found, (f"{bob} joint",), bob, damping, a) if tank.shape == "sphere" else None
         return Slosh(**{**vars(found), "joints": (f"{bob} joint",), "liquid": liquid})
     builder.add_link(f"{bob} x")
@@ -173,7 +173,7 @@ def add_slosh(builder: Builder, tank: Tank, kind: str = "pendulum", damping: flo
     builder.add_joint(joints[1], "prismatic", f"{bob} x", bob, axis=(0.0, 1.0, 0.0))
     for parent, child in ((tank.link, f"{bob} x"), (f"{bob} x", bob)):
         builder.graph.edges[parent, child][SPRUNG] = "add_slosh"
-    builder.graph.edges[f"{bob} x", bob][LIQUID] = tank.name, tank.radius
+    builder.graph.edges[f"{bob} x", bob][LIQUID] = tank.name, tank.radius, tank.link
     springs = tuple(JointSpring(j, found.m1 * w * w, damping=2.0 * damping * found.m1 * w) for j in joints)
     return Slosh(**{**vars(found), "joints": joints, "springs": springs, "liquid": SloshingTank(tank, found, joints, bob, damping, a)})
 

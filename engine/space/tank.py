@@ -11,6 +11,7 @@ import numpy as np
 from engine import ops
 from engine.checks import number, numbers, one_of, shown
 from engine.components.actuators import require_moving
+from engine.components.assembly import LIQUID
 from engine.components.component import Component, Context, Effect, SimulationError
 from engine.model import Model
 from engine.spatial import inertia, se3, so3
@@ -118,6 +119,10 @@ class Tank(Component):
         require_moving(model, self.link, self.name)
         if not model.link(self.link).mass > 0.0:
             raise SimulationError(f"{self.name}: link '{self.link}' has no mass; expected the dry mass that is left without fuel")
+        liquids = [data[LIQUID] for *_, data in model.graph.edges.data() if LIQUID in data]
+        if type(self) is Tank and any(name == self.name and link == self.link for name, _, link in liquids):
+            raise SimulationError(f"{self.name}: its liquid is part of the robot already, as add_slosh has added it; expected the tank of "
+                                  "what that returned, slosh.tank, among the actuators, or none")  # fmt: skip
 
     # ------------------------------------------------------------ where propellant is
 

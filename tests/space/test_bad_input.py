@@ -49,6 +49,14 @@ def flown(**more):
     return simulator.run(MODEL.neutral(), np.zeros(6), 300.0)
 
 
+def swinging():
+    """A tank whose liquid swings, among the actuators as if it did not."""
+    builder, tank = engine.Builder("craft"), Tank("hub", 50.0, 25.0, shape="sphere")
+    builder.add_link("hub", inertia=inertia.box(300.0, (1.0, 1.0, 1.0)))
+    add_slosh(builder, tank, damping=0.01, acceleration=0.1)
+    return engine.Simulator(builder.model(floating_base=True), gravity=(0, 0, 0), actuators=[tank])
+
+
 def jet(tank, isp=200.0):
     return Thrusters("sat", [[0, 0, -1]], [[0, 0, 1]], most=1.0, tank=tank, isp=isp)
 
@@ -96,6 +104,10 @@ NOTHING = [np.zeros(shape) for shape in ((3, 2), (3, 2), (2, 2, 3), (2, 3, 3))]
     (lambda: GravityField(zonals={2: 1.0826}), r"J2 is 1\.0826; expected that of a body that is nearly round, such as 0\.0010826"),
     (lambda: GravityField(398600.4418), r"mu is 398600 m³/s²; expected 3\.986e\+14: it looks like km³/s²"),
     (lambda: GravityField(4.9028e12, zonals={2: 2.03e-4}), "not the Earth's, without a radius; expected that by which they are counted"),
+    (lambda: ReferenceOrbit((4.2e7, 0, 0), (0, 3080.0, 0), GravityField(third_bodies=[
+        ThirdBody(1.327e20, lambda t: np.array([1.5e8, 0, 0]))])),
+     r"is 1\.5e\+08 m from the centre, and pulls .*expected its place in m, far beyond the orbit"),
+    (lambda: swinging(), "its liquid is part of the robot already.*expected the tank of what that returned, slosh.tank"),
     (lambda: engine.space.sun("2026-03-01", 100.0), r"epoch is '2026-03-01'; expected an engine\.space\.Epoch"),
     (lambda: ReferenceOrbit.from_elements(GravityField(), 1.0), r"expected from_elements\(Elements\(…\), GravityField\(…\)\)"),
     (lambda: FRAME.rectified(3), "expected a state or a trajectory with this frame"),
