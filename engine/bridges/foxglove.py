@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import socket
+import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -13,6 +15,8 @@ from engine.checks import require_packages, whole
 
 #: bytes of a command, at most, and commands that wait
 LARGEST, WAITING = 1 << 16, 100
+#: s: how long a server is waited for that has been stopped
+PATIENCE = 2.0
 
 
 class Commands:
@@ -111,6 +115,20 @@ class Foxglove:
         return [self.commands.waiting.popleft() for _ in range(min(most, len(self.commands.waiting)))]
 
     def close(self) -> None:
-        """Stop the server."""
+        """Stop the server, which lets go of its port a little later than it says."""
         self._server.stop()
+        end = time.monotonic() + PATIENCE
+        while not free(self._name[1]) and time.monotonic() < end:
+            time.sleep(0.01)
         leave(self._name)
+
+
+def free(port: int) -> bool:
+    """Return whether nobody listens at a port of this machine."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as one:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            one.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
