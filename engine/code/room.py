@@ -9,7 +9,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from engine.code.memory import DESCRIPTOR
+from engine.code.memory import DESCRIPTOR, with_tables
 from engine.code.procedures import columns_of
 from engine.compiler.graph.kernel import Kernel
 from engine.compiler.graph.program import Program
@@ -44,7 +44,7 @@ def needed(f: Program, given: Sequence[Most] | None = None) -> Need:
 
 def found(f: Program, given: Sequence[Most]) -> tuple[Need, list[Most]]:
     """Memory that a function takes, and how many rows its results have at most."""
-    if not (f.tabled or any(f.given) or any(f.made)):
+    if not with_tables(f):
         return Need(), [OPEN] * len(f.outputs)
     return found_once(f, tuple(given))
 

@@ -12,12 +12,13 @@ import numpy as np
 from engine import ops
 from engine.checks import number, numbers, shown, warn
 from engine.components.component import SimulationError, SimulationWarning
+from engine.space.ephemeris import MOON_MU, SUN_MU
 
 Array = np.ndarray
 #: the Earth's μ, m³/s², radius, m, and J2 (WGS 84, EGM 96)
 EARTH_MU, EARTH_RADIUS, EARTH_J2 = 3.986004418e14, 6378137.0, 1.08262668e-3
 #: μ of the Earth, the Sun, the Moon, Mars, Venus and Jupiter, m³/s²
-PLANETS = EARTH_MU, 1.327124e20, 4.9028e12, 4.2828e13, 3.2486e14, 1.26687e17
+PLANETS = EARTH_MU, SUN_MU, MOON_MU, 4.2828e13, 3.2486e14, 1.26687e17
 
 #: of a radius: what poles may be nearer to the centre
 FLATTENED = 0.01

@@ -15,6 +15,14 @@ def browser(request, tmp_path_factory):
     browser.close()
 
 
+@pytest.fixture
+def no_faults(browser):
+    """Nothing in a page goes wrong."""
+    browser.faults.clear()
+    yield
+    assert not browser.faults
+
+
 @pytest.fixture(scope="module")
 def simulator():
     return engine.Simulator(stone(), dt=2e-3, gravity=(0, 0, 0), parameters={"gravity": np.zeros(3), "damping.hinge": 0.5})

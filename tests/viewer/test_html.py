@@ -19,18 +19,12 @@ from engine.viewer.scene.camera import Camera
 from engine.viewer.scene.surface import Surface
 from tests.viewer.mechanism import RED, mechanism, motion
 
+pytestmark = pytest.mark.usefixtures("no_faults")
 SIZE = (480, 360)
 LOOK = "&camera=50,25,1.8,0.1,0.05,0.15"
 CAMERA = Camera(target=np.array([0.1, 0.05, 0.15]), distance=1.8, azimuth=np.radians(50), elevation=np.radians(25))
 MODEL = mechanism("<b>mechanism</b> & co.")
 TIP = MODEL.link_index("tip")
-
-
-@pytest.fixture(autouse=True)
-def no_faults(browser):
-    browser.faults.clear()
-    yield
-    assert not browser.faults
 
 
 @pytest.fixture(scope="module")

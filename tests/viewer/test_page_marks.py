@@ -14,16 +14,10 @@ from engine.viewer.scene import Scene, Shown
 from engine.viewer.scene.camera import Camera
 from tests.viewer.mechanism import mechanism, motion
 
+pytestmark = pytest.mark.usefixtures("no_faults")
 SIZE = (480, 360)
 CAMERA = S.DepthCamera("eye", 24, 18, 0.7, S.looking((0, 0, 0.1), toward=(1, 0, 0.05)), near=0.5, far=6.0)
 FINDER = S.RangeFinder("eye", (0.2, 0, 0.3), direction=(1, 0, 0))
-
-
-@pytest.fixture(autouse=True)
-def no_faults(browser):
-    browser.faults.clear()
-    yield
-    assert not browser.faults
 
 
 @pytest.fixture(scope="module")
