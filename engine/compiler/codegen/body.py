@@ -152,8 +152,8 @@ class Body:
                 places = [f"ptr {self.at('%work', x)}" for x in (arguments, self.place[i], callee_work)]
                 counted = functools.partial(self.module.counted, program.key, program.functions[node[1]])
                 if once:
-                    f = program.functions[node[1]]
-                    unread = n if callees[node[1]] == self.module.functions.get(branch_key(f)) else 0
+                    key = branch_key(program.functions[node[1]])
+                    unread = self.module.unread[key] if callees[node[1]] == self.module.functions.get(key) else 0
                     self.branch(callees[node[1]][0], places, n, given, arguments, self.place[i], unread, counted)
                 else:
                     f = self.module.loop(program.functions[node[1]])

@@ -75,6 +75,7 @@ class Module:
         self.constants: dict[tuple[str, ...], int] = {}  # as LLVM writes them -> where they stand in their table
         self.table: list[str] = []
         self.functions: dict[str, tuple[str, int]] = {}  # program key -> name, size of its work in vectors
+        self.unread: dict[str, int] = {}  # how many of the first that a branch is given it does not read, where one sample takes it
         self.lent: Module | None = None  # of one sample's: functions on rows of tables, which stand in the lanes
 
     def rows(self, f: Program) -> Module:
@@ -187,6 +188,8 @@ end:
         elif key not in self.functions:
             with debug.stage("fusing"):
                 nodes, outputs = taken(*fused(program)) if branch else fused(program)
+            if branch:
+                self.unread[key] = min((node[1] for node in nodes if node[0] == "input"), default=program.n_in)
             called = {node[1] for node in nodes if node[0] in CALLS}
             whole = {node[1] for node in nodes if node[0] in CALLS and not (self.width == 1 and node[0] == "loop" and node[2] == 1)}
             callees = {k: self.function(f, k not in whole) for k, f in enumerate(program.functions) if k in called}

@@ -64,8 +64,8 @@ def branch_key(program: Program) -> str:
 
 
 def taken(nodes: list[Node], outputs: list[int]) -> tuple[list[Node], list[int]]:
-    """A branch's body, the last of whose results says done, where one sample alone takes it: it is not done, and needs nothing of what it
-    would return if it were.
+    """A branch's body, the last of whose results says done, where one sample alone takes it: it is not done, and does not choose
+    between what it returns and what it would if it were.
 
     >>> taken([("input", 0), ("input", 1), ("const", 0.0, "0.0"), ("eq", 1, 2), ("not", 3), ("neg", 0), ("select", 4, 0, 5)], [6, 6])
     ([('input', 0), ('neg', 0)], [1, 1])
