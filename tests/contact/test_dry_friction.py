@@ -1,4 +1,4 @@
-"""Dry friction of many joints in the velocity problem of a step: as exact solvers find it, in few steps, whatever rests and whatever slides."""
+"""Dry friction of many joints in the velocity problem of a step: as exact solvers find it, whatever rests and whatever slides."""
 
 import numpy as np
 import pytest
