@@ -25,7 +25,7 @@ from engine.compiler.codegen.work import laid_out
 from engine.compiler.graph import exponentials, vecmath
 from engine.compiler.graph.kernel import SIGNATURE, Kernel
 from engine.compiler.graph.operations import CALLS
-from engine.compiler.graph.program import Program, size, truth_values
+from engine.compiler.graph.program import Program, live, size, truth_values
 from engine.compiler.graph.vecmath import literal, splat, vector
 from engine.compiler.kernels import arena
 
@@ -186,11 +186,12 @@ end:
         elif program.key not in self.functions:
             with debug.stage("fusing"):
                 nodes, outputs = fused(program)
-            called = {node[1] for node in nodes if node[0] in CALLS}
-            callees = {k: self.function(f) for k, f in enumerate(program.functions) if k in called}
             with debug.stage("packing"):
                 made = laned(nodes, outputs, [size(s) for s in program.shapes_in], self.most())
-            self.functions[program.key] = self._emit(program, made, callees)
+            called, there = {node[1] for node in nodes if node[0] in CALLS}, passed(made, program.functions)
+            without = {made.nodes[i][1] for i in there}                        # functions whose last result nobody reads
+            callees = {k: self.function(shorter(f) if k in without else f) for k, f in enumerate(program.functions) if k in called}
+            self.functions[program.key] = self._emit(program, made, callees, there)
         return self.functions[program.key]
 
     def is_short(self, program: Program) -> bool:
@@ -216,33 +217,36 @@ end:
             lines = re.sub(rf"{re.escape(name)}(?![\w.])", caller.named(self, name), lines)
         return lines.splitlines(), results
 
-    def _emit(self, program: Program, made: Laned, callees) -> tuple[str, int]:
+    def _emit(self, program: Program, made: Laned, callees, there: dict[int, int]) -> tuple[str, int]:
         nodes, outputs = made.nodes, made.outputs
         name, parts = f"@f{len(self.functions)}", segments(nodes, SEGMENT)
         with debug.stage("planning"):
             plan = laid_out(made, program.functions, callees, parts, self.registers() - SPARE, self.at_once)
         slot, place, evictions, arguments, callee_work = plan.slot, plan.place, plan.evictions, plan.arguments, plan.lent
+        left = {j: there[node[1]] + node[2] for j, node in enumerate(nodes) if node[0] == "get" and node[1] in there} | there
+        place.update(left)
         writes: dict[int, list[int]] = {}
         for k, i in enumerate(outputs):
-            writes.setdefault(i, []).append(k)
+            if left.get(i) != k:                                               # else it is there already
+                writes.setdefault(i, []).append(k)
         truths = truth_values(nodes)
         bodies = []
-        whole = Body(self, made, slot, place, truths)                          # what is done at once, at the end
-        for k, n, stand in [*runs([None if i in slot else whole.stands(i) for i in outputs])]:
+        whole = Body(self, made, slot, place, truths, left)                  # what is done at once, at the end
+        for k, n, stand in [*runs([None if i in slot or left.get(i) == k else whole.stands(i) for k, i in enumerate(outputs)])]:
             if stand is None or n < (ZEROS if stand[1] is None else PASSED):
                 continue
             whole.moved("%out", k, stand, n)
             for i in dict.fromkeys(outputs[k : k + n]):
                 writes[i] = [j for j in writes[i] if not k <= j < k + n]
         if turned := [*plan.turned]:
-            body = Body(self, made, slot, place, truths)
+            body = Body(self, made, slot, place, truths, left)
             for k in range(plan.room):
                 body.store(body.value(turned[min(k, len(turned) - 1)]), "%work", plan.angles + k)
             places = ", ".join(f"ptr {body.at('%work', plan.angles + k * plan.room)}" for k in range(3))
             body.lines.append(f"  call void {self.angles()}({places}, i64 {plan.room * self.width})")
             bodies.append((body, -1))
         for part in parts:
-            body = Body(self, made, slot, place, truths)
+            body = Body(self, made, slot, place, truths, left)
             for i in part:
                 for j in evictions.get(i, ()):
                     body.have.pop(j, None)
@@ -283,6 +287,30 @@ end:
         own = re.sub(r"@([\w.]+)", lambda m: m[0] if m[1] in declared or m[1].startswith("llvm.") else f"@rows.{m[1]}",
                      "\n".join(line for line in text.split("\n") if not line.startswith("declare ")))  # fmt: skip
         return [*(line for name, line in declared.items() if name not in here), own] if text else []
+
+
+def passed(made: Laned, functions: Sequence[Program]) -> dict[int, int]:
+    """Branches whose results are outputs side by side, and what says whether one was taken is read by nobody: node -> the first of these.
+    They are made where the outputs lie, so that a state that a branch leaves as it is moves once."""
+    nodes, outputs = made.nodes, made.outputs
+    results: dict[int, dict[int, int]] = {}                                    # of loops, those that are read, by their numbers
+    for i, node in enumerate(nodes):
+        if node[0] == "get":
+            results.setdefault(node[1], {})[node[2]] = i
+    packed, found = {j for node in nodes if node[0] == "pack" for j in node[1:]}, dict[int, int]()
+    for i, own in results.items():
+        f = functions[nodes[i][1]]
+        n, first = len(f.outputs) - 1, outputs.index(own[0]) if own.get(0) in outputs else len(outputs)
+        once = nodes[i][0] == "loop" and nodes[i][2] == 1 and not f.tabled and len({j for j in nodes if j[:2] == nodes[i][:2]}) == 1
+        if once and n not in own and packed.isdisjoint(own.values()) and outputs[first : first + n] == [own.get(k) for k in range(n)]:
+            found[i] = first
+    return found
+
+
+def shorter(program: Program) -> Program:
+    """A program without its last result."""
+    nodes, outputs = live(program.nodes, program.outputs[:-1])
+    return Program(nodes, outputs, program.shapes_in, program.shapes_out[:-1], program.functions, program.name)
 
 
 def declarations(text: str) -> dict[str, str]:
