@@ -223,7 +223,7 @@ class Simulator(Fixed):
 
     def values_of(self, parameters: Mapping[str, Any]) -> dict[str, Array]:
         """Return values (..., *shape) of some parameters, checked."""
-        given = checked_values(self.parameters, parameters)
+        require_own(self.plant.makers, given := checked_values(self.parameters, parameters), self.parameters)
         require_rigid(self.model, self.conserved, given)
         self._unresolved.warn_of(given)
         return given
