@@ -128,13 +128,14 @@ class Body:
         else:
             self.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {self.at(stand[0], stand[1])}, i64 {size}, i1 false)")
 
-    def branch(self, i: int, body: str, places: list[str], n: int, given: Sequence[int], arguments: int, counted: Any) -> None:
-        """A loop of one pass at most, node i, which takes and returns n numbers: what it is given is passed on where it is taken, else the
-        first n are the result."""
+    def branch(self, i: int, body: str, places: list[str], n: int, given: Sequence[int], arguments: int, unread: int,
+               counted: Any) -> None:  # fmt: skip
+        """A loop of one pass at most, node i, which takes and returns n numbers: what it is given is passed on where it is taken, but for
+        the first that are not read, else the first n are the result."""
         k, kept = self.count, (dict(self.have), dict(self.pairs))
         left = self.put(f"fcmp une {self.D} {self.number(given[n - 1])}, {splat('double', self.width, literal(1.0))}")
         self.lines += [f"  %some{k} = {vecmath.some(self.width, left)}", f"  br i1 %some{k}, label %take{k}, label %leave{k}", f"take{k}:"]
-        self.pass_on(given, arguments)
+        self.pass_on(given[unread:], arguments + unread)
         call = counted(f"  call void {body}({', '.join(places)}, i64 1, i64 0, i64 0, i64 0)")
         self.lines += [*call, f"  br label %after{k}", f"leave{k}:"]
         self.have, self.pairs = dict(kept[0]), dict(kept[1])                   # what was loaded within is not known after it
@@ -158,7 +159,8 @@ class Body:
                 places = [f"ptr {self.at(*x)}" for x in (("%work", arguments), to, ("%work", callee_work))]
                 counted = functools.partial(self.module.counted, program.key, program.functions[node[1]])
                 if once:
-                    self.branch(i, callees[node[1]][0], places, n, given, arguments, counted)
+                    body = callees[node[1]][0]
+                    self.branch(i, body, places, n, given, arguments, self.module.unread.get(body, 0), counted)
                 else:
                     f = self.module.loop(program.functions[node[1]])
                     self.lines += counted(f"  call void {f}({', '.join(places)}, i64 {node[2]})")
