@@ -10,6 +10,7 @@ from engine.code import procedures
 from engine.code.kernels import table
 from engine.code.memory import DIFFERENT, PARAMETER, with_tables
 from engine.compiler.graph.program import Program
+from engine.compiler.kernels.picks import Pick
 from engine.compiler.kernels.procedure import Procedure
 from engine.compiler.kernels.row_ends import Sink
 from engine.compiler.kernels.row_loop import RowLoop
@@ -42,6 +43,14 @@ def unstack(f: Unstack, name: str) -> str:
     return function(name, 0, ["const struct table t = table_of(arena, in[0]);",
                               f"const size_t n = t.rows == {f.n} ? {f.n * f.m} : table_failed(arena, {DIFFERENT});",
                               "for (size_t i = 0; i < n; ++i)", "    out[i] = t.at[i];"])  # fmt: skip
+
+
+def pick(f: Pick, name: str) -> str:
+    """A row by its number; NaN where there is none, or nobody asks."""
+    return function(name, 0, ["const struct table t = table_of(arena, in[0]);",
+                              "const int there = in[1] != -INFINITY && table_row(arena, in[1], t.rows);",
+                              f"for (int c = 0; c < {f.m}; ++c)",
+                              f"    out[c] = there ? t.at[{f.m} * (size_t)in[1] + (size_t)c] : NAN;"])  # fmt: skip
 
 
 def concatenated(f: Concatenated, name: str) -> str:
@@ -203,6 +212,6 @@ def written(f: Program, name: str, called: Any) -> tuple[list[str], int]:
     return [KINDS[type(f)](f, name)], 0
 
 
-KINDS: dict[type, Any] = {Constants: constants, Stack: stack, Unstack: unstack, Concatenated: concatenated, Part: part, Cut: cut}
+KINDS: dict[type, Any] = {Constants: constants, Stack: stack, Unstack: unstack, Pick: pick, Concatenated: concatenated, Part: part, Cut: cut}
 #: kernels that are written here
 TABLES = (RowLoop, Procedure, *KINDS)

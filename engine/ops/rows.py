@@ -6,6 +6,7 @@ place of n copies of what is done to each.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,8 @@ from numpy import asarray, stack, zeros
 
 from engine.checks import EngineError
 from engine.ops.elementwise import graph_of
+from engine.ops.functions import fitting, kind
+from engine.ops.structure import structure
 
 Array = np.ndarray
 #: sums that a total has, whatever the width of vectors: row k goes to the one numbered k modulo 8
@@ -25,12 +28,13 @@ def rows(f: Callable[..., Any], *tables: Any) -> Any:
 
     Parameters
     ----------
-    f : a function of a row of each table, to an array (m…) or a tuple of arrays; what it reads besides is the same for all rows
-    tables : (n, …) each
+    f : a function of a row of each table, to an array (m…), or to a tuple, a named tuple or a dictionary of arrays; what it reads besides
+        is the same for all rows
+    tables : (n, …) each, or a tuple, a named tuple or a dictionary of such, of which ``f`` gets one of rows
 
     Returns
     -------
-    (n, m…), or a tuple of them. Of traced arrays of a few rows an array, else a table
+    (n, m…), or a structure of them as ``f`` returns. Of traced arrays of a few rows an array, else a table
 
     Raises
     ------
@@ -40,11 +44,31 @@ def rows(f: Callable[..., Any], *tables: Any) -> Any:
     --------
     >>> rows(lambda x, y: x @ y, np.ones((3, 2)), np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
     array([ 3.,  7., 11.])
+    >>> rows(lambda s: {"sum": s["a"] + s["b"]}, {"a": np.ones(2), "b": np.array([1.0, 2.0])})
+    {'sum': array([2., 3.])}
     """
-    if (graph := graph_of(*tables)) is not None:
-        return graph.rows(f, tables)
-    arrays = [asarray(t) for t in tables]
-    n = common([len(a) for a in arrays])
+    leaves, given = structure(tables)
+    for t in leaves:
+        if callable(t) or isinstance(t, str):
+            raise EngineError(f"rows got {kind(t)} in place of a table; expected rows(f, table, …)")
+    built: list[Callable[[list[Any]], Any]] = []
+
+    def one(*row: Any) -> Any:
+        found = fitting("rows", f, given([*row]), "a row of each table")
+        own, build = structure(found)
+        built.append(build)
+        return tuple(own) if isinstance(found, (tuple, dict)) else found
+
+    if (graph := graph_of(*leaves)) is not None:
+        made = graph.rows(functools.wraps(f)(one) if callable(f) else one, leaves)
+    else:
+        made = each_row(one, [asarray(t) for t in leaves])
+    return built[0]([*made]) if isinstance(made, tuple) else made
+
+
+def each_row(f: Callable[..., Any], arrays: list[Array]) -> Any:
+    """``f`` of each row of arrays, to an array or a tuple of arrays."""
+    n = common([len(a) if a.ndim else -1 for a in arrays])
     with np.errstate(all="ignore" if not n else None):
         each = [f(*row) for row in zip(*arrays, strict=True)] or [f(*(zeros(a.shape[1:]) for a in arrays))]
     if isinstance(each[0], tuple):
@@ -53,11 +77,13 @@ def rows(f: Callable[..., Any], *tables: Any) -> Any:
 
 
 def common(counts: list[int]) -> int:
-    """Return the number of rows that all have."""
+    """Return the number of rows that all have; a number, which has none, counts as −1."""
     if not counts:
         raise EngineError("rows got no table; expected one at least")
+    if -1 in counts:
+        raise EngineError("a number in place of a table; expected an array (n, …)")
     if len(set(counts)) > 1:
-        raise EngineError(f"rows got tables of {', '.join(map(str, counts))} rows; expected as many in each")
+        raise EngineError(f"tables of {', '.join(map(str, counts))} rows go together; expected as many in each")
     return counts[0]
 
 
@@ -67,6 +93,8 @@ def row_numbers(table: Any) -> Any:
     >>> row_numbers(np.ones((3, 2)))
     array([0., 1., 2.])
     """
+    if is_number(table):
+        raise EngineError(f"row_numbers got {kind(table)}; expected a table, or an array (n, …)")
     graph = graph_of(table)
     return np.arange(float(len(table))) if graph is None else graph.row_numbers(table)
 
@@ -119,6 +147,8 @@ def add_at(table: Any, index: Any, more: Any) -> Any:
     places, given = (index, more) if isinstance(index, tuple) else ((index,), (more,))
     if not places:
         raise EngineError("add_at got no row numbers; expected those of one place at least")
+    if hasattr(given, "by_rows") or len(given) != len(places):
+        raise EngineError(f"add_at got {len(places)} places, and {kind(given)} to add; expected a tuple of as many")
     if all(is_number(i) for i in places):
         places, given = tuple(asarray([i]) for i in places), tuple(asarray(y)[None] for y in given)
     if (graph := graph_of(table, *places, *given)) is not None:
@@ -140,6 +170,8 @@ def total(table: Any) -> Any:
     >>> total(np.arange(10.0))
     np.float64(45.0)
     """
+    if is_number(table) or isinstance(table, (tuple, dict)):
+        raise EngineError(f"total got {kind(table)}; expected one table, or an array (n, …)")
     if (graph := graph_of(table)) is not None:
         return graph.total(table)
     x = asarray(table, dtype=float)

@@ -78,8 +78,8 @@ class Module:
         self.lent: Module | None = None  # of one sample's: functions on rows of tables, which stand in the lanes
 
     def rows(self, f: Program) -> Module:
-        """The module of functions on rows of tables: of vectors, or this one, where a function takes memory for tables of its own."""
-        if f.tabled or (width := machine.rows()) == 1:
+        """The module of functions on rows of tables: of vectors, or this one, where a function has tables of its own."""
+        if f.single or (width := machine.rows()) == 1:
             return self
         self.lent = self.lent or Module(width)
         return self.lent
@@ -134,7 +134,7 @@ class Module:
     def loop(self, program: Program) -> str:
         """Name of the function that repeats a body, which takes and returns n numbers of which the last says done."""
         body, n = self.functions[program.key][0], len(program.outputs)
-        if program.tabled:
+        if program.takes:
             return arena.put_looping(self, f"{body}.loop", body, program.made)
         call = "\n".join(self.counted("", program, f"  call void {body}(ptr %in, ptr %out, ptr %work, i64 1, i64 0, i64 0, i64 0)"))
         name, D, one = f"{body}.loop", self.D, splat("double", self.width, literal(1.0))

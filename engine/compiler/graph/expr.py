@@ -47,10 +47,12 @@ class Graph:
         self.refused: TraceError | None = None  # the first refusal, which the traced function or a library may catch
         self.floats = False  # whether a traced value was to be a float
         self.chains: dict[chains.Place, Any] = {}  # comparisons that go on: a < x < b
+        self.in_rows = False  # whether the function of a row is being traced, which lanes of vectors run together
+        self.idle: Any = None  # in a loop there, whether this lane's has ended; None outside
 
-    def refuse(self, what: str, instead: str, known: bool = False) -> TraceError:
+    def refuse(self, what: str, instead: str, known: bool = False, whole: bool = False) -> TraceError:
         """Return the error for something untraceable that is being done right now; it is remembered."""
-        error = refuse(what, instead, known)
+        error = refuse(what, instead, known, whole)
         self.refused = self.refused or error
         return error
 
@@ -77,6 +79,9 @@ class Graph:
         if isinstance(x, (bool, np.bool_)):
             return self.node(("const", bool(x), "truth"))  # True and 1.0 are equal keys, and so are False, 0.0 and -0.0
         if not isinstance(x, SCALAR):
+            if hasattr(x, "by_rows"):
+                raise self.refuse("a table in place of a number", "expected one of its numbers: engine.ops.gather(table, k), or a sum of them, "
+                                  "engine.ops.total(table)")  # fmt: skip
             raise self.refuse(f"{type(x).__name__} {x!r} among traced values", "expected numbers")
         x = float(x)
         return self.node(("const", x if x == x else math.nan) if x else ("const", x, repr(x)))  # NaN is one key only as one object
@@ -230,7 +235,7 @@ class Expr:
     def __int__(self):
         if (x := self.known()) is not self:
             return int(x)
-        raise self.g.refuse("turning a traced value into an integer", "loop and index over structure, never over values")
+        raise self.g.refuse("turning a traced value into an integer", "loop and index over structure, never over values", whole=True)
 
     __index__ = __int__
 

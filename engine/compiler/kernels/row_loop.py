@@ -56,8 +56,18 @@ class RowLoop(Kernel):
 
     @property
     def tabled(self) -> bool:  # type: ignore[override]
+        """Whether it takes memory, or rows by their numbers."""
+        return self.f.tabled or self.takes or any(s.how == "through" for s in self.sources)
+
+    @property
+    def takes(self) -> bool:  # type: ignore[override]
         """Whether it takes memory."""
-        return self.f.tabled or any(s.how != "sum" for s in self.sinks) or any(s.how == "through" for s in self.sources)
+        return self.f.takes or any(s.how != "sum" for s in self.sinks)
+
+    @property
+    def single(self) -> bool:  # type: ignore[override]
+        """Whether it cannot stand within lanes, as a sum over rows can."""
+        return self.f.single or self.takes or any(s.how == "through" for s in self.sources)
 
     @property
     def within(self) -> tuple[Program, ...]:
@@ -75,7 +85,7 @@ class RowLoop(Kernel):
         try:
             return self.results_of(inputs)
         except (IndexError, EngineError) as error:
-            raise type(error)(f"{self.where}{error}" if str(error).startswith("row") else str(error)) from None
+            raise type(error)(f"{self.where}{error}" if str(error).startswith(("row", "tables of")) else str(error)) from None
 
     def results_of(self, inputs: list[Any]) -> list[Any]:
         n, index = self.rows(inputs), inputs[len(self.sources) : self.first]
