@@ -10,7 +10,7 @@ from engine.code import procedures
 from engine.code.kernels import table
 from engine.code.memory import DIFFERENT, PARAMETER, with_tables
 from engine.compiler.graph.program import Program
-from engine.compiler.kernels.picks import Pick
+from engine.compiler.kernels.picks import IDLE, Pick
 from engine.compiler.kernels.procedure import Procedure
 from engine.compiler.kernels.row_ends import Sink
 from engine.compiler.kernels.row_loop import RowLoop
@@ -48,7 +48,7 @@ def unstack(f: Unstack, name: str) -> str:
 def pick(f: Pick, name: str) -> str:
     """A row by its number; NaN where there is none, or nobody asks."""
     return function(name, 0, ["const struct table t = table_of(arena, in[0]);",
-                              "const int there = in[1] != -INFINITY && table_row(arena, in[1], t.rows);",
+                              f"const int there = in[1] != {IDLE!r} && table_row(arena, in[1], t.rows);",
                               f"for (int c = 0; c < {f.m}; ++c)",
                               f"    out[c] = there ? t.at[{f.m} * (size_t)in[1] + (size_t)c] : NAN;"])  # fmt: skip
 

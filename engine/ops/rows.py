@@ -7,6 +7,7 @@ place of n copies of what is done to each.
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +22,15 @@ from engine.ops.structure import structure
 Array = np.ndarray
 #: sums that a total has, whatever the width of vectors: row k goes to the one numbered k modulo 8
 PARTS = 8
+
+
+class Imagined(threading.local):
+    """Of a thread: whether a function is called of a row of zeros, to know what it would return if there was one."""
+
+    now = False
+
+
+IMAGINED = Imagined()
 
 
 def rows(f: Callable[..., Any], *tables: Any) -> Any:
@@ -69,8 +79,14 @@ def rows(f: Callable[..., Any], *tables: Any) -> Any:
 def each_row(f: Callable[..., Any], arrays: list[Array]) -> Any:
     """``f`` of each row of arrays, to an array or a tuple of arrays."""
     n = common([len(a) if a.ndim else -1 for a in arrays])
-    with np.errstate(all="ignore" if not n else None):
-        each = [f(*row) for row in zip(*arrays, strict=True)] or [f(*(zeros(a.shape[1:]) for a in arrays))]
+    each = [f(*row) for row in zip(*arrays, strict=True)]
+    if not n:
+        before, IMAGINED.now = IMAGINED.now, True
+        try:
+            with np.errstate(all="ignore"):
+                each = [f(*(zeros(a.shape[1:]) for a in arrays))]
+        finally:
+            IMAGINED.now = before
     if isinstance(each[0], tuple):
         return tuple(stack(column)[:n] for column in zip(*each, strict=True))
     return stack(each)[:n]
@@ -109,8 +125,11 @@ def gather(table: Any, index: Any) -> Any:
     >>> gather(np.array([10.0, 20.0, 30.0]), [2, 0])
     array([30., 10.])
     """
-    graph = graph_of(table, index)
-    return asarray(table)[whole(index, len(table))] if graph is None else graph.gather(table, index)
+    if (graph := graph_of(table, index)) is not None:
+        return graph.gather(table, index)
+    if IMAGINED.now and not len(table):
+        return zeros((*np.shape(index), *np.shape(table)[1:]))
+    return asarray(table)[whole(index, len(table))]
 
 
 def whole(index: Any, n: int) -> Array:

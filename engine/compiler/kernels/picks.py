@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,14 @@ import numpy as np
 from engine import ops
 from engine.compiler.graph.kernel import Call, Kernel, is_zero, over_groups
 from engine.compiler.graph.program import COUNTED, Program
-from engine.compiler.graph.vecmath import literal
+from engine.compiler.graph.vecmath import literal, splat
 from engine.compiler.kernels.arena import NO_ROW, STATE, TableWriter
 from engine.compiler.kernels.row_ends import Sink, Source
 from engine.compiler.kernels.row_loop import RowLoop, zeros_like
 from engine.compiler.kernels.stacks import Stack
 
-#: the number of a row that nobody asks for, of a lane whose loop has ended
-IDLE = -np.inf
+#: the number of a row that nobody asks for, of a lane whose loop has ended: one that nobody computes by chance
+IDLE = -float(np.finfo(float).max)
 
 
 class Pick(Kernel):
@@ -114,3 +115,90 @@ class Pick(Kernel):
         add = RowLoop(both, [Source("rows", 0, 1), Source("rows", 1, m)], 0, [Sink("added", m)])
         place, row = call(Stack(1, 1), [inputs[1]])[0], call(Stack(1, m), weights)[0]
         return {0: call(add, [place, row, zeros_like(call, m, inputs[0])])[0]}
+
+
+class Inline:
+    """Instructions of a pick that stands where it is called: the ``handle`` of a table and the number ``x`` of a row, in W lanes; the arena
+    is %arena."""
+
+    def __init__(self, module: Any, put: Callable[[str], str], lines: list[str], label: str) -> None:
+        self.module, self.W, self.put, self.lines, self.label = module, module.width, put, lines, label
+
+    def columns(self, m: int, handle: str, x: str) -> list[str]:
+        """The row's columns: where all lanes ask for the same, one row is read."""
+        put, W, k = self.put, self.W, self.label
+        if W == 1:
+            return self.one(m, put(f"bitcast double {handle} to i64"), x, f"{k}.")
+        D, I = f"<{W} x double>", f"<{W} x i64>"
+        h = put(f"bitcast {D} {handle} to {I}")
+        h0, x0 = put(f"extractelement {I} {h}, i64 0"), put(f"extractelement {D} {x}, i64 0")
+        equal = [put(f"icmp eq {I} {h}, {self.spread(h0, 'i64')}"), put(f"fcmp oeq {D} {x}, {self.spread(x0, 'double')}")]
+        both = put(f"bitcast <{W} x i1> {put(f'and <{W} x i1> {equal[0]}, {equal[1]}')} to i{W}")
+        self.lines += [f"  br i1 {put(f'icmp eq i{W} {both}, -1')}, label %{k}.same, label %{k}.apart", f"{k}.same:"]
+        same = [self.spread(y, "double") for y in self.one(m, h0, x0, f"{k}.s.")]
+        self.lines += [f"  br label %{k}.both", f"{k}.apart:"]
+        apart = self.each(m, h, x, f"{k}.a.")
+        self.lines += [f"  br label %{k}.both", f"{k}.both:"]
+        return [put(f"phi {D} [{a}, %{k}.s.on], [{b}, %{k}.a.on]") for a, b in zip(same, apart, strict=True)]
+
+    def one(self, m: int, h: str, x: str, label: str) -> list[str]:
+        """One row: where there is none, a row of NaN."""
+        put, nan = self.put, f"double {literal(float('nan'))}"
+        none = self.module.once(f"@pick.none{m}", f"@pick.none{m} = internal constant [{m} x double] [{', '.join([nan] * m)}]")
+        d = put(f"inttoptr i64 {h} to ptr")
+        n, data = put(f"load i64, ptr {d}"), put(f"load ptr, ptr {put(f'getelementptr i64, ptr {d}, i64 1')}")
+        i, good = self.whole(x, n, 1)
+        at = put(f"getelementptr i8, ptr {data}, i64 {put(f'mul i64 {i}, {8 * m}')}")
+        row = put(f"select i1 {good}, ptr {at}, ptr {none}")
+        found = [put(f"load double, ptr {put(f'getelementptr double, ptr {row}, i64 {c}')}") for c in range(m)]
+        wrong = put(f"and i1 {put(f'xor i1 {good}, true')}, {put(f'fcmp une double {x}, {literal(IDLE)}')}")
+        self.marked(wrong, label)
+        return found
+
+    def each(self, m: int, h: str, x: str, label: str) -> list[str]:
+        """A row in each lane."""
+        put, W = self.put, self.W
+        D, B, I, P = (f"<{W} x {kind}>" for kind in ("double", "i1", "i64", "ptr"))
+
+        def read(kind: str, at: str, mask: str, otherwise: str) -> str:
+            short = {"i64": "i64", "double": "f64"}[kind]
+            return put(f"call <{W} x {kind}> @llvm.masked.gather.v{W}{short}.v{W}p0({P} {at}, i32 8, {B} {mask}, "
+                       f"<{W} x {kind}> {otherwise})")  # fmt: skip
+
+        every = splat("i1", W, "true")
+        d = put(f"inttoptr {I} {h} to {P}")
+        n, data = (read("i64", at, every, "zeroinitializer") for at in (d, put(f"getelementptr i8, {P} {d}, i64 8")))
+        i, good = self.whole(x, n, W)
+        off = put(f"mul {I} {i}, {splat('i64', W, str(8 * m))}")
+        at = put(f"inttoptr {I} {put(f'add {I} {data}, {off}')} to {P}")
+        nan = splat("double", W, literal(float("nan")))
+        found = [read("double", put(f"getelementptr i8, {P} {at}, i64 {8 * c}"), good, nan) for c in range(m)]
+        asked = put(f"fcmp une {D} {x}, {splat('double', W, literal(IDLE))}")
+        wrong = put(f"and {B} {put(f'xor {B} {good}, {every}')}, {asked}")
+        self.marked(put(f"icmp ne i{W} {put(f'bitcast {B} {wrong} to i{W}')}, 0"), label)
+        return found
+
+    def whole(self, x: str, n: str, W: int) -> tuple[str, str]:
+        """Numbers as whole ones, zero where they are none of a row of so many; and whether they are."""
+        put = self.put
+        D, B, I = (f"<{W} x {kind}>" if W > 1 else kind for kind in ("double", "i1", "i64"))
+        zero = "zeroinitializer" if W > 1 else "0.0"
+        above = put(f"fcmp oge {D} {x}, {zero}")
+        below = put(f"fcmp olt {D} {x}, {put(f'sitofp {I} {n} to {D}')}")
+        inside = put(f"and {B} {above}, {below}")
+        i = put(f"fptosi {D} {put(f'select {B} {inside}, {D} {x}, {D} {zero}')} to {I}")
+        back = put(f"sitofp {I} {i} to {D}")
+        return i, put(f"and {B} {inside}, {put(f'fcmp oeq {D} {back}, {x}')}")
+
+    def spread(self, x: str, kind: str) -> str:
+        """A number in all lanes."""
+        V = f"<{self.W} x {kind}>"
+        one = self.put(f"insertelement {V} poison, {kind} {x}, i64 0")
+        return self.put(f"shufflevector {V} {one}, {V} poison, <{self.W} x i32> zeroinitializer")
+
+    def marked(self, wrong: str, label: str) -> None:
+        """The arena's state says where a number is none of a row."""
+        self.lines += [f"  br i1 {wrong}, label %{label}wrong, label %{label}on", f"{label}wrong:"]
+        place = self.put(f"getelementptr i64, ptr %arena, i64 {STATE}")
+        now = self.put(f"load i64, ptr {place}")
+        self.lines += [f"  store i64 {self.put(f'or i64 {now}, {NO_ROW}')}, ptr {place}", f"  br label %{label}on", f"{label}on:"]

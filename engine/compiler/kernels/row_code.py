@@ -258,6 +258,8 @@ class Across(Reader):
         w, loop = self.w, self.loop
         values = [w.spread(w.element("%in", loop.first + j, "double"), self.W) for j in range(loop.outside)]
         if self.short:
+            if loop.f.tabled:
+                w.lines.append(f"  %arena = getelementptr i8, ptr {arena}, i64 0")
             w.lines.append(f"  %constants = getelementptr i8, ptr {self.module.named(self.wide, '@constants')}, i64 0")
             return values
         for j, v in enumerate(values):
