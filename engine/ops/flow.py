@@ -149,7 +149,9 @@ def when(condition: Any, fn: Callable[[], Any], otherwise: Any) -> Any:
     if hasattr(condition, "by_rows"):
         raise condition.g.refuse("a branch on a table of truths", "use engine.ops.where(condition, a, b), which decides row by row")
     if isinstance(condition, (bool, np.bool_)):
-        return fitting("when", fn, (), "no argument") if condition else otherwise if isinstance(otherwise, (tuple, dict)) else np.array(otherwise)
+        if condition:
+            return fitting("when", fn, (), "no argument")
+        return otherwise if isinstance(otherwise, (tuple, dict)) else np.array(otherwise)
     once = functools.wraps(fn)(lambda _: (fitting("when", fn, (), "no argument"), True))    # under the name of what it does
     return passes(once, otherwise, 1, logical_not(condition))[0]
 

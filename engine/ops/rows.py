@@ -78,7 +78,7 @@ def rows(f: Callable[..., Any], *tables: Any) -> Any:
 
 def each_row(f: Callable[..., Any], arrays: list[Array]) -> Any:
     """``f`` of each row of arrays, to an array or a tuple of arrays."""
-    n = common([len(a) if a.ndim else -1 for a in arrays])
+    n = common_count([len(a) if a.ndim else -1 for a in arrays])
     each = [f(*row) for row in zip(*arrays, strict=True)]
     if not n:
         before, IMAGINED.now = IMAGINED.now, True
@@ -92,7 +92,7 @@ def each_row(f: Callable[..., Any], arrays: list[Array]) -> Any:
     return stack(each)[:n]
 
 
-def common(counts: list[int]) -> int:
+def common_count(counts: list[int]) -> int:
     """Return the number of rows that all have; a number, which has none, counts as −1."""
     if not counts:
         raise EngineError("rows got no table; expected one at least")
@@ -129,10 +129,10 @@ def gather(table: Any, index: Any) -> Any:
         return graph.gather(table, index)
     if IMAGINED.now and not len(table):
         return zeros((*np.shape(index), *np.shape(table)[1:]))
-    return asarray(table)[whole(index, len(table))]
+    return asarray(table)[indices_of_rows(index, len(table))]
 
 
-def whole(index: Any, n: int) -> Array:
+def indices_of_rows(index: Any, n: int) -> Array:
     """Return numbers of rows, of which there are n, as integers."""
     k = asarray(index)
     if k.dtype == bool:
@@ -173,7 +173,7 @@ def add_at(table: Any, index: Any, more: Any) -> Any:
     if (graph := graph_of(table, *places, *given)) is not None:
         return graph.add_at(table, places, given)
     result = np.array(table, dtype=float)
-    k = stack([whole(i, len(result)) for i in places], axis=1)
+    k = stack([indices_of_rows(i, len(result)) for i in places], axis=1)
     np.add.at(result, k.ravel(), stack([asarray(y) for y in given], axis=1).reshape(k.size, *result.shape[1:]))
     return result
 

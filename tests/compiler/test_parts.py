@@ -11,7 +11,7 @@ from engine.compiler.graph.program import Program, live
 from engine.compiler.graph.rewrite import inlined
 from engine.compiler.gufunc import Gufunc
 from engine.compiler.scan import counted_rollout, rollout_ufunc
-from engine.compiler.transforms.parts import Part, in_parts
+from engine.compiler.transforms.parts import Part
 from tests.compiler.programs import exact, fractions, random_function
 from tests.numeric import close
 

@@ -138,7 +138,8 @@ def unknown(x):
 
 @pytest.mark.parametrize(("fn", "text"), [
     (grows, "in the procedure 'grows', `y` is an array made again"), (changes, "`x[0]` is the caller's, and is not to be changed"),
-    (truncates, "`k` is not a whole"), (lists, "in the procedure 'lists', `[0.0]` is not what procedures have"), (whole, "an array of whole numbers"),
+    (truncates, "`k` is not a whole"), (lists, "in the procedure 'lists', `[0.0]` is not what procedures have"),
+    (whole, "an array of whole numbers"),
     (early, "`return y` returns arrays before the end"), (nothing, "`k` is what a procedure returns that returns nothing"),
     (unknown, "`np.sin(x[0])` is not what procedures have"),
 ])  # fmt: skip

@@ -317,7 +317,7 @@ def test_what_is_wrong_when_it_runs_is_said(f, signature, x, error, text):
     (lambda x: x.sum(), ".sum of a table"),
     (lambda x: x * ops.rows(lambda y: ops.array([y, y]), x), "expected as many axes in each: write table[:, None]"),
     (lambda x: ops.chosen(x, ops.rows(lambda y: ops.array([y, y]), x)), "expected (n): a truth a row"),
-    (lambda x: ops.while_loop(lambda y: (ops.rows(lambda z: ops.array([z, z]), y), True), x, 2)[0], "a loop that begins with a table (n) and returns a table (n, 2)"),
+    (lambda x: ops.while_loop(lambda y: (ops.rows(lambda z: ops.array([z, z]), y), True), x, 2)[0], "returns a table (n, 2)"),
     (lambda x: ops.rows(lambda y: y, x, 1.0), "a number for a table"),
     (lambda x: ops.add_at(x, x, ops.rows(lambda y: ops.array([y, y]), x)), "expected rows as its own"),
 ])  # fmt: skip

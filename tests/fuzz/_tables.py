@@ -236,8 +236,9 @@ def sorted_by_first(x: Any, start: Any) -> Any:
     return made, sums[:below]
 
 
-STEPS = (Tables.rows, Tables.rows, Tables.two, Tables.gathered, Tables.gathered, Tables.picked, Tables.added, Tables.summed, Tables.counted,
-         Tables.chosen, Tables.repeated, Tables.repeated, Tables.branched, Tables.shared, Tables.joined, Tables.cut, Tables.by_procedure)  # fmt: skip
+STEPS = (Tables.rows, Tables.rows, Tables.two, Tables.gathered, Tables.gathered, Tables.picked, Tables.added, Tables.summed,
+         Tables.counted, Tables.chosen, Tables.repeated, Tables.repeated, Tables.branched, Tables.shared, Tables.joined, Tables.cut,
+         Tables.by_procedure)  # fmt: skip
 
 
 def some(rng: np.random.Generator, of: dict[str, Any]) -> str:

@@ -22,6 +22,8 @@ from engine.compiler.graph import chains
 from engine.compiler.graph.notes import Noted
 from engine.compiler.graph.operations import ARITY, BOOLEAN, COMMUTATIVE, CONDITIONAL, OPERATIONS, PERHAPS_TRUTHS, RECORDED, Node, is_truth
 from engine.compiler.graph.refusals import TraceError, is_ours, refuse, unknown
+from engine.ops.elementwise import USERS, floor_mod
+from engine.ops.elementwise import elementwise as lifted
 
 
 class Graph:
@@ -80,8 +82,8 @@ class Graph:
             return self.node(("const", bool(x), "truth"))  # True and 1.0 are equal keys, and so are False, 0.0 and -0.0
         if not isinstance(x, SCALAR):
             if hasattr(x, "by_rows"):
-                raise self.refuse("a table in place of a number", "expected one of its numbers: engine.ops.gather(table, k), or a sum of them, "
-                                  "engine.ops.total(table)")  # fmt: skip
+                raise self.refuse("a table in place of a number", "expected one of its numbers, engine.ops.gather(table, k), or their "
+                                  "sum, engine.ops.total(table)")  # fmt: skip
             raise self.refuse(f"{type(x).__name__} {x!r} among traced values", "expected numbers")
         x = float(x)
         return self.node(("const", x if x == x else math.nan) if x else ("const", x, repr(x)))  # NaN is one key only as one object
@@ -180,8 +182,8 @@ class Expr:
     def __rtruediv__(a, b): return binary("div", b, a)
     def __mod__(a, b): return divided(ops.mod, a, b)
     def __rmod__(a, b): return divided(ops.mod, b, a)
-    def __floordiv__(a, b): return divided(lambda x, y: ops.floor_mod(x, y)[0], a, b)
-    def __rfloordiv__(a, b): return divided(lambda x, y: ops.floor_mod(x, y)[0], b, a)
+    def __floordiv__(a, b): return divided(lambda x, y: floor_mod(x, y)[0], a, b)
+    def __rfloordiv__(a, b): return divided(lambda x, y: floor_mod(x, y)[0], b, a)
     def __pow__(a, b): return binary("pow", a, b)
     def __rpow__(a, b): return binary("pow", b, a)
     def __neg__(a): return a.g.make("neg", a)
@@ -200,7 +202,7 @@ class Expr:
     def __invert__(a): return a.g.make("not", a)
 
     def __hash__(self):
-        if ops.USERS.graph is not None and not is_ours(sys._getframe(1)):
+        if USERS.graph is not None and not is_ours(sys._getframe(1)):
             raise self.g.refuse("a lookup by a traced value", "look up by structure; engine.ops.interp looks up tables")
         return object.__hash__(self)
 
@@ -303,7 +305,7 @@ TRUTHS = (bool, np.bool_)
 AMONG_TRUTHS = {"max": "or", "mul": "and", "min": "and", "add": ""}
 SCALAR: Any = (Expr, float, int, np.floating, np.integer, np.bool_)
 #: elementwise, for arrays too: NumPy's own object loops would call bool(), or find no method on a float
-LIFTED = {op: ops.elementwise(OPERATIONS[op].numpy, op, n) for op, n in ARITY.items()}
+LIFTED = {op: lifted(OPERATIONS[op].numpy, op, n) for op, n in ARITY.items()}
 MIRRORED: dict[Any, Any] = {np.greater: np.less, np.greater_equal: np.less_equal}
 UFUNCS = {f: op for f, op in RECORDED.items() if isinstance(f, np.ufunc)}
 

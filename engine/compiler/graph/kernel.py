@@ -36,12 +36,12 @@ class Kernel(Program):
         self.digest = h.hexdigest()
 
     @property
-    def takes(self) -> bool:  # type: ignore[override]
+    def takes(self) -> bool:
         """Whether it takes memory for tables."""
         return self.tabled
 
     @property
-    def single(self) -> bool:  # type: ignore[override]
+    def single(self) -> bool:
         """Whether it is for one sample alone."""
         return self.tabled
 

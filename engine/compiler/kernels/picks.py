@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from engine import ops
 from engine.compiler.graph.kernel import Call, Kernel, is_zero, over_groups
 from engine.compiler.graph.program import COUNTED, Program
 from engine.compiler.graph.vecmath import literal, splat
@@ -15,6 +14,7 @@ from engine.compiler.kernels.arena import NO_ROW, STATE, TableWriter
 from engine.compiler.kernels.row_ends import Sink, Source
 from engine.compiler.kernels.row_loop import RowLoop, zeros_like
 from engine.compiler.kernels.stacks import Stack
+from engine.ops.rows import indices_of_rows
 
 #: the number of a row that nobody asks for, of a lane whose loop has ended: one that nobody computes by chance
 IDLE = -float(np.finfo(float).max)
@@ -35,7 +35,7 @@ class Pick(Kernel):
         self.shapes_in = [(COUNTED, m), ()]
 
     @property
-    def single(self) -> bool:  # type: ignore[override]
+    def single(self) -> bool:
         """Whether it is for one sample alone."""
         return not self.in_lanes
 
@@ -45,7 +45,7 @@ class Pick(Kernel):
         if idle.all():
             return [np.full(k.shape, np.nan)[()]] * self.m
         try:
-            found = rows[ops.whole(np.where(idle, k[~idle].flat[0], k), len(rows))]
+            found = rows[indices_of_rows(np.where(idle, k[~idle].flat[0], k), len(rows))]
         except IndexError as error:
             raise IndexError(f"{self.where}{error}") from None
         return [np.where(idle, np.nan, found[..., c])[()] for c in range(self.m)]

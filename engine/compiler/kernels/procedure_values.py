@@ -31,8 +31,8 @@ OF_TWO = {"min": ("slt", "olt"), "max": ("sgt", "ogt")}
 OF_ONE = {"sqrt": "llvm.sqrt.f64", "floor": "llvm.floor.f64", "abs": "llvm.fabs.f64"}
 OF_BITS = {"bit_count": "llvm.ctpop.i64(i64 {})", "lowest_bit": "llvm.cttz.i64(i64 {}, i1 false)"}
 #: what is said of any other line
-UNKNOWN = ("is not what procedures have; expected numbers, comparisons, entries of arrays, floats, ints, len, int, float, abs, min, max, sqrt, "
-           "floor, or a function of such lines")
+UNKNOWN = ("is not what procedures have; expected numbers, comparisons, entries of arrays, floats, ints, len, int, float, abs, min, max, "
+           "sqrt, floor, or a function of such lines")
 #: bytes before an array's first entry, where a table's descriptor has room
 BEFORE = 64
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from engine import ops
 from engine.compiler.graph.kernel import for_one, over_groups
 from engine.compiler.graph.vecmath import literal, splat
 from engine.compiler.kernels.arena import DESCRIPTOR, DIFFERENT, NO_ROW, SIZE, TableWriter, put_arena
 from engine.compiler.kernels.row_ends import Sink
 from engine.compiler.kernels.row_reads import Reader
 from engine.compiler.kernels.row_vectors import FEW, side_by_side, standing, stood, stride, unpacking
+from engine.ops.rows import PARTS
 
 #: groups of W rows that go together through a function, whose code is fetched as much less often
 GROUPS = 4
@@ -53,7 +53,7 @@ def within(loop: Any, module: Any, name: str) -> int:
     for g in range(GROUPS if loop.outside else 0):
         to = w.byte(stage, g * s_in + loop.place * one)
         w.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {outside}, i64 {loop.outside * one}, i1 false)")
-    w.lines += [f"  call void @llvm.memset.p0.i64(ptr {parts}, i8 0, i64 {ops.PARTS * s_out}, i1 false)", "  br label %head", "head:",
+    w.lines += [f"  call void @llvm.memset.p0.i64(ptr {parts}, i8 0, i64 {PARTS * s_out}, i1 false)", "  br label %head", "head:",
                 "  %r = phi i64 [0, %go], [%r.next, %summed]", f"  %r.left = sub i64 {n}, %r",
                 f"  %now = call i64 @llvm.smin.i64(i64 %r.left, i64 {GROUPS})", "  %r.more = icmp sgt i64 %now, 0",
                 "  br i1 %r.more, label %fill, label %fold", "fill:", "  %k = phi i64 [0, %head], [%k.next, %fill]",
@@ -67,7 +67,7 @@ def within(loop: Any, module: Any, name: str) -> int:
     w.lines += ["  %k.next = add i64 %k, 1", "  %k.more = icmp slt i64 %k.next, %now", "  br i1 %k.more, label %fill, label %each", "each:",
                 f"  call void {f}(ptr {stage}, ptr {y}, ptr {lent}, i64 %now, i64 {s_in}, i64 {s_out}, i64 {s_work})", "  br label %sum",
                 "sum:", "  %j = phi i64 [0, %each], [%j.next, %sum]", "  %sum.row = add i64 %r, %j"]  # fmt: skip
-    part, own = w.byte(parts, w.product(put(f"and i64 %sum.row, {ops.PARTS - 1}"), s_out)), w.byte(y, w.product("%j", s_out))
+    part, own = w.byte(parts, w.product(put(f"and i64 %sum.row, {PARTS - 1}"), s_out)), w.byte(y, w.product("%j", s_out))
     for c in range(m):
         at = w.byte(part, c * one)
         a, b = put(f"load {D}, ptr {at}"), put(f"load {D}, ptr {w.byte(own, c * one)}")
@@ -76,10 +76,10 @@ def within(loop: Any, module: Any, name: str) -> int:
                 "summed:", "  %r.next = add i64 %r, %now", "  br label %head", "fold:"]  # fmt: skip
     nan = splat("double", module.width, literal(float("nan")))
     for c in range(m):
-        each = [put(f"load {D}, ptr {w.byte(parts, (p * m + c) * one)}") for p in range(ops.PARTS)]
+        each = [put(f"load {D}, ptr {w.byte(parts, (p * m + c) * one)}") for p in range(PARTS)]
         w.lines.append(f"  store {D} {put(f'select i1 {same}, {D} {folded(w, each, D)}, {D} {nan}')}, ptr {w.byte('%out.g', c * one)}")
     module.text.append(over_groups(name, [*w.lines, "  br label %done"]))
-    return GROUPS * (loop.f.n_in + m + work) + ops.PARTS * m + loop.tabled
+    return GROUPS * (loop.f.n_in + m + work) + PARTS * m + loop.tabled
 
 
 class Across(Reader):
@@ -105,7 +105,7 @@ class Across(Reader):
         for s in loop.sinks:
             self.own.append(self.size)
             apart = self.W * s.several * (stride(self.W, s.columns) + 1)
-            room = {"sum": ops.PARTS * s.columns, "chosen": self.W * (s.results + 1), "added": apart}
+            room = {"sum": PARTS * s.columns, "chosen": self.W * (s.results + 1), "added": apart}
             self.size += (8 * room.get(s.how, 0) + ALIGNED - 1) // ALIGNED * ALIGNED
 
     def emit(self) -> int:
@@ -230,7 +230,7 @@ class Across(Reader):
         for k, s in enumerate(self.loop.sinks):
             own = w.byte(stage, self.own[k])
             if s.how == "sum":
-                w.lines.append(f"  call void @llvm.memset.p0.i64(ptr {own}, i8 0, i64 {8 * ops.PARTS * s.columns}, i1 false)")
+                w.lines.append(f"  call void @llvm.memset.p0.i64(ptr {own}, i8 0, i64 {8 * PARTS * s.columns}, i1 false)")
                 found.append((own,))
                 continue
             target = w.element("%in", targets, "ptr") if s.adds else ""
@@ -357,10 +357,10 @@ class Across(Reader):
     def summed(self, s: Sink, first: int, parts: str) -> None:
         """A group's results to the parts of a sum: row k to the part numbered k modulo eight."""
         w, W, D = self.w, self.W, self.D
-        place = w.product(w.put(f"and i64 %row, {ops.PARTS - 1}"), 8)
+        place = w.product(w.put(f"and i64 %row, {PARTS - 1}"), 8)
         mask = w.below("%alive", W)
         for c in range(s.columns):
-            at = w.byte(w.byte(parts, 8 * ops.PARTS * c), place)
+            at = w.byte(w.byte(parts, 8 * PARTS * c), place)
             x = w.put(f"load {D}, ptr {at}, align 8")
             y = w.put(f"select {mask}, {D} {self.result(first + c)}, {D} {splat('double', W, literal(0.0))}")
             w.lines.append(f"  store {D} {w.put(f'fadd {D} {x}, {y}')}, ptr {at}, align 8")
@@ -372,6 +372,6 @@ class Across(Reader):
         w = self.w
         for s, at, begin in zip(self.loop.sinks, sinks, self.made, strict=False):
             for c in range(s.columns if s.how == "sum" else 0):
-                parts = [w.put(f"load double, ptr {w.byte(at[0], 8 * (ops.PARTS * c + p))}") for p in range(ops.PARTS)]
+                parts = [w.put(f"load double, ptr {w.byte(at[0], 8 * (PARTS * c + p))}") for p in range(PARTS)]
                 y = w.put(f"select i1 {self.same}, double {folded(w, parts, 'double')}, double {literal(float('nan'))}")
                 w.keep(y, "%out", begin + c, "double")

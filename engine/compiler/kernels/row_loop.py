@@ -25,6 +25,7 @@ from engine.compiler.graph.operations import Node
 from engine.compiler.graph.program import COUNTED, Program
 from engine.compiler.kernels.row_code import Across, within
 from engine.compiler.kernels.row_ends import Sink, Source
+from engine.ops.rows import common_count, indices_of_rows
 
 Array = np.ndarray
 
@@ -60,12 +61,12 @@ class RowLoop(Kernel):
         return self.f.tabled or self.takes or any(s.how == "through" for s in self.sources)
 
     @property
-    def takes(self) -> bool:  # type: ignore[override]
+    def takes(self) -> bool:
         """Whether it takes memory."""
         return self.f.takes or any(s.how != "sum" for s in self.sinks)
 
     @property
-    def single(self) -> bool:  # type: ignore[override]
+    def single(self) -> bool:
         """Whether it cannot stand within lanes, as a sum over rows can."""
         return self.f.single or self.takes or any(s.how == "through" for s in self.sources)
 
@@ -92,7 +93,7 @@ class RowLoop(Kernel):
         given: list[Any] = [None] * self.f.n_in
         for s, x in zip(self.sources, inputs, strict=False):
             if s.how == "through":
-                x = x[ops.whole(index[s.index][:, 0], len(x))]
+                x = x[indices_of_rows(index[s.index][:, 0], len(x))]
             given[s.place : s.place + s.columns] = [np.arange(float(n))] if s.how == "numbers" else list(x.T)
         given[self.place :] = inputs[self.first : self.first + self.outside]
         with np.errstate(all="ignore"):
@@ -106,7 +107,7 @@ class RowLoop(Kernel):
 
     def rows(self, inputs: list[Any]) -> int:
         """How many rows there are, on floats."""
-        return ops.common([len(inputs[k if s.index < 0 else len(self.sources) + s.index]) for k, s in enumerate(self.sources)])
+        return common_count([len(inputs[k if s.index < 0 else len(self.sources) + s.index]) for k, s in enumerate(self.sources)])
 
     def results(self, given: list[Any], n: int) -> list[Any]:
         """The function's results (n) each, or n tables."""

@@ -20,11 +20,12 @@ from engine.compiler.graph.program import Shape, is_table, size
 from engine.compiler.transforms.bodies import extracted, scope_of
 from engine.compiler.transforms.parts import body_in_parts
 from engine.compiler.transforms.table import Table, as_table, given, shape_of
+from engine.ops.structure import alike, structure
 
 
 def while_loop(graph: Graph, advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, finished: Any) -> tuple[Any, Any]:
     """``x, done = advance(x)`` until done, at most ``limit`` times, as one node of the graph."""
-    leaves, built = ops.structure(x)
+    leaves, built = structure(x)
     parts = [given(graph, leaf, isinstance(leaf, Table)) for leaf in leaves]
     shapes, first = [shape for _, shape in parts], [graph.index(y) for own, _ in parts for y in own]
     n, start = len(first), len(graph.nodes)
@@ -37,10 +38,9 @@ def while_loop(graph: Graph, advance: Callable[[Any], tuple[Any, Any]], x: Any, 
     graph.idle = outer
     word = "branch" if limit == 1 else "loop"
     if isinstance(now, Table) or np.shape(now) != ():
-        shape = said(shape_of(now))
-        raise graph.refuse(f"a {word} that says by {shape} whether it is done", "expected one truth, such as engine.ops.total(…) == 0.0")
+        raise graph.refuse(f"a {word} that says by {said(shape_of(now))} whether it is done", "expected one truth, such as engine.ops.total(…) == 0.0")
     try:
-        ended = ops.alike(x, after)
+        ended = alike(x, after)
     except EngineError as error:
         what, expected = str(error).split("; ")
         raise graph.refuse(what, expected) from None
@@ -49,9 +49,9 @@ def while_loop(graph: Graph, advance: Callable[[Any], tuple[Any, Any]], x: Any, 
         begun = [as_table(graph, x) if becomes_table(x, y) else x for x, y in zip(leaves, ended, strict=True)]
         return while_loop(graph, advance, built(begun), limit, finished)
     results = [given(graph, leaf, as_rows) for leaf, as_rows in as_begun(ended, shapes)]
-    for (_, found), expected in zip(results, shapes, strict=True):
-        if found != expected:
-            raise graph.refuse(f"a {word} that begins with {said(expected)} and returns {said(found)}",
+    for (_, ends), begins in zip(results, shapes, strict=True):
+        if ends != begins:
+            raise graph.refuse(f"a {word} that begins with {said(begins)} and returns {said(ends)}",
                                "expected the same shape: begin with an array of it, or a number for each")  # fmt: skip
     each = ((shape, c, y) for (own, shape), old in zip(results, divided(carry, shapes), strict=True) for c, y in zip(old, own, strict=True))
     flat = [y if is_table(shape) else ops.where(done, c, y) for shape, c, y in each]    # one sample's loop has ended when it is done

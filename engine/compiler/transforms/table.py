@@ -24,7 +24,8 @@ from engine.compiler.kernels.row_loop import RowLoop
 from engine.compiler.kernels.stacks import Concatenated, Constants, Cut, Stack, Unstack
 from engine.compiler.transforms.bodies import columns_of, extracted, scope_of
 from engine.compiler.transforms.instead import OR_SIZE, instead_of
-from engine.ops.rows import is_number
+from engine.ops.elementwise import USERS
+from engine.ops.rows import common_count, indices_of_rows, is_number
 
 Array = np.ndarray
 #: arrays of as many rows, or fewer, are dealt with row by row in a straight line, which is faster than a loop
@@ -273,7 +274,7 @@ def known(tables: Sequence[Any]) -> int | None:
     """How many rows the tables have, if that is known."""
     tables = [x if isinstance(x, Table) else np.atleast_1d(np.asarray(x, dtype=object)) for x in tables]
     counts = [n for x in tables if (n := x.count if isinstance(x, Table) else len(x)) is not None]
-    return ops.common(counts) if counts else None
+    return common_count(counts) if counts else None
 
 
 # ------------------------------------------------------------ loops
@@ -307,7 +308,7 @@ def looped(g: Graph, f: Callable[..., Any], tables: Sequence[Table], sinks: Call
         carry = [Expr(g, g.node(("carry", start, place + k))) for k in range(m)]
         through = -1 if t.through is None else [*index].index(t.through.i)
         sources.append(Source(t.how, place, m, through, columns_of(g, t.handle.i) if t.counting else 1))
-        arguments.append(carry[0] if t.counting else ops.USERS.made(np.array(carry, dtype=object).reshape(t.row)[()]))
+        arguments.append(carry[0] if t.counting else USERS.made(np.array(carry, dtype=object).reshape(t.row)[()]))
         place, fresh = place + m, fresh + carry
     around, g.in_rows = g.in_rows, True
     results = f(*arguments)
@@ -331,7 +332,7 @@ def row_numbers(g: Graph, table: Any) -> Table:
 def gathered(g: Graph, table: Any, index: Any) -> Any:
     """:func:`engine.ops.gather`: nothing is moved before it is read."""
     if not isinstance(table, Table) and not isinstance(index, Table) and ops.graph_of(index) is None:
-        return np.asarray(table)[ops.whole(index, len(table))]
+        return np.asarray(table)[indices_of_rows(index, len(table))]
     if is_number(index):
         return picked(g, as_table(g, table), index)
     t, i = materialised(as_table(g, table)), materialised(as_table(g, index))
@@ -354,7 +355,7 @@ def picked(g: Graph, t: Table, index: Any) -> Any:
     pick = Pick(size(t.row), g.in_rows)
     pick.where = users_place()
     asked = index if g.idle is None else ops.where(g.idle, IDLE, index)
-    return ops.USERS.made(np.array(g.call(pick, [t.handle, asked]), dtype=object).reshape(t.row)[()])
+    return USERS.made(np.array(g.call(pick, [t.handle, asked]), dtype=object).reshape(t.row)[()])
 
 
 def added_at(g: Graph, table: Any, places: Sequence[Any], given: Sequence[Any]) -> Table:
