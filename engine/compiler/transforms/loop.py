@@ -38,7 +38,8 @@ def while_loop(graph: Graph, advance: Callable[[Any], tuple[Any, Any]], x: Any, 
     graph.idle = outer
     word = "branch" if limit == 1 else "loop"
     if isinstance(now, Table) or np.shape(now) != ():
-        raise graph.refuse(f"a {word} that says by {said(shape_of(now))} whether it is done", "expected one truth, such as engine.ops.total(…) == 0.0")
+        raise graph.refuse(f"a {word} that says by {said(shape_of(now))} whether it is done",
+                           "expected one truth, such as engine.ops.total(…) == 0.0")  # fmt: skip
     try:
         ended = alike(x, after)
     except EngineError as error:
