@@ -20,7 +20,7 @@ from engine.compiler import debug, machine
 from engine.compiler.codegen.body import Body
 from engine.compiler.codegen.counters import Counters
 from engine.compiler.codegen.lanes import Laned, laned
-from engine.compiler.codegen.schedule import fused, runs, segments
+from engine.compiler.codegen.schedule import branch_key, fused, runs, segments, taken
 from engine.compiler.codegen.short_loop import short_loop
 from engine.compiler.codegen.work import laid_out
 from engine.compiler.graph import exponentials, vecmath
@@ -80,6 +80,7 @@ class Module:
         self.table: list[str] = []
         self.functions: dict[str, tuple[str, int]] = {}  # program key -> name, size of its work in vectors
         self.loops: dict[str, str] = {}  # the same of loops whose bodies stand within -> name
+        self.unread: dict[str, int] = {}  # how many of the first that a branch is given it does not read, where one sample takes it
         self.lent: Module | None = None  # of one sample's: functions on rows of tables, which stand in the lanes
 
     def rows(self, f: Program) -> Module:
@@ -187,23 +188,27 @@ end:
         self.once(f"@{name}", f"declare double @{name}({', '.join(['double'] * arity)})")
         return self.once(f"@lanes.{name}", vecmath.lanewise(name, arity, self.width)) if self.width > 1 else f"@{name}"
 
-    def function(self, program: Program) -> tuple[str, int]:
-        """Name and size of work (in lane vectors) of the function for ``program``."""
-        if program.key not in self.functions and isinstance(program, Kernel):
+    def function(self, program: Program, branch: bool = False) -> tuple[str, int]:
+        """Name and size of work (in lane vectors) of the function for ``program``, which may be a ``branch`` that one sample takes."""
+        key = branch_key(program) if branch else program.key
+        if key not in self.functions and isinstance(program, Kernel):
             name = f"@f{len(self.functions)}"
-            self.functions[program.key] = name, 0                              # the name is taken
-            self.functions[program.key] = name, program.emit(self, name) or 0
-        elif program.key not in self.functions:
+            self.functions[key] = name, 0                                      # the name is taken
+            self.functions[key] = name, program.emit(self, name) or 0
+        elif key not in self.functions:
             with debug.stage("fusing"):
-                nodes, outputs = fused(program)
+                nodes, outputs = taken(*fused(program)) if branch else fused(program)
+            if branch:
+                self.unread[key] = min((node[1] for node in nodes if node[0] == "input"), default=program.n_in)
             called = {node[1] for node in nodes if node[0] in CALLS}
+            whole = {node[1] for node in nodes if node[0] in CALLS and not (self.width == 1 and node[0] == "loop" and node[2] == 1)}
             bodies = called - {node[1] for node in nodes if node[0] == "call" or (node[0] == "loop" and node[2] == 1)}
-            callees = {k: ("", int(f.tabled)) if k in bodies and self.is_short(f) else self.function(f)
+            callees = {k: ("", int(f.tabled)) if k in bodies and self.is_short(f) else self.function(f, k not in whole)
                        for k, f in enumerate(program.functions) if k in called}  # fmt: skip
             with debug.stage("packing"):
                 made = laned(nodes, outputs, [size(s) for s in program.shapes_in], self.most())
-            self.functions[program.key] = self._emit(program, made, callees)
-        return self.functions[program.key]
+            self.functions[key] = self._emit(program, made, callees)
+        return self.functions[key]
 
     def is_short(self, program: Program) -> bool:
         """Whether a program of numbers is so few operations that they stand where it is called."""
@@ -213,10 +218,10 @@ end:
         inside = [program.functions[node[1]] for node in nodes if node[0] in CALLS]
         return len(nodes) <= SHORT and all(isinstance(f, Pick) and f.m <= MANY for f in inside)
 
-    def straight(self, program: Program, given: Sequence[str], caller: Module) -> tuple[list[str], list[str]]:
+    def straight(self, program: Program, given: Sequence[str], caller: Module, going: bool = False) -> tuple[list[str], list[str]]:
         """The lines of a short program (:meth:`is_short`) of values in the caller's code, where constants are at ``%constants``; and its
-        results."""
-        nodes, outputs = fused(program)
+        results. If ``going``, it is a loop's body, which is not done."""
+        nodes, outputs = taken(*fused(program)) if going else fused(program)
         body = Body(self, Laned(nodes, outputs), {}, {}, truth_values(nodes))
         body.inline = True
         body.have = {i: given[node[1]] for i, node in enumerate(nodes) if node[0] == "input"}

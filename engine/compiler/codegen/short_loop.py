@@ -16,7 +16,7 @@ def short_loop(module: Any, f: Program, name: str) -> str:
     for k in range(f.n_in):
         lines += [f"  %in{k} = getelementptr inbounds {D}, ptr %in, i64 {k}", f"  %begin{k} = load {D}, ptr %in{k}"]
     given = [f"%x{k}" if k < n else f"%begin{k}" for k in range(f.n_in)]
-    inside, results = module.straight(f, given, module)
+    inside, results = module.straight(f, given, module, module.width == 1)
     last = next((line[:-1] for line in reversed(inside) if line.endswith(":")), "again")
     one = splat("double", module.width, literal(1.0))
     lines += ["  br label %head", "head:", f"  %i = phi i64 [0, %entry], [%next, %{last}]",
