@@ -14,7 +14,6 @@ from engine import ops
 from engine.checks import EngineError, nearest, numbers, numeric, one_of, shown, takes
 from engine.integrate import FreeBody, Mechanical, Method, conserving, step
 from engine.model import Geometry, StateError
-from engine.ops.flow import poisoned
 from engine.rigid_body.control_system import ControlSystem
 from engine.rigid_body.lie_state import LieState, reals
 from engine.rigid_body.momentum import NOTES, STATES, KeptMomentum, kept_by
@@ -254,9 +253,9 @@ class RigidBody(ControlSystem):
         V = self.twist(x)
         I = self._value("inertia", x, u, t)
         if I.shape == (6, 6):
-            return poisoned(self.sound(x, u, t), ops.solve(I, se3.ad(V).T @ (I @ V) + F))
+            return ops.poisoned(self.sound(x, u, t), ops.solve(I, se3.ad(V).T @ (I @ V) + F))
         w, v = V[:3], V[3:]
-        wdot = poisoned(self.sound(x, u, t), ops.solve(I, F[:3] - ops.cross(w, I @ w)))    # Euler
+        wdot = ops.poisoned(self.sound(x, u, t), ops.solve(I, F[:3] - ops.cross(w, I @ w)))    # Euler
         return np.concatenate([wdot, F[3:] / self._value("mass", x, u, t) - ops.cross(w, v)])  # Newton
 
     def twist(self, x: Array) -> Array:
