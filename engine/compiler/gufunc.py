@@ -416,7 +416,7 @@ def shaped(fn: Callable[..., Any], signature: str | None, **dimensions: int) -> 
                       for d, n in zip(promised, found, strict=False))  # fmt: skip
         if len(promised) != len(found) or found != sizes:
             raise ArgumentError(f"{program.name} returned {_shape(found)}; '{signature}' promises ({', '.join(promised)})"
-                                f"{f' = {sizes}' if len(promised) == len(found) and not is_table(sizes) else ''}")  # fmt: skip
+                                f"{f' = {sizes}' if len(promised) == len(sizes) and not is_table(sizes) else ''}")  # fmt: skip
     return Gufunc(program, signature, parameters)
 
 

@@ -115,7 +115,7 @@ class Tables:
             return ops.each(lambda k, s: step(most - 1.0 - k, s), most, number(x))
 
         if rng.random() < 0.4:
-            numbers.append(ops.each(step, n, number(numbers[-1])))
+            numbers.append(number(ops.each(step, n, number(numbers[-1]))))
         else:
             of[other].append((ops.rows(within, rows), 1))
 
