@@ -10,6 +10,7 @@ from engine import ops
 from engine.compiler.graph.interp import interpret
 from engine.compiler.graph.operations import RECORDED, fma_of_floats
 from engine.compiler.transforms.trace import trace
+from engine.ops.elementwise import c2_of_floats, c3_of_floats, same_floats, stumpff_next
 from tests.compiler.programs import bits, stumpff_error
 from tests.numeric import ROUNDED, check_lives, close, derivative
 
@@ -39,7 +40,7 @@ def test_every_operation_is_tested_here():
     assert lifted == {*FUNCTIONS, *SERIES, *RELATIONS, *LOGIC, ops.where}
     floats = {*(f for f, *_ in FUNCTIONS.values()), *RELATIONS.values(), *LOGIC.values(), np.where}
     arithmetic = {np.add, np.subtract, np.multiply, np.divide, np.negative, fma_of_floats}
-    assert floats | arithmetic | {ops.c2_of_floats, ops.c3_of_floats, ops.same_floats} == set(RECORDED)   # the compiler knows exactly these
+    assert floats | arithmetic | {c2_of_floats, c3_of_floats, same_floats} == set(RECORDED)   # the compiler knows exactly these
 
 
 # ---------------------------------------------------------------- elementwise
@@ -141,20 +142,20 @@ def test_stumpff_functions_are_right_to_rounding(rng, k):
     """c₀…c₅ by their series in exact arithmetic: below 1, at 1, over a turn and beyond."""
     near = np.arange(30) * 2.0**-52
     x = np.concatenate([[0.0, 5e-324, 1e-30], rng.uniform(0, 1, 100), 1 - near / 2, 1 + near, rng.uniform(1, 40, 200), [1e4, 1e6]])
-    c = (*ops.stumpff(x), *ops.stumpff_next(x))[k]
+    c = (*ops.stumpff(x), *stumpff_next(x))[k]
     if k >= 2:
         assert stumpff_error(c, x, k) < 3 + SINE
     s = np.sqrt(x)
     if k < 2:                                                                 # of which c₀ and c₁ are made, as 1 − x c_{k+2}
         np.testing.assert_allclose(c, np.cos(s) if k == 0 else np.sinc(s / np.pi), rtol=0, atol=2e-15)
     assert c[0] == [1, 1, 1 / 2, 1 / 6, 1 / 24, 1 / 120][k]
-    assert [float((*ops.stumpff(t), *ops.stumpff_next(t))[k]) for t in x[:50].tolist()] == c[:50].tolist()
+    assert [float((*ops.stumpff(t), *stumpff_next(t))[k]) for t in x[:50].tolist()] == c[:50].tolist()
 
 
 def test_stumpff_functions_in_all_lives(rng):
     x = np.concatenate([[0.0, 1e-9, 0.9999999, 1.0, 1.0000001], rng.uniform(0, 1, 10), rng.uniform(1, 20, 10)])
-    check_lives(lambda x: np.array([*ops.stumpff(x), ops.stumpff_next(x)[0]]), x, tolerance=3e-15)
-    check_lives(lambda x: ops.stumpff_next(x)[1], x, tolerance=2e-14)         # from 1/6 − c₃, 1/20 of it at 1
+    check_lives(lambda x: np.array([*ops.stumpff(x), stumpff_next(x)[0]]), x, tolerance=3e-15)
+    check_lives(lambda x: stumpff_next(x)[1], x, tolerance=2e-14)         # from 1/6 − c₃, 1/20 of it at 1
     for f, k in SERIES.items():
         boxed = f(x.astype(object))                                           # object arrays of plain numbers
         assert boxed.dtype == object and stumpff_error(boxed, x, k) < 3 + SINE

@@ -71,6 +71,12 @@ class Writer:
                                             *unused(lines, ("in", "out", *passed)), *lines, "}"]))  # fmt: skip
         return self.known[program.key]
 
+    def apart(self, program: Program) -> None:
+        """Keep compilers from putting a loop's body into the loop: what is promised there of its pointers (``restrict``) gcc 12 takes for
+        promised of all passes together, and reads what the pass before has overwritten."""
+        begin = f"static void {self.known[program.key][0]}("
+        self.text = [f"APART {t}" if t.startswith(begin) else t for t in self.text]
+
     def put(self, texts: Sequence[str]) -> None:
         """Add texts, each once, and take note of the engine's functions in them."""
         self.text += [t for t in texts if t not in self.text]
@@ -305,6 +311,7 @@ class Body:
             self.have, self.pairs = kept                                       # what was loaded within is not known after it
             self.lines += [f"if (work[{a + n - 1}] != 1.0) {{", *indented(inside), "} else {", *indented(copied), "}"]
             return
+        self.writer.apart(f)
         back = [f"for (int i = 0; i < {n}; ++i)", f"    work[{a} + i] = work[{to} + i];"]
         before, kept_tables, go = self.tables_of_passes(i, f) if with_tables(f) else ([], [], "")
         self.lines += [*before, f"for (int64_t turn = 0; turn < {node[2]} && work[{a + n - 1}] != 1.0{go}; ++turn) {{", f"    {called}",

@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from engine import ops
 from engine.code import procedures
 from engine.code.kernels import table
 from engine.code.memory import DIFFERENT, PARAMETER, with_tables
 from engine.compiler.graph.program import Program
+from engine.compiler.kernels.picks import IDLE, Pick
 from engine.compiler.kernels.procedure import Procedure
 from engine.compiler.kernels.row_ends import Sink
 from engine.compiler.kernels.row_loop import RowLoop
 from engine.compiler.kernels.stacks import Concatenated, Constants, Cut, Part, Stack, Unstack
+from engine.ops.rows import PARTS
 
 #: doubles that a loop keeps on the stack; more than that lie in its work
 LOCAL = 64
@@ -42,6 +43,14 @@ def unstack(f: Unstack, name: str) -> str:
     return function(name, 0, ["const struct table t = table_of(arena, in[0]);",
                               f"const size_t n = t.rows == {f.n} ? {f.n * f.m} : table_failed(arena, {DIFFERENT});",
                               "for (size_t i = 0; i < n; ++i)", "    out[i] = t.at[i];"])  # fmt: skip
+
+
+def pick(f: Pick, name: str) -> str:
+    """A row by its number; NaN where there is none, or nobody asks."""
+    return function(name, 0, ["const struct table t = table_of(arena, in[0]);",
+                              f"const int there = in[1] != {IDLE!r} && table_row(arena, in[1], t.rows);",
+                              f"for (int c = 0; c < {f.m}; ++c)",
+                              f"    out[c] = there ? t.at[{f.m} * (size_t)in[1] + (size_t)c] : NAN;"])  # fmt: skip
 
 
 def concatenated(f: Concatenated, name: str) -> str:
@@ -82,7 +91,7 @@ class Loop:
     def __init__(self, loop: RowLoop, name: str, called: Any) -> None:
         """``called`` is what calls a function of a program, and how much work that needs."""
         self.loop, self.name = loop, name
-        sizes = {"row": loop.f.n_in, "made": len(loop.f.outputs), "part": ops.PARTS * sum(s.columns for s in loop.sinks if s.how == "sum")}
+        sizes = {"row": loop.f.n_in, "made": len(loop.f.outputs), "part": PARTS * sum(s.columns for s in loop.sinks if s.how == "sum")}
         call, lent = called(loop.f)
         own = sum(sizes.values())
         self.work = (own if own > LOCAL else 0) + lent
@@ -105,7 +114,7 @@ class Loop:
         k = part = 0
         for j, s in enumerate(loop.sinks):
             inside += self.sunk(s, j, k, part)
-            k, part = k + s.results, part + (ops.PARTS * s.columns if s.how == "sum" else 0)
+            k, part = k + s.results, part + (PARTS * s.columns if s.how == "sum" else 0)
         self.lines += ["for (size_t r = 0; r < n; ++r) {", *(f"    {x}" for x in inside), "}"]
         if with_tables(loop.f):
             self.lines.append("arena->top = top;")
@@ -140,7 +149,7 @@ class Loop:
         for j, s in enumerate(loop.sinks):
             if s.adds:
                 self.lines += [f"for (size_t i = 0; i < t{j}.rows * {s.columns}; ++i)", f"    y{j}[i] = t{j}.at[i];"]
-        if parts := ops.PARTS * sum(s.columns for s in loop.sinks if s.how == "sum"):
+        if parts := PARTS * sum(s.columns for s in loop.sinks if s.how == "sum"):
             self.lines += [f"for (int i = 0; i < {parts}; ++i)", "    part[i] = 0.0;"]
         if loop.outside:
             self.lines += moved(loop.outside, f"row[{loop.place} + c]", f"in[{loop.first} + c]")
@@ -166,7 +175,7 @@ class Loop:
         if s.how == "rows":
             return moved(m, f"y{j}[{m} * r + c]", f"made[{k} + c]")
         if s.how == "sum":
-            return moved(m, f"part[{part} + {ops.PARTS} * c + r % {ops.PARTS}]", f"made[{k} + c]", "+=")
+            return moved(m, f"part[{part} + {PARTS} * c + r % {PARTS}]", f"made[{k} + c]", "+=")
         if s.how == "chosen":
             return [f"if (made[{k}] != 0.0) {{", *(f"    {x}" for x in moved(m, f"y{j}[{m} * n{j} + c]", f"made[{k + 1} + c]")),
                     f"    ++n{j};", "}"]  # fmt: skip
@@ -188,8 +197,8 @@ class Loop:
             if s.how == "chosen":
                 self.lines.append(f"table_put(arena, (size_t)out[{k}], n{j}, y{j});")
             if s.how == "sum":
-                self.lines += moved(s.columns, f"out[{k} + c]", f"table_sum(part + {part} + {ops.PARTS} * c)")
-                part += ops.PARTS * s.columns
+                self.lines += moved(s.columns, f"out[{k} + c]", f"table_sum(part + {part} + {PARTS} * c)")
+                part += PARTS * s.columns
             k += len(s.shapes)
 
 
@@ -203,6 +212,7 @@ def written(f: Program, name: str, called: Any) -> tuple[list[str], int]:
     return [KINDS[type(f)](f, name)], 0
 
 
-KINDS: dict[type, Any] = {Constants: constants, Stack: stack, Unstack: unstack, Concatenated: concatenated, Part: part, Cut: cut}
+KINDS: dict[type, Any] = {Constants: constants, Stack: stack, Unstack: unstack, Pick: pick, Concatenated: concatenated, Part: part,
+                          Cut: cut}  # fmt: skip
 #: kernels that are written here
 TABLES = (RowLoop, Procedure, *KINDS)

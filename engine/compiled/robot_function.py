@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from engine import ops
 from engine.checks import EngineError
 from engine.compiled.function import Function, units
 from engine.compiler.transforms.trace import Shape
 from engine.dynamics.each_tree import loops_over_trees
 from engine.model import Model
 from engine.model.parameters import NUMBERS, is_number, split
+from engine.ops.flow import poisoned
 
 Array = NDArray[np.float64]
 Arguments = ParamSpec("Arguments")
@@ -71,7 +71,7 @@ class RobotFunction(Function, Generic[Arguments, Result]):
 
         def traced(*x: Any) -> Any:
             with loops_over_trees() if loops else contextlib.nullcontext():
-                return ops.poisoned(units(model.manifold, x[0]), plain(**dict(zip(arguments, x, strict=True))))
+                return poisoned(units(model.manifold, x[0]), plain(**dict(zip(arguments, x, strict=True))))
 
         shapes |= {a: NUMBERS[split(a)[0]].shape for a in arguments if is_number(a)}
         super().__init__(traced, arguments, [shapes.get(a, (model.nv,)) for a in arguments], name)

@@ -415,8 +415,14 @@ def shaped(fn: Callable[..., Any], signature: str | None, **dimensions: int) -> 
         sizes = tuple(int(d) if d.isdigit() else n if n == COUNTED else known.setdefault(d, n)
                       for d, n in zip(promised, found, strict=False))  # fmt: skip
         if len(promised) != len(found) or found != sizes:
-            raise ArgumentError(f"{program.name} returned shape {found}; '{signature}' promises ({', '.join(promised)}) = {sizes}")
+            raise ArgumentError(f"{program.name} returned {_shape(found)}; '{signature}' promises ({', '.join(promised)})"
+                                f"{f' = {sizes}' if len(promised) == len(sizes) and not is_table(sizes) else ''}")  # fmt: skip
     return Gufunc(program, signature, parameters)
+
+
+def _shape(sizes: tuple[int, ...]) -> str:
+    """A shape in words; of a table the number of rows is not known."""
+    return f"a table ({', '.join(['n', *map(str, sizes[1:])])})" if is_table(sizes) else f"shape {sizes}"
 
 
 def _parameters(fn: Callable[..., Any], count: int, signature: str) -> list[str]:

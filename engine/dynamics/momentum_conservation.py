@@ -16,6 +16,7 @@ import numpy as np
 
 from engine import ops
 from engine.model import Model
+from engine.ops.linear import there as is_there
 from engine.spatial import inertia, quaternion, se3
 
 Array = np.ndarray
@@ -125,7 +126,7 @@ def momentum_rate(model: Model, tree: Tree, q: Array, loads: Array, P: Array) ->
         return np.concatenate([moment, force, P[3:6] / whole.mass])
     F = loads[model.bodies[tree[0]].v]
     velocity = P[3:6] / sum(inertia.mass(model.bodies[i].inertia) for i in tree)
-    if not any(map(ops.there, F)):
+    if not any(map(is_there, F)):
         return np.concatenate([np.zeros(6), velocity])
     R, c = root_pose(model, tree, q)[0], composite(model, tree, q, np.zeros(model.nv))[1]
     return np.concatenate([R @ (F[:3] - ops.cross(c, F[3:])), R @ F[3:], velocity])

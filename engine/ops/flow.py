@@ -11,6 +11,7 @@ import numpy as np
 
 from engine.checks import EngineError, warn
 from engine.ops.elementwise import equal, floor, graph_of, logical_and, logical_not, logical_or, maximum, stop_gradient, where
+from engine.ops.functions import fitting, kind, place_of
 from engine.ops.linear import largest, lu_solve
 from engine.ops.rows import rows
 from engine.ops.structure import alike, structure, told
@@ -43,6 +44,8 @@ def while_loop(advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, do
     (True, 1.414213562373)
     """
     advance = of_two(advance)
+    if graph_of(limit) is not None:
+        raise graph_of(limit).refuse("a limit of while_loop that is traced", "give a number, and let the function compare what it counts")
     if limit > LONG:
         (y, stuck), now = passes(stopping(advance), (x, logical_not(logical_or(done, True))), limit, done)
         now = logical_and(now, logical_not(stuck))
@@ -61,13 +64,13 @@ def of_two(advance: Callable[[Any], tuple[Any, Any]]) -> Callable[[Any], tuple[A
 
     @functools.wraps(advance)
     def called(x: Any) -> tuple[Any, Any]:
-        found = advance(x)
+        found = fitting("while_loop", advance, (x,), "x")
         if not isinstance(found, tuple) or len(found) != 2:
-            raise EngineError(f"while_loop of '{getattr(advance, '__name__', advance)}' got {told(found)} from it; expected two: x, and "
-                              "whether it is done")  # fmt: skip
+            raise EngineError(f"{place_of(advance)}while_loop of '{getattr(advance, '__name__', advance)}' got {told(found)} from it; "
+                              "expected two: x, and whether it is done")  # fmt: skip
         return found
 
-    return called
+    return called if callable(advance) else fitting("while_loop", advance, (), "x")
 
 
 def stopping(advance: Callable[[Any], tuple[Any, Any]]) -> Callable[[Any], tuple[Any, Any]]:
@@ -120,11 +123,13 @@ def each(f: Callable[[Any, Any], Any], n: Any, x: Any) -> Any:
     >>> each(lambda k, x: 0.5 * x + steps[int(k)], 3, 0.0)                      # traced: engine.ops.gather(steps, k)
     np.float64(5.25)
     """
+    if callable(n) or hasattr(n, "by_rows"):
+        raise EngineError(f"each got {kind(n)} for n; expected a whole number from 0, such as table.shape[0], as in each(f, n, x)")
     if graph_of(n) is None and (np.ndim(n) or not float(n).is_integer() or n < 0):
         raise EngineError(f"each got n = {n!r}; expected a whole number from 0")
 
     def advance(s: tuple[Any, Any]) -> tuple[tuple[Any, Any], Any]:
-        return (s[0] + 1.0, f(*s)), s[0] + 1.0 >= n
+        return (s[0] + 1.0, fitting("each", f, s, "k and x")), s[0] + 1.0 >= n
 
     if graph_of(n) is None:
         return passes(advance, (0.0, x), MOST, n <= 0)[0][1]
@@ -141,9 +146,13 @@ def when(condition: Any, fn: Callable[[], Any], otherwise: Any) -> Any:
     >>> when(False, lambda: sqrt(np.array([-1.0, 4.0])), np.zeros(2))
     array([0., 0.])
     """
+    if hasattr(condition, "by_rows"):
+        raise condition.g.refuse("a branch on a table of truths", "use engine.ops.where(condition, a, b), which decides row by row")
     if isinstance(condition, (bool, np.bool_)):
-        return fn() if condition else otherwise if isinstance(otherwise, (tuple, dict)) else np.array(otherwise)
-    once = functools.wraps(fn)(lambda _: (fn(), True))         # under the name of what it does
+        if condition:
+            return fitting("when", fn, (), "no argument")
+        return otherwise if isinstance(otherwise, (tuple, dict)) else np.array(otherwise)
+    once = functools.wraps(fn)(lambda _: (fitting("when", fn, (), "no argument"), True))    # under the name of what it does
     return passes(once, otherwise, 1, logical_not(condition))[0]
 
 

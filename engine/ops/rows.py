@@ -6,6 +6,8 @@ place of n copies of what is done to each.
 
 from __future__ import annotations
 
+import functools
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -14,10 +16,21 @@ from numpy import asarray, stack, zeros
 
 from engine.checks import EngineError
 from engine.ops.elementwise import graph_of
+from engine.ops.functions import fitting, kind
+from engine.ops.structure import structure
 
 Array = np.ndarray
 #: sums that a total has, whatever the width of vectors: row k goes to the one numbered k modulo 8
 PARTS = 8
+
+
+class Imagined(threading.local):
+    """Of a thread: whether a function is called of a row of zeros, to know what it would return if there was one."""
+
+    now = False
+
+
+IMAGINED = Imagined()
 
 
 def rows(f: Callable[..., Any], *tables: Any) -> Any:
@@ -25,12 +38,13 @@ def rows(f: Callable[..., Any], *tables: Any) -> Any:
 
     Parameters
     ----------
-    f : a function of a row of each table, to an array (m…) or a tuple of arrays; what it reads besides is the same for all rows
-    tables : (n, …) each
+    f : a function of a row of each table, to an array (m…), or to a tuple, a named tuple or a dictionary of arrays; what it reads besides
+        is the same for all rows
+    tables : (n, …) each, or a tuple, a named tuple or a dictionary of such, of which ``f`` gets one of rows
 
     Returns
     -------
-    (n, m…), or a tuple of them. Of traced arrays of a few rows an array, else a table
+    (n, m…), or a structure of them as ``f`` returns. Of traced arrays of a few rows an array, else a table
 
     Raises
     ------
@@ -40,24 +54,52 @@ def rows(f: Callable[..., Any], *tables: Any) -> Any:
     --------
     >>> rows(lambda x, y: x @ y, np.ones((3, 2)), np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
     array([ 3.,  7., 11.])
+    >>> rows(lambda s: {"sum": s["a"] + s["b"]}, {"a": np.ones(2), "b": np.array([1.0, 2.0])})
+    {'sum': array([2., 3.])}
     """
-    if (graph := graph_of(*tables)) is not None:
-        return graph.rows(f, tables)
-    arrays = [asarray(t) for t in tables]
-    n = common([len(a) for a in arrays])
-    with np.errstate(all="ignore" if not n else None):
-        each = [f(*row) for row in zip(*arrays, strict=True)] or [f(*(zeros(a.shape[1:]) for a in arrays))]
+    leaves, given = structure(tables)
+    for t in leaves:
+        if callable(t) or isinstance(t, str):
+            raise EngineError(f"rows got {kind(t)} in place of a table; expected rows(f, table, …)")
+    built: list[Callable[[list[Any]], Any]] = []
+
+    def one(*row: Any) -> Any:
+        found = fitting("rows", f, given([*row]), "a row of each table")
+        own, build = structure(found)
+        built.append(build)
+        return tuple(own) if isinstance(found, (tuple, dict)) else found
+
+    if (graph := graph_of(*leaves)) is not None:
+        made = graph.rows(functools.wraps(f)(one) if callable(f) else one, leaves)
+    else:
+        made = each_row(one, [asarray(t) for t in leaves])
+    return built[0]([*made]) if isinstance(made, tuple) else made
+
+
+def each_row(f: Callable[..., Any], arrays: list[Array]) -> Any:
+    """``f`` of each row of arrays, to an array or a tuple of arrays."""
+    n = common_count([len(a) if a.ndim else -1 for a in arrays])
+    each = [f(*row) for row in zip(*arrays, strict=True)]
+    if not n:
+        before, IMAGINED.now = IMAGINED.now, True
+        try:
+            with np.errstate(all="ignore"):
+                each = [f(*(zeros(a.shape[1:]) for a in arrays))]
+        finally:
+            IMAGINED.now = before
     if isinstance(each[0], tuple):
         return tuple(stack(column)[:n] for column in zip(*each, strict=True))
     return stack(each)[:n]
 
 
-def common(counts: list[int]) -> int:
-    """Return the number of rows that all have."""
+def common_count(counts: list[int]) -> int:
+    """Return the number of rows that all have; a number, which has none, counts as −1."""
     if not counts:
         raise EngineError("rows got no table; expected one at least")
+    if -1 in counts:
+        raise EngineError("a number in place of a table; expected an array (n, …)")
     if len(set(counts)) > 1:
-        raise EngineError(f"rows got tables of {', '.join(map(str, counts))} rows; expected as many in each")
+        raise EngineError(f"tables of {', '.join(map(str, counts))} rows go together; expected as many in each")
     return counts[0]
 
 
@@ -67,6 +109,8 @@ def row_numbers(table: Any) -> Any:
     >>> row_numbers(np.ones((3, 2)))
     array([0., 1., 2.])
     """
+    if is_number(table):
+        raise EngineError(f"row_numbers got {kind(table)}; expected a table, or an array (n, …)")
     graph = graph_of(table)
     return np.arange(float(len(table))) if graph is None else graph.row_numbers(table)
 
@@ -81,11 +125,14 @@ def gather(table: Any, index: Any) -> Any:
     >>> gather(np.array([10.0, 20.0, 30.0]), [2, 0])
     array([30., 10.])
     """
-    graph = graph_of(table, index)
-    return asarray(table)[whole(index, len(table))] if graph is None else graph.gather(table, index)
+    if (graph := graph_of(table, index)) is not None:
+        return graph.gather(table, index)
+    if IMAGINED.now and not len(table):
+        return zeros((*np.shape(index), *np.shape(table)[1:]))
+    return asarray(table)[indices_of_rows(index, len(table))]
 
 
-def whole(index: Any, n: int) -> Array:
+def indices_of_rows(index: Any, n: int) -> Array:
     """Return numbers of rows, of which there are n, as integers."""
     k = asarray(index)
     if k.dtype == bool:
@@ -119,12 +166,14 @@ def add_at(table: Any, index: Any, more: Any) -> Any:
     places, given = (index, more) if isinstance(index, tuple) else ((index,), (more,))
     if not places:
         raise EngineError("add_at got no row numbers; expected those of one place at least")
+    if hasattr(given, "by_rows") or len(given) != len(places):
+        raise EngineError(f"add_at got {len(places)} places, and {kind(given)} to add; expected a tuple of as many")
     if all(is_number(i) for i in places):
         places, given = tuple(asarray([i]) for i in places), tuple(asarray(y)[None] for y in given)
     if (graph := graph_of(table, *places, *given)) is not None:
         return graph.add_at(table, places, given)
     result = np.array(table, dtype=float)
-    k = stack([whole(i, len(result)) for i in places], axis=1)
+    k = stack([indices_of_rows(i, len(result)) for i in places], axis=1)
     np.add.at(result, k.ravel(), stack([asarray(y) for y in given], axis=1).reshape(k.size, *result.shape[1:]))
     return result
 
@@ -140,6 +189,8 @@ def total(table: Any) -> Any:
     >>> total(np.arange(10.0))
     np.float64(45.0)
     """
+    if is_number(table) or isinstance(table, (tuple, dict)):
+        raise EngineError(f"total got {kind(table)}; expected one table, or an array (n, …)")
     if (graph := graph_of(table)) is not None:
         return graph.total(table)
     x = asarray(table, dtype=float)

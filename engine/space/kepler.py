@@ -12,6 +12,7 @@ import numpy as np
 from engine import ops
 from engine.checks import number, numbers, shown
 from engine.components.component import SimulationError
+from engine.ops.flow import poisoned
 
 Array = np.ndarray
 #: bits of a half: products of a half with whole seconds up to 2^26 s, two years, are exact
@@ -104,7 +105,7 @@ class Ellipse:
             of_E = turned_on(guess - M, *of_M) if e < ROUND[0] else (ops.sin(guess), ops.cos(guess))
             return guess, beyond - missed(guess, *of_E), *of_E
         E, found = ops.root(residual, ops.array([guess]), slope, limit=40)
-        E = ops.poisoned([] if ops.graph_of(found) is None else [found], E)
+        E = poisoned([] if ops.graph_of(found) is None else [found], E)
         return E[0], beyond - residual(E)[0], ops.sin(E[0]), ops.cos(E[0])
 
     def __call__(self, t: Any) -> tuple[Array, Array]:

@@ -32,6 +32,7 @@ from numpy.typing import ArrayLike
 
 from engine import ops
 from engine.checks import shaped
+from engine.ops.elementwise import SERIES_BELOW, series
 from engine.spatial import quaternion, so3
 from engine.spatial.manifold import ROTATION, Manifold
 
@@ -273,9 +274,9 @@ def inverse_slope(theta2: Any, D: Any) -> Any:
     >>> bool(inverse_slope(0.0, so3.inverse_coefficient(0.0)) == 1 / 720)
     True
     """
-    small = theta2 < ops.SERIES_BELOW
+    small = theta2 < SERIES_BELOW
     closed = (0.25 - 3.0 * D + theta2 * D * D) / ops.where(small, 1.0, 2.0 * theta2)
-    return ops.where(small, ops.series(theta2, [k * b for k, b in enumerate(so3.BERNOULLI)][1:]), closed)
+    return ops.where(small, series(theta2, [k * b for k, b in enumerate(so3.BERNOULLI)][1:]), closed)
 
 
 #: the parametrisations by name

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from engine import ops
 from engine.checks import shaped
+from engine.ops.elementwise import stumpff_next
 from engine.spatial import so3
 
 Array = np.ndarray
@@ -149,7 +150,7 @@ def _Q(V: Array) -> Array:
     w = V[..., :3]
     theta2 = np.vecdot(w, w)
     C = ops.c3(theta2)
-    E, c5 = ops.stumpff_next(theta2)                                                     # (θ² + 2 cos θ − 2)/(2θ⁴)
+    E, c5 = stumpff_next(theta2)                                                     # (θ² + 2 cos θ − 2)/(2θ⁴)
     F = 0.5 * (E - 3.0 * c5)                                                             # (2θ − 3 sin θ + θ cos θ)/(2θ⁵)
     C, E, F = (np.asarray(x)[..., None, None] for x in (C, E, F))
     W, Y = so3.hat(w), so3.hat(V[..., 3:])

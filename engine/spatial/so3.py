@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from engine import ops
 from engine.checks import EngineError, array, shaped, shown
+from engine.ops.elementwise import SERIES_BELOW, series
 from engine.spatial import quaternion
 
 Array = np.ndarray
@@ -58,11 +59,11 @@ def inverse_coefficient(theta2: Any) -> Any:
     >>> bool(inverse_coefficient(0.0) == 1 / 12)
     True
     """
-    small = theta2 < ops.SERIES_BELOW
+    small = theta2 < SERIES_BELOW
     safe = ops.where(small, 1.0, theta2)
     half = 0.5 * ops.sqrt(safe)
     closed = (1.0 - half * ops.cos(half) / ops.sin(half)) / safe
-    return ops.where(small, ops.series(theta2, BERNOULLI), closed)
+    return ops.where(small, series(theta2, BERNOULLI), closed)
 
 
 #: |B₂ₖ|/(2k)! for k = 1, 2, …

@@ -248,3 +248,13 @@ def test_what_is_called_again_and_again_is_looked_at_once():
         functions.append(twice(functions[-1]))
     program = engine.gufunc(functions[-1], "(n)->(n)").program
     assert with_tables(program) and not grows(program) and enough(program, 10) > 0
+
+
+def test_a_loop_in_each_row_keeps_what_it_is_given(tmp_path):
+    """What gcc 12 makes wrong at -O2 of a body that stands in the loop, by ``restrict``: the number that a pass ends with."""
+    def f(x, c):
+        return ops.rows(lambda a: ops.each(lambda k, s: c * c, ops.where(a > 0.5, 3.0, ops.where(a > -0.5, 1.0, 0.0)), a), x)
+
+    x = np.array([0.0, 1.0, -1.0, 0.3])
+    c = InC(engine.gufunc(f, "(n),()->(n)"), tmp_path)
+    assert c(x, 0.5)[1][0].tolist() == f(x, 0.5).tolist() == [0.25, 0.25, -1.0, 0.25]

@@ -260,11 +260,11 @@ def test_truth_in_the_carry_is_one_and_zero():
 
 
 @pytest.mark.parametrize(("advance", "what"), [
-    (lambda x: (x[:2], x[0] < 1.0), "shapes (2,), ()"), (lambda x: (x, ops.less(x, 1.0)), "shapes (3,), (3,)"),
-    (lambda x: (x[0], x[0] < 1.0), "shapes (), ()"),
+    (lambda x: (x[:2], x[0] < 1.0), "an array of the shape (2,)"), (lambda x: (x, ops.less(x, 1.0)), "says by an array of the shape (3,)"),
+    (lambda x: (x[0], x[0] < 1.0), "returns one number"),
 ])  # fmt: skip
 def test_a_body_of_other_shapes_is_refused(advance, what):
-    with pytest.raises(TraceError, match=f"{re.escape(what)}.*expected {re.escape('(3,)')} and a truth value") as caught:
+    with pytest.raises(TraceError, match=re.escape(what)) as caught:
         trace(lambda x: ops.while_loop(advance, x, 5)[0], [(3,)])
     assert str(caught.value).startswith(f"{__file__}:{sys._getframe().f_lineno - 1}: ")
 

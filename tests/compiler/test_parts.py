@@ -9,8 +9,9 @@ from engine.compiler.codegen.counters import CLOCK_AROUND, CLOCK_INSIDE, OUTSIDE
 from engine.compiler.graph.expr import Graph
 from engine.compiler.graph.program import Program, live
 from engine.compiler.graph.rewrite import inlined
+from engine.compiler.gufunc import Gufunc
 from engine.compiler.scan import counted_rollout, rollout_ufunc
-from engine.compiler.transforms.parts import Part, in_parts
+from engine.compiler.transforms.parts import Part
 from tests.compiler.programs import exact, fractions, random_function
 from tests.numeric import close
 
@@ -92,13 +93,33 @@ def test_loops_and_branches_are_cut_inside():
         np.testing.assert_array_equal(interpret(parts, x), interpret(whole, x))
 
 
-def test_what_has_tables_is_left_as_it_is():
+def test_parts_with_tables_are_cut_too():
+    """Tables go into parts and out of them, in loops as well; the results are the same."""
+
     def fn(x):
         with ops.part("rows", x):
-            return ops.total(ops.rows(lambda row: row @ row, x))
+            y = ops.rows(lambda row: ops.array([row @ row, row[0]]), x)
+        with ops.part("sum", y):
+            t = ops.total(y)
 
-    assert trace(fn, [(-1, 3)], parts=True) == trace(fn, [(-1, 3)])
-    assert in_parts(program := trace(fn, [(-1, 3)])) is program
+        def advance(s):
+            with ops.part("pass", s["y"]):
+                y = ops.chosen(s["y"], s["y"][:, 1] > 0.0)
+                return {"y": y, "k": s["k"] + ops.total(y)[0]}, False
+
+        s, _ = ops.while_loop(advance, {"y": y, "k": t[1]}, 3)
+        return s["y"], s["k"]
+
+    whole, parts = trace(fn, [(-1, 3)]), trace(fn, [(-1, 3)], parts=True)
+    verify(parts)
+    assert sorted(parts_of(parts)) == ["pass", "rows", "sum"] and not parts_of(whole)
+    x = np.random.default_rng(0).standard_normal((11, 3))
+    functions = [Gufunc(p, "(n,3)->(k,2),()", ["x"]) for p in (whole, parts)]
+    for results in (interpret(parts, x), functions[0](x), functions[1](x)):
+        for found, expected in zip(results, interpret(whole, x), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-14)            # sums of three products, fused or not
+    for a, b in zip(*(f(x) for f in functions), strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 def test_calls_are_counted_as_often_as_they_happen():

@@ -137,10 +137,11 @@ def unknown(x):
 
 
 @pytest.mark.parametrize(("fn", "text"), [
-    (grows, "grows, line 3: is an array made again: y"), (changes, "is the caller's, and is not to be changed: x[0]"),
-    (truncates, "is not a whole: k"), (lists, "lists, line 2: is not what procedures have: [0.0]"), (whole, "an array of whole numbers"),
-    (early, "returns arrays before the end: return y"), (nothing, "is what a procedure returns that returns nothing: k"),
-    (unknown, "is not what procedures have: np.sin(x[0])"),
+    (grows, "in the procedure 'grows', `y` is an array made again"), (changes, "`x[0]` is the caller's, and is not to be changed"),
+    (truncates, "`k` is not a whole"), (lists, "in the procedure 'lists', `[0.0]` is not what procedures have"),
+    (whole, "an array of whole numbers"),
+    (early, "`return y` returns arrays before the end"), (nothing, "`k` is what a procedure returns that returns nothing"),
+    (unknown, "`np.sin(x[0])` is not what procedures have"),
 ])  # fmt: skip
 def test_what_it_has_not_is_said(fn, text):
     with pytest.raises(engine.EngineError) as error:

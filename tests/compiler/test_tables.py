@@ -293,7 +293,7 @@ def test_shared_functions_take_structures():
     (lambda x, i: ops.gather(x, i) + 0.0, "(n),(k)->(k)", ([], [0]), IndexError, "row 0 of a table of 0 rows"),
     (lambda x, i: ops.add_at(x, i, i), "(n),(k)->(n)", ([1.0, 2.0], [-1]), IndexError, "row -1 of a table of 2 rows"),
     (lambda x, y: ops.rows(lambda a, b: a * b, x, y), "(n),(k)->(n)", ([1.0, 2.0], [1.0]), EngineError,
-     "rows got tables of 2, 1 rows; expected as many in each"),
+     "tables of 2, 1 rows go together; expected as many in each"),
 ])  # fmt: skip
 def test_what_is_wrong_when_it_runs_is_said(f, signature, x, error, text):
     """Plain, and compiled with the line."""
@@ -305,7 +305,7 @@ def test_what_is_wrong_when_it_runs_is_said(f, signature, x, error, text):
 
 
 @pytest.mark.parametrize(("f", "text"), [
-    (lambda x: x[0], "use engine.ops.gather(table, numbers), and table[:, …] for columns, or give the size a number"),
+    (lambda x: x[0], "use engine.ops.gather(table, numbers), and table[:, …] for columns, or write a number for its size"),
     (lambda x: len(x) * 1.0, "how many rows a table has"),
     (lambda x: sum(x), "a table's rows one by one"),
     (lambda x: 1.0 if x else 0.0, "a decision on a table"),
@@ -317,7 +317,7 @@ def test_what_is_wrong_when_it_runs_is_said(f, signature, x, error, text):
     (lambda x: x.sum(), ".sum of a table"),
     (lambda x: x * ops.rows(lambda y: ops.array([y, y]), x), "expected as many axes in each: write table[:, None]"),
     (lambda x: ops.chosen(x, ops.rows(lambda y: ops.array([y, y]), x)), "expected (n): a truth a row"),
-    (lambda x: ops.while_loop(lambda y: (ops.rows(lambda z: ops.array([z, z]), y), True), x, 2)[0], "expected a table of rows ()"),
+    (lambda x: ops.while_loop(lambda y: (ops.rows(lambda z: ops.array([z, z]), y), True), x, 2)[0], "returns a table (n, 2)"),
     (lambda x: ops.rows(lambda y: y, x, 1.0), "a number for a table"),
     (lambda x: ops.add_at(x, x, ops.rows(lambda y: ops.array([y, y]), x)), "expected rows as its own"),
 ])  # fmt: skip

@@ -100,6 +100,25 @@ class Tables:
         views = [ops.gather(pick(rng, of[whence])[0], index[int(rng.integers(len(index)))]) for _ in range(int(rng.integers(1, 3)))]
         of[to].append((ops.rows(self.row(rng, m, numbers), *views, pick(rng, of[to])[0]), m))
 
+    def picked(self, rng: np.random.Generator, of: Any, numbers: list[Any], through: Any) -> None:
+        """Rows by one number each: in a loop over all, or in rows, each with as many passes as it says."""
+        count, other = some(rng, of), some(rng, of)
+        (t, _), (rows, _) = pick(rng, of[count]), pick(rng, of[other])
+        f, n = self.row(rng, 1, numbers), t.shape[0]
+
+        def step(k: Any, s: Any) -> Any:
+            return f(ops.gather(t, k), s)
+
+        def within(r: Any) -> Any:
+            x = np.ravel(np.asarray(r))[0]
+            most = ops.minimum(ops.where(x > 0.5, 3.0, ops.where(x > -0.5, 1.0, 0.0)), n * 1.0)
+            return ops.each(lambda k, s: step(most - 1.0 - k, s), most, number(x))
+
+        if rng.random() < 0.4:
+            numbers.append(number(ops.each(step, n, number(numbers[-1]))))
+        else:
+            of[other].append((ops.rows(within, rows), 1))
+
     def added(self, rng: np.random.Generator, of: Any, numbers: list[Any], through: Any) -> None:
         """Rows added to those of another table, at a place or two each."""
         t, m = pick(rng, of["n"])
@@ -217,8 +236,9 @@ def sorted_by_first(x: Any, start: Any) -> Any:
     return made, sums[:below]
 
 
-STEPS = (Tables.rows, Tables.rows, Tables.two, Tables.gathered, Tables.gathered, Tables.added, Tables.summed, Tables.counted, Tables.chosen,
-         Tables.repeated, Tables.repeated, Tables.branched, Tables.shared, Tables.joined, Tables.cut, Tables.by_procedure)  # fmt: skip
+STEPS = (Tables.rows, Tables.rows, Tables.two, Tables.gathered, Tables.gathered, Tables.picked, Tables.added, Tables.summed,
+         Tables.counted, Tables.chosen, Tables.repeated, Tables.repeated, Tables.branched, Tables.shared, Tables.joined, Tables.cut,
+         Tables.by_procedure)  # fmt: skip
 
 
 def some(rng: np.random.Generator, of: dict[str, Any]) -> str:

@@ -14,6 +14,7 @@ from engine.compiler.graph.numbers import is_number
 from engine.compiler.graph.operations import CALLS, OPERATIONS, operands
 from engine.compiler.graph.program import Program
 from engine.compiler.graph.vecmath import literal, splat, vector
+from engine.compiler.kernels.picks import Inline
 
 
 class Body:
@@ -28,6 +29,7 @@ class Body:
         self.have: dict[int, str] = {}
         self.pairs: dict[tuple[str, int], str] = {}  # (function, operand) -> its two results
         self.count = 0
+        self.inline, self.picked = False, dict[int, list[str]]()               # rows of tables are read here; nodes -> their columns
         self.used: dict[str, list[int]] = {"%work": [], "%constants": []}      # by what they are counted from, where values stand
 
     def put(self, text: str) -> str:
@@ -71,6 +73,8 @@ class Body:
             return self.have[i]
         op, *args = self.nodes[i]
         m = self.module
+        if op == "get" and args[0] in self.picked:
+            return self.picked[args[0]][args[1]]
         if op == "neg":  # made where it is read: most are part of a fused multiply-add
             return self.put(f"fneg {self.type(i)} {self.value(args[0])}")
         if op == "const" and i in self.truths:
@@ -146,6 +150,11 @@ class Body:
     def emit(self, i: int, program: Program, callees: dict[int, Any], arguments: int, callee_work: int) -> None:
         node = self.nodes[i]
         op = node[0]
+        if op in CALLS and self.inline:
+            self.count += 1
+            row = Inline(self.module, self.put, self.lines, f"pick{self.count}")
+            self.picked[i] = row.columns(len(program.functions[node[1]].outputs), *map(self.value, operands(node)))
+            return
         if op in CALLS:
             given, n = operands(node), len(program.functions[node[1]].outputs)
             once = op == "loop" and node[2] == 1
@@ -165,7 +174,7 @@ class Body:
                     f = self.module.loop(program.functions[node[1]])
                     self.lines += counted(f"  call void {f}({', '.join(places)}, i64 {node[2]})")
             return
-        if op in ("neg", *STANDING) or (i in self.place and i not in self.slot):
+        if op in ("neg", *STANDING) or (op == "get" and self.inline) or (i in self.place and i not in self.slot):
             return
         if op == "lane" and node[2] in self.place and node[2] not in self.have:
             self.have[i] = self.load("%work", self.place[node[2]] + node[1], i)

@@ -21,6 +21,7 @@ from engine.compiler.codegen.body import Body
 from engine.compiler.codegen.counters import Counters
 from engine.compiler.codegen.lanes import Laned, laned
 from engine.compiler.codegen.schedule import fused, runs, segments, taken
+from engine.compiler.codegen.short_loop import short_loop
 from engine.compiler.codegen.work import laid_out
 from engine.compiler.graph import exponentials, vecmath
 from engine.compiler.graph.kernel import SIGNATURE, Kernel
@@ -28,11 +29,14 @@ from engine.compiler.graph.operations import CALLS
 from engine.compiler.graph.program import Program, live, size, truth_values
 from engine.compiler.graph.vecmath import literal, splat, vector
 from engine.compiler.kernels import arena
+from engine.compiler.kernels.picks import Pick
 
 #: nodes in one segment: what serves several groups should stay in the cache of decoded instructions (flat from 150 to 300)
 SEGMENT = 250
 #: nodes of a program that stands where it is called, at most
 SHORT = 100
+#: columns of a row of a table that is read there, at most
+MANY = 16
 #: zeros side by side among the outputs, such as between robots in a mass matrix, from which on they are one call, or LLVM would look at
 #: their stores for a time that grows with the square of their number
 ZEROS = 32
@@ -75,12 +79,13 @@ class Module:
         self.constants: dict[tuple[str, ...], int] = {}  # as LLVM writes them -> where they stand in their table
         self.table: list[str] = []
         self.functions: dict[str, tuple[str, int]] = {}  # program key -> name, size of its work in vectors
+        self.loops: dict[str, str] = {}  # the same of loops whose bodies stand within -> name
         self.unread: dict[str, int] = {}  # function of a branch that one sample takes -> how many of the first it is given it does not read
         self.lent: Module | None = None  # of one sample's: functions on rows of tables, which stand in the lanes
 
     def rows(self, f: Program) -> Module:
-        """The module of functions on rows of tables: of vectors, or this one, where a function takes memory for tables of its own."""
-        if f.tabled or (width := machine.rows()) == 1:
+        """The module of functions on rows of tables: of vectors, or this one, where a function has tables of its own."""
+        if f.single or (width := machine.rows()) == 1:
             return self
         self.lent = self.lent or Module(width)
         return self.lent
@@ -134,8 +139,13 @@ class Module:
 
     def loop(self, program: Program) -> str:
         """Name of the function that repeats a body, which takes and returns n numbers of which the last says done."""
+        if self.is_short(program):
+            if program.key not in self.loops:
+                self.loops[program.key] = f"@loop{len(self.loops)}"
+                self.text.append(short_loop(self, program, self.loops[program.key]))
+            return self.loops[program.key]
         body, n = self.functions[program.key][0], len(program.outputs)
-        if program.tabled:
+        if program.takes:
             return arena.put_looping(self, f"{body}.loop", body, program.made)
         call = "\n".join(self.counted("", program, f"  call void {body}(ptr %in, ptr %out, ptr %work, i64 1, i64 0, i64 0, i64 0)"))
         name, D, one = f"{body}.loop", self.D, splat("double", self.width, literal(1.0))
@@ -195,7 +205,9 @@ end:
             called, there = {node[1] for node in nodes if node[0] in CALLS}, passed(made, program.functions)
             without = {made.nodes[i][1] for i in there}                        # functions whose last result nobody reads
             whole = {node[1] for node in nodes if node[0] in CALLS and not (self.width == 1 and node[0] == "loop" and node[2] == 1)}
-            callees = {k: self.function(f, k not in whole, k in without) for k, f in enumerate(program.functions) if k in called}
+            bodies = called - {node[1] for node in nodes if node[0] == "call" or (node[0] == "loop" and node[2] == 1)}
+            callees = {k: ("", int(f.tabled)) if k in bodies and self.is_short(f) else self.function(f, k not in whole, k in without)
+                       for k, f in enumerate(program.functions) if k in called}  # fmt: skip
             self.functions[key] = self._emit(program, made, callees, there)
             if branch:
                 first = min((node[1] for node in nodes if node[0] == "input"), default=program.n_in)
@@ -204,16 +216,18 @@ end:
 
     def is_short(self, program: Program) -> bool:
         """Whether a program of numbers is so few operations that they stand where it is called."""
-        if isinstance(program, Kernel) or program.tabled or self.counters is not None or program.n_in > SHORT:
+        if isinstance(program, Kernel) or program.takes or self.counters is not None or program.n_in > SHORT:
             return False
         nodes, _ = fused(program)
-        return len(nodes) <= SHORT and not any(node[0] in CALLS for node in nodes)
+        inside = [program.functions[node[1]] for node in nodes if node[0] in CALLS]
+        return len(nodes) <= SHORT and all(isinstance(f, Pick) and f.m <= MANY for f in inside)
 
-    def straight(self, program: Program, given: Sequence[str], caller: Module) -> tuple[list[str], list[str]]:
+    def straight(self, program: Program, given: Sequence[str], caller: Module, going: bool = False) -> tuple[list[str], list[str]]:
         """The lines of a short program (:meth:`is_short`) of values in the caller's code, where constants are at ``%constants``; and its
-        results."""
-        nodes, outputs = fused(program)
+        results. If ``going``, it is a loop's body, which is not done."""
+        nodes, outputs = taken(*fused(program)) if going else fused(program)
         body = Body(self, Laned(nodes, outputs), {}, {}, truth_values(nodes))
+        body.inline = True
         body.have = {i: given[node[1]] for i, node in enumerate(nodes) if node[0] == "input"}
         for i in range(len(nodes)):
             body.emit(i, program, {}, 0, 0)

@@ -21,6 +21,7 @@ from engine.compiler.frontend.elementary import UFUNCS
 from engine.compiler.graph import refusals
 from engine.compiler.graph.expr import Expr, Graph, box
 from engine.compiler.graph.refusals import TraceError, is_ours, unknown
+from engine.ops.elementwise import USERS
 
 #: functions of whole arrays: NumPy's -> its meaning, filled in by :mod:`engine.compiler.frontend.whole_arrays`
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
@@ -142,7 +143,7 @@ for _name in ("max", "min", "argmax", "argmin", "any", "all", "clip", "round", "
 
 def refuse(what: str, instead: str) -> TraceError:
     """Return the error for something that the user's function does right now; its graph remembers it."""
-    return refusals.refuse(what, instead) if ops.USERS.graph is None else ops.USERS.graph.refuse(what, instead)
+    return refusals.refuse(what, instead) if USERS.graph is None else USERS.graph.refuse(what, instead)
 
 
 def is_mask(key: Any) -> bool:

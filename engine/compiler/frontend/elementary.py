@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
+from engine.ops.elementwise import floor_mod
 
 LN2, LN10 = math.log(2.0), math.log(10.0)
 
@@ -126,7 +127,7 @@ UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
     np.square: lambda x: x * x, np.reciprocal: lambda x: 1.0 / x, np.sqrt: ops.sqrt, np.cbrt: cbrt, np.absolute: ops.absolute,
     np.fabs: ops.absolute, np.sign: ops.sign, np.copysign: copysign, np.signbit: sign_bit, np.heaviside: heaviside, np.hypot: ops.hypot,
     np.floor: ops.floor, np.ceil: ceil, np.trunc: trunc, np.rint: rint, np.remainder: ops.mod, np.fmod: ops.fmod,
-    np.floor_divide: lambda x, y: ops.floor_mod(x, y)[0], np.divmod: ops.floor_mod,
+    np.floor_divide: lambda x, y: floor_mod(x, y)[0], np.divmod: floor_mod,
     np.modf: lambda x: (copysign(x - trunc(x), x), trunc(x)), np.exp: ops.exp, np.exp2: lambda x: ops.power(2.0, x), np.expm1: expm1,
     np.log: ops.log, np.log2: lambda x: ops.log(x) / LN2, np.log10: lambda x: ops.log(x) / LN10, np.log1p: log1p,
     np.logaddexp: logaddexp, np.ldexp: ldexp, np.sin: ops.sin, np.cos: ops.cos, np.tan: ops.tan, np.arcsin: ops.arcsin,

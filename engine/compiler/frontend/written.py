@@ -27,6 +27,7 @@ from engine.compiler.frontend.arrays import Traced, boxed, has_traced, of_arrays
 from engine.compiler.frontend.elementary import MATH, UFUNCS, rint
 from engine.compiler.graph.expr import Expr
 from engine.compiler.graph.refusals import TraceError, is_installed, is_ours
+from engine.ops.elementwise import USERS, floor_mod
 
 #: held while something is lent; a fork waits for it, as for :data:`engine.compiler.machine.LOCK`
 LOCK = threading.RLock()
@@ -188,7 +189,7 @@ class Float(float, metaclass=FloatType):
 BUILTINS: dict[str, Callable[..., Any]] = {
     "max": extremum(lambda best, x: ops.where(ops.less(best, x), x, best)),
     "min": extremum(lambda best, x: ops.where(ops.less(x, best), x, best)), "sum": total, "round": rounded,
-    "any": quantifier(True), "all": quantifier(False), "divmod": ops.floor_mod, "pow": lambda x, y: x**y,
+    "any": quantifier(True), "all": quantifier(False), "divmod": floor_mod, "pow": lambda x, y: x**y,
 }  # fmt: skip
 def is_instance(x: Any, kinds: Any) -> bool:
     """``isinstance``, to which a traced value is a number of NumPy's."""
@@ -222,15 +223,15 @@ def lent(fn: Callable[..., Any], graph: Any) -> Iterator[None]:
             changes += [(names, name, INSTEAD[id(x)]) for name, x in names.items() if id(x) in INSTEAD]
             changes += [(names, name, f) for name, f in python.items() if name not in names]
         before = [(names, name, names.get(name, ABSENT)) for names, name, _ in changes]
-        users = vars(ops.USERS).copy()
-        ops.USERS.made, ops.USERS.graph = wrapped, graph
+        users = vars(USERS).copy()
+        USERS.made, USERS.graph = wrapped, graph
         try:
             for names, name, f in changes:
                 names[name] = f
             yield
         finally:
-            vars(ops.USERS).clear()
-            vars(ops.USERS).update(users)
+            vars(USERS).clear()
+            vars(USERS).update(users)
             for names, name, x in reversed(before):
                 if x is ABSENT:
                     names.pop(name, None)

@@ -22,6 +22,8 @@ from engine.compiler.graph import chains
 from engine.compiler.graph.notes import Noted
 from engine.compiler.graph.operations import ARITY, BOOLEAN, COMMUTATIVE, CONDITIONAL, OPERATIONS, PERHAPS_TRUTHS, RECORDED, Node, is_truth
 from engine.compiler.graph.refusals import TraceError, is_ours, refuse, unknown
+from engine.ops.elementwise import USERS, floor_mod
+from engine.ops.elementwise import elementwise as lifted
 
 
 class Graph:
@@ -47,10 +49,12 @@ class Graph:
         self.refused: TraceError | None = None  # the first refusal, which the traced function or a library may catch
         self.floats = False  # whether a traced value was to be a float
         self.chains: dict[chains.Place, Any] = {}  # comparisons that go on: a < x < b
+        self.in_rows = False  # whether the function of a row is being traced, which lanes of vectors run together
+        self.idle: Any = None  # in a loop there, whether this lane's has ended; None outside
 
-    def refuse(self, what: str, instead: str, known: bool = False) -> TraceError:
+    def refuse(self, what: str, instead: str, known: bool = False, whole: bool = False) -> TraceError:
         """Return the error for something untraceable that is being done right now; it is remembered."""
-        error = refuse(what, instead, known)
+        error = refuse(what, instead, known, whole)
         self.refused = self.refused or error
         return error
 
@@ -77,6 +81,9 @@ class Graph:
         if isinstance(x, (bool, np.bool_)):
             return self.node(("const", bool(x), "truth"))  # True and 1.0 are equal keys, and so are False, 0.0 and -0.0
         if not isinstance(x, SCALAR):
+            if hasattr(x, "by_rows"):
+                raise self.refuse("a table in place of a number", "expected one of its numbers, engine.ops.gather(table, k), or their "
+                                  "sum, engine.ops.total(table)")  # fmt: skip
             raise self.refuse(f"{type(x).__name__} {x!r} among traced values", "expected numbers")
         x = float(x)
         return self.node(("const", x if x == x else math.nan) if x else ("const", x, repr(x)))  # NaN is one key only as one object
@@ -175,8 +182,8 @@ class Expr:
     def __rtruediv__(a, b): return binary("div", b, a)
     def __mod__(a, b): return divided(ops.mod, a, b)
     def __rmod__(a, b): return divided(ops.mod, b, a)
-    def __floordiv__(a, b): return divided(lambda x, y: ops.floor_mod(x, y)[0], a, b)
-    def __rfloordiv__(a, b): return divided(lambda x, y: ops.floor_mod(x, y)[0], b, a)
+    def __floordiv__(a, b): return divided(lambda x, y: floor_mod(x, y)[0], a, b)
+    def __rfloordiv__(a, b): return divided(lambda x, y: floor_mod(x, y)[0], b, a)
     def __pow__(a, b): return binary("pow", a, b)
     def __rpow__(a, b): return binary("pow", b, a)
     def __neg__(a): return a.g.make("neg", a)
@@ -195,7 +202,7 @@ class Expr:
     def __invert__(a): return a.g.make("not", a)
 
     def __hash__(self):
-        if ops.USERS.graph is not None and not is_ours(sys._getframe(1)):
+        if USERS.graph is not None and not is_ours(sys._getframe(1)):
             raise self.g.refuse("a lookup by a traced value", "look up by structure; engine.ops.interp looks up tables")
         return object.__hash__(self)
 
@@ -230,7 +237,7 @@ class Expr:
     def __int__(self):
         if (x := self.known()) is not self:
             return int(x)
-        raise self.g.refuse("turning a traced value into an integer", "loop and index over structure, never over values")
+        raise self.g.refuse("turning a traced value into an integer", "loop and index over structure, never over values", whole=True)
 
     __index__ = __int__
 
@@ -298,7 +305,7 @@ TRUTHS = (bool, np.bool_)
 AMONG_TRUTHS = {"max": "or", "mul": "and", "min": "and", "add": ""}
 SCALAR: Any = (Expr, float, int, np.floating, np.integer, np.bool_)
 #: elementwise, for arrays too: NumPy's own object loops would call bool(), or find no method on a float
-LIFTED = {op: ops.elementwise(OPERATIONS[op].numpy, op, n) for op, n in ARITY.items()}
+LIFTED = {op: lifted(OPERATIONS[op].numpy, op, n) for op, n in ARITY.items()}
 MIRRORED: dict[Any, Any] = {np.greater: np.less, np.greater_equal: np.less_equal}
 UFUNCS = {f: op for f, op in RECORDED.items() if isinstance(f, np.ufunc)}
 

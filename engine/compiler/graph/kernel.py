@@ -25,7 +25,7 @@ class Kernel(Program):
     """A function of n_in numbers with some results."""
 
     native = True
-    tabled = False  # whether it takes memory for tables
+    tabled = False  # whether it takes memory for tables, or says what is wrong with them
 
     def __init__(self, n_in: int, n_out: int, name: str, *data: Any) -> None:
         super().__init__([], list(range(n_out)), [()] * n_in, [()] * n_out, (), name)
@@ -34,6 +34,16 @@ class Kernel(Program):
         for x in data:
             h.update(np.ascontiguousarray(x).tobytes())
         self.digest = h.hexdigest()
+
+    @property
+    def takes(self) -> bool:
+        """Whether it takes memory for tables."""
+        return self.tabled
+
+    @property
+    def single(self) -> bool:
+        """Whether it is for one sample alone."""
+        return self.tabled
 
     @property
     def key(self) -> str:

@@ -18,6 +18,7 @@ import numpy as np
 
 from engine import ops
 from engine.compiler.graph.lowering import Libm, Lowering, extremum, half, instruction, lanes, llvm, negated, on_truths, select, unchanged
+from engine.ops.elementwise import c2_of_floats, c3_of_floats, same_floats, stumpff_next
 
 Node = tuple[Any, ...]
 END = sys.maxsize
@@ -65,12 +66,12 @@ def power_partials(y: Any, a: Any, b: Any) -> tuple[Any, Any]:
 
 def c2_partials(y: Any, x: Any) -> tuple[Any]:
     """c2' = c4 − c3/2."""
-    return (ops.stumpff_next(x)[0] - 0.5 * ops.c3(x),)
+    return (stumpff_next(x)[0] - 0.5 * ops.c3(x),)
 
 
 def c3_partials(y: Any, x: Any) -> tuple[Any]:
     """c3' = (3 c5 − c4)/2."""
-    return (1.5 * ops.stumpff_next(x)[1] - 0.5 * ops.stumpff_next(x)[0],)
+    return (1.5 * stumpff_next(x)[1] - 0.5 * stumpff_next(x)[0],)
 
 
 ROWS = (
@@ -81,7 +82,7 @@ ROWS = (
     Operation("div", "xx>x", np.divide, instruction("fdiv"), lambda y, a, b: (1.0 / b, -y / b)),
     Operation("neg", "x>x", np.negative, instruction("fneg"), lambda y, a: (-1.0,)),
     Operation("fma", "xxx>x", fma_of_floats, llvm("fma"), lambda y, a, b, c: (b, a, 1.0)),
-    Operation("stop_gradient", "x>x", ops.same_floats, unchanged),
+    Operation("stop_gradient", "x>x", same_floats, unchanged),
     # functions
     Operation("sqrt", "x>x", np.sqrt, llvm("sqrt"), lambda y, a: (0.5 / ops.maximum(y, 1e-162),)),
     Operation("abs", "x>x", np.absolute, llvm("fabs"), lambda y, a: (ops.where(a < 0.0, -1.0, 1.0),)),
@@ -98,8 +99,8 @@ ROWS = (
     Operation("tanh", "x>x", np.tanh, lanes("tanh"), lambda y, a: (1.0 - y * y,)),
     Operation("pow", "xx>x", np.power, Libm("pow"), power_partials),
     Operation("fmod", "xx>x", np.fmod, Libm("fmod"), lambda y, a, b: (1.0, -ops.sign(a / b) * ops.floor(ops.absolute(a / b)))),
-    Operation("c2", "x>x", ops.c2_of_floats, half("stumpff", 0), c2_partials),
-    Operation("c3", "x>x", ops.c3_of_floats, half("stumpff", 1), c3_partials),
+    Operation("c2", "x>x", c2_of_floats, half("stumpff", 0), c2_partials),
+    Operation("c3", "x>x", c3_of_floats, half("stumpff", 1), c3_partials),
     # choices
     Operation("min", "xx>x", np.minimum, extremum("olt"), chooses=lambda a, b: ops.less_equal(a, b), commutative=True),
     Operation("max", "xx>x", np.maximum, extremum("ogt"), chooses=lambda a, b: ops.less_equal(b, a), commutative=True),

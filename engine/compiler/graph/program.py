@@ -94,6 +94,16 @@ class Program:
         return any(f.tabled for f in self.functions)
 
     @once
+    def takes(self) -> bool:
+        """Whether memory is taken from that arena: else only its state may change."""
+        return any(f.takes for f in self.functions)
+
+    @once
+    def single(self) -> bool:
+        """Whether it is for one sample, and for one row: with tables that no vectors' lanes have."""
+        return any(f.single for f in self.functions)
+
+    @once
     def given(self) -> list[int]:
         """Of each input scalar, the columns of the table that it is a handle of; 0 of a number."""
         return columns(self.shapes_in)

@@ -26,6 +26,14 @@ CONVERTERS = {
     "scipy.interpolate": "use engine.ops.spline(curve)(x), made of it, or engine.ops.interp",
     "scipy.spatial.transform": "use R.as_matrix() @ x of a rotation that is known, engine.spatial.so3 and quaternion of others",
 }
+#: what else to write where a whole number was asked for, by the expression
+WHOLE = {
+    r"range\(": "engine.ops.each(f, n, x) counts as far as a traced number says",
+    r"(np|numpy)\.(zeros|empty|ones|full)\(": "np.zeros_like(table) has as many rows as a table",
+    r"(np|numpy)\.arange\(": "engine.ops.row_numbers(table) are as many as a table's rows",
+    r"int\(": "engine.ops.floor(x) is a whole number",
+    r"[\w.]+(\(.*\))?\[.*\]$": "engine.ops.gather(table, k) takes a row by a traced number",
+}
 OTHERWISE = ("traced values are no floats; use engine.ops, or run the function as plain Python (compiled=False, or a controller as "
              "engine.Law(..., period=..., python=True))")  # fmt: skip
 
@@ -53,9 +61,9 @@ class ArgumentError(EngineError):
     """
 
 
-def refuse(what: str, instead: str, known: bool = False) -> TraceError:
+def refuse(what: str, instead: str, known: bool = False, whole: bool = False) -> TraceError:
     """The error for something untraceable that is being done right now."""
-    return located(((f, line, f.f_lasti) for f, line in traceback.walk_stack(sys._getframe(1))), what, instead, known)
+    return located(((f, line, f.f_lasti) for f, line in traceback.walk_stack(sys._getframe(1))), what, instead, known, whole)
 
 
 def users_place() -> str:
@@ -64,8 +72,9 @@ def users_place() -> str:
     return f"{user[0].f_code.co_filename}:{user[1]}: " if user else ""
 
 
-def located(frames: Iterable[Frame], what: str, instead: str, known: bool = False) -> TraceError:
-    """The error for something untraceable, at the user's line, with the expression there; if ``known``, it is a condition."""
+def located(frames: Iterable[Frame], what: str, instead: str, known: bool = False, whole: bool = False) -> TraceError:
+    """The error for something untraceable, at the user's line, with the expression there; if ``known``, it is a condition, if ``whole``, it
+    was to be a whole number."""
     frames = list(frames)
     user = users(frames)
     inner = frames[: frames.index(user)] if user else frames
@@ -74,6 +83,7 @@ def located(frames: Iterable[Frame], what: str, instead: str, known: bool = Fals
         what, instead = f"np.linalg.{linear[-1]} of traced values", "use engine.ops.solve, or write it out over the entries"
     elif user and (text := expression(user)):
         what = f"{what}, in `{text}`,"
+        instead += next((f"; {how}" for pattern, how in WHOLE.items() if (whole or known) and re.match(pattern, text)), "")
         if known and re.fullmatch(CONDITION, text) and not re.search(r"\b(and|or|not|if|in)\b", text):
             instead = instead.replace("condition", text, 1)
     place = f"{user[0].f_code.co_filename}:{user[1]}: " if user else ""
@@ -166,6 +176,16 @@ def explained(error: Exception) -> TraceError | None:
         what = f"in {user[0].f_code.co_name}, a call of {library} with traced values ({type(error).__name__}: {short})"
         return located(frames, what, next((text for name, text in CONVERTERS.items() if library.startswith(name)), OTHERWISE))
     return None
+
+
+def placed(error: Exception) -> EngineError | None:
+    """An error of ``engine.ops``, which knows of no lines, at the user's; None if it is another, or begins with a line."""
+    frames = [(t.tb_frame, t.tb_lineno, t.tb_lasti) for t in chain(error)][::-1]
+    raised = str(frames[0][0].f_globals.get("__name__", ""))
+    if type(error) is not EngineError or not raised.startswith("engine.ops.") or re.match(r".*:\d+: ", str(error)):
+        return None
+    user = users(frames)
+    return EngineError(f"{user[0].f_code.co_filename}:{user[1]}: {error}") if user else None
 
 
 def chain(error: Exception) -> list[Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 
-from engine.ops import SERIES_BELOW, alternating
+from engine.ops.elementwise import SERIES_BELOW, alternating
 
 #: fdlibm's k_sin.c and k_cos.c: sin r = r + r³ S(r²), cos r = 1 − r²/2 + r⁴ C(r²)
 SIN = (1.58969099521155010221e-10, -2.50507602534068634195e-08, 2.75573137070700676789e-06,

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from engine import ops
 from engine.compiler import debug
 from engine.compiler.graph.kernel import Call, Kernel, for_one
 from engine.compiler.graph.program import COUNTED
 from engine.compiler.graph.refusals import TraceError
 from engine.compiler.kernels.arena import put_arena
 from engine.compiler.kernels.procedure_code import module_of
+from engine.ops.procedure import run_procedure
 
 #: of an input: it is a number; a table (n), and not one of columns
 NUMBER, PLAIN = -1, 0
@@ -45,7 +45,7 @@ class Procedure(Kernel):
         """As Python runs it."""
         given = [float(x) if m == NUMBER else np.asarray(x).reshape((len(x),) if m == PLAIN else (len(x), m))
                  for x, m in zip(inputs, self.given_columns, strict=True)]  # fmt: skip
-        found = ops.run_procedure(self.fn, given, self.checked)
+        found = run_procedure(self.fn, given, self.checked)
         made = found if isinstance(found, tuple) else (found,)
         return [y.reshape(len(y), max(m, 1)) for y, m in zip(made, self.made_columns, strict=True)]
 

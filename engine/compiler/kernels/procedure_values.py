@@ -30,6 +30,9 @@ COMPARED = {ast.Lt: ("slt", "olt"), ast.LtE: ("sle", "ole"), ast.Gt: ("sgt", "og
 OF_TWO = {"min": ("slt", "olt"), "max": ("sgt", "ogt")}
 OF_ONE = {"sqrt": "llvm.sqrt.f64", "floor": "llvm.floor.f64", "abs": "llvm.fabs.f64"}
 OF_BITS = {"bit_count": "llvm.ctpop.i64(i64 {})", "lowest_bit": "llvm.cttz.i64(i64 {}, i1 false)"}
+#: what is said of any other line
+UNKNOWN = ("is not what procedures have; expected numbers, comparisons, entries of arrays, floats, ints, len, int, float, abs, min, max, "
+           "sqrt, floor, or a function of such lines")
 #: bytes before an array's first entry, where a table's descriptor has room
 BEFORE = 64
 
@@ -108,10 +111,11 @@ class Values:
         self.ended = True
 
     def refuse(self, node: ast.AST, what: str) -> EngineError:
-        return EngineError(f"{self.fn.__name__}, line {getattr(node, 'lineno', 0)}: {what}: {ast.unparse(node)}")
+        line = getattr(node, "lineno", 1) + self.fn.__code__.co_firstlineno - 1
+        return EngineError(f"{self.fn.__code__.co_filename}:{line}: in the procedure '{self.fn.__name__}', `{ast.unparse(node)}` {what}")
 
     def unknown(self, s: ast.AST) -> Any:
-        raise self.refuse(s, "is not what procedures have")
+        raise self.refuse(s, UNKNOWN)
 
     # ------------------------------------------------------------ values
 
@@ -199,7 +203,7 @@ class Values:
             return Number("whole", f"-{x.name}" if x.name.isdigit() else self.put(f"sub nsw i64 0, {x.name}"))
         if isinstance(e.op, ast.USub) and x.kind == "number":
             return Number("number", self.put(f"fneg double {x.name}"))
-        raise self.refuse(e, "is not what procedures have")
+        raise self.refuse(e, UNKNOWN)
 
     def of_BinOp(self, e: ast.BinOp) -> Number:
         return self.arithmetic(e, type(e.op), self.number(e.left), self.number(e.right))
@@ -212,7 +216,7 @@ class Values:
         if of_numbers:
             a, b = self.as_kind(a, "number", node), self.as_kind(b, "number", node)
             return Number("number", self.put(f"{of_numbers} double {a.name}, {b.name}"))
-        raise self.refuse(node, "is not what procedures have")
+        raise self.refuse(node, UNKNOWN)
 
     def alike(self, a: Number, b: Number, node: ast.AST) -> tuple[Number, Number]:
         return (a, b) if a.kind == b.kind else (self.as_kind(a, "number", node), self.as_kind(b, "number", node))
@@ -290,7 +294,7 @@ class Values:
             return Number("whole", self.put(f"call i64 @{OF_BITS[name].format(self.whole(e.args[0]).name)}"))
         fn = self.fn.__globals__.get(name)
         if not callable(fn):
-            raise self.refuse(e, "is not what procedures have")
+            raise self.refuse(e, UNKNOWN)
         given = [self.value(x) for x in e.args]
         f = self.library.function(fn, given)
         texts = [f"ptr {x.at}, i64 {x.count}" if isinstance(x, Rows) else f"{TYPES[x.kind]} {x.name}" for x in given]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from engine import ops
 from engine.compiler.graph.kernel import for_one, over_groups
 from engine.compiler.graph.vecmath import literal, splat
 from engine.compiler.kernels.arena import DESCRIPTOR, DIFFERENT, NO_ROW, SIZE, TableWriter, put_arena
 from engine.compiler.kernels.row_ends import Sink
 from engine.compiler.kernels.row_reads import Reader
 from engine.compiler.kernels.row_vectors import FEW, side_by_side, standing, stood, stride, unpacking
+from engine.ops.rows import PARTS
 
 #: groups of W rows that go together through a function, whose code is fetched as much less often
 GROUPS = 4
@@ -43,28 +43,31 @@ def within(loop: Any, module: Any, name: str) -> int:
     w, D, one = TableWriter([]), module.D, module.bytes(1)
     put, m = w.put, sum(s.columns for s in loop.sinks)
     s_in, s_out, s_work = loop.f.n_in * one, m * one, work * one
-    y, lent, parts = (w.byte("%work", GROUPS * k) for k in (s_in, s_in + s_out, s_in + s_out + s_work))
+    stage = w.byte("%work", one) if loop.tabled else "%work"                   # behind the address of the arena
+    y, lent, parts = (w.byte(stage, GROUPS * k) for k in (s_in, s_in + s_out, s_in + s_out + s_work))
+    for g in range(GROUPS if loop.tabled else 0):
+        w.keep(w.element("%work", 0, "ptr"), w.byte(lent, g * s_work), 0, "ptr")
     tables = [w.element("%in.g", k * module.width, "ptr") for k in range(len(loop.sources))]
     n, same = smallest(w, [w.element(t, 0) for t in tables])
     starts, outside = [w.element(t, 1, "ptr") for t in tables], w.byte("%in.g", loop.first * one)
     for g in range(GROUPS if loop.outside else 0):
-        to = w.byte("%work", g * s_in + loop.place * one)
+        to = w.byte(stage, g * s_in + loop.place * one)
         w.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {outside}, i64 {loop.outside * one}, i1 false)")
-    w.lines += [f"  call void @llvm.memset.p0.i64(ptr {parts}, i8 0, i64 {ops.PARTS * s_out}, i1 false)", "  br label %head", "head:",
+    w.lines += [f"  call void @llvm.memset.p0.i64(ptr {parts}, i8 0, i64 {PARTS * s_out}, i1 false)", "  br label %head", "head:",
                 "  %r = phi i64 [0, %go], [%r.next, %summed]", f"  %r.left = sub i64 {n}, %r",
                 f"  %now = call i64 @llvm.smin.i64(i64 %r.left, i64 {GROUPS})", "  %r.more = icmp sgt i64 %now, 0",
                 "  br i1 %r.more, label %fill, label %fold", "fill:", "  %k = phi i64 [0, %head], [%k.next, %fill]",
                 "  %row = add i64 %r, %k"]  # fmt: skip
-    to = w.byte("%work", w.product("%k", s_in))
+    to = w.byte(stage, w.product("%k", s_in))
     for s, start in zip(loop.sources, starts, strict=True):
         at = w.byte(start, w.product("%row", 8 * s.columns))
         for c in range(s.columns):
             x = put("sitofp i64 %row to double") if s.how == "numbers" else put(f"load double, ptr {w.byte(at, 8 * c)}")
             w.lines.append(f"  store {D} {w.spread(x, module.width)}, ptr {w.byte(to, (s.place + c) * one)}")
     w.lines += ["  %k.next = add i64 %k, 1", "  %k.more = icmp slt i64 %k.next, %now", "  br i1 %k.more, label %fill, label %each", "each:",
-                f"  call void {f}(ptr %work, ptr {y}, ptr {lent}, i64 %now, i64 {s_in}, i64 {s_out}, i64 {s_work})", "  br label %sum",
+                f"  call void {f}(ptr {stage}, ptr {y}, ptr {lent}, i64 %now, i64 {s_in}, i64 {s_out}, i64 {s_work})", "  br label %sum",
                 "sum:", "  %j = phi i64 [0, %each], [%j.next, %sum]", "  %sum.row = add i64 %r, %j"]  # fmt: skip
-    part, own = w.byte(parts, w.product(put(f"and i64 %sum.row, {ops.PARTS - 1}"), s_out)), w.byte(y, w.product("%j", s_out))
+    part, own = w.byte(parts, w.product(put(f"and i64 %sum.row, {PARTS - 1}"), s_out)), w.byte(y, w.product("%j", s_out))
     for c in range(m):
         at = w.byte(part, c * one)
         a, b = put(f"load {D}, ptr {at}"), put(f"load {D}, ptr {w.byte(own, c * one)}")
@@ -73,10 +76,10 @@ def within(loop: Any, module: Any, name: str) -> int:
                 "summed:", "  %r.next = add i64 %r, %now", "  br label %head", "fold:"]  # fmt: skip
     nan = splat("double", module.width, literal(float("nan")))
     for c in range(m):
-        each = [put(f"load {D}, ptr {w.byte(parts, (p * m + c) * one)}") for p in range(ops.PARTS)]
+        each = [put(f"load {D}, ptr {w.byte(parts, (p * m + c) * one)}") for p in range(PARTS)]
         w.lines.append(f"  store {D} {put(f'select i1 {same}, {D} {folded(w, each, D)}, {D} {nan}')}, ptr {w.byte('%out.g', c * one)}")
     module.text.append(over_groups(name, [*w.lines, "  br label %done"]))
-    return GROUPS * (loop.f.n_in + m + work) + ops.PARTS * m
+    return GROUPS * (loop.f.n_in + m + work) + PARTS * m + loop.tabled
 
 
 class Across(Reader):
@@ -102,7 +105,7 @@ class Across(Reader):
         for s in loop.sinks:
             self.own.append(self.size)
             apart = self.W * s.several * (stride(self.W, s.columns) + 1)
-            room = {"sum": ops.PARTS * s.columns, "chosen": self.W * (s.results + 1), "added": apart}
+            room = {"sum": PARTS * s.columns, "chosen": self.W * (s.results + 1), "added": apart}
             self.size += (8 * room.get(s.how, 0) + ALIGNED - 1) // ALIGNED * ALIGNED
 
     def emit(self) -> int:
@@ -115,7 +118,7 @@ class Across(Reader):
         reads, through, n = self.counted(arena)
         self.n = n
         sinks = self.prepared(arena, n, stage)
-        outside = self.from_outside(stage, lent)
+        outside = self.from_outside(stage, lent, arena)
         w.lines += [f"  %final.w = sub i64 {n}, {W}", "  %final = call i64 @llvm.smax.i64(i64 %final.w, i64 0)"]
         self.lanes = out
         if self.late:
@@ -133,7 +136,7 @@ class Across(Reader):
             c += s.results
         w.lines += [*again, f"  %r.next = add i64 %r, {self.groups * W}"]
         w.lines += ["  br i1 %more, label %head, label %end" if self.late else "  br label %head", "end:"]
-        if loop.f.tabled:
+        if loop.f.takes:
             w.lines.append("  call void @arena.free(ptr %own)")
         self.finish(sinks)
         self.module.text.append(for_one(self.name, w.lines))
@@ -180,10 +183,10 @@ class Across(Reader):
                 w.lines.append(f"  store {self.D} {x}, ptr {w.byte(base, self.wide.bytes(j))}")
         w.lines += ["  br label %packed", "packed:", "  %g.next = add i64 %g, 1", "  %g.more = icmp slt i64 %g.next, %now",
                     "  br i1 %g.more, label %pack, label %each", "each:",
-                    *(["  call void @arena.begin(ptr %own)"] if loop.f.tabled else []),
+                    *(["  call void @arena.begin(ptr %own)"] if loop.f.takes else []),
                     f"  call void {self.f}(ptr {stage}, ptr {out}, ptr {lent}, i64 %now, i64 {self.s_in}, i64 {self.s_out}, "
                     f"i64 {self.s_work})"]  # fmt: skip
-        if loop.f.tabled:
+        if loop.f.takes:
             w.pass_on("%own", arena)
         w.begin("computed")
         w.lines += ["  br label %unpack", "unpack:", "  %h = phi i64 [0, %computed], [%h.next, %unpacked]", f"  %h.w = mul i64 %h, {W}",
@@ -227,7 +230,7 @@ class Across(Reader):
         for k, s in enumerate(self.loop.sinks):
             own = w.byte(stage, self.own[k])
             if s.how == "sum":
-                w.lines.append(f"  call void @llvm.memset.p0.i64(ptr {own}, i8 0, i64 {8 * ops.PARTS * s.columns}, i1 false)")
+                w.lines.append(f"  call void @llvm.memset.p0.i64(ptr {own}, i8 0, i64 {8 * PARTS * s.columns}, i1 false)")
                 found.append((own,))
                 continue
             target = w.element("%in", targets, "ptr") if s.adds else ""
@@ -250,17 +253,21 @@ class Across(Reader):
             found.append((data, w.top(rows, W), own) if s.how == "added" else (data, memory, rows, own))
         return found
 
-    def from_outside(self, stage: str, lent: str) -> list[str]:
+    def from_outside(self, stage: str, lent: str, arena: str) -> list[str]:
         """What is the same for all rows, in all lanes: where a function is called, stored before each group."""
         w, loop = self.w, self.loop
         values = [w.spread(w.element("%in", loop.first + j, "double"), self.W) for j in range(loop.outside)]
         if self.short:
+            if loop.f.tabled:
+                w.lines.append(f"  %arena = getelementptr i8, ptr {arena}, i64 0")
             w.lines.append(f"  %constants = getelementptr i8, ptr {self.module.named(self.wide, '@constants')}, i64 0")
             return values
         for j, v in enumerate(values):
             for g in range(self.groups):
                 w.lines.append(f"  store {self.D} {v}, ptr {w.byte(stage, g * self.s_in + (loop.place + j) * self.W * 8)}")
-        if loop.f.tabled:                                                      # tables of a row are no more at the next
+        for g in range(self.groups if loop.f.tabled and not loop.f.takes else 0):
+            w.keep(arena, w.byte(lent, g * self.s_work), 0, "ptr")
+        if loop.f.takes:                                                       # tables of a row are no more at the next
             w.lines += [f"  %own = alloca [{SIZE} x i8], align 8", f"  call void @llvm.memset.p0.i64(ptr %own, i8 0, i64 {SIZE}, i1 false)"]
             w.keep("%own", lent, 0, "ptr")
         return []
@@ -350,10 +357,10 @@ class Across(Reader):
     def summed(self, s: Sink, first: int, parts: str) -> None:
         """A group's results to the parts of a sum: row k to the part numbered k modulo eight."""
         w, W, D = self.w, self.W, self.D
-        place = w.product(w.put(f"and i64 %row, {ops.PARTS - 1}"), 8)
+        place = w.product(w.put(f"and i64 %row, {PARTS - 1}"), 8)
         mask = w.below("%alive", W)
         for c in range(s.columns):
-            at = w.byte(w.byte(parts, 8 * ops.PARTS * c), place)
+            at = w.byte(w.byte(parts, 8 * PARTS * c), place)
             x = w.put(f"load {D}, ptr {at}, align 8")
             y = w.put(f"select {mask}, {D} {self.result(first + c)}, {D} {splat('double', W, literal(0.0))}")
             w.lines.append(f"  store {D} {w.put(f'fadd {D} {x}, {y}')}, ptr {at}, align 8")
@@ -365,6 +372,6 @@ class Across(Reader):
         w = self.w
         for s, at, begin in zip(self.loop.sinks, sinks, self.made, strict=False):
             for c in range(s.columns if s.how == "sum" else 0):
-                parts = [w.put(f"load double, ptr {w.byte(at[0], 8 * (ops.PARTS * c + p))}") for p in range(ops.PARTS)]
+                parts = [w.put(f"load double, ptr {w.byte(at[0], 8 * (PARTS * c + p))}") for p in range(PARTS)]
                 y = w.put(f"select i1 {self.same}, double {folded(w, parts, 'double')}, double {literal(float('nan'))}")
                 w.keep(y, "%out", begin + c, "double")

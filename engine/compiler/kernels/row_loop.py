@@ -25,6 +25,7 @@ from engine.compiler.graph.operations import Node
 from engine.compiler.graph.program import COUNTED, Program
 from engine.compiler.kernels.row_code import Across, within
 from engine.compiler.kernels.row_ends import Sink, Source
+from engine.ops.rows import common_count, indices_of_rows
 
 Array = np.ndarray
 
@@ -56,8 +57,18 @@ class RowLoop(Kernel):
 
     @property
     def tabled(self) -> bool:  # type: ignore[override]
+        """Whether it takes memory, or rows by their numbers."""
+        return self.f.tabled or self.takes or any(s.how == "through" for s in self.sources)
+
+    @property
+    def takes(self) -> bool:
         """Whether it takes memory."""
-        return self.f.tabled or any(s.how != "sum" for s in self.sinks) or any(s.how == "through" for s in self.sources)
+        return self.f.takes or any(s.how != "sum" for s in self.sinks)
+
+    @property
+    def single(self) -> bool:
+        """Whether it cannot stand within lanes, as a sum over rows can."""
+        return self.f.single or self.takes or any(s.how == "through" for s in self.sources)
 
     @property
     def within(self) -> tuple[Program, ...]:
@@ -75,14 +86,14 @@ class RowLoop(Kernel):
         try:
             return self.results_of(inputs)
         except (IndexError, EngineError) as error:
-            raise type(error)(f"{self.where}{error}" if str(error).startswith("row") else str(error)) from None
+            raise type(error)(f"{self.where}{error}" if str(error).startswith(("row", "tables of")) else str(error)) from None
 
     def results_of(self, inputs: list[Any]) -> list[Any]:
         n, index = self.rows(inputs), inputs[len(self.sources) : self.first]
         given: list[Any] = [None] * self.f.n_in
         for s, x in zip(self.sources, inputs, strict=False):
             if s.how == "through":
-                x = x[ops.whole(index[s.index][:, 0], len(x))]
+                x = x[indices_of_rows(index[s.index][:, 0], len(x))]
             given[s.place : s.place + s.columns] = [np.arange(float(n))] if s.how == "numbers" else list(x.T)
         given[self.place :] = inputs[self.first : self.first + self.outside]
         with np.errstate(all="ignore"):
@@ -96,7 +107,7 @@ class RowLoop(Kernel):
 
     def rows(self, inputs: list[Any]) -> int:
         """How many rows there are, on floats."""
-        return ops.common([len(inputs[k if s.index < 0 else len(self.sources) + s.index]) for k, s in enumerate(self.sources)])
+        return common_count([len(inputs[k if s.index < 0 else len(self.sources) + s.index]) for k, s in enumerate(self.sources)])
 
     def results(self, given: list[Any], n: int) -> list[Any]:
         """The function's results (n) each, or n tables."""

@@ -75,8 +75,8 @@ class Reader:
         places = [w.row_places(w.numbers(x, "%from", "%last", W), top, W, arena) for x, top, _ in through]
         found = [""] * self.loop.place
         for s, data in zip(self.loop.sources, reads, strict=True):
-            if s.how == "numbers":
-                own = [w.put(f"sitofp {I} {w.upward('%from', W)} to {self.D}")]
+            if s.how == "numbers":                                             # idle lanes ask for no rows that are not there
+                own = [w.put(f"sitofp {I} {rows} to {self.D}")]
             else:
                 own = self.called(s, data, places[s.index] if s.how == "through" else rows, base)
                 if s.columns <= FEW and not self.short:

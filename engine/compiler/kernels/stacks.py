@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from engine import ops
 from engine.compiler.graph.kernel import Call, Kernel, for_one, is_zero, over_groups, table
 from engine.compiler.graph.program import COUNTED, Shape
 from engine.compiler.kernels.arena import DESCRIPTOR, TableWriter, put_arena
 from engine.compiler.kernels.row_loop import zeros_like
+from engine.ops.rows import common_count
 
 Array = np.ndarray
 
@@ -75,7 +75,7 @@ class Unstack(Kernel):
         self.shapes_in = [(COUNTED, m)]
 
     def run(self, inputs: list[Any]) -> list[Any]:
-        ops.common([len(inputs[0]), self.n])
+        common_count([len(inputs[0]), self.n])
         return list(inputs[0].ravel())
 
     def emit(self, module: Any, name: str) -> None:

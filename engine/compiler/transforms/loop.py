@@ -19,20 +19,29 @@ from engine.compiler.graph.expr import Expr, Graph
 from engine.compiler.graph.program import Shape, is_table, size
 from engine.compiler.transforms.bodies import extracted, scope_of
 from engine.compiler.transforms.parts import body_in_parts
-from engine.compiler.transforms.table import Table, as_table, given
+from engine.compiler.transforms.table import Table, as_table, given, shape_of
+from engine.ops.structure import alike, structure
 
 
 def while_loop(graph: Graph, advance: Callable[[Any], tuple[Any, Any]], x: Any, limit: int, finished: Any) -> tuple[Any, Any]:
     """``x, done = advance(x)`` until done, at most ``limit`` times, as one node of the graph."""
-    leaves, built = ops.structure(x)
+    leaves, built = structure(x)
     parts = [given(graph, leaf, isinstance(leaf, Table)) for leaf in leaves]
     shapes, first = [shape for _, shape in parts], [graph.index(y) for own, _ in parts for y in own]
     n, start = len(first), len(graph.nodes)
     carry = [Expr(graph, graph.node(("carry", start, k))) for k in range(n + 1)]
     before, done = arrays(graph, carry, shapes), ops.logical_not(ops.equal(carry[n], 0.0))
+    outer = graph.idle
+    if graph.in_rows:                                                          # other lanes may go on
+        graph.idle = done if outer is None else ops.logical_or(outer, done)
     after, now = advance(built(before))
+    graph.idle = outer
+    word = "branch" if limit == 1 else "loop"
+    if isinstance(now, Table) or np.shape(now) != ():
+        raise graph.refuse(f"a {word} that says by {said(shape_of(now))} whether it is done",
+                           "expected one truth, such as engine.ops.total(…) == 0.0")  # fmt: skip
     try:
-        ended = ops.alike(x, after)
+        ended = alike(x, after)
     except EngineError as error:
         what, expected = str(error).split("; ")
         raise graph.refuse(what, expected) from None
@@ -41,9 +50,10 @@ def while_loop(graph: Graph, advance: Callable[[Any], tuple[Any, Any]], x: Any, 
         begun = [as_table(graph, x) if becomes_table(x, y) else x for x, y in zip(leaves, ended, strict=True)]
         return while_loop(graph, advance, built(begun), limit, finished)
     results = [given(graph, leaf, as_rows) for leaf, as_rows in as_begun(ended, shapes)]
-    if [shape for _, shape in results] != shapes or np.shape(now) != ():
-        raise graph.refuse(f"a loop whose body returns shapes {', '.join(said(s) for _, s in results)}, {np.shape(now)}",
-                           f"expected {', '.join(map(said, shapes))} and a truth value")  # fmt: skip
+    for (_, ends), begins in zip(results, shapes, strict=True):
+        if ends != begins:
+            raise graph.refuse(f"a {word} that begins with {said(begins)} and returns {said(ends)}",
+                               "expected the same shape: begin with an array of it, or a number for each")  # fmt: skip
     each = ((shape, c, y) for (own, shape), old in zip(results, divided(carry, shapes), strict=True) for c, y in zip(old, own, strict=True))
     flat = [y if is_table(shape) else ops.where(done, c, y) for shape, c, y in each]    # one sample's loop has ended when it is done
     outputs = [graph.index(r) for r in (*flat, ops.logical_or(done, now))]
@@ -94,4 +104,6 @@ def arrays(graph: Graph, scalars: list[Expr], shapes: list[Shape]) -> list[Any]:
 
 def said(shape: Shape) -> str:
     """A shape in words."""
-    return f"a table of rows {shape[1:]}" if is_table(shape) else str(shape)
+    if is_table(shape):
+        return f"a table ({', '.join(['n', *map(str, shape[1:])])})"
+    return f"an array of the shape {shape}" if shape else "one number"

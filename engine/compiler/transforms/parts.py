@@ -13,7 +13,7 @@ from typing import Any
 
 from engine.compiler.graph.notes import notes_of
 from engine.compiler.graph.operations import CALLS, Node, operands, renumbered
-from engine.compiler.graph.program import Program, once, truth_values
+from engine.compiler.graph.program import Program, once, table_shape, truth_values
 
 
 class Part(Program):
@@ -27,10 +27,7 @@ class Part(Program):
 
 
 def in_parts(program: Program, around: str = "") -> Program:
-    """Return a program that computes the same, with a function for each part that was named but for the one ``around`` it; one with tables
-    as it is."""
-    if program.tabled or any(program.given) or any(program.made):
-        return program
+    """Return a program that computes the same, with a function for each part that was named but for the one ``around`` it."""
     made = Cut(program)
     for part, group in grouped(program.nodes, [note.part for note in notes_of(program.nodes)]):
         if part not in ("", around):
@@ -88,6 +85,9 @@ class Cut:
         self.memo: dict[Node, int] = {}
         self.functions: list[Program] = []
         self.new: dict[int, int] = {}  # node of the program -> node here
+        self.columns: list[int] = []  # of each node the columns of the table that it is a handle of; 0 of a number
+        for node in program.nodes:
+            self.columns.append(handled(program, node, self.columns))
         self.readers: dict[int, set[int]] = {}
         for i, node in enumerate(program.nodes):
             for j in operands(node):
@@ -127,7 +127,8 @@ class Cut:
         wanted = {*self.program.outputs}
         results = [i for i in group if self.program.nodes[i][0] not in CALLS and (i in wanted or self.readers.get(i, set()) - inside)]
         outputs = [put("select", new[i], put("const", 1.0), put("const", 0.0, "0.0")) if i in self.truths else new[i] for i in results]
-        part = Part(nodes, outputs, [()] * len(captured), [()] * len(results), functions, name)
+        shapes_in, shapes_out = ([table_shape(self.columns[i]) for i in which] for which in (captured, results))
+        part = Part(nodes, outputs, shapes_in, shapes_out, functions, name)
         given = [self.number(j) for j in captured]
         if part not in self.functions:
             self.functions.append(part)
@@ -142,6 +143,15 @@ class Cut:
         if j not in self.truths:
             return self.new[j]
         return self.node("select", self.new[j], self.node("const", 1.0), self.node("const", 0.0, "0.0"))
+
+
+def handled(program: Program, node: Node, columns: list[int]) -> int:
+    """How many columns the table has that a node is a handle of, given those of the nodes before; 0 of a number."""
+    if node[0] == "input":
+        return program.given[node[1]]
+    if node[0] == "get":
+        return program.functions[program.nodes[node[1]][1]].made[node[2]]
+    return columns[node[2]] if node[0] == "select" else 0
 
 
 def placed(node: Node, program: Program, functions: list[Program]) -> Node:

@@ -17,20 +17,26 @@ from engine import ops
 from engine.compiler.graph.expr import Expr, Graph
 from engine.compiler.graph.program import COUNTED, Shape, size
 from engine.compiler.graph.refusals import users_place
+from engine.compiler.kernels.picks import IDLE, Pick
 from engine.compiler.kernels.procedure import NUMBER, PLAIN, Procedure
 from engine.compiler.kernels.row_ends import Sink, Source
 from engine.compiler.kernels.row_loop import RowLoop
 from engine.compiler.kernels.stacks import Concatenated, Constants, Cut, Stack, Unstack
 from engine.compiler.transforms.bodies import columns_of, extracted, scope_of
-from engine.ops.rows import is_number
+from engine.compiler.transforms.instead import OR_SIZE, instead_of
+from engine.ops.elementwise import USERS
+from engine.ops.rows import common_count, indices_of_rows, is_number
 
 Array = np.ndarray
 #: arrays of as many rows, or fewer, are dealt with row by row in a straight line, which is faster than a loop
 FEW = 4
 #: NumPy's own, in place of which functions of users are lent another while they are traced
 CONCATENATE = np.concatenate
-#: what to write in place of what tables do not have
-INSTEAD = "use engine.ops.rows(f, table), total, gather, add_at and chosen, or give the size a number"
+#: NumPy's functions of numbers that are none of its ufuncs -> of how many they are, and the same of rows
+BY_ROWS: dict[Any, tuple[int, Callable[..., Any]]] = {
+    np.where: (3, ops.where), np.clip: (3, ops.clip), np.zeros_like: (1, lambda x: np.zeros(np.shape(x))),
+    np.ones_like: (1, lambda x: np.ones(np.shape(x))),
+}  # fmt: skip
 #: attributes of arrays that tables do not have
 ATTRIBUTES = {"T", "all", "any", "argmax", "argmin", "argsort", "astype", "copy", "cumsum", "dot", "dtype", "flatten", "max", "mean", "min",
               "ndim", "prod", "ravel", "repeat", "size", "sort", "squeeze", "std", "sum", "take", "tolist", "trace", "transpose",
@@ -72,8 +78,11 @@ class Table(NDArrayOperatorsMixin):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """NumPy's functions of every number by itself: of each row."""
+        name = ufunc.__name__ + f".{method}" * (method != "__call__")
+        if options.get("out") is not None:
+            raise self.g.refuse(f"changing a table in place by np.{name}", "make another, as in table = table + x")
         if method != "__call__" or options or ufunc.signature is not None:
-            raise self.g.refuse(f"np.{ufunc.__name__}{'' if method == '__call__' else f'.{method}'} of a table", INSTEAD)
+            raise self.g.refuse(f"np.{name} of a table", instead_of(name))
         return self.by_rows(ufunc, inputs)
 
     def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, options: Any) -> Any:
@@ -81,7 +90,10 @@ class Table(NDArrayOperatorsMixin):
         if any(t.count is None for t in tables_in((args, options))):
             if function is CONCATENATE and len(args) == 1 and not options.get("axis"):
                 return concatenated(self.g, args[0])
-            raise self.g.refuse(f"np.{function.__name__} of a table", INSTEAD)
+            many, own = BY_ROWS.get(function, (0, function))
+            if many and many == len(args) and not options:
+                return self.by_rows(own, args)
+            raise self.g.refuse(f"np.{function.__name__} of a table", instead_of(function.__name__))
         return function(*untabled(args), **untabled(options))
 
     def reshape(self, *shape: Any) -> Any:
@@ -100,7 +112,7 @@ class Table(NDArrayOperatorsMixin):
         if name in ATTRIBUTES:
             if self.count is not None:
                 return getattr(as_array(self, self.count), name)
-            raise self.g.refuse(f".{name} of a table", INSTEAD)
+            raise self.g.refuse(f".{name} of a table", instead_of(name))
         raise AttributeError(f"a traced table has no '{name}'")
 
     def by_rows(self, f: Callable[..., Any], inputs: Sequence[Any]) -> Any:
@@ -123,20 +135,45 @@ class Table(NDArrayOperatorsMixin):
         if self.count is not None:
             return as_array(self, self.count)[key]
         if not (isinstance(key, tuple) and isinstance(key[0], slice) and key[0] == slice(None)):
-            raise self.g.refuse("rows of a table by their numbers", "use engine.ops.gather(table, numbers), and table[:, …] for columns, "
-                                "or give the size a number")  # fmt: skip
+            raise self.g.refuse(*self.numbered(key))
         return row_loop(self.g, lambda x: np.asarray(x, dtype=object)[key[1:]], [self])
+
+    @staticmethod
+    def numbered(key: Any) -> tuple[str, str]:
+        """What is said of rows asked for by a key, and what to write instead."""
+        if isinstance(key, Table) and key.truths:
+            return "rows of a table where a truth holds", "use engine.ops.chosen(table, truths)"
+        first = key[0] if isinstance(key, tuple) and key else key
+        if first is None or (isinstance(key, tuple) and None in key[1:]):
+            return "a table against another", "use engine.ops.rows(lambda a: engine.ops.total(engine.ops.rows(lambda b: …, table)), table)"
+        if isinstance(first, slice):
+            return "some rows of a table one after another", f"use engine.ops.gather(table, numbers) or engine.ops.chosen, {OR_SIZE}"
+        what = "use engine.ops.gather(table, numbers), and table[:, …] for columns"
+        last = ", and table.shape[0] - 1 for the last" if isinstance(first, int) and first < 0 else ""
+        return "rows of a table by their numbers", f"{what}{last}, {OR_SIZE}"
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        columns = isinstance(key, tuple) and isinstance(key[0], slice) and key[0] == slice(None)
+        how = ("engine.ops.rows(lambda x: engine.ops.array([…]), table), of all columns" if columns else
+               "engine.ops.where(engine.ops.row_numbers(table) == k, new, table), or engine.ops.add_at(table, k, more)")  # fmt: skip
+        raise self.g.refuse("an assignment to a table", f"make another: {how}")
 
     def __len__(self) -> int:
         if self.count is None:
-            raise self.g.refuse("how many rows a table has", "use engine.ops.total(engine.ops.rows(lambda x: 1.0, table)), or give the "
-                                "size a number")  # fmt: skip
+            raise self.g.refuse("how many rows a table has as a whole number", f"use table.shape[0], {OR_SIZE}")
         return self.count
 
     def __iter__(self) -> Any:
         if self.count is None:
-            raise self.g.refuse("a table's rows one by one", "use engine.ops.rows(f, table), or give the size a number")
+            raise self.g.refuse("a table's rows one by one", "use engine.ops.rows(f, table), engine.ops.total(table) for their sum, "
+                                f"engine.ops.each(f, table.shape[0], x) where one needs what the one before made, {OR_SIZE}")  # fmt: skip
         return iter(as_array(self, self.count))
+
+    def __contains__(self, x: Any) -> bool:
+        raise self.g.refuse("a search in a table", "use engine.ops.total(engine.ops.where(table == x, 1.0, 0.0)) > 0.0")
+
+    def __repr__(self) -> str:
+        return f"<traced table ({', '.join(['n', *map(str, self.row)])})>"
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
         """Traced numbers where it is known how many there are; else what NumPy cannot look into."""
@@ -237,7 +274,7 @@ def known(tables: Sequence[Any]) -> int | None:
     """How many rows the tables have, if that is known."""
     tables = [x if isinstance(x, Table) else np.atleast_1d(np.asarray(x, dtype=object)) for x in tables]
     counts = [n for x in tables if (n := x.count if isinstance(x, Table) else len(x)) is not None]
-    return ops.common(counts) if counts else None
+    return common_count(counts) if counts else None
 
 
 # ------------------------------------------------------------ loops
@@ -271,10 +308,14 @@ def looped(g: Graph, f: Callable[..., Any], tables: Sequence[Table], sinks: Call
         carry = [Expr(g, g.node(("carry", start, place + k))) for k in range(m)]
         through = -1 if t.through is None else [*index].index(t.through.i)
         sources.append(Source(t.how, place, m, through, columns_of(g, t.handle.i) if t.counting else 1))
-        arguments.append(carry[0] if t.counting else ops.USERS.made(np.array(carry, dtype=object).reshape(t.row)[()]))
+        arguments.append(carry[0] if t.counting else USERS.made(np.array(carry, dtype=object).reshape(t.row)[()]))
         place, fresh = place + m, fresh + carry
+    around, g.in_rows = g.in_rows, True
     results = f(*arguments)
+    g.in_rows = around
     several = isinstance(results, tuple)
+    if any(isinstance(r, Table) and r.count is None for r in (results if several else (results,))):
+        raise g.refuse("a table for each row", "expected numbers of a row: engine.ops.total or engine.ops.gather of that table")
     arrays = [np.asarray(r, dtype=object) for r in (results if several else (results,))]
     body, captured = extracted(g, start, fresh, [g.number(g.index(x)) for a in arrays for x in a.ravel()], False, scope_of(f))
     loop = RowLoop(body, sources, body.n_in - place, sinks([a.shape for a in arrays]))
@@ -291,9 +332,9 @@ def row_numbers(g: Graph, table: Any) -> Table:
 def gathered(g: Graph, table: Any, index: Any) -> Any:
     """:func:`engine.ops.gather`: nothing is moved before it is read."""
     if not isinstance(table, Table) and not isinstance(index, Table) and ops.graph_of(index) is None:
-        return np.asarray(table)[ops.whole(index, len(table))]
+        return np.asarray(table)[indices_of_rows(index, len(table))]
     if is_number(index):
-        return as_array(gathered(g, table, np.array([index], dtype=object)), 1)[0, ...][()]
+        return picked(g, as_table(g, table), index)
     t, i = materialised(as_table(g, table)), materialised(as_table(g, index))
     if i.truths:
         raise g.refuse("truths as numbers of rows", "use engine.ops.chosen(table, truths)")
@@ -304,6 +345,19 @@ def gathered(g: Graph, table: Any, index: Any) -> Any:
     return found
 
 
+def picked(g: Graph, t: Table, index: Any) -> Any:
+    """A table's row of one number: its numbers."""
+    if type(index) is Expr and index.i in g.truths:
+        raise g.refuse("a truth as the number of a row", "use engine.ops.chosen(table, truths)")
+    if t.through is not None:
+        index, t = picked(g, Table(g, t.through, ()), index), Table(g, t.handle, t.row)
+    t = materialised(t)
+    pick = Pick(size(t.row), g.in_rows)
+    pick.where = users_place()
+    asked = index if g.idle is None else ops.where(g.idle, IDLE, index)
+    return USERS.made(np.array(g.call(pick, [t.handle, asked]), dtype=object).reshape(t.row)[()])
+
+
 def added_at(g: Graph, table: Any, places: Sequence[Any], given: Sequence[Any]) -> Table:
     """:func:`engine.ops.add_at`."""
     t = materialised(as_table(g, table))
@@ -311,8 +365,8 @@ def added_at(g: Graph, table: Any, places: Sequence[Any], given: Sequence[Any]) 
     if any(i.truths for i in index):
         raise g.refuse("truths as numbers of rows", "use engine.ops.chosen, and row_numbers")
     if len(index) != len(more) or any(y.row != t.row for y in more):
-        what = f"rows {[y.row for y in more]} added to a table of rows {t.row} at {len(index)} places"
-        raise g.refuse(what, "expected rows as its own, at a place each")
+        what = f"rows of the shape {', '.join(str(y.row) for y in more)} added to a table of rows of the shape {t.row}"
+        raise g.refuse(what, f"expected rows as its own, for each of the {len(index)} places")
     if t.count == 0 and any(x.count for x in (*index, *more)):                # where nothing is, nothing could say so
         raise g.refuse("adding to a row of a table of 0 rows", "expected none to be added")
     pairs = [x for pair in zip(index, more, strict=True) for x in pair]

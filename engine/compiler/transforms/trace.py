@@ -21,7 +21,7 @@ from engine.compiler.graph.expr import SCALAR, Expr, Graph
 from engine.compiler.graph.kernel import Kernel
 from engine.compiler.graph.operations import COMMUTATIVE, Node, operands, renumbered
 from engine.compiler.graph.program import Program, Shape, is_table, live, size, verify
-from engine.compiler.graph.refusals import TraceError, explained, refuse
+from engine.compiler.graph.refusals import TraceError, explained, placed, refuse
 from engine.compiler.graph.rewrite import RULES, folded
 from engine.compiler.kernels.dense import Dense
 from engine.compiler.kernels.lookups import Rows, Search
@@ -35,6 +35,7 @@ from engine.compiler.transforms.implicit import implicit
 from engine.compiler.transforms.loop import while_loop
 from engine.compiler.transforms.loop_derivatives import derivatives
 from engine.compiler.transforms.parts import body_in_parts, in_parts
+from engine.ops.structure import form, structure
 
 #: kernels by the names that engine.ops has for them
 KERNELS: dict[str, Callable[..., Kernel]] = {"dense": Dense, "search": Search, "rows": Rows, "uniform": Uniform,
@@ -88,14 +89,14 @@ class Tracer(Graph):
 
     def shared(self, fn: Callable[..., Any], arguments: Sequence[Any]) -> Any:
         """:func:`engine.ops.shared` on arguments of which some are traced; a function is traced once for each choice of shapes."""
-        leaves, built = ops.structure(tuple(arguments))
+        leaves, built = structure(tuple(arguments))
         known, shapes = SHARED.setdefault(fn, {}), tuple(table.shape_of(x) for x in leaves)
-        key = shapes, ops.form(tuple(arguments))
+        key = shapes, form(tuple(arguments))
         if key not in known:
             made: list[Any] = []
 
             def flat(*own: Any) -> tuple[Any, ...]:
-                results, build = ops.structure(fn(*built(list(own))))
+                results, build = structure(fn(*built(list(own))))
                 made.append(build)
                 return tuple(results)
 
@@ -180,7 +181,7 @@ def recorded(graph: Tracer, fn: Callable[..., Any], shapes: Sequence[Shape], nam
     except Exception as error:
         if isinstance(error, TraceError) and graph.refused in (error, None):
             raise
-        if (refusal := graph.refused or explained(error)) is None:
+        if (refusal := graph.refused or explained(error) or placed(error)) is None:
             raise
         raise refusal from error
     if graph.refused is not None:  # something caught it, and went on with what machine code would hold for good
@@ -192,6 +193,9 @@ def recorded(graph: Tracer, fn: Callable[..., Any], shapes: Sequence[Shape], nam
     for x in scalars:
         if not isinstance(x, SCALAR) or (isinstance(x, Expr) and x.g is not graph):
             what = "a traced value of another function" if isinstance(x, Expr) else f"{type(x).__name__} {x!r}"
+            if isinstance(x, table.Table):
+                raise TraceError(f"{place_of(fn)}{name_of(fn)} returned a table within a list or an array; expected a table, a tuple "
+                                 "of tables, or np.concatenate of them")  # fmt: skip
             raise TraceError(f"{place_of(fn)}{name_of(fn)} returned {what}; expected numbers, or arrays of them")
     nodes, outputs, functions = fused_loops(*live(graph.nodes, [graph.index(x) for x in scalars]), graph.functions)
     program = Program(nodes, outputs, [tuple(s) for s in shapes], [shape for _, shape in returned], functions, name_of(fn))
