@@ -26,6 +26,10 @@ Array = np.ndarray
 SHORT = 1e-9
 #: records before one that is not finite, from which steps are taken again to find out why
 TRAIL = 8
+#: s of machine code within one record, about, after which it is looked whether somebody has pressed Ctrl-C
+HEARD = 0.2
+#: steps of one record that are taken at once before it is known how long they take
+UNKNOWN = 256.0
 #: kernel(counts, t0, k, dt, p, x) -> records (..., len(counts), m), as the gufunc of engine.compiler.codegen.rollout
 Kernel = Callable[..., Array]
 
@@ -78,6 +82,7 @@ class Process:
         self.step, self.observe, self.compiled, self.example = step, observe, compiled, example
         self.over, self.where = over or (lambda x: np.zeros(x.shape[:-1], dtype=bool)), where
         self.n, self.away, self.notes = len(example[1]), away, notes
+        self.most = UNKNOWN                                                    # steps that take HEARD, as far as it is known
 
     @functools.cached_property
     def programs(self) -> tuple[Program, Program]:
@@ -200,13 +205,34 @@ class Process:
         return bool(own.size and np.minimum.reduce(own) > -AWAY and np.maximum.reduce(own) < AWAY)       # NaN is not
 
     def _records(self, counts: Array, t0: float, k: float, dt: float, p: Array, x: Array, room: Array | None = None) -> Array:
-        """Return records (..., T, m), finite or not."""
+        """Return records (..., T, m), finite or not: machine code between records in pieces, between which Ctrl-C is heard."""
+        if self.compiled and max(counts[0], counts[len(counts) // 2], counts[-1]) > UNKNOWN and counts.max() > self.most:
+            return self._in_pieces(counts, t0, k, dt, p, x, room)
         kernel = self.kernel(x.shape[:-1])
         if isinstance(kernel, np.ufunc):                                       # whose machine code leaves no flags
             found: Array = kernel(counts, t0, k, dt, p, x, out=room)
             return found
         with np.errstate(all="ignore"):
             return kernel(counts, t0, k, dt, p, x)
+
+    def _in_pieces(self, counts: Array, t0: float, k: float, dt: float, p: Array, x: Array, room: Array | None) -> Array:
+        """The same, each record by several calls, of which the last counts."""
+        found = np.empty((*x.shape[:-1], len(counts), self.record.n)) if room is None else room
+        kernel = self.kernel(x.shape[:-1])
+        for j, count in enumerate(counts):
+            left = float(count)
+            while True:
+                now, begun = min(left, self.most), time.perf_counter()
+                with np.errstate(all="ignore"):
+                    record = kernel(np.array([now]), t0, k, dt, p, x)
+                took = max(time.perf_counter() - begun, 1e-9)
+                if now >= min(self.most, UNKNOWN):
+                    self.most = max(1.0, np.floor(now * np.clip(HEARD / took, 0.25, 16.0)))
+                k, left, x = k + now, left - now, record[..., -1, 1 : 1 + self.n]
+                if not left:
+                    break
+            found[..., j, :] = record[..., -1, :]
+        return found
 
     def _plain(self, counts: Array, t0: float, k: float, dt: float, p: Array, x: Array) -> Array:
         """The same on floats, for one rollout; from a record that is not finite on, or where it is over, nothing more is computed."""
