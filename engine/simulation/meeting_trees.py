@@ -101,16 +101,21 @@ class MeetingTrees(IndependentTrees):
             step, n = kind.step.process.programs[0], kind.step.plant.parameters.n
             return calling(step)(t0, k, dt, p if n else np.zeros(0), x)
 
-        flown = [ops.rows(functools.partial(fly, kind), *given) for kind, *given in zip(self.kinds, p, x, strict=True)]
+        with ops.part("flight", k):
+            flown = [ops.rows(functools.partial(fly, kind), *given) for kind, *given in zip(self.kinds, p, x, strict=True)]
         parts = [ops.rows(functools.partial(seen, kind.step.plant), *given) for kind, *given in zip(self.kinds, x, flown, G, strict=True)]
         bodies = np.concatenate(parts)
         poses, began, reach, M, before, free, momenta = (ops.rows(lambda y, a=a, b=b: y[a:b], bodies) for a, b in itertools.pairwise(ENDS))
-        found = touching(shapes, self.contacts.kinds, dt, Bodies(poses, began, reach))
-        met = problem(found, stuck, shapes.outlines, poses, M, before, free, dt, self.contacts.stiction, self.contacts.combine, EVENLY,
-                      self.contacts.turns)  # fmt: skip
-        V, friction, acts = velocities_after(met, before)
-        push, stuck = impulses(met, V, friction, acts, dt, self.contacts.held[0])
-        changes = momentum_changes(met, found, shapes.outlines, poses, momenta, push, EVENLY * dt)
+        with ops.part("narrow phase", k):
+            found = touching(shapes, self.contacts.kinds, dt, Bodies(poses, began, reach))
+        with ops.part("impulses: laws", k):
+            met = problem(found, stuck, shapes.outlines, poses, M, before, free, dt, self.contacts.stiction, self.contacts.combine, EVENLY,
+                          self.contacts.turns)  # fmt: skip
+        with ops.part("impulses", k):
+            V, friction, acts = velocities_after(met, before)
+            push, stuck = impulses(met, V, friction, acts, dt, self.contacts.held[0])
+        with ops.part("correction", k):
+            changes = momentum_changes(met, found, shapes.outlines, poses, momenta, push, EVENLY * dt)
         begin, after = 0.0, []
         for kind, values, given in zip(self.kinds, p, flown, strict=True):
             own = [ops.gather(table, ops.rows(lambda i, n=begin: i + n, ops.row_numbers(given))) for table in (V, free, changes)]
@@ -147,6 +152,11 @@ class MeetingTrees(IndependentTrees):
     @functools.cached_property
     def advanced(self) -> Any:
         """The machine code of so many steps: states of all kinds, what is stuck, and the notes of the last one where ``noted`` is 1."""
+        return shaped(*self.stepping)
+
+    @functools.cached_property
+    def stepping(self) -> tuple[Callable[..., Any], str]:
+        """The same as a function, and its signature."""
         kinds, letters = len(self.kinds), (f"n{k}" for k in itertools.count())
         own = [(next(letters), kind.step.plant.parameters.n, kind.step.layout.n) for kind in self.kinds]
         given = [f"({c},{n})" if n else f"({c})" for c, n, _ in own] + [f"({c},{n})" for c, _, n in own] + [f"({c},36)" for c, *_ in own]
@@ -169,14 +179,28 @@ class MeetingTrees(IndependentTrees):
             z, _ = ops.while_loop(advance, {"x": tuple(x), "stuck": stuck, "k": k, "notes": tuple(nothing)}, MOST, count < 0.5)
             return (*z["x"], z["stuck"], *z["notes"])
 
-        return shaped(run, f"(),(),(),(),(),{','.join([*given, f'({next(letters)},{self.contacts.held[1]})', *tables])}->{','.join(outs)}")
+        return run, f"(),(),(),(),(),{','.join([*given, f'({next(letters)},{self.contacts.held[1]})', *tables])}->{','.join(outs)}"
 
-    def called(self, noted: float, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> tuple[Array, Notes]:
-        """Return the state x (n) after the k-th step of dt from t0, and its notes, if it is ``noted``. Traceable."""
+    def for_profile(self, parts: bool) -> tuple[Program, Program]:
+        """A step, and what of it a profile reads, with functions for their ``parts`` or without."""
+        program = trace(self.stepping[0], self.advanced.program.shapes_in, parts=True) if parts else self.advanced.program
+        shapes = [(), (), (), (self.plant.parameters.n,), (self.layout.n,)]
+
+        def step(t0: Any, k: Any, dt: Any, p: Array, x: Array) -> Array:
+            return self.called(0.0, t0, k, dt, p, x, program)[0]
+
+        def observe(t0: Any, k: Any, dt: Any, p: Array, x: Array) -> dict[str, Any]:
+            return {"t": t0 + k * dt, "x": x}
+
+        return trace(step, shapes), trace(observe, shapes, named=True)
+
+    def called(self, noted: float, t0: Any, k: Any, dt: Any, p: Array, x: Array, program: Program | None = None) -> tuple[Array, Notes]:
+        """Return the state x (n) after the k-th step of dt from t0, and its notes, if it is ``noted``, by :attr:`advanced` or another
+        program. Traceable."""
         own, stuck = [places.taken(x) for places in self.states], x[self.stuck].reshape(self.contacts.held)
         sticking = ops.chosen(stuck, ops.rows(lambda row: row[0] > 0.0, stuck))
         given = [1.0, noted, t0, k, dt, *self.given(p), *own, *self.inertias, sticking, *self.contacts.flat]
-        *found, sticks, changes, wrenches, points = calling(self.advanced.program)(*given)
+        *found, sticks, changes, wrenches, points = calling(program or self.advanced.program)(*given)
         after = x.copy()
         after[self.stuck] = so_many(np.concatenate([sticks, np.zeros(stuck.shape)]), len(stuck)).ravel()
         for places, rows in zip(self.states, found, strict=True):

@@ -20,6 +20,7 @@ from engine.compiler.scan import counted_rollout, rollout_ufunc
 from engine.compiler.transforms.parts import Part
 from engine.components.component import SimulationError
 from engine.simulation.diagnosis import ended
+from engine.simulation.meeting_trees import MeetingTrees
 from engine.simulation.run import Diverged, Process
 from engine.simulation.step import Step
 
@@ -102,9 +103,9 @@ def profiled(step: Step, p: Array, x: Array, duration: float, record_every: int)
     process, dt = step.process, step.dt
     if x.ndim != 1:
         raise SimulationError(f"a profile of a batch {x.shape[:-1]}; expected one rollout")
-    if step.kinds:
+    if step.kinds and not isinstance(process, MeetingTrees):
         raise SimulationError("a profile of trees that nothing joins, which are batches of their kinds; expected a simulator of one")
-    if type(process) is not Process or not process.compiled:
+    if type(process) not in (Process, MeetingTrees) or not process.compiled:
         raise SimulationError("a profile of what runs as plain Python; expected functions that are compiled")
     steps = max(1, round(duration / dt))
     counts = np.diff([0, 0, *range(record_every, steps, record_every), steps]).astype(float)
@@ -112,8 +113,8 @@ def profiled(step: Step, p: Array, x: Array, duration: float, record_every: int)
         data = process.advance(counts, 0.0, 0.0, dt, p, x)
     except Diverged as stop:
         raise SimulationError(ended(step, stop)) from None
-    programs = in_parts(step)
-    run = Measured(rollout_ufunc(*process.programs, 1), *counted_rollout(*programs), dt, p)
+    plain, programs = (process.for_profile(False), process.for_profile(True)) if step.kinds else (process.programs, in_parts(step))
+    run = Measured(rollout_ufunc(*plain, 1), *counted_rollout(*programs), dt, p)
     run.along(x, int(counts.sum()), process.n)
     tick = run.tick / run.steps                                                # s, of a step
     found = {edge: count.more(run.records[edge], run.steps / record_every) for edge, count in run.found.items()}
@@ -124,8 +125,10 @@ def profiled(step: Step, p: Array, x: Array, duration: float, record_every: int)
         if called in names and caller:
             n, s = functions.get(names[called], (0.0, 0.0))
             functions[names[called]] = n + count.calls / run.steps, s + tick * count.ticks
-    forces = process.record.split(data).get("contacts.force")
+    record = process.record.split(data)
+    forces = record.get("contacts.force")
     points = None if forces is None else float((np.abs(forces).max(axis=-1) > 0.0).sum(axis=-1).mean())
+    points = float(record["contacts.count"].mean()) if "contacts.count" in record else points
     return Profile(step.plant.model.name, int(counts.sum()), dt, run.seconds / run.steps + run.recording / record_every,
                    sum(parts.values()), types.MappingProxyType(parts), types.MappingProxyType(functions), points)  # fmt: skip
 

@@ -84,7 +84,8 @@ def touching(shapes: Shapes, kinds: Sequence[geometry.Kind], h: Any, bodies: Bod
     carriers = ops.rows(lambda s: ops.maximum(s[BODY], 0.0), shapes.outlines)
     far = ops.rows(lambda s, r: way(h, s, r), shapes.outlines, ops.gather(bodies.reach, carriers))
     boxes = ops.rows(box, shapes.outlines, ops.gather(bodies.poses, carriers), far)
-    near = near_pairs(boxes, shapes.start, shapes.others, shapes.grounds, float(len(kinds)))
+    with ops.part("broad phase", h):
+        near = near_pairs(boxes, shapes.start, shapes.others, shapes.grounds, float(len(kinds)))
     found = Manifolds(np.zeros((0, 5)), np.zeros((0, 11)))
     for k, one in enumerate(kinds):
         for j, two in enumerate(kinds):
