@@ -106,3 +106,18 @@ def test_a_batch_or_a_run_that_diverges_has_none(swing):
                              joint_dynamics=None)  # fmt: skip
     with pytest.raises(engine.SimulationError, match="t = "):
         blown.profile([0.3], [0.0], 1.0)
+
+
+def test_free_bodies_that_meet_have_parts_too():
+    """And these add up to what is counted, near the step as it runs."""
+    builder = engine.Builder("box")
+    builder.add_link("box", inertia=inertia.box(1.0, (0.2, 0.2, 0.2)), collisions=[engine.Geometry("box", (0.2, 0.2, 0.2))])
+    box = builder.model(floating_base=True)
+    boxes = engine.combine(**{f"box{k}": box for k in range(7)})
+    surface = engine.ContactMaterial(stiffness=2e5, dissipation=2.0, friction=0.6)
+    made = engine.Simulator(boxes, 2e-3, contacts=engine.Contacts(engine.HalfSpace(material=surface), material=surface))
+    q = np.hstack([np.tile([1.0, 0.0, 0.0, 0.0], (7, 1)), np.array([[0.5 * k, 0.0, 0.1] for k in range(7)])]).ravel()
+    profile = made.profile(q, np.zeros(42), 0.02, record_every=10)
+    assert {"flight", "broad phase", "narrow phase", "impulses", "correction"} <= profile.parts.keys()
+    np.testing.assert_allclose(sum(profile.parts.values()), profile.counted, rtol=1e-12)
+    assert profile.points > 0.0
