@@ -68,7 +68,7 @@ def shown_by(demo: str, *arguments: str) -> tuple[Any, dict[str, Any]]:
         finally:
             show.show, sys.argv = plain, given
     source, look = seen[0]
-    return source, {name: x for name, x in look.items() if name not in ("shots", "bars")}
+    return source, {name: x for name, x in look.items() if name not in ("shots", "story", "bars")}
 
 
 # ---------------------------------------------------------------- the pictures

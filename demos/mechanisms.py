@@ -127,6 +127,11 @@ def squeezer() -> Mechanism:
     return Mechanism(simulator, q, np.zeros(7), 0.03, bars, (0, 1))
 
 
+#: what the films say; each lasts 24 s, however fast the mechanism is
+SAID = {"four-bar": [(0.0, "A four-bar linkage falls: its loop is closed exactly"),
+(0.5, "It passes postures in which all bars are in line")],
+        "squeezer": [(0.0, "Andrews' squeezer, the test of stiff mechanisms"), (0.5, "Three loops, seven bodies, 0.03 s in all")],
+        "bricard": [(0.0, "Bricard's six hinges: as many conditions as freedoms"), (0.5, "It moves nevertheless")]}  # fmt: skip
 MECHANISMS = {"four-bar": four_bar, "squeezer": squeezer, "bricard": bricard}
 
 
@@ -188,8 +193,7 @@ def main() -> None:
         report(name, trajectory, time.perf_counter() - begun, mechanism.simulator)
         plot(name, trajectory, mechanism, options.out / f"{name}.png")
     print(f"wrote plots to {options.out}")
-    show.show(options, trajectory, speed=min(1.0, duration / 12.0), environment="studio",       # 12 s of film, however fast
-              shown=engine.Shown(joint_axes=True))  # fmt: skip
+    show.show(options, trajectory, speed=duration / 24.0, environment="studio", shown=engine.Shown(joint_axes=True), story=SAID[name])
 
 
 if __name__ == "__main__":

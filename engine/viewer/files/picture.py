@@ -120,7 +120,7 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
     if shots and (not moving or camera or view is not None or follow is not None):
         beside = "a camera, a view or follow" if moving else "a single picture"
         raise ViewerError(f"shots are given beside {beside}; expected a film (.mp4, .gif) whose camera they say all of")
-    script = Script(scene, shots, size, fps, speed) if shots else None
+    script = Script(scene, shots, size, fps, speed, marks) if shots else None
     if script is not None:
         times = np.array(script.times)
     if camera and view is not None:
