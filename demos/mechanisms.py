@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -52,10 +53,15 @@ def along(d, mass=1.0):
     return {"inertia": G, "visuals": [engine.Geometry("capsule", (0.025 * length, length), placement=T)]}
 
 
+def held(d):
+    """How the bar looks, dark, that the ground is among others."""
+    return [replace(look, material=engine.Material("ground", (0.10, 0.11, 0.13, 1.0))) for look in along(d)["visuals"]]
+
+
 def four_bar() -> Mechanism:
     """Three bars of 1 m and 1 kg on two pivots a metre apart; the loop is the second crank's pin."""
     builder = engine.Builder("four-bar")
-    builder.add_link("ground")
+    builder.add_link("ground", visuals=held((1, 0, 0)))
     for name, x in (("left", 0.0), ("right", 1.0)):
         builder.add_link(name, **along((1, 0, 0)))
         builder.add_joint(name, "revolute", "ground", name, at(x, 0, 0), axis=(0, -1, 0))
@@ -73,7 +79,7 @@ def bricard() -> Mechanism:
     corners = np.array([(0, 0, 0), (1, 0, 0), (1, -1, 0), (1, -1, 1), (0, -1, 1), (0, 0, 1)], dtype=float)
     axes = np.eye(3)[[1, 2, 0, 1, 2, 0]]
     builder, above, places = engine.Builder("bricard"), "ground", np.diff(corners, axis=0, prepend=0.0)
-    builder.add_link("ground")
+    builder.add_link("ground", visuals=held(corners[5]))
     for k in range(5):
         builder.add_link(f"bar{k}", **along(corners[k + 1] - corners[k]))
         builder.add_joint(f"hinge{k}", "revolute", above, f"bar{k}", at(*places[k]), axes[k])

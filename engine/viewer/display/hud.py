@@ -118,10 +118,12 @@ class Hud:
         if facts.panel is not None and bottom - top > STRIP and side > NARROW:
             over = self.panel.draw(canvas, (beside, top, side, bottom - top), facts.panel, None if facts.help else facts.mouse) + GAP
         if facts.plots:
-            self._plots(canvas, (beside, over, side, bottom - over), facts)
+            x, y = (MARGIN, below) if "left" in facts.where else (beside, over)
+            self._plots(canvas, (x, y, side, bottom - y), facts)
         if facts.caption:
             left, wide = facts.within or (0.0, w)
-            self._toast(canvas, bottom, 2.0 * left + wide, wide - 2 * MARGIN, facts.caption, CAPTION)
+            low = side + GAP if facts.plots and "lower" in facts.where else 0.0
+            self._toast(canvas, bottom, 2.0 * left + wide, wide - 2 * (MARGIN + low), facts.caption, CAPTION)
         if facts.toast:
             self._toast(canvas, bottom, w, w - 2 * (MARGIN + side + GAP), facts.toast)
         if facts.help:
@@ -181,7 +183,9 @@ class Hud:
         count = min(len(facts.plots), plots_in(most + 2 * MARGIN))
         if count < 1:
             return
-        self._panel(canvas, "plots", (x, y, w, 2 * PAD + count * (PLOT + GAP) - GAP))
+        high = 2 * PAD + count * (PLOT + GAP) - GAP
+        y = y + most - high if "lower" in facts.where else y
+        self._panel(canvas, "plots", (x, y, w, high))
         for k, plot in enumerate(facts.plots[:count]):
             draw_plot(canvas, (x + PAD, y + PAD + k * (PLOT + GAP), w - 2 * PAD, PLOT), plot, None if facts.live else facts.t)
 
