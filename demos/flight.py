@@ -41,8 +41,8 @@ REACH, FOOT = 1.0, -1.225                                                      #
 STANDING = -FOOT - GRAVITY / BOUNCE**2                                         # the height of the middle, on legs that give way, m
 HIGH, HARD, ASKEW = 1.0, 2.0, 0.5                                              # a landing: from above, m; worth nothing at, m/s and rad
 READ = ("pilot.altitude", "pilot.climb", "engine.throttle", "pilot.score")     # what the window shows
-STORY = [(0.0, "A lander on Mars, flown by a scripted pilot"), (1.5, "It climbs to 5 m, and hovers"), (10.0, "It leans, flies on, and levels"),
-         (15.0, "It turns"), (20.0, "It comes down, and lands on springs")]  # fmt: skip
+STORY = [(0.0, "A lander on Mars, flown by a scripted pilot"), (1.5, "It climbs to 5 m, and hovers"),
+         (10.0, "It leans, flies on, and levels"), (15.0, "It turns"), (20.0, "It comes down, and lands on springs")]  # fmt: skip
 NOZZLE, FLAME = -0.95, 1.05                                                    # where the flame begins, and its length, m
 
 #: what a key commands while it is held: a parameter of the simulation, what it adds to it, and in words
