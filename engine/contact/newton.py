@@ -21,6 +21,8 @@ STEPS = 1000
 FLAT = 0.1
 #: of a step: a line that is shorter has met a narrow well of dry friction; and the part of friction's majorant that curves the next one
 SHORT, CURVED = 0.5, 0.3
+#: of a step: as long as a line may be; a step that friction's majorant has shortened may be far from the least
+LONG = 2.0**20
 #: of a step: as close together as the ends of a search are one point
 NARROW = 1e-12
 #: of the largest change of a velocity: a step of Newton that is the last but for rounding
@@ -99,21 +101,22 @@ def minimum(M: Array, free: Array, law: Law, friction: Any, start: Array, J: Arr
             small = ops.largest(d) <= LAST * ops.largest(v - free) + 1e-4 * law.slow
             small = small if majorant is None else ops.logical_and(small, ops.logical_not(short))
             first = (residual if J is None else residual - push) @ d
-            return np.concatenate([v + d, d, held + push, [first, 1.0, 0.0, 2.0, 0.0, ops.where(small, 1.0, 0.0)]])
+            return np.concatenate([v + d, d, held + push, [first, 1.0, 0.0, LONG, 0.0, ops.where(small, 1.0, 0.0)]])
 
         def along() -> Array:
-            """Another length on the same line: by its slope and curvature, or halfway, as the well of dry friction is narrow."""
+            """Another length on the same line: by its slope and curvature, or halfway, as the well of dry friction is narrow, or twice as
+            far, where it still goes down."""
             lower, upper = ops.where(slope < 0.0, a, low), ops.where(slope < 0.0, high, a)
             newton = a - slope / ops.maximum(d @ (H @ d), 1e-300)
             usable = ops.logical_and(halve < 0.5, ops.logical_and(lower < newton, newton < upper))
-            to = ops.where(usable, newton, 0.5 * (lower + upper))
+            to = ops.where(usable, newton, ops.where(upper < LONG, 0.5 * (lower + upper), 2.0 * a))
             return np.concatenate([v + (to - a) * d, d, held, [first, to, lower, upper, 1.0 - halve, 0.0]])
 
         z = ops.when(flat, onward, ops.when(ops.logical_not(flat), along, np.zeros(2 * n + len(held) + 6)))
         return z[:-1], z[-1] > 0.5
 
     at_rest = np.zeros(n if J is None else 2 * n)               # no direction yet, and no impulse of the constraints
-    z, found = ops.while_loop(advance, np.concatenate([start, at_rest, [0.0, 1.0, 0.0, 2.0, 0.0]]), STEPS)
+    z, found = ops.while_loop(advance, np.concatenate([start, at_rest, [0.0, 1.0, 0.0, LONG, 0.0]]), STEPS)
     return z[:n], found
 
 
