@@ -103,7 +103,7 @@ def test_colladas_up_axis_is_judged_by_the_joints_where_that_is_clear(tmp_path, 
         if k:
             builder.add_joint(f"j{k}", "revolute", f"l{k - 1}", f"l{k}", engine.spatial.se3.pose(np.eye(3), np.array([0.0, 0.0, 1.0])))
     with pytest.warns(engine.RobotFileWarning, match=rf"so that it should be {'turned' if turned else 'as it is'}: .*up_axis={turned}\)"):
-        Scene(builder.model())
+        Scene(builder.model(floating_base=True))
 
 
 @pytest.mark.parametrize(("count", "said"), [(3, 3), (9, 1)])

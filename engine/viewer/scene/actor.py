@@ -174,7 +174,7 @@ def off(model: Model, having: list[tuple[str, Geometry]]) -> tuple[float, float]
     """Return how far the joints of links are off their meshes as these are, and turned, m, all together."""
     joints: dict[str, list[Array]] = {link.name: [np.zeros(3)] for link in model.links}
     for joint in model.joints:
-        joints[joint.parent].append(joint.placement[:3, 3])
+        joints.get(joint.parent, []).append(joint.placement[:3, 3])            # what floats hangs on none
     as_is = turned = 0.0
     for link, mesh in having:
         try:
