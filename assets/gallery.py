@@ -68,7 +68,7 @@ def shown_by(demo: str, *arguments: str) -> tuple[Any, dict[str, Any]]:
         finally:
             show.show, sys.argv = plain, given
     source, look = seen[0]
-    return source, {name: x for name, x in look.items() if name not in ("shots", "bars")}
+    return source, {name: x for name, x in look.items() if name not in ("shots", "story", "bars")}
 
 
 # ---------------------------------------------------------------- the pictures
@@ -177,6 +177,7 @@ def main() -> None:
             parser.error(f"there is no picture '{name}'; expected some of {', '.join(names)}")
     if options.robots:
         robots(options.out / "robots.png", options.tile)
+    options.out.mkdir(parents=True, exist_ok=True)
     for picture in PICTURES:
         if picture.__name__ in options.names or not (options.names or options.robots):
             picture(options.out / picture.__name__)

@@ -25,6 +25,9 @@ from engine.spatial import quaternion, se3, so3
 SERVICER = engine.example("free_flyer")
 START = {"shoulder_yaw": 0.3, "shoulder_pitch": -0.2, "shoulder_roll": 0.2, "elbow_pitch": 1.4, "wrist_yaw": 0.1, "wrist_pitch": 0.6,
          "wrist_roll": 0.2}  # fmt: skip
+STORY = [(0.0, "A servicer and a tumbling target: nothing holds either"),
+         (0.25, "The arm goes after the handle; the base gives way by what momentum asks"),
+         (0.71, "The gripper is on the handle, in place and in speed")]  # fmt: skip
 MEET, HOLD = 25.0, 10.0                                                        # s: until the gripper is on the handle, and along with it
 SPIN, DRIFT = np.radians([0.4, -0.6, 0.5]), np.array([0.002, -0.001, 0.0015])  # of the target: rad/s, m/s
 OFFSET = np.array([0.05, 0.05, -0.5])                                          # m: from the target's centre to its handle
@@ -120,7 +123,7 @@ def main() -> None:
     data = trajectory.save(options.out / "capture.h5", overwrite=True)
     plot(trajectory, gap, turned, data.with_suffix(".png"))
     print(f"wrote      {data} and {data.with_suffix('.png')}")
-    show.show(options, [trajectory, target(motion, t)], speed=2.0, view=(-0.8, 0.35))
+    show.show(options, [trajectory, target(motion, t)], speed=1.5, view=(-0.8, 0.35), story=STORY)
 
 
 def plot(trajectory, gap, turned, path: Path) -> None:

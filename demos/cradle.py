@@ -111,7 +111,9 @@ def main() -> None:
     data = motion.save(options.out / "cradle.h5", overwrite=True)
     plot(motion, data.with_suffix(".png"))
     print(f"wrote      {data} and {data.with_suffix('.png')}")
-    show.show(options, motion, view=(-1.5, 0.12), speed=0.5)
+    who = "one ball is" if options.released == 1 else f"{options.released} balls are"
+    end = "Each blow is over before the next begins: as many fly off" if options.gap else "All touch: the blow goes on to all"
+    show.show(options, motion, view=(-1.5, 0.12), speed=0.2, story=[(0.0, f"Newton's cradle: {who} let go"), (0.2, end)])
 
 
 if __name__ == "__main__":

@@ -92,8 +92,11 @@ def main() -> None:
     plot(motions, start, options.out / "drone_arm.png")
     print(f"wrote {options.out / 'drone_arm.png'}")
     if options.view or options.video:
+        low, high = (f(motions["with the arm in view"]("rotors.thrust")) for f in (np.min, np.max))
         with tempfile.TemporaryDirectory() as folder:
-            show.show(options, turning(motions["with the arm in view"], Path(folder)))
+            story = [(0.0, "Six tilted rotors hold a drone in place while its arm swings"),
+                     (0.5, f"Inverse dynamics of both: thrusts of {low:.1f} … {high:.1f} N, and the base stays")]  # fmt: skip
+            show.show(options, turning(motions["with the arm in view"], Path(folder)), speed=0.5, view=(-0.9, 0.05), story=story)
 
 
 def turning(motion: engine.Trajectory, folder: Path) -> engine.Trajectory:

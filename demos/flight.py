@@ -41,6 +41,8 @@ REACH, FOOT = 1.0, -1.225                                                      #
 STANDING = -FOOT - GRAVITY / BOUNCE**2                                         # the height of the middle, on legs that give way, m
 HIGH, HARD, ASKEW = 1.0, 2.0, 0.5                                              # a landing: from above, m; worth nothing at, m/s and rad
 READ = ("pilot.altitude", "pilot.climb", "engine.throttle", "pilot.score")     # what the window shows
+STORY = [(0.0, "A lander on Mars, flown by a scripted pilot"), (1.5, "It climbs to 5 m, and hovers"),
+         (10.0, "It leans, flies on, and levels"), (15.0, "It turns"), (20.0, "It comes down, and lands on springs")]  # fmt: skip
 NOZZLE, FLAME = -0.95, 1.05                                                    # where the flame begins, and its length, m
 
 #: what a key commands while it is held: a parameter of the simulation, what it adds to it, and in words
@@ -277,7 +279,7 @@ def report(motion: engine.Trajectory) -> None:
 
 def scene(source: Live | engine.Trajectory, throttle: Callable[[float], float]) -> engine.Scene:
     """The craft on its ground, with a flame that comes out of the nozzle as far as the throttle at a time, s, is open."""
-    seen = engine.Scene(source, "ground")
+    seen = engine.Scene(source, "mars")
     ring = np.array([around(k * np.pi / 8, 0.21, NOZZLE) for k in range(16)])
     k = np.arange(16)
     sides, lid = (np.column_stack([np.full(16, end), *turn]) for end, turn in ((16, ((k + 1) % 16, k)), (17, (k, (k + 1) % 16))))
@@ -324,7 +326,8 @@ def main() -> None:
     report(motion)
     if options.video is not None:
         seen = scene(motion, lambda t: float(np.interp(t, motion.t, motion("engine.throttle"))))
-        engine.render(seen, options.video, view=(-1.2, 0.1), environment="mars", clock=True, signals=READ[:3])
+        shots = [engine.Shot(t, engine.Follow("craft", (-1.2, 0.1), radius=2.5), text, ease=0.0) for t, text in STORY]
+        engine.render(seen, options.video, shots=shots, clock=True, signals=READ[:3])
         print(f"wrote {options.video}")
 
 

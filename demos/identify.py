@@ -84,7 +84,10 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     plot(empty, found, flight, options.out / "identify.png")
     print(f"wrote {options.out / 'identify.png'}")
-    show.show(options, flight, view=(0.3, 0.3))
+    show.show(options, flight, view=(0.3, 0.3), story=[
+        (0.0, "A servicer waves with 30 kg in its gripper, of which nobody told it"),
+        (0.35, "Momentum must not change: what the rates say weighs the load"),
+        (0.7, f"Found from the rates alone: {load[0]:.2f} kg")])  # fmt: skip
 
 
 def plot(empty: engine.Model, found: engine.Identification, flight: engine.Trajectory, path: Path) -> None:

@@ -72,9 +72,12 @@ def main() -> None:
     if options.video or options.view:
         motions = []
         for k, name in enumerate(name for name in METHODS if energies[name][1][-1] < 2.0 * energies[name][1][0]):
-            start = alone.build_state([1.6 * k, 0.0, 0.0], angular_velocity=TWIST[:3])
+            start = alone.build_state([1.9 * (k % 6), 0.0, -2.2 * (k // 6)], angular_velocity=TWIST[:3])
             motions.append(show.body(lasting(free, start, min(options.duration, 60.0), name, 1), name, looks(name)))
-        show.show(options, motions, environment="plain", view=(-1.35, 0.3), shown=engine.Shown(names=True))
+        show.show(options, motions, speed=2.0, environment="plain", view=(-1.35, 0.1), shown=engine.Shown(names=True), story=[
+            (0.0, "One brick, turning freely: a method of integration each"),
+            (0.4, "Steps of 50 ms; those whose energy explodes are not here"),
+            (0.8, "After a minute")])  # fmt: skip
 
 
 def looks(name: str) -> list[engine.Geometry]:

@@ -160,7 +160,9 @@ def main() -> None:
     k = int(gap[:, 0].argmax())
     mark = engine.Builder("point")
     mark.add_link("point", visuals=(show.shape("sphere", (0.06,), (0.8, 0.1, 0.1), at=points[k]),))
-    show.show(options, [flights.rollout(k), mark.model()], view=(-0.8, 0.35))
+    show.show(options, [flights.rollout(k), mark.model()], speed=0.25, view=(-0.8, 0.35), story=[
+        (0.0, "A policy learned to bring the gripper to a point (red), its base held by nothing"),
+        (0.6, "It is there, and stays")])  # fmt: skip
 
 
 def plot(curve, t, gap, path: Path) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -52,10 +53,15 @@ def along(d, mass=1.0):
     return {"inertia": G, "visuals": [engine.Geometry("capsule", (0.025 * length, length), placement=T)]}
 
 
+def held(d):
+    """How the bar looks, dark, that the ground is among others."""
+    return [replace(look, material=engine.Material("ground", (0.10, 0.11, 0.13, 1.0))) for look in along(d)["visuals"]]
+
+
 def four_bar() -> Mechanism:
     """Three bars of 1 m and 1 kg on two pivots a metre apart; the loop is the second crank's pin."""
     builder = engine.Builder("four-bar")
-    builder.add_link("ground")
+    builder.add_link("ground", visuals=held((1, 0, 0)))
     for name, x in (("left", 0.0), ("right", 1.0)):
         builder.add_link(name, **along((1, 0, 0)))
         builder.add_joint(name, "revolute", "ground", name, at(x, 0, 0), axis=(0, -1, 0))
@@ -73,7 +79,7 @@ def bricard() -> Mechanism:
     corners = np.array([(0, 0, 0), (1, 0, 0), (1, -1, 0), (1, -1, 1), (0, -1, 1), (0, 0, 1)], dtype=float)
     axes = np.eye(3)[[1, 2, 0, 1, 2, 0]]
     builder, above, places = engine.Builder("bricard"), "ground", np.diff(corners, axis=0, prepend=0.0)
-    builder.add_link("ground")
+    builder.add_link("ground", visuals=held(corners[5]))
     for k in range(5):
         builder.add_link(f"bar{k}", **along(corners[k + 1] - corners[k]))
         builder.add_joint(f"hinge{k}", "revolute", above, f"bar{k}", at(*places[k]), axes[k])
@@ -127,6 +133,11 @@ def squeezer() -> Mechanism:
     return Mechanism(simulator, q, np.zeros(7), 0.03, bars, (0, 1))
 
 
+#: what the films say; each lasts 24 s, however fast the mechanism is
+SAID = {"four-bar": [(0.0, "A four-bar linkage falls: its loop is closed exactly"),
+(0.5, "It passes postures in which all bars are in line")],
+        "squeezer": [(0.0, "Andrews' squeezer, the test of stiff mechanisms"), (0.5, "Three loops, seven bodies, 0.03 s in all")],
+        "bricard": [(0.0, "Bricard's six hinges: as many conditions as freedoms"), (0.5, "It moves nevertheless")]}  # fmt: skip
 MECHANISMS = {"four-bar": four_bar, "squeezer": squeezer, "bricard": bricard}
 
 
@@ -188,8 +199,7 @@ def main() -> None:
         report(name, trajectory, time.perf_counter() - begun, mechanism.simulator)
         plot(name, trajectory, mechanism, options.out / f"{name}.png")
     print(f"wrote plots to {options.out}")
-    show.show(options, trajectory, speed=min(1.0, duration / 12.0), environment="studio",       # 12 s of film, however fast
-              shown=engine.Shown(joint_axes=True))  # fmt: skip
+    show.show(options, trajectory, speed=duration / 24.0, environment="studio", shown=engine.Shown(joint_axes=True), story=SAID[name])
 
 
 if __name__ == "__main__":

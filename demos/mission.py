@@ -313,7 +313,7 @@ def main() -> None:
         report(run)
         plot(run, data.with_name("mission_worst.png"))
     beside = [(f"track.p[{k}]", f"relative.true.position[{k}]") for k in (0, 1)] + [("filter.rate[2]", "gyro.true[2]")]
-    show.show(options, run, speed=4.0, view=(-0.9, 0.35), signals=beside)
+    show.show(options, run, speed=8.0, view=(-0.9, 0.35), signals=beside)
 
 
 if __name__ == "__main__":

@@ -110,7 +110,9 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     plot(flights, options.out / "receding.png")
     print(f"wrote {options.out / 'receding.png'}")
-    show.show(options, flights["drone"][0])
+    show.show(options, flights["drone"][0], speed=0.4, view=(-0.9, 0.15), story=[
+        (0.0, "The gripper follows a moving target: 100 times a second a plan of 40 steps"),
+        (0.5, "The drone leans and the arm reaches: one plan for both")])  # fmt: skip
 
 
 def plot(flights, path: Path) -> None:

@@ -120,7 +120,9 @@ def main() -> None:
     path = engine.BodyTrajectory.of(satellite, t, x, np.append(u, u[-1:], axis=0))
     scattered = engine.BodyTrajectory.of(satellite, t, np.swapaxes(others, 0, 1)[:10], np.zeros((10, STEPS + 1, 6)))
     ghosts = engine.viewer.Actor(show.body(scattered, "others", looks()), color=(1.0, 1.0, 1.0, 0.2))
-    show.show(options, [show.body(path, "satellite", looks()), ghosts])
+    show.show(options, [show.body(path, "satellite", looks()), ghosts], speed=0.5, story=[
+        (0.0, "Turn around and move over, by the controls that cost least"), (0.35, "Ten others begin elsewhere, under the same feedback"),
+        (0.7, "They meet on the path")])  # fmt: skip
 
 
 def looks() -> list[engine.Geometry]:

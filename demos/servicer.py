@@ -183,7 +183,9 @@ def main() -> None:
     data = motion.save(options.out / "servicer.h5", overwrite=True)
     plot(motion, data.with_suffix(".png"))
     print(f"wrote      {data} and {data.with_suffix('.png')}")
-    show.show(options, motion, speed=3.0, view=(-0.9, 0.35), bars=["momentum"])
+    show.show(options, motion, speed=1.6, view=(-0.9, 0.35), bars=["momentum"], story=[
+        (0.0, "Two arms go after two handles of a tumbling satellite"), (0.2, "Nothing holds the base: it gives way as momentum asks"),
+        (GRIP / END, "Two grips close"), (GRIP / END + 0.1, "The joints brake: both turn on as one")])  # fmt: skip
 
 
 if __name__ == "__main__":

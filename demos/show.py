@@ -22,21 +22,36 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def show(options: argparse.Namespace, source: Any, speed: float = 1.0, camera: engine.viewer.Camera | None = None, shots: Any = (),
-         bars: Any = (), signals: Any = (), **look: Any) -> None:  # fmt: skip
-    """Film what was simulated, by the camera or the shots if there are some, and open a window on it, as the options say; ``look`` is what
-    engine.render and engine.view both take."""
+         story: Any = (), radius: float | None = None, bars: Any = (), signals: Any = (), **look: Any) -> None:  # fmt: skip
+    """Film what was simulated, with the time, by the camera or the shots if there are some, and open a window on it, as the options say.
+
+    A story is what a film says meanwhile: (share of the motion, caption), one after another; of a link that is followed a
+    sphere of ``radius``, m, fills the picture. ``look`` is what engine.render and
+    engine.view both take.
+    """
     try:
         if options.video:
             options.video.parent.mkdir(parents=True, exist_ok=True)
-            moving = options.video.suffix.lower() in (".mp4", ".gif")
-            film = {k: x for k, x in look.items() if k not in ("view", "follow")} | {"shots": shots} if shots and moving else look
-            engine.render(source, options.video, speed=speed, camera=camera, bars=bars, signals=signals,
+            moving, film = options.video.suffix.lower() in (".mp4", ".gif"), dict(look)
+            if moving and (shots or story):
+                film = {k: x for k, x in look.items() if k not in ("view", "follow")}
+                film["shots"], camera = shots or told(source, story, camera, look, radius), None
+            engine.render(source, options.video, speed=speed, camera=camera, bars=bars, signals=signals, clock=True,
                           progress=sys.stdout.isatty(), **film)
             print(f"wrote {options.video}")
         if options.view:
             engine.view(source, **look)
     except (OSError, ValueError) as error:
         sys.exit(f"error: {error}")
+
+
+def told(source: Any, story: Any, camera: engine.viewer.Camera | None, look: dict[str, Any], radius: float | None) -> list[engine.Shot]:
+    """Shots that say a story, all seen as a film without one is."""
+    start, end = (source if isinstance(source, engine.Scene) else engine.Scene(source)).span
+    view = camera or look.get("view", "overview")
+    if "follow" in look:
+        view = engine.Follow(look["follow"], look.get("view"), radius)
+    return [engine.Shot(start + share * (end - start), view, caption, ease=0.0) for share, caption in story]
 
 
 def body(motion: engine.BodyTrajectory, name: str, shapes: list[engine.Geometry]) -> engine.BodyTrajectory:

@@ -61,7 +61,10 @@ def main() -> None:
     still, other = motions.values()
     beside = dataclasses.replace(other, q=other.q + 9.0 * (np.arange(model.nq) == 5))          # m, along y
     pair = [engine.viewer.Actor(motion, name=name) for name, motion in zip(motions, (still, beside), strict=True)]
-    show.show(options, pair, speed=4.0, view=(0.3, 0.3), shown=engine.Shown(names=True))
+    show.show(options, pair, speed=2.4, view=(0.3, 0.3), shown=engine.Shown(names=True), story=[
+        (0.0, "The same swings of seven joints, with the base held by nothing"),
+        (0.3, "Left: projected into the reaction null space, the base does not turn"),
+        (0.65, "Right: any motion, and the base turns with it")])  # fmt: skip
 
 
 def plot(motions, path: Path) -> None:

@@ -63,7 +63,9 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     plot(motion, {"kinetic": K, "potential": U, "both": K + U}, drifts, options.out / "tossed_cube.png")
     print(f"wrote {options.out / 'tossed_cube.png'}")
-    show.show(options, show.body(motion, "cube", looks()), speed=0.5, follow="cube", environment="space")
+    show.show(options, show.body(motion, "cube", looks()), speed=0.5, follow="cube", radius=1.3 * EDGE, environment="space",
+              shown=engine.Shown(rates=True, momentum=True), story=[(0.0, "A cube is tossed: all axes of a cube are alike"),
+              (0.5, "ω stays with the angular momentum, which nothing changes")])  # fmt: skip
 
 
 def weights(t: np.ndarray, r0: np.ndarray, p0: np.ndarray, g: np.ndarray) -> np.ndarray:

@@ -68,7 +68,9 @@ def main() -> None:
         data = motion.save(options.out / f"tracking_{model.name}.h5", overwrite=True)
         plot(motion, error, data.with_suffix(".png"))
         print(f"  wrote {data} and {data.with_suffix('.png')}")
-    show.show(options, motions[0])
+    show.show(options, motions[0], speed=0.4, view=(-0.8, 0.2), shown=engine.Shown(torques=True), story=[
+        (0.0, "Computed torque: every joint swings through the middle of its range"),
+        (0.5, "Arcs: the torques of the motors, friction and all")])  # fmt: skip
 
 
 def plot(motion: engine.Trajectory, error: np.ndarray, path: Path) -> None:

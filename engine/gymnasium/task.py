@@ -43,7 +43,8 @@ class EnvError(EngineError):
 class Task:
     """A simulator with functions that make an environment of it.
 
-    The parameters are those of :class:`engine.gymnasium.VectorEnv`.
+    The parameters are those of :class:`engine.gymnasium.VectorEnv`, and ``ends``: whether the states in which episodes end are kept,
+    too, where others begin in the same step.
 
     Attributes
     ----------
@@ -54,8 +55,9 @@ class Task:
     """
 
     def __init__(self, simulator: Simulator, observation: Any, reward: Any, terminated: Any, reset: Any, action_repeat: int,
-                 horizon: float | None, max_episode_steps: int | None, autoreset: str, point: str | None) -> None:  # fmt: skip
-        self.simulator, self.autoreset = fit(simulator), autoreset
+                 horizon: float | None, max_episode_steps: int | None, autoreset: str, point: str | None,
+                 ends: bool = False) -> None:  # fmt: skip
+        self.simulator, self.autoreset, self.ends = fit(simulator), autoreset, ends and autoreset == "same_step"
         self.repeat = whole("action_repeat", action_repeat, "a whole number of steps from 1", least=1, error=EnvError)
         self.steps = self._counted(horizon, max_episode_steps)
         if reset is not None and not callable(reset):
@@ -74,6 +76,7 @@ class Task:
         self.own = Layout({n: np.shape(x) for n, x in known.items()} | own)
         found: dict[str, tuple[int, ...]] = {"observation": self.shape, "reward": (), "terminated": (), "truncated": (), "diverged": ()}
         found |= {"final": self.shape} if autoreset == "same_step" else {}
+        found |= {"end": (simulator.stepper.layout.n,)} if self.ends else {}
         self.state = Layout({"x": (simulator.stepper.layout.n,), "p": (self.own.n,), "k": ()})
         self.row = Layout({**self.state.shapes, **found})
         self.programs = self._traced()
@@ -198,7 +201,7 @@ class Task:
         done = ops.logical_or(ops.less(0.5, seen["terminated"]), ops.less(0.5, seen["truncated"]))
         final = {}
         if self.autoreset == "same_step":
-            final = {"final": seen["observation"]}
+            final = {"final": seen["observation"], **({"end": self.state.split(w)["x"]} if self.ends else {})}
             w = ops.when(done, lambda: self.begun(self.state.split(w)["p"]), w)
             seen["observation"] = ops.when(done, lambda: self.seen(dt, w, done)["observation"], seen["observation"])
         at = self.state.split(w)

@@ -16,6 +16,7 @@ from engine.checks import one_of, shown, warn, whole
 from engine.compiler import machine
 from engine.compiler.scan import rollout_ufunc
 from engine.compiler.threads import get_threads, spread
+from engine.gymnasium.colours import Colours
 from engine.gymnasium.task import EnvError, Task
 from engine.simulation import SimulationWarning, Simulator
 
@@ -24,7 +25,7 @@ Array = np.ndarray
 MODES = {"next_step": AutoresetMode.NEXT_STEP, "same_step": AutoresetMode.SAME_STEP, "disabled": AutoresetMode.DISABLED}
 
 
-class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
+class VectorEnv(gymnasium.vector.VectorEnv[Any, Array, Array]):
     """Many rows of one simulation as an environment of Gymnasium: ``obs, reward, terminated, truncated, info = envs.step(actions)``.
 
     A step is one call of machine code for all rows: the actions, ``action_repeat`` steps of the simulator, what is seen, and new episodes
@@ -49,7 +50,15 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
     seed : of the episodes, until :meth:`reset` gets another
     dtype : of observations, float32 or float64
     copy : whether each step returns arrays of its own; otherwise each overwrites the last one's observations
-    point : name of what ``reset`` draws that pictures of an :class:`Env` show, and nothing else need read
+    point : name of a parameter (3), or of what ``reset`` draws, that pictures show as a ball in the world, such as a target
+    cameras : :class:`engine.sensors.DepthCamera`, whose pictures in colour are observed: an observation is then a dictionary of "state",
+        which is what ``observation`` says, and for each camera by its name (rows, height, width, 3), uint8. One with a period takes a
+        picture where an action ends at its time, and is seen as it was until the next. Pictures are drawn one after another: the machine
+        code's speed is that of rows without them
+    samples : of a pixel of theirs: as of :func:`engine.images`
+
+    Where torch is used too, import it before the first picture: its compiler and Mesa's drawing without a graphics card hold different
+    versions of LLVM, and the later one of them ends the process.
 
     An episode that cannot begin with what ``reset`` drew (a mass below zero, shapes in each other) is left out, and told once: the next one
     begins. A row that stops being finite is truncated, and ``info["diverged"]`` says so; its last observation is the one before, its
@@ -81,7 +90,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
                  terminated: Callable[..., Any] | None = None, reset: Callable[[Any], Any] | None = None,
                  action: spaces.Space[Any] | None = None, action_repeat: int = 1, horizon: float | None = None,
                  autoreset: str | AutoresetMode = "next_step", seed: int | None = None, dtype: Any = np.float32,
-                 copy: bool = True, max_episode_steps: int | None = None, point: str | None = None) -> None:  # fmt: skip
+                 copy: bool = True, max_episode_steps: int | None = None, point: str | None = None, cameras: Sequence[Any] = (),
+                 samples: int = 4) -> None:  # fmt: skip
         names = {mode: name for name, mode in MODES.items()}
         self.autoreset = one_of("autoreset", names.get(autoreset, autoreset), MODES, EnvError)  # type: ignore[arg-type]
         self.num_envs = whole("num_envs", num_envs, "a whole number of rows from 1", least=1, error=EnvError)
@@ -89,10 +99,13 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
             raise EnvError(f"dtype is {shown(dtype)}; expected float32 or float64")
         self.simulator, self.copy, self.dtype = simulator, copy, np.dtype(dtype)
         self.task = Task(simulator, observation, reward, terminated, reset, action_repeat, horizon, max_episode_steps,
-                         self.autoreset, point)  # fmt: skip
+                         self.autoreset, point, bool(cameras))  # fmt: skip
         self.metadata = {"autoreset_mode": MODES[self.autoreset], "render_modes": []}
         self.single_observation_space = spaces.Box(-np.inf, np.inf, self.task.shape, self.dtype.type)
         self.single_action_space = acting(action, np.shape(simulator.parameters["action"]))
+        self.colours = Colours(simulator, simulator.dt * self.task.repeat, cameras, samples, self.num_envs) if cameras else None
+        if self.colours is not None:
+            self.single_observation_space = spaces.Dict({"state": self.single_observation_space, **self.colours.spaces})
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         row, own = self.task.row, self.task.own
@@ -101,7 +114,9 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
         for name, x in simulator.parameters.items():
             self._now[:, self._columns[name]] = np.ravel(x)
         self._reseed(np.random.SeedSequence().entropy % 2**53 if seed is None else seed, np.arange(self.num_envs))  # type: ignore[operator]
-        self._seen = np.empty((self.num_envs, *self.task.shape), dtype=self.dtype)
+        if point is not None and np.shape(self.parameters.get(point, 0.0)) != (self.num_envs, 3):
+            raise EnvError(f"point is {point!r}; expected the name of a parameter (3), or of what reset draws")
+        self._seen, self.point = np.empty((self.num_envs, *self.task.shape), dtype=self.dtype), point
         self._begun, self._told, self._ended = False, False, np.zeros(self.num_envs, dtype=bool)
 
     # ------------------------------------------------------------ the kernel
@@ -129,12 +144,31 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
         """What the last call found, by name (rows, *shape)."""
         return self._now[:, self.task.row.slices[name]].reshape(self.num_envs, *self.task.row.shapes[name])
 
-    def _observed(self) -> Array:
-        found = self._found("observation")
+    def _observed(self, rows: Array) -> Any:
+        """The observations, with new pictures of some rows where cameras are."""
         if self.copy:
-            return found.astype(self.dtype)
-        np.copyto(self._seen, found, casting="same_kind")
-        return self._seen
+            state = self._found("observation").astype(self.dtype)
+        else:
+            np.copyto(state := self._seen, self._found("observation"), casting="same_kind")
+        if self.colours is None:
+            return state
+        points = None if self.point is None else self.parameters[self.point][rows]
+        self.colours.take(rows, self.t[rows], self.q[rows], points)
+        return {"state": state, **{name: x.copy() if self.copy else x for name, x in self.colours.pictures.items()}}
+
+    def _finals(self) -> Array:
+        """The last observations of episodes that have ended (rows), None for others; cameras see them where they ended, as then drawn."""
+        final, rows, ends = np.full(self.num_envs, None, dtype=object), np.flatnonzero(self._ended), self._found("final")
+        if self.colours is not None:
+            before = self.task.own.split(self._next[:, self.task.row.slices["p"]])
+            points = None if self.point is None else before[self.point][rows]
+            t = (self._next[rows, self.task.row.slices["k"].start] + self.task.repeat) * self.simulator.dt
+            self.colours.take(rows, t, self.simulator.stepper.state(self._found("end")[rows]).q, points)
+        for i in rows:
+            final[i] = ends[i].astype(self.dtype)
+            if self.colours is not None:
+                final[i] = {"state": final[i], **{name: x[i].copy() for name, x in self.colours.pictures.items()}}
+        return final
 
     # ------------------------------------------------------------ Gymnasium's
 
@@ -173,7 +207,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
             raise EnvError(f"the observation or reward of row {bad[0]} is not finite at the beginning of an episode; expected numbers")
         self._begun, self._ended[rows] = True, False
         self._tell_skipped()
-        return self._observed(), {}
+        return self._observed(rows), {}
 
     def _tell_skipped(self) -> None:
         """Warn, once, where an episode could not begin."""
@@ -227,12 +261,10 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
             self._now[diverged, last] = self._next[diverged, s["observation"]]
             info = {"diverged": diverged, "_diverged": diverged.copy()}
         if self.autoreset == "same_step" and self._ended.any():
-            final, ends = np.full(self.num_envs, None, dtype=object), self._found("final")
-            for i in np.flatnonzero(self._ended):
-                final[i] = ends[i].astype(self.dtype)
-            info |= {"final_obs": final, "_final_obs": self._ended.copy(), "final_info": dict(info), "_final_info": self._ended.copy()}
+            info |= {"final_obs": self._finals(), "_final_obs": self._ended.copy(), "final_info": dict(info),
+                     "_final_info": self._ended.copy()}  # fmt: skip
         self._tell_skipped()
-        return self._observed(), self._found("reward").copy(), terminated, truncated, info
+        return self._observed(np.arange(self.num_envs)), self._found("reward").copy(), terminated, truncated, info
 
     def _checked(self, actions: Any) -> Array:
         """Return actions as floats (rows, n), within their space."""
@@ -256,6 +288,11 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
             what = f"entry {', '.join(map(str, where[1:]))} of the action" if where[1:] else "the action"
             raise EnvError(f"{what} of row {where[0]} is {a[where]!s}; expected one of {space}")
         return a.reshape(self.num_envs, -1)
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Give back what pictures took."""
+        if self.colours is not None:
+            self.colours.close()
 
     # ------------------------------------------------------------ what is inside
 

@@ -7,6 +7,7 @@ import logging
 import os
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
@@ -32,6 +33,8 @@ FORMATS = (".stl", ".obj", ".dae", ".ply", ".off", ".glb", ".gltf")
 MAX_BYTES = 2**30
 #: m from the origin, beyond which single precision, in which meshes are drawn, has no squares
 FARTHEST = 1e18
+#: of the joints' distance from meshes one way up, that the other way up it is clear by: iCub 0.3, and what nothing tells 0.6
+CLEAR = 0.5
 #: odd numbers of 64 bits without a pattern
 MIXING = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], dtype=np.uint64)
 
@@ -121,15 +124,27 @@ def tilted(geometry: Geometry) -> bool:
     return geometry.up_axis is None and is_collada(geometry) and up_axis_of(file_of(geometry)) in TURNS
 
 
+def off_joints(geometry: Geometry, places: Array, turned: bool) -> float:
+    """Return how far places of joints (n, 3), m, in the frame of a mesh's link, are off a box about it, all together, m."""
+    points = load_mesh(replace(geometry, up_axis=turned)).vertices @ geometry.placement[:3, :3].T + geometry.placement[:3, 3]
+    beyond = np.maximum(np.maximum(points.min(axis=0) - places, places - points.max(axis=0)), 0.0)
+    return float(np.linalg.norm(beyond, axis=1).sum())
+
+
 def is_collada(geometry: Geometry) -> bool:
     return geometry.mesh is not None and suffix(str(geometry.mesh)) == ".dae"
 
 
-def untold(tilted: list[Geometry]) -> str:
-    """Return what is said of tilted shapes."""
+def untold(tilted: list[Geometry], off: tuple[float, float] = (0.0, 0.0)) -> str:
+    """Return what is said of tilted shapes, by how far their links' joints are off them, as they are and turned, m."""
     up = " or ".join(sorted({up_axis_of(file_of(g)) for g in tilted}))
-    return (f"its <up_axis> is {up}, and it is taken as it is written, as RViz and Gazebo take it; where the robot is torn apart "
-            "load_urdf(…, up_axis=True) turns it, and where it is not up_axis=False says so")  # fmt: skip
+    as_is, turned = off
+    said = "where the robot is torn apart load_urdf(…, up_axis=True) turns it, and where it is not up_axis=False says so"
+    if min(off) < CLEAR * max(off):
+        fits, how = ("turned", "True") if turned < as_is else ("as it is", "False")
+        said = (f"joints are {as_is:.2g} m off the meshes as they are and {turned:.2g} m off turned ones, so that it should be {fits}: "
+                f"load_urdf(…, up_axis={how})")  # fmt: skip
+    return f"its <up_axis> is {up}, and it is taken as it is written, as RViz and Gazebo take it; {said}"
 
 
 @while_unchanged(512)

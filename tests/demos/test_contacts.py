@@ -16,7 +16,7 @@ def numbers(pattern, text):
 
 
 def test_quadruped(demo, tmp_path):
-    said = demo("quadruped", "--walk", 3, looks=False)
+    said = demo("quadruped", looks=False)                                      # as it comes: a step of it needs long lines of Newton
     load, weight = numbers(r"carry (\S+) N of its weight of (\S+) N", said)
     assert abs(load / weight - 1.0) < 0.01
     assert numbers(r"stands again, tilted by (\S+) deg", said)[0] < 1.0
@@ -24,7 +24,7 @@ def test_quadruped(demo, tmp_path):
     tilt = np.degrees(np.arccos(quaternion.to_matrix(motion.q[:, :4])[:, 2, 2]))
     gap, force = motion("contacts.gap"), motion("contacts.force")
     assert tilt.max() < 15.0 and motion.q[:, 6].min() > 0.28                    # it does not fall
-    assert 0.6 < motion.q[-1, 4] < 0.4 * 3.0 and abs(motion.q[-1, 5]) < 0.1    # but walks, along x
+    assert 1.0 < motion.q[-1, 4] < 0.4 * 5.0 and abs(motion.q[-1, 5]) < 0.1    # but walks, along x
     assert (gap.max(axis=0) > 0.05).all() and gap.min() > -3e-3                # on all feet, which do not sink
     carried = force[..., 2].sum(axis=1)[motion.t > 2.5].mean()
     assert abs(carried / weight - 1.0) < 0.05                                  # the ground carries its weight, on average

@@ -72,7 +72,7 @@ def test_options(show, motions, tmp_path, monkeypatch, capsys):
     show.show(options(show, "--view", "--video", tmp_path / "new" / "x.mp4"), source, speed=2.0, view="left")
     ((what, path, look),) = drawn
     assert what is source and path == tmp_path / "new" / "x.mp4" and path.parent.is_dir()
-    assert look == {"speed": 2.0, "camera": None, "progress": False, "view": "left", "bars": (), "signals": ()}
+    assert look == {"speed": 2.0, "camera": None, "progress": False, "view": "left", "bars": (), "signals": (), "clock": True}
     assert viewed == [(source, {"view": "left"})]
     assert capsys.readouterr().out == f"wrote {path}\n"
 
@@ -112,3 +112,29 @@ def test_a_demo_of_robots_that_are_not_there_says_what_to_install(demo, name, mo
     monkeypatch.setattr(sysconfig, "get_path", lambda name: "/nowhere")
     with pytest.raises(SystemExit, match=r"^error: .*; expected it: pip install example-robot-data$"):
         demo(name)
+
+
+def test_a_film_says_a_story_and_a_quick_mechanism_is_filmed_slowly(show, motions, tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(engine, "render", lambda source, path, **look: drawn.append(look))
+    source = show.body(motions[0], "brick", [show.shape("box", (0.3, 0.2, 0.1), (1.0, 0.0, 0.0))])
+    story = [(0.0, "it begins"), (0.5, "it ends")]
+    show.show(options(show, "--video", tmp_path / "x.mp4"), source, view="left", story=story)
+    show.show(options(show, "--video", tmp_path / "x.mp4"), source, follow="brick", story=story)
+    show.show(options(show, "--video", tmp_path / "x.png"), source, view="left", story=story)
+    one, along, still = drawn
+    assert [(x.t, x.view, x.caption) for x in one["shots"]] == [(0.0, "left", "it begins"), (1.0, "left", "it ends")] and "view" not in one
+    assert along["shots"][0].view == engine.Follow("brick") and "follow" not in along
+    assert "shots" not in still and still["view"] == "left" and still["clock"]
+
+
+def test_andrews_squeezer_is_a_film_and_not_above_the_earth(monkeypatch, tmp_path):
+    import runpy
+
+    drawn = []
+    monkeypatch.syspath_prepend(DEMOS)
+    monkeypatch.setattr(engine, "render", lambda source, path, **look: drawn.append((source, look)))
+    monkeypatch.setattr(sys, "argv", ["mechanisms.py", "squeezer", "--out", str(tmp_path), "--video", str(tmp_path / "x.mp4")])
+    runpy.run_path(str(DEMOS / "mechanisms.py"), run_name="__main__")
+    ((motion, look),) = drawn
+    assert motion.t[-1] / look["speed"] == pytest.approx(24.0) and look["environment"] == "studio" and len(look["shots"]) == 2

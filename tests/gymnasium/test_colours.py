@@ -8,7 +8,7 @@ from gymnasium.utils.env_checker import check_env
 
 import engine
 from engine import sensors as S
-from engine.gymnasium import Env, EnvError
+from engine.gymnasium import Env, EnvError, VectorEnv
 from engine.spatial import inertia, se3
 
 RED = engine.Material("red", (0.9, 0.05, 0.05, 1.0))
@@ -71,3 +71,54 @@ def test_cameras_that_do_not_fit_are_refused(simulator):
         environment(simulator, eye(), eye())
     with pytest.raises(engine.ModelError, match="carts"):
         environment(simulator, S.DepthCamera("carts"))
+
+
+@pytest.mark.parametrize("mode", ["next_step", "same_step", "disabled"])
+def test_rows_see_what_each_would_see_alone(simulator, mode):
+    """Second route: single environments that begin with the same numbers; episodes end at different times, and in pictures of then."""
+    def looks(cameras):
+        return {"observation": lambda t, q, v, target: np.concatenate([q, v, target]), "reward": lambda t, q, v: v[0],
+                "terminated": lambda t, q, v, target: q[0] > target[1], "action_repeat": 10, "cameras": cameras, "point": "target",
+                "reset": lambda random: {"q": np.array([0.3 * random.uniform(1)[0]]), "v": np.zeros(1),
+                                         "target": np.array([2.0, 0.2 + 0.3 * random.uniform(1)[0], 0.3])}}  # fmt: skip
+
+    cameras = [eye(), eye(0.2, name="slow")]
+    envs = VectorEnv(simulator, 3, autoreset=mode, **looks(cameras))
+    alone = [Env(simulator, **looks(cameras)) for _ in range(3)]
+    rows = [{"state": s, "eye": e, "slow": w} for s, e, w in zip(*envs.reset(seed=[4, 5, 6])[0].values(), strict=True)]
+    ones = [env.reset(seed=seed)[0] for env, seed in zip(alone, (4, 5, 6), strict=True)]
+    ended, finals = np.zeros(3, dtype=bool), 0
+    for _ in range(11):
+        for row, one in zip(rows, ones, strict=True):
+            assert {*row} == {"state", "eye", "slow"}
+            for name, x in row.items():
+                np.testing.assert_array_equal(x, one[name])
+        if mode == "disabled" and ended.any():
+            envs.reset(options={"reset_mask": ended})
+            seen = envs._observed(np.arange(0))
+            ones = [env.reset()[0] if end else one for env, one, end in zip(alone, ones, ended, strict=True)]
+            for row, one in enumerate(ones):
+                np.testing.assert_array_equal(seen["eye"][row], one["eye"])
+            ended[:] = False
+        obs, _, terminated, _, info = envs.step(np.ones((3, 1), np.float32))
+        assert envs.observation_space.contains(obs)
+        rows = [{name: x[k] for name, x in obs.items()} for k in range(3)]
+        for k, env in enumerate(alone):
+            if mode == "next_step" and ended[k]:
+                ones[k] = env.reset()[0]
+                continue
+            ones[k] = env.step(np.ones(1, np.float32))[0]
+            if mode == "same_step" and terminated[k]:
+                for name, x in info["final_obs"][k].items():
+                    np.testing.assert_array_equal(x, ones[k][name])
+                ones[k], finals = env.reset()[0], finals + 1
+        ended = terminated.copy()
+    assert mode != "same_step" or finals >= 3
+    for env in (envs, *alone):
+        env.close()
+
+
+def test_more_pictures_than_the_memory_holds_are_refused(simulator):
+    wide = S.DepthCamera("cart", 4000, 3000, 1.2, name="wide")
+    with pytest.raises(EnvError, match=r"the pictures of 100000 rows take [0-9.e+]+ GiB, and this machine has"):
+        VectorEnv(simulator, 100_000, lambda t, q, v: q, lambda t, q, v: v[0], cameras=[wide])

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from pyglet.window import key, mouse
+from pytest import approx
 
 import engine
 from engine.simulation import Live
@@ -200,6 +201,11 @@ def live():
     assert viewer.live.paused
     time.sleep(0.1)
     now = viewer.live.state.t
+    press(viewer, key.RIGHT)                                                   # a frame further, by steps of the simulation
+    assert viewer.live.paused and viewer.live.state.t - now == approx(8 * 2e-3)
+    now = viewer.live.state.t
+    press(viewer, key.LEFT)                                                    # and back, in what is remembered
+    assert viewer.t == approx(now - 1 / 60) and viewer.live.state.t == now
     press(viewer, key.HOME)
     assert viewer.t < 0.1 and viewer.live.state.t == now
     press(viewer, key.SPACE)

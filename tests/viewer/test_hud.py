@@ -316,3 +316,17 @@ def test_keys_have_meanings_however_small_the_window_is():
         hud.further = 100
         hud.draw(canvas, size, Facts(help=rows))
         assert said[-1].startswith("what the key of number 39")
+
+
+def test_plots_lie_where_one_likes_and_a_caption_beside_them_is_larger_than_what_passes():
+    few = {"title": "", "lines": [("time", "1 s")], "span": (0.0, 0.0), "card": None, "error": "", "toast": ""}
+    middles = {}
+    for where in ("right", "left", "lower right", "lower left"):
+        hud, _ = drawn(where=where, caption="what a film says " * 12, **few)
+        x, y, w, h = hud.boxes["plots"]
+        middles[where] = x + 0.5 * w < 640, y + 0.5 * h < 360
+        assert apart(hud.boxes["plots"], hud.boxes["info"]) and (apart(hud.boxes["plots"], hud.boxes["toast"]) or "lower" not in where)
+        assert x > 0 and x + w < 1280 and y > 0 and y + h < 720
+    assert middles == {"right": (False, True), "left": (True, True), "lower right": (False, False), "lower left": (True, False)}
+    heights = [drawn(**{**few, **said})[0].boxes["toast"][3] for said in ({"caption": "contact"}, {"toast": "contact"})]
+    assert heights[0] >= 1.3 * heights[1]                                      # seen small, in films

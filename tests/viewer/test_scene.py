@@ -91,6 +91,21 @@ def test_colladas_up_axis_is_told_once_for_a_robot():
     Scene([engine.load_urdf(text(*shapes), up_axis=up_axis) for up_axis in (False, True)])
 
 
+@pytest.mark.parametrize("turned", [True, False])
+def test_colladas_up_axis_is_judged_by_the_joints_where_that_is_clear(tmp_path, turned):
+    """A rod between two joints 1 m apart, along z, in a file that says Y_UP: as it is written, or as its axis has it."""
+    rod = trimesh.creation.box((0.1, 1.0, 0.1) if turned else (0.1, 0.1, 1.0))
+    rod.apply_translation((0.0, 0.5, 0.0) if turned else (0.0, 0.0, 0.5))
+    rod.export(tmp_path / "rod.dae")
+    builder = engine.Builder("reach")
+    for k in range(3):
+        builder.add_link(f"l{k}", visuals=[engine.Geometry("mesh", (1.0, 1.0, 1.0), mesh=tmp_path / "rod.dae")])
+        if k:
+            builder.add_joint(f"j{k}", "revolute", f"l{k - 1}", f"l{k}", engine.spatial.se3.pose(np.eye(3), np.array([0.0, 0.0, 1.0])))
+    with pytest.warns(engine.RobotFileWarning, match=rf"so that it should be {'turned' if turned else 'as it is'}: .*up_axis={turned}\)"):
+        Scene(builder.model(floating_base=True))
+
+
 @pytest.mark.parametrize(("count", "said"), [(3, 3), (9, 1)])
 def test_many_meshes_without_materials_are_told_as_one(tmp_path, count, said):
     builder = engine.Builder("alex")

@@ -119,6 +119,10 @@ class Panel:
     typed: tuple[str, str] | None = None
 
 
+#: where plots may be: at a side from its top on, or in a corner
+PLACES = ("right", "left", "lower right", "lower left")
+
+
 @dataclass(frozen=True, eq=False)
 class Facts:
     """Facts that a display shows; what is empty is not shown.
@@ -132,6 +136,7 @@ class Facts:
     events : marks on the timeline, (time, name)
     bars : numbers side by side, at the left
     plots, card, help (rows of key and meaning) : of the panels at the right, at the left, and in the middle
+    where : of PLACES, where the plots are
     panel : the side panel, over the plots
     caption, toast, error : a line at the bottom, a message that passes, and a sentence that does not
     within : left end and width of where the caption stands, px, by default all of the picture
@@ -148,6 +153,7 @@ class Facts:
     live: bool = False
     events: Sequence[tuple[float, str]] = ()
     plots: Sequence[Plot] = ()
+    where: str = "right"
     bars: Sequence[Bars] = ()
     card: Card | None = None
     panel: Panel | None = None

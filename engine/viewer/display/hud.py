@@ -22,6 +22,7 @@ from engine.viewer.display.style import (
     BAR,
     BRIGHT,
     BUTTON,
+    CAPTION,
     DIM,
     FAINT,
     GAP,
@@ -117,10 +118,12 @@ class Hud:
         if facts.panel is not None and bottom - top > STRIP and side > NARROW:
             over = self.panel.draw(canvas, (beside, top, side, bottom - top), facts.panel, None if facts.help else facts.mouse) + GAP
         if facts.plots:
-            self._plots(canvas, (beside, over, side, bottom - over), facts)
+            x, y = (MARGIN, below) if "left" in facts.where else (beside, over)
+            self._plots(canvas, (x, y, side, bottom - y), facts)
         if facts.caption:
             left, wide = facts.within or (0.0, w)
-            self._toast(canvas, bottom, 2.0 * left + wide, wide - 2 * MARGIN, facts.caption)
+            low = side + GAP if facts.plots and "lower" in facts.where else 0.0
+            self._toast(canvas, bottom, 2.0 * left + wide, wide - 2 * (MARGIN + low), facts.caption, CAPTION)
         if facts.toast:
             self._toast(canvas, bottom, w, w - 2 * (MARGIN + side + GAP), facts.toast)
         if facts.help:
@@ -180,7 +183,9 @@ class Hud:
         count = min(len(facts.plots), plots_in(most + 2 * MARGIN))
         if count < 1:
             return
-        self._panel(canvas, "plots", (x, y, w, 2 * PAD + count * (PLOT + GAP) - GAP))
+        high = 2 * PAD + count * (PLOT + GAP) - GAP
+        y = y + most - high if "lower" in facts.where else y
+        self._panel(canvas, "plots", (x, y, w, high))
         for k, plot in enumerate(facts.plots[:count]):
             draw_plot(canvas, (x + PAD, y + PAD + k * (PLOT + GAP), w - 2 * PAD, PLOT), plot, None if facts.live else facts.t)
 
@@ -281,14 +286,14 @@ class Hud:
             canvas.text(MARGIN + 36, y + k * ROW + UNDER * TEXT, line, BRIGHT, TEXT)
         return top + box[3]
 
-    def _toast(self, canvas: Canvas, bottom: float, width: float, free: float, toast: str) -> None:
+    def _toast(self, canvas: Canvas, bottom: float, width: float, free: float, toast: str, size: int = TEXT) -> None:
         if free < NARROW:
             return
-        lines = wrapped(canvas, toast, free - 28, 3)
-        w, h = max(canvas.width(line, TEXT) for line in lines) + 28, 11 + ROW * len(lines)
+        lines, row = wrapped(canvas, toast, free - 28, 3, size), ROW * size / TEXT
+        w, h = max(canvas.width(line, size) for line in lines) + 28, 11 + row * len(lines)
         self._panel(canvas, "toast", (0.5 * (width - w), bottom - h, w, h))
         for k, line in enumerate(lines):
-            canvas.text(0.5 * width, bottom - h + 14 + ROW * k + UNDER * TEXT, line, BRIGHT, TEXT, "center")
+            canvas.text(0.5 * width, bottom - h + 5.5 + row * (k + 0.5) + UNDER * size, line, BRIGHT, size, "center")
 
     def _help(self, canvas: Canvas, size: tuple[float, float], rows: Sequence[tuple[str, str]]) -> None:
         """Draw the keys, in as many columns as it takes and the meanings leave room for, over all the rest; more is behind the wheel."""
@@ -342,16 +347,16 @@ def ticks(start: float, end: float, width: float, measure: Callable[[str], float
     return [(t, f"{t:.{digits}f}".replace("-", "−")) for t in times]
 
 
-def wrapped(canvas: Canvas, text: str, width: float, most: int) -> list[str]:
-    """Return lines of TEXT that fit into a width, px; what is more than ``most`` of them ends in "…"."""
+def wrapped(canvas: Canvas, text: str, width: float, most: int, size: int = TEXT) -> list[str]:
+    """Return lines of a size that fit into a width, px; what is more than ``most`` of them ends in "…"."""
     lines: list[str] = []
     words = text.split()
     while words and len(lines) < most:
         count = 1
-        while count < len(words) and canvas.width(" ".join(words[: count + 1]), TEXT) <= width:
+        while count < len(words) and canvas.width(" ".join(words[: count + 1]), size) <= width:
             count += 1
         if len(lines) == most - 1:
             count = len(words)
-        lines.append(canvas.elided(" ".join(words[:count]), width, TEXT))
+        lines.append(canvas.elided(" ".join(words[:count]), width, size))
         words = words[count:]
     return lines

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from engine.checks import number, one_of, path_of, whole
 from engine.checks import shown as shown_as
-from engine.viewer.display.facts import Facts, decimals
+from engine.viewer.display.facts import PLACES, Facts, decimals
 from engine.viewer.display.hud import Hud, plots_in
 from engine.viewer.display.readings import Readings
 from engine.viewer.display.style import GAP, TEXT
@@ -47,20 +47,20 @@ def render(source: Any, path: None = None, t: float | None = None, size: tuple[i
            environment: str | Path | None = None, geometry: str = "visual", shown: Shown | None = None, samples: int | None = None,
            progress: bool = False, caption: str = "", clock: bool = False,
            signals: Sequence[str | Sequence[str]] = (), shots: Sequence[Any] = (),
-           bars: Sequence[str] = ()) -> NDArray[np.uint8]: ...  # fmt: skip
+           bars: Sequence[str] = (), plots: str = "right") -> NDArray[np.uint8]: ...  # fmt: skip
 @overload
 def render(source: Any, path: str | Path, t: float | None = None, size: tuple[int, int] = (1280, 720), fps: float = 30.0,
            speed: float = 1.0, view: View | list[View] | None = None, camera: Camera | None = None, follow: str | None = None,
            environment: str | Path | None = None, geometry: str = "visual", shown: Shown | None = None, samples: int | None = None,
            progress: bool = False, caption: str = "", clock: bool = False,
            signals: Sequence[str | Sequence[str]] = (), shots: Sequence[Any] = (),
-           bars: Sequence[str] = ()) -> Path: ...  # fmt: skip
+           bars: Sequence[str] = (), plots: str = "right") -> Path: ...  # fmt: skip
 def render(source: Any, path: str | Path | None = None, t: float | None = None, size: tuple[int, int] = (1280, 720), fps: float = 30.0,
            speed: float = 1.0, view: View | list[View] | None = None, camera: Camera | None = None, follow: str | None = None,
            environment: str | Path | None = None, geometry: str = "visual", shown: Shown | None = None, samples: int | None = None,
            progress: bool = False, caption: str = "", clock: bool = False,
            signals: Sequence[str | Sequence[str]] = (), shots: Sequence[Any] = (),
-           bars: Sequence[str] = ()) -> NDArray[np.uint8] | Path:  # fmt: skip
+           bars: Sequence[str] = (), plots: str = "right") -> NDArray[np.uint8] | Path:  # fmt: skip
     """Draw a picture or a film of robots, off screen; return the path, or without one the picture (h, w, 3), uint8.
 
     Parameters
@@ -83,6 +83,7 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
     shots : of a film, a script for its camera: (t, view), (t, view, caption) or :class:`engine.Shot`, one after another
     signals : names of what is plotted at the side: signals of the motion, or entries of q, v or tau, such as "q.elbow"; several in a
         tuple are curves of one plot, and events are lines
+    plots : where these are: "right", "left", "lower right" or "lower left"
     bars : "energy" (kinetic, potential) and "momentum" (angular, of the base and the rest), side by side
 
     Raises
@@ -120,14 +121,14 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
     if shots and (not moving or camera or view is not None or follow is not None):
         beside = "a camera, a view or follow" if moving else "a single picture"
         raise ViewerError(f"shots are given beside {beside}; expected a film (.mp4, .gif) whose camera they say all of")
-    script = Script(scene, shots, size, fps, speed) if shots else None
+    script = Script(scene, shots, size, fps, speed, marks) if shots else None
     if script is not None:
         times = np.array(script.times)
     if camera and view is not None:
         raise ViewerError("camera and view are both given; expected one of them")
     paced = moving and (speed != 1.0 or (script is not None and any(s.speed != 1.0 for s in script.shots)))
     told = Told(scene, caption, clock or paced, signals, size, len(cameras), speed if moving else 1.0,
-                bars)  # fmt: skip
+                bars, plots)  # fmt: skip
     frames = pictures(scene, times, cameras, size, follow, shown or Shown(), usual(moving, size) if samples is None else samples, told,
                       script)  # fmt: skip
     if path is None:
@@ -188,11 +189,12 @@ class Told:
     """Tells over a picture what is asked for: a caption, the time, and plots of signals."""
 
     def __init__(self, scene: Scene, caption: str, clock: bool, signals: Sequence[str | Sequence[str]], size: tuple[int, int],
-                 views: int = 1, speed: float = 1.0, bars: Sequence[str] = ()) -> None:  # fmt: skip
+                 views: int = 1, speed: float = 1.0, bars: Sequence[str] = (), plots: str = "right") -> None:  # fmt: skip
         left, _, wide, _ = places(views, size)[-1]
         self.within = (left / text_scale(size[1]), wide / text_scale(size[1])) if views > 1 else None
         self.pace, self.speed = pace(speed), speed
         self.caption, self.clock, self.signals = caption, clock, signals
+        self.where = one_of("plots", plots, PLACES, ViewerError)
         self.bars = [one_of("bars", kind, ("energy", "momentum"), ViewerError) for kind in bars]
         self.readings = Readings(scene.actors[0], 0, signals)
         if signals and not scene.actors[0].source.moves:
@@ -209,11 +211,13 @@ class Told:
         """Draw on a canvas of (width, height) px what holds at a time, s; return how far above the bottom a legend is seen whole, px."""
         phase = self.readings.phase(t) if self.alone else ""
         lines = [(f"time {self.pace}".strip(), f"{t:.{self.digits}f} s")] if self.clock else []
-        self.hud.draw(canvas, size, Facts(self.title, lines, t=t, plots=self.readings.grouped(t),
+        self.hud.draw(canvas, size, Facts(self.title, lines, t=t, plots=self.readings.grouped(t), where=self.where,
                                           bars=self.readings.bars(self.bars, t) if self.bars else (), caption=self.caption or phase,
                                           within=self.within))  # fmt: skip
         left, top, *_ = self.hud.boxes.get("toast", (size[0], size[1], 0.0, 0.0))
         reach = max((INDENT + canvas.width(text, TEXT) for text, _ in legend), default=0.0)
+        if self.signals and self.where == "lower left":
+            return size[1] - self.hud.boxes["plots"][1]
         return size[1] - top if reach + GAP > left else 0.0
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine.io import RobotFileError, RobotFileWarning
-from engine.io.mesh import tilted, untold
+from engine.io.mesh import off_joints, tilted, untold
 from engine.model import Geometry, Material, Model
 from engine.simulation import Live, Trajectory
 from engine.viewer.scene.drawing import measure
@@ -163,7 +163,23 @@ def tell_missing(found: list[tuple[Model, tuple[Part, ...], tuple[str, ...]]], w
 def tell_tilted(models: list[Model], geometry: str) -> None:
     """Warn of COLLADA files whose axis that points up is another than z, a warning for each model, unless someone said how to take them."""
     for model in dict.fromkeys(models):
-        found = [g for link in model.links for g in (link.visuals if geometry == "visual" else link.collisions) if tilted(g)]
-        if found:
+        having = [(link.name, g) for link in model.links for g in (link.visuals if geometry == "visual" else link.collisions) if tilted(g)]
+        if having:
+            found = [g for _, g in having]
             more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-            warnings.warn(f"{found[0].mesh}{more}: {untold(found)}", RobotFileWarning, stacklevel=4)
+            warnings.warn(f"{found[0].mesh}{more}: {untold(found, off(model, having))}", RobotFileWarning, stacklevel=4)
+
+
+def off(model: Model, having: list[tuple[str, Geometry]]) -> tuple[float, float]:
+    """Return how far the joints of links are off their meshes as these are, and turned, m, all together."""
+    joints: dict[str, list[Array]] = {link.name: [np.zeros(3)] for link in model.links}
+    for joint in model.joints:
+        joints.get(joint.parent, []).append(joint.placement[:3, 3])            # what floats hangs on none
+    as_is = turned = 0.0
+    for link, mesh in having:
+        try:
+            as_is += off_joints(mesh, np.array(joints[link]), turned=False)
+            turned += off_joints(mesh, np.array(joints[link]), turned=True)
+        except RobotFileError:                                                 # it is missing, which is said elsewhere
+            continue
+    return as_is, turned

@@ -117,7 +117,7 @@ class Shot:
 
 
 class Script:
-    """Shots of a scene: which times a film shows, and where its cameras are.
+    """Shots of a scene: which times a film shows, and where its cameras are; ``marks`` are points (n, 3), m, that overviews see besides.
 
     Raises
     ------
@@ -125,8 +125,9 @@ class Script:
     ModelError : there is no such link
     """
 
-    def __init__(self, scene: Scene, shots: Sequence[Any], size: tuple[int, int], rate: float, speed: float) -> None:
-        self.scene, self.size, self.rate = scene, size, rate
+    def __init__(self, scene: Scene, shots: Sequence[Any], size: tuple[int, int], rate: float, speed: float,
+                 marks: Array | None = None) -> None:  # fmt: skip
+        self.scene, self.size, self.rate, self.marks = scene, size, rate, marks
         self.shots = [shot_of(x) for x in shots]
         if not self.shots:
             raise ViewerError("shots is empty; expected shots such as (0, 'overview'), or no shots")
@@ -159,7 +160,7 @@ class Script:
             return view.camera(self.scene, t, since, size)
         if isinstance(view, Camera):
             return view
-        return self.scene.camera(size, None if view == "overview" else view)
+        return self.scene.camera(size, None if view == "overview" else view, marks=self.marks)
 
     def camera(self, frame: int) -> Camera:
         """Return the camera of a frame."""
