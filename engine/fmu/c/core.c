@@ -1,6 +1,10 @@
 /* What both versions of FMI do in the same way: modes, values, steps, states that are saved. See core.h. */
 #include "core.h"
 
+#if defined(__x86_64__) && defined(FUSED)        /* by zig's clang, which has no __builtin_cpu_supports of its own */
+#include <cpuid.h>
+#endif
+
 #define ROOM "the step at t = %.9g s needs memory for more than %d rows of contacts; expected an FMU that was exported with a larger room"
 
 static const Variable variables[NVARIABLES + 1] = VARIABLES;
@@ -15,12 +19,20 @@ Status say(Instance *i, Status status, const char *format, ...)
     return status;
 }
 
-/* whether the processor has what the binary was made for */
+/* whether the processor has what the binary was made for: AVX2, FMA, and a system that saves their registers */
 static int fast_enough(void)
 {
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
     __builtin_cpu_init();
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#elif defined(__x86_64__) && defined(FUSED)
+    unsigned a, b, c, d, low, high;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & 1u << 12) || !(c & 1u << 27))
+        return 0;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b & 1u << 5))
+        return 0;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (low & 6) == 6;
 #else
     return 1;
 #endif
