@@ -40,8 +40,8 @@ STANDARD = "-std=c99"
 FLAGS = ("-O2", "-ffp-contract=off", "-fvisibility=hidden", "-fno-asynchronous-unwind-tables")
 #: of linkers that know it: no names but those that are called
 STRIPPED = ("-s",)
-#: of zig for Windows, linked with windows.c and what Windows brings: MinGW's C library, of which a first link compiles hundreds of files, is
-#: not called
+#: of zig for Windows, linked with windows.c and what Windows brings: MinGW's C library is not called, of which a first link compiles
+#: hundreds of files
 WINDOWS = ("-nostdlib", "-rtlib=compiler-rt", *(f"-lapi-ms-win-crt-{x}-l1-1-0" for x in ("heap", "math", "stdio", "string")))
 
 

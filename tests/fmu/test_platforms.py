@@ -96,7 +96,8 @@ def made(tmp_path_factory):
     root = ElementTree.fromstring(archive.read("modelDescription.xml"))
     references = [v.get("valueReference") for v in root.find("ModelVariables") if v.get("name").startswith("q.")]
     q = simulator.run(simulator.model.initial(), np.zeros(simulator.model.nv), STEPS * simulator.dt).q[-1]
-    values = {"TOKEN": root.get("instantiationToken"), "REFERENCES": "{" + ", ".join(references) + "}", "SIZE": len(q), "STEPS": STEPS, "DT": simulator.dt}
+    values = {"TOKEN": root.get("instantiationToken"),
+              "REFERENCES": "{" + ", ".join(references) + "}", "SIZE": len(q), "STEPS": STEPS, "DT": simulator.dt}
     text = IMPORTER
     for name, x in values.items():
         text = re.sub(rf"\b{name}\b", str(x), text)
@@ -158,7 +159,8 @@ def test_in_windows_they_have_the_bits_of_a_run(made, tmp_path, monkeypatch):
 
 
 def test_on_arm_they_have_the_bits_of_a_run(made, tmp_path):
-    qemu, libraries = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static"), Path(os.environ.get("QEMU_LD_PREFIX", "/usr/aarch64-linux-gnu"))
+    qemu = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
+    libraries = Path(os.environ.get("QEMU_LD_PREFIX", "/usr/aarch64-linux-gnu"))
     if qemu is None or not libraries.exists():
         pytest.skip("there is no qemu-aarch64 here, or no C library of Arm's")
     right(made, answers(made, tmp_path, "aarch64-linux", qemu, "-L", str(libraries)))

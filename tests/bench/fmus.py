@@ -1,0 +1,85 @@
+"""FMUs against the simulators that they are of: how large, and what a call for each step costs beside a step of a run."""
+
+from __future__ import annotations
+
+import ctypes
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import engine
+    from tests.bench.__main__ import Table
+
+Array = np.ndarray
+STEPS, ROUNDS = 2000, 11
+#: an importer's loop
+CALLS = """int calls(int (*step)(void *, double, double, int), void *one, double dt, long first, long n)
+{
+    int bad = 0;
+    for (long k = first; k < first + n; ++k)
+        bad |= step(one, k * dt, dt, 1);
+    return bad;
+}
+"""
+
+
+def fmus(table: Table) -> None:
+    """A flyer by a law with a memory, and a quadruped that has fallen, all of whose links may touch."""
+    import engine
+    from tests.fmu.robots import flyer, whole_quadruped
+
+    engine.set_threads(1)
+    standing = whole_quadruped()
+    q = standing.model.initial()
+    q[6] += 0.6
+    fallen = standing.run(q, np.zeros(standing.model.nv), 1.0, record_every=1000)
+    one(table, "a quadruped, all links", standing, fallen.q[-1], fallen.v[-1])
+    flies = flyer()
+    one(table, "a flyer", flies, flies.model.initial(), np.zeros(flies.model.nv))
+
+
+def one(table: Table, name: str, made: engine.Simulator, q: Array, v: Array) -> None:
+    """One simulator: both from the same state, in turn."""
+    import engine
+    from tests.code.programs import run
+    from tests.fmu.instances import Instance
+
+    with tempfile.TemporaryDirectory() as folder:
+        at = Path(folder)
+        path = engine.export_fmu(made, at / "one.fmu", q0=q, v0=v)
+        (at / "calls.c").write_text(CALLS)
+        run(["cc", "-O2", "-shared", "-fPIC", "calls.c", "-o", "calls.so"], at)
+        calls = ctypes.CDLL(str(at / "calls.so")).calls
+        calls.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_double, ctypes.c_long, ctypes.c_long]
+        f = Instance(path).begin()
+        step: Any = ctypes.cast(f.fmu.dll.fmi2DoStep, ctypes.c_void_p)
+        start = f.saved()
+
+        def theirs() -> None:
+            f.restore(start)
+            assert calls(step, f.fmu.component, made.dt, 0, STEPS) == 0
+
+        def ours() -> None:
+            made.run(q, v, STEPS * made.dt, record_every=STEPS)
+
+        times = [(spent(ours), spent(theirs)) for _ in range(ROUNDS)][1:]
+        end = made.run(q, v, STEPS * made.dt, record_every=STEPS)
+        assert (f.get("q") == end.q[-1]).all()
+        ratio = statistics.median(b / a for a, b in times)
+        a, b = (statistics.median(x) / STEPS * 1e6 for x in zip(*times, strict=True))
+        table.add("fmus", f"{name}: a call for each step", ratio, "x a run's step", "<= 1.1", ratio <= 1.1, run_us=a, fmu_us=b)
+        size = path.stat().st_size / 1e6
+        table.add("fmus", f"{name}: its size", size, "MB", "< 1", size < 1.0)
+        f.close()
+
+
+def spent(f: Any) -> float:
+    """Seconds of the processor."""
+    begun = time.process_time()
+    f()
+    return time.process_time() - begun
