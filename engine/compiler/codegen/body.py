@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.compiler.codegen.lanes import Laned
-from engine.compiler.codegen.schedule import STANDING, Stand, runs
+from engine.compiler.codegen.schedule import STANDING, Stand, branch_key, runs
 from engine.compiler.graph import vecmath
 from engine.compiler.graph.lowering import VECTORS
 from engine.compiler.graph.numbers import is_number
@@ -122,13 +122,14 @@ class Body:
         else:
             self.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {self.at(stand[0], stand[1])}, i64 {size}, i1 false)")
 
-    def branch(self, body: str, places: list[str], n: int, given: Sequence[int], arguments: int, result: int, counted: Any) -> None:
-        """A loop of one pass at most, which takes and returns n numbers: what it is given is passed on where it is taken, else the first n
-        are the result."""
+    def branch(self, body: str, places: list[str], n: int, given: Sequence[int], arguments: int, result: int, unread: int,
+               counted: Any) -> None:  # fmt: skip
+        """A loop of one pass at most, which takes and returns n numbers: what it is given is passed on where it is taken, but for the first
+        that are not read, else the first n are the result."""
         k, kept = self.count, (dict(self.have), dict(self.pairs))
         left = self.put(f"fcmp une {self.D} {self.number(given[n - 1])}, {splat('double', self.width, literal(1.0))}")
         self.lines += [f"  %some{k} = {vecmath.some(self.width, left)}", f"  br i1 %some{k}, label %take{k}, label %leave{k}", f"take{k}:"]
-        self.pass_on(given, arguments)
+        self.pass_on(given[unread:], arguments + unread)
         call = counted(f"  call void {body}({', '.join(places)}, i64 1, i64 0, i64 0, i64 0)")
         self.lines += [*call, f"  br label %after{k}", f"leave{k}:"]
         self.have, self.pairs = dict(kept[0]), dict(kept[1])                   # what was loaded within is not known after it
@@ -151,7 +152,9 @@ class Body:
                 places = [f"ptr {self.at('%work', x)}" for x in (arguments, self.place[i], callee_work)]
                 counted = functools.partial(self.module.counted, program.key, program.functions[node[1]])
                 if once:
-                    self.branch(callees[node[1]][0], places, n, given, arguments, self.place[i], counted)
+                    key = branch_key(program.functions[node[1]])
+                    unread = self.module.unread[key] if callees[node[1]] == self.module.functions.get(key) else 0
+                    self.branch(callees[node[1]][0], places, n, given, arguments, self.place[i], unread, counted)
                 else:
                     f = self.module.loop(program.functions[node[1]])
                     self.lines += counted(f"  call void {f}({', '.join(places)}, i64 {node[2]})")

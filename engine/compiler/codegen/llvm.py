@@ -20,7 +20,7 @@ from engine.compiler import debug, machine
 from engine.compiler.codegen.body import Body
 from engine.compiler.codegen.counters import Counters
 from engine.compiler.codegen.lanes import Laned, laned
-from engine.compiler.codegen.schedule import fused, runs, segments
+from engine.compiler.codegen.schedule import branch_key, fused, runs, segments, taken
 from engine.compiler.codegen.work import laid_out
 from engine.compiler.graph import exponentials, vecmath
 from engine.compiler.graph.kernel import SIGNATURE, Kernel
@@ -75,6 +75,7 @@ class Module:
         self.constants: dict[tuple[str, ...], int] = {}  # as LLVM writes them -> where they stand in their table
         self.table: list[str] = []
         self.functions: dict[str, tuple[str, int]] = {}  # program key -> name, size of its work in vectors
+        self.unread: dict[str, int] = {}  # how many of the first that a branch is given it does not read, where one sample takes it
         self.lent: Module | None = None  # of one sample's: functions on rows of tables, which stand in the lanes
 
     def rows(self, f: Program) -> Module:
@@ -177,21 +178,25 @@ end:
         self.once(f"@{name}", f"declare double @{name}({', '.join(['double'] * arity)})")
         return self.once(f"@lanes.{name}", vecmath.lanewise(name, arity, self.width)) if self.width > 1 else f"@{name}"
 
-    def function(self, program: Program) -> tuple[str, int]:
-        """Name and size of work (in lane vectors) of the function for ``program``."""
-        if program.key not in self.functions and isinstance(program, Kernel):
+    def function(self, program: Program, branch: bool = False) -> tuple[str, int]:
+        """Name and size of work (in lane vectors) of the function for ``program``, which may be a ``branch`` that one sample takes."""
+        key = branch_key(program) if branch else program.key
+        if key not in self.functions and isinstance(program, Kernel):
             name = f"@f{len(self.functions)}"
-            self.functions[program.key] = name, 0                              # the name is taken
-            self.functions[program.key] = name, program.emit(self, name) or 0
-        elif program.key not in self.functions:
+            self.functions[key] = name, 0                                      # the name is taken
+            self.functions[key] = name, program.emit(self, name) or 0
+        elif key not in self.functions:
             with debug.stage("fusing"):
-                nodes, outputs = fused(program)
+                nodes, outputs = taken(*fused(program)) if branch else fused(program)
+            if branch:
+                self.unread[key] = min((node[1] for node in nodes if node[0] == "input"), default=program.n_in)
             called = {node[1] for node in nodes if node[0] in CALLS}
-            callees = {k: self.function(f) for k, f in enumerate(program.functions) if k in called}
+            whole = {node[1] for node in nodes if node[0] in CALLS and not (self.width == 1 and node[0] == "loop" and node[2] == 1)}
+            callees = {k: self.function(f, k not in whole) for k, f in enumerate(program.functions) if k in called}
             with debug.stage("packing"):
                 made = laned(nodes, outputs, [size(s) for s in program.shapes_in], self.most())
-            self.functions[program.key] = self._emit(program, made, callees)
-        return self.functions[program.key]
+            self.functions[key] = self._emit(program, made, callees)
+        return self.functions[key]
 
     def is_short(self, program: Program) -> bool:
         """Whether a program of numbers is so few operations that they stand where it is called."""
