@@ -128,6 +128,20 @@ def test_names_that_tools_dislike(tmp_path, joints, expected):
     assert len({*names(flat)}) == len(names(flat))
 
 
+@pytest.mark.parametrize(("file", "own"), [("m", "m"), ("do", "do_"), ("core", "core"), ("state", "state")])
+def test_fmus_may_be_called_as_what_is_in_them(tmp_path, file, own):
+    """Files and functions of the C within, and words of C itself."""
+    needed("cc")
+    path = engine.export_fmu(engine.Simulator(arm()), tmp_path / f"{file}.fmu", outputs=["q"])
+    assert description(path).find("CoSimulation").get("modelIdentifier") == own
+    pytest.importorskip("fmpy")
+    from tests.fmu.instances import Instance
+
+    f = Instance(path).begin()
+    f.step(0.0, 1e-3)
+    f.close()
+
+
 def test_what_depends_on_what(tmp_path):
     """Outputs on inputs that reach them at once; at the start on what that is made of."""
     path = engine.export_fmu(free(), tmp_path / "free.fmu", inputs=["torque"], outputs=["q", "tau"], platforms=[], model_exchange=True)

@@ -130,12 +130,12 @@ static Status begin(Instance *i)
     }
 #if HAS_APART
     double good[1];
-    m_apart(i->a, i->s.p, good WORKED);
+    do_apart(i->a, i->s.p, good WORKED);
     if (good[0] == 0.0)
         return say(i, ERROR, "shapes lie deep in each other at start.q; expected shapes that touch at most");
 #endif
 #if HAS_PREPARE
-    if (m_prepare(i->s.t0, i->s.p, i->a, i->s.x WORKED))
+    if (do_prepare(i->s.t0, i->s.p, i->a, i->s.x WORKED))
         return say(i, ERROR, "the state at the start is not finite; expected start values and parameters of a motion");
 #else
     memcpy(i->s.x, i->a, sizeof i->s.x);
@@ -150,7 +150,7 @@ static Status begin(Instance *i)
 static void renewed(Instance *i)
 {
 #if HAS_PREPARE
-    if (i->s.stale && m_prepare(i->s.t, i->s.p, i->s.x, i->a WORKED) == 0)
+    if (i->s.stale && do_prepare(i->s.t, i->s.p, i->s.x, i->a WORKED) == 0)
         memcpy(i->s.x + STATES_FIRST, i->a + STATES_FIRST, sizeof(double) * STATES);
 #endif
     i->s.stale = 0;
@@ -169,9 +169,9 @@ static Status known(Instance *i)
     int bad;
 #if NXC
     if (i->exchange) {
-        bad = m_field(i->s.t, i->s.p, i->s.xc, i->dxc WORKED);
+        bad = do_field(i->s.t, i->s.p, i->s.xc, i->dxc WORKED);
 #if NY
-        bad |= m_look(i->s.t, i->s.p, i->s.xc, i->y WORKED);
+        bad |= do_look(i->s.t, i->s.p, i->s.xc, i->y WORKED);
 #endif
     } else
 #endif
@@ -179,13 +179,13 @@ static Status known(Instance *i)
         renewed(i);
         bad = 0;
 #if NOTES
-        bad = m_step(i->s.t0, i->s.k, i->s.p, i->s.x, i->b WORKED);            /* the step from here, of which impulses are noted */
+        bad = do_step(i->s.t0, i->s.k, i->s.p, i->s.x, i->b WORKED);            /* the step from here, of which impulses are noted */
         memcpy(i->a + NX, i->b + NX, sizeof(double) * NOTES);
 #endif
 #if HAS_OBSERVE
         memcpy(i->a, i->s.x, sizeof(double) * NX);
         if (!bad)
-            bad = m_observe(i->s.t0, i->s.k, i->s.p, i->a, i->y WORKED);
+            bad = do_observe(i->s.t0, i->s.k, i->s.p, i->a, i->y WORKED);
 #endif
     }
     i->seen = !bad;
@@ -295,7 +295,7 @@ Status step_to(Instance *i, double t, double h, double *reached)
     memcpy(i->a, i->s.x, sizeof i->s.x);
 #if HAS_STEP
     for (double k = 0.0; k < n; ++k) {
-        int bad = m_step(i->s.t0, i->s.k + k, i->s.p, i->a, i->b WORKED);
+        int bad = do_step(i->s.t0, i->s.k + k, i->s.p, i->a, i->b WORKED);
         if (bad == NO_ROOM)
             return say(i, DISCARD, ROOM, i->s.t0 + (i->s.k + k) * DT, ROWS);   /* nothing has changed */
         for (int c = 0; c < NPLACES; ++c)
@@ -409,10 +409,10 @@ Status derive(Instance *i, const Reference u[], size_t nu, const Reference k[], 
         double px[NP + NXC + 1];
         memcpy(px, i->s.p, sizeof(double) * NP);
         memcpy(px + NP, i->s.xc, sizeof(double) * NXC);
-        bad = m_pull(i->s.t, px, unknowns, knowns WORKED);
+        bad = do_pull(i->s.t, px, unknowns, knowns WORKED);
 #endif
     } else
-        bad = m_push(i->s.t, i->s.p, i->s.xc, knowns, knowns + NP, unknowns WORKED);
+        bad = do_push(i->s.t, i->s.p, i->s.xc, knowns, knowns + NP, unknowns WORKED);
     if (bad)
         return say(i, DISCARD, "derivatives are not finite at t = %.9g s; expected a state that has some", i->s.t);
     return placed(i, adjoint ? k : u, adjoint ? nk : nu, !adjoint, adjoint ? knowns : unknowns, out, NULL, no);
