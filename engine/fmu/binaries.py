@@ -38,8 +38,8 @@ PLATFORMS = {
 #: of every compiler
 STANDARD = "-std=c99"
 FLAGS = ("-O2", "-ffp-contract=off", "-fvisibility=hidden", "-fno-asynchronous-unwind-tables")
-#: of linkers that know it: no names but those that are called
-STRIPPED = ("-s",)
+#: of linkers that know it: no names but those that are called; and none that nobody has, which would show where it is loaded
+STRIPPED, DEFINED = ("-s",), ("-Wl,-z,defs",)
 #: of zig for Windows, linked with windows.c and what Windows brings: MinGW's C library is not called, of which a first link compiles
 #: hundreds of files
 WINDOWS = ("-nostdlib", "-rtlib=compiler-rt", *(f"-lapi-ms-win-crt-{x}-l1-1-0" for x in ("heap", "math", "stdio", "string")))
@@ -74,14 +74,15 @@ def compiler() -> str | None:
 def commands(name: str) -> tuple[list[str], list[str], list[str]]:
     """Return what compiles and links for a platform, what else its programs are compiled with, and what else is linked."""
     p, cc = PLATFORMS[name], compiler()
+    linked = ["-lm"] if "darwin" in name else [*STRIPPED, *DEFINED, "-lm"]
     if name == here() and cc:
-        return [cc, *FLAGS, "-fPIC"], ["-march=x86-64-v3"] if name.startswith("x86_64") else [], [*STRIPPED, "-lm"]
+        return [cc, *FLAGS, "-fPIC"], ["-march=x86-64-v3"] if name.startswith("x86_64") else [], linked
     zig = [sys.executable, "-m", "ziglang", "cc", "-target", p.target, *FLAGS]
     fast = [f"-mcpu={p.processor}"] if p.processor else []
     zig += ["-DFUSED"] if p.processor else []                                  # which core.c asks for
     if "windows" in name:
         return zig, fast, [*STRIPPED, *WINDOWS]
-    return [*zig, "-fPIC"], fast, ["-lm"] if "darwin" in name else [*STRIPPED, "-lm"]
+    return [*zig, "-fPIC"], fast, linked
 
 
 def made(files: Mapping[str, str], identifier: str, name: str) -> bytes:
