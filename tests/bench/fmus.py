@@ -29,9 +29,9 @@ CALLS = """int calls(int (*step)(void *, double, double, int), void *one, double
 
 
 def fmus(table: Table) -> None:
-    """A flyer by a law with a memory, and a quadruped on its feet, all of whose links may touch."""
+    """A flyer with an arm, steered by torques, and a quadruped on its feet, all of whose links may touch."""
     import engine
-    from tests.fmu.robots import flyer, whole_quadruped
+    from tests.fmu.robots import whole_quadruped
 
     engine.set_threads(1)
     standing = whole_quadruped()
@@ -39,7 +39,9 @@ def fmus(table: Table) -> None:
     q[6] += 0.55
     landed = standing.run(q, np.zeros(standing.model.nv), 0.2, record_every=200)
     one(table, "a quadruped, all links", standing, landed.q[-1], landed.v[-1], 1.1, STEPS)
-    flies = flyer()
+    flyer = engine.load_urdf(engine.example("free_flyer"), floating_base=True)
+    flies = engine.Simulator(flyer, dt=2e-3, gravity=(0, 0, 0), parameters={"torque": np.full(flyer.nv - 6, 0.01)},
+                             controller=lambda t, q, v, torque: np.concatenate([np.zeros(6), torque]))  # fmt: skip
     one(table, "a flyer", flies, flies.model.initial(), np.zeros(flies.model.nv), 1.2, 10 * STEPS)
 
 

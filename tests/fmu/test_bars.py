@@ -58,7 +58,7 @@ def test_a_quadruped_all_of_whose_links_may_touch(tmp_path):
     q[6] += 0.55
     path = engine.export_fmu(made, tmp_path / "quadruped.fmu", q0=q)
     assert path.stat().st_size < 1e6
-    run = made.run(q, np.zeros(made.model.nv), 250 * made.dt, record_every=50)
+    run = made.run(q, np.zeros(made.model.nv), 300 * made.dt, record_every=50)
     assert run("contacts.force").any()
     flown(path, run, made.dt, 50)
 
