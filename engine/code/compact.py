@@ -12,6 +12,8 @@ from collections import defaultdict
 #: where functions begin, values' declarations, and values
 FUNCTION = re.compile(r"(?m)^(?=(?:APART |static |int ))")
 DECLARED, VALUE = re.compile(r"^    const (double|int|lanes\d+) (t\d+) = "), re.compile(r"\bt\d+\b")
+#: declarations within loops and branches
+WITHIN = re.compile(r"(?m)^ {5,}(?:const )?(?:double|int|lanes\d+) t\d+\b")
 
 
 def compact(text: str) -> str:
@@ -29,8 +31,10 @@ def compact(text: str) -> str:
 
 
 def reused(text: str) -> str:
-    """Return a function with names that are used again; as it is where it declares values in another way, such as within loops, in which
-    none that is read is written, then."""
+    """Return a function with names that are used again; as it is where it declares values in another way, such as within loops and
+    branches, whose names may be declared outside, too."""
+    if WITHIN.search(text):
+        return text
     lines = text.split("\n")
     declared = {m[2]: m[1] for line in lines if (m := DECLARED.search(line))}
     last = {name: k for k, line in enumerate(lines) for name in VALUE.findall(line)}

@@ -36,9 +36,13 @@ PLATFORMS = {
     "aarch64-darwin": Platform("", ".dylib", "aarch64-macos"),
 }
 #: of every compiler
-FLAGS = ("-std=c99", "-O2", "-ffp-contract=off", "-fvisibility=hidden", "-fno-asynchronous-unwind-tables")
-#: of linkers that know it: no names but those that are called
-STRIPPED = ("-s",)
+STANDARD = "-std=c99"
+FLAGS = ("-O2", "-ffp-contract=off", "-fvisibility=hidden", "-fno-asynchronous-unwind-tables")
+#: of linkers that know it: no names but those that are called; and none that nobody has, which would show where it is loaded
+STRIPPED, DEFINED = ("-s",), ("-Wl,-z,defs",)
+#: of zig for Windows, linked with windows.c and what Windows brings: MinGW's C library is not called, of which a first link compiles
+#: hundreds of files
+WINDOWS = ("-nostdlib", "-rtlib=compiler-rt", *(f"-lapi-ms-win-crt-{x}-l1-1-0" for x in ("heap", "math", "stdio", "string")))
 
 
 def here() -> str:
@@ -67,14 +71,18 @@ def compiler() -> str | None:
     return which("cc") or which("gcc") or which("clang")
 
 
-def commands(name: str) -> tuple[list[str], list[str]]:
-    """Return what compiles for a platform, and what links, but for the files."""
+def commands(name: str) -> tuple[list[str], list[str], list[str]]:
+    """Return what compiles and links for a platform, what else its programs are compiled with, and what else is linked."""
     p, cc = PLATFORMS[name], compiler()
+    linked = ["-lm"] if "darwin" in name else [*STRIPPED, *DEFINED, "-lm"]
     if name == here() and cc:
-        fast = ["-march=x86-64-v3"] if name.startswith("x86_64") else []
-        return [cc, *FLAGS, "-fPIC", "-c"], [*fast]
-    zig = [sys.executable, "-m", "ziglang", "cc", "-target", p.target]
-    return [*zig, *FLAGS, *([] if "windows" in name else ["-fPIC"]), "-c"], [f"-mcpu={p.processor}"] if p.processor else []
+        return [cc, *FLAGS, "-fPIC"], ["-march=x86-64-v3"] if name.startswith("x86_64") else [], linked
+    zig = [sys.executable, "-m", "ziglang", "cc", "-target", p.target, *FLAGS]
+    fast = [f"-mcpu={p.processor}"] if p.processor else []
+    zig += ["-DFUSED"] if p.processor else []                                  # which core.c asks for
+    if "windows" in name:
+        return zig, fast, [*STRIPPED, *WINDOWS]
+    return [*zig, "-fPIC"], fast, linked
 
 
 def made(files: Mapping[str, str], identifier: str, name: str) -> bytes:
@@ -85,7 +93,9 @@ def made(files: Mapping[str, str], identifier: str, name: str) -> bytes:
     ------
     ExportError : the compiler failed
     """
-    compile_, fast = commands(name)
+    compile_, fast, linked = commands(name)
+    if WINDOWS[0] in linked:
+        files = {**files, "windows.c": (Path(__file__).parent / "c" / "windows.c").read_text(encoding="utf-8")}
     sources = [n for n in files if n.endswith(".c")]
     with tempfile.TemporaryDirectory() as folder:
         at = Path(folder)
@@ -99,12 +109,10 @@ def made(files: Mapping[str, str], identifier: str, name: str) -> bytes:
                 raise ExportError(f"the C compiler fails for {name}: {shown(' '.join(said[:1]), 200)}; expected one of C99 that links")
 
         def one(n: str) -> None:
-            run([*compile_, *(fast if n.startswith(f"{identifier}_") else []), n, "-o", f"{n}.o"])
+            run([*compile_, STANDARD, *(fast if n.startswith(f"{identifier}_") else []), "-c", n, "-o", f"{n}.o"])
 
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             [*pool.map(one, sources)]
         library = f"{identifier}{PLATFORMS[name].suffix}"
-        linking = [x for x in compile_ if x not in ("-c", "-std=c99")]
-        linking += [] if "darwin" in name else STRIPPED
-        run([*linking, "-shared", *(f"{n}.o" for n in sources), "-o", library, *([] if "windows" in name else ["-lm"])])
+        run([*compile_, "-shared", *(f"{n}.o" for n in sources), "-o", library, *linked])
         return (at / library).read_bytes()

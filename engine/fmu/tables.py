@@ -52,7 +52,8 @@ def written(machine: Machine, name: str, rows: int) -> tuple[dict[str, str], lis
         each = ", ".join(f"{'const double *' if a.shape else 'double '}{a.name}" for a in e.given if a.bound is None)
         unused = [a.name for a in e.given if a.bound is None and not a.passed]
         silent = "".join(f" (void){a};" for a in (*unused, *["work"] * (not lent + memory)))
-        wrappers.append(f"static inline int m_{what}({each}, double *out, double *work)\n{{\n   {silent}\n"
+        # no FMU is called "do", a word of C's
+        wrappers.append(f"static inline int do_{what}({each}, double *out, double *work)\n{{\n   {silent}\n"
                         f"    return {e.name}({', '.join(passed)});\n}}")  # fmt: skip
     return texts, wrappers, most
 

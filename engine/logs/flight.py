@@ -13,6 +13,8 @@ from engine.recording import StorageError
 Array = np.ndarray
 #: s, beyond which ROS has no stamps
 LATEST = 2.0**31
+#: how ROS calls the frame in which a robot is
+WORLD = "world"
 
 
 class Stamp(NamedTuple):
@@ -32,6 +34,7 @@ class Flight:
     joints : names (n) of those with one coordinate; position, velocity, effort : theirs (T, n), rad or m, per s, N·m or N
     links : names (m); places (T, m, 3), m, and turns (T, m, 4), unit quaternions, scalar first, of them in the world
     description : the robot as URDF, or ""
+    world : what the frame of the places is called, as no link
     """
 
     t: Array
@@ -43,6 +46,7 @@ class Flight:
     places: Array
     turns: Array
     description: str = ""
+    world: str = WORLD
 
     def __post_init__(self) -> None:
         if not len(self.t):

@@ -36,7 +36,7 @@ def transforms(f: Flight, k: int) -> dict[str, Any]:
     """Return what /tf says of state k."""
     poses = [{"translation": dict(zip("xyz", place.tolist(), strict=True)), "rotation": dict(zip("wxyz", turn.tolist(), strict=True))}
              for place, turn in zip(f.places[k], f.turns[k], strict=True)]  # fmt: skip
-    return {"transforms": [{"header": header(f.t[k], "world"), "child_frame_id": name, "transform": pose}
+    return {"transforms": [{"header": header(f.t[k], f.world), "child_frame_id": name, "transform": pose}
                            for name, pose in zip(f.links, poses, strict=True)]}  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from engine.checks import beside, nearest, path_of, warn, writing
 from engine.components.component import SimulationWarning
 from engine.io import RobotFileError
 from engine.io.save_urdf import urdf_text
-from engine.logs import Flight, write_mat, write_mcap, write_parquet, write_rosbag2
+from engine.logs import WORLD, Flight, write_mat, write_mcap, write_parquet, write_rosbag2
 from engine.model import StateError
 from engine.recording import StorageError
 from engine.spatial import quaternion
@@ -85,8 +85,16 @@ def flight_of(trajectory: Any, described: bool = True) -> Flight:
     except RobotFileError as error:
         warn(f"the log has no robot_description, as '{model.name}' is no URDF: {error}", SimulationWarning)
         description = ""
+    links, world = [link.name for link in model.links], WORLD
+    if WORLD in links:                                                        # which tf has no transform of to itself
+        body, place = model.carrier[at := links.index(WORLD)]
+        if body < 0 and (place == np.eye(4)).all():
+            links, T = links[:at] + links[at + 1 :], np.delete(T, at, axis=-3)
+        else:
+            while world in links:
+                world += "_"
     return Flight(trajectory.t, [coordinates[k][0] for k in single], trajectory.q[:, q], trajectory.v[:, v], trajectory.tau[:, v],
-                  [link.name for link in model.links], T[..., :3, 3], quaternion.from_matrix(T[..., :3, :3]), description)  # fmt: skip
+                  links, T[..., :3, 3], quaternion.from_matrix(T[..., :3, :3]), description, world)  # fmt: skip
 
 
 def mat(trajectory: Any, path: Path, link: Any, epoch: Any) -> None:

@@ -19,6 +19,7 @@ from tests.bench.campaigns import campaigns
 from tests.bench.contact import contact
 from tests.bench.control import control
 from tests.bench.derivatives import derivatives
+from tests.bench.fmus import fmus
 from tests.bench.learning import learning
 from tests.bench.parameters import parameters
 from tests.bench.pictures import pictures
@@ -319,7 +320,7 @@ def draw(work: dict[str, list[tuple[float, float]]]) -> None:
 
 
 PARTS = {f.__name__: f for f in (single, batch, derivatives, parameters, control, start, scaling, steps, spacecraft, signals, stiff, rows,
-                                 trees, body, contact, scenes, campaigns, policies, learning, reach, precision, pictures, rays,
+                                 trees, body, contact, scenes, campaigns, policies, fmus, learning, reach, precision, pictures, rays,
                                  web)}  # fmt: skip
 
 

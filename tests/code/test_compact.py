@@ -2,9 +2,12 @@
 
 import zlib
 
+import numpy as np
+
 import engine
 from engine.code import export_code
 from engine.code.compact import compact
+from engine.spatial import inertia, se3
 from tests.code.programs import FLAGS, FMA, needed, reported
 from tests.fmu.robots import arm, fallen
 
@@ -37,3 +40,26 @@ def test_what_a_loop_reads_again_keeps_its_name():
     assert compact(text) == found.replace("const int t5", "int t1").replace("t5", "t1")
     within = text.replace("        g(i);", "        const double t9 = c;\n        out[i] = t9;")
     assert compact(within) == within
+    both = """static void f(void)
+{
+    if (a < 1.0) {
+        const double t4 = c;
+        out[1] = t4;
+    }
+    const double t4 = b;
+    out[0] = t4;
+}"""
+    assert compact(both) == both                                               # a name within a branch, and outside
+
+
+def test_a_cart_whose_contacts_branch(tmp_path):
+    """A cart between stops, driven by a spring, whose parts may touch: names within branches that are outside, too."""
+    builder = engine.Builder("cart")
+    for name, size, place in (("rail", (2.0, 0.04, 0.04), 0.0), ("cart", (0.2, 0.1, 0.1), 0.0), ("pole", (0.02, 0.02, 0.6), 0.3)):
+        at = se3.pose(np.eye(3), [0.0, 0.1 * (name == "pole"), place])
+        builder.add_link(name, inertia=inertia.box(1.0, size), collisions=[engine.Geometry("box", size, at)])
+    builder.add_joint("slide", "prismatic", "rail", "cart", axis=[1, 0, 0], limits=engine.Limits(-0.8, 0.8))
+    builder.add_joint("hinge", "revolute", "cart", "pole", axis=[0, 1, 0])
+    simulator = engine.Simulator(builder.model(), contacts=engine.Contacts())
+    path = export_code(simulator, tmp_path / "cart.c")
+    assert compact(path.read_text())

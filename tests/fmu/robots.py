@@ -80,6 +80,12 @@ def quadruped() -> engine.Simulator:
     return engine.Simulator(model, contacts=engine.Contacts(engine.HalfSpace(), pairs=[("world", f) for f in feet]))
 
 
+def whole_quadruped() -> engine.Simulator:
+    """The same, of which all links may touch the ground, and each other."""
+    model = engine.load(engine.example("quadruped"), floating_base=True)
+    return engine.Simulator(model, contacts=engine.Contacts(engine.HalfSpace()))
+
+
 def noisy() -> engine.Simulator:
     """An arm by a law with noise, a period and a delay."""
     law = engine.Law(lambda t, q, v, noise, gain: -gain * q - 0.1 * v + 0.05 * noise(2), period=4e-3, delay=8e-3)

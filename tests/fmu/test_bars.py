@@ -9,7 +9,7 @@ from tests.code.programs import needed
 from tests.contact.test_many import heap, simulator, state
 from tests.contact.test_rows import scene, start
 from tests.fmu.instances import Instance
-from tests.fmu.robots import driven, flyer, servicer
+from tests.fmu.robots import driven, flyer, servicer, whole_quadruped
 
 validation = pytest.importorskip("fmpy.validation")
 
@@ -48,6 +48,19 @@ def test_links_whose_contacts_are_rows(monkeypatch, tmp_path):
     path = engine.export_fmu(made, tmp_path / "snake.fmu", q0=q, v0=v)
     assert validation.validate_fmu(str(path)) == []
     flown(path, made.run(q, v, 400 * made.dt, record_every=50), made.dt, 50)
+
+
+@pytest.mark.filterwarnings("ignore:.* m deep, over a tenth of the thinner shape")
+def test_a_quadruped_all_of_whose_links_may_touch(tmp_path):
+    """The ground and each other: 79 pairs, as rows."""
+    made = whole_quadruped()
+    q = made.model.initial()
+    q[6] += 0.55
+    path = engine.export_fmu(made, tmp_path / "quadruped.fmu", q0=q)
+    assert path.stat().st_size < 1e6
+    run = made.run(q, np.zeros(made.model.nv), 300 * made.dt, record_every=50)
+    assert run("contacts.force").any()
+    flown(path, run, made.dt, 50)
 
 
 def test_fifty_boxes(tmp_path):

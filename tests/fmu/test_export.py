@@ -1,7 +1,6 @@
 """export_fmu: names, what depends on what, the same bytes, other compilers, and what it says about bad input."""
 
 import errno
-import importlib.util
 import xml.etree.ElementTree as ElementTree
 import zipfile
 from pathlib import Path
@@ -10,7 +9,6 @@ import numpy as np
 import pytest
 
 import engine
-from engine.fmu.binaries import PLATFORMS
 from tests.code.programs import needed
 from tests.fmu.robots import arm, driven, flyer, free
 
@@ -130,6 +128,20 @@ def test_names_that_tools_dislike(tmp_path, joints, expected):
     assert len({*names(flat)}) == len(names(flat))
 
 
+@pytest.mark.parametrize(("file", "own"), [("m", "m"), ("do", "do_"), ("core", "core"), ("state", "state")])
+def test_fmus_may_be_called_as_what_is_in_them(tmp_path, file, own):
+    """Files and functions of the C within, and words of C itself."""
+    needed("cc")
+    path = engine.export_fmu(engine.Simulator(arm()), tmp_path / f"{file}.fmu", outputs=["q"])
+    assert description(path).find("CoSimulation").get("modelIdentifier") == own
+    pytest.importorskip("fmpy")
+    from tests.fmu.instances import Instance
+
+    f = Instance(path).begin()
+    f.step(0.0, 1e-3)
+    f.close()
+
+
 def test_what_depends_on_what(tmp_path):
     """Outputs on inputs that reach them at once; at the start on what that is made of."""
     path = engine.export_fmu(free(), tmp_path / "free.fmu", inputs=["torque"], outputs=["q", "tau"], platforms=[], model_exchange=True)
@@ -170,20 +182,3 @@ def test_sources_build_by_fmpys_own_compiler_to_the_same_bits(tmp_path, version)
     run = simulator.run(simulator.model.initial(), np.zeros(simulator.model.nv), 50 * simulator.dt)
     assert (f.get("q") == run.q[-1]).all()
     f.close()
-
-
-def test_every_platform_by_zig(tmp_path):
-    if importlib.util.find_spec("ziglang") is None:
-        pytest.skip("there is no ziglang here")
-    path = engine.export_fmu(driven(), tmp_path / "arm.fmu", version="3.0", platforms=[*PLATFORMS])
-    starts = {p: zipfile.ZipFile(path).read(f"binaries/{p}/arm{x.suffix}")[:4] for p, x in PLATFORMS.items()}
-    assert starts["x86_64-linux"] == starts["aarch64-linux"] == b"\x7fELF"
-    assert starts["x86_64-windows"][:2] == b"MZ"
-    assert starts["x86_64-darwin"] == starts["aarch64-darwin"] == b"\xcf\xfa\xed\xfe"
-
-
-def test_without_zig_other_platforms_say_what_to_install(simulator, tmp_path, monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(engine.ExportError, match=r"a binary for x86_64-windows needs ziglang, which is not installed; expected pip install "
-                                                 r'"articulated-engine\[fmu\]"'):  # fmt: skip
-        engine.export_fmu(simulator, tmp_path / "arm.fmu", platforms=["x86_64-windows"])

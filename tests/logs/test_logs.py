@@ -44,6 +44,23 @@ def test_an_mcap_file_read_by_mcap(flight, tmp_path):
     assert described.nv == one.model.nv - 6
 
 
+@pytest.mark.parametrize("floats", [False, True])
+def test_a_link_called_world_is_no_frame_in_itself(tmp_path, floats):
+    """As robots on a stand have one: tf takes no transform from a frame to itself. Of one that moves the frame of reference is another."""
+    reader = pytest.importorskip("mcap.reader")
+    decoder = pytest.importorskip("mcap_ros2.decoder")
+    builder = engine.Builder("stand")
+    builder.add_link("world", inertia=inertia.box(1.0, [0.1, 0.1, 0.1]))
+    builder.add_link("arm", inertia=inertia.box(1.0, [0.1, 0.1, 0.3]))
+    builder.add_joint("elbow", "revolute", "world", "arm", axis=[0, 1, 0])
+    model = builder.model(floating_base=floats)
+    run = engine.Simulator(model, dt=0.01).run(model.neutral(), np.ones(model.nv), 0.05)
+    with run.save(tmp_path / "run.mcap").open("rb") as file:
+        found = [said for *_, said in reader.make_reader(file, decoder_factories=[decoder.DecoderFactory()]).iter_decoded_messages(["/tf"])]
+    frames = {(x.header.frame_id, x.child_frame_id) for said in found for x in said.transforms}
+    assert frames == ({("world_", "world"), ("world_", "arm")} if floats else {("world", "arm")})
+
+
 def test_a_rosbag2_folder_read_by_rosbags_and_both_logs_say_the_same(flight, tmp_path):
     highlevel = pytest.importorskip("rosbags.highlevel")
     one = flight[0]

@@ -1,6 +1,10 @@
 /* What both versions of FMI do in the same way: modes, values, steps, states that are saved. See core.h. */
 #include "core.h"
 
+#if defined(__x86_64__) && defined(FUSED)        /* by zig's clang, which has no __builtin_cpu_supports of its own */
+#include <cpuid.h>
+#endif
+
 #define ROOM "the step at t = %.9g s needs memory for more than %d rows of contacts; expected an FMU that was exported with a larger room"
 
 static const Variable variables[NVARIABLES + 1] = VARIABLES;
@@ -15,12 +19,20 @@ Status say(Instance *i, Status status, const char *format, ...)
     return status;
 }
 
-/* whether the processor has what the binary was made for */
+/* whether the processor has what the binary was made for: AVX2, FMA, and a system that saves their registers */
 static int fast_enough(void)
 {
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
     __builtin_cpu_init();
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#elif defined(__x86_64__) && defined(FUSED)
+    unsigned a, b, c, d, low, high;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & 1u << 12) || !(c & 1u << 27))
+        return 0;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b & 1u << 5))
+        return 0;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (low & 6) == 6;
 #else
     return 1;
 #endif
@@ -118,12 +130,12 @@ static Status begin(Instance *i)
     }
 #if HAS_APART
     double good[1];
-    m_apart(i->a, i->s.p, good WORKED);
+    do_apart(i->a, i->s.p, good WORKED);
     if (good[0] == 0.0)
         return say(i, ERROR, "shapes lie deep in each other at start.q; expected shapes that touch at most");
 #endif
 #if HAS_PREPARE
-    if (m_prepare(i->s.t0, i->s.p, i->a, i->s.x WORKED))
+    if (do_prepare(i->s.t0, i->s.p, i->a, i->s.x WORKED))
         return say(i, ERROR, "the state at the start is not finite; expected start values and parameters of a motion");
 #else
     memcpy(i->s.x, i->a, sizeof i->s.x);
@@ -138,7 +150,7 @@ static Status begin(Instance *i)
 static void renewed(Instance *i)
 {
 #if HAS_PREPARE
-    if (i->s.stale && m_prepare(i->s.t, i->s.p, i->s.x, i->a WORKED) == 0)
+    if (i->s.stale && do_prepare(i->s.t, i->s.p, i->s.x, i->a WORKED) == 0)
         memcpy(i->s.x + STATES_FIRST, i->a + STATES_FIRST, sizeof(double) * STATES);
 #endif
     i->s.stale = 0;
@@ -157,9 +169,9 @@ static Status known(Instance *i)
     int bad;
 #if NXC
     if (i->exchange) {
-        bad = m_field(i->s.t, i->s.p, i->s.xc, i->dxc WORKED);
+        bad = do_field(i->s.t, i->s.p, i->s.xc, i->dxc WORKED);
 #if NY
-        bad |= m_look(i->s.t, i->s.p, i->s.xc, i->y WORKED);
+        bad |= do_look(i->s.t, i->s.p, i->s.xc, i->y WORKED);
 #endif
     } else
 #endif
@@ -167,13 +179,13 @@ static Status known(Instance *i)
         renewed(i);
         bad = 0;
 #if NOTES
-        bad = m_step(i->s.t0, i->s.k, i->s.p, i->s.x, i->b WORKED);            /* the step from here, of which impulses are noted */
+        bad = do_step(i->s.t0, i->s.k, i->s.p, i->s.x, i->b WORKED);            /* the step from here, of which impulses are noted */
         memcpy(i->a + NX, i->b + NX, sizeof(double) * NOTES);
 #endif
 #if HAS_OBSERVE
         memcpy(i->a, i->s.x, sizeof(double) * NX);
         if (!bad)
-            bad = m_observe(i->s.t0, i->s.k, i->s.p, i->a, i->y WORKED);
+            bad = do_observe(i->s.t0, i->s.k, i->s.p, i->a, i->y WORKED);
 #endif
     }
     i->seen = !bad;
@@ -283,7 +295,7 @@ Status step_to(Instance *i, double t, double h, double *reached)
     memcpy(i->a, i->s.x, sizeof i->s.x);
 #if HAS_STEP
     for (double k = 0.0; k < n; ++k) {
-        int bad = m_step(i->s.t0, i->s.k + k, i->s.p, i->a, i->b WORKED);
+        int bad = do_step(i->s.t0, i->s.k + k, i->s.p, i->a, i->b WORKED);
         if (bad == NO_ROOM)
             return say(i, DISCARD, ROOM, i->s.t0 + (i->s.k + k) * DT, ROWS);   /* nothing has changed */
         for (int c = 0; c < NPLACES; ++c)
@@ -397,10 +409,10 @@ Status derive(Instance *i, const Reference u[], size_t nu, const Reference k[], 
         double px[NP + NXC + 1];
         memcpy(px, i->s.p, sizeof(double) * NP);
         memcpy(px + NP, i->s.xc, sizeof(double) * NXC);
-        bad = m_pull(i->s.t, px, unknowns, knowns WORKED);
+        bad = do_pull(i->s.t, px, unknowns, knowns WORKED);
 #endif
     } else
-        bad = m_push(i->s.t, i->s.p, i->s.xc, knowns, knowns + NP, unknowns WORKED);
+        bad = do_push(i->s.t, i->s.p, i->s.xc, knowns, knowns + NP, unknowns WORKED);
     if (bad)
         return say(i, DISCARD, "derivatives are not finite at t = %.9g s; expected a state that has some", i->s.t);
     return placed(i, adjoint ? k : u, adjoint ? nk : nu, !adjoint, adjoint ? knowns : unknowns, out, NULL, no);

@@ -1,12 +1,12 @@
 /* An instance of the simulator behind FMI's functions: what both versions of FMI do in the same way.
  *
  * model.h, which is written for each FMU, has its tables and the simulator's own functions:
- *   m_step(t0, k, p, x, x_next)        the state after the k-th step from t0, and notes of its impulses
- *   m_observe(t0, k, p, x, y)          the outputs, of the state with the notes of the step from there
- *   m_prepare(t, p, x, x_next)         momenta and the like, of the q and v in x
- *   m_apart(q, p, good)                whether shapes lie apart at the start
- *   m_field, m_look(t, p, xc, ...)     of model exchange, the derivatives of the continuous states and the outputs
- *   m_push, m_pull                     of model exchange, their derivatives along a direction, and those of a weighted sum
+ *   do_step(t0, k, p, x, x_next)        the state after the k-th step from t0, and notes of its impulses
+ *   do_observe(t0, k, p, x, y)          the outputs, of the state with the notes of the step from there
+ *   do_prepare(t, p, x, x_next)         momenta and the like, of the q and v in x
+ *   do_apart(q, p, good)                whether shapes lie apart at the start
+ *   do_field, do_look(t, p, xc, ...)     of model exchange, the derivatives of the continuous states and the outputs
+ *   do_push, do_pull                     of model exchange, their derivatives along a direction, and those of a weighted sum
  */
 #ifndef CORE_H
 #define CORE_H
