@@ -293,6 +293,7 @@ class Ticking(Component):
         if self.between and law.python:
             raise SimulationError(f"{self.called.name}: a delay of {law.delay:g} s; expected a multiple of its period of {self.period:g} s")
         self.waits = math.ceil(law.delay / self.period) if self.between else self.waits
+        self.hastes = self.between and law.delay < dt * (1.0 + 1e-6)            # a step that takes a sample may be late enough for it
         if self.waits > MOST_WAITING:
             raise SimulationError(f"{self.called.name}: a delay of {law.delay:g} s is {self.waits} of its periods, all of which are "
                                   f"remembered; expected {MOST_WAITING} at most")  # fmt: skip
@@ -371,7 +372,7 @@ class Ticking(Component):
             else:
                 line = [*held[f"later.{n}"], np.asarray(x)]
                 after |= {f"now.{n}": line[0], f"later.{n}": np.array(line[1:]).reshape(self.waits, *np.shape(x))}
-        return self.held.join(after)
+        return self.delivered(s.t, self.held.join(after)) if self.hastes else self.held.join(after)
 
     def due(self, t: Any, held: Mapping[str, Any]) -> Any:
         """Return whether it ticks at the step that begins at t. Traceable."""
@@ -380,6 +381,7 @@ class Ticking(Component):
     def delivered(self, t: Any, memory: Array) -> Array:
         """Return the memory after what has been on its way for its delay, which is no multiple of the period, has arrived."""
         held = self.held.split(memory)
+        comes = ops.logical_and(t >= held["due"] - 1e-9 * self.period, ops.less(held["arrived"], held["count"]))
 
         def arrived() -> Array:
             after = {**held, "due": held["due"] + self.period, "arrived": held["arrived"] + 1.0}
@@ -388,7 +390,7 @@ class Ticking(Component):
                 after |= {f"now.{n}": line[0], f"later.{n}": np.array([*line[1:], line[-1]])}
             return self.held.join(after)
 
-        return np.asarray(ops.when(t >= held["due"] - 1e-9 * self.period, arrived, memory))
+        return np.asarray(ops.when(comes, arrived, memory))
 
     def told(self, memory: Array, said: Mapping[str, Array]) -> Array:
         """Return memories (..., m) after a tick at which it says this, by name (..., *shape); what it does not say is as it was."""
