@@ -26,6 +26,8 @@ Array = np.ndarray
 #: what functions of the user's may ask for by parameter name, besides t, q, v and the simulation's parameters
 OFFERED = ("model", "poses", "twists", "pose", "twist", "jacobian", "gravity", "armature", "states", "origin", "state", "memory",
            "noise", "vdot")
+#: of a period: what is due so much later is due now
+NOW = 1e-6
 #: ticks that may be on their way
 MOST_WAITING = 1000
 #: parameters of a simulation in which something asks for noise
@@ -288,8 +290,8 @@ class Ticking(Component):
         self.period, self.called.stream = law.period or dt, zlib.crc32(self.name.encode())
         if law.period is not None and law.period < dt * (1.0 - 1e-9):
             raise SimulationError(f"Law period {law.period:g} s of {self.called.name} is shorter than dt {dt:g} s; expected dt or more")
-        self.every, self.waits = law.period is None, round(law.delay / self.period)
-        self.between = abs(law.delay - self.waits * self.period) > 1e-6 * self.period
+        self.every, self.waits = law.period is None and not law.delay, round(law.delay / self.period)
+        self.between = abs(law.delay - self.waits * self.period) > NOW * self.period
         if self.between and law.python:
             raise SimulationError(f"{self.called.name}: a delay of {law.delay:g} s; expected a multiple of its period of {self.period:g} s")
         self.waits = math.ceil(law.delay / self.period) if self.between else self.waits
@@ -363,28 +365,33 @@ class Ticking(Component):
         """Return the memory after a tick."""
         held = self.held.split(memory)
         said, _, own = self.said(s, state, held["memory"], held["count"])
-        after = {**held, "tick": held["tick"] + self.period, "count": held["count"] + 1.0, "memory": own}
+        after = {**held, "count": held["count"] + 1.0, "memory": own}
         for n, x in said.items():
             if self.between:                                                   # behind those that are on their way
                 way = enumerate(held[f"later.{n}"])
                 last = held["count"] - held["arrived"]
                 after[f"later.{n}"] = np.array([ops.where(ops.equal(last, float(k)), x, y) for k, y in way])
             else:
-                line = [*held[f"later.{n}"], np.asarray(x)]
+                line = [*held[f"later.{n}"], x]
                 after |= {f"now.{n}": line[0], f"later.{n}": np.array(line[1:]).reshape(self.waits, *np.shape(x))}
         return self.delivered(s.t, self.held.join(after)) if self.hastes else self.held.join(after)
 
     def due(self, t: Any, held: Mapping[str, Any]) -> Any:
         """Return whether it ticks at the step that begins at t. Traceable."""
-        return t >= held["tick"] - 1e-9 * self.period
+        return t >= self.time(held, "tick", "count") - NOW * self.period
+
+    def time(self, held: Mapping[str, Any], first: str, count: str) -> Any:
+        """Return when it ticks next, or what is on its way arrives: counted from the first, so that no error adds up."""
+        return held[first] + self.period * held[count]
 
     def delivered(self, t: Any, memory: Array) -> Array:
         """Return the memory after what has been on its way for its delay, which is no multiple of the period, has arrived."""
         held = self.held.split(memory)
-        comes = ops.logical_and(t >= held["due"] - 1e-9 * self.period, ops.less(held["arrived"], held["count"]))
+        due = t >= self.time(held, "due", "arrived") - NOW * self.period
+        comes = ops.logical_and(due, ops.less(held["arrived"], held["count"]))
 
         def arrived() -> Array:
-            after = {**held, "due": held["due"] + self.period, "arrived": held["arrived"] + 1.0}
+            after = {**held, "arrived": held["arrived"] + 1.0}
             for n in self.shapes:
                 line = held[f"later.{n}"]
                 after |= {f"now.{n}": line[0], f"later.{n}": np.array([*line[1:], line[-1]])}
@@ -395,7 +402,7 @@ class Ticking(Component):
     def told(self, memory: Array, said: Mapping[str, Array]) -> Array:
         """Return memories (..., m) after a tick at which it says this, by name (..., *shape); what it does not say is as it was."""
         held = self.held.split(memory)
-        after = {"tick": held["tick"] + self.period, "count": held["count"] + 1.0, "memory": held["memory"]}
+        after = {"tick": held["tick"], "count": held["count"] + 1.0, "memory": held["memory"]}
         for n, shape in self.shapes.items():
             lead, place = memory.shape[:-1], memory.ndim - 1
             fresh = np.broadcast_to(said.get(n, held[f"now.{n}"]), (*lead, *shape))

@@ -177,7 +177,7 @@ class Stepper:
 
     @property
     def times(self) -> list[int]:
-        """Which numbers of x are times, s, at first that of the start: when laws tick next, and when thrusters may switch."""
+        """Which numbers of x are times, s, as of a start at 0: when laws tick first, and when thrusters may switch."""
         plant, first = self._step.plant, self.layout.slices["memory"].start
         own = plant.memories.slices
         return [first + own[c.name].start + k for c in plant.acting if c.memory.size for k in c.times]

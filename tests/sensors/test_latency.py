@@ -93,3 +93,26 @@ def test_sensors_that_tick_at_once_arrive_each_at_its_own_time():
     for k, timing in enumerate(timed):
         for row in r.signals[f"e{k}"]:
             np.testing.assert_allclose(row, arriving(*timing, Fraction(1, 1000), 100), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("latency", [Fraction(1, 1000), Fraction(1, 2000), Fraction(1, 400)])
+def test_latency_stays_where_events_cut_steps(latency):
+    """Without a period a sample is taken at each step of the grid, also where events end some steps before, and begin others."""
+    def passing(t, q, v):
+        return np.sin(q[0] * 2000.0)
+
+    passing.callback = lambda t, q, v: None
+    r = sliding(encoders([(Fraction(1, 1000), Fraction(0), latency)])[:0] + [S.Encoder("x", name="e0", latency=float(latency))],
+                events=[passing]).run([0.0], [1.0], 0.05)  # fmt: skip
+    on = np.abs(r.t - np.round(r.t, 3)) < 1e-9
+    assert on.sum() == 51 < len(r.t)
+    expected = arriving(Fraction(1, 1000), Fraction(0), latency, Fraction(1, 1000), 50)
+    np.testing.assert_allclose(r.signals["e0"][on], expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(("period", "seconds"), [(Fraction(1, 1000), 9), (Fraction(1, 400), 24), (Fraction(1, 100), 93)])
+def test_ticks_stay_on_their_grid(period, seconds):
+    """No error of rounding adds up: a sum of 1/1000 leaves the grid after 8 s, one of 1/100 after 92 s."""
+    r = sliding(encoders([(period, Fraction(0), Fraction(0))])).run([0.0], [1.0], float(seconds))
+    expected = arriving(period, Fraction(0), Fraction(0), Fraction(1, 1000), 1000 * seconds)
+    np.testing.assert_allclose(r.signals["e0"], expected, rtol=0, atol=1e-9)
