@@ -276,8 +276,12 @@ class Step(WholeStates):
     def feels(self, t: Any, dt: Any, p: Array, y: Array, m: Array) -> Felt:
         """Return what is felt at t and y = (q, v, z), of what memories m hold of the step of dt before."""
         s, struck = self.context(t, y, p), self.plant.memories.slices.get(STRUCK)
-        vdot = self.accelerated(s, dt, p, y, m, np.zeros(self.notes) if struck is None else m[struck])[0]
-        return self.plant.feels(s, m, vdot, dt)
+        vdot, _, push, forces = self.accelerated(s, dt, p, y, m, np.zeros(self.notes) if struck is None else m[struck])
+        held: Any = 0.0
+        if self.plant.constraints is not None and "loads" in self.plant.feeling.shapes:
+            exact, memories = self.plant.constraints, self.plant.memories.split(m)
+            held = exact.loops.wrenches(s.q, exact.forces(s, forces[0], push, memories)[0], memories)
+        return self.plant.feels(s, m, vdot, dt, held)
 
     def points(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> Any:
         """Return the points (p, 13 or 16) of contact that push in the k-th step of dt from x, where contacts are rows of tables."""
