@@ -127,7 +127,7 @@ class Stepper:
         q0, v0 = model.normalized(q0), model.checked("v0", v0, batched=True)
         given = self._values_of(parameters) if parameters else {}
         values = nominal | given
-        require_own(step.plant.components, values, nominal)
+        require_own((*step.plant.components, *step.plant.makers), values, nominal)
         leads = {q0.shape[:-1], v0.shape[:-1], *(x.shape[: x.ndim - np.ndim(nominal[n])] for n, x in given.items())}
         try:
             batch = leads.pop() if len(leads) == 1 else np.broadcast_shapes(*leads)
