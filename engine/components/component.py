@@ -387,6 +387,10 @@ class Component:
             given = f"has shape {shape}" if shape else f"is {x.min():g}"
             raise SimulationError(f"parameter '{self.name}.{what}' {given}; expected a number from 0")
 
+    def possible(self, what: str, x: Array) -> Any:
+        """Return whether x (*shape) is a value of the parameter "name.what" that :meth:`require_parameter` takes. Traceable."""
+        return ops.less_equal(0.0, x[()]) if what in self.counts else True
+
     def require_together(self, own: Mapping[str, Array]) -> None:
         """Refuse values (...) of its parameters, by "what", that are possible one by one and not together; rows broadcast."""
 

@@ -156,6 +156,10 @@ class Sensor(Maker):
         if f"{self.name}.{what}" in self.parameters:
             require_possible(f"parameter '{self.name}.{what}'", what.rpartition(".")[2], x)
 
+    def possible(self, what: str, x: Array) -> Any:
+        known = f"{self.name}.{what}" in self.parameters
+        return may_be(what.rpartition(".")[2], x) if known else True
+
     def true(self, s: Context) -> dict[str, Any]:
         """Return what it would read without errors, by parts."""
         raise NotImplementedError
@@ -238,9 +242,21 @@ def placed(name: str, placement: Any) -> Array:
 
 def require_possible(name: str, what: str, a: Array, given: Any = None) -> None:
     """Refuse numbers of an error that it cannot have."""
-    if (what in ("noise", "walk") and not (a >= 0.0).all()) or (what in ("quantum", "limit") and not (a > 0.0).all()):
+    if not may_be(what, a):
         least = "from 0" if what in ("noise", "walk") else "above 0"
         raise SimulationError(f"{name} is {shown(a.tolist() if given is None else given)}; expected numbers {least}")
+
+
+def may_be(what: str, a: Array) -> Any:
+    """Return whether an error may have such numbers. Traceable.
+
+    >>> bool(may_be("noise", np.zeros(3))), bool(may_be("quantum", np.zeros(3))), bool(may_be("bias", -np.ones(3)))
+    (True, False, True)
+    """
+    if what not in ("noise", "walk", "quantum", "limit"):
+        return True
+    above = ops.less_equal if what in ("noise", "walk") else ops.less
+    return functools.reduce(ops.logical_and, [above(0.0, x) for x in np.ravel(a)])
 
 
 def require_arguments(name: str, make: Any, given: Mapping[str, Any], parts: Sequence[str] = ()) -> None:

@@ -153,8 +153,7 @@ class Simulator(Fixed):
         impulses = Impulses(joints.laws, touch, self.conserved, model.nv, bool(constraints)) if joints.laws or touch else None
         self.plant = Plant(driven, self.gravity, self.components, control, self.parameters, self.conserved, compiled, impulses, exact,
                            makers, *(() if many is None else (many.held,)))  # fmt: skip
-        named = integrator is not None
-        self.method, self.plant.stiffness = flight(self.plant, self.method, self.dt, None if kinds else mode, compiled, named)
+        self.method, self.plant.stiffness = flight(self.plant, self.method, self.dt, None if kinds else mode, compiled, bool(integrator))
         self.joint_dynamics = joints.words(self.plant.stiffness)
         self._unresolved = Unresolved(self.plant, self.method, self.dt, compiled)
         if not issubclass(self.plant.kind, self.method.takes):
@@ -224,6 +223,7 @@ class Simulator(Fixed):
     def values_of(self, parameters: Mapping[str, Any]) -> dict[str, Array]:
         """Return values (..., *shape) of some parameters, checked."""
         given = checked_values(self.parameters, parameters)
+        require_own((*self.components, *self.plant.makers), {**self.parameters, **given}, self.parameters)
         require_rigid(self.model, self.conserved, given)
         self._unresolved.warn_of(given)
         return given

@@ -86,7 +86,7 @@ class Step(WholeStates):
 
     def called(self, function: Callable[..., Any], *shapes: tuple[int, ...]) -> Callable[..., Any]:
         """Return a function of the plant on arrays of some shapes, or a call of it."""
-        return calling(trace(function, shapes, parts=self.parts)) if self.compiled else function
+        return calling(trace(function, shapes, parts=self.parts), function) if self.compiled else function
 
     def called_after(self, name: str, *shapes: tuple[int, ...]) -> Callable[..., Any]:
         """Return :meth:`called` of what comes after flight. Where functions act in flight, it is traced of a plant without anything that
@@ -106,7 +106,7 @@ class Step(WholeStates):
         except (AttributeError, TraceError):
             return self.called(whole, *shapes)
         self.plant.read.update(read)
-        return calling(program)
+        return calling(program, whole)
 
     @property
     def flown_shapes(self) -> list[tuple[int, ...]]:

@@ -149,7 +149,7 @@ def test_two_wrists_carry_a_bar_by_newton_and_euler():
              engine.Ball("b/hand", "bar/bar", [0.2, 0, 0], ends[1])]  # fmt: skip
     s = engine.Simulator(model, constraints=holds, sensors=[S.ForceTorque(f"{n}/hand", name=n) for n in "ab"], joint_dynamics=None)
     r = s.run(np.concatenate([q, [1, 0, 0, 0], middle]), np.zeros(12), 0.2)
-    rest = lambda x, k: np.concatenate([x[k, :6], np.zeros(6)])  # noqa: E731      the hands alone, by their own equations of motion
+    rest = lambda x, k: np.concatenate([x[k, :6], np.zeros(6)])
     for k in (1, 80, -1):
         T = dynamics.forward_kinematics(model, r.q[k])
         total, about = np.zeros(3), np.zeros(3)

@@ -23,8 +23,8 @@ def sliding(sensors=(), dt=1e-3, laws=(), **more):
 
 
 def arriving(period, phase, latency, dt, steps, initial=0.0):
-    """Return what is read at each step, of samples at the first step at or after phase + k·period, that are due at phase + k·period + latency
-    and arrive at the first step at or after that."""
+    """Return what is read at each step, of samples at the first step at or after phase + k·period, that are due a latency after that
+    and arrive at the first step at or after it."""
     events = []
     k = 0
     while (tick := phase + k * period) <= steps * dt:
