@@ -410,7 +410,7 @@ class Simulator(Fixed):
 
         It is exact, of the step that a run from q, v begins with (actuators, controller, friction, contacts and loops in it); through
         contacts and stiction, of what its iterations converge to. z are states of actuators and controllers, and the bristles of
-        :class:`~engine.components.lugre.LuGre`, as they begin; laws tick.
+        :class:`~engine.components.lugre.LuGre`, as they begin; laws tick. Readings in quanta count as if they had none.
 
         Parameters
         ----------

@@ -68,3 +68,34 @@ def test_an_environment_begins_no_episode_with_what_cannot_be():
     with pytest.warns(engine.EngineWarning, match=r"cannot begin, and was left out: .*expected numbers above 0"):
         envs.reset(seed=0)
     assert (envs.parameters["e.quantum"] > 0.0).all()
+
+
+def steered_lift(quantum):
+    """A body on a slide under the feedback of encoders of its place and velocity."""
+    def steered(encoder, rate):
+        return np.zeros(1) - 500.0 * encoder - 30.0 * rate
+
+    b = engine.Builder("lift")
+    b.add_link("post")
+    b.add_link("tip", inertia=inertia.sphere(2.0, 0.05))
+    b.add_joint("lift", "prismatic", "post", "tip", axis=(0, 0, 1))
+    sensors = [S.Encoder("lift", quantum=quantum), S.Encoder("lift", of="velocity", quantum=quantum, name="rate")]
+    return engine.Simulator(b.model(), gravity=(0, 0, 0), sensors=sensors, controller=steered)
+
+
+def test_a_quantised_encoder_is_linearised_with_its_mean_slope():
+    """The feedback stays: A is that without quanta, and differences over many quanta tend to it."""
+    plain, stepped = steered_lift(None), steered_lift(1e-6)
+    A, B = stepped.linearize([0.3], [0.1])
+    for found, wanted in zip((A, B), plain.linearize([0.3], [0.1]), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-12)
+    assert np.abs(np.linalg.eigvals(A)).max() < 1.0
+
+    def after(x):
+        r = stepped.run(x[:1], x[1:], stepped.dt)
+        return np.concatenate([r.q[-1], r.v[-1]])
+
+    x, h = np.array([0.3, 0.1]), 0.05
+    D = np.stack([(after(x + h * e) - after(x - h * e)) / (2 * h) for e in np.eye(2)], axis=-1)
+    gain = 500.0 * stepped.dt / 2.0                                            # of a reading in v, of which half a quantum is lost
+    np.testing.assert_allclose(A, D, rtol=0, atol=gain * 1e-6 / h)
