@@ -152,14 +152,6 @@ def asks_noise(fn: Any) -> bool:
         return False
 
 
-def with_seeds(parameters: Mapping[str, Any], functions: list[Any]) -> dict[str, Any]:
-    """Return the parameters of a simulation, those of noise if one of its functions asks for it, and those of its sensors."""
-    sensors = [f for f in functions if isinstance(f, Component)]
-    own = {n: x for f in sensors for n, x in getattr(f, "parameters", {}).items()}
-    noisy = any(map(asks_noise, functions)) or any(getattr(f, "noisy", False) for f in sensors)
-    return {**(dict.fromkeys(SEEDS, 0.0) if noisy else {}), **own, **parameters}
-
-
 class Called:
     """A user's function or :class:`Law` bound to a simulation: it gets the arguments that its parameters' names ask for.
 
@@ -210,7 +202,8 @@ class Called:
             if name not in known:
                 raise SimulationError(f"{self.name} asks for '{name}'{nearest(name, known)}; expected some of {', '.join(known)}")
         if short:
-            raise SimulationError(f"{self.name} takes {signature}; expected a function of (t, q, v)")
+            raise SimulationError(f"{self.name} takes {signature}; expected a function of (t, q, v), of all three (those among laws= may "
+                                  "leave some out)")  # fmt: skip
         for what in ("state", "memory"):
             if getattr(self.law, what).size and what not in extra:
                 raise SimulationError(f"{self.name} has a {what} of its own and takes {signature}; expected a parameter named {what}")

@@ -123,6 +123,8 @@ class Sensor(Maker):
 
     #: whether it draws noise
     noisy = True
+    #: whether a robot's file describes it, whose names are its own, and of which not all may be of use
+    of_file = False
     #: arguments that are errors of a part, as dictionaries
     of_parts: Sequence[str] = ()
 
@@ -155,6 +157,14 @@ class Sensor(Maker):
     def require_parameter(self, what: str, x: Array, shape: tuple[int, ...]) -> None:
         if f"{self.name}.{what}" in self.parameters:
             require_possible(f"parameter '{self.name}.{what}'", what.rpartition(".")[2], x)
+
+    def lacks(self, parameter: str) -> str:
+        for part, e in self.errors.items():
+            for what in OF_VECTORS:
+                if parameter == f"{e.name}.{what}" and what not in e.values:
+                    mine = f"{part}={{'{what}': …}}" if part in self.of_parts else f"{what}=…"
+                    return f"{type(self).__name__} '{self.name}' has no {what} that it would replace; expected {mine} of that, at first"
+        return ""
 
     def possible(self, what: str, x: Array) -> Any:
         known = f"{self.name}.{what}" in self.parameters
