@@ -163,3 +163,22 @@ def test_two_wrists_carry_a_bar_by_newton_and_euler():
         I = np.diag([1e-3, 0.05, 0.05])
         np.testing.assert_allclose(total, 2.0 * (R @ (A[3:] + np.cross(V[:3], V[3:])) - G), atol=1e-7 * 20.0)
         np.testing.assert_allclose(about, R @ (I @ A[:3] + np.cross(V[:3], I @ V[:3])), atol=1e-7 * 20.0)
+
+
+def test_a_wrists_sign_by_a_number():
+    """What the arm does to the tool: at rest its weight upwards, in free fall nothing, against a wall along +x 10 N along +x."""
+    def along(axis, u, gravity, contacts=None):
+        b = engine.Builder("p")
+        b.add_link("post")
+        b.add_link("slide", inertia=inertia.sphere(2.0, 0.05))
+        b.add_link("tip", inertia=inertia.sphere(0.2, 0.02), collisions=[engine.Geometry("sphere", (0.02,))])
+        b.add_joint("s", "prismatic", "post", "slide", axis=axis, damping=50.0)
+        b.add_joint("wr", "fixed", "slide", "tip", placement=se3.pose(np.eye(3), [0.1, 0, 0]))
+        s = engine.Simulator(b.model(), gravity=gravity, sensors=[S.ForceTorque("tip")], contacts=contacts,
+                             controller=lambda t, q, v: np.array([u]) + (0.0 if u else 50.0 * v))  # fmt: skip
+        return s.run([0.0], [0.0], 3.0).signals["wrist.force"][-1]
+
+    np.testing.assert_allclose(along((0, 0, 1), 2.2 * 9.81, G), [0, 0, 1.962], atol=1e-12)
+    np.testing.assert_allclose(along((0, 0, 1), 0.0, G), [0, 0, 0], atol=1e-9)
+    wall = engine.Contacts(engine.HalfSpace((-1, 0, 0), -0.12), pairs=[("world", "tip")])
+    np.testing.assert_allclose(along((1, 0, 0), 10.0, (0, 0, 0), wall), [10.0, 0, 0], atol=1e-6)
