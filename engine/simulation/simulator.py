@@ -408,8 +408,8 @@ class Simulator(Fixed):
     def linearize(self, q: ArrayLike, v: ArrayLike, u: ArrayLike | None = None, t: float | Array = 0.0) -> tuple[Array, Array]:
         """Return A (..., n, n) and B (..., n, nu) of a step about a state: x⁺ + A δx + B δu with δx = (δq, δv, δz), along q ⊕ δq.
 
-        It is of the step that a run from q, v begins with (actuators, controller, friction, contacts and loops in it), to rounding; of
-        contacts that rub of what a step's passes converge to, where steps themselves end within 1e-3 (*limits* has figures). z are states of actuators and controllers, and the bristles of
+        It is exact, of the step that a run from q, v begins with (actuators, controller, contacts, loops in it); of friction in contacts,
+        of what passes converge to, of which steps end within 1e-3. z are states of actuators and controllers, and the bristles of
         :class:`~engine.components.lugre.LuGre`, as they begin; laws tick. Readings in quanta count as if they had none.
 
         Parameters
