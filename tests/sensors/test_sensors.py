@@ -287,7 +287,7 @@ def test_functions_may_feel_too():
      r"ForceTorque takes no 'noise': errors are of its parts; expected force=\{'noise': …\} or moment=\{'noise': …\}"),
     (lambda: S.GPS("probe", nois=2.0), r"GPS takes no 'nois': errors are .* position=\{'noise': …\} or velocity=\{'noise': …\}"),
     (lambda: S.IMU("probe", integrated=True), r"IMU takes no 'integrated' \(did you mean 'integrating'\?\)"),
-    (lambda: S.AttitudeFilter(1e-5, 1e-9, 1e-5, 0.1, star_nois=1.0), r"AttitudeFilter takes no 'star_nois' \(did you mean 'star_noise'\?\)"),
+    (lambda: S.AttitudeFilter(1e-5, 1e-9, 1e-5, 0.1, star_nois=1.0), r"AttitudeFilter takes no 'star_nois' \(did you mean 'star_noise'"),
     (lambda: at_rest([], laws=[S.Gyro("probe")]), "a law is <Gyro 'gyro'>, a sensor; expected it among sensors="),
     (lambda: at_rest([S.Gyro("probe")], parameters={"gyro.noise": -np.ones(3)}), "parameter 'gyro.noise' is .*; expected numbers from 0"),
     (lambda: at_rest([S.GPS("probe")]).run(*REST, 1.0, parameters={"gps.position.noise": [1.0, -1.0, 1.0]}),
