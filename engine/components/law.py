@@ -48,7 +48,8 @@ class Law:
         in between. Its ``state`` is not: its rate is evaluated, and integrated continuously, at every stage of every step
     memory : initial value (m) of what it remembers from tick to tick; it then takes ``memory`` and returns (result, memory from now on).
         Without a period it ticks at every step
-    delay : s: what it says at a tick acts so much later, at the step that reaches that; until the first has arrived, nothing does
+    delay : s: what it says at a tick acts so much later than that was due, at the first step that is not before; until the first has
+        arrived, nothing does. Without a period its ticks are dt apart, also where events cut steps
     python : whether ``fn`` runs as plain Python between the steps of machine code, at its ticks (a ``period`` is needed): anything goes
         there, other libraries too. Of a batch it gets q (..., nq), v (..., nv) and parameters as arrays, and returns (..., nv), or commands
         (..., *shape) by name; a rollout that failed is shown at rest. Besides t, q, v it may ask for parameters, signals, ``model``,

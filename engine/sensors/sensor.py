@@ -114,7 +114,7 @@ class Sensor(Maker):
     ----------
     name : of the signal; functions ask for it by this
     period : s between samples, dt or more; None: one at every step
-    latency : s by which a sample is read later; phase : s of the first one
+    latency : s after a sample is due, from which on it is read; phase : s, when the first one is due
     errors : of its parts, by their names ("" of one that has none)
 
     Noise is drawn by the parameters "noise.seed" and "noise.run", the name, and the sample's number: a rollout has the same alone and in
