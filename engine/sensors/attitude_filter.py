@@ -73,7 +73,7 @@ class AttitudeFilter(Law):
 
     def __new__(cls, *args: Any, **named: Any) -> AttitudeFilter:
         """Refuse arguments of names that it has not."""
-        require_arguments(cls.__name__, cls.__init__, named)
+        require_arguments("AttitudeFilter", cls.__init__, named)
         return super().__new__(cls)
 
     def __init__(self, noise: float, walk: float, star_noise: Any, period: float, gyro: str = "gyro", star_tracker: str = "star_tracker",

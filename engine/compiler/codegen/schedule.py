@@ -58,11 +58,6 @@ def fused(program: Program) -> tuple[list[Node], list[int]]:
     return live(result, [new[i] for i in outputs])
 
 
-def branch_key(program: Program) -> str:
-    """The key of a branch's body as it is where one sample alone takes it: see :func:`taken`."""
-    return f"{program.key} taken"
-
-
 def taken(nodes: list[Node], outputs: list[int]) -> tuple[list[Node], list[int]]:
     """A branch's body, the last of whose results says done, where one sample alone takes it: it is not done, and does not choose
     between what it returns and what it would if it were.
