@@ -11,7 +11,7 @@ import numpy as np
 from engine.checks import numbers, shown, warn
 from engine.compiler import name_of
 from engine.components.actuators import Drive, Motor
-from engine.components.component import Component, SimulationError, SimulationWarning
+from engine.components.component import RECORDED, Component, SimulationError, SimulationWarning
 from engine.components.controller import Controller
 from engine.components.frame import Frame, require_frame
 from engine.components.general_actuator import GeneralActuator
@@ -45,6 +45,8 @@ def assembled(model: Model, dt: float, forces: list[Any], actuators: list[Compon
             raise SimulationError(f"a component of the class {type(c).__name__} is named {shown(c.name)}; expected a text")
         c.bind(model, dt)
         require_whole(c)
+        if c.name in RECORDED:
+            raise SimulationError(f"a component is named '{c.name}', by which simulations have what is their own; expected another name")
         if c.name in names or c.name == Controller.name:
             raise SimulationError(f"two components are named '{c.name}'; expected unique names (give one name=…)")
         names.add(c.name)

@@ -22,6 +22,10 @@ from engine.model import Model
 Array = np.ndarray
 
 
+#: names of what a simulation records, or keeps as states, besides its components' and signals' own
+RECORDED = frozenset(("contacts", "constraints", "inertia", "momentum", "defect", "lasting", "stuck", "struck"))
+
+
 class SimulationError(EngineError):
     """Raised where a simulation cannot start or go on; ``trajectory`` holds what was recorded until then.
 
@@ -386,6 +390,14 @@ class Component:
         if what in self.counts and (shape or (x < 0.0).any()):
             given = f"has shape {shape}" if shape else f"is {x.min():g}"
             raise SimulationError(f"parameter '{self.name}.{what}' {given}; expected a number from 0")
+
+    def lacks(self, parameter: str) -> str:
+        """Return why it has no parameter of this name that it could have, "" of any other name."""
+        return ""
+
+    def possible(self, what: str, x: Array) -> Any:
+        """Return whether x (*shape) is a value of the parameter "name.what" that :meth:`require_parameter` takes. Traceable."""
+        return ops.less_equal(0.0, x[()]) if what in self.counts else True
 
     def require_together(self, own: Mapping[str, Array]) -> None:
         """Refuse values (...) of its parameters, by "what", that are possible one by one and not together; rows broadcast."""

@@ -26,6 +26,8 @@ Array = np.ndarray
 #: what functions of the user's may ask for by parameter name, besides t, q, v and the simulation's parameters
 OFFERED = ("model", "poses", "twists", "pose", "twist", "jacobian", "gravity", "armature", "states", "origin", "state", "memory",
            "noise", "vdot")
+#: of a period: what is due so much later is due now
+NOW = 1e-6
 #: ticks that may be on their way
 MOST_WAITING = 1000
 #: parameters of a simulation in which something asks for noise
@@ -46,7 +48,8 @@ class Law:
         in between. Its ``state`` is not: its rate is evaluated, and integrated continuously, at every stage of every step
     memory : initial value (m) of what it remembers from tick to tick; it then takes ``memory`` and returns (result, memory from now on).
         Without a period it ticks at every step
-    delay : s: what it says at a tick acts so much later, at the step that reaches that; until the first has arrived, nothing does
+    delay : s: what it says at a tick acts so much later than that was due, at the first step that is not before; until the first has
+        arrived, nothing does. Without a period its ticks are dt apart, also where events cut steps
     python : whether ``fn`` runs as plain Python between the steps of machine code, at its ticks (a ``period`` is needed): anything goes
         there, other libraries too. Of a batch it gets q (..., nq), v (..., nv) and parameters as arrays, and returns (..., nv), or commands
         (..., *shape) by name; a rollout that failed is shown at rest. Besides t, q, v it may ask for parameters, signals, ``model``,
@@ -150,14 +153,6 @@ def asks_noise(fn: Any) -> bool:
         return False
 
 
-def with_seeds(parameters: Mapping[str, Any], functions: list[Any]) -> dict[str, Any]:
-    """Return the parameters of a simulation, those of noise if one of its functions asks for it, and those of its sensors."""
-    sensors = [f for f in functions if isinstance(f, Component)]
-    own = {n: x for f in sensors for n, x in getattr(f, "parameters", {}).items()}
-    noisy = any(map(asks_noise, functions)) or any(getattr(f, "noisy", False) for f in sensors)
-    return {**(dict.fromkeys(SEEDS, 0.0) if noisy else {}), **own, **parameters}
-
-
 class Called:
     """A user's function or :class:`Law` bound to a simulation: it gets the arguments that its parameters' names ask for.
 
@@ -208,7 +203,8 @@ class Called:
             if name not in known:
                 raise SimulationError(f"{self.name} asks for '{name}'{nearest(name, known)}; expected some of {', '.join(known)}")
         if short:
-            raise SimulationError(f"{self.name} takes {signature}; expected a function of (t, q, v)")
+            raise SimulationError(f"{self.name} takes {signature}; expected a function of (t, q, v), of all three (those among laws= may "
+                                  "leave some out)")  # fmt: skip
         for what in ("state", "memory"):
             if getattr(self.law, what).size and what not in extra:
                 raise SimulationError(f"{self.name} has a {what} of its own and takes {signature}; expected a parameter named {what}")
@@ -288,11 +284,12 @@ class Ticking(Component):
         self.period, self.called.stream = law.period or dt, zlib.crc32(self.name.encode())
         if law.period is not None and law.period < dt * (1.0 - 1e-9):
             raise SimulationError(f"Law period {law.period:g} s of {self.called.name} is shorter than dt {dt:g} s; expected dt or more")
-        self.every, self.waits = law.period is None, round(law.delay / self.period)
-        self.between = abs(law.delay - self.waits * self.period) > 1e-6 * self.period
+        self.every, self.waits = law.period is None and not law.delay, round(law.delay / self.period)
+        self.between = abs(law.delay - self.waits * self.period) > NOW * self.period
         if self.between and law.python:
             raise SimulationError(f"{self.called.name}: a delay of {law.delay:g} s; expected a multiple of its period of {self.period:g} s")
         self.waits = math.ceil(law.delay / self.period) if self.between else self.waits
+        self.hastes = self.between and law.delay < dt * (1.0 + 1e-6)            # a step that takes a sample may be late enough for it
         if self.waits > MOST_WAITING:
             raise SimulationError(f"{self.called.name}: a delay of {law.delay:g} s is {self.waits} of its periods, all of which are "
                                   f"remembered; expected {MOST_WAITING} at most")  # fmt: skip
@@ -362,38 +359,44 @@ class Ticking(Component):
         """Return the memory after a tick."""
         held = self.held.split(memory)
         said, _, own = self.said(s, state, held["memory"], held["count"])
-        after = {**held, "tick": held["tick"] + self.period, "count": held["count"] + 1.0, "memory": own}
+        after = {**held, "count": held["count"] + 1.0, "memory": own}
         for n, x in said.items():
             if self.between:                                                   # behind those that are on their way
                 way = enumerate(held[f"later.{n}"])
                 last = held["count"] - held["arrived"]
                 after[f"later.{n}"] = np.array([ops.where(ops.equal(last, float(k)), x, y) for k, y in way])
             else:
-                line = [*held[f"later.{n}"], np.asarray(x)]
+                line = [*held[f"later.{n}"], x]
                 after |= {f"now.{n}": line[0], f"later.{n}": np.array(line[1:]).reshape(self.waits, *np.shape(x))}
-        return self.held.join(after)
+        return self.delivered(s.t, self.held.join(after)) if self.hastes else self.held.join(after)
 
     def due(self, t: Any, held: Mapping[str, Any]) -> Any:
         """Return whether it ticks at the step that begins at t. Traceable."""
-        return t >= held["tick"] - 1e-9 * self.period
+        return t >= self.time(held, "tick", "count") - NOW * self.period
+
+    def time(self, held: Mapping[str, Any], first: str, count: str) -> Any:
+        """Return when it ticks next, or what is on its way arrives: counted from the first, so that no error adds up."""
+        return held[first] + self.period * held[count]
 
     def delivered(self, t: Any, memory: Array) -> Array:
         """Return the memory after what has been on its way for its delay, which is no multiple of the period, has arrived."""
         held = self.held.split(memory)
+        due = t >= self.time(held, "due", "arrived") - NOW * self.period
+        comes = ops.logical_and(due, ops.less(held["arrived"], held["count"]))
 
         def arrived() -> Array:
-            after = {**held, "due": held["due"] + self.period, "arrived": held["arrived"] + 1.0}
+            after = {**held, "arrived": held["arrived"] + 1.0}
             for n in self.shapes:
                 line = held[f"later.{n}"]
                 after |= {f"now.{n}": line[0], f"later.{n}": np.array([*line[1:], line[-1]])}
             return self.held.join(after)
 
-        return np.asarray(ops.when(t >= held["due"] - 1e-9 * self.period, arrived, memory))
+        return np.asarray(ops.when(comes, arrived, memory))
 
     def told(self, memory: Array, said: Mapping[str, Array]) -> Array:
         """Return memories (..., m) after a tick at which it says this, by name (..., *shape); what it does not say is as it was."""
         held = self.held.split(memory)
-        after = {"tick": held["tick"] + self.period, "count": held["count"] + 1.0, "memory": held["memory"]}
+        after = {"tick": held["tick"], "count": held["count"] + 1.0, "memory": held["memory"]}
         for n, shape in self.shapes.items():
             lead, place = memory.shape[:-1], memory.ndim - 1
             fresh = np.broadcast_to(said.get(n, held[f"now.{n}"]), (*lead, *shape))

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import copy
+import keyword
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from engine.checks import numbers, shown
-from engine.components.component import Component, Context, Effect, SimulationError
+from engine.components.component import RECORDED, Component, Context, Effect, SimulationError
 from engine.components.law import OFFERED, Called, Law, Ticking
 from engine.components.reading import Reading
 from engine.model import Model
 
 Array = np.ndarray
 #: names that are no signal's: what functions have anyway, and what records are called
-TAKEN = frozenset(("t", "q", "v", "x", "tau", "vdot", "controller", "noise", *OFFERED))
+TAKEN = frozenset(("t", "q", "v", "x", "tau", "vdot", "controller", "noise", *OFFERED, *RECORDED))
 
 
 class Maker(Ticking):
@@ -113,6 +114,8 @@ def makers_of(sensors: Sequence[Any], laws: Sequence[Any], parameters: Mapping[s
     for k, name in enumerate(names):
         if name in names[:k]:
             raise SimulationError(f"two signals are named '{name}'; expected one maker of each (give one name=…)")
+        if name in RECORDED:
+            raise SimulationError(f"a signal is named '{name}', by which simulations have what is their own; expected another name")
         if name in TAKEN:
             raise SimulationError(f"a signal is named '{name}', which functions have anyway; expected another name")
         if name in parameters:
@@ -123,6 +126,9 @@ def makers_of(sensors: Sequence[Any], laws: Sequence[Any], parameters: Mapping[s
     for c in found:
         if (require := getattr(c.called.law.fn, "require_signals", None)) is not None:
             require(known)
+        for n in parameters:
+            if why := c.lacks(n):
+                raise SimulationError(f"parameter '{n}': {why}")
         for n, x in getattr(c, "parameters", {}).items():
             if np.shape(parameters[n]) != x.shape:
                 raise SimulationError(f"parameter '{n}' has shape {np.shape(parameters[n])}; expected {x.shape}, as {c.name} reads it")
@@ -132,16 +138,28 @@ def makers_of(sensors: Sequence[Any], laws: Sequence[Any], parameters: Mapping[s
 def name_of_signal(x: Any, what: str) -> str:
     """Return the name of a sensor's or law's signal; refuse what is none."""
     if isinstance(x, Maker) and what != "a law":
+        if not getattr(x, "of_file", False) and not askable(x.name):
+            raise SimulationError(f"{what} is named {shown(x.name)}, by which no function can ask for it; expected a name that an argument "
+                                  "may have, such as name='wrist'")  # fmt: skip
         return x.name
     if isinstance(x, Maker):
         raise SimulationError(f"a law is {shown(x)}, a sensor; expected it among sensors=[…]")
     if (not callable(x) and not isinstance(x, Law)) or isinstance(x, (type, Component)):
         raise SimulationError(f"{what} is {shown(x)}; expected a function, a Law, or one of engine.sensors")
     name = str(getattr(x, "__name__", type(x).__name__))
-    if not name.isidentifier():
+    if not askable(name):
         raise SimulationError(f"{what} is named '{name}', by which no function can ask for it; expected a function with a name, or "
                               "engine.Law(…, name='…')")  # fmt: skip
     return name
+
+
+def askable(name: Any) -> bool:
+    """Whether an argument of a function may have a name.
+
+    >>> askable("wrist"), askable("my wrist"), askable("a.b"), askable("lambda")
+    (True, False, False, False)
+    """
+    return isinstance(name, str) and name.isidentifier() and not keyword.iskeyword(name)
 
 
 def ordered(makers: Sequence[Maker]) -> list[Maker]:

@@ -28,17 +28,40 @@ def apart(s: Context) -> Context:
 
 
 class Reading(dict[str, Any]):
-    """A signal of several parts, by their names: ``reading["q"]`` or ``reading.q``."""
+    """A signal of several parts, by their names: ``reading["q"]`` or ``reading.q``; it is no number itself."""
+
+    def __init__(self, parts: Mapping[str, Any], name: str = "") -> None:
+        super().__init__(parts)
+        vars(self)["_called"] = name
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in self:
             return self[name] if name in self else super().__getattribute__(name)
-        raise SimulationError(f"a signal has no part '{name}'{nearest(name, self)}; expected some of {', '.join(self)}")
+        raise SimulationError(f"{self._told} has no part '{name}'{nearest(name, self)}; expected some of {', '.join(self)}")
+
+    def __missing__(self, part: Any) -> Any:
+        if isinstance(part, str):
+            raise SimulationError(f"{self._told} has no part '{part}'{nearest(part, self)}; expected some of {', '.join(self)}")
+        raise self._no_array(f"[{part!r}]")
+
+    @property
+    def _told(self) -> str:
+        return f"the signal '{self._called}'" if self._called else "a signal"
+
+    def _no_array(self, rest: str = "") -> SimulationError:
+        each = ", ".join(f"{self._called or 'signal'}.{part}{rest}" for part in self)
+        return SimulationError(f"{self._told} has parts, and is no array itself; expected one of {each}")
+
+    def _operated(self, *others: Any) -> Any:
+        raise self._no_array()
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __pow__ = __rpow__ = _operated
+    __matmul__ = __rmatmul__ = __neg__ = __pos__ = __abs__ = __lt__ = __le__ = __gt__ = __ge__ = __float__ = _operated
 
 
-def reading(parts: Mapping[str, Any]) -> Any:
+def reading(parts: Mapping[str, Any], name: str = "") -> Any:
     """Return what a reader gets of a signal of these parts: of one without a name the value itself."""
-    return parts[""] if "" in parts else Reading(parts)
+    return parts[""] if "" in parts else Reading(parts, name)
 
 
 def shown(parts: Mapping[str, Any]) -> dict[str, Any]:
@@ -60,7 +83,7 @@ def with_signals(fn: Callable[..., Any], by_name: bool) -> Callable[..., Any]:
         for n in [n for n in named if "." in n]:
             name, _, part = n.partition(".")
             signals.setdefault(name, {})[part] = named.pop(n)
-        given = named | {n: reading(parts) for n, parts in signals.items()}
+        given = named | {n: reading(parts, n) for n, parts in signals.items()}
         own = {"t": t, "q": q, "v": v}
         return fn(**{n: x for n, x in own.items() if n in known}, **given) if by_name else fn(t, q, v, **given)
 

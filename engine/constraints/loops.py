@@ -66,12 +66,12 @@ class Closure:
         up = ancestors(model, self.a)
         self.top = next(i for i in ancestors(model, self.b) if i in up)
 
-    def frame(self, held: Held) -> Array:
-        """Return the pose of the first frame in the body that carries it."""
+    def frame(self, held: Held, F_a: Array) -> Array:
+        """Return the pose of the first frame in the body, or the link, that carries it, in which it is at F_a but for what is held."""
         if not isinstance(self.constraint, Grip):
-            return self.F_a
+            return F_a
         given = held[self.constraint.name]
-        return self.F_a @ se3.pose(quaternion.to_matrix(given[1:5]), given[5:])
+        return F_a @ se3.pose(quaternion.to_matrix(given[1:5]), given[5:])
 
     def closed(self, held: Held) -> Any:
         """Return 1 where it holds: a grip may be open."""
@@ -83,10 +83,10 @@ class Closure:
         return se3.inv(T_a) @ T_b
 
     def residual(self, q: Array, held: Held) -> Array:
-        return self.closed(held) * self.values(self.pose(q, self.frame(held)))
+        return self.closed(held) * self.values(self.pose(q, self.frame(held, self.F_a)))
 
     def jacobian(self, q: Array, held: Held) -> Array:
-        frame = self.frame(held)
+        frame = self.frame(held, self.F_a)
         T = self.pose(q, frame)
         relative = {k: -carried(T, X_S) for k, _, X_S in above(self.model, q, self.a, frame, self.top)}
         relative |= {k: X_S for k, _, X_S in above(self.model, q, self.b, self.F_b, self.top)}
@@ -94,7 +94,7 @@ class Closure:
         return self.closed(held) * assembled(self.model, {k: G @ X_S for k, X_S in relative.items()}, self.n)
 
     def bias(self, q: Array, v: Array, held: Held) -> Array:
-        frame = self.frame(held)
+        frame = self.frame(held, self.F_a)
         T = self.pose(q, frame)
         (V_a, A_a), (V_b, A_b) = (self.motion(q, v, i, F) for i, F in ((self.a, frame), (self.b, self.F_b)))
         carried = twist_to_child(T, V_a)
@@ -112,6 +112,13 @@ class Closure:
             V = twist_to_child(T, V) + V_J
             A = twist_to_child(T, A) + ad(V) @ V_J + body.subspace_rate(q, v) @ v[body.v]
         return twist_to_child(F, V), twist_to_child(F, A)
+
+    def wrenches(self, q: Array, forces: Array, held: Held) -> tuple[Array, Array]:
+        """Return what λ (n) exert on the first link and on the second (6), each in its own frame, by φ̇ = G V: [τ; f] = Gᵀ λ in b's."""
+        own, theirs = self.constraint.frames()
+        T = self.pose(q, self.frame(held, self.F_a))
+        F = self.closed(held) * (self.rates(T).T @ forces)
+        return se3.wrench_to_parent(self.frame(held, own) @ T, -F), se3.wrench_to_parent(theirs, F)
 
     def values(self, T: Array) -> Array:
         """Return φ of T_ab."""
@@ -282,6 +289,17 @@ class Loops:
     def jacobian(self, q: Array, held: Held) -> Array:
         """Return J(q) (n, nv), φ̇ = J v."""
         return np.concatenate([np.zeros((0, self.model.nv)), *(part.jacobian(q, held) for part, _ in self.parts)])
+
+    def wrenches(self, q: Array, forces: Array, held: Held) -> Array:
+        """Return the wrenches (nlinks, 6) that λ (n) exert on links, in their frames: those at joints are between a link and what carries
+        it, and none of these."""
+        found: dict[str, Any] = {link.name: np.zeros(6) for link in self.model.links}
+        for part, own in self.parts:
+            if isinstance(part, Closure):
+                links = part.constraint.link_a, part.constraint.link_b
+                for link, F in zip(links, part.wrenches(q, forces[own], held), strict=True):
+                    found[link] = found.get(link, 0.0) + F                     # the world's too, which nobody asks for
+        return np.array([found[link.name] for link in self.model.links])
 
     def rate(self, J: Array, v: Array, held: Held) -> Array:
         """Return φ̇ (n): J v, but for what is prescribed."""

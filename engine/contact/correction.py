@@ -41,7 +41,9 @@ def velocity_after(M: Array, law: Law, before: Array, free: Array, J: Array | No
         after, found = minimum(M, free, law, friction, start, J)
         if after.dtype != object and not found and np.isfinite(free).all():
             left = M @ (after - free) - law.impulse(after, friction)[0]
-            raise Unsolved(in_words(law, after, friction, left, None if J is None else Schur(M, J)))
+            unsolved = Unsolved(in_words(law, after, friction, left, None if J is None else Schur(M, J)))
+            unsolved.overrun = not np.isfinite(left).all()
+            raise unsolved
         return after, found
 
     friction = law.friction

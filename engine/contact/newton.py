@@ -28,7 +28,9 @@ LAST = 1e-9
 
 
 class Unsolved(EngineError):
-    """Raised on floats where Newton's method does not find the impulses of a step."""
+    """Raised on floats where Newton's method does not find the impulses of a step; ``overrun`` where what it is to balance is no number."""
+
+    overrun = False
 
 
 class Law(Protocol):

@@ -22,7 +22,7 @@ from engine.components.component import SimulationError, SimulationWarning
 from engine.components.law import OFFERED, Called, Noise
 from engine.components.layout import Layout
 from engine.simulation import Simulator
-from engine.simulation.parameters import Read, possible
+from engine.simulation.parameters import Read
 from engine.simulation.surroundings import Kept, surroundings
 
 Array = np.ndarray
@@ -231,7 +231,7 @@ class Task:
     def sound(self, drawn: Mapping[str, Any], p: Array) -> Any:
         """Whether an episode can begin with what was drawn, among the parameters p, as :meth:`Simulator.run` asks of its beginning."""
         numbers = [x for a in drawn.values() for x in a.reshape(-1)]
-        good = [finite(numbers), *(possible(n, x) for n, x in drawn.items())]
+        good = [finite(numbers), *self.simulator.stepper.possible(drawn)]
         good += units(self.simulator.model.manifold, drawn["q"])
         good += self.simulator.stepper.apart(drawn["q"], p)
         return functools.reduce(ops.logical_and, good)

@@ -52,4 +52,5 @@ def of(model: Model, **changes: Any) -> list[Sensor]:
         values |= {"joints": values.pop("joint")} if "joint" in values else {}
         values["name"] = f"{values['name']}_" if values["name"] in TAKEN else values["name"]
         found.append(CLASSES[part.kind](**values))
+        found[-1].of_file = True
     return found

@@ -36,7 +36,7 @@ class Errors:
             ½ (b⁺ + b) + √(σ_v²/Δ + σ_u² Δ/12) N₂                                                                             (2)
 
     scale : S, of each number; misalignment : of three numbers, a rotation vector, rad, M = exp(misalignment)
-    quantum : of a step; limit : of |y|
+    quantum : of a step, over which derivatives go as over a slope of one; limit : of |y|
     carries : whether what is rounded off is added to the next sample, as of pulses that are counted: quantum is then of ∫y dt
     common : whether all numbers have each of these in common; noise is drawn for each
 
@@ -90,10 +90,10 @@ class Errors:
         y = x + own["bias"] + deviation * self.drawn(deviation, noise, n)                                                 # (1)
         if self.carries:
             y = y + memory[-n:].reshape(self.shape)
-            whole = ops.floor(y * (period / own["quantum"]) + 0.5) * (own["quantum"] / period)
+            whole = quantised(y, own["quantum"] / period)
             walked, y = np.concatenate([walked, np.ravel(y - whole)]), whole
         elif "quantum" in own:
-            y = ops.floor(y / own["quantum"] + 0.5) * own["quantum"]
+            y = quantised(y, own["quantum"])
         if "limit" in own:
             y = ops.maximum(ops.minimum(y, own["limit"]), -own["limit"])
         return y, walked
@@ -114,7 +114,7 @@ class Sensor(Maker):
     ----------
     name : of the signal; functions ask for it by this
     period : s between samples, dt or more; None: one at every step
-    latency : s by which a sample is read later; phase : s of the first one
+    latency : s after a sample is due, from which on it is read; phase : s, when the first one is due
     errors : of its parts, by their names ("" of one that has none)
 
     Noise is drawn by the parameters "noise.seed" and "noise.run", the name, and the sample's number: a rollout has the same alone and in
@@ -123,6 +123,8 @@ class Sensor(Maker):
 
     #: whether it draws noise
     noisy = True
+    #: whether a robot's file describes it, whose names are its own, and of which not all may be of use
+    of_file = False
     #: arguments that are errors of a part, as dictionaries
     of_parts: Sequence[str] = ()
 
@@ -155,6 +157,18 @@ class Sensor(Maker):
     def require_parameter(self, what: str, x: Array, shape: tuple[int, ...]) -> None:
         if f"{self.name}.{what}" in self.parameters:
             require_possible(f"parameter '{self.name}.{what}'", what.rpartition(".")[2], x)
+
+    def lacks(self, parameter: str) -> str:
+        for part, e in self.errors.items():
+            for what in OF_VECTORS:
+                if parameter == f"{e.name}.{what}" and what not in e.values:
+                    mine = f"{part}={{'{what}': …}}" if part in self.of_parts else f"{what}=…"
+                    return f"{type(self).__name__} '{self.name}' has no {what} that it would replace; expected {mine} of that, at first"
+        return ""
+
+    def possible(self, what: str, x: Array) -> Any:
+        known = f"{self.name}.{what}" in self.parameters
+        return may_be(what.rpartition(".")[2], x) if known else True
 
     def true(self, s: Context) -> dict[str, Any]:
         """Return what it would read without errors, by parts."""
@@ -236,11 +250,32 @@ def placed(name: str, placement: Any) -> Array:
     return a
 
 
+def quantised(y: Any, quantum: Any) -> Any:
+    """Return y in whole quanta. A floor's derivative is zero, and that of what is read over many steps is one: this has the latter.
+
+    >>> float(quantised(0.26, 0.1)).__round__(12)
+    0.3
+    """
+    return ops.stop_gradient(ops.floor(y / quantum + 0.5) * quantum) + (y - ops.stop_gradient(y))
+
+
 def require_possible(name: str, what: str, a: Array, given: Any = None) -> None:
     """Refuse numbers of an error that it cannot have."""
-    if (what in ("noise", "walk") and not (a >= 0.0).all()) or (what in ("quantum", "limit") and not (a > 0.0).all()):
+    if not may_be(what, a):
         least = "from 0" if what in ("noise", "walk") else "above 0"
         raise SimulationError(f"{name} is {shown(a.tolist() if given is None else given)}; expected numbers {least}")
+
+
+def may_be(what: str, a: Array) -> Any:
+    """Return whether an error may have such numbers. Traceable.
+
+    >>> bool(may_be("noise", np.zeros(3))), bool(may_be("quantum", np.zeros(3))), bool(may_be("bias", -np.ones(3)))
+    (True, False, True)
+    """
+    if what not in ("noise", "walk", "quantum", "limit"):
+        return True
+    above = ops.less_equal if what in ("noise", "walk") else ops.less
+    return functools.reduce(ops.logical_and, [above(0.0, x) for x in np.ravel(a)])
 
 
 def require_arguments(name: str, make: Any, given: Mapping[str, Any], parts: Sequence[str] = ()) -> None:

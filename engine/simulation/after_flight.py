@@ -84,7 +84,9 @@ class AfterFlight:
         except Unsolved as error:
             if plant.constraints is None:
                 raise
-            raise Unsolved(f"{error} ({plant.constraints})") from None
+            unsolved = Unsolved(f"{error} ({plant.constraints})")
+            unsolved.overrun = error.overrun
+            raise unsolved from None
 
     def relieving(self, by: Any, m: Array, p: Array, modes: Sequence[Array]) -> Callable[..., Callable[[Array, Array], Array]]:
         """Return, of x = (q, v, z), z but for the force (nv) that lasts, before a flight of h, the map of that after it to where it would

@@ -11,6 +11,7 @@ import numpy as np
 from engine.checks import nearest, shown
 from engine.components.component import Interrupted, NotFinite, SimulationError
 from engine.components.controller import Controller
+from engine.components.law import NOW
 from engine.components.layout import Layout
 from engine.components.reading import shown as shown_parts
 from engine.components.reading import with_signals
@@ -18,8 +19,6 @@ from engine.simulation.plant import Plant
 from engine.simulation.run import Kernel, Process
 
 Array = np.ndarray
-#: of a step: a tick that is so close is now
-NOW = 1e-9
 
 
 class Asked(Process):
@@ -85,7 +84,8 @@ class Asked(Process):
     def tick(self, x: Array) -> float:
         """The time of the next tick; infinite if no rollout goes on."""
         going = np.isfinite(x).all(axis=-1) & ~self.over(x)
-        return float(min(x[..., self.place.start][going].ravel(), default=np.inf))
+        held = self.controller.held.split(x[..., self.place][going])
+        return float(min(np.ravel(self.controller.time(held, "tick", "count")), default=np.inf))
 
     def heard(self, record: Array, on: Array) -> dict[str, Array]:
         """Return the signals that the controller reads, by name and part (..., *shape), as they are in the step that begins at a record

@@ -87,7 +87,8 @@ def assessed(plant: Any, method: Method, dt: float, compiled: bool, forced: bool
     values; what is forced counts where parameters that are zero are one, too.
     """
     model, laws = plant.model, [c for c in plant.acting if isinstance(c, Ticking)]
-    names = [c.name for c in plant.components if not isinstance(c, Drive) or plant.controller is not None]
+    pulls = {c.name for c in plant.pulls}                                      # fields of planets, steep at their centres alone
+    names = [c.name for c in plant.components if c.name not in pulls and (not isinstance(c, Drive) or plant.controller is not None)]
     asked = {c.name for c in laws if c.called.law.stiff}
     if plant.controller is not None and plant.controller.name in asked:
         asked |= {c.name for c in plant.components if c.command is not None}

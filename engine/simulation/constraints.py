@@ -111,13 +111,17 @@ class Constraints:
         """Return v̇ (nv), and a λ (n), not the smallest yet, that a generalized force (nv) makes alone, at rest, of an inertia M."""
         return Schur(M, self.loops.jacobian(q, memories)).accelerations(force, np.zeros(self.loops.n))
 
-    def observed(self, s: Context, forces: Array, push: Array | None, memories: Mapping[str, Array]) -> dict[str, Any]:
-        """Return what is recorded: how far the constraints are open, their forces, with those against generalized forces (nv) that
-        ``push`` besides, and the power of these, which is that of what moves as told."""
+    def forces(self, s: Context, forces: Array, push: Array | None, memories: Mapping[str, Array]) -> tuple[Array, Schur]:
+        """Return the smallest λ (n) that do what those in flight do, with those against generalized forces (nv) that ``push`` besides."""
         solver = schur(s.model, self.loops, s.q, memories)
         if push is not None:
             forces = forces + solver.accelerations(push, np.zeros(self.loops.n))[1]
-        forces = solver.smallest(forces)
+        return solver.smallest(forces), solver
+
+    def observed(self, s: Context, forces: Array, push: Array | None, memories: Mapping[str, Array]) -> dict[str, Any]:
+        """Return what is recorded: how far the constraints are open, their :meth:`forces`, and the power of these, which is that of what
+        moves as told."""
+        forces, solver = self.forces(s, forces, push, memories)
         powers = forces * (solver.J @ s.v)
         own = {f"{c.title}.power": powers[rows].sum() for c, (_, rows) in zip(self.loops.constraints, self.loops.parts, strict=True)
                if isinstance(c, Prescribed)}  # fmt: skip

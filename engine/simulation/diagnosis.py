@@ -44,6 +44,8 @@ def ended(step: Step, stop: Diverged, blamed: bool = True) -> str:
         with np.errstate(all="ignore"), contextlib.suppress(Exception):
             for record in [*stop.data, *found.trail][-TRAIL:]:
                 watched.step(record[0], 0.0, stop.dt, stop.p, record[1 : 1 + step.layout.n])
+    if found and found.overrun and plant.found:                                # who has driven it there, and not what met that
+        found = found._replace(text="")
     if found and (text := without_slopes(step, found.last, stop)):
         found = found._replace(text=text)
     under = f" under {plant.found}" if plant.found else ""
@@ -146,7 +148,8 @@ def warn_of(failures: Failures, found: Array | None, name: str) -> None:
 
 class Blame(NamedTuple):
     """Where a run stopped being finite: the last good state (n), the first bad record (m), its time (s), which the run was after so many
-    steps at the latest, what a function of the user's did, and records (m) on the way there."""
+    steps at the latest, what a function of the user's did, records (m) on the way there, and whether the text is of what met it last
+    where it had run away."""
 
     last: Array
     bad: Array
@@ -154,6 +157,7 @@ class Blame(NamedTuple):
     steps: int = 1
     text: str = ""
     trail: tuple[Array, ...] = ()
+    overrun: bool = False
 
     @property
     def when(self) -> str:
@@ -176,7 +180,7 @@ def blame(process: Process, plain: Process, stop: Diverged) -> Blame:
     """Take the steps since the last good record again, on floats, by functions of the user's that raise NotFinite."""
     trail: tuple[Array, ...]
     p, last, t, dt, left = stop.p, stop.x, np.float64(stop.begin), stop.dt, stop.steps
-    bad, when, text, trail = stop.bad, stop.t, "", ()
+    bad, when, text, trail, overrun = stop.bad, stop.t, "", (), False
     try:
         with np.errstate(all="ignore"):
             while process.compiled and left > (not process.together):          # as far as it goes well, a piece at a time
@@ -201,12 +205,12 @@ def blame(process: Process, plain: Process, stop: Diverged) -> Blame:
     except NotFinite as found:
         text = "" if found.wild else found.text
     except (BodyError, NotClosed, Unsolved, Beyond) as found:
-        text = str(found)
+        text, overrun = str(found), isinstance(found, Unsolved) and found.overrun
     except SimulationError as found:
         text = str(found) if isinstance(found.__cause__, IndexError) else ""   # a number that is no row's, which machine code marks by NaN
     except Exception:                                                          # NaN met on floats by a check, or by the user's code
         pass
-    return Blame(last, bad, when, 1, text, trail)
+    return Blame(last, bad, when, 1, text, trail, overrun)
 
 
 def watched(system: ControlSystem) -> ControlSystem:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from engine.checks import shown, warn
-from engine.components.component import SimulationWarning
+from engine.components.component import SimulationError, SimulationWarning
 from engine.constraints import Prescribed
 from engine.contact import ContactError, ContactLaws
 from engine.integrate import Method
 from engine.model import Model, many_equal_trees
+from engine.model.combine import WORLD
 from engine.simulation.contacts import Contacts
 from engine.simulation.independent_trees import JOINING, Kind, independent, joined
 from engine.simulation.many_contacts import ManyContacts
@@ -35,6 +36,7 @@ def bound(contacts: Any, model: Model, method: Method, arguments: Mapping[str, A
              "join them to one program, whose compilation and steps take a time that grows with all of them; expected few, or what is "
              "measured of the records after a run", SimulationWarning)  # fmt: skip
     if contacts is None:
+        require_touching(arguments.get("sensors", ()), None)
         return None, None, independent(model, arguments, make)
     if not isinstance(contacts, Contacts):
         raise ContactError(f"contacts is {shown(contacts)}; expected engine.Contacts(...), or None")
@@ -47,4 +49,20 @@ def bound(contacts: Any, model: Model, method: Method, arguments: Mapping[str, A
         if kinds and all(len(kind.trees.first.model.bodies) == 1 for kind in kinds):     # a file's own may all hang on its frame
             return None, many, kinds
     prescribed = [c.joint for c in arguments["constraints"] if isinstance(c, Prescribed)]
-    return contacts.bind(model, [k for joint in prescribed for k in range(model.nv)[model.v_slice(joint)]]), None, ()
+    laws = contacts.bind(model, [k for joint in prescribed for k in range(model.nv)[model.v_slice(joint)]])
+    require_touching(arguments.get("sensors", ()), laws)
+    return laws, None, ()
+
+
+def require_touching(sensors: Iterable[Any], laws: ContactLaws | None) -> None:
+    """Refuse a sensor of contacts where its link has none; one that a robot's file describes is warned of."""
+    may = {s.link for pair in laws.pairs for s in (pair.a, pair.b)} if laws else set()
+    for c in sensors:
+        if "contacts" not in getattr(c, "feels", ()) or c.link in may:
+            continue
+        links = ", ".join(sorted(may - {WORLD}))
+        said = f"'{c.name}' feels the contacts of '{c.link}', and " + (
+            f"nothing of that may touch; expected one of {links}" if may else "there are none; expected contacts=engine.Contacts(…)")
+        if not c.of_file:
+            raise SimulationError(said)
+        warn(f"{said.partition(';')[0]}: it reads zero", SimulationWarning)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,9 @@ import numpy as np
 from engine import ops
 from engine.checks import nearest, numbers, shown
 from engine.components.component import SimulationError
+from engine.components.first_values import spread
 from engine.components.law import OFFERED, SEEDS
+from engine.components.makers import Maker
 from engine.contact import is_material, require_material
 from engine.contact.material import PARAMETERS, TURNING
 from engine.model import Model
@@ -158,13 +160,16 @@ def require_whole(name: str, a: Array) -> None:
         raise SimulationError(f"parameter '{name}' is {bad[0]:.17g}; expected a whole number from 0, below 2^53")
 
 
-def checked_values(known: Mapping[str, Array], given: Mapping[str, Any]) -> dict[str, Array]:
-    """Return values (..., *shape) for some of the known parameters, as arrays of floats."""
-    found = {}
+def checked_values(known: Mapping[str, Array], given: Mapping[str, Any], makers: Sequence[Maker] = ()) -> dict[str, Array]:
+    """Return values (..., *shape) for some of the known parameters, as arrays of floats; of errors of sensors among the ``makers`` of
+    signals one number stands for all."""
+    found, errors = {}, {n for c in makers for n in getattr(c, "parameters", {})}
     for name, x in given.items():
         if name not in known:
+            if why := next((why for c in makers if (why := c.lacks(str(name)))), ""):
+                raise SimulationError(f"parameter '{name}': {why}")
             raise unknown(name, known, "give parameters to the Simulator", SimulationError)
-        found[name] = real(name, x)
+        found[name] = real(name, spread(x, known[name]) if name in errors else x)
         require_trailing(name, found[name], np.shape(known[name]), SimulationError)
         require_own(name, found[name])
         require_whole(name, found[name])

@@ -412,8 +412,8 @@ class Plant(Acting):
 
     # ------------------------------------------------------------ what is felt and recorded
 
-    def feels(self, s: Context, m: Array, vdot: Array, h: Any) -> Felt:
-        """Return what is felt at the beginning of a step, of accelerations (nv) and memories m until then."""
+    def feels(self, s: Context, m: Array, vdot: Array, h: Any, held: Any) -> Felt:
+        """Return what is felt at the beginning of a step, of accelerations (nv), memories m until then, and what constraints exert."""
         effects = self.effects(s, m)
         driven = [e for c in self.components if (e := effects[c.name].tau) is not None and (isinstance(c, Drive) or c.command is not None)]
         loads, touch = self.loads(effects)[1], np.zeros((len(self.model.links), 6))
@@ -422,7 +422,7 @@ class Plant(Acting):
             laws = self.contacts.of(s.model, s.parameters) if any(map(stands, s.parameters)) else self.contacts
             F = laws.link_wrenches(s.q, s.v, noted, h, s.poses)
             touch = np.array([np.concatenate([T[:3, :3].T @ f[:3], T[:3, :3].T @ f[3:]]) for T, f in zip(s.poses, F, strict=True)])
-        return Felt(vdot, sum(driven[1:], driven[0]), touch if loads is None else loads + touch, touch)
+        return Felt(vdot, sum(driven[1:], driven[0]), held + (touch if loads is None else loads + touch), touch)
 
     def observed(self, s: Context, m: Array, vdot: Array, rubbed: Mapping[str, Any], push: Array | None,
                  forces: Sequence[Array] = ()) -> dict[str, Any]:  # fmt: skip

@@ -19,9 +19,10 @@ from engine.compiler import Program
 from engine.components.assembly import assembled, require_acting, with_rotors
 from engine.components.component import Component, Interrupted, SimulationError, SimulationWarning
 from engine.components.controller import Controller
+from engine.components.first_values import with_seeds
 from engine.components.frame import Frame
 from engine.components.joint_dynamics import mode_of, planned
-from engine.components.law import Law, Ticking, with_seeds
+from engine.components.law import Law, Ticking
 from engine.components.makers import makers_of
 from engine.constraints import Constraint, Prescribed
 from engine.contact.many import RowLaws
@@ -124,16 +125,15 @@ class Simulator(Fixed):
         self.dt, self.method = checked_step(dt), method_named("cg4" if integrator is None else integrator, SimulationError)
         forces, actuators, constraints, sensors, laws = (listed(*g) for g in (
             ("forces", forces), ("actuators", actuators), ("constraints", constraints), ("sensors", sensors), ("laws", laws)))  # fmt: skip
-        given = with_seeds(parameters or {}, [controller, *forces, *sensors, *laws])
-        self.parameters = types.MappingProxyType(checked_parameters(model, given))
+        brought = with_seeds(parameters or {}, [controller, *forces, *sensors, *laws])
+        self.parameters = types.MappingProxyType(checked_parameters(model, brought))
         self._arguments: dict[str, Any] = {
             "dt": dt, "integrator": integrator, "gravity": gravity, "controller": controller, "forces": forces, "actuators": actuators,
             "parameters": dict(self.parameters), "joint_dynamics": joint_dynamics, "contacts": contacts, "constraints": constraints,
             "conserve_momentum": conserve_momentum, "compiled": compiled, "frame": frame, "sensors": sensors, "laws": laws,
         }  # fmt: skip
         require_acting(controller, forces, actuators)
-        makers = makers_of(sensors, laws, self.parameters)
-        mode = mode_of(joint_dynamics)
+        makers, mode = makers_of(sensors, laws, self.parameters), mode_of(joint_dynamics)
         joints = planned(model, self.dt, self.method, mode, forces, self.parameters, actuators)
         exact = Constraints(model, constraints, self.parameters) if constraints else None
         inside = [*joints.components, *([*exact.grippers, *exact.motions] if exact else ())]
@@ -153,8 +153,7 @@ class Simulator(Fixed):
         impulses = Impulses(joints.laws, touch, self.conserved, model.nv, bool(constraints)) if joints.laws or touch else None
         self.plant = Plant(driven, self.gravity, self.components, control, self.parameters, self.conserved, compiled, impulses, exact,
                            makers, *(() if many is None else (many.held,)))  # fmt: skip
-        named = integrator is not None
-        self.method, self.plant.stiffness = flight(self.plant, self.method, self.dt, None if kinds else mode, compiled, named)
+        self.method, self.plant.stiffness = flight(self.plant, self.method, self.dt, None if kinds else mode, compiled, bool(integrator))
         self.joint_dynamics = joints.words(self.plant.stiffness)
         self._unresolved = Unresolved(self.plant, self.method, self.dt, compiled)
         if not issubclass(self.plant.kind, self.method.takes):
@@ -223,7 +222,8 @@ class Simulator(Fixed):
 
     def values_of(self, parameters: Mapping[str, Any]) -> dict[str, Array]:
         """Return values (..., *shape) of some parameters, checked."""
-        require_own(self.plant.makers, given := checked_values(self.parameters, parameters), self.parameters)
+        given = checked_values(self.parameters, parameters, self.plant.makers)
+        require_own((*self.components, *self.plant.makers), {**self.parameters, **given}, self.parameters)
         require_rigid(self.model, self.conserved, given)
         self._unresolved.warn_of(given)
         return given
@@ -408,9 +408,9 @@ class Simulator(Fixed):
     def linearize(self, q: ArrayLike, v: ArrayLike, u: ArrayLike | None = None, t: float | Array = 0.0) -> tuple[Array, Array]:
         """Return A (..., n, n) and B (..., n, nu) of a step about a state: x⁺ + A δx + B δu with δx = (δq, δv, δz), along q ⊕ δq.
 
-        It is exact, of the step that a run from q, v begins with (actuators, controller, friction, contacts and loops in it); through
-        contacts and stiction, of what its iterations converge to. z are states of actuators and controllers, and the bristles of
-        :class:`~engine.components.lugre.LuGre`, as they begin; laws tick.
+        It is exact, of the step that a run from q, v begins with (actuators, controller, contacts, loops in it); of friction in contacts,
+        of what passes converge to, of which steps end within 1e-3. z are states of actuators and controllers, and the bristles of
+        :class:`~engine.components.lugre.LuGre`, as they begin; laws tick. Readings in quanta count as if they had none.
 
         Parameters
         ----------

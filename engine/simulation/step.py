@@ -86,7 +86,7 @@ class Step(WholeStates):
 
     def called(self, function: Callable[..., Any], *shapes: tuple[int, ...]) -> Callable[..., Any]:
         """Return a function of the plant on arrays of some shapes, or a call of it."""
-        return calling(trace(function, shapes, parts=self.parts)) if self.compiled else function
+        return calling(trace(function, shapes, parts=self.parts), function) if self.compiled else function
 
     def called_after(self, name: str, *shapes: tuple[int, ...]) -> Callable[..., Any]:
         """Return :meth:`called` of what comes after flight. Where functions act in flight, it is traced of a plant without anything that
@@ -106,7 +106,7 @@ class Step(WholeStates):
         except (AttributeError, TraceError):
             return self.called(whole, *shapes)
         self.plant.read.update(read)
-        return calling(program)
+        return calling(program, whole)
 
     @property
     def flown_shapes(self) -> list[tuple[int, ...]]:
@@ -276,8 +276,12 @@ class Step(WholeStates):
     def feels(self, t: Any, dt: Any, p: Array, y: Array, m: Array) -> Felt:
         """Return what is felt at t and y = (q, v, z), of what memories m hold of the step of dt before."""
         s, struck = self.context(t, y, p), self.plant.memories.slices.get(STRUCK)
-        vdot = self.accelerated(s, dt, p, y, m, np.zeros(self.notes) if struck is None else m[struck])[0]
-        return self.plant.feels(s, m, vdot, dt)
+        vdot, _, push, forces = self.accelerated(s, dt, p, y, m, np.zeros(self.notes) if struck is None else m[struck])
+        held: Any = 0.0
+        if self.plant.constraints is not None and "loads" in self.plant.feeling.shapes:
+            exact, memories = self.plant.constraints, self.plant.memories.split(m)
+            held = exact.loops.wrenches(s.q, exact.forces(s, forces[0], push, memories)[0], memories)
+        return self.plant.feels(s, m, vdot, dt, held)
 
     def points(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> Any:
         """Return the points (p, 13 or 16) of contact that push in the k-th step of dt from x, where contacts are rows of tables."""

@@ -15,11 +15,12 @@ from engine.components.component import Component, Context, SimulationError
 from engine.components.layout import Layout
 from engine.contact import ContactError
 from engine.simulation.asked import Asked
-from engine.simulation.cargo import begun, require_own
+from engine.simulation.cargo import begun
 from engine.simulation.doubts import require_within
 from engine.simulation.meeting_trees import MeetingTrees
 from engine.simulation.overlaps import Overlaps
 from engine.simulation.own_states import OWN
+from engine.simulation.parameters import possible
 from engine.simulation.run_file import header
 from engine.simulation.step import Step
 from engine.simulation.surroundings import Kept
@@ -127,7 +128,6 @@ class Stepper:
         q0, v0 = model.normalized(q0), model.checked("v0", v0, batched=True)
         given = self._values_of(parameters) if parameters else {}
         values = nominal | given
-        require_own(step.plant.components, values, nominal)
         leads = {q0.shape[:-1], v0.shape[:-1], *(x.shape[: x.ndim - np.ndim(nominal[n])] for n, x in given.items())}
         try:
             batch = leads.pop() if len(leads) == 1 else np.broadcast_shapes(*leads)
@@ -177,10 +177,17 @@ class Stepper:
 
     @property
     def times(self) -> list[int]:
-        """Which numbers of x are times, s, at first that of the start: when laws tick next, and when thrusters may switch."""
+        """Which numbers of x are times, s, as of a start at 0: when laws tick first, and when thrusters may switch."""
         plant, first = self._step.plant, self.layout.slices["memory"].start
         own = plant.memories.slices
         return [first + own[c.name].start + k for c in plant.acting if c.memory.size for k in c.times]
+
+    def possible(self, drawn: Mapping[str, Any]) -> list[Any]:
+        """Return whether values (*shape) of parameters, by name, are among those that runs take, about: truths. Traceable."""
+        plant = self._step.plant
+        own = [(c, f"{c.name}.") for c in (*plant.components, *plant.makers)]
+        found = [c.possible(n.removeprefix(of), x) for n, x in drawn.items() for c, of in own if n.startswith(of)]
+        return [*found, *(possible(n, x) for n, x in drawn.items())]
 
     def apart(self, q: Array, p: Array) -> list[Any]:
         """Return whether no shapes lie deep in each other at q (nq): one truth, none where nothing touches. Traceable."""

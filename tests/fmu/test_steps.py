@@ -225,3 +225,16 @@ def test_what_runs_away_is_discarded_and_changes_nothing(arm):
     f.set("torque", [0.0, 0.0])
     f.step(0.0, 0.01)
     assert f.get("time")[0] == pytest.approx(0.01)
+
+
+def test_phases_and_latencies_count_from_the_time_it_starts_at(folder):
+    """An arm by a late law that ticks between steps, whose first tick is not at the start: at 2.5 s as at 0."""
+    late = engine.Law(lambda t, q, v: -3.0 * q - 0.2 * v, period=3.5e-3, phase=2e-3, delay=1.3e-3)
+    simulator = engine.Simulator(driven().model, dt=1e-3, controller=late)
+    path = engine.export_fmu(simulator, folder / "late.fmu")
+    q, v = begun(simulator)
+    f, run = Instance(path).begin(t=2.5, start_q=q, start_v=v), simulator.run(q, v, 0.03)
+    for k in range(30):
+        f.step(2.5 + k * 1e-3, 1e-3)
+        assert np.abs(f.get("q") - run.q[k + 1]).max() < 1e-14
+    f.close()

@@ -316,7 +316,7 @@ def test_functions_may_feel_too():
     s = at_rest([mine], dt=0.1, controller=control).run(*REST, 1.0).signals
     np.testing.assert_allclose(s["mine.true"][1:, 0], 1.0 / 3.0)
     assert 0.01 < np.abs(s["mine.read"] - s["mine.true"]).max() < 0.6
-    with pytest.raises(engine.SimulationError, match="a signal has no part 'true'"):
+    with pytest.raises(engine.SimulationError, match="the signal 'mine' has no part 'true'"):
         at_rest([mine], controller=lambda mine: mine.true)
 
 
@@ -348,19 +348,16 @@ def test_functions_may_feel_too():
     (lambda: S.Camera("probe", {}), "camera: points are none"),
     (lambda: S.Magnetometer("probe", [1.0, 2.0]), "magnetometer: field is .*; expected three numbers"),
     (lambda: S.Encoder([]), "encoder: joints are none"),
-    (lambda: at_rest([S.ForceTorque("probe")], dt=1e-3), None),
+    (lambda: at_rest([S.ForceTorque("probe")], dt=1e-3), "wrist: nothing carries 'probe', which floats"),
     (lambda: at_rest([S.Encoder("hip")]), "no joint 'hip'"),
     (lambda: at_rest([S.Gyro("probe", latency=2000.0)]), "is 2000 of its periods"),
     (lambda: at_rest([], laws=[lambda t: t]), "a law is named '<lambda>'"),
     (lambda: at_rest([], controller=lambda t, q, v, vdt: v), "asks for 'vdt'"),
     (lambda: at_rest([], parameters={"gyro.bias": np.zeros(3)}), "nothing reads the parameter 'gyro.bias'"),
-    (lambda: at_rest([S.Gyro("probe")], parameters={"gyro.bias": 1.0}), r"parameter 'gyro.bias' has shape \(\); expected \(3,\)"),
+    (lambda: at_rest([S.Gyro("probe")], parameters={"gyro.bias": [1.0, 2.0]}), r"parameter 'gyro.bias' has shape \(2,\); expected \(3,\)"),
     (lambda: engine.Simulator(body(collisions=[engine.Geometry("sphere", (0.1,))]), contacts=engine.Contacts(ground=engine.HalfSpace()),
                               sensors=[S.IMU("probe", integrating=True)]), "'imu' integrates what it observes in flight, which impulses"),
 ])  # fmt: skip
 def test_what_is_refused(make, text):
-    if text is None:
-        make()
-        return
     with pytest.raises(engine.EngineError, match=text):
         make()

@@ -225,7 +225,7 @@ def gyro(noise):
     ({"laws": [Law(lambda t: t, name="a", period=0.1, delay=1e3)]}, "a: a delay of 1000 s is 10000 of its periods.* expected 1000 at most"),
     ({"laws": [Law(lambda t: t, name="a", period=0.1, python=True)]}, "a makes a signal in plain Python"),
     ({"laws": [Law(lambda t: {"a b": t}, name="a")]}, "a says something by the name 'a b'; expected names that a program may have"),
-    ({"laws": [Law(lambda t: {"x": t}, name="a")], "controller": lambda t, a: a.y}, "a signal has no part 'y'; expected some of x"),
+    ({"laws": [Law(lambda t: {"x": t}, name="a")], "controller": lambda t, a: a.y}, "the signal 'a' has no part 'y'; expected some of x"),
     ({"laws": [Law(lambda t: np.nan, name="a")]}, "a returned .*; expected finite numbers"),
 ])  # fmt: skip
 def test_what_is_refused(given, text):

@@ -117,7 +117,7 @@ static Status begin(Instance *i)
     memcpy(i->a, x, sizeof x);
     memcpy(i->a, i->s.start, sizeof(double) * NSTART);
     for (int j = 0; j < NTIMES; ++j)
-        i->a[times[j]] = i->s.t0;
+        i->a[times[j]] += i->s.t0;
     for (int j = 0; j < NQUATERNIONS; ++j) {
         double *const u = i->a + quaternions[j];
         const double square = u[0] * u[0] + u[1] * u[1] + u[2] * u[2] + u[3] * u[3];
