@@ -13,14 +13,16 @@ Layers, from the bottom up; a file imports from those named before it only:
 - kernels: ``dense`` (layers), ``lookups`` (tables), ``solves`` (systems with many right sides), ``products`` (of matrices), ``philox``
   (random numbers); loops over the rows of tables, of as many as there are: ``instructions`` (of LLVM IR), ``arena`` (memory),
   ``row_ends`` (what loops read and make), ``row_vectors`` (rows as vectors), ``row_reads`` (what is read of a group of rows),
-  ``row_code`` (loops in LLVM IR), ``row_loop`` (a loop as a kernel), ``stacks`` (between numbers and tables), ``procedure_values``,
-  ``procedure_code`` (loops as people write them, in LLVM IR), ``procedure`` (those as a kernel), ``loop_fusion`` (two as one);
-- transforms: ``parts`` (named ones as functions), ``bodies`` (of loops), ``table`` (traced tables), ``loop`` (a loop as one node),
+  ``row_code`` (loops in LLVM IR), ``row_loop`` (a loop as a kernel), ``stacks`` (between numbers and tables), ``picks`` (a row by its
+  number), ``procedure_values``, ``procedure_code`` (loops as people write them, in LLVM IR), ``procedure`` (those as a kernel),
+  ``loop_fusion`` (two as one);
+- transforms: ``parts`` (named ones as functions), ``bodies`` (of loops), ``instead`` (what to write in place of what tables do not have),
+  ``table`` (traced tables), ``loop`` (a loop as one node),
   ``implicit`` (roots and their derivatives), ``autodiff`` (derivatives), ``row_derivatives`` (of loops over rows), ``loop_derivatives``
   (of loops of several passes), ``jacobians`` (of programs), ``trace`` (the program of a function);
 - codegen: ``schedule`` (fusion and registers), ``packs`` (equal parts), ``lanes`` (those as vectors), ``work`` (its memory), ``counters``
-  (of calls, for profiles), ``body`` (instructions of nodes), ``llvm`` (a program in LLVM IR), ``entry`` (its calls), ``rollout`` (a step
-  repeated);
+  (of calls, for profiles), ``body`` (instructions of nodes), ``short_loop`` (a loop whose body stands within), ``llvm`` (a program in LLVM IR),
+  ``entry`` (its calls), ``rollout`` (a step repeated);
 - last: ``threads``, ``signature`` (shapes as text), ``gufunc``, ``scan``, ``derivative`` (compiled functions).
 """
 

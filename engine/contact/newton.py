@@ -141,7 +141,7 @@ def direction(H: Array, residual: Array, v: Array, change: Array, law: Law, J: A
         return {"pieces": onto, "d": d, "push": held, "at v": at_v, "begins": 0.0}, ops.largest(then - x["pieces"]) <= 0.0
 
     x, settled = ops.while_loop(again, {"pieces": pieces, **none, "at v": none, "begins": 1.0}, TRIES)
-    return tuple(ops.where(settled, x[name], x["at v"][name]) for name in ("d", "push"))  # type: ignore[return-value]
+    return tuple(ops.where(settled, x[name], x["at v"][name]) for name in ("d", "push"))
 
 
 def newton_step(H: Array, residual: Array, change: Array, J: Array | None) -> tuple[Array, Array]:

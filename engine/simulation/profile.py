@@ -113,7 +113,10 @@ def profiled(step: Step, p: Array, x: Array, duration: float, record_every: int)
         data = process.advance(counts, 0.0, 0.0, dt, p, x)
     except Diverged as stop:
         raise SimulationError(ended(step, stop)) from None
-    plain, programs = (process.for_profile(False), process.for_profile(True)) if step.kinds else (process.programs, in_parts(step))
+    if isinstance(process, MeetingTrees):
+        plain, programs = process.for_profile(False), process.for_profile(True)
+    else:
+        plain, programs = process.programs, in_parts(step)
     run = Measured(rollout_ufunc(*plain, 1), *counted_rollout(*programs), dt, p)
     run.along(x, int(counts.sum()), process.n)
     tick = run.tick / run.steps                                                # s, of a step

@@ -1,4 +1,4 @@
-"""Laws of motion are the same on what moves on at a constant speed: a table on stiff legs that slides without friction stands as at rest."""
+"""Laws of motion are the same on what moves on at a constant speed: a table on stiff legs that slides stands as at rest."""
 
 import numpy as np
 import pytest
