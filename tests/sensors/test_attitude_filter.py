@@ -42,7 +42,7 @@ def test_steady_state_is_farrenkopfs(T, before, after):
     estimate, one = S.AttitudeFilter(SV, SU, SN, T).fn, np.array([1.0, 0, 0, 0])
     P = np.kron([[a, b], [b, c]], np.eye(3))
     _, ahead = estimate.predicted(one, P, np.zeros(3), one)
-    _, again, *_ = estimate.corrected(one, ahead, np.zeros((0, 4)), one, 0.0)
+    _, again, *_ = estimate.corrected(one, np.zeros(3), ahead, np.zeros((1, 3)), one, 0.0)
     np.testing.assert_allclose(np.sqrt(np.diag(ahead)[:3]), prior, rtol=1e-12)
     np.testing.assert_allclose(again, P, rtol=1e-9, atol=1e-12 * np.abs(P).min(where=P != 0.0, initial=1.0))
 
