@@ -33,7 +33,18 @@ class Reading(dict[str, Any]):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in self:
             return self[name] if name in self else super().__getattribute__(name)
-        raise SimulationError(f"a signal has no part '{name}'{nearest(name, self)}; expected some of {', '.join(self)}")
+        raise NoPart(self, name)
+
+
+class NoPart(SimulationError):
+    """A signal has no part of a name."""
+
+    def __init__(self, of: Any, name: str) -> None:
+        own = f"some of {', '.join(of)}" if isinstance(of, Reading) else "it as it is: it has no parts"
+        truth = " (the truth beside a sensor is recorded, and no function gets it: ask for q and v)" if name == "true" else ""
+        like = nearest(name, of) if isinstance(of, Reading) else ""
+        super().__init__(f"a signal has no part '{name}'{like}; expected {own}{truth}")
+        self.obj, self.name = of, name
 
 
 def reading(parts: Mapping[str, Any]) -> Any:
@@ -50,8 +61,9 @@ def shown(parts: Mapping[str, Any]) -> dict[str, Any]:
     return {n: x for n, x in parts.items() if n.partition(".")[0] != "true"}
 
 
-def with_signals(fn: Callable[..., Any], by_name: bool) -> Callable[..., Any]:
-    """A function of t, q, v that gets the parts of signals as "name.part", and is called ``by_name``, or with t, q, v first."""
+def with_signals(fn: Callable[..., Any], by_name: bool, whose: str) -> Callable[..., Any]:
+    """A function of t, q, v that gets the parts of signals as "name.part", and is called ``by_name``, or with t, q, v first; what it reads
+    and there is not is said of ``whose`` law it is."""
     known = inspect.signature(fn).parameters
 
     @functools.wraps(fn)
@@ -62,7 +74,14 @@ def with_signals(fn: Callable[..., Any], by_name: bool) -> Callable[..., Any]:
             signals.setdefault(name, {})[part] = named.pop(n)
         given = named | {n: reading(parts) for n, parts in signals.items()}
         own = {"t": t, "q": q, "v": v}
-        return fn(**{n: x for n, x in own.items() if n in known}, **given) if by_name else fn(t, q, v, **given)
+        try:
+            return fn(**{n: x for n, x in own.items() if n in known}, **given) if by_name else fn(t, q, v, **given)
+        except (AttributeError, NoPart) as error:
+            told = {n: given[n] for n in signals} | {f"{n}.{part}": x for n, parts in signals.items() for part, x in parts.items() if part}
+            asked = next((n for n, x in told.items() if x is error.obj), None)
+            if asked is None:
+                raise
+            raise SimulationError(f"{whose} reads '{asked}.{error.name}': {NoPart(error.obj, str(error.name))}") from error
 
     called.__signature__ = inspect.signature(fn)  # type: ignore[attr-defined]
     return called
