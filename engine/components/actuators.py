@@ -201,8 +201,8 @@ class ReactionWheels(Component):
     positions : of the wheels in the link's frame, m (n, 3), at which they shake
 
     Their state is h (n), and where there is imbalance the wheels' angles (n) behind it. Signals: ``torque`` (n), ``momentum`` (n),
-    ``saturated`` (n), and ``angular_momentum`` (3), the wheels' together in world axes; with an inertia ``speed`` (n), rad/s, h/J − a·ω: against the link,
-    as a tachometer reads it; and with imbalance ``shake`` (6), [moment; force] in the link's axes about its origin.
+    ``saturated`` (n), and ``angular_momentum`` (3), the wheels' together in world axes; with an inertia ``speed`` (n),
+    rad/s, h/J − a·ω: against the link, as a tachometer reads it; and with imbalance ``shake`` (6), [moment; force] in the link's axes about its origin.
 
     Reference: Markley & Crassidis, *Fundamentals of Spacecraft Attitude Determination and Control*, §4.8.
     """
@@ -229,7 +229,7 @@ class ReactionWheels(Component):
             raise SimulationError(f"{name}: static is {static!r} and dynamic {dynamic!r}; expected numbers from 0")
         self.shakes = bool(self.static.any() or self.dynamic.any())
         if self.shakes and inertia is None:
-            raise SimulationError(f"{name}: inertia is None; expected a rotor's, by which its momentum is a speed, beside static or dynamic")
+            raise SimulationError(f"{name}: inertia is None; expected a rotor's beside static or dynamic, by which its momentum is a speed")
         self.inertia = None if inertia is None else self.each("inertia", inertia, (n,))
         if self.inertia is not None and not ((self.inertia > 0.0) & np.isfinite(self.inertia)).all():
             raise SimulationError(f"{name}: inertia is {inertia!r}; expected kg·m² above 0")

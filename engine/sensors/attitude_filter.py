@@ -38,8 +38,8 @@ class AttitudeFilter(Law):
         z = 2 vec(q̂_then⁻¹ ⊗ q_y) in the axes of now = H ε − H w + noise,   H = [1, Δ Σ f C]                                   (3)
         q̂ ← q̂ ⊗ exp(δθ),   b̂ ← b̂ + δb,   (δθ, δb) = K z                                                                     (4)
 
-    with f the part of each period that is since then, C from its axes to those of now, and H w what the gyro's noise has done since. That is
-    in P, too, and no sample of stars has seen it: K and P after it, with what both have in common, are those of
+    with f the part of each period that is since then, C from its axes to those of now, and H w what the gyro's noise has done since. That
+    is in P, too, and no sample of stars has seen it: K and P after it, with what both have in common, are those of
     :func:`~engine.sensors.kalman.measurement_update`, as if the sample had been there in time. Of the period in which it was taken ω is
     taken for constant. q_y and −q_y are one. Of samples within one period of the gyro the first that is read is taken.
 
@@ -82,7 +82,7 @@ class AttitudeFilter(Law):
         latest = whole(f"{name}: latest", latest, "how many samples, from 0", error=SimulationError)
         gate = None if gate is None else number(f"{name}: gate", gate, "χ² above 0, or None", above=0.0, error=SimulationError)
         R = numbers(f"{name}: star_noise", star_noise, SimulationError)
-        if R.shape not in ((), (3,)) or not ((R > 0.0) & (R <= np.pi)).all():
+        if R.shape not in ((), (3,)) or not ((R > 0.0) & (np.pi >= R)).all():
             raise SimulationError(f"{name}: star_noise is {shown(star_noise)}; expected a number above 0, rad, or three, up to π")
         spread = numbers(f"{name}: deviation", deviation, SimulationError)
         if spread.shape != (2,) or not ((spread > 0.0) & np.isfinite(spread)).all():

@@ -386,8 +386,8 @@ class Doubts:
             self._note(f"liquid {places}", away > (0.5 * np.pi if hangs else reach), t, leaves, away)
 
     def _mistake(self, t: Array, own: Innovations, nis: Array) -> None:
-        """Note where a filter is farther off, by the normalised squares (..., T, n) of its innovations, than it can believe; and where all of
-        them are in the mean."""
+        """Note where a filter is farther off, by the normalised squares (..., T, n) of its innovations, than it can believe; and where all
+        of them are in the mean."""
         wrong, worst = own.each(nis, max(FEW, SELDOM * len(t)))
         self._note(f"filter {own.name}", wrong, t, lambda k: own.of_one(nis[k]), worst)
         if f"filter {own.name}" not in self.noted:

@@ -12,8 +12,8 @@ Array = np.ndarray
 UNLIKELY = 25.0
 #: a sample counts in the mean as far as chance goes once in e⁴: a few that are off, such as when something lets go, are no mistake
 USUAL = 4.0
-ADVICE = ("expected the sensors' noise or more in it, a shorter period, a Gyro that is integrating, or what it takes for true nearer to what "
-          "moves")
+ADVICE = ("expected the sensors' noise or more in it, a shorter period, a Gyro that is integrating, or what it takes for true nearer to "
+          "what moves")
 
 
 def beyond(n: Array, x: float) -> Array:

@@ -44,8 +44,8 @@ def test_a_filter_that_trusts_stars_ten_times_too_much_is_said(tmp_path):
         star = np.array([2e-5, 2e-5, 1e-4])
         return flown((1e-4, 1e-6), star, period=0.5, believed=(1e-4, 1e-6, less * star))
 
-    with pytest.warns(engine.SimulationWarning, match=r"'filter' does not know how far it is off: the normalised squares of its 121 innovations "
-                      r"are \d.* in the mean, which of 3 numbers each is beyond 4.9\d in one of 10¹⁰ runs"):
+    with pytest.warns(engine.SimulationWarning, match=r"'filter' does not know how far it is off: the normalised squares of its 121 "
+                      r"innovations are \d.* in the mean, which of 3 numbers each is beyond 4.9\d in one of 10¹⁰ runs"):
         made(0.1).run(*REST, 60.0)
     with pytest.warns(engine.SimulationWarning, match="innovations are .* in the mean"):
         made(0.1).run(*REST, 60.0, out=tmp_path / "run.h5")
@@ -65,7 +65,8 @@ def test_a_filter_without_an_update_is_said():
 
 @pytest.mark.parametrize(("options", "text"), [
     ({"gate": 0.0}, "filter: gate is 0.0; expected χ² above 0, or None"), ({"gate": -1.0}, "gate is -1.0"),
-    ({"deviation": (-0.1, 1e-4)}, r"deviation is \(-0.1, 0.0001\); expected two numbers above 0"), ({"deviation": 0.1}, "deviation is 0.1; expected two"),
+    ({"deviation": (-0.1, 1e-4)}, r"deviation is \(-0.1, 0.0001\); expected two numbers above 0"),
+    ({"deviation": 0.1}, "deviation is 0.1; expected two"),
     ({"star_noise": 400.0}, "star_noise is 400.0; expected a number above 0, rad, or three, up to π"),
     ({"gyro": "imu.rate"}, r"gyro is 'imu.rate'; expected the name of a sensor, such as 'gyro', or 'imu'"),
     ({"star_tracker": 3}, "star_tracker is 3; expected the name of a sensor"), ({"phase": -1.0}, "phase"),

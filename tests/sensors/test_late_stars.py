@@ -1,4 +1,4 @@
-"""Samples of stars that are read late, or taken between the gyro's: what the filter then believes is what conditioning on all of it gives."""
+"""Samples of stars that are read late, or taken between the gyro's: what the filter believes is what conditioning on all of it gives."""
 
 import numpy as np
 import pytest
@@ -54,7 +54,7 @@ def test_errors_are_as_large_as_it_says_however_late(stars, latest, dt):
 
 
 def conditioned(spin, gyro, star, deviation, ticks, taken):
-    """P (6, 6) of now by the normal law of all that there is: the errors at first, the gyro's of each period, and samples of stars, given as
+    """P (6, 6) of now by the normal law of all that there is: the errors at first, the gyro's of each period, and samples of stars, by their
     times in periods, each of the attitude of then with ω constant in a period. No recursion, and nothing of the filter's."""
     E, one = so3.exp(-spin * H), np.eye(3)
     a, c, d = gyro[0] ** 2 * H + gyro[1] ** 2 * H**3 / 3, -(gyro[1] ** 2) * H**2 / 2, gyro[1] ** 2 * H
@@ -99,7 +99,7 @@ def test_covariance_is_that_of_conditioning_on_all_of_it(stars, latest, taken):
 
 
 def test_steady_state_of_a_late_tracker_is_farrenkopfs_before_an_update():
-    """A sample that is one period late leaves what the same sample in time leaves, and that period: the literature's √P before an update."""
+    """A sample that is one period late leaves what the same sample in time leaves, and that period: √P before an update."""
     SV, SU, SN, T = 10**-6.5, 10**-9.5, 1.5e-5, 1.0
     a, b, c = 1e-8, 0.0, 1e-14                                                # P of one axis before an update: attitude, both, bias
     for _ in range(40_000):
@@ -120,7 +120,8 @@ def test_estimates_are_those_of_going_back_and_on_again():
     simulator = flown((sv, su), sn, latest, (1e-3, 1e-3), period=0.1, latency=late)
     found = simulator.run([1.0, 0, 0, 0, 0, 0, 0], np.zeros(6), 4.0, parameters={"gyro.bias": [1e-3, 0.0, 0.0]})
     y, seen, taken = found.signals["gyro"][:, 0], 2.0 * found.signals["star_tracker.q"][:, 1], found.signals["star_tracker.time"]
-    F, Q = np.array([[1.0, -H], [0.0, 1.0]]), np.array([[sv**2 * H + su**2 * H**3 / 3, -(su**2) * H**2 / 2], [-(su**2) * H**2 / 2, su**2 * H]])
+    F = np.array([[1.0, -H], [0.0, 1.0]])
+    Q = np.array([[sv**2 * H + su**2 * H**3 / 3, -(su**2) * H**2 / 2], [-(su**2) * H**2 / 2, su**2 * H]])
     kept, x, P, done = [], np.zeros(2), 1e-6 * np.eye(2), -1.0
     for k in range(len(y)):
         if k:
@@ -154,8 +155,8 @@ def test_the_update_of_what_was_is_that_of_a_state_with_what_was_in_it():
 
 
 def test_a_sample_between_the_gyros_wants_room_and_is_told_why():
-    with pytest.raises(engine.SimulationError, match=r"'star_tracker' is read 0.03 s late, and the filter remembers 0 s; expected latest=1 of "
-                       r"it \(it samples every 0.5 s from 0.02 s on, with 0 s of latency, and the filter is asked every 0.05 s"):
+    with pytest.raises(engine.SimulationError, match=r"'star_tracker' is read 0.03 s late, and the filter remembers 0 s; expected latest=1 "
+                       r"of it \(it samples every 0.5 s from 0.02 s on, with 0 s of latency, and the filter is asked every 0.05 s"):
         flown(period=0.5, phase=0.02, dt=0.01)
     with pytest.raises(engine.SimulationError, match=r"read 0.04 s late.*expected latest=1 of it \(it samples every 0.12 s"):
         flown(period=0.12, dt=0.01)
@@ -169,7 +170,8 @@ def test_a_gyro_at_other_times_or_late_is_refused():
 
     made(0.02, phase=0.02)
 
-    with pytest.raises(engine.SimulationError, match=r"'gyro' samples every 0.05 s from 0.02 s on, and the filter from 0 s on; expected phase=0.02"):
+    with pytest.raises(engine.SimulationError, match=r"'gyro' samples every 0.05 s from 0.02 s on, and the filter from 0 s on; expected "
+                       "phase=0.02"):
         made(0.0, phase=0.02)
     with pytest.raises(engine.SimulationError, match=r"'gyro' is read 0.1 s late, which the filter would take for the rate of now"):
         made(0.0, latency=0.1)

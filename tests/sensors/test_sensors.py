@@ -147,10 +147,10 @@ def test_the_truth_is_nobodys_and_that_is_said_with_names():
 
     sensors, own = [S.Gyro("probe", walk=0.1)], [lambda t: {"q": t * np.ones(4)}]
     own[0].__name__ = "filter"
-    with pytest.raises(engine.SimulationError, match=r"control reads 'gyro.true': a signal has no part 'true'; expected it as it is: it has no "
-                       r"parts \(the truth beside a sensor is recorded, and no function gets it: ask for q and v\)"):
+    with pytest.raises(engine.SimulationError, match=r"control reads 'gyro.true': a signal has no part 'true'; expected it as it is: it has "
+                       r"no parts \(the truth beside a sensor is recorded, and no function gets it: ask for q and v\)"):
         at_rest(sensors, controller=control, laws=own)
-    with pytest.raises(engine.SimulationError, match="steering reads 'filter.q.true': a signal has no part 'true'; expected it as it is"):
+    with pytest.raises(engine.SimulationError, match=r"steering reads 'filter.q.true': a signal has no part 'true'; expected it as it is"):
         at_rest(sensors, controller=engine.Law(more, period=1.0, name="steering"), laws=own)
     with pytest.raises(engine.SimulationError, match=r"'filter.qq': a signal has no part 'qq' \(did you mean 'q'\?\); expected some of q"):
         at_rest(sensors, controller=lambda gyro, filter: filter.qq, laws=own)
@@ -311,7 +311,7 @@ def test_functions_may_feel_too():
     s = at_rest([mine], dt=0.1, controller=control).run(*REST, 1.0).signals
     np.testing.assert_allclose(s["mine.true"][1:, 0], 1.0 / 3.0)
     assert 0.01 < np.abs(s["mine.read"] - s["mine.true"]).max() < 0.6
-    with pytest.raises(engine.SimulationError, match="reads 'mine.true'"):
+    with pytest.raises(engine.SimulationError, match=r"reads 'mine.true'"):
         at_rest([mine], controller=lambda mine: mine.true)
 
 
