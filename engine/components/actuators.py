@@ -201,8 +201,8 @@ class ReactionWheels(Component):
     positions : of the wheels in the link's frame, m (n, 3), at which they shake
 
     Their state is h (n), and where there is imbalance the wheels' angles (n) behind it. Signals: ``torque`` (n), ``momentum`` (n),
-    ``saturated`` (n), and ``angular_momentum`` (3), the wheels' together in world axes; with an inertia ``speed`` (n),
-    rad/s, h/J − a·ω: against the link, as a tachometer reads it; and with imbalance ``shake`` (6), [moment; force] in the link's axes about its origin.
+    ``saturated`` (n), and ``angular_momentum`` (3), the wheels' together in world axes; with an inertia ``speed`` (n), rad/s, h/J − a·ω:
+    against the link, as a tachometer reads it; and with imbalance ``shake`` (6), [moment; force] in the link's axes about its origin.
 
     Reference: Markley & Crassidis, *Fundamentals of Spacecraft Attitude Determination and Control*, §4.8.
     """

@@ -49,7 +49,8 @@ class AttitudeFilter(Law):
     star_noise : of a sample of the star tracker about its axes, rad, up to π: a number, or three
     gyro, star_tracker : names of the sensors that it reads; the gyro may be an :class:`IMU`, of which it takes ``angle`` / Δ or ``rate``
     period, phase : Δ, s, and when the first sample is: of the gyro and of the filter
-    deviation : of the attitude (rad) and of the bias (rad/s) at first; attitude, bias : estimates at first
+    deviation : of the attitude (rad) and of the bias (rad/s) at first; attitude, bias : estimates at first. Of an attitude None nothing is
+        known: its deviation is π, and the first sample of the star tracker is taken for it, from however far off
     latest : how many periods before now a sample of the star tracker may have been taken
     gate : χ² above 0 beyond which a sample is left out, of three numbers; None: none is
     name : of its signal
@@ -87,16 +88,19 @@ class AttitudeFilter(Law):
         spread = numbers(f"{name}: deviation", deviation, SimulationError)
         if spread.shape != (2,) or not ((spread > 0.0) & np.isfinite(spread)).all():
             raise SimulationError(f"{name}: deviation is {shown(deviation)}; expected two numbers above 0, of attitude and bias")
+        lost = attitude is None
+        spread[0] = np.pi if lost else spread[0]
+        attitude = (1.0, 0.0, 0.0, 0.0) if lost else attitude
         q, b = (numbers(f"{name}: {what}", x, SimulationError) for what, x in (("attitude", attitude), ("bias", bias)))
         if q.shape != (4,) or b.shape != (3,) or not abs(q @ q - 1.0) < 1e-6:
             raise SimulationError(f"{name}: attitude is {shown(attitude)}, bias {shown(bias)}; expected a unit quaternion, three numbers")
         for what, signal in (("gyro", gyro), ("star_tracker", star_tracker)):
             if not (isinstance(signal, str) and signal.isidentifier()):
-                raise SimulationError(f"{name}: {what} is {shown(signal)}; expected the name of a sensor, such as '{what}', or 'imu' of one "
-                                      "whose angles or rates are the gyro's")  # fmt: skip
+                raise SimulationError(f"{name}: {what} is {shown(signal)}; expected the name of a sensor, such as '{what}', or 'imu', of "
+                                      "which it takes the angles or rates itself")  # fmt: skip
         P = np.diag(np.repeat(spread**2, 3))
         first = np.concatenate([q, b, P[np.triu_indices(6)], np.zeros(3 * latest), [0.0, -1.0, 0.0, 0.0], np.zeros(3)])
-        step = Estimate(noise, walk, np.diag((R * np.ones(3)) ** 2), period, latest, gate, (gyro, star_tracker), name, float(phase))
+        step = Estimate(noise, walk, np.diag((R * np.ones(3)) ** 2), period, latest, gate, (gyro, star_tracker), name, float(phase), lost)
         super().__init__(step, period=period, memory=first, name=name, phase=phase)
 
 
@@ -107,8 +111,8 @@ class Estimate:
     innovations = (3,)
 
     def __init__(self, noise: float, walk: float, R: Array, period: float, latest: int, gate: float | None,
-                 signals: tuple[str, str], name: str = "filter", phase: float = 0.0) -> None:  # fmt: skip
-        self.name, self.phase = name, phase
+                 signals: tuple[str, str], name: str = "filter", phase: float = 0.0, lost: bool = False) -> None:  # fmt: skip
+        self.name, self.phase, self.lost = name, phase, lost
         self.noise, self.walk, self.R, self.period, self.latest, self.gate, self.signals = noise, walk, R, period, latest, gate, signals
         own = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in ("t", *signals, "memory")]
         self.__signature__ = inspect.Signature(own)
@@ -167,9 +171,8 @@ class Estimate:
         fresh = ops.logical_and(fresh, age < (self.latest + 0.5) * self.period)
 
         def corrected() -> Array:
-            d, P_after, found, taken = self.corrected(q, b, P, read, star.q, age, t)
-            after = quaternion.normalize(quaternion.product(q, quaternion.exp(d[:3])))
-            return np.concatenate([after, b + d[3:], P_after[np.triu_indices(6)], [found, taken]])
+            x, P_after, found, taken = self.corrected(q, b, P, read, star.q, age, t, count)
+            return np.concatenate([x, P_after[np.triu_indices(6)], [found, taken]])
 
         same = np.concatenate([q, b, P[np.triu_indices(6)], [nis, 0.0]])
         x = ops.when(fresh, corrected, same)
@@ -209,9 +212,12 @@ class Estimate:
             rest = rest - (h * f) * C
         return back, np.concatenate([one, H], axis=1), (np.concatenate([by_angle, by_bias]), W)
 
-    def corrected(self, q: Array, b: Array, P: Array, read: Array, star: Array, age: Any, t: Any = 0.0) -> tuple[Array, Array, Any, Any]:
-        """Return the correction (6), P, the normalised square of the innovation, and whether it is taken: (3), (4)."""
+    def corrected(self, q: Array, b: Array, P: Array, read: Array, star: Array, age: Any, t: Any = 0.0,
+                  count: Any = 0.0) -> tuple[Array, Array, Any, Any]:  # fmt: skip
+        """Return attitude and bias (7), P, the normalised square of the innovation, and whether it is taken: (3), (4)."""
         back, H, late = self.since(b, read, age)
+        if self.lost:                                                          # the first sample is the estimate
+            q = ops.where(count < 0.5, quaternion.product(star, back), q)
         then = quaternion.product(q, quaternion.conjugate(back))
         e = quaternion.product(quaternion.conjugate(then), star)
         z = 2.0 * ops.where(e[0] < 0.0, -e[1:], e[1:])
@@ -220,7 +226,9 @@ class Estimate:
         sound = kept_positive(self.name, t, functools.reduce(ops.minimum, [S[0, 0] * S[1, 1] - S[0, 1] ** 2, *np.diagonal(P_after)]))
         taken = 1.0 if self.gate is None else ops.where(nis < self.gate, 1.0, 0.0)
         P_after = P_after if self.gate is None else ops.where(taken > 0.5, P_after, P)
-        return sound * taken * d, P_after, nis, taken
+        d = sound * taken * d
+        after = quaternion.normalize(quaternion.product(q, quaternion.exp(d[:3])))
+        return np.concatenate([after, b + d[3:]]), P_after, nis, taken
 
 
 def nees(q: Any, bias: Any, estimate: Any, bias_estimate: Any, P: Any) -> Array:

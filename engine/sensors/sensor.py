@@ -108,8 +108,8 @@ class Errors:
 
 
 class Sensor(Maker):
-    """Something that samples: what it reads is a signal by its name, and the truth of that sample is recorded beside it as "NAME.true"; with
-    a walk the bias too, as "NAME.true.bias": where it is at the end of the sample. No function gets these.
+    """Something that samples: what it reads is a signal by its name, and the truth of that sample is recorded beside it as "NAME.true";
+    with a walk the bias too, as "NAME.true.bias": where it is at the end of the sample. No function gets these.
 
     Parameters
     ----------

@@ -18,9 +18,9 @@ def bus():
     return b.model(floating_base=True)
 
 
-def flown(gyro=(1e-4, 0.0), star=2e-5, latest=0, deviation=(0.01, 2e-3), dt=H, believed=None, **stars):
+def flown(gyro=(1e-4, 0.0), star=2e-5, latest=0, deviation=(0.01, 2e-3), dt=H, believed=None, known=(1.0, 0, 0, 0), **stars):
     sensors = [S.Gyro("bus", period=H, noise=gyro[0], walk=gyro[1], integrating=True), S.StarTracker("bus", noise=star, **stars)]
-    estimate = S.AttitudeFilter(*(believed or (*gyro, star)), period=H, latest=latest, deviation=deviation)
+    estimate = S.AttitudeFilter(*(believed or (*gyro, star)), period=H, latest=latest, deviation=deviation, attitude=known)
     return engine.Simulator(bus(), dt=dt, gravity=(0, 0, 0), sensors=sensors, laws=[estimate])
 
 
@@ -53,9 +53,29 @@ def test_errors_are_as_large_as_it_says_however_late(stars, latest, dt):
     assert not found.warnings
 
 
+@pytest.mark.parametrize("latency", [0.0, 0.1])
+def test_lost_in_space_the_first_sample_is_taken(latency):
+    """From any attitude, half a turn off too: NEES and NIS are as of one that knew about where it was, and nothing is warned of."""
+    n, rng = 300, np.random.default_rng(5)
+    simulator = flown(latest=2, deviation=(1e-9, 2e-3), period=0.5, latency=latency, known=None)
+    q0 = np.zeros((n, 7))
+    q0[:, :4] = rng.standard_normal((n, 4))
+    q0[:20, 0] = 0.0                                                           # half a turn
+    q0[:, :4] /= np.linalg.norm(q0[:, :4], axis=1)[:, None]
+    b = 2e-3 * rng.standard_normal((n, 3))
+    found = simulator.run(q0, [0.1, -0.2, 0.15, 0, 0, 0], 4.0, parameters={"gyro.bias": b, "noise.run": np.arange(float(n))})
+    s = found.signals
+    first = int(np.argmax(s["filter.updates"][0] == 1.0))
+    squares = S.nees(found.q[..., :4], b[:, None], s["filter.q"], s["filter.bias"], s["filter.P"]).mean(axis=0)
+    at = [first, first + 3, first + 10, -1]
+    assert within(squares[at], 6, n), squares[at]
+    assert within([s["filter.nis"][:, -1].mean()], 3, n)
+    assert not found.warnings
+
+
 def conditioned(spin, gyro, star, deviation, ticks, taken):
-    """P (6, 6) of now by the normal law of all that there is: the errors at first, the gyro's of each period, and samples of stars, by their
-    times in periods, each of the attitude of then with ω constant in a period. No recursion, and nothing of the filter's."""
+    """P (6, 6) of now by the normal law of all that there is: the errors at first, the gyro's of each period, and samples of stars, by
+    their times in periods, each of the attitude of then with ω constant in a period. No recursion, and nothing of the filter's."""
     E, one = so3.exp(-spin * H), np.eye(3)
     a, c, d = gyro[0] ** 2 * H + gyro[1] ** 2 * H**3 / 3, -(gyro[1] ** 2) * H**2 / 2, gyro[1] ** 2 * H
     n = 6 + 6 * ticks                                                          # all that is random, of which errors are linear

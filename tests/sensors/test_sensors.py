@@ -147,8 +147,8 @@ def test_the_truth_is_nobodys_and_that_is_said_with_names():
 
     sensors, own = [S.Gyro("probe", walk=0.1)], [lambda t: {"q": t * np.ones(4)}]
     own[0].__name__ = "filter"
-    with pytest.raises(engine.SimulationError, match=r"control reads 'gyro.true': a signal has no part 'true'; expected it as it is: it has "
-                       r"no parts \(the truth beside a sensor is recorded, and no function gets it: ask for q and v\)"):
+    with pytest.raises(engine.SimulationError, match=r"control reads 'gyro.true': a signal has no part 'true'; expected it as it is: it "
+                       r"has no parts \(the truth beside a sensor is recorded, and no function gets it: ask for q and v\)"):
         at_rest(sensors, controller=control, laws=own)
     with pytest.raises(engine.SimulationError, match=r"steering reads 'filter.q.true': a signal has no part 'true'; expected it as it is"):
         at_rest(sensors, controller=engine.Law(more, period=1.0, name="steering"), laws=own)
