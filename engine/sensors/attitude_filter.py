@@ -35,7 +35,7 @@ class AttitudeFilter(Law):
     A new sample q_y of the star tracker, which was taken as long ago as its ``time`` says (at most ``latest`` periods, of which the first
     may be a part), is compared with the estimate of then, q̂ turned back by what the gyro has read since::
 
-        z = 2 vec(q̂_then⁻¹ ⊗ q_y) in the axes of now = H ε − H w + noise,   H = [1, Δ Σ f C]                                   (3)
+        z = log(q̂_then⁻¹ ⊗ q_y) in the axes of now = H ε − H w + noise,   H = [1, Δ Σ f C]                                   (3)
         q̂ ← q̂ ⊗ exp(δθ),   b̂ ← b̂ + δb,   (δθ, δb) = K z                                                                     (4)
 
     with f the part of each period that is since then, C from its axes to those of now, and H w what the gyro's noise has done since. That
@@ -219,8 +219,7 @@ class Estimate:
         if self.lost:                                                          # the first sample is the estimate
             q = ops.where(count < 0.5, quaternion.product(star, back), q)
         then = quaternion.product(q, quaternion.conjugate(back))
-        e = quaternion.product(quaternion.conjugate(then), star)
-        z = 2.0 * ops.where(e[0] < 0.0, -e[1:], e[1:])
+        z = quaternion.log(quaternion.product(quaternion.conjugate(then), star))
         C = quaternion.to_matrix(back).T                                       # of the axes of then as seen in those of now
         d, P_after, nis, S = measurement_update(P, H, C @ self.R @ C.T, C @ z, late if self.latest else None)
         sound = kept_positive(self.name, t, functools.reduce(ops.minimum, [S[0, 0] * S[1, 1] - S[0, 1] ** 2, *np.diagonal(P_after)]))

@@ -225,7 +225,7 @@ def test_the_host_program_of_the_docs_flies_recorded_signals_to_the_same_bits(tm
     page = (Path(engine.__file__).parent / "docs" / "mission.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", page, re.S)
     known: dict = {}
-    exec("\n".join(blocks[:2]), known)  # noqa: S102
+    exec("\n".join(blocks[:2]), known)
     simulator, flight = known["simulator"], known["flight"]
     export_code(simulator, tmp_path / "flight.c", part=["filter", "guidance", "controller"])
     s = flight.signals
@@ -235,7 +235,7 @@ def test_the_host_program_of_the_docs_flies_recorded_signals_to_the_same_bits(tm
     rows.tofile(tmp_path / "recorded.bin")
     run(["gcc", *FLAGS, "-O2", *FMA, "host.c", "flight.c", "-lm", "-o", "host"], tmp_path)
     with (tmp_path / "recorded.bin").open("rb") as given:
-        out = subprocess.run([tmp_path / "host"], stdin=given, capture_output=True, check=True).stdout  # noqa: S603
+        out = subprocess.run([tmp_path / "host"], stdin=given, capture_output=True, check=True).stdout
     found = np.frombuffer(out).reshape(-1, 7)
     np.testing.assert_array_equal(found[:, :4], s["filter.q"])
     np.testing.assert_array_equal(found[:-1, 4:], flight("wheels.torque")[:-1])

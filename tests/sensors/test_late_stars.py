@@ -53,6 +53,19 @@ def test_errors_are_as_large_as_it_says_however_late(stars, latest, dt):
     assert not found.warnings
 
 
+def test_errors_at_first_may_be_large():
+    """An estimate that is as far off as it says, a third of a radian, leaves no more of that than the first sample's noise."""
+    n, rng = 300, np.random.default_rng(9)
+    q0 = np.zeros((n, 7))
+    q0[:, :4] = quaternion.exp(0.3 * rng.standard_normal((n, 3)))
+    b = 2e-3 * rng.standard_normal((n, 3))
+    found = flown(deviation=(0.3, 2e-3), period=0.5).run(q0, np.zeros(6), 2.0, parameters={"gyro.bias": b, "noise.run": np.arange(float(n))})
+    s = found.signals
+    squares = S.nees(found.q[..., :4], b[:, None], s["filter.q"], s["filter.bias"], s["filter.P"]).mean(axis=0)[[0, 5, 11, 40]]
+    assert within(squares, 6, n), squares
+    assert not found.warnings
+
+
 @pytest.mark.parametrize("latency", [0.0, 0.1])
 def test_lost_in_space_the_first_sample_is_taken(latency):
     """From any attitude, half a turn off too: NEES and NIS are as of one that knew about where it was, and nothing is warned of."""
