@@ -304,6 +304,9 @@ def main() -> None:
         runs = many.run(options.out / f"mission_{options.runs}")
         print(f"{options.runs} runs in {time.perf_counter() - begun:.0f} s; 95 % intervals:")
         print(*(f"  {name:8} {found}" for name, found in runs.estimates().items()), sep="\n")
+        good = runs("nees")[runs("caught") == 1.0]                             # who shakes the bus knows less than the filter says
+        low, high = stats.chi2.ppf([0.005, 0.995], 6 * len(good)) / max(len(good), 1)
+        print(f"  NEES of the caught {good.mean():.2f}; within 99 % of χ² from {low:.2f} to {high:.2f}")
         worst = int(np.nanargmax(runs("spin") - 1e3 * runs("caught")))
         run = many.rerun(worst, record_every=4)
         print(f"the worst is run {worst}:")

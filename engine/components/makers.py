@@ -131,8 +131,10 @@ def makers_of(sensors: Sequence[Any], laws: Sequence[Any], parameters: Mapping[s
 
 def name_of_signal(x: Any, what: str) -> str:
     """Return the name of a sensor's or law's signal; refuse what is none."""
-    if isinstance(x, Maker):
+    if isinstance(x, Maker) and what != "a law":
         return x.name
+    if isinstance(x, Maker):
+        raise SimulationError(f"a law is {shown(x)}, a sensor; expected it among sensors=[…]")
     if (not callable(x) and not isinstance(x, Law)) or isinstance(x, (type, Component)):
         raise SimulationError(f"{what} is {shown(x)}; expected a function, a Law, or one of engine.sensors")
     name = str(getattr(x, "__name__", type(x).__name__))

@@ -132,8 +132,13 @@ class ContactProblem:
 
     # ------------------------------------------------------------ what Newton's method asks
 
-    def majorant(self, x: Array) -> None:
-        """Return None: contacts' friction is curved across their slip as it is."""
+    def pieces(self, x: Array) -> Array:
+        """Return none: the friction of contacts is smooth across their slip."""
+        return np.zeros(0)
+
+    def dry(self, x: Array, pieces: Array) -> tuple[Array, Array]:
+        """Return zeros (nv): nothing is in pieces."""
+        return np.zeros(len(x)), np.zeros(len(x))
 
     def acting(self, x: Array, friction: Array) -> list[tuple[float, str]]:
         """Return the impulses at x (nv) that are not zero, and the names of their pairs."""

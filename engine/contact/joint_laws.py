@@ -148,13 +148,18 @@ class Rub(NamedTuple):
 
     def dry(self, u: Any) -> tuple[Any, Any]:
         """Coulomb's γ = −h f u/max(|u|, s), with the speed s that counts as rest."""
-        f, s = self.h * self.row.friction, self.slow
-        return -f * u / ops.maximum(abs(u), s), ops.where(abs(u) < s, f / s, 0.0)
+        return self.dry_on(u, self.piece(u))
 
-    def majorant(self, u: Any) -> Any:
-        """Return h f/|u| where it slides: the curvature of a parabola that touches h f |u| from above."""
-        f, size = self.h * self.row.friction, abs(u)
-        return ops.where(size > self.slow, f / ops.maximum(size, self.slow), 0.0)
+    def piece(self, u: Any) -> Any:
+        """Return on which piece of dry friction u is: −1 and 1 where it slides, 0 where it rests."""
+        most = ops.where(ops.less(0.0, self.row.friction), self.slow, np.inf)
+        return ops.where(u > most, 1.0, ops.where(u < -most, -1.0, 0.0))
+
+    def dry_on(self, u: Any, piece: Any) -> tuple[Any, Any]:
+        """Return :meth:`dry` at u, if it goes on as it is on a piece."""
+        f, s = self.h * self.row.friction, self.slow
+        rests = ops.equal(piece, 0.0)
+        return ops.where(rests, -f * u / s, -f * piece), ops.where(rests, f / s, 0.0)
 
     def stop(self, u: Any, end: float, into: float) -> tuple[Any, Any]:
         """A spring at an end of the range; ``into`` is the sign of a velocity that goes deeper."""
@@ -253,14 +258,23 @@ class Rubbing:
         limited = [held.impulse(j, self.free[j])[0] for j in held.rows] if held else []
         return ops.largest(np.array([*(rub.impulse(rub.free)[0] for rub in self.rubs), *limited])) > 0.0
 
-    def majorant(self, v: Array) -> Array | None:
-        """Return the curvatures (nv) of the parabolas that touch dry friction from above, or None where nothing rubs."""
-        rubs = [rub for rub in self.rubs if there(rub.row.friction)]
-        total = [0.0] * self.nv
-        for rub in rubs:
+    @property
+    def dry_rubs(self) -> list[Rub]:
+        """Those with dry friction."""
+        return [rub for rub in self.rubs if there(rub.row.friction)]
+
+    def pieces(self, v: Array) -> Array:
+        """Return on which piece of its dry friction each of :attr:`dry_rubs` is at v (nv)."""
+        return ops.array([rub.piece(rub.row.ratio * v[rub.row.j]) for rub in self.dry_rubs])
+
+    def dry(self, v: Array, pieces: Array) -> tuple[Array, Array]:
+        """Return the impulses (nv) of dry friction, and their slopes (nv), on such pieces."""
+        total, slopes = [0.0] * self.nv, [0.0] * self.nv
+        for rub, piece in zip(self.dry_rubs, pieces, strict=True):
             r = rub.row
-            total[r.j] = total[r.j] + r.ratio * r.ratio * rub.majorant(r.ratio * v[r.j])
-        return ops.array(total) if rubs else None
+            g, slope = rub.dry_on(r.ratio * v[r.j], piece)
+            total[r.j], slopes[r.j] = total[r.j] + r.ratio * g, slopes[r.j] + r.ratio * r.ratio * slope
+        return ops.array(total), ops.array(slopes)
 
     friction = np.zeros(0)                                      # that of joints does not lag
 

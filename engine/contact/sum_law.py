@@ -27,10 +27,15 @@ class SumLaw:
             acts = ops.logical_or(acts, law.acts)
         return acts
 
-    def majorant(self, v: Array) -> Array | None:
-        """Return the sum (nv) of theirs, or None where there is none."""
-        found = [own for law in self.laws if (own := law.majorant(v)) is not None]
-        return sum(found) if found else None  # type: ignore[return-value]
+    def pieces(self, v: Array) -> Array:
+        """Return those of each, one after another."""
+        return np.concatenate([law.pieces(v) for law in self.laws])
+
+    def dry(self, v: Array, pieces: Array) -> tuple[Array, Array]:
+        """Return the sums (nv) of theirs."""
+        ends = np.cumsum([len(law.pieces(v)) for law in self.laws])[:-1]
+        given = [law.dry(v, own) for law, own in zip(self.laws, np.split(pieces, ends), strict=True)]
+        return sum(g for g, _ in given), sum(slope for _, slope in given)  # type: ignore[return-value]
 
     @property
     def friction(self) -> tuple[Any, ...]:

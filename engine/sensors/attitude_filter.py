@@ -15,6 +15,7 @@ from engine.checks import number, numbers, shown, whole
 from engine.components.component import SimulationError
 from engine.components.law import Law
 from engine.sensors.kalman import kept_positive, measurement_update
+from engine.sensors.sensor import require_arguments
 from engine.spatial import quaternion, so3
 
 Array = np.ndarray
@@ -73,6 +74,11 @@ class AttitudeFilter(Law):
     >>> filter.name, filter.memory.shape
     ('filter', (35,))
     """
+
+    def __new__(cls, *args: Any, **named: Any) -> AttitudeFilter:
+        """Refuse arguments of names that it has not."""
+        require_arguments("AttitudeFilter", cls.__init__, named)
+        return super().__new__(cls)
 
     def __init__(self, noise: float, walk: float, star_noise: Any, period: float, gyro: str = "gyro", star_tracker: str = "star_tracker",
                  deviation: tuple[float, float] = (0.1, 1e-4), attitude: Any = (1.0, 0.0, 0.0, 0.0), bias: Any = (0.0, 0.0, 0.0),

@@ -57,6 +57,8 @@ class GPS(Mounted):
     array([2., 2., 2.])
     """
 
+    of_parts = ("position", "velocity")
+
     def __init__(self, link: str, placement: Any = None, period: float | None = None, latency: float = 0.0, phase: float = 0.0,
                  position: Mapping[str, Any] | None = None, velocity: Mapping[str, Any] | None = None, name: str = "gps") -> None:
         own = {part: Errors(f"{name}.{part}", 3, **with_options(f"{name}: {part}", given, OF_SAMPLES))

@@ -118,6 +118,8 @@ class IMU(Mounted):
     ['imu.force.bias', 'imu.force.noise', 'imu.rate.bias', 'imu.rate.noise']
     """
 
+    of_parts = ("rate", "force")
+
     def __init__(self, link: str, placement: Any = None, period: float | None = None, latency: float = 0.0, phase: float = 0.0,
                  rate: Mapping[str, Any] | None = None, force: Mapping[str, Any] | None = None, integrating: bool = False,
                  name: str = "imu") -> None:  # fmt: skip

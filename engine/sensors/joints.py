@@ -97,6 +97,7 @@ class OfWrenches(Mounted):
     """A sensor of a wrench on a link, ``force`` and ``moment`` (3) in its own axes: named after its ``kind``, unless told."""
 
     kind = ""
+    of_parts = ("force", "moment")
 
     def __init__(self, link: str, placement: Any = None, period: float | None = None, latency: float = 0.0, phase: float = 0.0,
                  force: Any = None, moment: Any = None, name: str = "") -> None:  # fmt: skip

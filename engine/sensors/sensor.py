@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from engine.model import Model
 from engine.spatial import se3, so3
 
 Array = np.ndarray
+Own = TypeVar("Own", bound="Sensor")
 
 
 class Errors:
@@ -60,9 +62,7 @@ class Errors:
             a = numbers(f"{name}: {what}", x, SimulationError)
             if a.shape not in ((), size) or not np.isfinite(a).all():
                 raise SimulationError(f"{name}: {what} is {shown(x)}; expected a number, or as many as are read {size}")
-            if (what in ("noise", "walk") and (a < 0.0).any()) or (what in ("quantum", "limit") and not (a > 0.0).all()):
-                least = "from 0" if what in ("noise", "walk") else "above 0"
-                raise SimulationError(f"{name}: {what} is {shown(x)}; expected numbers {least}")
+            require_possible(f"{name}: {what}", what, a, x)
             self.values[what] = np.broadcast_to(a, size).copy()
         if misalignment is not None and n != 3:
             raise SimulationError(f"{name}: a misalignment of what is no vector; expected misalignment=None")
@@ -124,6 +124,13 @@ class Sensor(Maker):
 
     #: whether it draws noise
     noisy = True
+    #: arguments that are errors of a part, as dictionaries
+    of_parts: Sequence[str] = ()
+
+    def __new__(cls: type[Own], *args: Any, **named: Any) -> Own:
+        """Refuse arguments of names that it has not."""
+        require_arguments(cls.__name__, cls.__init__, named, cls.of_parts)
+        return super().__new__(cls)
 
     def __init__(self, name: str, period: float | None, latency: float, phase: float, errors: Mapping[str, Errors],
                  memory: Any = ()) -> None:  # fmt: skip
@@ -145,6 +152,10 @@ class Sensor(Maker):
     @property
     def feels(self) -> Sequence[str]:
         return ()
+
+    def require_parameter(self, what: str, x: Array, shape: tuple[int, ...]) -> None:
+        if f"{self.name}.{what}" in self.parameters:
+            require_possible(f"parameter '{self.name}.{what}'", what.rpartition(".")[2], x)
 
     def true(self, s: Context) -> dict[str, Any]:
         """Return what it would read without errors, by parts."""
@@ -235,6 +246,32 @@ def placed(name: str, placement: Any) -> Array:
     if a.shape != (4, 4) or not so3.are_rotations(a[:3, :3]) or a[3].tolist() != [0.0, 0.0, 0.0, 1.0]:
         raise SimulationError(f"{name}: placement is {shown(placement)}; expected a place (3), m, or a pose (4, 4) in the link's frame")
     return a
+
+
+def require_possible(name: str, what: str, a: Array, given: Any = None) -> None:
+    """Refuse numbers of an error that it cannot have."""
+    if (what in ("noise", "walk") and not (a >= 0.0).all()) or (what in ("quantum", "limit") and not (a > 0.0).all()):
+        least = "from 0" if what in ("noise", "walk") else "above 0"
+        raise SimulationError(f"{name} is {shown(a.tolist() if given is None else given)}; expected numbers {least}")
+
+
+def require_arguments(name: str, make: Any, given: Mapping[str, Any], parts: Sequence[str] = ()) -> None:
+    """Refuse arguments by names that a maker of sensors does not take; errors of one that has them by ``parts`` belong in these.
+
+    >>> require_arguments("Gyro", lambda self, link, noise: None, {"nosie": 1e-4})
+    Traceback (most recent call last):
+        ...
+    engine.components.component.SimulationError: Gyro takes no 'nosie' (did you mean 'noise'?); expected some of link, noise
+    """
+    takes = [*inspect.signature(make).parameters.values()][1:]
+    known = [p.name for p in takes]
+    for what in given:
+        if what in known or any(p.kind is p.VAR_KEYWORD for p in takes):
+            continue
+        if parts and (own := next((n for n in OF_VECTORS if n == what or nearest(what, [n], 0.7)), None)):
+            each = " or ".join(f"{part}={{'{own}': …}}" for part in parts)
+            raise SimulationError(f"{name} takes no '{what}': errors are of its parts; expected {each}")
+        raise SimulationError(f"{name} takes no '{what}'{nearest(what, known)}; expected some of {', '.join(known)}")
 
 
 def with_options(name: str, given: Any, known: Sequence[str]) -> dict[str, Any]:

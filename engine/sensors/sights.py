@@ -125,6 +125,8 @@ class RelativePose(Sight):
     ['relative.attitude.bias', 'relative.attitude.noise']
     """
 
+    of_parts = ("position", "attitude")
+
     def __init__(self, link: str, target: str, placement: Any = None, target_placement: Any = None, period: float | None = None,
                  latency: float = 0.0, phase: float = 0.0, position: Mapping[str, Any] | None = None,
                  attitude: Mapping[str, Any] | None = None, near: float = 0.0, far: float = np.inf, view: float = np.pi,
@@ -145,8 +147,10 @@ class RelativePose(Sight):
         T, own = s.pose(self.target) @ self.target_placement, self.pose(s)
         p = own[:3, :3].T @ (T[:3, 3] - own[:3, 3])
         q = quaternion.product(quaternion.conjugate(attitude(s, self.link, self.turns[0])), attitude(s, self.target, self.turns[1]))
-        there, d = ops.less_equal(between(np.array([0.0, 0.0, 1.0]), p), self.view), ops.norm(p)
-        there = ops.logical_and(there, ops.less_equal(self.near, d))
+        d = ops.norm(p)
+        there = ops.less_equal(self.near, d)
+        if self.view < np.pi:                                                  # else it sees whatever is around it
+            there = ops.logical_and(there, ops.less_equal(between(np.array([0.0, 0.0, 1.0]), p), self.view))
         return {"position": p, "q": q}, there if self.far == np.inf else ops.logical_and(there, ops.less_equal(d, self.far))
 
     def read(self, s: Context, true: Mapping[str, Any], walked: Array, noise: Noise) -> tuple[dict[str, Any], Array]:

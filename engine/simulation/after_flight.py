@@ -112,12 +112,21 @@ class AfterFlight:
 
     def set_back(self, model: Model, h: Any, q: Array, P: Array, force: Array, z: Array) -> Array:
         """Return momenta P (trees, 9), in whose flight of h a force (nv) that lasts has no part, with centres where :meth:`relieving`
-        has a flight without it end: where impulses act evenly they are there. Angular momenta about any other point stay."""
+        has a flight without it end: where impulses act evenly they are there. Angular momenta about centres stay, as all a tree may touch
+        is the world, whose place of contact goes along with it; where trees may touch each other, their sum about any other point."""
         if self.way == EVENLY:
             return P
         rates = functools.partial(momentum_rates, model, self.plant.conserved, q, bends=self.plant.bends(z))
         shifts = (EVENLY - self.way) * h * h * rates(np.zeros(model.nv), rates(force, np.zeros(P.shape)))[:, 6:]
-        return P + np.concatenate([ops.cross(P[:, 3:6], shifts), np.zeros(shifts.shape), shifts], axis=1)
+        turned = ops.cross(P[:, 3:6], shifts) if self.trees_meet else np.zeros(shifts.shape)
+        return P + np.concatenate([turned, np.zeros(shifts.shape), shifts], axis=1)
+
+    @functools.cached_property
+    def trees_meet(self) -> bool:
+        """Whether contacts may pass momentum from one tree that floats to another."""
+        of = {i: k for k, tree in enumerate(self.plant.conserved) for i in tree}
+        pairs = self.plant.contacts.pairs if self.plant.contacts else []
+        return any(len({of.get(s.body, -1) for s in (pair.a, pair.b)} - {-1}) > 1 for pair in pairs)
 
     def yielding(self, q: Array, force: Array, m: Array, p: Array, *resistance: Array) -> Array:
         """Return M⁻¹ (f + Jᵀ λ) (nv): how the model at rest yields to a generalized force alone, where constraints hold with theirs."""

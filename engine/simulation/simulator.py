@@ -138,7 +138,7 @@ class Simulator(Fixed):
         exact = Constraints(model, constraints, self.parameters) if constraints else None
         inside = [*joints.components, *([*exact.grippers, *exact.motions] if exact else ())]
         self.components = assembled(model, self.dt, forces, actuators, inside, mode is not None, self.parameters, frame, makers)
-        require_own(self.components, self.parameters, self.parameters)
+        require_own((*self.components, *makers), self.parameters, self.parameters)
         driven = with_rotors(model, self.components)
         self.armature = driven.armature
         self.conserved = floating_trees(driven) if conserve_momentum and self.method.takes is not FreeBody else ()
@@ -223,7 +223,7 @@ class Simulator(Fixed):
 
     def values_of(self, parameters: Mapping[str, Any]) -> dict[str, Array]:
         """Return values (..., *shape) of some parameters, checked."""
-        given = checked_values(self.parameters, parameters)
+        require_own(self.plant.makers, given := checked_values(self.parameters, parameters), self.parameters)
         require_rigid(self.model, self.conserved, given)
         self._unresolved.warn_of(given)
         return given

@@ -106,6 +106,28 @@ def test_a_loop_of_nan_ends():
             np.testing.assert_allclose(results, expected, rtol=1e-15)
 
 
+def remembers(x, m):
+    """A step that now and then has a memory of five numbers changed, of which it uses some; it is among the results."""
+    after = ops.when(x[0] > 0.0, lambda: ops.array([m[0] + x[1], m[1] * x[0], x[0] / m[2], ops.sin(m[3]), m[4] - 1.0]), m)
+    return np.concatenate([[x[0] + after[1]], after, [x[1] * after[4], after[0]]])
+
+
+def test_a_branch_is_made_where_its_results_lie():
+    """Its memory moves once where it is not taken, straight from what it was, to the bit as in NumPy; rows of a group may differ."""
+    program, rng = trace(remembers, [(2,), (5,)]), np.random.default_rng(0)
+    x, m = rng.standard_normal((23, 2)), rng.uniform(1.0, 2.0, (23, 5))
+    assert bits(everywhere(program, x, m)[0]) == bits(np.array([remembers(*row) for row in zip(x, m, strict=True)]))
+    for results in everywhere(program, x, m)[1:]:
+        assert bits(results) == bits(interpret(program, x, m))
+    code = llvm.Module(4)
+    code.function(program)
+    left = re.search(r"leave\d+:\n(.*?)after\d+:", "\n".join(code.text), re.DOTALL)
+    moved = re.findall(r"memcpy.*?ptr (%\S+), ptr (%\S+), i64 (\d+)", left[1])
+    assert [n for _, _, n in moved] == [str(5 * 4 * 8)]
+    places = {p: (base, k) for p, base, k in re.findall(r"(%t\d+) = getelementptr inbounds <4 x double>, ptr (%\w+), i64 (\d+)", left[1])}
+    assert [places[p] for p in moved[0][:2]] == [("%out", "1"), ("%in", "2")]
+
+
 @pytest.mark.parametrize("start", [True, np.True_, 1.0])
 def test_what_is_done_at_the_start_is_not_touched(start):
     def never(x):

@@ -129,6 +129,13 @@ def test_of_a_relative_pose_it_is_consistent():
     assert (np.sqrt(np.diagonal(Pr[:, -1], axis1=1, axis2=2)).mean(axis=0) < [4e-3] * 3 + [1e-2] * 3).all()     # better than a sample
 
 
+def test_a_covariance_that_loses_its_sign_says_so():
+    found = engine.estimator(engine.Simulator(RAIL, dt=0.01), gauges := [S.Encoder("slide", noise=0.02)])
+    found.memory[2] = -1e-4                                                    # of the place: (−1e-4) (4e-4) / 3e-4 after a sample
+    with pytest.raises(engine.SimulationError, match="estimate returns a P that is no longer positive"):
+        engine.Simulator(RAIL, dt=0.01, sensors=gauges, laws=[found]).run([0.0], [0.0], 0.1)
+
+
 def both(other):
     """A simulation with another sensor than the filter's, of the same name."""
     found = engine.estimator(engine.Simulator(RAIL, dt=0.01), [S.Encoder("slide", noise=0.1)])

@@ -254,6 +254,43 @@ def test_noise_falls_as_allans_variance_has_it():
     np.testing.assert_allclose(np.sqrt(found).mean(), 0.3 / 20.0, rtol=0.25)                      # uniform phases: LSB/(2τ), τ = 10
 
 
+#: of each sensor with noise: itself, the part of its signal, and N of Allan's N²/τ, a sample's deviation where the period is 1 s
+WHITE = [
+    (S.Gyro(HAND, noise=0.02), "", 0.02), (S.Accelerometer(HAND, noise=0.3), "", 0.3), (S.Encoder(JOINTS, noise=0.01), "", 0.01),
+    (S.IMU(HAND, rate={"noise": 0.02}, force={"noise": 0.3}), "rate", 0.02), (S.IMU(HAND, force={"noise": 0.3}, name="imu2"), "force", 0.3),
+    (S.StarTracker(HAND, noise=1e-4), "q", 1e-4), (S.SunSensor(HAND, sun=(0.1, 0.2, 1.0), noise=1e-4), "direction", 1e-4),
+    (S.Magnetometer(HAND, (2e-5, 0, 1e-5), noise=1e-7), "", 1e-7), (S.GPS(HAND, position={"noise": 2.0}), "position", 2.0),
+    (S.GPS(HAND, velocity={"noise": 0.1}, name="gps2"), "velocity", 0.1), (S.JointTorque(JOINTS, noise=0.5), "", 0.5),
+    (S.ForceTorque(HAND, force={"noise": 0.5}, moment={"noise": 0.1}), "force", 0.5),
+    (S.ContactForce(HAND, moment={"noise": 0.1}), "moment", 0.1),
+    (S.Touch(HAND, noise=0.2), "", 0.2), (S.RelativePose(HAND, ARM.links[2].name, position={"noise": 0.01}), "position", 0.01),
+    (S.RelativePose(HAND, ARM.links[2].name, attitude={"noise": 1e-3}, name="relative2"), "q", 1e-3),
+    (S.Range(HAND, ARM.links[2].name, noise=0.05), "distance", 0.05),
+    (S.Camera(HAND, {"world": [[0.1, 0.1, 9.0], [0.0, 0.2, 8.0]]}, size=(1e5, 1e5), noise=0.7), "pixels", 0.7),
+]  # fmt: skip
+
+
+def test_every_sensors_noise_is_white():
+    """Allan's variance N²/τ of what each reads less the truth, of an arm at rest, within three of the deviation that K clusters of so many
+    independent numbers have; of an attitude or a direction the turn between both."""
+    simulator = engine.Simulator(ARM, dt=1.0, gravity=(0, 0, 0), joint_dynamics=None, sensors=[s for s, *_ in WHITE])
+    s = simulator.run(np.full(7, 0.3), np.zeros(7), 4000.0).signals
+    for sensor, part, N in WHITE:
+        own = sensor.name + (f".{part}" if part else "")
+        read, true = s[own], s[f"{sensor.name}.true" + (f".{part}" if part else "")]
+        if part == "q":
+            e = quaternion.log(quaternion.product(quaternion.conjugate(true), read))
+        elif part == "direction":                                              # two turns show, about what is across it
+            across = np.linalg.svd(true[0][None])[2][1:]
+            e = np.cross(true, read) @ across.T
+        else:
+            e = (read - true).reshape(len(read), -1)
+        for m in (1, 8, 64):
+            found, K = allan(e, m)
+            wide = 3.0 * np.sqrt((3 * K - 4) / len(found)) / (2 * (K - 1))
+            np.testing.assert_allclose(np.sqrt(found.mean()), N / np.sqrt(m), rtol=wide, err_msg=f"{own}, {m} s")
+
+
 def test_streams_are_of_seed_run_name_and_sample():
     """The same bits alone and in any batch, and others for another name, run or seed: correlations of independent streams are 1/√n."""
     sensors = [S.Gyro("probe", noise=0.1, walk=0.01), S.Gyro("probe", noise=0.1, name="other"), S.StarTracker("probe", noise=1e-3)]
@@ -268,6 +305,16 @@ def test_streams_are_of_seed_run_name_and_sample():
     assert np.abs(correlation).max() < 4.5 / np.sqrt(len(z[0]))
     e = quaternion.log(quaternion.product(quaternion.conjugate(batch["star_tracker.true.q"]), batch["star_tracker.q"])).reshape(-1, 3)
     np.testing.assert_allclose(e.std(axis=0), 1e-3, rtol=4.5 / np.sqrt(2 * len(e)))
+
+
+def test_a_campaign_has_the_same_noise_in_any_chunks(tmp_path):
+    simulator = at_rest([S.Gyro("probe", noise=0.1, walk=0.01), S.StarTracker("probe", noise=1e-3)])
+    metrics = {"rate": lambda run: run.signals["gyro"][-1, 1], "turn": lambda run: run.signals["star_tracker.q"][-1, 2]}
+    made = [engine.Campaign(simulator, *REST, 5.0, 7, 3, {}, metrics=metrics, chunk=k).run(tmp_path / f"{k}") for k in (1, 3, 7)]
+    for name in metrics:
+        assert len(set(made[0](name))) == 7
+        for other in made[1:]:
+            np.testing.assert_array_equal(other(name), made[0](name))
 
 
 def test_what_has_no_noise_draws_none_until_a_run_has_some():
@@ -323,6 +370,21 @@ def test_functions_may_feel_too():
     (lambda: S.Gyro("probe", bias=[1.0, 2.0]), r"gyro: bias is \[1.0, 2.0\]; expected a number, or as many as are read \(3,\)"),
     (lambda: S.Gyro("probe", limit=0.0), "gyro: limit is 0.0; expected numbers above 0"),
     (lambda: S.Gyro("probe", np.eye(3)), "gyro: placement is .*; expected a place"),
+    (lambda: S.Gyro("probe", nosie=1e-4), r"Gyro takes no 'nosie' \(did you mean 'noise'\?\); expected some of link, placement, period"),
+    (lambda: S.Encoder("hip", joint="hip"), r"Encoder takes no 'joint' \(did you mean 'joints'\?\)"),
+    (lambda: S.ForceTorque("probe", noise=0.1),
+     r"ForceTorque takes no 'noise': errors are of its parts; expected force=\{'noise': …\} or moment=\{'noise': …\}"),
+    (lambda: S.GPS("probe", nois=2.0), r"GPS takes no 'nois': errors are .* position=\{'noise': …\} or velocity=\{'noise': …\}"),
+    (lambda: S.IMU("probe", integrated=True), r"IMU takes no 'integrated' \(did you mean 'integrating'\?\)"),
+    (lambda: S.AttitudeFilter(1e-5, 0.0, 1e-5, 0.1, star_nois=1.0), r"AttitudeFilter takes no 'star_nois' \(did you mean 'star_noise'"),
+    (lambda: at_rest([], laws=[S.Gyro("probe")]), "a law is <Gyro 'gyro'>, a sensor; expected it among sensors="),
+    (lambda: at_rest([S.Gyro("probe")], parameters={"gyro.noise": -np.ones(3)}), "parameter 'gyro.noise' is .*; expected numbers from 0"),
+    (lambda: at_rest([S.GPS("probe")]).run(*REST, 1.0, parameters={"gps.position.noise": [1.0, -1.0, 1.0]}),
+     r"parameter 'gps.position.noise' is \[1.0, -1.0, 1.0\]; expected numbers from 0"),
+    (lambda: (s := at_rest([S.Gyro("probe")])).step(s.start(*REST), parameters={"gyro.noise": [0.0, 0.0, -1.0]}),
+     r"parameter 'gyro.noise' is \[0.0, 0.0, -1.0\]; expected numbers from 0"),
+    (lambda: at_rest([S.Gyro("probe", quantum=0.1)]).run(*REST, 1.0, parameters={"gyro.quantum": np.zeros((2, 3))}),
+     "parameter 'gyro.quantum' is .*; expected numbers above 0"),
     (lambda: S.IMU("probe", rate={"nois": 1.0}), r"imu: rate has no error 'nois' \(did you mean 'noise'\?\)"),
     (lambda: S.Range("probe", to=3.0), "range: to is 3.0; expected a link, or a plane"),
     (lambda: S.Camera("probe", {}), "camera: points are none"),

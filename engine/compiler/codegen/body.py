@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from engine.compiler.codegen.lanes import Laned
@@ -19,7 +19,9 @@ from engine.compiler.graph.vecmath import literal, splat, vector
 class Body:
     """The instructions of one segment."""
 
-    def __init__(self, module: Any, made: Laned, slot: dict[int, int], place: dict[int, int], truths: set[int]) -> None:
+    def __init__(self, module: Any, made: Laned, slot: dict[int, int], place: dict[int, int], truths: set[int],
+                 left: Collection[int] = ()) -> None:  # fmt: skip
+        self.left = left                                                       # nodes that stand among the outputs, not in work
         self.module, self.nodes, self.wide, self.slot, self.place, self.truths = module, made.nodes, made.wide, slot, place, truths
         self.width, self.D, self.B = module.width, module.D, module.B          # of the node that is being made
         self.lines: list[str] = []
@@ -78,7 +80,7 @@ class Body:
         elif op == "input":
             value = self.load("%in", args[0], i)
         else:
-            value = self.load("%work", self.place[i], i)
+            value = self.load(self.base(i), self.place[i], i)
         if i in self.truths:
             value = self.put(f"fcmp une {m.D} {value}, {splat('double', m.width, literal(0.0))}")
         self.have[i] = value
@@ -103,16 +105,20 @@ class Body:
             return None if i in self.truths else ("%in", args[0])
         if i in self.slot and i in self.have:                                  # whose place may be another's by now
             return None
-        return ("%work", self.place[i]) if i in self.place else None
+        return (self.base(i), self.place[i]) if i in self.place else None
 
-    def pass_on(self, given: Sequence[int], first: int) -> None:
-        """Nodes' numbers to work, from ``first`` on: what stands side by side in memory all at once."""
+    def base(self, i: int) -> str:
+        """In what memory a node stands that has a place."""
+        return "%out" if i in self.left else "%work"
+
+    def pass_on(self, given: Sequence[int], first: int, base: str = "%work") -> None:
+        """Nodes' numbers to work, or other memory, from ``first`` on: what stands side by side in memory all at once."""
         for k, n, place in runs([self.stands(j) for j in given]):
             if place is None:
                 for i in range(k, k + n):
-                    self.store(self.number(given[i]), "%work", first + i)
+                    self.store(self.number(given[i]), base, first + i)
                 continue
-            self.moved("%work", first + k, place, n)
+            self.moved(base, first + k, place, n)
 
     def moved(self, base: str, k: int, stand: Stand, n: int) -> None:
         """n numbers that stand side by side in memory, or are zero, to other memory, from k on."""
@@ -122,17 +128,18 @@ class Body:
         else:
             self.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {self.at(stand[0], stand[1])}, i64 {size}, i1 false)")
 
-    def branch(self, body: str, places: list[str], n: int, given: Sequence[int], arguments: int, result: int, counted: Any) -> None:
-        """A loop of one pass at most, which takes and returns n numbers: what it is given is passed on where it is taken, else the first n
-        are the result."""
+    def branch(self, i: int, body: str, places: list[str], n: int, given: Sequence[int], arguments: int, unread: int,
+               counted: Any) -> None:  # fmt: skip
+        """A loop of one pass at most, node i, which takes and returns n numbers: what it is given is passed on where it is taken, but for
+        the first that are not read, else the first n are the result."""
         k, kept = self.count, (dict(self.have), dict(self.pairs))
         left = self.put(f"fcmp une {self.D} {self.number(given[n - 1])}, {splat('double', self.width, literal(1.0))}")
         self.lines += [f"  %some{k} = {vecmath.some(self.width, left)}", f"  br i1 %some{k}, label %take{k}, label %leave{k}", f"take{k}:"]
-        self.pass_on(given, arguments)
+        self.pass_on(given[unread:], arguments + unread)
         call = counted(f"  call void {body}({', '.join(places)}, i64 1, i64 0, i64 0, i64 0)")
         self.lines += [*call, f"  br label %after{k}", f"leave{k}:"]
         self.have, self.pairs = dict(kept[0]), dict(kept[1])                   # what was loaded within is not known after it
-        self.pass_on(given[:n], result)
+        self.pass_on(given[: n - (i in self.left)], self.place[i], self.base(i))
         self.lines += [f"  br label %after{k}", f"after{k}:"]
         self.have, self.pairs = kept
 
@@ -148,10 +155,12 @@ class Body:
             if not once:
                 self.pass_on(given, arguments)
             if op == "loop":
-                places = [f"ptr {self.at('%work', x)}" for x in (arguments, self.place[i], callee_work)]
+                to = self.base(i), self.place[i]
+                places = [f"ptr {self.at(*x)}" for x in (("%work", arguments), to, ("%work", callee_work))]
                 counted = functools.partial(self.module.counted, program.key, program.functions[node[1]])
                 if once:
-                    self.branch(callees[node[1]][0], places, n, given, arguments, self.place[i], counted)
+                    body = callees[node[1]][0]
+                    self.branch(i, body, places, n, given, arguments, self.module.unread.get(body, 0), counted)
                 else:
                     f = self.module.loop(program.functions[node[1]])
                     self.lines += counted(f"  call void {f}({', '.join(places)}, i64 {node[2]})")

@@ -20,12 +20,12 @@ from engine.compiler import debug, machine
 from engine.compiler.codegen.body import Body
 from engine.compiler.codegen.counters import Counters
 from engine.compiler.codegen.lanes import Laned, laned
-from engine.compiler.codegen.schedule import fused, runs, segments
+from engine.compiler.codegen.schedule import fused, runs, segments, taken
 from engine.compiler.codegen.work import laid_out
 from engine.compiler.graph import exponentials, vecmath
 from engine.compiler.graph.kernel import SIGNATURE, Kernel
 from engine.compiler.graph.operations import CALLS
-from engine.compiler.graph.program import Program, size, truth_values
+from engine.compiler.graph.program import Program, live, size, truth_values
 from engine.compiler.graph.vecmath import literal, splat, vector
 from engine.compiler.kernels import arena
 
@@ -75,6 +75,7 @@ class Module:
         self.constants: dict[tuple[str, ...], int] = {}  # as LLVM writes them -> where they stand in their table
         self.table: list[str] = []
         self.functions: dict[str, tuple[str, int]] = {}  # program key -> name, size of its work in vectors
+        self.unread: dict[str, int] = {}  # function of a branch that one sample takes -> how many of the first it is given it does not read
         self.lent: Module | None = None  # of one sample's: functions on rows of tables, which stand in the lanes
 
     def rows(self, f: Program) -> Module:
@@ -177,21 +178,29 @@ end:
         self.once(f"@{name}", f"declare double @{name}({', '.join(['double'] * arity)})")
         return self.once(f"@lanes.{name}", vecmath.lanewise(name, arity, self.width)) if self.width > 1 else f"@{name}"
 
-    def function(self, program: Program) -> tuple[str, int]:
-        """Name and size of work (in lane vectors) of the function for ``program``."""
-        if program.key not in self.functions and isinstance(program, Kernel):
+    def function(self, program: Program, branch: bool = False, short: bool = False) -> tuple[str, int]:
+        """Name and size of work (in lane vectors) of the function for ``program``, which may be a ``branch`` that one sample takes, or
+        ``short`` of its last result."""
+        key = f"{program.key}{' taken' * branch}{' short' * short}"
+        if key not in self.functions and isinstance(program, Kernel):
             name = f"@f{len(self.functions)}"
-            self.functions[program.key] = name, 0                              # the name is taken
-            self.functions[program.key] = name, program.emit(self, name) or 0
-        elif program.key not in self.functions:
+            self.functions[key] = name, 0                                      # the name is taken
+            self.functions[key] = name, program.emit(self, name) or 0
+        elif key not in self.functions:
             with debug.stage("fusing"):
-                nodes, outputs = fused(program)
-            called = {node[1] for node in nodes if node[0] in CALLS}
-            callees = {k: self.function(f) for k, f in enumerate(program.functions) if k in called}
+                nodes, outputs = taken(*fused(program)) if branch else fused(program)
+            nodes, outputs = live(nodes, outputs[:-1]) if short else (nodes, outputs)
             with debug.stage("packing"):
                 made = laned(nodes, outputs, [size(s) for s in program.shapes_in], self.most())
-            self.functions[program.key] = self._emit(program, made, callees)
-        return self.functions[program.key]
+            called, there = {node[1] for node in nodes if node[0] in CALLS}, passed(made, program.functions)
+            without = {made.nodes[i][1] for i in there}                        # functions whose last result nobody reads
+            whole = {node[1] for node in nodes if node[0] in CALLS and not (self.width == 1 and node[0] == "loop" and node[2] == 1)}
+            callees = {k: self.function(f, k not in whole, k in without) for k, f in enumerate(program.functions) if k in called}
+            self.functions[key] = self._emit(program, made, callees, there)
+            if branch:
+                first = min((node[1] for node in nodes if node[0] == "input"), default=program.n_in)
+                self.unread[self.functions[key][0]] = first
+        return self.functions[key]
 
     def is_short(self, program: Program) -> bool:
         """Whether a program of numbers is so few operations that they stand where it is called."""
@@ -216,33 +225,36 @@ end:
             lines = re.sub(rf"{re.escape(name)}(?![\w.])", caller.named(self, name), lines)
         return lines.splitlines(), results
 
-    def _emit(self, program: Program, made: Laned, callees) -> tuple[str, int]:
+    def _emit(self, program: Program, made: Laned, callees, there: dict[int, int]) -> tuple[str, int]:
         nodes, outputs = made.nodes, made.outputs
         name, parts = f"@f{len(self.functions)}", segments(nodes, SEGMENT)
         with debug.stage("planning"):
             plan = laid_out(made, program.functions, callees, parts, self.registers() - SPARE, self.at_once)
         slot, place, evictions, arguments, callee_work = plan.slot, plan.place, plan.evictions, plan.arguments, plan.lent
+        left = {j: there[node[1]] + node[2] for j, node in enumerate(nodes) if node[0] == "get" and node[1] in there} | there
+        place.update(left)
         writes: dict[int, list[int]] = {}
         for k, i in enumerate(outputs):
-            writes.setdefault(i, []).append(k)
+            if left.get(i) != k:                                               # else it is there already
+                writes.setdefault(i, []).append(k)
         truths = truth_values(nodes)
         bodies = []
-        whole = Body(self, made, slot, place, truths)                          # what is done at once, at the end
-        for k, n, stand in [*runs([None if i in slot else whole.stands(i) for i in outputs])]:
+        whole = Body(self, made, slot, place, truths, left)                  # what is done at once, at the end
+        for k, n, stand in [*runs([None if i in slot or left.get(i) == k else whole.stands(i) for k, i in enumerate(outputs)])]:
             if stand is None or n < (ZEROS if stand[1] is None else PASSED):
                 continue
             whole.moved("%out", k, stand, n)
             for i in dict.fromkeys(outputs[k : k + n]):
                 writes[i] = [j for j in writes[i] if not k <= j < k + n]
         if turned := [*plan.turned]:
-            body = Body(self, made, slot, place, truths)
+            body = Body(self, made, slot, place, truths, left)
             for k in range(plan.room):
                 body.store(body.value(turned[min(k, len(turned) - 1)]), "%work", plan.angles + k)
             places = ", ".join(f"ptr {body.at('%work', plan.angles + k * plan.room)}" for k in range(3))
             body.lines.append(f"  call void {self.angles()}({places}, i64 {plan.room * self.width})")
             bodies.append((body, -1))
         for part in parts:
-            body = Body(self, made, slot, place, truths)
+            body = Body(self, made, slot, place, truths, left)
             for i in part:
                 for j in evictions.get(i, ()):
                     body.have.pop(j, None)
@@ -283,6 +295,24 @@ end:
         own = re.sub(r"@([\w.]+)", lambda m: m[0] if m[1] in declared or m[1].startswith("llvm.") else f"@rows.{m[1]}",
                      "\n".join(line for line in text.split("\n") if not line.startswith("declare ")))  # fmt: skip
         return [*(line for name, line in declared.items() if name not in here), own] if text else []
+
+
+def passed(made: Laned, functions: Sequence[Program]) -> dict[int, int]:
+    """Branches whose results are outputs side by side, and what says whether one was taken is read by nobody: node -> the first of these.
+    They are made where the outputs lie, so that a state that a branch leaves as it is moves once."""
+    nodes, outputs = made.nodes, made.outputs
+    results: dict[int, dict[int, int]] = {}                                    # of loops, those that are read, by their numbers
+    for i, node in enumerate(nodes):
+        if node[0] == "get":
+            results.setdefault(node[1], {})[node[2]] = i
+    packed, found = {j for node in nodes if node[0] == "pack" for j in node[1:]}, dict[int, int]()
+    for i, own in results.items():
+        f = functions[nodes[i][1]]
+        n, first = len(f.outputs) - 1, outputs.index(own[0]) if own.get(0) in outputs else len(outputs)
+        once = nodes[i][0] == "loop" and nodes[i][2] == 1 and not f.tabled and len({j for j in nodes if j[:2] == nodes[i][:2]}) == 1
+        if once and n not in own and packed.isdisjoint(own.values()) and outputs[first : first + n] == [own.get(k) for k in range(n)]:
+            found[i] = first
+    return found
 
 
 def declarations(text: str) -> dict[str, str]:

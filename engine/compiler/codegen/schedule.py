@@ -58,6 +58,24 @@ def fused(program: Program) -> tuple[list[Node], list[int]]:
     return live(result, [new[i] for i in outputs])
 
 
+def taken(nodes: list[Node], outputs: list[int]) -> tuple[list[Node], list[int]]:
+    """A branch's body, the last of whose results says done, where one sample alone takes it: it is not done, and does not choose
+    between what it returns and what it would if it were.
+
+    >>> taken([("input", 0), ("input", 1), ("const", 0.0, "0.0"), ("eq", 1, 2), ("not", 3), ("neg", 0), ("select", 4, 0, 5)], [6, 6])
+    ([('input', 0), ('neg', 0)], [1, 1])
+    """
+    done, known, new = ("input", len(outputs) - 1), dict[int, bool](), [*range(len(nodes))]
+    for i, (op, *args) in enumerate(nodes):
+        if op == "eq" and any(nodes[j] == done for j in args) and any(nodes[j][:2] == ("const", 0.0) for j in args):
+            known[i] = True
+        elif op == "not" and args[0] in known:
+            known[i] = not known[args[0]]
+        elif op == "select" and args[0] in known:
+            new[i] = new[args[1 if known[args[0]] else 2]]
+    return live([renumbered(node, new) for node in nodes], [new[i] for i in outputs])
+
+
 def rootless(nodes: list[Node], outputs: list[int]) -> tuple[list[Node], list[int]]:
     """Nodes and outputs without roots, and without what only their derivatives ask for."""
     if not any(node[0] == "root" for node in nodes):
