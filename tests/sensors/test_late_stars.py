@@ -59,7 +59,8 @@ def test_errors_at_first_may_be_large():
     q0 = np.zeros((n, 7))
     q0[:, :4] = quaternion.exp(0.3 * rng.standard_normal((n, 3)))
     b = 2e-3 * rng.standard_normal((n, 3))
-    found = flown(deviation=(0.3, 2e-3), period=0.5).run(q0, np.zeros(6), 2.0, parameters={"gyro.bias": b, "noise.run": np.arange(float(n))})
+    own = {"gyro.bias": b, "noise.run": np.arange(float(n))}
+    found = flown(deviation=(0.3, 2e-3), period=0.5).run(q0, np.zeros(6), 2.0, parameters=own)
     s = found.signals
     squares = S.nees(found.q[..., :4], b[:, None], s["filter.q"], s["filter.bias"], s["filter.P"]).mean(axis=0)[[0, 5, 11, 40]]
     assert within(squares, 6, n), squares
