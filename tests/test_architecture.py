@@ -70,9 +70,9 @@ ROOMS = {
 #: layers of files in ``simulation``: a file imports only from those before its own
 SIMULATION = (
     ("motions",),
-    ("parameters", "own_states", "logged", "rounding", "checks", "columns", "doubts", "resting_overlaps", "run_header", "constraints",
-     "growing_swings", "steep_places", "stiffness", "contact_table"),
-    ("impulses", "run", "surroundings", "totals", "assessment", "cargo"), ("overlaps", "acting"), ("many_contacts",),
+    ("parameters", "own_states", "logged", "rounding", "checks", "columns", "resting_overlaps", "run_header", "constraints",
+     "growing_swings", "steep_places", "stiffness", "contact_table", "innovations"),
+    ("impulses", "run", "doubts", "surroundings", "totals", "assessment", "cargo"), ("overlaps", "acting"), ("many_contacts",),
     ("contacts", "plant", "events", "trajectory"),
     ("after_flight", "asked", "effort_limits", "form", "halving", "impacts", "independent_trees", "unresolved"),
     ("meeting_trees", "meeting", "origins", "whole_states"),

@@ -192,17 +192,17 @@ class ReactionWheels(Component):
     Parameters
     ----------
     link : what they are fixed to
-    axes : unit vectors in the link's frame (n, 3)
+    axes : directions in the link's frame (n, 3), of any length
     torque : largest torque of a wheel, N·m
     momentum : largest momentum of a wheel, N·m·s: in that sense its torque falls to zero as it fills, over the last two steps' worth of it
     initial : momenta at first (n)
     static, dynamic : U_s, kg·m, and U_d, kg·m²; numbers, or one for each
-    inertia : J of a rotor about its axis, kg·m²; where there is imbalance
+    inertia : J of a rotor about its axis, kg·m², a number or one for each: by it momenta are speeds, as imbalance wants
     positions : of the wheels in the link's frame, m (n, 3), at which they shake
 
     Their state is h (n), and where there is imbalance the wheels' angles (n) behind it. Signals: ``torque`` (n), ``momentum`` (n),
-    ``saturated`` (n), and ``angular_momentum`` (3), the wheels' together in world axes; with imbalance ``speed`` Ω (n), and ``shake`` (6),
-    [moment; force] in the link's axes about its origin.
+    ``saturated`` (n), and ``angular_momentum`` (3), the wheels' together in world axes; with an inertia ``speed`` (n), rad/s, h/J − a·ω:
+    against the link, as a tachometer reads it; and with imbalance ``shake`` (6), [moment; force] in the link's axes about its origin.
 
     Reference: Markley & Crassidis, *Fundamentals of Spacecraft Attitude Determination and Control*, §4.8.
     """
@@ -210,7 +210,7 @@ class ReactionWheels(Component):
     keeps = True
 
     def __init__(self, link: str, axes: Any = np.eye(3), torque: float = np.inf, momentum: float = np.inf, initial: Any = None,
-                 name: str = "wheels", static: Any = 0.0, dynamic: Any = 0.0, inertia: float | None = None,
+                 name: str = "wheels", static: Any = 0.0, dynamic: Any = 0.0, inertia: Any = None,
                  positions: Any = (0.0, 0.0, 0.0)) -> None:  # fmt: skip
         self.link, self.torque, self.momentum, self.name = link, torque, momentum, name
         self.axes = np.atleast_2d(np.array(axes, dtype=float))
@@ -228,10 +228,11 @@ class ReactionWheels(Component):
         if (self.static < 0.0).any() or (self.dynamic < 0.0).any():
             raise SimulationError(f"{name}: static is {static!r} and dynamic {dynamic!r}; expected numbers from 0")
         self.shakes = bool(self.static.any() or self.dynamic.any())
-        if self.shakes == (inertia is None):
-            raise SimulationError(f"{name}: inertia is {inertia!r}; expected a rotor's, by which its momentum is a speed, beside static or "
-                                  "dynamic, and else None")  # fmt: skip
-        self.inertia = 1.0 if inertia is None else number(f"{name}: inertia", inertia, "kg·m² above 0", above=0.0, error=SimulationError)
+        if self.shakes and inertia is None:
+            raise SimulationError(f"{name}: inertia is None; expected a rotor's beside static or dynamic, by which its momentum is a speed")
+        self.inertia = None if inertia is None else self.each("inertia", inertia, (n,))
+        if self.inertia is not None and not ((self.inertia > 0.0) & np.isfinite(self.inertia)).all():
+            raise SimulationError(f"{name}: inertia is {inertia!r}; expected kg·m² above 0")
         if self.shakes:
             across = np.array([np.cross(a, np.eye(3)[np.argmin(np.abs(a))]) for a in self.axes])
             self.first = across / np.linalg.norm(across, axis=1)[:, None]
@@ -284,12 +285,14 @@ class ReactionWheels(Component):
         does = Effect(wrenches={self.link: moment}, inner={self.link: moment}, rate=-torque,
                       signals={"torque": torque, "momentum": state, "saturated": saturated,
                                "angular_momentum": self.holds(s, state)})  # fmt: skip
+        if self.inertia is not None:
+            does.signals["speed"] = state / self.inertia - self.axes @ s.twist(self.link)[:3]
         if self.shakes:
             speed = state / self.inertia
             shake = self.shake(speed, whole[len(state) :])
             does.wrenches[self.link] = moment + shake
             does.rate = np.concatenate([-torque, speed])
-            does.signals |= {"speed": speed, "shake": shake}
+            does.signals["shake"] = shake
         return does
 
 

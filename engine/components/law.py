@@ -174,7 +174,7 @@ class Called:
             raise SimulationError(f"{self.name} is a class; expected one of its instances, {self.name}(…)")
         own = noisy(self.law.fn) if asks_noise(self.law) else self.law.fn
         self.named = by_name or self.law.by_name or any(n in signals for n in first_three(own))
-        self.fn = pure(with_signals(own, self.named) if self.named or signals else own)
+        self.fn = pure(with_signals(own, self.named, self.name) if self.named or signals else own)
         if not self.named:
             in_order(self.name, self.fn, ("t", "q", "v"), SimulationError)
         self.extra = self._asked(parameters, signals)

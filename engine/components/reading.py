@@ -37,26 +37,39 @@ class Reading(dict[str, Any]):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in self:
             return self[name] if name in self else super().__getattribute__(name)
-        raise SimulationError(f"{self._told} has no part '{name}'{nearest(name, self)}; expected some of {', '.join(self)}")
+        raise NoPart(self, name)
 
     def __missing__(self, part: Any) -> Any:
         if isinstance(part, str):
-            raise SimulationError(f"{self._told} has no part '{part}'{nearest(part, self)}; expected some of {', '.join(self)}")
+            raise NoPart(self, part)
         raise self._no_array(f"[{part!r}]")
-
-    @property
-    def _told(self) -> str:
-        return f"the signal '{self._called}'" if self._called else "a signal"
 
     def _no_array(self, rest: str = "") -> SimulationError:
         each = ", ".join(f"{self._called or 'signal'}.{part}{rest}" for part in self)
-        return SimulationError(f"{self._told} has parts, and is no array itself; expected one of {each}")
+        return SimulationError(f"{in_words(self)} has parts, and is no array itself; expected one of {each}")
 
     def _operated(self, *others: Any) -> Any:
         raise self._no_array()
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __pow__ = __rpow__ = _operated
     __matmul__ = __rmatmul__ = __neg__ = __pos__ = __abs__ = __lt__ = __le__ = __gt__ = __ge__ = __float__ = _operated
+
+
+class NoPart(SimulationError):
+    """A signal has no part of a name."""
+
+    def __init__(self, of: Any, name: str) -> None:
+        own = f"some of {', '.join(of)}" if isinstance(of, Reading) else "it as it is: it has no parts"
+        truth = " (the truth beside a sensor is recorded, and no function gets it: ask for q and v)" if name == "true" else ""
+        like = nearest(name, of) if isinstance(of, Reading) else ""
+        super().__init__(f"{in_words(of)} has no part '{name}'{like}; expected {own}{truth}")
+        self.obj, self.name = of, name
+
+
+def in_words(signal: Any) -> str:
+    """Return a signal by its name, if it has one."""
+    name = vars(signal)["_called"] if isinstance(signal, Reading) else ""
+    return f"the signal '{name}'" if name else "a signal"
 
 
 def reading(parts: Mapping[str, Any], name: str = "") -> Any:
@@ -73,8 +86,9 @@ def shown(parts: Mapping[str, Any]) -> dict[str, Any]:
     return {n: x for n, x in parts.items() if n.partition(".")[0] != "true"}
 
 
-def with_signals(fn: Callable[..., Any], by_name: bool) -> Callable[..., Any]:
-    """A function of t, q, v that gets the parts of signals as "name.part", and is called ``by_name``, or with t, q, v first."""
+def with_signals(fn: Callable[..., Any], by_name: bool, whose: str) -> Callable[..., Any]:
+    """A function of t, q, v that gets the parts of signals as "name.part", and is called ``by_name``, or with t, q, v first; what it reads
+    and there is not is said of ``whose`` law it is."""
     known = inspect.signature(fn).parameters
 
     @functools.wraps(fn)
@@ -85,7 +99,14 @@ def with_signals(fn: Callable[..., Any], by_name: bool) -> Callable[..., Any]:
             signals.setdefault(name, {})[part] = named.pop(n)
         given = named | {n: reading(parts, n) for n, parts in signals.items()}
         own = {"t": t, "q": q, "v": v}
-        return fn(**{n: x for n, x in own.items() if n in known}, **given) if by_name else fn(t, q, v, **given)
+        try:
+            return fn(**{n: x for n, x in own.items() if n in known}, **given) if by_name else fn(t, q, v, **given)
+        except (AttributeError, NoPart) as error:
+            parts = {f"{n}.{part}": x for n, own in signals.items() for part, x in own.items() if part}
+            asked = next((n for n, x in ({n: given[n] for n in signals} | parts).items() if x is error.obj), None)
+            if asked is None:
+                raise
+            raise SimulationError(f"{whose} reads '{asked}.{error.name}': {NoPart(error.obj, str(error.name))}") from error
 
     called.__signature__ = inspect.signature(fn)  # type: ignore[attr-defined]
     return called

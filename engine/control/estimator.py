@@ -307,7 +307,7 @@ class Filter:
     def corrected(self, k: int, t: Any, given: Array, theta: Array, x: Array, P: Array, y: Array) -> Array:
         """Return x, θ, P's upper triangle, and νᵀ S⁻¹ ν after a sample: (2), (3)."""
         nu, H = self.looks[k](t, given, theta, x, np.zeros(self.N), y)
-        d, after, square = measurement_update(P, H, np.diag(self.R[k]), nu)
+        d, after, square, _ = measurement_update(P, H, np.diag(self.R[k]), nu)
         sound = kept_positive(self.__name__, t, functools.reduce(ops.minimum, np.diagonal(after)))
         x = self.linear.plus(x, sound * d[: self.n])
         return np.concatenate([x, theta + d[self.n :], after[np.triu_indices(self.N)], [square]])

@@ -24,7 +24,7 @@ Array = np.ndarray
 class AttitudeFilter(Law):
     """The attitude q̂ and the bias b̂ of a gyro, by a star tracker: a :class:`engine.Law` that is asked at every sample of the gyro.
 
-    With y = ω + b + noise of the gyro over a period Δ, and the error state (δθ, δb)::
+    With y = ω + b + noise of the gyro over a period Δ, and the error state ε = (δθ, δb)::
 
         q̂⁺ = q̂ ⊗ exp(w Δ + w₋ × w Δ²/12),   w = y − b̂                                                                       (1)
         Φ = [[exp(−[ω̂]Δ), −Δ 1], [0, 1]],   Q = [[σ_v² Δ + σ_u² Δ³/3, −σ_u² Δ²/2], [·, σ_u² Δ]]                               (2)
@@ -33,23 +33,27 @@ class AttitudeFilter(Law):
     with w₋ that of the period before: the second term is how far an axis turns that itself turns (coning). y is taken for the mean of ω
     over the period, which a :class:`Gyro` that is ``integrating`` reads, and another where ω hardly changes in a period.
 
-    A new sample q_y of the star tracker, which was taken as long ago as its ``time`` says (a whole number of periods, at most ``latest``),
-    is compared with the estimate of then::
+    A new sample q_y of the star tracker, which was taken as long ago as its ``time`` says (at most ``latest`` periods, of which the first
+    may be a part), is compared with the estimate of then, q̂ turned back by what the gyro has read since::
 
-        z = 2 vec(q̂⁻¹ ⊗ q_y),   S = P_θθ + R,   K = P Hᵀ S⁻¹,   H = [1, 0]                                                     (3)
-        P = (1 − K H) P (1 − K H)ᵀ + K R Kᵀ,   q̂ ← q̂ ⊗ exp(δθ),   b̂ ← b̂ + δb                                                (4)
+        z = log(q̂_then⁻¹ ⊗ q_y) in the axes of now = H ε − H w + noise,   H = [1, Δ Σ f C]                                   (3)
+        q̂ ← q̂ ⊗ exp(δθ),   b̂ ← b̂ + δb,   (δθ, δb) = K z                                                                     (4)
 
-    and the correction of then goes on to now by the turns in between. q_y and −q_y are one.
+    with f the part of each period that is since then, C from its axes to those of now, and H w what the gyro's noise has done since. That
+    is in P, too, and no sample of stars has seen it: K and P after it, with what both have in common, are those of
+    :func:`~engine.sensors.kalman.measurement_update`, as if the sample had been there in time. Of the period in which it was taken ω is
+    taken for constant. q_y and −q_y are one. Of samples within one period of the gyro the first that is read is taken.
 
     Parameters
     ----------
     noise, walk : σ_v, rad/s/√Hz, and σ_u, rad/s²/√Hz, of the gyro, as :class:`Gyro` has them
-    star_noise : of a sample of the star tracker about its axes, rad: a number, or three
-    gyro, star_tracker : names of the signals that it reads
-    period : Δ, s, of the gyro and of the filter
-    deviation : of the attitude (rad) and of the bias (rad/s) at first; attitude, bias : estimates at first
-    latest : how many samples of the gyro may lie between the star tracker's and now
-    gate : χ² beyond which a sample is left out, of three numbers; None: none is
+    star_noise : of a sample of the star tracker about its axes, rad, up to π: a number, or three
+    gyro, star_tracker : names of the sensors that it reads; the gyro may be an :class:`IMU`, of which it takes ``angle`` / Δ or ``rate``
+    period, phase : Δ, s, and when the first sample is: of the gyro and of the filter
+    deviation : of the attitude (rad) and of the bias (rad/s) at first; attitude, bias : estimates at first. Of an attitude None nothing is
+        known: its deviation is π, and the first sample of the star tracker is taken for it, from however far off
+    latest : how many periods before now a sample of the star tracker may have been taken
+    gate : χ² above 0 beyond which a sample is left out, of three numbers; None: none is
     name : of its signal
 
     Signal: ``q`` (4), ``bias`` (3), ``rate`` (3) (y − b̂), ``P`` (6, 6), ``nis`` (zᵀ S⁻¹ z of the last sample) and ``updates``, how many
@@ -57,8 +61,8 @@ class AttitudeFilter(Law):
 
     Raises
     ------
-    SimulationError : numbers that are none; a star tracker that is later than ``latest`` periods. A filter whose P is no longer positive is
-        NaN, and the run ends by that
+    SimulationError : numbers that are none, or cannot be; a gyro that samples at other times than the filter; a star tracker that is later
+        than ``latest`` periods. A filter whose P is no longer positive is NaN, and the run ends by that
 
     References: Markley & Crassidis, *Fundamentals of Spacecraft Attitude Determination and Control*, §6.2.4; Farrenkopf, *Analytic
     steady-state accuracy solutions for two common spacecraft attitude estimators*, J. Guidance 1 (1978); Miller, *A new strapdown attitude
@@ -78,24 +82,32 @@ class AttitudeFilter(Law):
 
     def __init__(self, noise: float, walk: float, star_noise: Any, period: float, gyro: str = "gyro", star_tracker: str = "star_tracker",
                  deviation: tuple[float, float] = (0.1, 1e-4), attitude: Any = (1.0, 0.0, 0.0, 0.0), bias: Any = (0.0, 0.0, 0.0),
-                 latest: int = 0, gate: float | None = None, name: str = "filter") -> None:  # fmt: skip
+                 latest: int = 0, gate: float | None = None, name: str = "filter", phase: float = 0.0) -> None:  # fmt: skip
         noise, walk = (number(f"{name}: {what}", x, "a number from 0", least=0.0, error=SimulationError)
                        for what, x in (("noise", noise), ("walk", walk)))  # fmt: skip
         period = number(f"{name}: period", period, "s above 0", above=0.0, error=SimulationError)
-        R = numbers(f"{name}: star_noise", star_noise, SimulationError) * np.ones(3)
-        if R.shape != (3,) or not (R > 0.0).all():
-            raise SimulationError(f"{name}: star_noise is {shown(star_noise)}; expected a number above 0, rad, or three")
         latest = whole(f"{name}: latest", latest, "how many samples, from 0", error=SimulationError)
-        spread = np.repeat(np.array([*deviation], dtype=float) ** 2, 3)
-        if spread.shape != (6,) or not (spread > 0.0).all():
+        gate = None if gate is None else number(f"{name}: gate", gate, "χ² above 0, or None", above=0.0, error=SimulationError)
+        R = numbers(f"{name}: star_noise", star_noise, SimulationError)
+        if R.shape not in ((), (3,)) or not ((R > 0.0) & (np.pi >= R)).all():
+            raise SimulationError(f"{name}: star_noise is {shown(star_noise)}; expected a number above 0, rad, or three, up to π")
+        spread = numbers(f"{name}: deviation", deviation, SimulationError)
+        if spread.shape != (2,) or not ((spread > 0.0) & np.isfinite(spread)).all():
             raise SimulationError(f"{name}: deviation is {shown(deviation)}; expected two numbers above 0, of attitude and bias")
+        lost = attitude is None
+        spread[0] = np.pi if lost else spread[0]
+        attitude = (1.0, 0.0, 0.0, 0.0) if lost else attitude
         q, b = (numbers(f"{name}: {what}", x, SimulationError) for what, x in (("attitude", attitude), ("bias", bias)))
         if q.shape != (4,) or b.shape != (3,) or not abs(q @ q - 1.0) < 1e-6:
             raise SimulationError(f"{name}: attitude is {shown(attitude)}, bias {shown(bias)}; expected a unit quaternion, three numbers")
-        turns = np.tile([1.0, 0.0, 0.0, 0.0], latest)
-        first = np.concatenate([q, b, np.diag(spread)[np.triu_indices(6)], turns, [0.0, -1.0, 0.0, 0.0], np.zeros(3)])
-        step = Estimate(noise, walk, np.diag(R**2), period, latest, gate, (gyro, star_tracker), name)
-        super().__init__(step, period=period, memory=first, name=name)
+        for what, signal in (("gyro", gyro), ("star_tracker", star_tracker)):
+            if not (isinstance(signal, str) and signal.isidentifier()):
+                raise SimulationError(f"{name}: {what} is {shown(signal)}; expected the name of a sensor, such as '{what}', or 'imu', of "
+                                      "which it takes the angles or rates itself")  # fmt: skip
+        P = np.diag(np.repeat(spread**2, 3))
+        first = np.concatenate([q, b, P[np.triu_indices(6)], np.zeros(3 * latest), [0.0, -1.0, 0.0, 0.0], np.zeros(3)])
+        step = Estimate(noise, walk, np.diag((R * np.ones(3)) ** 2), period, latest, gate, (gyro, star_tracker), name, float(phase), lost)
+        super().__init__(step, period=period, memory=first, name=name, phase=phase)
 
 
 class Estimate:
@@ -105,75 +117,123 @@ class Estimate:
     innovations = (3,)
 
     def __init__(self, noise: float, walk: float, R: Array, period: float, latest: int, gate: float | None,
-                 signals: tuple[str, str], name: str = "filter") -> None:  # fmt: skip
-        self.name = name
+                 signals: tuple[str, str], name: str = "filter", phase: float = 0.0, lost: bool = False) -> None:  # fmt: skip
+        self.name, self.phase, self.lost = name, phase, lost
         self.noise, self.walk, self.R, self.period, self.latest, self.gate, self.signals = noise, walk, R, period, latest, gate, signals
         own = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in ("t", *signals, "memory")]
         self.__signature__ = inspect.Signature(own)
 
+    @property
+    def spread(self) -> tuple[float, float, float]:
+        """What a period adds to P: of a number of the attitude, of attitude and bias together, and of the bias (2)."""
+        h, sv, su = self.period, self.noise**2, self.walk**2
+        return sv * h + su * h**3 / 3.0, -su * h * h / 2.0, su * h
+
     def require_signals(self, laws: Mapping[str, Law]) -> None:
-        """Refuse a gyro of another period, and a star tracker whose samples come later than is remembered."""
-        each = laws[self.signals[0]].period
-        if each is not None and abs(each - self.period) > 1e-9 * self.period:
-            raise SimulationError(f"'{self.signals[0]}' samples every {each:g} s, and the filter every {self.period:g} s; expected the "
-                                  "same period of both")  # fmt: skip
-        late, least = laws[self.signals[1]].delay, self.latest * self.period
+        """Refuse a gyro that samples at other times, and a star tracker whose samples come later than is remembered."""
+        gyro, stars = (laws[n] for n in self.signals)
+        if gyro.period is not None and abs(gyro.period - self.period) > 1e-9 * self.period:
+            raise SimulationError(f"'{self.signals[0]}' samples every {gyro.period:g} s, and the filter every {self.period:g} s; expected "
+                                  "the same period of both")  # fmt: skip
+        if gyro.period is not None and abs(gyro.phase - self.phase) > 1e-6 * self.period:
+            raise SimulationError(f"'{self.signals[0]}' samples every {self.period:g} s from {gyro.phase:g} s on, and the filter from "
+                                  f"{self.phase:g} s on; expected phase={gyro.phase:g} of it")  # fmt: skip
+        if gyro.delay > 1e-6 * self.period:
+            raise SimulationError(f"'{self.signals[0]}' is read {gyro.delay:g} s late, which the filter would take for the rate of now; "
+                                  "expected no latency of it")  # fmt: skip
+        late, least = self.oldest(stars), self.latest * self.period
         if late > least + 1e-6 * self.period:
+            between = "" if abs(late - stars.delay) < 1e-6 * self.period else (
+                f" (it samples every {stars.period:g} s from {stars.phase:g} s on, with {stars.delay:g} s of latency, and the filter is "
+                f"asked every {self.period:g} s from {self.phase:g} s on)")  # fmt: skip
             raise SimulationError(f"'{self.signals[1]}' is read {late:g} s late, and the filter remembers {least:g} s; expected "
-                                  f"latest={math.ceil(late / self.period - 1e-6)} of it")  # fmt: skip
+                                  f"latest={math.ceil(late / self.period - 1e-6)} of it{between}")  # fmt: skip
+
+    def oldest(self, stars: Law) -> float:
+        """Return how old, s, samples of stars are at most when the filter gets them: over so many of its ticks that all cases are met."""
+        if stars.period is None:
+            return stars.delay
+        ticks = self.phase + self.period * np.arange(1000 + math.ceil((stars.phase + stars.delay) / self.period))
+        newest = np.floor((ticks - stars.phase - stars.delay) / stars.period + 1e-6)
+        fresh = (newest >= 0.0) & (np.diff(newest, prepend=-1.0) > 0.0)
+        return float(np.where(fresh, ticks - stars.phase - stars.period * newest, 0.0).max())
 
     def __call__(self, t: Any, memory: Array, **signals: Any) -> tuple[dict[str, Any], Array]:
         gyro, star_tracker = (signals[n] for n in self.signals)
+        if isinstance(gyro, Mapping):
+            part = "angle" if "angle" in gyro else "rate"
+            gyro = gyro[part] / self.period if part == "angle" else gyro[part]
         return self.step(t, gyro, star_tracker, memory)
 
     def step(self, t: Any, y: Array, star: Any, memory: Array) -> tuple[dict[str, Any], Array]:
         """Return what is said after a sample, and what is remembered."""
         q, b, rest = memory[:4], memory[4:7], memory[7:]
-        P, turns, (begun, seen, nis, count), before = ops.symmetric(rest[:21], 6), rest[21:-7].reshape(-1, 4), rest[-7:-3], rest[-3:]
+        P, read, (begun, seen, nis, count), before = ops.symmetric(rest[:21], 6), rest[21:-7].reshape(-1, 3), rest[-7:-3], rest[-3:]
         w = y - b
-        turn = quaternion.exp(w * self.period + ops.cross(before, w) * (self.period**2 / 12.0))
-        moved, P_moved = self.predicted(q, P, w, turn)
+        moved, P_moved = self.predicted(q, P, w, quaternion.exp(self.turned(w, before)))
         q, P = ops.where(begun > 0.5, moved, q), ops.where(begun > 0.5, P_moved, P)
-        turns = np.array([*turns[1:], ops.where(begun > 0.5, turn, np.array([1.0, 0, 0, 0]))]) if self.latest else turns
+        read, age = np.array([y, *read]), t - star.time                        # the newest first
         fresh = ops.logical_and(star.valid > 0.5, star.time > seen + 1e-9)
+        fresh = ops.logical_and(fresh, age < (self.latest + 0.5) * self.period)
 
         def corrected() -> Array:
-            d, P_after, found, taken = self.corrected(q, P, turns, star.q, t - star.time, t)
-            after = quaternion.normalize(quaternion.product(q, quaternion.exp(d[:3])))
-            return np.concatenate([after, b + d[3:], P_after[np.triu_indices(6)], [found, taken]])
+            x, P_after, found, taken = self.corrected(q, b, P, read, star.q, age, t, count)
+            return np.concatenate([x, P_after[np.triu_indices(6)], [found, taken]])
 
         same = np.concatenate([q, b, P[np.triu_indices(6)], [nis, 0.0]])
         x = ops.when(fresh, corrected, same)
         q, b, P, nis, count = x[:4], x[4:7], ops.symmetric(x[7:28], 6), x[28], count + x[29]
-        seen = ops.where(fresh, star.time, seen)
+        until = t - ops.floor(age / self.period + 1e-6) * self.period if self.latest else star.time    # the end of its period
+        seen = ops.where(fresh, until, seen)
         said = {"q": q, "bias": b, "rate": y - b, "P": P, "nis": nis, "updates": count}
-        return said, np.concatenate([q, b, P[np.triu_indices(6)], turns.reshape(-1), [1.0, seen, nis, count], w])
+        return said, np.concatenate([q, b, P[np.triu_indices(6)], read[: self.latest].reshape(-1), [1.0, seen, nis, count], w])
+
+    def turned(self, w: Array, before: Array) -> Array:
+        """Return the rotation vector (3) of a period, of its mean rate and that of the period before: (1)."""
+        return w * self.period + ops.cross(before, w) * (self.period**2 / 12.0)
 
     def predicted(self, q: Array, P: Array, w: Array, turn: Array) -> tuple[Array, Array]:
         """Return the attitude and P a period on: (1), (2)."""
-        h, sv, su = self.period, self.noise**2, self.walk**2
-        E, one = so3.exp(-w * h), np.eye(3)
-        F = np.block([[E, -h * one], [np.zeros((3, 3)), one]])
-        Q = np.block([[(sv * h + su * h**3 / 3.0) * one, (-su * h * h / 2.0) * one], [(-su * h * h / 2.0) * one, (su * h) * one]])
-        return quaternion.normalize(quaternion.product(q, turn)), F @ P @ F.T + Q
+        (a, c, d), E, one = self.spread, so3.exp(-w * self.period), np.eye(3)
+        F = np.block([[E, -self.period * one], [np.zeros((3, 3)), one]])
+        return quaternion.normalize(quaternion.product(q, turn)), F @ P @ F.T + np.block([[a * one, c * one], [c * one, d * one]])
 
-    def corrected(self, q: Array, P: Array, turns: Array, star: Array, age: Any, t: Any = 0.0) -> tuple[Array, Array, Any, Any]:
-        """Return the correction (6), P, the normalised square of the innovation, and whether it is taken: (3), (4)."""
-        back = np.array([1.0, 0.0, 0.0, 0.0])
-        for k, turn in enumerate(reversed(turns)):                             # of the newest first
-            older = ops.less((k + 0.5) * self.period, age)
-            back = quaternion.product(ops.where(older, turn, np.array([1.0, 0.0, 0.0, 0.0])), back)
+    def since(self, b: Array, read: Array, age: Any) -> tuple[Array, Array, tuple[Array, Array]]:
+        """Return the turn (4) since a time that is an ``age`` ago, by what the gyro has read, the newest first; of the attitude of then, in
+        the axes of now, H (3, 6), and cov(ε, H w) (6, 3) and cov(H w) (3, 3) of the noise w since: (3)."""
+        back, C, parts = np.array([1.0, 0.0, 0.0, 0.0]), np.eye(3), []
+        for k in range(self.latest):                                           # of each period f, and C from the axes of its end
+            f = ops.minimum(ops.maximum(age / self.period - k, 0.0), 1.0)
+            parts.append((f, C))
+            back = quaternion.product(quaternion.exp(f * self.turned(read[k] - b, read[k + 1] - b)), back)
+            C = quaternion.to_matrix(back).T
+        (a, c, d), one, h = self.spread, np.eye(3), self.period
+        H = h * sum((f * C for f, C in parts), np.zeros((3, 3)))
+        by_angle, by_bias, W, rest = np.zeros((3, 3)), np.zeros((3, 3)), np.zeros((3, 3)), H
+        for f, C in parts:                                                     # what a period's noise does to now, and to then
+            both, turned = (c * f) * C.T + d * rest.T, c * (C @ rest.T)
+            by_angle = by_angle + (a * f) * one + turned - (H - rest) @ both
+            by_bias = by_bias + both
+            W = W + (a * f * f) * one + f * (turned + turned.T) + d * (rest @ rest.T)
+            rest = rest - (h * f) * C
+        return back, np.concatenate([one, H], axis=1), (np.concatenate([by_angle, by_bias]), W)
+
+    def corrected(self, q: Array, b: Array, P: Array, read: Array, star: Array, age: Any, t: Any = 0.0,
+                  count: Any = 0.0) -> tuple[Array, Array, Any, Any]:  # fmt: skip
+        """Return attitude and bias (7), P, the normalised square of the innovation, and whether it is taken: (3), (4)."""
+        back, H, late = self.since(b, read, age)
+        if self.lost:                                                          # the first sample is the estimate
+            q = ops.where(count < 0.5, quaternion.product(star, back), q)
         then = quaternion.product(q, quaternion.conjugate(back))
-        e = quaternion.product(quaternion.conjugate(then), star)
-        z = 2.0 * ops.where(e[0] < 0.0, -e[1:], e[1:])
+        z = quaternion.log(quaternion.product(quaternion.conjugate(then), star))
         C = quaternion.to_matrix(back).T                                       # of the axes of then as seen in those of now
-        z, R = C @ z, C @ self.R @ C.T
-        S = P[:3, :3] + R
-        d, P_after, nis = measurement_update(P, np.eye(3, 6), R, z)
+        d, P_after, nis, S = measurement_update(P, H, C @ self.R @ C.T, C @ z, late if self.latest else None)
         sound = kept_positive(self.name, t, functools.reduce(ops.minimum, [S[0, 0] * S[1, 1] - S[0, 1] ** 2, *np.diagonal(P_after)]))
         taken = 1.0 if self.gate is None else ops.where(nis < self.gate, 1.0, 0.0)
         P_after = P_after if self.gate is None else ops.where(taken > 0.5, P_after, P)
-        return sound * taken * d, P_after, nis, taken
+        d = sound * taken * d
+        after = quaternion.normalize(quaternion.product(q, quaternion.exp(d[:3])))
+        return np.concatenate([after, b + d[3:]]), P_after, nis, taken
 
 
 def nees(q: Any, bias: Any, estimate: Any, bias_estimate: Any, P: Any) -> Array:

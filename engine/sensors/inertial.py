@@ -39,9 +39,10 @@ class Gyro(Inertial):
     noise : σ_v, rad/s/√Hz (angle random walk); walk : σ_u, rad/s²/√Hz (rate random walk)
     bias, scale, misalignment, quantum, limit : see :class:`~engine.sensors.sensor.Errors`
     integrating : whether a sample is the mean of ω since the one before, ∫ω dt by the period, in the sensor's axes as they turn: what
-        filters take it for, also where a body's rate changes from sample to sample. The first one is ω as it is then
+        filters take it for, also where a body's rate changes from sample to sample. The first one is ω as it is then, and of no time: who
+        adds them up begins after it
 
-    Signal: ω (3), and "NAME.true".
+    Signal: ω (3), and "NAME.true"; with a walk "NAME.true.bias" (3), rad/s.
 
     >>> Gyro("base", noise=1e-4).parameters["gyro.noise"]
     array([0.0001, 0.0001, 0.0001])
@@ -108,9 +109,10 @@ class IMU(Mounted):
     rate, force : errors of ω and of f, as dictionaries: ``rate={"noise": 1e-4, "walk": 1e-6}``; parameters "NAME.rate.noise", …
     integrating : whether it reads ∫ω dt and ∫f dt (3) over the time since the sample before, in the sensor's axes as they turn, integrated
         with the robot's motion: in flight, so without contacts and friction by impulses; its quantum is of these, and what is rounded off
-        goes to the next sample
+        goes to the next sample. The first one has none before it: it is zero
 
-    Signal: ``rate`` and ``force``, or ``angle``, rad, and ``velocity``, m/s; and the truth, "NAME.true.rate", ….
+    Signal: ``rate`` and ``force``, or ``angle``, rad, and ``velocity``, m/s; and the truth, "NAME.true.rate", …, with a walk
+    "NAME.true.rate.bias", ….
 
     >>> sorted(IMU("base", rate={"noise": 1e-4}).parameters)
     ['imu.force.bias', 'imu.force.noise', 'imu.rate.bias', 'imu.rate.noise']
@@ -124,7 +126,7 @@ class IMU(Mounted):
         own = {part: Errors(f"{name}.{part}", 3, density=True, carries=integrating, **with_options(f"{name}: {part}", given, OF_VECTORS))
                for part, given in (("rate", rate), ("force", force))}  # fmt: skip
         self.integrating = integrating
-        super().__init__(name, period, latency, phase, own, memory=np.zeros(6 if integrating else 0))
+        super().__init__(name, period, latency, phase, own, memory=np.zeros(7 if integrating else 0))
         self.state = np.zeros(6 if integrating else 0)
         self.mount(link, placement)
 
@@ -141,15 +143,19 @@ class IMU(Mounted):
     def sampled(self, s: Context, state: Array, memory: Array) -> tuple[dict[str, Any], Array]:
         if not self.integrating:
             return self.true(s), memory
-        mean = (state - memory) / self.period
-        return {"rate": mean[:3], "force": mean[3:]}, state
+        mean = (state - memory[:6]) / self.period
+        return {"rate": mean[:3], "force": mean[3:]}, np.append(state, 1.0)
 
     def said(self, s: Context, state: Array, memory: Any, count: Any) -> tuple[dict[str, Any], Any, Any]:
-        parts, rate, memory = super().said(s, state, memory, count)
-        if self.integrating:
-            names = {"rate": "angle", "force": "velocity", "true.rate": "true.angle", "true.force": "true.velocity"}
-            parts = {names[n]: self.period * x for n, x in parts.items()}
-        return parts, rate, memory
+        parts, rate, after = super().said(s, state, memory, count)
+        if not self.integrating:
+            return parts, rate, after
+        begun = memory[-1] > 0.5                                               # else it is over no time, in which no bias walks
+        names = {"rate": "angle", "force": "velocity", "true.rate": "true.angle", "true.force": "true.velocity"}
+        found = {new: ops.where(begun, self.period * parts[n], np.zeros(3)) for n, new in names.items()}
+        walks = len(memory) - 7
+        after = np.concatenate([ops.where(begun, after[:walks], memory[:walks]), after[walks:]])
+        return {**found, **self.biases(s, after[:walks])}, rate, after
 
 
 def specific_force(sensor: Mounted, s: Context, vdot: Array) -> Array:

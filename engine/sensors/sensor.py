@@ -108,7 +108,8 @@ class Errors:
 
 
 class Sensor(Maker):
-    """Something that samples: what it reads is a signal by its name, and the truth of that sample is recorded beside it as "NAME.true".
+    """Something that samples: what it reads is a signal by its name, and the truth of that sample is recorded beside it as "NAME.true";
+    with a walk the bias too, as "NAME.true.bias": where it is at the end of the sample. No function gets these.
 
     Parameters
     ----------
@@ -187,12 +188,23 @@ class Sensor(Maker):
             after.append(own)
         return found, np.concatenate([np.zeros(0), *after])
 
+    def biases(self, s: Context, walked: Array) -> dict[str, Any]:
+        """Return the biases that walk as they are after a sample, by the parts in which they are recorded, of how far they have walked."""
+        found = {}
+        for part, e in self.errors.items():
+            if "walk" in e.values:
+                n = int(np.prod(e.shape))
+                found[f"true.{part}.bias" if part else "true.bias"] = s.parameters[f"{e.name}.bias"] + walked[:n].reshape(e.shape)
+            walked = walked[e.remembers :]
+        return found
+
     def said(self, s: Context, state: Array, memory: Any, count: Any) -> tuple[dict[str, Any], Any, Any]:
         walks = sum(e.remembers for e in self.errors.values())
         true, more = self.sampled(s, state, memory[walks:])
         noise = Noise(s.parameters["noise.seed"], s.parameters["noise.run"], self.called.stream, count)
         read, walked = self.read(s, true, memory[:walks], noise)
         parts = {**read, **{f"true.{n}" if n else "true": x for n, x in true.items() if n in self.errors}}
+        parts |= self.biases(s, walked)
         self.called.require_finite(s, parts)
         return {n: np.asarray(x)[()] for n, x in parts.items()}, None, np.concatenate([walked, more])
 

@@ -52,7 +52,7 @@ class StarTracker(Sight):
     def __init__(self, link: str, placement: Any = None, period: float | None = None, latency: float = 0.0, phase: float = 0.0,
                  noise: Any = 0.0, bias: Any = 0.0, avoid: Sequence[tuple[Any, float]] = (), radius: float = 0.0,
                  name: str = "star_tracker") -> None:  # fmt: skip
-        super().__init__(name, period, latency, phase, {"q": Errors(name, 3, noise, bias)})
+        super().__init__(name, period, latency, phase, {"q": turning(name, noise, bias)})
         self.mount(link, placement)
         self.radius = number(f"{name}: radius", radius, "m from 0", least=0.0, error=SimulationError)
         self.avoid = [(towards(f"{name}: avoid", x), angle(f"{name}: avoid", a)) for x, a in avoid]
@@ -92,7 +92,7 @@ class SunSensor(Sight):
     def __init__(self, link: str, placement: Any = None, period: float | None = None, latency: float = 0.0, phase: float = 0.0,
                  sun: Any = (1.0, 0.0, 0.0), view: float = np.pi, eclipse: Callable[[Any, Any], Any] | None = None, noise: Any = 0.0,
                  bias: Any = 0.0, name: str = "sun_sensor") -> None:  # fmt: skip
-        super().__init__(name, period, latency, phase, {"direction": Errors(name, 3, noise, bias)})
+        super().__init__(name, period, latency, phase, {"direction": turning(name, noise, bias)})
         self.mount(link, placement)
         self.sun, self.view, self.eclipse = towards(f"{name}: sun", sun), angle(f"{name}: view", view), eclipse
 
@@ -132,7 +132,7 @@ class RelativePose(Sight):
                  attitude: Mapping[str, Any] | None = None, near: float = 0.0, far: float = np.inf, view: float = np.pi,
                  name: str = "relative") -> None:  # fmt: skip
         own = {"position": Errors(f"{name}.position", 3, **with_options(f"{name}: position", position, OF_SAMPLES)),
-               "q": Errors(f"{name}.attitude", 3, **with_options(f"{name}: attitude", attitude, ("noise", "bias")))}  # fmt: skip
+               "q": turning(f"{name}.attitude", **with_options(f"{name}: attitude", attitude, ("noise", "bias")))}  # fmt: skip
         super().__init__(name, period, latency, phase, own)
         self.mount(link, placement)
         self.target, self.target_placement = target, placed(f"{name}: target", target_placement)
@@ -261,6 +261,14 @@ class Camera(Mounted):
     def read(self, s: Context, true: Mapping[str, Any], walked: Array, noise: Noise) -> tuple[dict[str, Any], Array]:
         pixels, _ = self.errors["pixels"].read(s.parameters, np.ravel(true["pixels"]), walked, noise, self.period)
         return {**true, "pixels": pixels.reshape(-1, 2) * true["visible"][:, None]}, walked
+
+
+def turning(name: str, noise: Any = 0.0, bias: Any = 0.0) -> Errors:
+    """Return errors that are rotation vectors (3), rad, whose noise is no more than half a turn."""
+    own = Errors(name, 3, noise, bias)
+    if (own.values["noise"] > np.pi).any():
+        raise SimulationError(f"{name}: noise is {shown(noise)}; expected rad, from 0 to π")
+    return own
 
 
 def towards(what: str, x: Any) -> Any:

@@ -16,6 +16,7 @@ from engine.contact import ContactLaws
 from engine.dynamics.momentum_conservation import Tree, central_momentum, common_turn, with_momentum
 from engine.geometry import Plane
 from engine.model import Model
+from engine.simulation.innovations import Innovations, Known, of_columns
 from engine.spatial import quaternion
 
 Array = np.ndarray
@@ -31,8 +32,8 @@ REST = 1e-9
 FEW, SHARE, SLOW = 10, 0.4, 1e-3
 #: rad in a step: a base that turns farther changes its velocity as much by turning
 SPUN = 0.3
-#: −log of a chance that nobody meets, and the share of records in which a filter may meet it, such as when something lets go
-UNLIKELY, SELDOM = 25.0, 0.01
+#: the share of records in which a filter may meet what nobody does, such as when something lets go
+SELDOM = 0.01
 #: what the steps' errors of momentum may add up to, relative to the largest momentum; rows of a batch whose momentum is looked at
 ERROR, ROWS = 0.01, 8
 
@@ -170,14 +171,14 @@ class Doubts:
     free : trees whose momentum is no state, and how many entries of it nothing outside changes
     held : periods of the laws that are held between ticks, s, by name
     stiff : where something is stiff in flight, the order of the method, and the trees that keep their momentum
-    filters : signals whose part "nis" has normalised squares of innovations, and how many numbers each of these has
+    filters : signals whose part "nis" has normalised squares of innovations, and what is known of these
     """
 
     def __init__(self, model: Model, limited: bool, dt: float, contacts: ContactLaws | None = None, meeting: ContactLaws | None = None,
                  free: Mapping[Tree, int] | None = None, held: Mapping[str, float] | None = None,
                  stiff: tuple[int, tuple[Tree, ...]] | None = None,
-                 filters: Mapping[str, tuple[int, ...]] | None = None) -> None:  # fmt: skip
-        self.filters = filters or {}
+                 filters: Mapping[str, Known] | None = None) -> None:  # fmt: skip
+        self.filters = {name: Innovations(name, known) for name, known in (filters or {}).items()}
         self.model, self.dt, self.limited, self.free, self.held = model, dt, limited, free or {}, held or {}
         self.stiff, self.turned = stiff, np.zeros(1)                           # errors of how far trees turn, rad
         self.fastest: list[tuple[Array, Array]] = []                           # of a few rows: q and v where they move fastest
@@ -227,8 +228,8 @@ class Doubts:
         self._pass_by(t, q, v, columns.get("contacts.gap"))
         self._drift(t, q, v)
         self._leave(t, q)
-        for name, sizes in self.filters.items():
-            self._mistake(t, name, np.asarray(columns[f"{name}.nis"]).reshape(*q.shape[:-1], len(sizes)), np.array(sizes))
+        for name, nis in of_columns(self.filters, t, columns, q.shape[:-1]).items():
+            self._mistake(t, self.filters[name], nis)
 
     def _run_wild(self, t: Array, v: Array, vdot: Array) -> None:
         """Note where velocities or accelerations (..., T, nv) are none."""
@@ -384,21 +385,15 @@ class Doubts:
 
             self._note(f"liquid {places}", away > (0.5 * np.pi if hangs else reach), t, leaves, away)
 
-    def _mistake(self, t: Array, name: str, nis: Array, sizes: Array) -> None:
-        """Note where a filter is farther off, by the normalised squares (..., T, n) of its innovations, than it can believe: beyond
-        n + 2 √(n x) + 2 x chance has χ² of n numbers with less than exp(−x) (Laurent & Massart, Ann. Statist. 28 (2000), lemma 1)."""
-        most = sizes + 2.0 * np.sqrt(sizes * UNLIKELY) + 2.0 * UNLIKELY
-        worst = (nis / most).max(axis=-1, initial=0.0)
-        wrong = worst > 1.0
-        wrong &= wrong.sum(axis=-1, keepdims=True) >= max(FEW, SELDOM * len(t))
-
-        def mistakes(k: tuple[int, ...]) -> str:
-            i = int(np.argmax(nis[k] / most))
-            return (f"'{name}' does not know how far it is off: the normalised square of its innovation is {nis[k][i]:.3g}, which of "
-                    f"{sizes[i]} numbers is beyond {most[i]:.3g} once in 10¹⁰ samples; expected the sensors' noise or more in it, a "
-                    "shorter period, a Gyro that is integrating, or what it takes for true nearer to what moves")  # fmt: skip
-
-        self._note(f"filter {name}", wrong, t, mistakes, worst)
+    def _mistake(self, t: Array, own: Innovations, nis: Array) -> None:
+        """Note where a filter is farther off, by the normalised squares (..., T, n) of its innovations, than it can believe; and where all
+        of them are in the mean."""
+        wrong, worst = own.each(nis, max(FEW, SELDOM * len(t)))
+        self._note(f"filter {own.name}", wrong, t, lambda k: own.of_one(nis[k]), worst)
+        if f"filter {own.name}" not in self.noted:
+            worst = np.zeros(nis.shape[:-1])
+            worst[..., -1] = own.mean()
+            self._note(f"mean of {own.name}", worst > 1.0, t, lambda k: own.of_mean(k[:-1]), worst)
 
     def _note(self, what: str, where: Array, t: Array, text: Callable[[tuple[int, ...]], str], badness: Array | None = None) -> None:
         """Note that something is so in records (..., T); ``text`` says it of the first, or of that of the largest ``badness``."""
@@ -417,7 +412,8 @@ class Doubts:
     @property
     def texts(self) -> tuple[str, ...]:
         """What was noted, with the number of records in which it is so."""
-        return tuple(f"'{self.model.name}': {noted.said} ({noted.records} records)" for noted in self.noted.values())
+        idle = [f"'{self.model.name}': {text}" for own in self.filters.values() if (text := own.of_none())]
+        return (*(f"'{self.model.name}': {noted.said} ({noted.records} records)" for noted in self.noted.values()), *idle)
 
     def warn(self) -> None:
         """Warn of what was noted, of each once."""

@@ -35,6 +35,7 @@ from engine.simulation.events import Watch
 from engine.simulation.form import Form
 from engine.simulation.halving import HalvedFlight
 from engine.simulation.independent_trees import IndependentTrees, Kind
+from engine.simulation.innovations import Known
 from engine.simulation.many_contacts import ManyContacts
 from engine.simulation.meeting_trees import MeetingTrees
 from engine.simulation.own_states import STUCK
@@ -169,7 +170,9 @@ class Step(WholeStates):
         free = {} if self.meeting is not None or any(callable(e.action) for e in watch.events) else plant.free
         held = {c.called.name: c.period for c in plant.acting if isinstance(c, Ticking) and c.called.law.period is not None}
         stiff = None if plant.stiffness is None else (self.method.order, plant.conserved)
-        filters = {c.name: own for c in plant.makers if (own := getattr(c.called.law.fn, "innovations", ()))}
+        laws = {c.name: c.called.law for c in plant.makers}
+        filters = {c.name: Known(own, sum(x.phase + x.delay + (x.period or dt) for x in (c.called.law, *(laws[n] for n in c.reads))))
+                   for c in plant.makers if (own := getattr(c.called.law.fn, "innovations", ()))}  # fmt: skip
         return Doubts(plant.model, plant.limited, dt, plant.contacts, watch.meeting, free, held, stiff, filters)
 
     def context(self, t: Any, y: Array, p: Array, m: Array | None = None) -> Context:

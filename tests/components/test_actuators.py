@@ -314,13 +314,14 @@ def test_wheels_equal_a_model_with_wheels_as_links():
     h = axial * (rates + axes @ v[:3])
     errors = []
     for dt in (0.02, 0.01):
-        a = engine.Simulator(model, dt=dt, gravity=(0, 0, 0), actuators=[ReactionWheels("bus", axes, initial=h)],
-                             controller=lambda t, q, v: {"wheels": torque(t)}).run(model.neutral(), v, 4.0)  # fmt: skip
+        a = engine.Simulator(model, dt=dt, gravity=(0, 0, 0), controller=lambda t, q, v: {"wheels": torque(t)},
+                             actuators=[ReactionWheels("bus", axes, initial=h, inertia=axial)]).run(model.neutral(), v, 4.0)  # fmt: skip
         b = engine.Simulator(linked, dt=dt, gravity=(0, 0, 0), controller=lambda t, q, v: np.concatenate([np.zeros(6), -torque(t)])).run(
             linked.neutral(), np.concatenate([v, rates]), 4.0)  # fmt: skip
         stored = axial * (b.v[:, 6:] + b.v[:, :3] @ axes.T)
-        errors.append([np.abs(a.q - b.q[:, :7]).max(), np.abs(a.v - b.v[:, :6]).max(), np.abs(a("wheels.momentum") - stored).max()])
-    assert np.max(errors[1]) < 1e-10 and np.ptp(a.v[:, 0]) > 0.2
+        errors.append([np.abs(a.q - b.q[:, :7]).max(), np.abs(a.v - b.v[:, :6]).max(), np.abs(a("wheels.momentum") - stored).max(),
+                       np.abs(a("wheels.speed") - b.v[:, 6:]).max()])  # fmt: skip
+    assert np.max(errors[1]) < 2e-9 and np.max(errors[1][:3]) < 1e-10 and np.ptp(a.v[:, 0]) > 0.2       # speeds are momenta by 0.05
     assert (np.array(errors[0])[:2] / np.array(errors[1])[:2] > 12).all()
 
 

@@ -2,6 +2,9 @@
 
 import ctypes
 import pickle
+import re
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -42,7 +45,7 @@ def test_steady_state_is_farrenkopfs(T, before, after):
     estimate, one = S.AttitudeFilter(SV, SU, SN, T).fn, np.array([1.0, 0, 0, 0])
     P = np.kron([[a, b], [b, c]], np.eye(3))
     _, ahead = estimate.predicted(one, P, np.zeros(3), one)
-    _, again, *_ = estimate.corrected(one, ahead, np.zeros((0, 4)), one, 0.0)
+    _, again, *_ = estimate.corrected(one, np.zeros(3), ahead, np.zeros((1, 3)), one, 0.0)
     np.testing.assert_allclose(np.sqrt(np.diag(ahead)[:3]), prior, rtol=1e-12)
     np.testing.assert_allclose(again, P, rtol=1e-9, atol=1e-12 * np.abs(P).min(where=P != 0.0, initial=1.0))
 
@@ -214,3 +217,25 @@ def test_a_gyro_of_another_period_is_refused():
                          laws=[S.AttitudeFilter(1e-3, 0.0, 1e-2, 0.5)])  # fmt: skip
     with pytest.raises(engine.SimulationError, match="gyro: the period is 'fast'; expected seconds"):
         S.Gyro("bus", period="fast")
+
+
+def test_the_host_program_of_the_docs_flies_recorded_signals_to_the_same_bits(tmp_path):
+    """The page's own C, beside its simulator's chain, from what its own run has recorded."""
+    needed("gcc")
+    page = (Path(engine.__file__).parent / "docs" / "mission.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", page, re.S)
+    known: dict = {}
+    exec("\n".join(blocks[:2]), known)
+    simulator, flight = known["simulator"], known["flight"]
+    export_code(simulator, tmp_path / "flight.c", part=["filter", "guidance", "controller"])
+    s = flight.signals
+    rows = np.column_stack([flight.t, s["gyro"], s["star_tracker.q"], s["star_tracker.valid"], s["star_tracker.time"]])
+    (program,) = re.findall(r"```c\n(/\* host.c.*?)```", page, re.S)
+    (tmp_path / "host.c").write_text(program)
+    rows.tofile(tmp_path / "recorded.bin")
+    run(["gcc", *FLAGS, "-O2", *FMA, "host.c", "flight.c", "-lm", "-o", "host"], tmp_path)
+    with (tmp_path / "recorded.bin").open("rb") as given:
+        out = subprocess.run([tmp_path / "host"], stdin=given, capture_output=True, check=True).stdout
+    found = np.frombuffer(out).reshape(-1, 7)
+    np.testing.assert_array_equal(found[:, :4], s["filter.q"])
+    np.testing.assert_array_equal(found[:-1, 4:], flight("wheels.torque")[:-1])

@@ -114,6 +114,48 @@ def test_an_integrating_imu_adds_up_what_the_sampling_one_reads():
         np.testing.assert_allclose(found[f"imu.{total}"][1:], sums, atol=2e-9)
 
 
+def test_an_integrating_imu_adds_up_from_its_first_sample_on():
+    """That one is over no time, and zero, of bias, noise and walk too: the sum of all is what the last is ahead of the first."""
+    imu = S.IMU("probe", period=0.1, rate={"bias": [1.0, 0, 0], "walk": 0.5}, force={"noise": 0.1}, integrating=True, phase=0.1)
+    s = at_rest([imu], dt=0.05).run(*REST, 1.1, record_every=2, parameters={"imu.rate.walk": np.zeros(3)}).signals
+    np.testing.assert_allclose(s["imu.angle"].sum(axis=0), [1.0, 0.0, 0.0], atol=1e-13)
+    assert not s["imu.angle"][1].any() and not s["imu.velocity"][1].any() and not s["imu.true.velocity"][1].any()
+    assert (s["imu.angle"][2:, 0] == 0.1).all() and s["imu.velocity"][2:].std() > 0.0
+    walked = at_rest([imu], dt=0.05).run(*REST, 1.1, record_every=2).signals["imu.true.rate.bias"]
+    np.testing.assert_array_equal(walked[1], [1.0, 0.0, 0.0])
+    assert (np.abs(np.diff(walked[1:, 0])) > 0.0).all()
+
+
+def test_where_a_bias_has_walked_to_is_recorded():
+    """Its steps have the deviation σ_u √Δ; without noise a sample has the mean of its ends' within √(σ_u² Δ/12); nobody gets it."""
+    gyro, n, h, su = S.Gyro("probe", period=0.1, walk=0.3, bias=[0.5, 0, 0]), 200, 0.1, 0.3
+    simulator = at_rest([gyro, S.Gyro("probe", name="still")], dt=0.1)
+    s = simulator.run(np.tile(REST[0], (n, 1)), REST[1], 4.0, parameters={"noise.run": np.arange(float(n))}).signals
+    b, y = s["gyro.true.bias"], s["gyro"] - s["gyro.true"]
+    steps, off = np.diff(b, axis=1), y[:, 1:] - 0.5 * (b[:, 1:] + b[:, :-1])
+    for x, sigma in ((steps, su * np.sqrt(h)), (off, su * np.sqrt(h / 12.0))):
+        assert abs(x.std() / sigma - 1.0) < 3.0 / np.sqrt(2.0 * x.size)
+    assert "still.true.bias" not in s
+
+
+def test_the_truth_is_nobodys_and_that_is_said_with_names():
+    def control(gyro, filter):
+        return np.append(gyro.true + filter["q"][1:], np.zeros(3))
+
+    def more(gyro, filter):
+        return np.append(filter.q.true, np.zeros(3))
+
+    sensors, own = [S.Gyro("probe", walk=0.1)], [lambda t: {"q": t * np.ones(4)}]
+    own[0].__name__ = "filter"
+    with pytest.raises(engine.SimulationError, match=r"control reads 'gyro.true': a signal has no part 'true'; expected it as it is: it "
+                       r"has no parts \(the truth beside a sensor is recorded, and no function gets it: ask for q and v\)"):
+        at_rest(sensors, controller=control, laws=own)
+    with pytest.raises(engine.SimulationError, match=r"steering reads 'filter.q.true': a signal has no part 'true'; expected it as it is"):
+        at_rest(sensors, controller=engine.Law(more, period=1.0, name="steering"), laws=own)
+    with pytest.raises(engine.SimulationError, match=r"'filter.qq': a signal has no part 'qq' \(did you mean 'q'\?\); expected some of q"):
+        at_rest(sensors, controller=lambda gyro, filter: filter.qq, laws=own)
+
+
 def feet(tables):
     b = engine.Builder("stool")
     b.add_link("stool", inertia=inertia.from_mass(6.0, [0, 0, 0], np.diag([0.2, 0.2, 0.2])))
@@ -316,7 +358,7 @@ def test_functions_may_feel_too():
     s = at_rest([mine], dt=0.1, controller=control).run(*REST, 1.0).signals
     np.testing.assert_allclose(s["mine.true"][1:, 0], 1.0 / 3.0)
     assert 0.01 < np.abs(s["mine.read"] - s["mine.true"]).max() < 0.6
-    with pytest.raises(engine.SimulationError, match="the signal 'mine' has no part 'true'"):
+    with pytest.raises(engine.SimulationError, match=r"reads 'mine.true'"):
         at_rest([mine], controller=lambda mine: mine.true)
 
 

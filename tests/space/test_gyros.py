@@ -167,6 +167,7 @@ def test_control_knows_wheels_that_shake():
     (lambda: ControlMomentGyros.pyramid("sat", 1.0, dither=0.5), "from 0, below 0.5"),
     (lambda: ControlMomentGyros.pyramid("sat", 1.0, initial=[0.0]), "an angle for each gyro"),
     (lambda: ReactionWheels("sat", inertia=0.01, static=-1e-5), "expected numbers from 0"),
+    (lambda: ReactionWheels("sat", inertia=0.0), "inertia is 0.0; expected kg·m² above 0"),
     (lambda: ReactionWheels("sat", static=1e-5), "inertia is None; expected a rotor's"),
     (lambda: ReactionWheels("sat", inertia=0.01, static=[1e-5, 1e-5]), "static has shape"),
 ])  # fmt: skip

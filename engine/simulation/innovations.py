@@ -1,0 +1,102 @@
+"""Whether filters of a run know how far they are off, by the normalised squares of their innovations: of each, and of their mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+Array = np.ndarray
+#: −log of a chance that nobody meets
+UNLIKELY = 25.0
+#: a sample counts in the mean as far as chance goes once in e⁴: a few that are off, such as when something lets go, are no mistake
+USUAL = 4.0
+ADVICE = ("expected the sensors' noise or more in it, a shorter period, a Gyro that is integrating, or what it takes for true nearer to "
+          "what moves")
+
+
+def beyond(n: Array, x: float) -> Array:
+    """Return what χ² of n numbers is beyond with a chance of less than exp(−x).
+
+    Reference: Laurent & Massart, *Adaptive estimation of a quadratic functional by model selection*, Ann. Statist. 28 (2000), lemma 1.
+
+    >>> beyond(np.array([3.0]), 25.0).round(1).tolist()
+    [70.3]
+    """
+    return n + 2.0 * np.sqrt(n * x) + 2.0 * x
+
+
+class Known(NamedTuple):
+    """Of what one asks :class:`Innovations`: how many numbers each innovation has (n), and when, s, there must have been one."""
+
+    sizes: tuple[int, ...]
+    due: float
+
+
+class Innovations:
+    """Those of a filter, from record to record: normalised squares (..., T, n), and how many updates (..., T) there were, if it says so."""
+
+    def __init__(self, name: str, known: Known) -> None:
+        self.name, self.sizes, self.due = name, np.array(known.sizes, dtype=float), known.due
+        self.most = beyond(self.sizes, UNLIKELY)
+        self.before: Array | None = None                                       # what the last record says, by which new ones are known
+        self.count, self.total, self.clipped = (np.zeros(len(self.sizes)) for _ in range(3))
+        self.none: Array | None = None                                         # rows without an update until the time that is kept
+        self.until = 0.0
+
+    def add(self, t: Array, nis: Array, updates: Array | None) -> None:
+        """Count those that are new in records."""
+        told = nis if updates is None else updates[..., None]
+        first = np.zeros_like(told[..., :1, :]) if self.before is None else self.before
+        new = np.diff(told, axis=-2, prepend=first)
+        new = (new != 0.0 if updates is None else new > 0.0) & np.isfinite(nis)
+        x = np.where(new, nis, 0.0)
+        self.before, self.count = told[..., -1:, :], self.count + new.sum(axis=-2)
+        self.total, self.clipped = self.total + x.sum(axis=-2), self.clipped + np.minimum(x, beyond(self.sizes, USUAL)).sum(axis=-2)
+        if updates is not None:
+            self.none, self.until = updates[..., -1] == 0.0, float(t[-1])      # of one that is NaN the run tells
+
+    def each(self, nis: Array, share: float) -> tuple[Array, Array]:
+        """Return where innovations (..., T) are beyond chance, in so many records of all or more, and how far the worst is."""
+        worst = (nis / self.most).max(axis=-1, initial=0.0)
+        wrong = worst > 1.0
+        return wrong & (wrong.sum(axis=-1, keepdims=True) >= share), worst
+
+    def mean(self) -> Array:
+        """Return how far the sums of all until now are beyond chance, (...): more than 1 they are in one of 10¹⁰ runs."""
+        return np.asarray((self.clipped / beyond(self.sizes * np.maximum(self.count, 1.0), UNLIKELY)).max(axis=-1, initial=0.0))
+
+    def of_one(self, nis: Array) -> str:
+        """Return what is wrong with innovations (n) in words."""
+        i = int(np.argmax(nis / self.most))
+        return (f"'{self.name}' does not know how far it is off: the normalised square of its innovation is {nis[i]:.3g}, which of "
+                f"{self.sizes[i]:g} numbers is beyond {self.most[i]:.3g} once in 10¹⁰ samples; {ADVICE}")  # fmt: skip
+
+    def of_mean(self, row: tuple[int, ...]) -> str:
+        """Return what is wrong with the mean of a row in words."""
+        n = self.sizes * np.maximum(self.count[row], 1.0)
+        i = int(np.argmax(self.clipped[row] / beyond(n, UNLIKELY)))
+        count = self.count[row][i]
+        return (f"'{self.name}' does not know how far it is off: the normalised squares of its {count:g} innovations are "
+                f"{self.total[row][i] / count:.3g} in the mean, which of {self.sizes[i]:g} numbers each is beyond "
+                f"{beyond(n, UNLIKELY)[i] / count:.3g} in one of 10¹⁰ runs; {ADVICE}")  # fmt: skip
+
+    def of_none(self, reads: str = "star tracker") -> str:
+        """Return that there was no update in some rows until now, if there should have been; "" else."""
+        if self.none is None or not self.none.any() or self.until <= self.due:
+            return ""
+        row = f" in rollout {[int(i) for i in np.argwhere(self.none)[0]]}" if self.none.ndim else ""
+        return (f"'{self.name}' has had no update until t = {self.until:.6g} s{row}: no sample of its {reads} was valid, recent enough for "
+                "'latest', and within its gate; expected one that sees, a larger gate, or an estimate nearer to what is true at first "
+                f"({int(self.none.sum())} rollouts)")  # fmt: skip
+
+
+def of_columns(found: Mapping[str, Innovations], t: Array, columns: Mapping[str, Array], lead: tuple[int, ...]) -> dict[str, Array]:
+    """Add a block of records (\\*lead, …) to each filter's; return their normalised squares."""
+    squares = {}
+    for name, own in found.items():
+        squares[name] = np.asarray(columns[f"{name}.nis"], dtype=float).reshape(*lead, len(own.sizes))
+        updates = columns.get(f"{name}.updates")
+        own.add(t, squares[name], None if updates is None else np.asarray(updates, dtype=float).reshape(lead))
+    return squares
