@@ -83,12 +83,16 @@ class Unstack(Kernel):
         w, D, n = TableWriter([]), module.D, self.n * self.m
         d = w.element("%in.g", 0, "ptr")
         data, good = w.element(d, 1, "ptr"), w.put(f"icmp eq i64 {w.element(d, 0)}, {self.n}")
-        w.lines += [f"  br i1 {good}, label %copy, label %short", "copy:", "  br label %head", "head:",
-                    "  %k = phi i64 [0, %copy], [%k.next, %one]", f"  %k.more = icmp slt i64 %k, {n}",
-                    "  br i1 %k.more, label %one, label %done", "one:"]  # fmt: skip
-        x = w.put(f"load double, ptr {w.put(f'getelementptr double, ptr {data}, i64 %k')}")
-        w.lines.append(f"  store {D} {w.spread(x, module.width)}, ptr {w.put(f'getelementptr {D}, ptr %out.g, i64 %k')}")
-        w.lines += ["  %k.next = add i64 %k, 1", "  br label %head", "short:",
+        w.lines += [f"  br i1 {good}, label %copy, label %short", "copy:"]
+        if module.width == 1:
+            w.lines += [f"  call void @llvm.memcpy.p0.p0.i64(ptr %out.g, ptr {data}, i64 {module.bytes(n)}, i1 false)", "  br label %done"]
+        else:
+            w.lines += ["  br label %head", "head:", "  %k = phi i64 [0, %copy], [%k.next, %one]", f"  %k.more = icmp slt i64 %k, {n}",
+                        "  br i1 %k.more, label %one, label %done", "one:"]  # fmt: skip
+            x = w.put(f"load double, ptr {w.put(f'getelementptr double, ptr {data}, i64 %k')}")
+            w.lines.append(f"  store {D} {w.spread(x, module.width)}, ptr {w.put(f'getelementptr {D}, ptr %out.g, i64 %k')}")
+            w.lines += ["  %k.next = add i64 %k, 1", "  br label %head"]
+        w.lines += ["short:",
                     f"  call void @llvm.memset.p0.i64(ptr %out.g, i8 -1, i64 {module.bytes(n)}, i1 false)", "  br label %done"]  # fmt: skip
         module.text.append(over_groups(name, w.lines))
 
