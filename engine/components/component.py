@@ -347,7 +347,8 @@ class Component:
     keeps : whether all that changes what it :meth:`holds` is its effects' ``inner``, so that the momentum of link and store is one
     state : initial continuous state (n); memory : initial memory (m)
     times : which numbers of the memory are times, s, at first that of the start
-    command : shape of the command that it takes from the controller, or None; bounds : how many of its forces have limits
+    command : shape of the command that it takes from the controller, or None; aims : whether that is where it is to go, so that none is to
+        go to zero; bounds : how many of its forces have limits
     steepness : how steeply a limit falls with a velocity, by the velocity's number, N·m·s/rad (N·s/m)
     efforts : by joint, the most that it may exert there, N·m or N
     counts : of its numbers those from 0 that parameters "name.what" may replace
@@ -361,6 +362,7 @@ class Component:
     memory: Array = Nothing()  # type: ignore[assignment]
     times: tuple[int, ...] = ()
     command: tuple[int, ...] | None = None
+    aims: bool = False
     bounds: int = 0
     steepness: Mapping[int, float] = types.MappingProxyType({})
     efforts: Mapping[str, float] = types.MappingProxyType({})

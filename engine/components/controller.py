@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.checks import nearest
-from engine.components.component import Component, Context, Effect, SimulationError
+from engine.checks import nearest, warn
+from engine.components.component import Component, Context, Effect, SimulationError, SimulationWarning
 from engine.components.law import Called, Ticking
 from engine.model import Model
 
@@ -25,11 +25,12 @@ class Controller(Ticking):
         self.called = Called(fn, parameters, signals)
         self.state = self.called.law.state
         self.takers: dict[str, tuple[int, ...]] = {}
+        self.aiming: list[str] = []                                            # actuators whose command is where they are to go
 
     def serve(self, components: list[Component], model: Model) -> None:
         """Take note of who takes commands, and of which shapes."""
         own = {c.name: c.command for c in components if c.command is not None and c.name != "drive"}
-        self.model, self.takers = model, {"tau": (model.nv,), **own}
+        self.model, self.takers, self.aiming = model, {"tau": (model.nv,), **own}, [c.name for c in components if c.aims]
         self.called.require_made_for(model, components)
 
     def said(self, s: Context, state: Array, memory: Any, count: Any) -> tuple[dict[str, Any], Any, Any]:
@@ -48,7 +49,17 @@ class Controller(Ticking):
             command = np.asarray(command)[()]
             # an infinite one would end at the limits of what it drives, and nobody would know
             found[name] = ops.where(ops.less(ops.absolute(command), np.inf), command, np.nan)
+        self.tell_of_forgotten(found)
         return found, rate, memory
+
+    def tell_of_forgotten(self, found: Mapping[str, Any]) -> None:
+        """Warn, once, of actuators that are told to go to zero as nobody commands them, where others like them are commanded."""
+        forgotten = [name for name in self.aiming if name not in found]
+        if forgotten and len(forgotten) < len(self.aiming):
+            some = ", ".join(map(repr, forgotten[:3])) + (", …" if forgotten[3:] else "")
+            warn(f"{self.called.name} commands {len(self.aiming) - len(forgotten)} of {len(self.aiming)} servos of '{self.model.name}': "
+                 f"{some} go to zero; expected a command for each", SimulationWarning)  # fmt: skip
+            self.aiming = []
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         commands, rate, beyond = self.now(s, state, memory)

@@ -49,6 +49,7 @@ class GeneralActuator(Component):
         if bool(self.joints) == bool(link):
             raise SimulationError(f"{self.name}: joints are {joints!r} and link is {link!r}; expected one of them")
         self.wrench, self.gain, self.bias = self.row("wrench", wrench, 6), self.row("gain", gain, 3), self.row("bias", bias, 3)
+        self.aims = bool(self.bias[1])                                         # a spring to where the command says
         self.command_range, self.force_range, self.state_range = (
             self.span(what, x) for what, x in (("command", command_range), ("force", force_range), ("state", state_range)))  # fmt: skip
         if dynamics not in DYNAMICS:

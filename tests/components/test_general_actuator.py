@@ -87,3 +87,12 @@ def test_a_bias_that_drives_is_told():
         Simulator(MODEL, actuators=[GeneralActuator({"j0": 1.0}, bias=(0.0, 0.0, 5.0), name="servo")])
     with pytest.raises(SimulationError, match="a component of the class GeneralActuator is named 3; expected a text"):
         Simulator(MODEL, actuators=[GeneralActuator({"j0": 1.0}, name=3)])
+
+
+def test_servos_that_a_controller_forgets_are_told():
+    """A command that is not given is zero: a servo without one goes to zero, a motor has no torque, which is what is meant."""
+    servos = [GeneralActuator({f"j{k}": 1.0}, gain=(9.0, 0, 0), bias=(0.0, -9.0, -1.0), name=f"servo {k}") for k in range(2)]
+    with pytest.warns(SimulationWarning, match=r"commands 1 of 2 servos of 'arm': 'servo 1' go to zero; expected a command for each"):
+        Simulator(MODEL, actuators=servos, controller=lambda t, q, v: {"servo 0": 0.4})
+    motors = [GeneralActuator({f"j{k}": 1.0}, name=f"motor {k}") for k in range(2)]
+    Simulator(MODEL, actuators=motors, controller=lambda t, q, v: {"motor 0": 0.4})
