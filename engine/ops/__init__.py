@@ -59,6 +59,6 @@ __all__ = [
     "block_plan", "block_solve", "c2", "c3", "chosen", "clip", "cos", "cross", "dense", "each", "equal", "exp", "floats", "floor", "fmod",
     "gather", "graph_of", "hypot", "implicit", "interp", "interp2", "ints", "jacobian", "largest", "less", "less_equal", "log",
     "logical_and", "logical_not", "logical_or", "lowest_bit", "lu_solve", "maximum", "minimum", "mod", "norm", "normal", "part", "power",
-    "procedure", "product", "root", "row", "row_numbers", "rows", "shared", "sign", "sin", "sized", "solve", "spline", "sqrt", "stop_gradient",
-    "stumpff", "subroutine", "symmetric", "table", "tan", "tanh", "total", "uniform", "when", "where", "while_loop",
+    "procedure", "product", "root", "row", "row_numbers", "rows", "shared", "sign", "sin", "sized", "solve", "spline", "sqrt",
+    "stop_gradient", "stumpff", "subroutine", "symmetric", "table", "tan", "tanh", "total", "uniform", "when", "where", "while_loop",
 ]  # fmt: skip

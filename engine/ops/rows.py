@@ -126,7 +126,7 @@ def sized(table: Any, n: int) -> Any:
     """
     if (graph := graph_of(table)) is not None:
         return graph.sized(table, n)
-    common([len(table), n])
+    common_count([len(table), n])
     return asarray(table)
 
 

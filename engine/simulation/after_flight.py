@@ -12,8 +12,8 @@ import numpy as np
 from engine import dynamics, ops
 from engine.components.component import Context
 from engine.contact import AT_ONCE, EVENLY, Unsolved
-from engine.contact.many import RowLaws
 from engine.contact.limited_forces import LimitedForces
+from engine.contact.many import RowLaws
 from engine.dynamics.crba import solve_from_leaves
 from engine.dynamics.modal_momentum import momentum_rates
 from engine.integrate.method import Complete

@@ -85,6 +85,7 @@ def closed(graph: Graph, start: int, carry: list[Expr], begun: list[tuple[list[A
     ``ended``, and whether it is done ``now``."""
     n, shapes, first = len(carry) - 1, [shape for _, shape in begun], [graph.index(y) for own, _ in begun for y in own]
     done = ops.logical_not(ops.equal(carry[n], 0.0))
+    arrays(graph, carry, shapes)                                # of which some are handles of tables
     results = [given(graph, leaf, as_rows) for leaf, as_rows in as_begun(ended, shapes)]
     for (_, ends), begins in zip(results, shapes, strict=True):
         if ends != begins:
