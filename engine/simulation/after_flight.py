@@ -158,9 +158,9 @@ class AfterFlight:
                 lasting = plant.states.split(flown[nq + nv :])[LASTING]
                 passed = ops.logical_and(passed, ops.logical_not(ops.largest(lasting) > 0.0))
             y, left = ops.when(ops.logical_not(passed), lambda: meet(t, h, x, flown), idle)
-            own = {LASTING: left.lasting, STUCK: ops.sized(left.stuck, impulses.held[0])}
-            held = [own[name].ravel() if name == LASTING or keeps else np.zeros(plant.sticks) for name in own if name in plant.states.shapes]
-            return np.concatenate([y, *held]), impulses.joined(left.notes)
+            lasting = left.lasting if plant.lasts else np.zeros(0)
+            stuck = ops.sized(left.stuck, impulses.held[0]).ravel() if keeps and plant.sticks else np.zeros(plant.sticks)
+            return np.concatenate([y, lasting, stuck]), impulses.joined(left.notes)
 
         def meet(t: Any, h: Any, x: Array, flown: Array) -> tuple[Array, Left]:
             q, free, z = flown[:nq], flown[nq : nq + nv], plant.states.split(flown[nq + nv :])
