@@ -58,7 +58,8 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
     sources : whether the C is in it
     room : where contacts are rows of tables, how many rows there is memory for, for good: by default 32 for each shape that may touch. A
         step that needs more is "discarded"
-    part : "controller": the law alone, which has q and v as inputs, its commands as outputs, and what it remembers
+    part : "controller": the law alone, which has q, v and the signals that it reads, such as a sensor's, as inputs, its commands as
+        outputs, and what it remembers
     names : "structured" (``q.elbow``, ``torque[1]``), or "flat" (``q_elbow``, ``torque_1``), for tools that dislike dots and brackets
     name : FMI's model identifier; by default the file's name, made one
 
@@ -114,7 +115,7 @@ def tuned(machine: Machine, parameters: Sequence[str] | None) -> list[str]:
     """Return the names of the parameters that may be tuned."""
     left = [n for n in machine.parameters.shapes if n not in machine.inputs]
     found = [n for n in left if is_steered(n)] if parameters is None else [*require_names("parameters", parameters, left)]
-    for n in (*machine.inputs, *found):
+    for n in (*(n for n in machine.inputs if n not in machine.signals), *found):
         if not is_steered(n):
             raise ExportError(f"the parameter '{n}' would have to be checked as a whole; expected mass, center or displacement instead")
     return found
