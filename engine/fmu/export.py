@@ -44,7 +44,7 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
     ----------
     path : "arm.fmu"
     inputs : the simulator's parameters that the tool steers: ``controller=lambda t, q, v, torque: torque`` has "torque", held over a
-        communication step
+        communication step; no inertia and no placement, of which a tool could give what is no body's
     outputs : "q", "v", "vdot", "tau" and the names of signals; by default q, v and tau, of a controller all that it commands
     poses : links, of which position (3), m, and rotation matrix (3, 3) in the world are outputs
     parameters : of those that are no inputs, which may be tuned while it runs: all by default, but for inertias and placements
@@ -58,7 +58,8 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
     sources : whether the C is in it
     room : where contacts are rows of tables, how many rows there is memory for, for good: by default 32 for each shape that may touch. A
         step that needs more is "discarded"
-    part : "controller": the law alone, which has q and v as inputs, its commands as outputs, and what it remembers
+    part : "controller": the law alone, which has q, v and the signals that it reads, such as a sensor's, as inputs, its commands as
+        outputs, and what it remembers
     names : "structured" (``q.elbow``, ``torque[1]``), or "flat" (``q_elbow``, ``torque_1``), for tools that dislike dots and brackets
     name : FMI's model identifier; by default the file's name, made one
 
@@ -113,12 +114,11 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
 def tuned(machine: Machine, parameters: Sequence[str] | None) -> list[str]:
     """Return the names of the parameters that may be tuned."""
     left = [n for n in machine.parameters.shapes if n not in machine.inputs]
-    if parameters is None:
-        return [n for n in left if is_steered(n)]
-    for n in (*(found := require_names("parameters", parameters, left)), *machine.inputs):
+    found = [n for n in left if is_steered(n)] if parameters is None else [*require_names("parameters", parameters, left)]
+    for n in (*(n for n in machine.inputs if n not in machine.signals), *found):
         if not is_steered(n):
             raise ExportError(f"the parameter '{n}' would have to be checked as a whole; expected mass, center or displacement instead")
-    return list(found)
+    return found
 
 
 def archived(machine: Machine, name: str, version: str, flat: bool, parameters: Sequence[str], platforms: Sequence[str],

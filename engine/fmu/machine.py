@@ -26,6 +26,7 @@ from engine.code.sources import require_exportable
 from engine.compiler import Program, calling, trace
 from engine.compiler.transforms.jacobians import jacobian
 from engine.components.layout import Layout
+from engine.components.reading import shown as shown_parts
 from engine.model import Model
 from engine.simulation import Simulator
 
@@ -51,6 +52,7 @@ class Machine:
     period : s, between communication points, as a proposal
     notes : how many numbers ``step`` returns behind x⁺, and ``observe`` takes behind x: those of the step from there
     state_outputs : which of q and v are outputs
+    signals : which inputs are signals that a controller reads
     words : what it is
     """
 
@@ -71,6 +73,7 @@ class Machine:
     period: float = 0.0
     notes: int = 0
     state_outputs: tuple[str, ...] = ()
+    signals: tuple[str, ...] = ()
 
     @property
     def quaternions(self) -> list[int]:
@@ -175,8 +178,8 @@ def of_exchange(s: Simulator, own: Sequence[str], placed: Callable[[Any], dict[s
 
 
 def of_controller(simulator: Simulator, inputs: Sequence[str], outputs: Sequence[str] | None) -> Machine:
-    """Return a simulator's controller as what an FMU steps: q and v are inputs, its commands are outputs; it remembers what it does in a
-    run."""
+    """Return a simulator's controller as what an FMU steps: q, v and the signals of sensors and other laws that it reads are inputs, its
+    commands are outputs; it remembers what it does in a run."""
     require_exportable(simulator, ["controller"])
     plant, model, dt, stepper = simulator.plant, simulator.model, simulator.dt, simulator.stepper
     c = plant.controller
@@ -184,12 +187,15 @@ def of_controller(simulator: Simulator, inputs: Sequence[str], outputs: Sequence
     if c.state.size:
         raise ExportError(f"{c.called.name} has a continuous state, which the plant's method integrates; expected a memory, or the whole "
                           "simulator")  # fmt: skip
-    given = Layout({**stepper.parameters.shapes, "q": (model.nq,), "v": (model.nv,)})
+    outside = {n: shown_parts(plant.said[n]) for n in c.called.reads}
+    signals = Layout({f"{n}.{part}" if part else n: shape for n, parts in outside.items() for part, shape in parts.items()})
+    given = Layout({**stepper.parameters.shapes, "q": (model.nq,), "v": (model.nv,), **signals.shapes})
     at = given.slices
-    p = np.concatenate([stepper.nominal(), model.initial(), np.zeros(model.nv)])
+    p = np.concatenate([stepper.nominal(), model.initial(), np.zeros(model.nv + signals.n)])
 
     def asked(t: Any, p: Array, memory: Array, z: Array) -> tuple[Array, Mapping[str, Any]]:
-        s = plant.context(t, p[at["q"]], p[at["v"]], z, p[: at["q"].start])
+        s, heard = plant.context(t, p[at["q"]], p[at["v"]], z, p[: at["q"].start]), signals.split(p[at["v"].stop :])
+        s.signals |= {n: {part: heard[f"{n}.{part}" if part else n] for part in parts} for n, parts in outside.items()}
         after = c.update(s, c.state, memory, None, dt)
         return after, c.act(s, c.state, after, None).commands
 
@@ -200,7 +206,8 @@ def of_controller(simulator: Simulator, inputs: Sequence[str], outputs: Sequence
     whole = trace(told, [*shapes, memory.shape, (plant.states.n,)], named=True)
     first = 3 + given.n + memory.size
     if any(node[0] == "input" and node[1] >= first for node in whole.nodes):
-        raise ExportError(f"{c.called.name} asks for states of components, which a controller alone has not; expected one of t, q, v")
+        raise ExportError(f"{c.called.name} asks for states of components, which a controller alone has not; expected one of t, q, v and "
+                          "signals")  # fmt: skip
     names = require_names("outputs", whole.names if outputs is None else outputs, whole.names)
     z = np.zeros(plant.states.n)
 
@@ -212,7 +219,7 @@ def of_controller(simulator: Simulator, inputs: Sequence[str], outputs: Sequence
     if memory.size:
         programs["step"] = trace(lambda t0, k, dt, p, x: asked(t0 + k * dt, p, x, z)[0], [*shapes, memory.shape])
     seen = programs["observe"]
-    own = require_names("inputs", inputs, [n for n in given.shapes if n not in ("q", "v")])
+    own = require_names("inputs", inputs, [*stepper.parameters.shapes])
     words = f"controller {c.called.name} of '{model.name}', asked at every {c.period!r} s"
-    return Machine(model, dt, programs, given, p, memory, (*own, "q", "v"), dict(zip(seen.names, seen.shapes_out, strict=True)), words,
-                   [*c.times] if memory.size else [], period=c.period)  # fmt: skip
+    return Machine(model, dt, programs, given, p, memory, (*own, "q", "v", *signals.shapes), dict(zip(seen.names, seen.shapes_out, strict=True)), words,
+                   [*c.times] if memory.size else [], period=c.period, signals=(*signals.shapes,))  # fmt: skip

@@ -218,7 +218,9 @@ def variables_of(machine: Machine, tuned: Iterable[str], arrays: bool, flat: boo
     table, tuned, model = Table(machine, arrays, flat), {*tuned}, machine.model
     for name, where in machine.parameters.slices.items():
         value, shape = machine.p[where], machine.parameters.shapes[name]
-        if name in machine.inputs:
+        if name in machine.signals:
+            table.add(name, "P", where.start, shape, "input", "continuous", value, f"the signal '{name}' that is read", ("INPUT",))
+        elif name in machine.inputs:
             what = {"q": "configuration", "v": "velocities"}.get(name, f"the parameter '{name}' of the simulator, held over a step")
             table.add(name, "P", where.start, shape, "input", "continuous", value, what, ("INPUT", *flags_of(name)))
         elif name in tuned:

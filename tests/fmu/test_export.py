@@ -62,9 +62,18 @@ def test_what_is_no_simulator_no_path_or_has_no_code(simulator, tmp_path):
         engine.export_fmu(engine.Simulator(arm(), events=[lambda t, q, v: q[0]]), tmp_path / "arm.fmu")
     with pytest.raises(engine.ExportError, match="runs as plain Python"):
         engine.export_fmu(engine.Simulator(arm(), compiled=False), tmp_path / "arm.fmu")
-    with pytest.raises(engine.ExportError, match=r"the parameter 'inertia.tip' would have to be checked as a whole; expected mass, center"):
-        engine.export_fmu(engine.Simulator(arm(), parameters={"inertia.tip": arm().link("tip").inertia}), tmp_path / "arm.fmu",
-                          parameters=["inertia.tip"])  # fmt: skip
+
+
+@pytest.mark.parametrize("way", ["inputs", "parameters"])
+@pytest.mark.parametrize("part", [None, "controller"])
+def test_inertias_and_placements_are_neither_tuned_nor_inputs(tmp_path, way, part):
+    """An inertia of -5 kg m² would make an arm fall upwards: what is checked as a whole C cannot check."""
+    values = {"inertia.tip": arm().link("tip").inertia, "placement.elbow": arm().joint("elbow").placement, "torque": np.zeros(2)}
+    made = engine.Simulator(arm(), parameters=values, controller=lambda t, q, v, torque: torque)
+    for name in ("inertia.tip", "placement.elbow"):
+        with pytest.raises(engine.ExportError, match=rf"the parameter '{name}' would have to be checked as a whole; expected mass, center"):
+            engine.export_fmu(made, tmp_path / "arm.fmu", platforms=[], part=part, **{way: [name]})
+    assert not [*tmp_path.iterdir()]
 
 
 def test_a_full_disk_leaves_nothing_and_what_was_there(simulator, tmp_path, monkeypatch):

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import engine
+from engine.fmu.machine import of_controller
 from tests.code.programs import needed
 from tests.fmu.instances import Instance
-from tests.fmu.robots import flyer, free
+from tests.fmu.robots import arm, flyer, free
 
 fmpy = pytest.importorskip("fmpy")
 validation = pytest.importorskip("fmpy.validation")
@@ -80,6 +81,11 @@ def test_derivatives_along_directions_are_the_jacobians(smooth):
         else:
             pushed = np.array(f.fmu.getDirectionalDerivative(rates, knowns, list(seed)))
         assert np.abs(pushed - own @ seed).max() < 1e-13 * np.abs(own).max() * len(x)
+    if f.new:                                                                  # FMI 2.0 counts variables, each of which is a number
+        for call, right, room in ((f.fmu.getDirectionalDerivative, 2, len(x)), (f.fmu.getAdjointDerivative, len(x), 2)):
+            for given, taken in ((right - 1, room), (right + 1, room), (right, room - 1)):
+                n, due = (given, right) if given != right else (taken, room)
+                f.refused(f"{n} numbers of derivatives; expected {due}, as many as", call, rates, f.refs("torque"), [0.0] * given, taken)
     f.close()
 
 
@@ -142,6 +148,48 @@ def test_a_law_without_a_memory_is_a_function_of_what_is_set(folder):
     f.step(0.0, 0.5)
     assert np.abs(f.get("tau")[6:] - (-3.0 * q[7:] - v[6:] * 0.5)).max() < 1e-15
     f.close()
+
+
+def told():
+    """An arm that is steered by what a sensor and two laws say: numbers, arrays, and parts by name."""
+
+    def aim(t, q, v, gain):
+        return gain * np.sin(9.0 * t)
+
+    def plan(t, q, v, aim):
+        return {"way": aim * np.ones(2), "haste": 2.0 * aim}
+
+    return engine.Simulator(
+        arm(), dt=1e-3, sensors=[engine.sensors.Encoder("shoulder", name="enc")], laws=[engine.Law(aim), engine.Law(plan)],
+        parameters={"gain": 2.0}, controller=lambda t, q, v, enc, aim, plan: np.array([aim - 5.0 * enc, plan.haste]) * plan.way - 0.1 * v)  # fmt: skip
+
+
+def test_signals_that_a_controller_reads_are_inputs_with_the_bits_of_a_run(folder):
+    simulator = told()
+    run = simulator.run([0.3, 0.1], [0.2, -0.1], 0.02)
+    seen = {"enc": run.signals["enc"], "aim": run.signals["aim"], "plan.way": run.signals["plan.way"], "plan.haste": run.signals["plan.haste"]}
+    for version in ("2.0", "3.0"):
+        path = engine.export_fmu(simulator, folder / f"told{version[0]}.fmu", part="controller", version=version)
+        assert validation.validate_fmu(str(path)) == []
+        f = Instance(path).begin()
+        about = {x.name: x for x in f.d.modelVariables if x.causality == "input"}
+        assert about["enc"].description == "the signal 'enc' that is read"
+        assert {n.partition("[")[0] for n in about if n[:2] not in ("q.", "v.") and n not in ("q", "v")} == {*seen}
+        for k in range(20):
+            for n, y in {"q": run.q, "v": run.v, **seen}.items():
+                f.set(n, y[k])
+            assert (f.get("tau") == run.tau[k]).all()
+            f.step(k * 1e-3, 1e-3)
+        f.close()
+    with pytest.raises(engine.ExportError, match=r"inputs has 'enc'.*; expected some of .*gain"):
+        engine.export_fmu(simulator, folder / "told.fmu", inputs=["enc"], part="controller", platforms=[])
+
+
+def test_signals_of_a_controller_are_told_from_its_parameters():
+    machine = of_controller(told(), ["gain"], None)
+    assert machine.inputs == ("gain", "q", "v", "enc", "aim", "plan.way", "plan.haste")
+    assert machine.signals == machine.inputs[3:]
+    assert [machine.parameters.shapes[n] for n in machine.signals] == [(), (), (2,), ()]
 
 
 @pytest.mark.parametrize(("of", "more", "text"), [

@@ -371,23 +371,28 @@ static long unknown_at(const Variable *v)
 /* numbers of variables to or from their places; which: whether the places are those of unknowns */
 static Status placed(Instance *i, const Reference r[], size_t n, int unknowns, double *places, double *out, const double *in, size_t size)
 {
-    size_t at = 0;
+    size_t total = 0, at = 0;
     for (size_t j = 0; j < n; ++j) {
         const Variable *const v = r[j] < NVARIABLES ? &variables[r[j]] : NULL;
-        const long first = !v ? -1 : unknowns ? unknown_at(v) : known_at(v);
-        if (first < 0)
+        if (!v || (unknowns ? unknown_at(v) : known_at(v)) < 0)
             return say(i, ERROR, "a derivative %s the value reference %u; expected %s", unknowns ? "of" : "by", (unsigned)r[j],
                        unknowns ? "an output or a derivative of a state" : "an input, a parameter or a continuous state");
+        total += v->n;
+    }
+    if (total != size)
+        return say(i, ERROR, "%lu numbers of derivatives; expected %lu, as many as the variables have", (unsigned long)size,
+                   (unsigned long)total);
+    for (size_t j = 0; j < n; ++j) {
+        const Variable *const v = &variables[r[j]];
+        double *const own = places + (unknowns ? unknown_at(v) : known_at(v));
         for (size_t c = 0; c < v->n; ++c, ++at) {
-            if (at >= size)
-                break;
             if (in)
-                places[first + (long)c] += in[at];
+                own[c] += in[at];
             else
-                out[at] = places[first + (long)c];
+                out[at] = own[c];
         }
     }
-    return at == size ? OK : say(i, ERROR, "%lu numbers of derivatives; expected as many as the variables have", (unsigned long)size);
+    return OK;
 }
 #endif
 
