@@ -44,7 +44,7 @@ ROOMS = {
     "examples": ({"checks", "io"}, set()),
     "inverse_kinematics": ({*PHYSICS, "dynamics", "constraints", "compiler"}, set()),
     "recording": ({"checks", "interrupts"}, {"h5py"}),
-    "logs": ({"checks", "recording"}, {"mcap_ros2", "rosbags", "ruamel.yaml", "scipy", "pyarrow"}),
+    "logs": ({"checks", "recording"}, {"mcap_ros2", "rosbags", "ruamel", "scipy", "pyarrow"}),
     "compiled": ({*PHYSICS, "dynamics", "constraints", "integrate", "compiler", "inverse_kinematics"}, set()),
     "components": ({*PHYSICS, "dynamics", "contact", "integrate", "compiler"}, set()),
     "space": ({*PHYSICS, "io", "dynamics", "compiler", "components"}, {"erfa", "scipy"}),
