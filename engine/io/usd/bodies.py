@@ -124,7 +124,7 @@ class Body:
             raise RobotFileError(f"{what} {prim.GetPath()} has a mass, density or inertia below zero; expected numbers from zero",
                                  stage.file)  # fmt: skip
         R = quaternion.to_matrix(quaternion_of(api.GetPrincipalAxesAttr().Get()))
-        if not diagonal.any() and (R != np.eye(3)).any():
+        if not diagonal.any() and (np.eye(3) != R).any():
             stage.leave("principal axes without an inertia along them", prim.GetPath())
         return Said(mass * stage.mass, density * stage.mass / stage.length**3,
                     center * scale * stage.length if np.isfinite(center).all() else None,
