@@ -21,6 +21,9 @@ HEADER = """
  *   before : called at the beginning of step k at t, s, with the state: sets parameters, from sensors or commands
  *   after : called with the state after it, at t + PERIOD s: hands it to actuators or the wire
  *       Both may be 0. They end the loop by returning what is not 0.
+ *   first : number of the first step, k, which begins at t = k PERIOD s: 0 where x is at its beginning. A loop that goes on with the x of
+ *       one that has ended must be given how many steps that has behind it, its own first and the report's steps; else what happens
+ *       every so often, held commands and all that reads the time begin anew
  */
 typedef struct {
     int64_t steps;
@@ -29,6 +32,7 @@ typedef struct {
     int (*before)(void *user, int64_t k, double t, const double *x, double *p);
     int (*after)(void *user, int64_t k, double t, const double *x, const double *p);
     void *user;
+    int64_t first;
 } NAME_options;
 
 /* What came of it: steps that were taken; how many ended after the next was due; the worst and the sum of what steps began too late, s; by
@@ -39,10 +43,10 @@ typedef struct {
     int scheduled, ended;
 } NAME_report;
 
-/* Step x with parameters p, in pace; report may be 0. It returns 0, -1 for options that cannot be (none; steps below zero; a period below
- * zero, beyond 1e6 s or not a number), or what a step returns that fails, such as 1 where the state would not be finite any more: x is
- * then the last that is. It allocates nothing. Another clock, for processors without POSIX: -DLOOP_NOW=f -DLOOP_WAIT=g, of
- * int64_t f(void), ns, and void g(int64_t), which waits until then. */
+/* Step x with parameters p, in pace; report may be 0. It returns 0, -1 for options that cannot be (none; steps below zero; a first one
+ * below zero or beyond 2^53; a period below zero, beyond 1e6 s or not a number), or what a step returns that fails, such as 1 where the
+ * state would not be finite any more: x is then the last that is. It allocates nothing. Another clock, for processors without POSIX:
+ * -DLOOP_NOW=f -DLOOP_WAIT=g, of int64_t f(void), ns, and void g(int64_t), which waits until then. */
 int NAME_loop(const NAME_options *options, double *p, double *x, NAME_report *reportLENT);
 """
 
@@ -99,14 +103,16 @@ int NAME_loop(const NAME_options *options, double *p, double *x, NAME_report *re
     NAME_report own;
     report = report ? report : &own;
     memset(report, 0, sizeof *report);
-    if (!options || options->steps < 0 || !(options->period >= 0.0 && options->period <= 1e6))
+    if (!options || options->steps < 0 || options->first < 0 || options->first > (int64_t)1 << 53
+        || !(options->period >= 0.0 && options->period <= 1e6))
         return -1;
     const double period = 1e9 * (options->period > 0.0 ? options->period : PERIOD);
     if (options->priority > 0)
         report->scheduled = loop_scheduled(options->priority);
     int64_t begun = LOOP_NOW();
-    for (int64_t k = 0; !options->steps || k < options->steps; ++k) {
-        const int64_t due = begun + (int64_t)(period * (double)k + 0.5);       /* of k, so that no error adds up */
+    for (int64_t n = 0; !options->steps || n < options->steps; ++n) {
+        const int64_t k = options->first + n;
+        const int64_t due = begun + (int64_t)(period * (double)n + 0.5);       /* of n, so that no error adds up */
         if (!options->free_running) {
             int64_t now = LOOP_NOW();
             if (now < due) {
@@ -128,10 +134,10 @@ int NAME_loop(const NAME_options *options, double *p, double *x, NAME_report *re
         if (status)
             return status;
         memcpy(x, next, sizeof(double) * NX);
-        report->steps = k + 1;
+        report->steps = n + 1;
         if (options->after && (report->ended = options->after(options->user, k, PERIOD * (double)(k + 1), x, p)) != 0)
             return 0;
-        if (!options->free_running && LOOP_NOW() > begun + (int64_t)(period * (double)(k + 1) + 0.5))
+        if (!options->free_running && LOOP_NOW() > begun + (int64_t)(period * (double)(n + 1) + 0.5))
             ++report->missed;
     }
     return 0;

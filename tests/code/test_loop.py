@@ -180,6 +180,53 @@ def test_options_that_cannot_be(turning):
     assert run(["./bad"], folder).split() == [*["-1,0"] * 4, "1,0", "-1,0", "0,-1"]
 
 
+ON = """#include "held.h"
+#include <stdio.h>
+static double first_t;
+static int before(void *user, int64_t k, double t, const double *x, double *p)
+{
+    (void)x, (void)p;
+    if (*(int64_t *)user == k)
+        first_t = t;
+    return 0;
+}
+int main(void)
+{
+    double x[] = HELD_INITIAL_X;
+    int64_t told = 255;
+    held_options o = {.free_running = 1, .before = before, .user = &told};
+    held_report r;
+    for (int part = 0; part < 2; ++part) {
+        o.steps = part ? 245 : 255;
+        if (held_loop(&o, 0, x, &r) || r.steps != o.steps)
+            return 1;
+        o.first += FORGETS ? 0 : r.steps;
+    }
+    printf("%.17g", first_t);
+    for (size_t c = 0; c < sizeof x / sizeof *x; ++c)
+        printf(" %a", x[c]);
+    o.first = -1;
+    return held_loop(&o, 0, x, &r) == -1 ? 0 : 1;
+}
+"""
+
+
+def test_a_loop_goes_on_where_one_has_ended(tmp_path):
+    """255 steps and 245 are the bits of 500, of a law of the time that is asked every ten steps; of one that forgets they are not."""
+    needed("gcc")
+    law = engine.Law(lambda t, q, v, memory: (np.sin(3 * t) - 0.1 * v + memory, memory - 0.01 * q), memory=np.zeros(1), period=0.01)
+    simulator = engine.Simulator(pendulum(), dt=1e-3, controller=law)
+    engine.export_code(simulator, tmp_path / "held.c", part="loop")
+    (tmp_path / "on.c").write_text(ON)
+    whole = simulator.run(simulator.model.initial(), np.zeros(1), 0.5)
+    expected = np.array([whole.q[-1, 0], whole.v[-1, 0]])
+    for forgets in (0, 1):
+        run(["gcc", *FLAGS, "-O1", *FMA, "-ffp-contract=off", f"-DFORGETS={forgets}", "held.c", "on.c", "-o", "on", "-lm"], tmp_path)
+        t, *x = run(["./on"], tmp_path).split()
+        assert (np.array([float.fromhex(w) for w in x[:2]]) == expected).all() == (not forgets)
+        assert float(t) == (0.0 if forgets else 0.255)
+
+
 def test_what_is_no_loop(tmp_path, turning):
     simulator, _ = turning
     with pytest.raises(engine.ExportError, match=r"a loop is written as C, and 'x.so' ends in '.so'; expected '.c'"):
