@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 _folder = tempfile.TemporaryDirectory(prefix="engine-tests-")  # worker processes inherit the variable, and so share the folder
@@ -73,3 +74,13 @@ def as_loaded() -> Iterator[None]:
     before, LOADED[0] = LOADED[0], Loaded()
     yield
     LOADED[0] = before
+
+
+@pytest.fixture(autouse=True)
+def floating_point_errors_stay_as_they_are() -> Iterator[None]:
+    """A test that leaves NumPy silent is said, not those that come after it in its process."""
+    before = np.geterr()
+    yield
+    after = np.geterr()
+    np.seterr(**before)
+    assert after == before

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from engine.bridges.command import FIELDS, command_of
 from engine.bridges.dds import Dds
 from engine.bridges.foxglove import Foxglove
 from engine.bridges.names import BridgeError
@@ -18,8 +19,6 @@ from engine.simulation import Live
 from engine.simulation.logged import flight_of
 
 Array = np.ndarray
-#: what of a message of joints a parameter may take
-FIELDS = ("position", "velocity", "effort")
 #: messages that are read in a turn, at most, and letters of what is said of one that was refused
 MOST, LETTERS = 100, 200
 
@@ -33,6 +32,9 @@ class Transport(Protocol):
     def received(self, most: int) -> list[Any]:
         """Return commands that have come, so many at most: each plain data, or a text that says what is wrong with it."""
 
+    def tell(self, text: str) -> None:
+        """Say that the simulation ended, or began again, where there are words for it."""
+
     def close(self) -> None:
         """Let go of all that was taken."""
 
@@ -44,7 +46,7 @@ class Bridge:
     ----------
     sent : how many states were sent; received, refused : how many commands have come, and how many of them were none
     refusal : why the last one was refused, in words, or None
-    error : what ended it, in words, or None
+    error : what ended it, or the simulation, in words, or None; after a reset of a simulation that failed it goes on
 
     >>> import engine
     >>> arm = engine.Simulator(engine.load(engine.example("seven_joint_arm")))
@@ -56,7 +58,7 @@ class Bridge:
         self.live, self.rate, self.commands, self.wrenches = live, rate, dict(commands), tuple(wrenches)
         self.sent = self.received = self.refused = 0
         self.refusal: str | None = None
-        self.error: str | None = None
+        self._error: str | None = None
         own = [(name, nq, nv) for name, nq, nv in live.model.coordinates]
         at = np.cumsum([0, *(nv for *_, nv in own)])
         self._single = {name: int(at[k]) for k, (name, nq, nv) in enumerate(own) if nq == nv == 1}
@@ -75,6 +77,11 @@ class Bridge:
         how = f"ended: {self.error}" if self.error else counts
         return f"<bridge of '{self.live.model.name}': {how}>"
 
+    @property
+    def error(self) -> str | None:
+        live = self.live.error
+        return self._error or (None if live is None else f"the simulation ended: {live}")
+
     def close(self) -> None:
         """Send nothing more, and let go of the network; the simulation goes on."""
         self._closing.set()
@@ -83,19 +90,27 @@ class Bridge:
     # ------------------------------------------------------------ the thread
 
     def _run(self) -> None:
-        due, last = time.monotonic(), None
+        due, last, told = time.monotonic(), None, None
         try:
             while not self._closing.is_set():
+                closed, ended = self.live.closed, self.live.error              # before its last state is looked at
                 for message in self._transport.received(MOST):
                     self._obey(message)
                 state = self.live.state
                 if state is not last:
                     self._send()
                     last = state
+                if closed:
+                    self._error = "the simulation was closed"
+                    self._transport.tell(self._error)
+                    return
+                if ended != told:                                              # which a reset may undo
+                    self._transport.tell("the simulation has begun again" if ended is None else f"the simulation ended: {ended}")
+                    told = ended
                 due = max(due + 1.0 / self.rate, time.monotonic())             # what is late is skipped
                 self._closing.wait(due - time.monotonic())
         except Exception as error:                                             # told, not thrown where nobody catches it
-            self.error = str(error) or type(error).__name__
+            self._error = str(error) or type(error).__name__
         finally:
             self._transport.close()
 
@@ -117,32 +132,19 @@ class Bridge:
                 raise BridgeError(message)
             for name, x in self._values(message).items():
                 self.live.set(name, x)
-        except (ValueError, TypeError, KeyError) as error:                     # the engine's are ValueErrors
+        except Exception as error:                                             # whatever a peer sends, the bridge goes on
             self.refused, self.refusal = self.refused + 1, str(error)[:LETTERS]
         self.received += 1
 
     def _values(self, message: Any) -> dict[str, Array]:
         """Return the parameters that a message of joints sets; BridgeError where it is none."""
-        names = message.get("name") if isinstance(message, Mapping) else None
-        if not isinstance(names, (list, tuple)) or not all(isinstance(n, str) for n in names):
-            raise BridgeError(f"a command is {shown(message)}; expected names of joints, and a number for each")
-        unknown = [n for n in names if n not in self._single]
-        if unknown:
-            raise BridgeError(f"a command names '{unknown[0][:40]}'{nearest(unknown[0][:40], self._single)}; expected joints of "
-                              f"'{self.live.model.name}' with one coordinate")  # fmt: skip
-        found = {}
+        names, said = command_of(message, self._single, [*self.commands.values()], self.live.model.name)
+        joints, found = [*self._single], {}
         for parameter, which in self.commands.items():
-            values = message.get(which, ())
-            if len(values) == 0:
-                continue
-            x = np.array(values, dtype=float)
-            if x.shape != (len(names),) or not np.isfinite(x).all():
-                raise BridgeError(f"a command has {shown(values)} as {which} of {len(names)} joints; expected a finite number for each")
-            whole = np.array(self.live.parameters[parameter], dtype=float)
-            joints = [*self._single]
-            places = [self._single[n] if whole.shape == (self.live.model.nv,) else joints.index(n) for n in names]
-            whole[places] = x
-            found[parameter] = whole
+            if which in said:
+                whole = np.array(self.live.parameters[parameter], dtype=float)
+                whole[[self._single[n] if whole.shape == (self.live.model.nv,) else joints.index(n) for n in names]] = said[which]
+                found[parameter] = whole
         return found
 
 
@@ -166,13 +168,16 @@ def bridge(live: Live, kind: str, rate: float = 50.0, commands: Mapping[str, str
 
     Raises
     ------
-    BridgeError : it is no Live, there is no such parameter or signal, another bridge has the name or the port; a package is missing
+    BridgeError : it is no Live, or one that has ended, there is no such parameter or signal, another bridge has the name or the port; a
+        package is missing
 
     >>> with engine.Live(simulator, q0, v0) as live, engine.bridge(live, "dds", commands={"torque": "effort"}):  # doctest: +SKIP
     ...     input("until Enter is pressed")
     """
     if not isinstance(live, Live):
         raise BridgeError(f"bridge got {shown(live)}; expected an engine.Live")
+    if live.closed or live.error is not None:
+        raise BridgeError(f"the simulation {'was closed' if live.closed else f'has ended ({live.error})'}; expected one that goes on")
     one_of("a bridge's kind", kind, ("dds", "foxglove"), BridgeError)
     rate = number("rate", rate, "states a second, above zero, at most 10000", above=0.0, most=1e4, error=BridgeError)
     commands = {} if commands is None else commands

@@ -109,6 +109,9 @@ class Dds:
         found = [x for x in self._reader.take(most) if x.sample_info.valid_data]
         return [{"name": [*x.name], **{n: [*getattr(x, n)] for n in ("position", "velocity", "effort")}} for x in found]
 
+    def tell(self, text: str) -> None:
+        """Say nothing: ROS 2 has no words for it; no more states come."""
+
     def close(self) -> None:
         """Leave the domain."""
         self._writers.clear()

@@ -10,11 +10,14 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from engine.bridges.command import kind
 from engine.bridges.names import BridgeError, leave, require_prefix, take, topic_of
 from engine.checks import require_packages, whole
 
 #: bytes of a command, at most, and commands that wait
 LARGEST, WAITING = 1 << 16, 100
+#: letters of an encoding's name that are shown
+LETTERS = 40
 #: s: how long a server is waited for that has been stopped
 PATIENCE = 2.0
 
@@ -24,11 +27,11 @@ class Commands:
 
     def __init__(self, topic: str) -> None:
         self.topic, self.waiting = topic, deque[Any](maxlen=WAITING)
-        self.advertised: dict[tuple[Any, Any], str] = {}
+        self.advertised: dict[tuple[Any, Any], tuple[str, str]] = {}
 
     def on_client_advertise(self, client: Any, channel: Any) -> None:
         """A client says under which topic it will send."""
-        self.advertised[client.id, channel.id] = channel.topic
+        self.advertised[client.id, channel.id] = channel.topic, channel.encoding
 
     def on_client_unadvertise(self, client: Any, client_channel_id: int) -> None:
         """It will not any more."""
@@ -36,8 +39,9 @@ class Commands:
 
     def on_message_data(self, client: Any, client_channel_id: int, data: bytes) -> None:
         """A message has come."""
-        if self.advertised.get((client.id, client_channel_id)) == self.topic:
-            self.waiting.append(read(data))
+        topic, encoding = self.advertised.get((client.id, client_channel_id), ("", ""))
+        if topic == self.topic:
+            self.waiting.append(read(data) if encoding == "json" else f"a command is encoded as '{encoding[:LETTERS]}'; expected json")
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("on_"):                                             # of what else clients do nothing is heard
@@ -57,7 +61,7 @@ def read(data: bytes) -> Any:
         return f"a command has {len(data)} bytes; expected {LARGEST} at most"
     with contextlib.suppress(ValueError, RecursionError):
         found = json.loads(data)
-        return found if not isinstance(found, str) else "a command is a text; expected names of joints, and a number for each"
+        return found if isinstance(found, dict) else f"a command is {kind(found)}; expected names of joints, and a number for each"
     return "a command is no JSON; expected names of joints, and a number for each"
 
 
@@ -113,6 +117,12 @@ class Foxglove:
     def received(self, most: int) -> list[Any]:
         """Return commands that have come."""
         return [self.commands.waiting.popleft() for _ in range(min(most, len(self.commands.waiting)))]
+
+    def tell(self, text: str) -> None:
+        """Say it to all clients, as a status."""
+        from foxglove import StatusLevel
+
+        self._server.publish_status(text, StatusLevel.Warning)
 
     def close(self) -> None:
         """Stop the server, which lets go of its port a little later than it says."""

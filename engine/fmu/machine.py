@@ -221,6 +221,6 @@ def of_controller(simulator: Simulator, inputs: Sequence[str], outputs: Sequence
     seen = programs["observe"]
     own = require_names("inputs", inputs, [*stepper.parameters.shapes])
     words = f"controller {c.called.name} of '{model.name}', asked at every {c.period!r} s"
-    return Machine(model, dt, programs, given, p, memory, (*own, "q", "v", *signals.shapes),
-                   dict(zip(seen.names, seen.shapes_out, strict=True)), words,
+    shapes_out = dict(zip(seen.names, seen.shapes_out, strict=True))
+    return Machine(model, dt, programs, given, p, memory, (*own, "q", "v", *signals.shapes), shapes_out, words,
                    [*c.times] if memory.size else [], period=c.period, signals=(*signals.shapes,))  # fmt: skip

@@ -17,6 +17,8 @@ from engine.logs.flight import Flight, nanoseconds, stamp
 from engine.recording import StorageError
 
 JOINTS, LINKS, ROBOT = "/joint_states", "/tf", "/robot_description"
+#: what tells of a bag's files, in its folder
+METADATA = "metadata.yaml"
 #: the types of what is said under these names
 TYPES = {JOINTS: "sensor_msgs/msg/JointState", LINKS: "tf2_msgs/msg/TFMessage", ROBOT: "std_msgs/msg/String"}
 
@@ -86,6 +88,29 @@ def write_rosbag2(path: Path, f: Flight) -> None:
             if name not in known:
                 known[name] = bag.add_connection(name, TYPES[name], typestore=store)
             bag.write(known[name], at, store.serialize_cdr(typed(store.types, TYPES[name], message), TYPES[name]))
+
+
+def bag_files(path: Path) -> list[str]:
+    """Return the files of a rosbag2 folder: its metadata, and those that these name.
+
+    Raises
+    ------
+    StorageError : it is no such folder, or holds something else beside them; a package is missing
+    """
+    require_packages("a rosbag2 folder", "logs", "rosbags", error=StorageError)
+    from ruamel.yaml import YAML
+
+    try:
+        known = YAML(typ="safe").load((path / METADATA).read_text())["rosbag2_bagfile_information"]["relative_file_paths"]
+        own = [METADATA, *known]
+        good = isinstance(known, list) and all(isinstance(name, str) and Path(name).name == name for name in known)
+    except Exception:                                                          # whatever a text leads to that is no bag's metadata
+        good = False
+    if not good:
+        raise StorageError(f"'{path}' is a folder without the {METADATA} of a bag; expected a new path, or a bag of ROS 2")
+    if others := sorted({x.name for x in path.iterdir() if x.is_dir() or x.name not in own}):
+        raise StorageError(f"'{path}' holds '{others[0]}' too, which is not the bag's; expected a new path, or the bag alone")
+    return [name for name in own if (path / name).is_file()]
 
 
 def typed(types: Any, name: str, plain: Any) -> Any:

@@ -49,7 +49,7 @@ from engine.ops.linear import LDL, LU, cross, largest, lu_solve, norm, product, 
 from engine.ops.linear import there as there
 from engine.ops.procedure import bit_count, floats, ints, lowest_bit, procedure
 from engine.ops.random import normal, uniform
-from engine.ops.rows import add_at, chosen, gather, row_numbers, rows, total
+from engine.ops.rows import add_at, chosen, gather, row_numbers, rows, sized, table, total
 from engine.ops.sparse import Plan, block_cholesky, block_plan, block_solve
 from engine.ops.structure import structure as structure
 from engine.ops.tables import dense, interp, interp2, row, spline
@@ -59,6 +59,6 @@ __all__ = [
     "block_plan", "block_solve", "c2", "c3", "chosen", "clip", "cos", "cross", "dense", "each", "equal", "exp", "floats", "floor", "fmod",
     "gather", "graph_of", "hypot", "implicit", "interp", "interp2", "ints", "jacobian", "largest", "less", "less_equal", "log",
     "logical_and", "logical_not", "logical_or", "lowest_bit", "lu_solve", "maximum", "minimum", "mod", "norm", "normal", "part", "power",
-    "procedure", "product", "root", "row", "row_numbers", "rows", "shared", "sign", "sin", "solve", "spline", "sqrt", "stop_gradient",
-    "stumpff", "subroutine", "symmetric", "tan", "tanh", "total", "uniform", "when", "where", "while_loop",
+    "procedure", "product", "root", "row", "row_numbers", "rows", "shared", "sign", "sin", "sized", "solve", "spline", "sqrt",
+    "stop_gradient", "stumpff", "subroutine", "symmetric", "table", "tan", "tanh", "total", "uniform", "when", "where", "while_loop",
 ]  # fmt: skip

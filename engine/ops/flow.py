@@ -152,7 +152,10 @@ def when(condition: Any, fn: Callable[[], Any], otherwise: Any) -> Any:
         if condition:
             return fitting("when", fn, (), "no argument")
         return otherwise if isinstance(otherwise, (tuple, dict)) else np.array(otherwise)
-    once = functools.wraps(fn)(lambda _: (fitting("when", fn, (), "no argument"), True))    # under the name of what it does
+    called = functools.wraps(fn)(lambda: fitting("when", fn, (), "no argument"))            # under the name of what it does
+    if (graph := graph_of(condition)) is not None:
+        return graph.when(condition, called, otherwise)
+    once = functools.wraps(fn)(lambda _: (called(), True))
     return passes(once, otherwise, 1, logical_not(condition))[0]
 
 

@@ -103,6 +103,33 @@ def common_count(counts: list[int]) -> int:
     return counts[0]
 
 
+def table(x: Any) -> Any:
+    """Return an array (n, …) as a table, which says how many rows it has when the program runs: traced, it goes through calls, branches
+    and loops as one number, however many it holds. :func:`sized` gives the array back.
+
+    >>> table(np.eye(2))
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    return asarray(x) if (graph := graph_of(x)) is None else graph.table(x)
+
+
+def sized(table: Any, n: int) -> Any:
+    """Return the rows of a table that has n as an array (n, …).
+
+    Raises
+    ------
+    EngineError : it has another number of rows; within a simulation the result is NaN, which ends it
+
+    >>> sized(chosen(np.array([1.0, -2.0, 3.0]), np.array([True, False, True])), 2)
+    array([1., 3.])
+    """
+    if (graph := graph_of(table)) is not None:
+        return graph.sized(table, n)
+    common_count([len(table), n])
+    return asarray(table)
+
+
 def row_numbers(table: Any) -> Any:
     """Return the numbers 0, 1, … of a table's rows, (n).
 
@@ -218,4 +245,4 @@ def chosen(table: Any, truth: Any) -> Any:
     return asarray(table)[c]
 
 
-__all__ = ["add_at", "chosen", "gather", "row_numbers", "rows", "total"]
+__all__ = ["add_at", "chosen", "gather", "row_numbers", "rows", "sized", "table", "total"]

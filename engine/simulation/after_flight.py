@@ -13,11 +13,12 @@ from engine import dynamics, ops
 from engine.components.component import Context
 from engine.contact import AT_ONCE, EVENLY, Unsolved
 from engine.contact.limited_forces import LimitedForces
+from engine.contact.many import RowLaws
 from engine.dynamics.crba import solve_from_leaves
 from engine.dynamics.modal_momentum import momentum_rates
 from engine.integrate.method import Complete
 from engine.model import Model
-from engine.simulation.impulses import Impulses
+from engine.simulation.impulses import Impulses, Left
 from engine.simulation.own_states import LASTING, MOMENTUM, STUCK
 from engine.simulation.plant import Plant
 
@@ -68,9 +69,9 @@ class AfterFlight:
         beside what is stiff where the flight has its own, so that what lasts is taken off and found anew as one."""
         return q0 if self.way == AT_ONCE else q
 
-    def after(self, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array, stuck: Array, m: Array,
-              p: Array, *stiff: Array) -> Array:  # fmt: skip
-        """Return what impulses leave of a step's flight: see :meth:`Impulses.after`."""
+    def after(self, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array, stuck: Any, m: Array,
+              p: Array, *stiff: Array) -> tuple[Any, ...]:  # fmt: skip
+        """Return the arrays and tables of what impulses leave of a step's flight, one after another: see :meth:`Impulses.after`."""
         plant, resistance = self.plant, stiff[:1]
         limited = LimitedForces(plant.stiffness.moving.tolist(), stiff[1], h) if plant.stiffness is not None and stiff[1:] else None
         model = plant.model_at(p)
@@ -78,9 +79,10 @@ class AfterFlight:
         at = self.meeting(q0, q)
         jacobian = None if plant.constraints is None else lambda: plant.jacobian(at, m)
         try:
-            return impulses.after(model, h, q0, before, q, free, momenta, stuck, limited, jacobian,
+            left = impulses.after(model, h, q0, before, q, free, momenta, stuck, limited, jacobian,
                                   lambda: self.met(model, at, p, resistance),
                                   lambda: plant.masses(p))
+            return tuple(ops.structure(left)[0])
         except Unsolved as error:
             if plant.constraints is None:
                 raise
@@ -148,31 +150,38 @@ class AfterFlight:
         impulses = self.impulses(model, plant.parameters.split(p))
 
         def complete(t: Any, h: Any, x: Array, flown: Array) -> tuple[Array, Array]:
-            held = plant.lasts + plant.sticks
-            idle = np.concatenate([flown[: len(flown) - held], np.zeros(held + impulses.notes.n)])
+            q, free = flown[:nq], flown[nq : nq + nv]
+            idle = flown[: len(flown) - plant.lasts - plant.sticks], impulses.nothing(free)
             with ops.part("broad phase", x):
-                passed = impulses.pass_by(h, x[nq : nq + nv], flown[:nq], flown[nq : nq + nv])
+                passed = impulses.pass_by(h, x[nq : nq + nv], q, free)
             if modes and plant.lasts:                                          # forces may come off their limits with what lasted
                 lasting = plant.states.split(flown[nq + nv :])[LASTING]
                 passed = ops.logical_and(passed, ops.logical_not(ops.largest(lasting) > 0.0))
-            found = ops.when(ops.logical_not(passed), lambda: meet(t, h, x, flown), idle)
-            return found[: len(x)], found[len(x) :]
+            y, left = ops.when(ops.logical_not(passed), lambda: meet(t, h, x, flown), idle)
+            lasting = left.lasting if plant.lasts else np.zeros(0)
+            stuck = ops.sized(left.stuck, impulses.held[0]).ravel() if keeps and plant.sticks else np.zeros(plant.sticks)
+            return np.concatenate([y, lasting, stuck]), impulses.joined(left.notes)
 
-        def meet(t: Any, h: Any, x: Array, flown: Array) -> Array:
+        def meet(t: Any, h: Any, x: Array, flown: Array) -> tuple[Array, Left]:
             q, free, z = flown[:nq], flown[nq : nq + nv], plant.states.split(flown[nq + nv :])
-            P, stuck = z.get(MOMENTUM, np.zeros((0, 9))), z.get(STUCK, np.zeros((0, 6)))
+            P, stuck = z.get(MOMENTUM, np.zeros((0, 9))), self.stuck(z)
             stiff, now = self.stiff(by, t, h, x, flown, m, p, modes), plant.laden(p, flown[nq + nv :])
             model = plant.model_at(now)                                        # bodies as they are at the end of the flight
             with ops.part("impulses", q):
-                found = by.after(h, x[:nq], x[nq : nq + nv], q, free, P, stuck, m, now, *stiff)
-            q, v, moved, gave, lasting, notes = impulses.complete(model, h, q, free, P, found,
-                                                            lambda q, v: plant.settled(model, q, v, m),
-                                                            lambda P, to: plant.turned(P, q, to, flown[nq + nv :], p),
-                                                            lambda q, v, P: plant.kept(model, q, v, flown[nq + nv :], m, p, P))  # fmt: skip
-            own = {MOMENTUM: moved, LASTING: lasting, STUCK: gave if keeps else np.zeros(gave.shape)}
-            return np.concatenate([q, v, plant.states.join(z | {n: y for n, y in own.items() if n in z}), notes])
+                left = impulses.built(by.after(h, x[:nq], x[nq : nq + nv], q, free, P, stuck, m, now, *stiff))
+            q, v, moved = impulses.complete(model, h, q, free, P, left,
+                                            lambda q, v: plant.settled(model, q, v, m),
+                                            lambda P, to: plant.turned(P, q, to, flown[nq + nv :], p),
+                                            lambda q, v, P: plant.kept(model, q, v, flown[nq + nv :], m, p, P))  # fmt: skip
+            z = z | ({MOMENTUM: moved} if MOMENTUM in z else {})
+            return np.concatenate([q, v, plant.states.join(z)[: plant.flown]]), left
 
         return complete
+
+    def stuck(self, z: Mapping[str, Array]) -> Any:
+        """Return how pairs gave way since they stick, of states z; as a table, where points are rows."""
+        stuck = z.get(STUCK, np.zeros((0, 6)))
+        return ops.table(stuck) if isinstance(self.plant.contacts, RowLaws) else stuck
 
     def stiff(self, by: Any, t: Any, h: Any, x: Array, flown: Array, m: Array, p: Array, modes: Sequence[Array]) -> tuple[Array, ...]:
         """Return what impulses meet of stiff forces, and of their limits, if there are any, in a step of h from t and x = (q, v, z), of
@@ -198,9 +207,9 @@ class AfterFlight:
         model = plant.model_at(now)
         impulses = self.impulses(model, plant.parameters.split(p))
         at = h, x[:nq], x[nq : nq + nv], flown[:nq], flown[nq : nq + nv]
-        stuck = z.get(STUCK, np.zeros((0, 6)))
+        stuck = self.stuck(z)
         found = by.after(*at, z.get(MOMENTUM, np.zeros((0, 9))), stuck, m, now, *self.stiff(by, t, h, x, flown, m, p, modes))
-        return impulses.points(model, *at, impulses.split(found)[0], stuck)
+        return impulses.points(model, *at, impulses.built(found).v, stuck)
 
     def passing(self, h: Any, x: Array, p: Array) -> Any:
         """Return whether shapes may have passed through each other in a step of h that ends at x = (q, v, z)."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +23,26 @@ Array = np.ndarray
 RUBS = "friction", "stops"
 
 
+class Left(NamedTuple):
+    """What impulses leave of a step.
+
+    Attributes
+    ----------
+    v : v⁺ (nv)
+    changes : what contacts change of the trees' momenta (trees, 9)
+    stuck : how pairs gave way since they stick (pairs, 6); a table (places, 7), where points are rows
+    lasting : the generalized force (nv) of all that lasts: the flight of the next step takes it along, so that what depends on velocities
+        there, such as motors that damp, sees those of what is held; :meth:`AfterFlight.relieving` takes it off again
+    notes : what is noted, by name: see :attr:`Impulses.notes`; what there may be many of as tables, where points are rows
+    """
+
+    v: Array
+    changes: Array
+    stuck: Any
+    lasting: Array
+    notes: dict[str, Any]
+
+
 class Impulses:
     """The laws of a plant's joints and contacts.
 
@@ -33,11 +52,6 @@ class Impulses:
     nv : velocities of the model
     constrained : whether constraints hold, which resist what acts
     way : how far impulses go of theirs within a step: EVENLY, or AT_ONCE beside what is stiff
-
-    What :meth:`after` gives is one vector: v⁺ (nv), what contacts change of the trees' momenta (trees, 9), how their pairs gave way since
-    they stick (pairs, 6), and the generalized force (nv) of all that lasts: the flight of the next step takes it along, so that what
-    depends on velocities there, such as motors that damp, sees those of what is held; :meth:`AfterFlight.relieving` takes it off again;
-    and the notes.
 
     Attributes
     ----------
@@ -64,7 +78,7 @@ class Impulses:
 
     def after(self, model: Model, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array, stuck: Array,
               limited: LimitedForces | None, jacobian: Callable[[], Array] | None, inertia: Callable[[], Array],
-              mass: Callable[[], Sequence[Any]]) -> Array:  # fmt: skip
+              mass: Callable[[], Sequence[Any]]) -> Left:  # fmt: skip
         """Return v⁺ and what goes with it, of a step of h from q0 (nq), ``before`` (nv) and what is ``stuck`` (pairs, 6), whose flight ends
         at q, ``free`` and with the ``momenta`` (trees, 9); ``limited`` is what stiff forces with limits do beside what of
         them ``inertia()`` (nv, nv) has, which impulses meet; ``jacobian()`` (n, nv) is of the constraints that hold, and ``mass()`` of the
@@ -74,25 +88,21 @@ class Impulses:
         if joints is None and limited is not None:
             joints = Rubbing([], np.inf, free, limited)
 
-        def noted(v: Array, own: Mapping[str, Array], pushes: Callable[[], Array]) -> Array:
+        def noted(v: Array, own: Mapping[str, Any], pushes: Callable[[], Array]) -> dict[str, Any]:
             """What is noted of impulses after which there is v (nv)."""
             rubs = joints.parts(v) if joints else {}
             losses = {name: np.append(f / h, (f / h) @ (0.5 * (before + v))) for name, f in rubs.items()}
-            losses = {name: losses.get(name, np.zeros(self.notes.shapes[name])) for name in RUBS}
-            resist = pushes() / h if self.constrained else np.zeros(0)
-            return self.notes.join({"change": (v - free) / h, **own, **losses, "resist": resist})
+            resist = {"resist": pushes() / h} if self.constrained else {}
+            return {**self.nothing(free).notes, "change": (v - free) / h, **own, **losses, **resist}
 
-        none = np.zeros(9 * self.trees + math.prod(self.held))
-        nothing = np.concatenate([free, none, np.zeros(model.nv + self.notes.n)])
+        nothing = self.nothing(free)
 
-        def rub() -> Array:
+        def rub() -> Left:
             """What joints' laws alone leave."""
             assert joints is not None
             law = joints
             v, friction = velocity_after(inertia(), law, before, free, jacobian and jacobian())
-            own = {name: np.zeros(shape) for name, shape in (self.contacts.notes if self.contacts else {}).items()}
-            notes = noted(v, own, lambda: law.impulse(v, friction)[0])
-            return np.concatenate([v, none, law.lasting(v) / h, notes])
+            return nothing._replace(v=v, lasting=law.lasting(v) / h, notes=noted(v, {}, lambda: law.impulse(v, friction)[0]))
 
         if self.contacts is None:
             assert joints is not None
@@ -102,13 +112,13 @@ class Impulses:
             found = contacts.broad_phase(q, free, h)
         near = functools.reduce(ops.logical_or, found.near, False)
 
-        def push() -> Array:
+        def push() -> Left:
             with ops.part("narrow phase", q):
                 touching = contacts.step(h, q0, before, q, free, found, stuck, rubbing, self.way)
             axes = touching.axes
             law = together(joints, touching)
 
-            def corrected() -> Array:
+            def corrected() -> Left:
                 flown = axes.seen(free)
                 J = np.array([axes.force(row) for row in jacobian()]) if jacobian else None
                 x, friction = solved(axes.inertia(inertia()), joints, touching, axes.seen(before), flown, J)
@@ -117,7 +127,7 @@ class Impulses:
                 changes = contacts.momentum_changes(mass(), self.conserved, momenta, touching, flown, impulses)
                 lasting = lasting if joints is None else lasting + joints.lasting(v)
                 notes = noted(v, contacts.noted(touching, impulses), lambda: axes.force_back(law.impulse(x, friction)[0]))
-                return np.concatenate([v, changes.ravel(), gave.ravel(), lasting / h, notes])
+                return Left(v, changes, gave, lasting / h, notes)
 
             return ops.when(law.acts, corrected, nothing)
 
@@ -144,23 +154,31 @@ class Impulses:
         """Return whether shapes may have passed through each other within h at v (nv) before q (nq)."""
         return self.contacts.passing(q, v, h) if self.contacts else False
 
-    def split(self, after: Array) -> tuple[Array, Array, Array, Array, Array]:
-        """Return v⁺ (nv), changes of momenta (trees, 9), how pairs gave way (pairs, 6), what lasts (nv), and notes."""
-        v, P, gave, lasting, notes = np.split(after, np.cumsum([self.nv, 9 * self.trees, math.prod(self.held), self.nv]))
-        return v, P.reshape(-1, 9), gave.reshape(self.held), lasting, notes
+    def nothing(self, v: Array) -> Left:
+        """Return what is left where nothing acts, and v (nv) is as it was."""
+        notes = {name: np.zeros(shape) for name, shape in self.notes.shapes.items()}
+        return Left(v, np.zeros((self.trees, 9)), np.zeros(self.held), np.zeros(self.nv), notes)
 
-    def complete(self, model: Model, h: Any, q: Array, free: Array, momenta: Array, after: Array,
+    def built(self, leaves: Sequence[Any]) -> Left:
+        """Return what is left, of its arrays and tables one after another."""
+        v, changes, stuck, lasting, *notes = leaves
+        return Left(v, changes, stuck, lasting, dict(zip(self.notes.shapes, notes, strict=True)))
+
+    def joined(self, notes: Mapping[str, Any]) -> Array:
+        """Return what is noted as one vector."""
+        shapes = self.notes.shapes
+        return self.notes.join({name: ops.sized(x, shapes[name][0]) if len(shapes[name]) > 1 else x for name, x in notes.items()})
+
+    def complete(self, model: Model, h: Any, q: Array, free: Array, momenta: Array, left: Left,
                  held: Callable[[Array, Array], tuple[Array, Array]],
                  turned: Callable[[Array, Array], Array],
                  kept: Callable[[Array, Array, Array], tuple[Array, ...]]) -> tuple[Array, ...]:  # fmt: skip
-        """Return q (nq), v (nv) and momenta (trees, 9) at the end of a step of h, how pairs gave way (pairs, 6), the force (nv) that
-        lasts, and notes.
+        """Return q (nq), v (nv) and momenta (trees, 9) at the end of a step of h.
 
         ``held(q, v)`` puts both on constraints; ``turned(P, q)`` is what the momenta P are where impulses lead to q, and ``kept(q, v, P)``
         sets q and v to them.
         """
-        v, changes, gave, lasting, notes = self.split(after)
-        momenta = momenta + changes if self.trees else momenta
+        v, momenta = left.v, momenta + left.changes if self.trees else momenta
 
         def settle(q_moved: Array, v: Array) -> Array:
             x, v = held(q_moved, v)
@@ -170,7 +188,7 @@ class Impulses:
         with ops.part("correction", q):
             end = corrected(model, h, q, free, v, settle, np.concatenate([q, v, momenta.ravel()]), self.way)
         x, v, P = np.split(end, [model.nq, model.nq + model.nv])
-        return x, v, P.reshape(momenta.shape), gave, lasting, notes
+        return x, v, P.reshape(momenta.shape)
 
     def observed(self, notes: Mapping[str, Array], h: Any, q: Array, v: Array) -> dict[str, Any]:
         """Return signals of the impulses of a step of h from q (nq) and v (nv), of which this was noted."""

@@ -181,6 +181,11 @@ class Live:
         """The newest state, as a trajectory of one state."""
         return self.trace.trajectory(self.parameters, last=1)
 
+    @property
+    def closed(self) -> bool:
+        """Whether its thread was ended, by :meth:`close`."""
+        return self._closing
+
     def pause(self) -> None:
         """Stand still, after the turn in hand."""
         self.paused = True

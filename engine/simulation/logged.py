@@ -13,7 +13,7 @@ from engine.checks import beside, nearest, path_of, warn, writing
 from engine.components.component import SimulationWarning
 from engine.io import RobotFileError
 from engine.io.save_urdf import urdf_text
-from engine.logs import WORLD, Flight, write_mat, write_mcap, write_parquet, write_rosbag2
+from engine.logs import WORLD, Flight, bag_files, write_mat, write_mcap, write_parquet, write_rosbag2
 from engine.model import StateError
 from engine.recording import StorageError
 from engine.spatial import quaternion
@@ -41,6 +41,8 @@ def write_log(trajectory: Any, path: Any, overwrite: bool, link: str | None, epo
     ending = path.suffix.lower()
     if path.exists() and (not overwrite or path.is_dir() != (ending == ".rosbag2")):
         raise StorageError(f"'{path}' exists; expected a new path{'' if path.is_dir() else ', or overwrite=True'}")
+    if path.is_dir():
+        bag_files(path)                                                       # before the work of writing another
     messages = ending in (".oem", ".aem")
     if messages and (link is None or epoch is None):
         raise StateError(f"'{path.name}' says when and of what it is; expected link=, one of the robot's, and epoch='2026-11-27T12:00:00'")
@@ -55,11 +57,14 @@ def write_log(trajectory: Any, path: Any, overwrite: bool, link: str | None, epo
     waiting = beside(path)
     try:
         with writing(waiting, StorageError):
-            WRITERS[ending](trajectory, waiting, link, epoch)
+            if ending == ".rosbag2":
+                waiting.mkdir()
+            WRITERS[ending](trajectory, whole := waiting / f"{path.stem}_0" if ending == ".rosbag2" else waiting, link, epoch)
         with writing(path, StorageError, begun=False):
             if path.is_dir():
-                shutil.rmtree(path)
-            waiting.replace(path)
+                replace_bag(path.resolve(), whole)
+            else:
+                whole.replace(path)
     except StorageError as error:
         raise StorageError(str(error).replace(str(waiting), str(path))) from error
     finally:
@@ -67,6 +72,20 @@ def write_log(trajectory: Any, path: Any, overwrite: bool, link: str | None, epo
             shutil.rmtree(waiting, ignore_errors=True)
         waiting.unlink(missing_ok=True)
     return path
+
+
+def replace_bag(path: Path, new: Path) -> None:
+    """Put a new bag in the place of an old one, of which its own files are deleted and nothing else."""
+    own, old = bag_files(path), beside(path)
+    path.rename(old)
+    try:
+        new.rename(path)
+    except OSError:
+        old.rename(path)
+        raise
+    for name in own:
+        (old / name).unlink()
+    old.rmdir()                                                               # which refuses where something has come meanwhile
 
 
 # ---------------------------------------------------------------- what goes into them

@@ -208,12 +208,7 @@ class Process:
         """Return records (..., T, m), finite or not: machine code between records in pieces, between which Ctrl-C is heard."""
         if self.compiled and max(counts[0], counts[len(counts) // 2], counts[-1]) > UNKNOWN and counts.max() > self.most:
             return self._in_pieces(counts, t0, k, dt, p, x, room)
-        kernel = self.kernel(x.shape[:-1])
-        if isinstance(kernel, np.ufunc):                                       # whose machine code leaves no flags
-            found: Array = kernel(counts, t0, k, dt, p, x, out=room)
-            return found
-        with np.errstate(all="ignore"):
-            return kernel(counts, t0, k, dt, p, x)
+        return called(self.kernel(x.shape[:-1]), counts, t0, k, dt, p, x, room=room)
 
     def _in_pieces(self, counts: Array, t0: float, k: float, dt: float, p: Array, x: Array, room: Array | None) -> Array:
         """The same, each record by several calls, of which the last counts."""
@@ -223,8 +218,7 @@ class Process:
             left = float(count)
             while True:
                 now, begun = min(left, self.most), time.perf_counter()
-                with np.errstate(all="ignore"):
-                    record = kernel(np.array([now]), t0, k, dt, p, x)
+                record = called(kernel, np.array([now]), t0, k, dt, p, x)
                 took = max(time.perf_counter() - begun, 1e-9)
                 if now >= min(self.most, UNKNOWN):
                     self.most = max(1.0, np.floor(now * np.clip(HEARD / took, 0.25, 16.0)))
@@ -304,6 +298,20 @@ class Process:
                 yield self.look(t, rest, p, x, failures), -1
             x = self.advance(np.ones(1), t, 0.0, rest, p, x, failures)[..., -1, 1 : 1 + self.n]
             yield self.look(duration, dt, p, x, failures), -1
+
+
+def called(kernel: Kernel, *given: Any, room: Array | None = None) -> Array:
+    """Return records, in silence; NumPy is as loud afterwards as it was, also where Ctrl-C comes as its silence ends."""
+    if isinstance(kernel, np.ufunc):                                           # whose machine code leaves no flags
+        found: Array = kernel(*given, out=room)
+        return found
+    before = np.geterr()
+    try:
+        with np.errstate(all="ignore"):
+            return kernel(*given)
+    except KeyboardInterrupt:
+        np.seterr(**before)
+        raise
 
 
 def collected(blocks: Iterator[tuple[Array, int]], advanced: Callable[[int], None]) -> Array:

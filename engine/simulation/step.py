@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from engine import ops
 from engine.compiler.debug import say
-from engine.compiler.graph.program import Program
+from engine.compiler.graph.program import COUNTED, Program
 from engine.compiler.gufunc import shaped
 from engine.compiler.kept import Foreign, kept, kept_under, key_of
 from engine.compiler.transforms.trace import TraceError, calling, trace
@@ -148,8 +148,9 @@ class Step(WholeStates):
         """:meth:`AfterFlight.after`."""
         state, plant = [(self.plant.model.nq,), (self.plant.model.nv,)], self.plant
         limits = [(len(ForceLimits._fields), len(plant.stiffness.moving))] if plant.stiffness is not None and plant.bounds.n else []
-        return self.called_after("after", (), *state, *state, (len(plant.conserved), 9), plant.states.shapes.get(STUCK, (0, 6)),
-                                 *self.resisted_shapes, *limits)
+        places, wide = plant.states.shapes.get(STUCK, (0, 6))
+        stuck = (COUNTED if isinstance(plant.contacts, RowLaws) else places, wide)
+        return self.called_after("after", (), *state, *state, (len(plant.conserved), 9), stuck, *self.resisted_shapes, *limits)
 
     @functools.cached_property
     def limited(self) -> Callable[..., Any]:

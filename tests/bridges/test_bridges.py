@@ -5,11 +5,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import engine
+from engine.bridges.bridge import Bridge
+from engine.bridges.command import command_of
+from engine.bridges.foxglove import Commands, read
 from tests.fmu.robots import driven
 
 LOOPBACK = ("<CycloneDDS><Domain><General><Interfaces><NetworkInterface name='lo' multicast='true'/></Interfaces></General></Domain>"
@@ -41,7 +45,7 @@ def test_by_dds_as_ros_names_it(live, monkeypatch):
         engine.bridge(live, "dds", prefix="b/", domain=42).close()
         assert bridge.error is None
         assert bridge.refused == 3
-        assert bridge.refusal == "a command has [nan] as effort of 1 joints; expected a finite number for each"
+        assert bridge.refusal == "a command has nan among its effort; expected a list of finite numbers, one for each of 1 joints"
         assert live.parameters["torque"].tolist() == [0.0, 0.5]
     words, raw = peer.stdout.splitlines()
     count, stamp, *names = words.split()
@@ -141,3 +145,103 @@ def test_a_port_that_another_program_has(live):
         other.listen()
         with pytest.raises(engine.BridgeError, match=r"cannot be had .*; expected another port"):
             engine.bridge(live, "foxglove", port=other.getsockname()[1])
+
+
+NAMES = "expected names of joints, and a number for each"
+NUMBERS = "expected a list of finite numbers, one for each of 1 joints"
+
+
+@pytest.mark.parametrize(("message", "text"), [
+    ('{"name": ["elbow"], "effort": [1' + 400 * "0" + "]}", f"a command has a number beyond floats among its effort; {NUMBERS}"),
+    ('{"name": ["elbow"], "effort": [1' + 5000 * "0" + "]}", f"a command is no JSON; {NAMES}"),
+    ('{"name": ["elbow"], "effort": 4}', f"a command has a number as effort; {NUMBERS}"),
+    ('{"name": ["elbow"], "effort": [{}]}', f"a command has an object among its effort; {NUMBERS}"),
+    ('{"name": ["elbow"], "effort": ' + 900 * "[" + 900 * "]" + "}", f"a command has a list among its effort; {NUMBERS}"),
+    ('{"name": ["elbow"], "effort": ["3.5"]}', f"a command has a text among its effort; {NUMBERS}"),
+    ('{"name": ["elbow"], "effort": [true]}', f"a command has a truth value among its effort; {NUMBERS}"),
+    ('{"name": ["elbow"], "effort": [NaN]}', f"a command has nan among its effort; {NUMBERS}"),
+    ('{"name": ["elbow"], "effort": [1, 2]}', f"a command has 2 numbers as effort; {NUMBERS}"),
+    ('{"name": ["elbow"], "effort": null}', f"a command has nothing as effort; {NUMBERS}"),
+    ('{"name": ["elbow", "elbow"], "effort": [1, 2]}', "a command names 'elbow' twice; expected each joint once"),
+    ('{"name": ["elbow"], "efforts": [1]}', "a command has 'efforts' (did you mean 'effort'?); expected name, and of position, velocity, "
+     "effort what is set"),
+    ('{"name": ["elbow"], "position": [1]}', "a command sets nothing; expected effort, a number for each joint"),
+    ('{"name": [], "effort": []}', "a command sets nothing; expected effort, a number for each joint"),
+    ("{}", f"a command has nothing as name; {NAMES}"), ("4", f"a command is a number; {NAMES}"), ("null", f"a command is nothing; {NAMES}"),
+    ('{"name": "elbow", "effort": [1]}', f"a command has a text as name; {NAMES}"),
+    (900 * "[" + 900 * "]", f"a command is a list; {NAMES}"), (b"\xff\xfe\x00", f"a command is no JSON; {NAMES}"),
+])  # fmt: skip
+def test_whatever_a_peer_sends_is_refused_with_one_reason(message, text):
+    said = read(message if isinstance(message, bytes) else message.encode())
+    if isinstance(said, str):
+        assert said == text
+        return
+    with pytest.raises(engine.BridgeError) as refusal:
+        command_of(said, ["shoulder", "elbow"], ["effort"], "arm")
+    assert str(refusal.value) == text
+
+
+class Wire:
+    """A transport that hands over what is in its list, and keeps what it is told."""
+
+    def __init__(self, *messages):
+        self.messages, self.told, self.sent = [*messages], [], []
+
+    def send(self, joints, links, wrenches):
+        self.sent.append(joints)
+
+    def received(self, most):
+        taken, self.messages = self.messages, []
+        return taken
+
+    def tell(self, text):
+        self.told.append(text)
+
+    def close(self):
+        self.told.append("closed")
+
+
+def test_no_message_ends_a_bridge_and_a_part_of_the_joints_keeps_the_others(live):
+    class Odd:
+        def __eq__(self, other):
+            raise RuntimeError("odd")
+
+        __hash__ = None
+
+    odd = {"name": ["elbow"], "effort": [10**400]}
+    wire = Wire(odd, {"name": ["elbow"], "effort": [0.5]}, Odd(), {"name": [Odd()]}, {"name": ["shoulder"], "effort": [0.25]})
+    bridge = Bridge(live, wire, 100.0, {"torque": "effort"}, ())
+    until(lambda: bridge.received >= 5)
+    assert (bridge.refused, bridge.error, live.parameters["torque"].tolist()) == (3, None, [0.25, 0.5])
+    bridge.close()
+
+
+def test_another_encoding_than_json():
+    commands = Commands("/joint_commands")
+    client, channel = SimpleNamespace(id=1), SimpleNamespace(id=2, topic="/joint_commands", encoding="cdr")
+    commands.on_client_advertise(client, channel)
+    commands.on_message_data(client, 2, b'{"name": ["elbow"], "effort": [1]}')
+    assert [*commands.waiting] == ["a command is encoded as 'cdr'; expected json"]
+
+
+def test_the_end_of_the_simulation_is_said():
+    with engine.Live(driven(gravity=(0, 0, 0)), [0.1, 0.2], np.zeros(2)) as live:
+        wire = Wire()
+        bridge = Bridge(live, wire, 100.0, {"torque": "effort"}, ())
+        until(lambda: bridge.sent)
+        live.set("torque", [1e300, 0.0])
+        until(lambda: live.error)
+        until(lambda: wire.told)
+        assert bridge.error == f"the simulation ended: {live.error}" == wire.told[0]
+        assert "ended: the simulation ended" in repr(bridge)
+        with pytest.raises(engine.BridgeError, match=r"the simulation has ended \(.*\); expected one that goes on"):
+            engine.bridge(live, "dds")
+        live.set("torque", [0.0, 0.0])
+        live.reset()
+        until(lambda: len(wire.told) > 1)
+        assert (bridge.error, wire.told[1]) == (None, "the simulation has begun again")
+    until(lambda: bridge.error)
+    bridge.close()
+    assert (bridge.error, wire.told[2:]) == ("the simulation was closed", ["the simulation was closed", "closed"])
+    with pytest.raises(engine.BridgeError, match=r"the simulation was closed; expected one that goes on"):
+        engine.bridge(live, "dds")

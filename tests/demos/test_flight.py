@@ -203,7 +203,7 @@ def test_the_window_is_given_what_it_needs(flight, monkeypatch, capsys):
 
     monkeypatch.setattr(engine, "view", view, raising=False)
     flight.fly()
-    assert seen == {"running": True, "environment": "ground", "follow": "craft", "flame": True}
+    assert seen == {"running": True, "environment": "mars", "follow": "craft", "flame": True}
     said = capsys.readouterr().out
     assert all(word in said for word in ("W/S pitch", "A/D yaw", "Q/E roll", "G thrust", "T (held)", "Space reset", "arrow keys"))
 

@@ -164,13 +164,14 @@ def told():
 
     return engine.Simulator(
         arm(), dt=1e-3, sensors=[engine.sensors.Encoder("shoulder", name="enc")], laws=[engine.Law(aim), engine.Law(plan)],
-        parameters={"gain": 2.0}, controller=steer)  # fmt: skip
+        parameters={"gain": 2.0},
+        controller=lambda t, q, v, enc, aim, plan: np.array([aim - 5.0 * enc, plan.haste]) * plan.way - 0.1 * v)  # fmt: skip
 
 
 def test_signals_that_a_controller_reads_are_inputs_with_the_bits_of_a_run(folder):
     simulator = told()
     run = simulator.run([0.3, 0.1], [0.2, -0.1], 0.02)
-    seen = {n: run.signals[n] for n in ("enc", "aim", "plan.way", "plan.haste")}
+    seen = {name: run.signals[name] for name in ("enc", "aim", "plan.way", "plan.haste")}
     for version in ("2.0", "3.0"):
         path = engine.export_fmu(simulator, folder / f"told{version[0]}.fmu", part="controller", version=version)
         assert validation.validate_fmu(str(path)) == []

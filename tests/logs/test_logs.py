@@ -76,6 +76,36 @@ def test_a_rosbag2_folder_read_by_rosbags_and_both_logs_say_the_same(flight, tmp
         one.save(bag)
     one[:3].save(bag, overwrite=True)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["run.mcap", "run.rosbag2"]
+    assert sorted(p.name for p in bag.iterdir()) == ["metadata.yaml", "run_0.mcap"]
+    with highlevel.AnyReader([bag]) as reader:
+        assert reader.message_count == 7
+
+
+def test_a_bag_takes_the_place_of_a_bag_and_of_nothing_else(flight, tmp_path):
+    pytest.importorskip("rosbags")
+    bag, one = tmp_path / "mine.rosbag2", flight[0]
+    bag.mkdir()
+    (bag / "thesis.txt").write_text("x")
+    with pytest.raises(engine.StorageError, match=r"mine.rosbag2' is a folder without the metadata.yaml of a bag; expected a new path"):
+        one.save(bag, overwrite=True)
+    for text in ("{", "[1]", "rosbag2_bagfile_information: {relative_file_paths: 3}", "thesis.txt"):
+        (bag / "metadata.yaml").write_text(text)
+        with pytest.raises(engine.StorageError, match=r"without the metadata.yaml of a bag"):
+            one.save(bag, overwrite=True)
+    assert (bag / "thesis.txt").read_text() == "x"
+    bag = one.save(tmp_path / "run.rosbag2")
+    for name in ("notes", "thesis.txt"):
+        (bag / name).mkdir() if name == "notes" else (bag / name).write_text("x")
+        before = {x.name: x.stat().st_mtime_ns for x in bag.iterdir()}
+        with pytest.raises(engine.StorageError, match=rf"run.rosbag2' holds '{name}' too, which is not the bag's; expected a new path"):
+            one[:3].save(bag, overwrite=True)
+        assert {x.name: x.stat().st_mtime_ns for x in bag.iterdir()} == before
+        (bag / name).rmdir() if name == "notes" else (bag / name).unlink()
+    (bag / "metadata.yaml").write_text("rosbag2_bagfile_information: {relative_file_paths: [../../outside]}")
+    (tmp_path / "outside").write_text("x")
+    with pytest.raises(engine.StorageError, match=r"without the metadata.yaml of a bag"):                # it names a file elsewhere
+        one.save(bag, overwrite=True)
+    assert (tmp_path / "outside").exists()
 
 
 def test_a_mat_file_read_by_scipy(flight, tmp_path):

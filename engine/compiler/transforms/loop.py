@@ -8,7 +8,8 @@ keeps its carry, so its result does not depend on how long the others take. Tabl
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -27,43 +28,83 @@ def while_loop(graph: Graph, advance: Callable[[Any], tuple[Any, Any]], x: Any, 
     """``x, done = advance(x)`` until done, at most ``limit`` times, as one node of the graph."""
     leaves, built = structure(x)
     parts = [given(graph, leaf, isinstance(leaf, Table)) for leaf in leaves]
-    shapes, first = [shape for _, shape in parts], [graph.index(y) for own, _ in parts for y in own]
-    n, start = len(first), len(graph.nodes)
-    carry = [Expr(graph, graph.node(("carry", start, k))) for k in range(n + 1)]
-    before, done = arrays(graph, carry, shapes), ops.logical_not(ops.equal(carry[n], 0.0))
-    outer = graph.idle
-    if graph.in_rows:                                                          # other lanes may go on
-        graph.idle = done if outer is None else ops.logical_or(outer, done)
-    after, now = advance(built(before))
-    graph.idle = outer
+    shapes, start = [shape for _, shape in parts], len(graph.nodes)
+    carry = [Expr(graph, graph.node(("carry", start, k))) for k in range(sum(map(size, shapes)) + 1)]
+    with idle_where(graph, carry[-1]):
+        after, now = advance(built(arrays(graph, carry, shapes)))
     word = "branch" if limit == 1 else "loop"
     if isinstance(now, Table) or np.shape(now) != ():
         raise graph.refuse(f"a {word} that says by {said(shape_of(now))} whether it is done",
                            "expected one truth, such as engine.ops.total(…) == 0.0")  # fmt: skip
+    ended = like(graph, x, after)
+    if any(map(becomes_table, leaves, ended)):
+        graph.forget(start)
+        return while_loop(graph, advance, built(as_ended(graph, leaves, ended)), limit, finished)
+    final = closed(graph, start, carry, parts, ended, now, int(limit), finished, scope_of(advance))
+    return built(arrays(graph, final, shapes)), ops.logical_not(ops.equal(final[-1], 0.0))
+
+
+def branch(graph: Graph, fn: Callable[[], Any], otherwise: Any, otherwise_holds: Any) -> Any:
+    """``fn()``, or ``otherwise`` where that holds, as one node of the graph: a loop of one pass at most, which reads nothing it carries."""
+    start, (leaves, built) = len(graph.nodes), structure(otherwise)
+    done = Expr(graph, graph.node(("carry", start, -1)))
+    with idle_where(graph, done):
+        ended = like(graph, otherwise, fn())
+    parts = [given(graph, leaf, isinstance(leaf, Table)) for leaf in as_ended(graph, leaves, ended)]
+    shapes = [shape for _, shape in parts]
+    carry = [Expr(graph, graph.node(("carry", start, k))) for k in range(sum(map(size, shapes)))]
+    final = closed(graph, start, [*carry, done], parts, ended, True, 1, otherwise_holds, scope_of(fn))
+    return built(arrays(graph, final, shapes))
+
+
+@contextlib.contextmanager
+def idle_where(graph: Graph, done: Expr) -> Iterator[None]:
+    """Within, lanes whose loop is ``done`` are idle: in a loop over rows others may go on."""
+    outer = graph.idle
+    if graph.in_rows:
+        holds = ops.logical_not(ops.equal(done, 0.0))
+        graph.idle = holds if outer is None else ops.logical_or(outer, holds)
     try:
-        ended = alike(x, after)
+        yield
+    finally:
+        graph.idle = outer
+
+
+def like(graph: Graph, x: Any, after: Any) -> list[Any]:
+    """What a body returns, as it began."""
+    try:
+        return alike(x, after)
     except EngineError as error:
         what, expected = str(error).split("; ")
         raise graph.refuse(what, expected) from None
-    if any(map(becomes_table, leaves, ended)):
-        graph.forget(start)
-        begun = [as_table(graph, x) if becomes_table(x, y) else x for x, y in zip(leaves, ended, strict=True)]
-        return while_loop(graph, advance, built(begun), limit, finished)
+
+
+def closed(graph: Graph, start: int, carry: list[Expr], begun: list[tuple[list[Any], Shape]], ended: list[Any], now: Any, limit: int,
+           finished: Any, name: str) -> list[Expr]:  # fmt: skip
+    """The node of a body from ``start`` on, which is given what has ``begun``, and whether it is done, as ``carry``, and returns what has
+    ``ended``, and whether it is done ``now``."""
+    n, shapes, first = len(carry) - 1, [shape for _, shape in begun], [graph.index(y) for own, _ in begun for y in own]
+    done = ops.logical_not(ops.equal(carry[n], 0.0))
+    arrays(graph, carry, shapes)                                # of which some are handles of tables
     results = [given(graph, leaf, as_rows) for leaf, as_rows in as_begun(ended, shapes)]
     for (_, ends), begins in zip(results, shapes, strict=True):
         if ends != begins:
-            raise graph.refuse(f"a {word} that begins with {said(begins)} and returns {said(ends)}",
+            raise graph.refuse(f"a {'branch' if limit == 1 else 'loop'} that begins with {said(begins)} and returns {said(ends)}",
                                "expected the same shape: begin with an array of it, or a number for each")  # fmt: skip
     each = ((shape, c, y) for (own, shape), old in zip(results, divided(carry, shapes), strict=True) for c, y in zip(old, own, strict=True))
     flat = [y if is_table(shape) else ops.where(done, c, y) for shape, c, y in each]    # one sample's loop has ended when it is done
     outputs = [graph.index(r) for r in (*flat, ops.logical_or(done, now))]
     if limit == 1:                                              # what is within is not found again, from outside or the next time
         graph.forget(start)
-    body, captured = extracted(graph, start, carry, outputs, limit == 1, scope_of(advance))
+    body, captured = extracted(graph, start, carry, outputs, limit == 1, name)
     body = body_in_parts(graph, body)
     begin = [Expr(graph, i) for i in (*map(graph.number, first), *captured)]
-    final = graph.call(body, [*begin[:n], ops.where(finished, 1.0, 0.0), *begin[n:]], "loop", int(limit))
-    return built(arrays(graph, final, shapes)), ops.logical_not(ops.equal(final[n], 0.0))
+    return graph.call(body, [*begin[:n], ops.where(finished, 1.0, 0.0), *begin[n:]], "loop", limit)
+
+
+def as_ended(graph: Graph, leaves: list[Any], ended: list[Any]) -> list[Any]:
+    """What a body begins with, as tables where it returns such."""
+    return [as_table(graph, x) if becomes_table(x, y) else x for x, y in zip(leaves, ended, strict=True)]
 
 
 def as_begun(leaves: list[Any], shapes: list[Shape]) -> list[tuple[Any, bool]]:

@@ -226,6 +226,20 @@ def as_table(g: Graph, x: Any) -> Table:
     return Table(g, handle, x.shape[1:], count=len(x))
 
 
+def uncounted(g: Graph, x: Any) -> Table:
+    """:func:`engine.ops.table`."""
+    t = materialised(as_table(g, x))
+    return Table(g, t.handle, t.row)
+
+
+def sized(g: Graph, x: Any, n: int) -> Array:
+    """:func:`engine.ops.sized`."""
+    count = x.count if isinstance(x, Table) else len(x)
+    if count not in (None, n):
+        raise g.refuse(f"a table of {count} rows", f"expected {n}")
+    return as_array(x, n) if isinstance(x, Table) else np.asarray(x)
+
+
 def given(g: Graph, x: Any, as_rows: bool) -> tuple[list[Any], Shape]:
     """The scalars and the shape of what a function is given, or returns: a table's handle, or numbers."""
     if as_rows:

@@ -32,7 +32,7 @@ from engine.compiler.kernels.solves import Solves
 from engine.compiler.transforms import table
 from engine.compiler.transforms.bodies import subroutine
 from engine.compiler.transforms.implicit import implicit
-from engine.compiler.transforms.loop import while_loop
+from engine.compiler.transforms.loop import branch, while_loop
 from engine.compiler.transforms.loop_derivatives import derivatives
 from engine.compiler.transforms.parts import body_in_parts, in_parts
 from engine.ops.structure import form, structure
@@ -51,6 +51,10 @@ class Tracer(Graph):
         """:func:`engine.ops.while_loop` on traced values."""
         return while_loop(self, advance, x, limit, done)
 
+    def when(self, condition: Any, fn: Callable[[], Any], otherwise: Any) -> Any:
+        """:func:`engine.ops.when` on a traced condition."""
+        return branch(self, fn, otherwise, ops.logical_not(condition))
+
     def implicit(self, residual: Callable[[Any], Any], x: Any) -> np.ndarray:
         """:func:`engine.ops.implicit` on traced values."""
         return implicit(self, residual, x)
@@ -58,6 +62,14 @@ class Tracer(Graph):
     def rows(self, f: Callable[..., Any], tables: Sequence[Any]) -> Any:
         """:func:`engine.ops.rows` of traced tables and arrays."""
         return table.row_loop(self, f, tables)
+
+    def table(self, x: Any) -> Any:
+        """:func:`engine.ops.table` of a traced array."""
+        return table.uncounted(self, x)
+
+    def sized(self, x: Any, n: int) -> Any:
+        """:func:`engine.ops.sized` of a traced table."""
+        return table.sized(self, x, n)
 
     def row_numbers(self, x: Any) -> Any:
         """:func:`engine.ops.row_numbers` of a traced table."""

@@ -31,6 +31,7 @@ from engine.contact.many.pair_rows import (
 )
 from engine.contact.many.sticking import found, kept
 from engine.contact.momenta import change, place_velocity
+from engine.contact.pairs import placed, whole
 from engine.contact.point_law import HELD, RUNNING, parted, turned, velocity, wrench_of
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics.kinematics import path
@@ -67,7 +68,8 @@ class JointedProblem:
                  way: float, places: Array) -> None:  # fmt: skip
         self.axes, self.found, self.names, self.h, self.slow, self.way = axes, points, names, h, slow, way
         world = len(axes.poses) - 1
-        self.pairs, self.places, wide = pairs, places, point_law.TURNING if pairs.turns else RUNNING if pairs.runs else HELD
+        self.poses = np.array([T[:3].ravel() for T in axes.poses])
+        self.pairs, wide = pairs, point_law.TURNING if pairs.turns else RUNNING if pairs.runs else HELD
 
         def begin(p: Array, stuck: Array, *V: Array) -> tuple[Any, ...]:
             k, d, s, mu, static, w = p[MATERIAL]
@@ -80,10 +82,10 @@ class JointedProblem:
         *numbers, self.number = ops.rows(lambda p: tuple(p[:5]), points)
         self.on, self.links = tuple(numbers[:2]), tuple(numbers[2:])
         self.pair = ops.gather(pairs.pair, self.number)
-        poses = [ops.gather(np.array([T[:3].ravel() for T in axes.poses]), k) for k in self.on]
+        poses = [ops.gather(self.poses, k) for k in self.on]
         self.rotations = ops.rows(lambda T: T.reshape(3, 4)[:, :3].ravel(), poses[0])
         self.stuck = ops.rows(lambda S, T_a, T_b: seen_from(turned(T_a.reshape(3, 4)[:, :3], S), T_b[3::4]),
-                              found(places, len(pairs.sizes) - 1, self.pair), *poses)  # fmt: skip
+                              found(places, len(pairs.sizes) - 1, pairs.turns, self.pair), *poses)  # fmt: skip
         if pairs.runs:
             self.stuck = ops.rows(lambda S, p: np.concatenate([S[:9], pairs.running(p), S[9:]]), self.stuck, points)
         self.points, self.friction, flags = ops.rows(begin, points, self.stuck, *self.twists(before), *self.twists(free))
@@ -192,17 +194,21 @@ class JointedProblem:
         g, lasting, forces, pushes, depth, throw = ops.rows(one, self.found, self.points, friction, *self.twists(x))
         lasts = self.axes.force_back(self.axes.forces([*self.on_bodies(ops.rows(lambda F: -F, lasting), lasting, 6)]))
         constants, rows = ops.rows(parted, self.points)
-        gave = kept(rows, constants, friction, self.pair, self.twists(x), self.rotations, self.pairs.sizes, self.stuck, len(self.places),
-                    self.pairs.turns)  # fmt: skip
+        gave = kept(rows, constants, friction, self.pair, self.twists(x), self.rotations, self.pairs.sizes, self.stuck, self.pairs.turns)
         return PointImpulses(g, forces, pushes, depth, throw), lasts, gave
 
-    def noted(self, impulses: PointImpulses, origins: Array) -> dict[str, Any]:
-        """Return what is noted of a step: wrenches (n, 6) on links with these ``origins`` (n, 3), about them in world axes; how many points
-        push; how far shapes lie in each other at most, of the thinner one, and how springs throw them, m/s²."""
-        n, F = len(origins), impulses.forces
-        on = np.asarray(ops.add_at(np.zeros((n + 1, 6)), self.links, (ops.rows(lambda F: -F, F), F)))
-        turned = [np.concatenate([w[:3] - ops.cross(o - self.axes.about, w[3:]), w[3:]]) for w, o in zip(on, origins, strict=False)]
-        return {"wrench": np.array(turned), "count": ops.total(impulses.pushes), "overlap": ops.largest(impulses.depth),
+    def noted(self, impulses: PointImpulses, carried: Array) -> dict[str, Any]:
+        """Return what is noted of a step: wrenches, a table (n, 6), on links that are ``carried`` (n, 4) by bodies with these numbers, with
+        origins there in their frames, about which they are in world axes; how many points push; how far shapes lie in each other at most,
+        of the thinner one, and how springs throw them, m/s²."""
+        n, F = len(carried), impulses.forces
+        on = ops.add_at(np.zeros((n + 1, 6)), self.links, (ops.rows(lambda F: -F, F), F))
+
+        def about_origin(w: Array, link: Array, T: Array) -> Array:
+            return np.concatenate([w[:3] - ops.cross(placed(whole(T), link[1:]), w[3:]), w[3:]])
+
+        turned = ops.rows(about_origin, ops.gather(on, np.arange(float(n))), carried, ops.gather(self.poses, carried[:, 0]))
+        return {"wrench": ops.table(turned), "count": ops.total(impulses.pushes), "overlap": ops.largest(impulses.depth),
                 "throw": ops.largest(impulses.throw)}  # fmt: skip
 
     def seen(self, x: Array, impulses: PointImpulses) -> Any:
@@ -217,10 +223,12 @@ class JointedProblem:
 
         return ops.chosen(*ops.rows(one, self.found, self.points, impulses.g, *self.twists(x)))
 
-    def forces(self, impulses: PointImpulses) -> Array:
-        """Return the forces (points, 3), or with couples (points, 6), of all points that there may be."""
-        wide = 6 if self.pairs.turns else 3
-        return np.asarray(ops.add_at(np.zeros((len(self.names), wide)), self.number, impulses.g)) / self.h
+    def forces(self, impulses: PointImpulses) -> dict[str, Any]:
+        """Return the forces, a table (points, 3), and where there are some the couples, of all points that there may be."""
+        h, wide = self.h, 6 if self.pairs.turns else 3
+        found = ops.add_at(np.zeros((len(self.names), wide)), self.number, impulses.g)
+        pushes = ops.table(ops.rows(lambda sign, g: sign * g / h, self.pairs.signs, found))
+        return {"forces": pushes[:, :3], "couples": pushes[:, 3:]} if self.pairs.turns else {"forces": pushes}
 
     def pieces(self, x: Array) -> Array:
         """Return none: the friction of contacts is smooth across their slip."""

@@ -13,8 +13,7 @@ from engine.contact.contact_laws import ContactLaws
 from engine.contact.hunt_crossley import EVENLY
 from engine.contact.many.jointed import JointedProblem
 from engine.contact.many.pair_rows import BEFORE, GAP, MATERIAL, NORMAL, PLACE, POINT, SHARE, A, B, Near, PairRows
-from engine.contact.many.sticking import PLACES
-from engine.contact.pairs import placed
+from engine.contact.many.sticking import places_of
 from engine.contact.point_law import kept_energy, velocity
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics.kinematics import body_poses
@@ -44,22 +43,16 @@ class RowLaws(ContactLaws):
         own = dict.fromkeys(("count", "overlap", "throw"), ())
         return {**(super().notes if self.dense else {}), "wrench": (len(self.model.links), 6), **own}
 
-    def noted(self, law: Any, impulses: Any) -> dict[str, Array]:
-        poses = [np.eye(4) if b < 0 else law.axes.poses[b] for b, _ in self.model.carrier]
-        origins = np.array([placed(T, T_BL[:3, 3]) + (law.axes.about if b >= 0 else 0.0)
-                            for T, (b, T_BL) in zip(poses, self.model.carrier, strict=True)])  # fmt: skip
-        dense = {}
-        if self.dense:
-            pushes = self.rows.signs[:, None] * law.forces(impulses)
-            dense = {"forces": pushes[:, :3], "couples": pushes[:, 3:]} if self.turns else {"forces": pushes}
-        return {**dense, **law.noted(impulses, origins)}
+    def noted(self, law: Any, impulses: Any) -> dict[str, Any]:
+        carried = np.array([[float(b % (len(self.model.bodies) + 1)), *T_BL[:3, 3]] for b, T_BL in self.model.carrier])
+        return {**(law.forces(impulses) if self.dense else {}), **law.noted(impulses, carried)}
 
     def broad_phase(self, q: Array, v: Array, h: Any) -> Near:  # type: ignore[override]
         return self.rows.near(body_poses(self.model, q), self.reach(v, h))
 
     @property
     def held(self) -> tuple[int, int]:
-        return min(len(self.pairs), PLACES), 10 if self.turns else 7
+        return places_of(len(self.pairs)), 10 if self.turns else 7
 
     def step(self, h: Any, q0: Array, v0: Array, q: Array, free: Array, found: Any, stuck: Array, keep: frozenset[int] = frozenset(),
              way: float = EVENLY) -> Any:  # fmt: skip

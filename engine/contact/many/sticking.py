@@ -21,6 +21,11 @@ EACH = 6
 KINDS, SHAPES = 64.0, 2.0**21
 
 
+def places_of(pairs: int) -> int:
+    """Return how many of so many pairs may stick at once."""
+    return min(pairs, PLACES)
+
+
 class Held(NamedTuple):
     """What is held of the pairs that touch in a step.
 
@@ -48,11 +53,11 @@ def first_of(of: Any, pairs: Any) -> Any:
     return first
 
 
-def found(stuck: Array, pairs: int, of: Any) -> Any:
+def found(stuck: Any, pairs: int, turns: bool, of: Any) -> Any:
     """Return what is stuck (p, 6 or 9) of points whose pairs, from 1 to ``pairs``, are given, of places (n, 7 or 10) with the numbers of
     pairs, which are zero where there is none."""
-    at = ops.add_at(np.zeros(pairs + 1), stuck[:, 0], np.arange(1.0, len(stuck) + 1.0))
-    return of_places(stuck, stuck.shape[1], ops.gather(at, of))
+    at = ops.add_at(np.zeros(pairs + 1), *ops.rows(lambda S, k: (S[0], k + 1.0), stuck, ops.row_numbers(stuck)))
+    return of_places(stuck, 10 if turns else 7, ops.gather(at, of))
 
 
 def of_places(stuck: Any, wide: int, at: Any) -> Any:
@@ -61,8 +66,8 @@ def of_places(stuck: Any, wide: int, at: Any) -> Any:
 
 
 def kept(points: Any, constants: Any, friction: Any, of: Any, twists: tuple[Any, Any], rotations: Any, sizes: Any, was: Any,
-         places: int, turns: bool) -> Array:  # fmt: skip
-    """Return what is stuck (places, 7), or where pairs have couples (places, 10), at the end of a step.
+         turns: bool) -> Any:  # fmt: skip
+    """Return what is stuck, a table (places, 7), or where pairs have couples (places, 10), at the end of a step.
 
     Parameters
     ----------
@@ -73,6 +78,7 @@ def kept(points: Any, constants: Any, friction: Any, of: Any, twists: tuple[Any,
     was : what was stuck (p, 9), with the place; or (p, 12 or 15)
     """
     pairs, wide = len(sizes), 10 if turns else 9
+    places = places_of(pairs - 1)
     pressed = ops.rows(lambda c, row, f, V_a, V_b, w: point_law.pressed(c, row, f, V_b - V_a, w[6:9]), constants, points, friction,
                        *twists, was)  # fmt: skip
     sums = ops.gather(ops.add_at(np.zeros((pairs, wide)), of, pressed), of)    # of each point its pair's
@@ -83,7 +89,7 @@ def kept(points: Any, constants: Any, friction: Any, of: Any, twists: tuple[Any,
 
     rows, own = ops.rows(one, ops.row_numbers(points), first, of, constants, sums, *twists, was, ops.gather(sizes, of), rotations)
     none = np.zeros((places, 10 if turns else 7))
-    return np.asarray(ops.gather(np.concatenate([ops.chosen(rows, own), none]), np.arange(float(places))))
+    return ops.table(ops.gather(np.concatenate([ops.chosen(rows, own), none]), np.arange(float(places))))
 
 
 def place(h: Any, number: Any, sums: Array, W: Array, was: Array, size: Any, R: Array) -> Array:

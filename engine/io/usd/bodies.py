@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,11 +11,26 @@ from engine.io.errors import RobotFileError
 from engine.io.usd.shapes import shape_of, solid
 from engine.io.usd.stage import Stage, quaternion_of, value
 from engine.model import Geometry
-from engine.spatial import inertia, quaternion
+from engine.spatial import inertia, quaternion, se3
 
 Array = np.ndarray
 #: kg/m³ where neither mass nor density is said
 DENSITY = 1000.0
+
+
+class Said(NamedTuple):
+    """What is said of a mass: kg and kg/m³, zero where they are not, the centre (3), m, and the tensor about that (3, 3), kg·m²."""
+
+    mass: float = 0.0
+    density: float = 0.0
+    center: Array | None = None
+    tensor: Array | None = None
+
+    def moved(self, T: Array) -> Said:
+        """Return the same in the frame that it lies in by T (4, 4)."""
+        R = T[:3, :3]
+        return self._replace(center=None if self.center is None else R @ self.center + T[:3, 3],
+                             tensor=None if self.tensor is None else R @ self.tensor @ R.T)  # fmt: skip
 
 
 class Body:
@@ -65,46 +80,65 @@ class Body:
             self.stage.leave("that bodies sleep at first", self.path)
 
     def _inertia(self) -> Array:
-        """Return its inertia: what is said of it, and else that of its shapes."""
-        api, length = self.stage.Physics.MassAPI(self.prim), self.stage.length
-        there = self.prim.HasAPI(self.stage.Physics.MassAPI)
-        mass = float(value(api.GetMassAttr(), 0.0)) * self.stage.mass if there else 0.0
-        density = float(value(api.GetDensityAttr(), 0.0)) * self.stage.mass / length**3 if there else 0.0
-        diagonal = np.array(value(api.GetDiagonalInertiaAttr(), (0.0,) * 3), dtype=float) if there else np.zeros(3)
-        center = np.array(value(api.GetCenterOfMassAttr(), (-np.inf,) * 3), dtype=float) if there else np.full(3, -np.inf)
-        if mass < 0.0 or density < 0.0 or (diagonal < 0.0).any():
-            raise RobotFileError(f"body {self.path} has a mass, density or inertia below zero; expected numbers from zero", self.stage.file)
-        if mass > 0.0 and diagonal.all():
-            R = quaternion.to_matrix(quaternion_of(api.GetPrincipalAxesAttr().Get()))
-            at = self.place(center) if np.isfinite(center).all() else np.zeros(3)
-            return inertia.from_mass(mass, at, R @ np.diag(diagonal * self.stage.mass * length**2) @ R.T)
-        shapes = [(s, self._shape_mass(p)) for s, p in zip(self.collisions, self.touching, strict=True)] or \
-            [(s, (0.0, 0.0, False)) for s in self.visuals]  # fmt: skip
-        if not shapes:
-            if mass > 0.0:
-                raise RobotFileError(f"body {self.path} has a mass, and neither physics:diagonalInertia nor shapes that are read; expected "
-                                     "one of both", self.stage.file)  # fmt: skip
-            return np.zeros((6, 6))
-        G = np.zeros((6, 6))
-        for shape, (own, made_of, hull) in shapes:
-            try:
-                part = solid(shape, density or made_of or DENSITY, hull)
-            except EngineError as problem:
-                raise RobotFileError(f"body {self.path} has the mass of its mesh '{shape.name}': {problem}", self.stage.file) from None
-            G = G + inertia.transformed(shape.placement, part * (own / part[5, 5] if own else 1.0))
-        if mass > 0.0:
-            G = G * (mass / G[5, 5])
-        return inertia.recentered(G, self.place(center)) if np.isfinite(center).all() else G
+        """Return its inertia: what is said of it, and else that of its shapes; as ``ComputeMassProperties`` of UsdPhysics.RigidBodyAPI."""
+        said = self._said(self.prim, self.scale)
+        shapes = [*zip(self.collisions, self.touching, strict=True)] or [(s, None) for s in self.visuals]
+        if said.mass and said.tensor is not None and (said.center is not None or not shapes):
+            return inertia.from_mass(said.mass, np.zeros(3) if said.center is None else said.center, said.tensor)
+        if shapes:
+            return instead(np.sum([self._part(s, p, said.density) for s, p in shapes], axis=0), said)
+        if said.mass or said.tensor is not None:
+            lacks = "physics:diagonalInertia" if said.mass else "physics:mass"
+            raise RobotFileError(f"body {self.path} has {'a mass' if said.mass else 'an inertia'}, and neither {lacks} nor shapes that are "
+                                 "read; expected one of both", self.stage.file)  # fmt: skip
+        self.stage.leave("the mass of bodies of which neither that nor a shape is read, and which have none", self.path)
+        return np.zeros((6, 6))
 
-    def _shape_mass(self, prim: Any) -> tuple[float, float, bool]:
-        """Return a shape's own mass, kg, and density, kg/m³, zero where they are not said, and whether it counts as its hull."""
+    def _part(self, shape: Geometry, prim: Any, density: float) -> Array:
+        """Return what a shape adds to the inertia: its prim's own word, where there is a prim, is before the body's density, kg/m³."""
+        stage, said, made_of, hull = self.stage, Said(), 0.0, False
+        if prim is not None:
+            at, scale = stage.pose(prim)
+            said = self._said(prim, scale).moved(se3.inv(self.pose) @ at) if prim != self.prim else said
+            if said.mass and said.tensor is not None and said.center is not None:
+                return inertia.from_mass(said.mass, said.center, said.tensor)
+            if (material := material_of(stage, prim)) is not None:
+                made_of = float(value(stage.Physics.MaterialAPI(material).GetDensityAttr(), 0.0)) * stage.mass / stage.length**3
+            hull = str(value(stage.Physics.MeshCollisionAPI(prim).GetApproximationAttr(), "none")) == "convexHull"
+        try:
+            own = solid(shape, said.density or density or made_of or DENSITY, hull)
+        except EngineError as problem:
+            raise RobotFileError(f"body {self.path} has the mass of its mesh '{shape.name}': {problem}", self.stage.file) from None
+        return instead(inertia.transformed(shape.placement, own), said)
+
+    def _said(self, prim: Any, scale: Array) -> Said:
+        """Return what a prim of some scale says of its mass, in its own axes."""
         stage, api = self.stage, self.stage.Physics.MassAPI(prim)
-        there = prim != self.prim and prim.HasAPI(stage.Physics.MassAPI)
-        mass, density = (float(value(a, 0.0)) if there else 0.0 for a in (api.GetMassAttr(), api.GetDensityAttr()))
-        if not density and (material := material_of(stage, prim)) is not None:
-            density = float(value(stage.Physics.MaterialAPI(material).GetDensityAttr(), 0.0))
-        way = str(value(stage.Physics.MeshCollisionAPI(prim).GetApproximationAttr(), "none"))
-        return mass * stage.mass, density * stage.mass / stage.length**3, way == "convexHull"
+        if not prim.HasAPI(stage.Physics.MassAPI):
+            return Said()
+        mass, density = (float(value(a, 0.0)) for a in (api.GetMassAttr(), api.GetDensityAttr()))
+        diagonal = np.array(value(api.GetDiagonalInertiaAttr(), (0.0,) * 3), dtype=float)
+        center = np.array(value(api.GetCenterOfMassAttr(), (-np.inf,) * 3), dtype=float)
+        if mass < 0.0 or density < 0.0 or (diagonal < 0.0).any():
+            what = "body" if prim == self.prim else "shape"
+            raise RobotFileError(f"{what} {prim.GetPath()} has a mass, density or inertia below zero; expected numbers from zero",
+                                 stage.file)  # fmt: skip
+        R = quaternion.to_matrix(quaternion_of(api.GetPrincipalAxesAttr().Get()))
+        if not diagonal.any() and (np.eye(3) != R).any():
+            stage.leave("principal axes without an inertia along them", prim.GetPath())
+        return Said(mass * stage.mass, density * stage.mass / stage.length**3,
+                    center * scale * stage.length if np.isfinite(center).all() else None,
+                    R @ np.diag(diagonal * stage.mass * stage.length**2) @ R.T if diagonal.any() else None)  # fmt: skip
+
+
+def instead(G: Array, said: Said) -> Array:
+    """Return an inertia with what is said in the place of what shapes have. A centre of mass that is said without a tensor takes the
+    moments about itself."""
+    G = G * (said.mass / G[5, 5]) if said.mass else G
+    if said.center is None and said.tensor is None:
+        return G
+    at = inertia.center(G) if said.center is None else said.center
+    return inertia.from_mass(G[5, 5], at, inertia.transformed(se3.pose(np.eye(3), -at), G)[:3, :3] if said.tensor is None else said.tensor)
 
 
 def material_of(stage: Stage, prim: Any) -> Any:
