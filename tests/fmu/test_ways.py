@@ -159,9 +159,6 @@ def told():
     def plan(t, q, v, aim):
         return {"way": aim * np.ones(2), "haste": 2.0 * aim}
 
-    def steer(t, q, v, enc, aim, plan):
-        return np.array([aim - 5.0 * enc, plan.haste]) * plan.way - 0.1 * v
-
     return engine.Simulator(
         arm(), dt=1e-3, sensors=[engine.sensors.Encoder("shoulder", name="enc")], laws=[engine.Law(aim), engine.Law(plan)],
         parameters={"gain": 2.0},
