@@ -154,7 +154,7 @@ def bridge(live: Live, kind: str, rate: float = 50.0, commands: Mapping[str, str
 
     Joints with one coordinate go to /joint_states, links to /tf, wrenches to /wrench/NAME, stamped with the simulation's time. A machine
     that is too slow skips states. Commands are messages like /joint_states under /joint_commands: whatever is none is counted, said, and
-    changes nothing; of too many the oldest are dropped.
+    changes nothing; of too many the oldest are dropped. Joints that a command does not name keep what they had.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from engine.campaign.plan import Plan
 from engine.campaign.plot import figure
 from engine.campaign.storage import Storage, inside
 from engine.campaign.target import storage_of
-from engine.checks import beside, nearest, path_of, shown, writing
+from engine.checks import beside, nearest, path_of, shown, warn, writing
 from engine.logs import matlab_names, write_mat, write_parquet
 from engine.recording import StorageError
 from engine.simulation import Trajectory
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Array = np.ndarray
+#: variables of a .mat that are no columns
+OWN = ("run", "model", "reason", "kept")
 
 
 class Column:
@@ -163,8 +165,8 @@ class Runs:
         return dataset(self.columns, self.kept, self.numbers, self.t, said)
 
     def save(self, path: str | Path, overwrite: bool = False) -> Path:
-        """Write a row for each run, what is scattered, its metrics, and whether it failed, as ".parquet" or MATLAB's ".mat"; return the
-        path.
+        """Write a row for each run, what is scattered, its metrics, and whether and why it failed, as ".parquet" or MATLAB's ".mat";
+        return the path. What was kept over time is a structure "kept" of ".mat", with its runs and times, and not in ".parquet".
 
         Raises
         ------
@@ -176,15 +178,18 @@ class Runs:
         if path.exists() and not overwrite:
             raise StorageError(f"'{path}' exists; expected a new path, or overwrite=True")
         found = {n: self(n) for n in self.columns if n != "reason"}
+        if self.kept and path.suffix.lower() == ".parquet":
+            warn(f"'{path.name}' has a row for each run, and not what was kept over time ({', '.join(self.kept)}); that is in a .mat, and "
+                 "in runs.dataset")  # fmt: skip
         waiting, name = beside(path), self.folder.manifest["campaign"]["model_name"]
         try:
             with writing(waiting, StorageError):
                 if path.suffix.lower() == ".mat":
-                    arrays = {own: found[n] for n, own in matlab_names(found).items()}
-                    write_mat(waiting, {"run": self.numbers, **arrays}, {}, {"model": name})
+                    arrays = {own: found[n] for n, own in matlab_names([*OWN, *found]).items() if n in found}
+                    write_mat(waiting, {"run": self.numbers, **arrays}, {"kept": self._kept()}, {"model": name, "reason": self.reason})
                 else:
                     each = {own: y for n, x in found.items() for own, y in entries(n, x, 1).items()}
-                    write_parquet(waiting, {"run": self.numbers, **each}, {"model": name})
+                    write_parquet(waiting, {"run": self.numbers, **each, "reason": self.reason}, {"model": name})
             with writing(path, StorageError, begun=False):
                 waiting.replace(path)
         except StorageError as error:
@@ -192,6 +197,10 @@ class Runs:
         finally:
             waiting.unlink(missing_ok=True)
         return path
+
+    def _kept(self) -> dict[str, Array]:
+        """Return what was kept over time (run, T, …), with its runs and times."""
+        return {} if not self.kept else {"run": next(iter(self.kept.values())).numbers, "t": self.t, **{n: self(n) for n in self.kept}}
 
     def estimates(self) -> dict[str, Estimate]:
         """Return mean, deviation, 95 % interval and quantiles of every metric that is one number; of truth values share and Wilson's."""

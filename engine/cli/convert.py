@@ -11,7 +11,7 @@ from engine.cli.files import require_ending, say_written
 from engine.cli.options import Overwrite, Rollout
 from engine.cli.recordings import one_rollout
 from engine.recording import Recording
-from engine.simulation.logged import ENDINGS
+from engine.simulation.logged import ENDINGS, failures
 
 #: of what holds a whole batch, or a campaign's table
 TABLES = (".mat", ".parquet")
@@ -55,4 +55,5 @@ def convert(
         whole = bool(recording.batch) and rollout is None and ending in TABLES
     trajectory = engine.load_trajectory(file) if whole else one_rollout(file, rollout)
     trajectory.save(out, overwrite, link, epoch)
-    print(f"{out}: {len(trajectory)} states, {trajectory.t[0]:g} … {trajectory.t[-1]:g} s")
+    ended = f"; failed: {failures(trajectory)}" if trajectory.failed.any() else ""
+    print(f"{out}: {len(trajectory)} states, {trajectory.t[0]:g} … {trajectory.t[-1]:g} s{ended}")

@@ -42,11 +42,18 @@ def save_urdf(model: Model, path: str | os.PathLike[str]) -> Path:
 
 
 def urdf_text(model: Model) -> str:
-    """Return a model as the text of a URDF file, without what :func:`save_urdf` would say that it leaves out; meshes by their paths from
-    the working folder."""
+    """Return a model as the text of a URDF file, without what :func:`save_urdf` would say that it leaves out; meshes and textures that
+    were found by where they are, as file:///…"""
     from lxml import etree
 
-    return etree.tostring(urdf_of(model, "robot.urdf", []), encoding="unicode")
+    file = "robot.urdf"
+    shapes = [g for link in model.links for g in (*link.visuals, *link.collisions)]
+    files = [*(g.mesh for g in shapes), *(g.material.texture for g in shapes if g.material is not None)]
+    places = {seen_from(file, x): x.absolute().as_uri() for x in files if x is not None}
+    root = urdf_of(model, file, [])
+    for e in root.iter("mesh", "texture"):
+        e.set("filename", places.get(e.get("filename"), e.get("filename")))
+    return etree.tostring(root, encoding="unicode")
 
 
 def urdf_of(model: Model, file: str, lost: list[str]) -> Any:

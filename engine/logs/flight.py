@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +35,7 @@ class Flight:
     links : names (m); places (T, m, 3), m, and turns (T, m, 4), unit quaternions, scalar first, of them in the world
     description : the robot as URDF, or ""
     world : what the frame of the places is called, as no link
+    outcome : how it ended, by names, in words
     """
 
     t: Array
@@ -47,6 +48,7 @@ class Flight:
     turns: Array
     description: str = ""
     world: str = WORLD
+    outcome: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not len(self.t):

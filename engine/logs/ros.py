@@ -1,7 +1,7 @@
 """Flights as logs of ROS 2: an MCAP file, or a rosbag2 folder. ROS itself is not needed.
 
 Joints with one coordinate are in /joint_states; the poses of all links in the world are in /tf, a floating base's among them; the robot is
-in /robot_description, once.
+in /robot_description, once. How the flight ended is in a record of metadata.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from engine.logs.flight import Flight, nanoseconds, stamp
 from engine.recording import StorageError
 
 JOINTS, LINKS, ROBOT = "/joint_states", "/tf", "/robot_description"
+#: under which name it says how a flight ended
+OUTCOME = "outcome"
 #: what tells of a bag's files, in its folder
 METADATA = "metadata.yaml"
 #: the types of what is said under these names
@@ -73,6 +75,8 @@ def write_mcap(path: Path, f: Flight) -> None:
             if name not in known:
                 known[name] = writer.register_msgdef(TYPES[name], store.generate_msgdef(TYPES[name], ros_version=2)[0])
             writer.write_message(name, known[name], message, log_time=at, publish_time=at)
+        if f.outcome:
+            writer.add_metadata(OUTCOME, dict(f.outcome))
         writer.finish()
 
 
@@ -83,6 +87,8 @@ def write_rosbag2(path: Path, f: Flight) -> None:
 
     store = typestore()
     with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as bag:
+        for key, text in f.outcome.items():
+            bag.set_custom_data(f"{OUTCOME}.{key}", text)
         known: dict[str, Any] = {}
         for name, at, message in messages(f):
             if name not in known:

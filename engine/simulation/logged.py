@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
 from pathlib import Path
@@ -52,6 +53,8 @@ def write_log(trajectory: Any, path: Any, overwrite: bool, link: str | None, epo
         raise StateError(f"there is no link '{link}'{nearest(str(link), names)}; expected one of {', '.join(names)}")
     if ending not in (".mat", ".parquet") and trajectory.q.ndim > 2:
         raise StateError(f"'{path.name}' is of one flight, and this is a batch {trajectory.q.shape[:-2]}; expected trajectory.rollout(0)")
+    if np.any(trajectory.failed):
+        warn(f"'{path.name}' is of what failed: {failures(trajectory)}", SimulationWarning)
     with writing(path, StorageError, begun=False):
         path.parent.mkdir(parents=True, exist_ok=True)
     waiting = beside(path)
@@ -91,6 +94,23 @@ def replace_bag(path: Path, new: Path) -> None:
 # ---------------------------------------------------------------- what goes into them
 
 
+def failures(trajectory: Any) -> str:
+    """Return which rollouts failed, and why, in words."""
+    failed = np.asarray(trajectory.failed)
+    first = np.unravel_index(int(np.argmax(failed)), failed.shape)
+    text = trajectory.reason[first] if isinstance(trajectory.reason, np.ndarray) else trajectory.reason
+    words = f"a motion that ends at t = {trajectory.t[-1]:g} s" if not failed.ndim else f"{failed.sum()} of {failed.size} rollouts"
+    return f"{words} ({'' if not failed.ndim else f'rollout {np.argmax(failed)}: '}{text or 'it stopped being finite'})"
+
+
+def outcome_of(trajectory: Any) -> dict[str, str]:
+    """Return how a flight, or a batch, ended: whether it failed, why, and what was noted of it; of a batch lists, as JSON."""
+    x, batch = trajectory, trajectory.q.ndim > 2
+    reasons = np.broadcast_to(np.array("" if x.reason is None else x.reason, dtype=object), np.shape(x.failed))
+    said = json.dumps(reasons.tolist()) if batch else str(reasons[()])
+    return {"failed": json.dumps(np.asarray(x.failed).tolist()), "reason": said, "warnings": "\n".join(x.warnings)}
+
+
 def flight_of(trajectory: Any, described: bool = True) -> Flight:
     """Return what a log of ROS says of a trajectory: of joints with one coordinate, of all links, and of the robot if that is to be
     ``described``."""
@@ -113,15 +133,20 @@ def flight_of(trajectory: Any, described: bool = True) -> Flight:
             while world in links:
                 world += "_"
     return Flight(trajectory.t, [coordinates[k][0] for k in single], trajectory.q[:, q], trajectory.v[:, v], trajectory.tau[:, v],
-                  links, T[..., :3, 3], quaternion.from_matrix(T[..., :3, :3]), description, world)  # fmt: skip
+                  links, T[..., :3, 3], quaternion.from_matrix(T[..., :3, :3]), description, world,
+                  outcome_of(trajectory) if described else {})  # fmt: skip
 
 
 def mat(trajectory: Any, path: Path, link: Any, epoch: Any) -> None:
-    """Write t, q, v, tau, vdot as they are, signals and parameters as structures, and the names of the entries of q and v."""
+    """Write t, q, v, tau, vdot as they are, signals and parameters as structures, the names of the entries of q and v, and
+    whether and why it failed."""
     x, model = trajectory, trajectory.model
-    write_mat(path, {"t": x.t, "q": x.q, "v": x.v, "tau": x.tau, "vdot": x.vdot, "gravity": np.array(x.gravity)},
+    reason = "" if x.reason is None else x.reason
+    write_mat(path, {"failed": np.asarray(x.failed), "t": x.t, "q": x.q, "v": x.v, "tau": x.tau, "vdot": x.vdot,
+                     "gravity": np.array(x.gravity)},
               {"signals": x.signals, "parameters": x.parameters},
-              {"model": model.name, "q_names": model.labels("q"), "v_names": model.labels("v")})  # fmt: skip
+              {"model": model.name, "q_names": model.labels("q"), "v_names": model.labels("v"),
+               "reason": reason, "warnings": list(x.warnings)})  # fmt: skip
 
 
 def parquet(trajectory: Any, path: Path, link: Any, epoch: Any) -> None:
@@ -130,7 +155,7 @@ def parquet(trajectory: Any, path: Path, link: Any, epoch: Any) -> None:
     rows = math.prod(lead)
     own = {"rollout": np.repeat(np.arange(rows), len(x.t))} if lead else {}
     columns = {**own, "t": np.tile(x.t, rows), **{n: np.ravel(y) for n, y in x.columns().items()}}
-    write_parquet(path, columns, {"model": x.model.name, "gravity": " ".join(map(repr, map(float, x.gravity)))})
+    write_parquet(path, columns, {"model": x.model.name, "gravity": " ".join(map(repr, map(float, x.gravity))), **outcome_of(x)})
 
 
 #: by ending: of a trajectory, a path, a link and an epoch

@@ -38,10 +38,21 @@ def test_batches_and_campaigns(here, capsys):
     assert run("convert", "batch.h5", "batch.mcap") == 1
     assert "'batch.h5' holds 3 rollouts; expected --rollout K, from 0 to 2" in capsys.readouterr().err
     swing = engine.Campaign(engine.Simulator(model), np.zeros(2), np.ones(2), 0.02, runs=5,
-                            scatter={"v0.elbow": norm(1.0, 0.1)}, metrics={"end": last})  # fmt: skip
+                            scatter={"v0.elbow": norm(1.0, 0.1)}, metrics={"end": last},
+                            keep={"columns": ["q"], "rate": 100, "runs": 2})  # fmt: skip
     runs = swing.run("swing")
     assert run("convert", "swing", "swing.mat") == 0
-    assert (loadmat("swing.mat")["end"].ravel() == runs("end")).all()
+    found = loadmat("swing.mat", simplify_cells=True)
+    assert (found["end"] == runs("end")).all()
+    assert [len(x) for x in found["reason"]] == [0] * 5
+    assert (found["kept"]["q"] == runs("q")).all()
+    assert found["kept"]["run"].tolist() == [0, 1]
+    assert (found["kept"]["t"] == runs.t).all()
+    capsys.readouterr()
+    parquet = pytest.importorskip("pyarrow.parquet")
+    assert run("convert", "swing", "swing.parquet") == 0
+    assert "'swing.parquet' has a row for each run, and not what was kept over time (q)" in capsys.readouterr().err
+    assert parquet.read_table("swing.parquet")["reason"].to_pylist() == [*runs.reason]
     assert run("convert", "swing", "swing.mcap") == 2
     assert "is a folder, of a campaign whose runs make a table; expected .mat or .parquet" in capsys.readouterr().err
     with pytest.raises(engine.CampaignError, match=r"ends in '.csv'; expected .parquet or .mat, of a table of runs"):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import engine
+from engine.io.save_urdf import urdf_text
 from engine.space import EARTH_J2, GravityField, ReferenceOrbit, read_aem
 from engine.spatial import inertia
 
@@ -151,6 +152,73 @@ def test_messages_of_orbit_and_attitude(tmp_path):
                              ("x.mat", {"link": "hull"}, "link and epoch are of .oem and .aem, and 'x.mat' is neither")):  # fmt: skip
         with pytest.raises(engine.StateError, match=text):
             run.save(tmp_path / name, **more)
+
+
+# ---------------------------------------------------------------- flights that failed
+
+
+@pytest.fixture(scope="module")
+def failing():
+    """A batch of which the second rollout grows beyond all numbers."""
+    builder = engine.Builder("stick")
+    builder.add_link("base")
+    builder.add_link("stick", inertia=inertia.box(1.0, [0.1, 0.1, 0.3]))
+    builder.add_joint("elbow", "revolute", "base", "stick", axis=[0, 1, 0])
+    simulator = engine.Simulator(builder.model(), dt=0.01, parameters={"gain": 1.0}, forces=[lambda t, q, v, gain: gain * v])
+    with pytest.warns(Warning):
+        return simulator.run([0.1], [0.1], 0.5, parameters={"gain": np.array([0.0, 1e9])})
+
+
+def test_what_failed_says_so_in_every_log(failing, flight, tmp_path):
+    from scipy.io import loadmat
+
+    parquet = pytest.importorskip("pyarrow.parquet")
+    reader = pytest.importorskip("mcap.reader")
+    yaml = pytest.importorskip("ruamel.yaml")
+    one, paths = failing.rollout(1), {}
+    assert one.failed and one.reason
+    for ending in ("mcap", "rosbag2", "mat", "parquet"):
+        with pytest.warns(engine.SimulationWarning, match=rf"'one.{ending}' is of what failed: a motion that ends at t = .* s \(.+\)"):
+            paths[ending] = one.save(tmp_path / f"one.{ending}")
+    said = {"failed": "true", "reason": one.reason, "warnings": "\n".join(one.warnings)}
+    with paths["mcap"].open("rb") as file:
+        assert {x.name: x.metadata for x in reader.make_reader(file).iter_metadata()} == {"outcome": said}
+    written = yaml.YAML(typ="safe").load(paths["rosbag2"] / "metadata.yaml")["rosbag2_bagfile_information"]
+    assert written["custom_data"] == {f"outcome.{n}": x for n, x in said.items()}
+    found = loadmat(paths["mat"], simplify_cells=True)
+    assert (bool(found["failed"]), str(found["reason"])) == (True, one.reason)
+    assert [*np.atleast_1d(found["warnings"])] == [*one.warnings]
+    metadata = parquet.read_schema(paths["parquet"]).metadata
+    assert {n: metadata[n.encode()].decode() for n in said} == said
+    with pytest.warns(engine.SimulationWarning, match=r"'all.mat' is of what failed: 1 of 2 rollouts \(rollout 1: .+\)"):
+        found = loadmat(failing.save(tmp_path / "all.mat"), simplify_cells=True)
+    assert found["failed"].tolist() == [False, True]
+    assert [str(x) if len(x) else "" for x in found["reason"]] == [*failing.reason]
+    with pytest.warns(engine.SimulationWarning, match=r"'all.parquet' is of what failed"):
+        metadata = parquet.read_schema(failing.save(tmp_path / "all.parquet")).metadata
+    assert (json.loads(metadata[b"failed"]), json.loads(metadata[b"reason"])) == ([False, True], [*failing.reason])
+    good = loadmat(flight[0].save(tmp_path / "good.mat"), simplify_cells=True)
+    assert (bool(good["failed"]), len(good["reason"])) == (False, 0)
+
+
+def test_meshes_are_where_they_are(tmp_path, monkeypatch):
+    """Whoever reads the log stands elsewhere than who wrote it."""
+    from xml.etree import ElementTree
+
+    (tmp_path / "a b").mkdir()
+    (tmp_path / "a b" / "m.stl").write_text("solid m\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1 0\nendloop\n"
+                                            "endfacet\nendsolid m\n")  # fmt: skip
+    mesh = '<visual><geometry><mesh filename="{}"/></geometry></visual>'
+    (tmp_path / "r.urdf").write_text(f'<robot name="r"><link name="a">{mesh.format("a b/m.stl")}{mesh.format("gone.stl")}</link></robot>')
+    model = engine.load_urdf(tmp_path / "r.urdf")
+    monkeypatch.chdir(tmp_path / "a b")
+    text = urdf_text(model)
+    names = [x.get("filename") for x in ElementTree.fromstring(text).iter("mesh")]
+    assert names == [(tmp_path / "a b" / "m.stl").as_uri(), "gone.stl"]
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "r.urdf").write_text(text)
+    read = engine.load_urdf(tmp_path / "elsewhere" / "r.urdf", package_dirs=[tmp_path])
+    assert read.links[0].visuals[0].mesh == tmp_path / "a b" / "m.stl"
 
 
 # ---------------------------------------------------------------- what is wrong
