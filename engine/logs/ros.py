@@ -103,7 +103,7 @@ def bag_files(path: Path) -> list[str]:
     ------
     StorageError : it is no such folder, or holds something else beside them; a package is missing
     """
-    require_packages("a rosbag2 folder", "logs", "rosbags", error=StorageError)
+    require_packages("a rosbag2 folder", "logs", "rosbags", "ruamel.yaml", error=StorageError)
     from ruamel.yaml import YAML
 
     try:
