@@ -26,17 +26,17 @@ def test_a_text_has_an_operation_a_line_and_what_is_called_below_it():
 halved(x, least): 12 operations
     %3 = loop halved.advance up to 30 times x, 0.0, x
         halved.advance(x0, x1, outside0): 11 operations
-            %3 = eq x1, 0.0
-            %4 = not %3
-            %6 = div outside0, x0
-            %7 = add x0, %6
-            %9 = mul %7, 0.5
-            %10 = mul x0, x0
-            %11 = sub %10, outside0
-            %12 = abs %11
-            %14 = lt %12, 1e-12
-            %15 = select %4, x0, %9
-            %16 = or %4, %14
+            %3 = div outside0, x0
+            %4 = add x0, %3
+            %6 = mul %4, 0.5
+            %7 = mul x0, x0
+            %8 = sub %7, outside0
+            %9 = abs %8
+            %11 = lt %9, 1e-12
+            %13 = eq x1, 0.0
+            %14 = not %13
+            %15 = select %14, x0, %6
+            %16 = or %11, %14
             return (2): %15, %16
     %5 = max least, %3.0
     return: %5"""
