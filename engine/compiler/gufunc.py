@@ -18,7 +18,7 @@ from engine.compiler import machine
 from engine.compiler.codegen import entry
 from engine.compiler.graph.expr import Expr
 from engine.compiler.graph.interp import interpret
-from engine.compiler.graph.program import COUNTED, Program, Shape, is_table, once
+from engine.compiler.graph.program import COUNTED, Program, Shape, is_table, of_rows, once
 from engine.compiler.graph.refusals import ArgumentError
 from engine.compiler.kernels.arena import NO_MEMORY, NO_ROW
 from engine.compiler.signature import equal_counts, shapes_in_text
@@ -422,7 +422,7 @@ def shaped(fn: Callable[..., Any], signature: str | None, **dimensions: int) -> 
 
 def _shape(sizes: tuple[int, ...]) -> str:
     """A shape in words; of a table the number of rows is not known."""
-    return f"a table ({', '.join(['n', *map(str, sizes[1:])])})" if is_table(sizes) else f"shape {sizes}"
+    return f"a table {of_rows(sizes[1:])}" if is_table(sizes) else f"shape {sizes}"
 
 
 def _parameters(fn: Callable[..., Any], count: int, signature: str) -> list[str]:

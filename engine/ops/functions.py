@@ -12,9 +12,15 @@ from engine.checks import EngineError
 from engine.ops.structure import structure
 
 
+def name_of(f: Any) -> str:
+    """Return a function's name, or that of its type."""
+    return getattr(f, "__name__", type(f).__name__)
+
+
 def place_of(f: Any) -> str:
-    """Where a function is written, as errors begin; nothing if it is not in Python."""
-    code = getattr(inspect.unwrap(f) if callable(f) else f, "__code__", None)
+    """Return where a function begins, or the method that an object is called by, as errors begin; nothing if it is not in Python."""
+    f = inspect.unwrap(f)
+    code = getattr(f, "__code__", None) or getattr(type(f).__call__, "__code__", None)
     return f"{code.co_filename}:{code.co_firstlineno}: " if code else ""
 
 
@@ -38,13 +44,12 @@ def fitting(caller: str, f: Any, given: tuple[Any, ...], what: str) -> Any:
         if (signature := refusing(f, given)) is None:
             raise
         n = f"{len(given)} argument{'s' * (len(given) != 1)}" if given else "no argument"
-        name = getattr(f, "__name__", type(f).__name__)
-        raise EngineError(f"{place_of(f)}{caller} got the function '{name}{signature}'; expected one that takes {what}"
+        raise EngineError(f"{place_of(f)}{caller} got the function '{name_of(f)}{signature}'; expected one that takes {what}"
                           f"{': ' + n if given else ''}") from error  # fmt: skip
     for leaf in structure(found)[0]:
         if leaf is None or isinstance(leaf, (str, set)) or callable(leaf):
             missing = "nothing (None), as a function without a return does," if leaf is None else kind(leaf)
-            raise EngineError(f"{place_of(f)}{caller} got {missing} from the function '{getattr(f, '__name__', type(f).__name__)}'; "
+            raise EngineError(f"{place_of(f)}{caller} got {missing} from the function '{name_of(f)}'; "
                               "expected numbers, arrays or tables")  # fmt: skip
     return found
 
@@ -73,4 +78,4 @@ def kind(x: Any) -> str:
     return f"'{x}'" if isinstance(x, str) else "a number" if np.ndim(x) == 0 else f"a {type(x).__name__}"
 
 
-__all__ = ["fitting", "kind", "place_of"]
+__all__ = ["fitting", "kind", "name_of", "place_of"]

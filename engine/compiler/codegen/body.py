@@ -151,9 +151,7 @@ class Body:
         node = self.nodes[i]
         op = node[0]
         if op in CALLS and self.inline:
-            self.count += 1
-            row = Inline(self.module, self.put, self.lines, f"pick{self.count}")
-            self.picked[i] = row.columns(len(program.functions[node[1]].outputs), *map(self.value, operands(node)))
+            self.picked[i] = Inline(self).columns(len(program.functions[node[1]].outputs), *map(self.value, operands(node)))
             return
         if op in CALLS:
             given, n = operands(node), len(program.functions[node[1]].outputs)

@@ -159,6 +159,15 @@ def table_shape(m: int) -> Shape:
     return (COUNTED, m) if m else ()
 
 
+def of_rows(row: Sequence[int]) -> str:
+    """The shape of a table of such rows in words, of which nobody knows how many there are.
+
+    >>> of_rows((3,)), of_rows(())
+    ('(n, 3)', '(n)')
+    """
+    return f"({', '.join(['n', *map(str, row)])})"
+
+
 def size(shape: Shape) -> int:
     """How many scalars there are of a shape."""
     return 1 if is_table(shape) else math.prod(shape)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from engine.compiler.graph.kernel import Call, Kernel, is_zero, over_groups
 from engine.compiler.graph.program import COUNTED, Program
 from engine.compiler.graph.vecmath import literal, splat
-from engine.compiler.kernels.arena import NO_ROW, STATE, TableWriter
+from engine.compiler.kernels.arena import NO_ROW, TableWriter
 from engine.compiler.kernels.row_ends import Sink, Source
 from engine.compiler.kernels.row_loop import RowLoop, zeros_like
 from engine.compiler.kernels.stacks import Stack
@@ -89,10 +88,8 @@ class Pick(Kernel):
         self.stored(w, [put(f"load double, ptr {w.byte(row, 8 * c)}") for c in range(self.m)], W, lane)
         w.lines += [f"  br label %{done}", f"{label}none:"]
         self.stored(w, [literal(float("nan"))] * self.m, W, lane)
-        w.lines += [f"  br i1 {put(f'fcmp oeq double {x}, {literal(IDLE)}')}, label %{done}, label %{label}wrong", f"{label}wrong:"]
-        state = put(f"getelementptr i64, ptr {w.element('%work', 0, 'ptr')}, i64 {STATE}")
-        now = put(f"load i64, ptr {state}")
-        w.lines += [f"  store i64 {put(f'or i64 {now}, {NO_ROW}')}, ptr {state}", f"  br label %{done}"]
+        w.mark(w.element("%work", 0, "ptr"), NO_ROW, put(f"fcmp une double {x}, {literal(IDLE)}"))
+        w.lines.append(f"  br label %{done}")
 
     @staticmethod
     def stored(w: TableWriter, values: list[str], W: int, lane: str) -> None:
@@ -117,31 +114,39 @@ class Pick(Kernel):
         return {0: call(add, [place, row, zeros_like(call, m, inputs[0])])[0]}
 
 
-class Inline:
-    """Instructions of a pick that stands where it is called: the ``handle`` of a table and the number ``x`` of a row, in W lanes; the arena
-    is %arena."""
+class Inline(TableWriter):
+    """Instructions of a pick that stands where it is called, numbered as the ``body`` there numbers its own: the ``handle`` of a table and
+    the number ``x`` of a row, in W lanes; the arena is %arena."""
 
-    def __init__(self, module: Any, put: Callable[[str], str], lines: list[str], label: str) -> None:
-        self.module, self.W, self.put, self.lines, self.label = module, module.width, put, lines, label
+    def __init__(self, body: Any) -> None:
+        super().__init__(body.lines)
+        self.body, self.module, self.W = body, body.module, body.module.width
+
+    def put(self, text: str) -> str:
+        name: str = self.body.put(text)
+        self.count = self.body.count
+        return name
 
     def columns(self, m: int, handle: str, x: str) -> list[str]:
         """The row's columns: where all lanes ask for the same, one row is read."""
-        put, W, k = self.put, self.W, self.label
+        put, W = self.put, self.W
         if W == 1:
-            return self.one(m, put(f"bitcast double {handle} to i64"), x, f"{k}.")
+            return self.one(m, put(f"bitcast double {handle} to i64"), x)
         D, I = f"<{W} x double>", f"<{W} x i64>"
         h = put(f"bitcast {D} {handle} to {I}")
         h0, x0 = put(f"extractelement {I} {h}, i64 0"), put(f"extractelement {D} {x}, i64 0")
-        equal = [put(f"icmp eq {I} {h}, {self.spread(h0, 'i64')}"), put(f"fcmp oeq {D} {x}, {self.spread(x0, 'double')}")]
+        equal = [put(f"icmp eq {I} {h}, {self.spread(h0, W, 'i64')}"), put(f"fcmp oeq {D} {x}, {self.spread(x0, W)}")]
         both = put(f"bitcast <{W} x i1> {put(f'and <{W} x i1> {equal[0]}, {equal[1]}')} to i{W}")
-        self.lines += [f"  br i1 {put(f'icmp eq i{W} {both}, -1')}, label %{k}.same, label %{k}.apart", f"{k}.same:"]
-        same = [self.spread(y, "double") for y in self.one(m, h0, x0, f"{k}.s.")]
+        equally = put(f"icmp eq i{W} {both}, -1")
+        k = f"pick{self.count}"
+        self.lines += [f"  br i1 {equally}, label %{k}.same, label %{k}.apart", f"{k}.same:"]
+        same, after_same = [self.spread(y, W) for y in self.one(m, h0, x0)], self.block
         self.lines += [f"  br label %{k}.both", f"{k}.apart:"]
-        apart = self.each(m, h, x, f"{k}.a.")
+        apart, after_apart = self.each(m, h, x), self.block
         self.lines += [f"  br label %{k}.both", f"{k}.both:"]
-        return [put(f"phi {D} [{a}, %{k}.s.on], [{b}, %{k}.a.on]") for a, b in zip(same, apart, strict=True)]
+        return [put(f"phi {D} [{a}, %{after_same}], [{b}, %{after_apart}]") for a, b in zip(same, apart, strict=True)]
 
-    def one(self, m: int, h: str, x: str, label: str) -> list[str]:
+    def one(self, m: int, h: str, x: str) -> list[str]:
         """One row: where there is none, a row of NaN."""
         put, nan = self.put, f"double {literal(float('nan'))}"
         none = self.module.once(f"@pick.none{m}", f"@pick.none{m} = internal constant [{m} x double] [{', '.join([nan] * m)}]")
@@ -152,10 +157,10 @@ class Inline:
         row = put(f"select i1 {good}, ptr {at}, ptr {none}")
         found = [put(f"load double, ptr {put(f'getelementptr double, ptr {row}, i64 {c}')}") for c in range(m)]
         wrong = put(f"and i1 {put(f'xor i1 {good}, true')}, {put(f'fcmp une double {x}, {literal(IDLE)}')}")
-        self.marked(wrong, label)
+        self.mark("%arena", NO_ROW, wrong)
         return found
 
-    def each(self, m: int, h: str, x: str, label: str) -> list[str]:
+    def each(self, m: int, h: str, x: str) -> list[str]:
         """A row in each lane."""
         put, W = self.put, self.W
         D, B, I, P = (f"<{W} x {kind}>" for kind in ("double", "i1", "i64", "ptr"))
@@ -175,7 +180,7 @@ class Inline:
         found = [read("double", put(f"getelementptr i8, {P} {at}, i64 {8 * c}"), good, nan) for c in range(m)]
         asked = put(f"fcmp une {D} {x}, {splat('double', W, literal(IDLE))}")
         wrong = put(f"and {B} {put(f'xor {B} {good}, {every}')}, {asked}")
-        self.marked(put(f"icmp ne i{W} {put(f'bitcast {B} {wrong} to i{W}')}, 0"), label)
+        self.mark("%arena", NO_ROW, put(f"icmp ne i{W} {put(f'bitcast {B} {wrong} to i{W}')}, 0"))
         return found
 
     def whole(self, x: str, n: str, W: int) -> tuple[str, str]:
@@ -189,16 +194,3 @@ class Inline:
         i = put(f"fptosi {D} {put(f'select {B} {inside}, {D} {x}, {D} {zero}')} to {I}")
         back = put(f"sitofp {I} {i} to {D}")
         return i, put(f"and {B} {inside}, {put(f'fcmp oeq {D} {back}, {x}')}")
-
-    def spread(self, x: str, kind: str) -> str:
-        """A number in all lanes."""
-        V = f"<{self.W} x {kind}>"
-        one = self.put(f"insertelement {V} poison, {kind} {x}, i64 0")
-        return self.put(f"shufflevector {V} {one}, {V} poison, <{self.W} x i32> zeroinitializer")
-
-    def marked(self, wrong: str, label: str) -> None:
-        """The arena's state says where a number is none of a row."""
-        self.lines += [f"  br i1 {wrong}, label %{label}wrong, label %{label}on", f"{label}wrong:"]
-        place = self.put(f"getelementptr i64, ptr %arena, i64 {STATE}")
-        now = self.put(f"load i64, ptr {place}")
-        self.lines += [f"  store i64 {self.put(f'or i64 {now}, {NO_ROW}')}, ptr {place}", f"  br label %{label}on", f"{label}on:"]

@@ -17,7 +17,7 @@ import numpy as np
 from engine import ops
 from engine.checks import EngineError
 from engine.compiler.graph.expr import Expr, Graph
-from engine.compiler.graph.program import Shape, is_table, size
+from engine.compiler.graph.program import Shape, columns, is_table, of_rows, size
 from engine.compiler.transforms.bodies import extracted, scope_of
 from engine.compiler.transforms.parts import body_in_parts
 from engine.compiler.transforms.table import Table, as_table, given, shape_of
@@ -29,8 +29,8 @@ def while_loop(graph: Graph, advance: Callable[[Any], tuple[Any, Any]], x: Any, 
     leaves, built = structure(x)
     parts = [given(graph, leaf, isinstance(leaf, Table)) for leaf in leaves]
     shapes, start = [shape for _, shape in parts], len(graph.nodes)
-    carry = [Expr(graph, graph.node(("carry", start, k))) for k in range(sum(map(size, shapes)) + 1)]
-    with idle_where(graph, carry[-1]):
+    carry, done = carried(graph, start, shapes), done_before(graph, start)
+    with idle_where(graph, done):
         after, now = advance(built(arrays(graph, carry, shapes)))
     word = "branch" if limit == 1 else "loop"
     if isinstance(now, Table) or np.shape(now) != ():
@@ -40,21 +40,33 @@ def while_loop(graph: Graph, advance: Callable[[Any], tuple[Any, Any]], x: Any, 
     if any(map(becomes_table, leaves, ended)):
         graph.forget(start)
         return while_loop(graph, advance, built(as_ended(graph, leaves, ended)), limit, finished)
-    final = closed(graph, start, carry, parts, ended, now, int(limit), finished, scope_of(advance))
+    final = closed(graph, start, [*carry, done], parts, ended, now, int(limit), finished, scope_of(advance))
     return built(arrays(graph, final, shapes)), ops.logical_not(ops.equal(final[-1], 0.0))
 
 
 def branch(graph: Graph, fn: Callable[[], Any], otherwise: Any, otherwise_holds: Any) -> Any:
     """``fn()``, or ``otherwise`` where that holds, as one node of the graph: a loop of one pass at most, which reads nothing it carries."""
     start, (leaves, built) = len(graph.nodes), structure(otherwise)
-    done = Expr(graph, graph.node(("carry", start, -1)))
+    done = done_before(graph, start)
     with idle_where(graph, done):
         ended = like(graph, otherwise, fn())
     parts = [given(graph, leaf, isinstance(leaf, Table)) for leaf in as_ended(graph, leaves, ended)]
     shapes = [shape for _, shape in parts]
-    carry = [Expr(graph, graph.node(("carry", start, k))) for k in range(sum(map(size, shapes)))]
-    final = closed(graph, start, [*carry, done], parts, ended, True, 1, otherwise_holds, scope_of(fn))
+    final = closed(graph, start, [*carried(graph, start, shapes), done], parts, ended, True, 1, otherwise_holds, scope_of(fn))
     return built(arrays(graph, final, shapes))
+
+
+def carried(graph: Graph, start: int, shapes: list[Shape]) -> list[Expr]:
+    """What a body whose nodes begin at ``start`` is given: the numbers of arrays, and handles of tables."""
+    wide = columns(shapes)
+    carry = [Expr(graph, graph.node(("carry", start, k))) for k in range(len(wide))]
+    graph.tables.update({x.i: m for x, m in zip(carry, wide, strict=True) if m})
+    return carry
+
+
+def done_before(graph: Graph, start: int) -> Expr:
+    """Whether a body whose nodes begin at ``start`` is done before it runs, as a number."""
+    return Expr(graph, graph.node(("carry", start, -1)))
 
 
 @contextlib.contextmanager
@@ -85,7 +97,6 @@ def closed(graph: Graph, start: int, carry: list[Expr], begun: list[tuple[list[A
     ``ended``, and whether it is done ``now``."""
     n, shapes, first = len(carry) - 1, [shape for _, shape in begun], [graph.index(y) for own, _ in begun for y in own]
     done = ops.logical_not(ops.equal(carry[n], 0.0))
-    arrays(graph, carry, shapes)                                # of which some are handles of tables
     results = [given(graph, leaf, as_rows) for leaf, as_rows in as_begun(ended, shapes)]
     for (_, ends), begins in zip(results, shapes, strict=True):
         if ends != begins:
@@ -135,8 +146,6 @@ def arrays(graph: Graph, scalars: list[Expr], shapes: list[Shape]) -> list[Any]:
     found: list[Any] = []
     for own, shape in zip(divided(scalars, shapes), shapes, strict=True):
         if is_table(shape):
-            if graph.nodes[own[0].i][0] == "carry":
-                graph.tables[own[0].i] = size(shape[1:])
             found.append(Table(graph, own[0], shape[1:]))
         else:
             found.append(np.array(own, dtype=object).reshape(shape)[()])
@@ -146,5 +155,5 @@ def arrays(graph: Graph, scalars: list[Expr], shapes: list[Shape]) -> list[Any]:
 def said(shape: Shape) -> str:
     """A shape in words."""
     if is_table(shape):
-        return f"a table ({', '.join(['n', *map(str, shape[1:])])})"
+        return f"a table {of_rows(shape[1:])}"
     return f"an array of the shape {shape}" if shape else "one number"

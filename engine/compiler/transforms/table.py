@@ -15,7 +15,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from engine import ops
 from engine.compiler.graph.expr import Expr, Graph
-from engine.compiler.graph.program import COUNTED, Shape, size
+from engine.compiler.graph.program import COUNTED, Shape, of_rows, size
 from engine.compiler.graph.refusals import users_place
 from engine.compiler.kernels.picks import IDLE, Pick
 from engine.compiler.kernels.procedure import NUMBER, PLAIN, Procedure
@@ -173,7 +173,7 @@ class Table(NDArrayOperatorsMixin):
         raise self.g.refuse("a search in a table", "use engine.ops.total(engine.ops.where(table == x, 1.0, 0.0)) > 0.0")
 
     def __repr__(self) -> str:
-        return f"<traced table ({', '.join(['n', *map(str, self.row)])})>"
+        return f"<traced table {of_rows(self.row)}>"
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
         """Traced numbers where it is known how many there are; else what NumPy cannot look into."""
@@ -353,7 +353,7 @@ def gathered(g: Graph, table: Any, index: Any) -> Any:
     if i.truths:
         raise g.refuse("truths as numbers of rows", "use engine.ops.chosen(table, truths)")
     if i.row:
-        raise g.refuse(f"numbers of rows of the shape (n, {', '.join(map(str, i.row))})", "expected (n)")
+        raise g.refuse(f"numbers of rows of the shape {of_rows(i.row)}", "expected (n)")
     found = Table(g, t.handle, t.row, through=i.handle, count=i.count)
     found.where = users_place()
     return found
@@ -410,6 +410,6 @@ def chosen(g: Graph, table: Any, truth: Any) -> Table:
     """:func:`engine.ops.chosen`."""
     t, c = as_table(g, table), as_table(g, truth)
     if c.row:
-        raise g.refuse(f"rows chosen by truths of the shape (n, {', '.join(map(str, c.row))})", "expected (n): a truth a row")
+        raise g.refuse(f"rows chosen by truths of the shape {of_rows(c.row)}", "expected (n): a truth a row")
     made = looped(g, lambda c, x: (c, x), [c, t], lambda shapes: [Sink("chosen", size(shapes[1]))])[2]
     return Table(g, made[0], t.row)

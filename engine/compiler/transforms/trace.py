@@ -35,6 +35,7 @@ from engine.compiler.transforms.implicit import implicit
 from engine.compiler.transforms.loop import branch, while_loop
 from engine.compiler.transforms.loop_derivatives import derivatives
 from engine.compiler.transforms.parts import body_in_parts, in_parts
+from engine.ops.functions import name_of, place_of
 from engine.ops.structure import form, structure
 
 #: kernels by the names that engine.ops has for them
@@ -336,18 +337,6 @@ def calling(program: Program, plain: Callable[..., Any] | None = None) -> Callab
         return results[0] if len(results) == 1 else tuple(results)
 
     return called
-
-
-def name_of(fn: Callable[..., Any]) -> str:
-    """Return a function's name, or that of its type."""
-    return getattr(fn, "__name__", type(fn).__name__)
-
-
-def place_of(fn: Callable[..., Any]) -> str:
-    """Return where a function begins, or the method that an object is called by, as errors begin; nothing if it is not in Python."""
-    fn = inspect.unwrap(fn)
-    code = getattr(fn, "__code__", None) or getattr(type(fn).__call__, "__code__", None)
-    return f"{code.co_filename}:{code.co_firstlineno}: " if code else ""
 
 
 __all__ = ["Program", "Shape", "TraceError", "calling", "name_of", "pure", "trace", "verify"]
