@@ -11,6 +11,7 @@ import numpy as np
 from engine import ops
 from engine.contact import point_law
 from engine.contact.coulomb import SIZE
+from engine.contact.newton import Smooth
 from engine.contact.pairs import Began, BroadPhase, Pair, look
 from engine.contact.point_law import HELD, RUNNING, TURNING
 from engine.contact.world_axes import WorldAxes
@@ -44,7 +45,7 @@ class Patch(NamedTuple):
         return 4 if self.pair.turns else 2
 
 
-class ContactProblem:
+class ContactProblem(Smooth):
     """The impulse law γ(x) of all contacts in a step of h, of velocities x (nv) in ``axes``: a :class:`~engine.contact.newton.Law`.
 
     Parameters
@@ -131,14 +132,6 @@ class ContactProblem:
         return found, self.axes.force_back(self.axes.forces(F)), np.array(gave)
 
     # ------------------------------------------------------------ what Newton's method asks
-
-    def pieces(self, x: Array) -> Array:
-        """Return none: the friction of contacts is smooth across their slip."""
-        return np.zeros(0)
-
-    def dry(self, x: Array, pieces: Array) -> tuple[Array, Array]:
-        """Return zeros (nv): nothing is in pieces."""
-        return np.zeros(len(x)), np.zeros(len(x))
 
     def acting(self, x: Array, friction: Array) -> list[tuple[float, str]]:
         """Return the impulses at x (nv) that are not zero, and the names of their pairs."""

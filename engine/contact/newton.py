@@ -63,6 +63,18 @@ class Law(Protocol):
         """Return what acts at v (nv), on floats: how much, N·s or N·m·s, and its name."""
 
 
+class Smooth:
+    """A law without dry friction in pieces: that of contacts is smooth across their slip."""
+
+    def pieces(self, v: Array) -> Array:
+        """Return none."""
+        return np.zeros(0)
+
+    def dry(self, v: Array, pieces: Array) -> tuple[Array, Array]:
+        """Return zeros (nv)."""
+        return np.zeros(len(v)), np.zeros(len(v))
+
+
 def minimum(M: Array, free: Array, law: Law, friction: Any, start: Array, J: Array | None = None) -> tuple[Array, Any]:
     """Return v⁺ (nv), and whether it was found, for the inertia M (nv, nv), the velocity ṽ = ``free`` (nv) of flight, a law with a
     friction, and the Jacobian J (n, nv) of what constraints hold; J (start − ṽ) = 0.

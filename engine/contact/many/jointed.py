@@ -31,6 +31,7 @@ from engine.contact.many.pair_rows import (
 )
 from engine.contact.many.sticking import found, kept
 from engine.contact.momenta import change, place_velocity
+from engine.contact.newton import Smooth
 from engine.contact.pairs import placed, whole
 from engine.contact.point_law import HELD, RUNNING, parted, turned, velocity, wrench_of
 from engine.contact.world_axes import WorldAxes
@@ -53,7 +54,7 @@ class PointImpulses(NamedTuple):
     throw: Any
 
 
-class JointedProblem:
+class JointedProblem(Smooth):
     """The impulse law γ(x) of points of contact (p, 29 or more) in a step of h, of velocities x (nv) in ``axes``: a
     :class:`~engine.contact.newton.Law`, and the same as :class:`~engine.contact.contact_problem.ContactProblem`.
 
@@ -229,14 +230,6 @@ class JointedProblem:
         found = ops.add_at(np.zeros((len(self.names), wide)), self.number, impulses.g)
         pushes = ops.table(ops.rows(lambda sign, g: sign * g / h, self.pairs.signs, found))
         return {"forces": pushes[:, :3], "couples": pushes[:, 3:]} if self.pairs.turns else {"forces": pushes}
-
-    def pieces(self, x: Array) -> Array:
-        """Return none: the friction of contacts is smooth across their slip."""
-        return np.zeros(0)
-
-    def dry(self, x: Array, pieces: Array) -> tuple[Array, Array]:
-        """Return zeros (nv): nothing is in pieces."""
-        return np.zeros(len(x)), np.zeros(len(x))
 
     def acting(self, x: Array, friction: Any) -> list[tuple[float, str]]:
         """Return the impulses at x (nv) that are not zero, and the names of their points."""
