@@ -18,7 +18,7 @@ from engine.dynamics.crba import solve_from_leaves
 from engine.dynamics.modal_momentum import momentum_rates
 from engine.integrate.method import Complete
 from engine.model import Model
-from engine.simulation.impulses import Impulses, Left
+from engine.simulation.impulses import ImpulseResult, Impulses
 from engine.simulation.own_states import LASTING, MOMENTUM, STUCK
 from engine.simulation.plant import Plant
 
@@ -162,7 +162,7 @@ class AfterFlight:
             stuck = ops.sized(left.stuck, impulses.held[0]).ravel() if keeps and plant.sticks else np.zeros(plant.sticks)
             return np.concatenate([y, lasting, stuck]), impulses.joined(left.notes)
 
-        def meet(t: Any, h: Any, x: Array, flown: Array) -> tuple[Array, Left]:
+        def meet(t: Any, h: Any, x: Array, flown: Array) -> tuple[Array, ImpulseResult]:
             q, free, z = flown[:nq], flown[nq : nq + nv], plant.states.split(flown[nq + nv :])
             P, stuck = z.get(MOMENTUM, np.zeros((0, 9))), self.stuck(z)
             stiff, now = self.stiff(by, t, h, x, flown, m, p, modes), plant.laden(p, flown[nq + nv :])

@@ -23,7 +23,7 @@ Array = np.ndarray
 RUBS = "friction", "stops"
 
 
-class Left(NamedTuple):
+class ImpulseResult(NamedTuple):
     """What impulses leave of a step.
 
     Attributes
@@ -78,7 +78,7 @@ class Impulses:
 
     def after(self, model: Model, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array, stuck: Array,
               limited: LimitedForces | None, jacobian: Callable[[], Array] | None, inertia: Callable[[], Array],
-              mass: Callable[[], Sequence[Any]]) -> Left:  # fmt: skip
+              mass: Callable[[], Sequence[Any]]) -> ImpulseResult:  # fmt: skip
         """Return v⁺ and what goes with it, of a step of h from q0 (nq), ``before`` (nv) and what is ``stuck`` (pairs, 6), whose flight ends
         at q, ``free`` and with the ``momenta`` (trees, 9); ``limited`` is what stiff forces with limits do beside what of
         them ``inertia()`` (nv, nv) has, which impulses meet; ``jacobian()`` (n, nv) is of the constraints that hold, and ``mass()`` of the
@@ -97,7 +97,7 @@ class Impulses:
 
         nothing = self.nothing(free)
 
-        def rub() -> Left:
+        def rub() -> ImpulseResult:
             """What joints' laws alone leave."""
             assert joints is not None
             law = joints
@@ -112,13 +112,13 @@ class Impulses:
             found = contacts.broad_phase(q, free, h)
         near = functools.reduce(ops.logical_or, found.near, False)
 
-        def push() -> Left:
+        def push() -> ImpulseResult:
             with ops.part("narrow phase", q):
                 touching = contacts.step(h, q0, before, q, free, found, stuck, rubbing, self.way)
             axes = touching.axes
             law = together(joints, touching)
 
-            def corrected() -> Left:
+            def corrected() -> ImpulseResult:
                 flown = axes.seen(free)
                 J = np.array([axes.force(row) for row in jacobian()]) if jacobian else None
                 x, friction = solved(axes.inertia(inertia()), joints, touching, axes.seen(before), flown, J)
@@ -127,7 +127,7 @@ class Impulses:
                 changes = contacts.momentum_changes(mass(), self.conserved, momenta, touching, flown, impulses)
                 lasting = lasting if joints is None else lasting + joints.lasting(v)
                 notes = noted(v, contacts.noted(touching, impulses), lambda: axes.force_back(law.impulse(x, friction)[0]))
-                return Left(v, changes, gave, lasting / h, notes)
+                return ImpulseResult(v, changes, gave, lasting / h, notes)
 
             return ops.when(law.acts, corrected, nothing)
 
@@ -154,22 +154,22 @@ class Impulses:
         """Return whether shapes may have passed through each other within h at v (nv) before q (nq)."""
         return self.contacts.passing(q, v, h) if self.contacts else False
 
-    def nothing(self, v: Array) -> Left:
+    def nothing(self, v: Array) -> ImpulseResult:
         """Return what is left where nothing acts, and v (nv) is as it was."""
         notes = {name: np.zeros(shape) for name, shape in self.notes.shapes.items()}
-        return Left(v, np.zeros((self.trees, 9)), np.zeros(self.held), np.zeros(self.nv), notes)
+        return ImpulseResult(v, np.zeros((self.trees, 9)), np.zeros(self.held), np.zeros(self.nv), notes)
 
-    def built(self, leaves: Sequence[Any]) -> Left:
+    def built(self, leaves: Sequence[Any]) -> ImpulseResult:
         """Return what is left, of its arrays and tables one after another."""
         v, changes, stuck, lasting, *notes = leaves
-        return Left(v, changes, stuck, lasting, dict(zip(self.notes.shapes, notes, strict=True)))
+        return ImpulseResult(v, changes, stuck, lasting, dict(zip(self.notes.shapes, notes, strict=True)))
 
     def joined(self, notes: Mapping[str, Any]) -> Array:
         """Return what is noted as one vector."""
         shapes = self.notes.shapes
         return self.notes.join({name: ops.sized(x, shapes[name][0]) if len(shapes[name]) > 1 else x for name, x in notes.items()})
 
-    def complete(self, model: Model, h: Any, q: Array, free: Array, momenta: Array, left: Left,
+    def complete(self, model: Model, h: Any, q: Array, free: Array, momenta: Array, left: ImpulseResult,
                  held: Callable[[Array, Array], tuple[Array, Array]],
                  turned: Callable[[Array, Array], Array],
                  kept: Callable[[Array, Array, Array], tuple[Array, ...]]) -> tuple[Array, ...]:  # fmt: skip
