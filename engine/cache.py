@@ -18,6 +18,7 @@ import re
 import stat
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 HEADER = b"articulated-engine object 1\n"
@@ -136,13 +137,22 @@ def put(where: Path, called: str, data: bytes) -> None:
             grown[where] = 0
 
 
+def files(where: Path) -> Iterator[tuple[float, int, str]]:
+    """Yield time of last use [s], size [bytes] and path of each file in a folder that others write to and prune meanwhile."""
+    with os.scandir(where) as entries:
+        for entry in entries:
+            with contextlib.suppress(FileNotFoundError):                       # gone since the folder was read
+                status = entry.stat(follow_symlinks=False)
+                if stat.S_ISREG(status.st_mode):
+                    yield status.st_mtime, status.st_size, entry.path
+
+
 def prune(where: Path) -> None:
     """Remove files of the cache's own, those used longest ago first, until the rest is no more than ``KEEP``."""
     named = re.compile(rf"[0-9a-f]{{64}}\.(o|ply)|{TEMPORARY}\w+")
-    with os.scandir(where) as entries:
-        files = [(s.st_mtime, s.st_size, e.path) for e in entries if named.fullmatch(e.name) for s in [e.stat(follow_symlinks=False)]]
-    excess = sum(size for _, size, _ in files) - KEEP
-    for _, size, path in sorted(files):
+    ours = sorted(found for found in files(where) if named.fullmatch(os.path.basename(found[2])))
+    excess = sum(size for _, size, _ in ours) - KEEP
+    for _, size, path in ours:
         if excess <= 0:
             break
         with contextlib.suppress(FileNotFoundError):

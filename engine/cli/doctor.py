@@ -6,6 +6,7 @@ import platform
 import re
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import engine
 from engine import cache
@@ -48,9 +49,9 @@ def lines() -> Iterator[tuple[str, str]]:
     yield "not there", ", ".join(missing) + ': pip install "articulated-engine[EXTRA]"' if missing else "nothing"
 
 
-def kept(folder: os.PathLike[str]) -> str:
+def kept(folder: Path) -> str:
     """Return what lies in the cache."""
-    sizes = [entry.stat().st_size for entry in os.scandir(folder) if entry.is_file()]
+    sizes = [size for _, size, _ in cache.files(folder)]
     return f"{len(sizes)} files, {sum(sizes) / 2**20:.3g} of at most {cache.KEEP / 2**20:g} MiB"
 
 

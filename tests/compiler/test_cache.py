@@ -1,6 +1,7 @@
 """The disk cache: used when it is whole and ours, ignored otherwise, and never in the way."""
 
 import ast
+import contextlib
 import hashlib
 import importlib.util
 import os
@@ -351,3 +352,26 @@ def test_a_clock_that_goes_back_is_no_matter(folder, monkeypatch, now):
     cache.grown.clear()
     assert not build(2.0).cached and [*folder.iterdir()] == [path]             # of the two the one of the future stays
     assert works(build(2.0), 2.0) and build().cached
+
+
+def test_files_that_go_while_the_folder_is_read(folder, monkeypatch):
+    """Another process prunes, or ends its writing: what is there still is told, and pruned."""
+    build(), build(2.0)
+    kept = {path.name for path in folder.iterdir()}
+    passing = folder / f"{cache.TEMPORARY}gone"
+    passing.touch()
+    real = os.scandir
+
+    @contextlib.contextmanager
+    def late(where):
+        with real(where) as entries:
+            found = [*entries]
+        passing.unlink(missing_ok=True)
+        yield found
+
+    monkeypatch.setattr(cache.os, "scandir", late)
+    assert {os.path.basename(path) for _, _, path in cache.files(folder)} == kept
+    passing.touch()
+    monkeypatch.setattr(cache, "KEEP", 0)
+    cache.prune(folder)
+    assert not [*folder.iterdir()]
