@@ -13,7 +13,6 @@ from engine.ops.random import philox
 
 #: lanes from which on products of a vector's halves are faster than whole ones lane by lane
 WIDE = 4
-GIVEN = "seed", "stream", "call", "count", "run"
 
 
 class Uniform(Lanes):
@@ -43,12 +42,11 @@ class Uniform(Lanes):
     def each(self, module: Any) -> str:
         """Four at a time, into room for as many as that makes."""
         n, (lines, put) = len(self.outputs), written()
-        for k, given in enumerate(GIVEN):
-            at = put(f"getelementptr double, ptr %from, i64 {k * module.width}")
-            lines.append(f"  %{given} = call i64 @llvm.fptosi.sat.i64.f64(double {put(f'load double, ptr {at}')})")
+        places = [put(f"getelementptr double, ptr %from, i64 {k * module.width}") for k in range(5)]
+        given = [put(f"call i64 @llvm.fptosi.sat.i64.f64(double {put(f'load double, ptr {p}')})") for p in places]
         lines += blocks(-(-n // 4), "lane")
         first = put("shl i64 %block, 2")
-        for k, u in enumerate(drawn(put, 1, "%block.next")):
+        for k, u in enumerate(drawn(put, 1, given, "%block.next")):
             place = put(f"add i64 {first}, {k}")
             lines.append(f"  store double {u}, ptr {put(f'getelementptr double, ptr %drawn.room, i64 {place}')}")
         lines += ["  br label %blocks", "copy:", "  br label %columns", copied(module, n, "%drawn.room", "copy")]
@@ -58,14 +56,13 @@ class Uniform(Lanes):
         """Four vectors at a time, where they belong; of the last four, so many as there are left."""
         W, D, I = module.width, module.D, vector("i64", module.width)
         n, (lines, put) = len(self.outputs), written()
-        for k, given in enumerate(GIVEN):
-            x = put(f"load {D}, ptr {put(f'getelementptr {D}, ptr %in.g, i64 {k}')}")
-            lines.append(f"  %{given} = call {I} @llvm.fptosi.sat.v{W}i64.v{W}f64({D} {x})")
+        places = [put(f"getelementptr {D}, ptr %in.g, i64 {k}") for k in range(5)]
+        given = [whole_numbers(put, W, put(f"load {D}, ptr {p}")) for p in places]
         lines += blocks(-(-n // 4), "go")
         there = put(f"getelementptr {D}, ptr %out.g, i64 {put('shl i64 %block, 2')}")
         to = put(f"select i1 {put(f'icmp slt i64 %block, {n // 4}')}, ptr {there}, ptr %drawn.room")
         one = put(f"insertelement {I} poison, i64 %block.next, i64 0")
-        for k, u in enumerate(drawn(put, W, put(f"shufflevector {I} {one}, {I} poison, <{W} x i32> zeroinitializer"))):
+        for k, u in enumerate(drawn(put, W, given, put(f"shufflevector {I} {one}, {I} poison, <{W} x i32> zeroinitializer"))):
             lines.append(f"  store {D} {u}, ptr {put(f'getelementptr {D}, ptr {to}, i64 {k}')}")
         lines += ["  br label %blocks", "copy:"]
         for k in range(n - n % 4, n):
@@ -85,18 +82,29 @@ def written() -> tuple[list[str], Callable[[str], str]]:
     return lines, put
 
 
+def whole_numbers(put: Callable[[str], str], W: int, x: str) -> str:
+    """W whole numbers as ``llvm.fptosi.sat`` has them, which would go lane by lane."""
+    I, D, B = (vector(t, W) for t in ("i64", "double", "i1"))
+    least, most = (splat("double", W, literal(s * 2.0**63)) for s in (-1.0, 1.0))
+    outside = put(f"or {B} {put(f'fcmp ult {D} {x}, {least}')}, {put(f'fcmp uge {D} {x}, {most}')}")
+    whole = put(f"fptosi {D} {put(f'select {B} {outside}, {D} zeroinitializer, {D} {x}')} to {I}")    # of what is no number, zero
+    for how, end, known in (("olt", least, -(2**63)), ("oge", most, 2**63 - 1)):
+        whole = put(f"select {B} {put(f'fcmp {how} {D} {x}, {end}')}, {I} {splat('i64', W, str(known))}, {I} {whole}")
+    return whole
+
+
 def blocks(n: int, before: str) -> list[str]:
-    """The beginning of a loop over n blocks of four numbers, from the block ``before``: each is %drawn, and after all of them comes %copy."""
+    """The beginning of a loop over n blocks of four numbers, from ``before``: each is %drawn, and after all of them comes %copy."""
     return ["  br label %blocks", "blocks:", f"  %block = phi i64 [0, %{before}], [%block.next, %drawn]",
             "  %block.next = add i64 %block, 1", f"  %blocks.more = icmp slt i64 %block, {n}",
             "  br i1 %blocks.more, label %drawn, label %copy", "drawn:"]  # fmt: skip
 
 
-def drawn(put: Callable[[str], str], W: int, number: str) -> list[str]:
-    """Four numbers in each of W lanes: Philox's block of a ``number``."""
+def drawn(put: Callable[[str], str], W: int, given: Sequence[str], number: str) -> list[str]:
+    """Four numbers in each of W lanes: Philox's block of a ``number``, of the seed, stream, call, count and run that are ``given``."""
     I, D = vector("i64", W), vector("double", W)
     times = whole_product if W == 1 else product_of_halves
-    c, key = [number, "%call", "%count", "%run"], ["%seed", "%stream"]
+    c, key = [number, *given[2:]], [*given[:2]]
     for turn in range(10):
         (high0, low0), (high1, low1) = (times(put, W, x, factor) for x, factor in zip(c[::2], PHILOX, strict=True))
         c = [put(f"xor {I} {put(f'xor {I} {high1}, {c[1]}')}, {key[0]}"), low1,
