@@ -81,7 +81,7 @@ class Body:
             return splat("i1", m.width, str(int(args[0])))
         if op in ("const", "consts"):  # a load from a table takes no instruction of its own, unlike a constant in LLVM's hands
             value = self.load("%constants", m.constant(*map(literal, args[:1] if op == "const" else args)), i)
-        elif op == "input":
+        elif op == "input" and i not in self.place:
             value = self.load("%in", args[0], i)
         else:
             value = self.load(self.base(i), self.place[i], i)
@@ -105,7 +105,7 @@ class Body:
         op, *args = self.nodes[i]
         if op == "const":
             return ("zero", None) if literal(args[0]) == literal(0.0) else None
-        if op == "input":
+        if op == "input" and i not in self.place:
             return None if i in self.truths else ("%in", args[0])
         if i in self.slot and i in self.have:                                  # whose place may be another's by now
             return None
