@@ -156,12 +156,14 @@ def test_inputs_go_with_the_records(width, rows):
 
 
 def remembering(t0, k, dt, p, x, reads=False):
-    """x is (a, memory (12), notes (2)): a moves, memory ticks at every third step, and what is noted is remembered, and returned beside."""
+    """x is (a, memory (12), notes (2)): a moves, memory ticks at every fourth and third step, notes are remembered, and returned."""
     a, memory = x[:1], x[1:13]
-    on = ops.less(k / 3.0 - ops.floor(k / 3.0 + 0.1), 0.1)
-    after = ops.when(on, lambda: memory * 0.5 + ops.sin(a[0] + memory[::-1]), memory)
+    on, seldom = (ops.less(k / m - ops.floor(k / m + 0.1), 0.1) for m in (3.0, 4.0))
+    first = ops.when(seldom, lambda: memory[:5] * 0.5 + ops.cos(a[0]), memory[:5])
+    rest = ops.when(on, lambda: memory[5:] * 0.5 + ops.sin(first[0] + memory[:4:-1]), memory[5:])
+    after = np.concatenate([first, rest])
     notes = np.array([a[0] * 0.25, after[3] - a[0]])
-    moved = a + dt * (after[2] + p[0] * x[13] + (memory[5] if reads else 0.0))
+    moved = a + dt * (after[2] + p[0] * x[13] + (memory[1] * memory[5] if reads else 0.0))
     return np.concatenate([moved, after, notes, notes])
 
 
@@ -175,7 +177,7 @@ def test_what_a_step_seldom_changes_stands_where_it_is(width, reads):
     look = trace(lambda t0, k, dt, p, x: np.concatenate([[k], x]), [*shapes[:-1], (17,)])
     module = Module(width)
     f, _ = module.function(one, again=5)
-    assert [h.size for h in module.held[f]] == ([] if reads else [12])
+    assert [h.size for h in module.held[f]] == ([] if reads else [5, 7])
     counts, x = np.array([0.0, 1.0, 0.0, 4.0, 0.0, 0.0, 7.0, 1.0]), np.random.default_rng(0).uniform(-1, 1, (9, 15))
     records = rollout_ufunc(one, look, width)(counts, 0.0, 0.0, 0.1, P, x)
     for row in range(9):

@@ -21,8 +21,9 @@ class Body:
     """The instructions of one segment."""
 
     def __init__(self, module: Any, made: Laned, slot: dict[int, int], place: dict[int, int], truths: set[int],
-                 left: Collection[int] = ()) -> None:  # fmt: skip
+                 left: Collection[int] = (), stay: Collection[int] = ()) -> None:  # fmt: skip
         self.left = left                                                       # nodes that stand among the outputs, not in work
+        self.stay = stay                                                       # branches that leave what they are given where it is
         self.module, self.nodes, self.wide, self.slot, self.place, self.truths = module, made.nodes, made.wide, slot, place, truths
         self.width, self.D, self.B = module.width, module.D, module.B          # of the node that is being made
         self.lines: list[str] = []
@@ -143,7 +144,8 @@ class Body:
         call = counted(f"  call void {body}({', '.join(places)}, i64 1, i64 0, i64 0, i64 0)")
         self.lines += [*call, f"  br label %after{k}", f"leave{k}:"]
         self.have, self.pairs = dict(kept[0]), dict(kept[1])                   # what was loaded within is not known after it
-        self.pass_on(given[: n - (i in self.left)], self.place[i], self.base(i))
+        if i not in self.stay:
+            self.pass_on(given[: n - (i in self.left)], self.place[i], self.base(i))
         self.lines += [f"  br label %after{k}", f"after{k}:"]
         self.have, self.pairs = kept
 

@@ -264,7 +264,7 @@ end:
                 writes.setdefault(i, []).append(k)
         truths = truth_values(nodes)
         bodies = []
-        whole = Body(self, made, slot, place, truths, left)                  # what is done at once, at the end
+        whole = Body(self, made, slot, place, truths, left, held)                  # what is done at once, at the end
         for k, n, stand in [*runs([None if i in slot or home.get(i) == k else whole.stands(i) for k, i in enumerate(outputs)])]:
             if stand is None or n < (ZEROS if stand[1] is None else PASSED):
                 continue
@@ -272,14 +272,14 @@ end:
             for i in dict.fromkeys(outputs[k : k + n]):
                 writes[i] = [j for j in writes[i] if not k <= j < k + n]
         if turned := [*plan.turned]:
-            body = Body(self, made, slot, place, truths, left)
+            body = Body(self, made, slot, place, truths, left, held)
             for k in range(plan.room):
                 body.store(body.value(turned[min(k, len(turned) - 1)]), "%work", plan.angles + k)
             places = ", ".join(f"ptr {body.at('%work', plan.angles + k * plan.room)}" for k in range(3))
             body.lines.append(f"  call void {self.angles()}({places}, i64 {plan.room * self.width})")
             bodies.append((body, -1))
         for part in parts:
-            body = Body(self, made, slot, place, truths, left)
+            body = Body(self, made, slot, place, truths, left, held)
             for i in part:
                 for j in evictions.get(i, ()):
                     body.have.pop(j, None)
