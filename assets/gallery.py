@@ -32,8 +32,6 @@ import show  # noqa: E402
 ROBOTS = Path(sysconfig.get_path("purelib")) / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
 #: pixels of a robot in the contact sheet, and robots in a row
 TILE, COLUMNS = 120, 8
-#: files whose visuals are written for viewers that turn them by the up axis of COLLADA, as ROS's viewers do not
-TURNED = ("icub_description/robots/icub.urdf", "icub_description/robots/icub_reduced.urdf")
 
 
 # ---------------------------------------------------------------- files that are small
@@ -149,7 +147,7 @@ def robots(path: Path, tile: int = TILE) -> None:
         with warnings.catch_warnings(record=True) as notes:
             warnings.simplefilter("always")
             try:
-                model = engine.load_urdf(file, up_axis=name in TURNED)
+                model = engine.load_urdf(file)
                 pictures.append((file.stem, Image.fromarray(engine.render(model, size=(2 * tile, 2 * tile)))))
                 print(name, *(f"\n  note: {note.message}" for note in notes))
             except ValueError as problem:

@@ -19,7 +19,8 @@ from engine.dynamics.aba import aba
 from engine.dynamics.rnea import rnea
 from engine.io.errors import RobotFileError, short
 from engine.io.load import EXPECTED, folders_of
-from engine.io.mesh import load_mesh, tilted, untold
+from engine.io.dae import up_axis_of
+from engine.io.mesh import file_of, load_mesh, tilted, untold
 from engine.io.mjcf import mjcf
 from engine.io.sdf import sdf
 from engine.io.urdf import Reader, below_zero, place
@@ -280,8 +281,8 @@ def of_mesh(reader: Reader, at: Any, g: Geometry, read: bool) -> Iterator[Findin
     elif read:
         try:
             load_mesh(g)
-            if tilted(told := replace(g, up_axis=None)):
-                yield finding("note", at, f"mesh '{g.uri}': {untold([told])}")
+            if tilted(replace(g, up_axis=None)):
+                yield finding("note", at, f"mesh '{g.uri}': {untold(up_axis_of(file_of(g)))}")
         except RobotFileError as problem:
             yield finding("warning", at, f"mesh '{g.uri}': {problem.reason}")
 
