@@ -258,8 +258,11 @@ class Reader:
     def look(self, e: Any) -> Material:
         color, texture = e.find("color"), e.find("texture")
         rgba: Any = tuple(self.numbers(color, "rgba", 4)) if color is not None else None
-        file = self.finder.find(texture.get("filename", "")).path if texture is not None else None
-        return Material(e.get("name", ""), rgba, file)
+        if texture is None:
+            return Material(e.get("name", ""), rgba)
+        file = self.finder.find(texture.get("filename", ""))
+        fault = str(self.error(texture, f"texture '{short(texture.get('filename', ''))}' {file.fault}")) if file.fault else ""
+        return Material(e.get("name", ""), rgba, file.path, fault)
 
     # ------------------------------------------------------------ joints
 

@@ -71,7 +71,7 @@ class ReadOnly:
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """A surface's look: colour as red, green, blue, opacity in [0, 1], and a texture file.
+    """A surface's look: colour as red, green, blue, opacity in [0, 1], and a texture file; ``fault`` says why it has none.
 
     >>> Material("orange", (0.93, 0.50, 0.12, 1.0)).color
     (0.93, 0.5, 0.12, 1.0)
@@ -80,6 +80,7 @@ class Material:
     name: str = ""
     color: tuple[float, float, float, float] | None = None
     texture: Path | None = None
+    fault: str = ""
 
 
 @dataclass(frozen=True, eq=False)
