@@ -17,7 +17,7 @@ def run(code, *command, **variables):
 
 
 @pytest.mark.parametrize("scenarios", ["desk trajectory joints live pilot", "desk again playing", "hands handles panel rollouts real",
-                                       "hands files records"])  # fmt: skip
+                                       "hands files records plots"])  # fmt: skip
 def test_at_the_window(scenarios):
     assert shutil.which("xvfb-run") and shutil.which("xdotool"), NEEDS
     script, *names = scenarios.split()
