@@ -315,34 +315,6 @@ def test_textures_are_the_right_way_up(draw, tmp_path):
 # ---------------------------------------------------------------- how it is drawn
 
 
-@pytest.mark.parametrize("environment", ["ground", "space", "studio"])
-def test_what_is_lit_late_is_what_would_be_lit_at_once(draw, tmp_path, monkeypatch, environment):
-    """Solids, one with a picture on it, one mirrored, beside glass, far from the origin, a mark through all: to two of 255 levels."""
-    rng = np.random.default_rng(0)
-    from PIL import Image
-
-    Image.fromarray(rng.integers(0, 255, (8, 8, 3), dtype=np.uint8)).save(tmp_path / "chess.png")
-    trimesh.creation.icosphere(2, 0.3).export(tmp_path / "ball.stl")
-    builder = engine.Builder("r")
-    shapes = [engine.Geometry("box", (0.4, 0.5, 0.6), material=engine.Material("chess", None, tmp_path / "chess.png")),
-              engine.Geometry("mesh", (1.0, -1.0, 1.5), mesh=tmp_path / "ball.stl"),
-              engine.Geometry("cylinder", (0.3, 0.5), material=engine.Material(color=(0.9, 0.5, 0.1, 1.0))),
-              engine.Geometry("sphere", (0.3,), material=engine.Material(color=(0.1, 0.5, 0.9, 0.4)))]  # fmt: skip
-    for k, shape in enumerate(shapes):
-        builder.add_link(f"l{k}", inertia=engine.spatial.inertia.sphere(1.0, 0.1), visuals=(shape,))
-        if k:
-            place = engine.spatial.se3.pose(np.eye(3), np.array([0.45, 0.1, 0.1]))
-            builder.add_joint(f"j{k}", "revolute", f"l{k - 1}", f"l{k}", axis=(0, 1, 0), placement=place)
-    model = builder.model(floating_base=True)
-    scene = Scene(Actor(model, q=at(model, 1e4, -300.0, 0.4)), environment)
-    camera, pictures = scene.camera(SIZE), []
-    for worth in (10**9, 0):
-        monkeypatch.setattr("engine.viewer.draw.renderer.WORTH", worth)
-        pictures.append(255.0 * draw(scene, camera, samples=0))
-    assert np.abs(pictures[0] - pictures[1]).max() < 2.5
-    assert np.ptp(pictures[0]) > 100 and draw.renderers[0].gathered is not None
-
-
 def test_instances_are_as_robots_one_by_one(draw):
     model = robot(("box", (0.3, 0.2, 0.1), RED), ("sphere", (0.15,), BLUE))
     rng = np.random.default_rng(2)

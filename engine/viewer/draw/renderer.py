@@ -13,7 +13,6 @@ from engine.viewer.draw import wording
 from engine.viewer.draw.around import Around
 from engine.viewer.draw.canvas import Canvas
 from engine.viewer.draw.creases import Creases, beside
-from engine.viewer.draw.gathered import WORTH, Gathered
 from engine.viewer.draw.ground import far, near_origin, shaded, square
 from engine.viewer.draw.lines import Lines
 from engine.viewer.draw.objects import Framebuffer, Program, Rows, bind_texture, parameters
@@ -96,7 +95,6 @@ class Renderer:
         self.sky_map = Framebuffer((SKY, SKY), gl.GL_RG32F)
         self.sky_blurred = Framebuffer((SKY, SKY), gl.GL_RG32F, depth=False)
         self.target: Framebuffer | None = None
-        self.gathered: Gathered | None = None
         self.behind: Framebuffer | None = None
         self._seen_from: Any = None
         self._behind_key: Any = None
@@ -128,7 +126,10 @@ class Renderer:
         bind_texture(1, self.shadow_map.depth)
         bind_texture(2, self.sky_map.color)
         there = self._kept(drawing, light, camera, size, shade)
-        self._solids(runs, shade, drawing, camera)
+        self.target.bind()
+        Pass(lines=drawing.wireframe).begin()
+        gl.glClear(gl.GL_DEPTH_BUFFER_BIT)                      # what lies in front first: what it hides costs little
+        self._pass(runs, shade)
         grounded, above = drawing.environment in GROUNDS, camera.eye[2] > drawing.floor
         marked = bool(marks.any() or len(drawing.lines[0]))
         if grounded and above:
@@ -172,22 +173,6 @@ class Renderer:
         self.picture.bind()
         self.painter.draw(canvas, self.picture.size)
 
-    def _solids(self, runs: list[tuple[int, int, int]], shade: dict[str, Any], drawing: Drawing, camera: Camera) -> None:
-        """Draw surfaces that nothing shines through, what lies in front first: what it hides costs little."""
-        assert self.target is not None
-        triangles = sum(self.shelf.places[number].count // 3 * count for number, _, count in runs)
-        if self.samples or drawing.wireframe or drawing.around or triangles < WORTH:
-            self.target.bind()
-            Pass(lines=drawing.wireframe).begin()
-            gl.glClear(gl.GL_DEPTH_BUFFER_BIT)
-            self._pass(runs, shade)
-            return
-        self.gathered = self.gathered or Gathered(self.target, **self.sized)
-        within = self._around(drawing, camera, 2.0)
-        self.gathered.begin(within)
-        self._pass(runs, {"matrix": shade["matrix"]}, self.gathered)
-        self.gathered.light(self.target, shade, camera.rays(self.target.size[0] / self.target.size[1]), within)
-
     def _marks(self, drawing: Drawing, seen: Seen, chosen: Array, pixels: Array, shade: dict[str, Any]) -> None:
         """Draw marks, and faintly where a surface hides them."""
         if not chosen.any():
@@ -204,10 +189,9 @@ class Renderer:
 
     def _resize(self, size: tuple[int, int]) -> None:
         if self.target is None or self.target.size != size:
-            for old in (self.target, self.picture, self.gathered):
+            for old in (self.target, self.picture):
                 if old is not None:
                     old.delete()
-            self.gathered = None
             self.target = Framebuffer(size, gl.GL_RGBA8, self.samples)
             self.picture = Framebuffer(size, gl.GL_RGBA8, depth=False)
 
@@ -374,10 +358,10 @@ class Renderer:
         self.smooth.use(image=0, texel=(1.0 / w, 1.0 / h))
         gl.glDrawArrays(gl.GL_TRIANGLES, 0, 3)
 
-    def _pass(self, runs: list[tuple[int, int, int]], shade: dict[str, Any], gathered: Gathered | None = None) -> None:
+    def _pass(self, runs: list[tuple[int, int, int]], shade: dict[str, Any]) -> None:
         """Draw runs of instances, those with textures by their own program; in their order."""
         current: Program | None = None
-        owner = gathered or (self.around if self.around and "around_map" in shade else self)
+        owner = self.around if self.around and "around_map" in shade else self
         self.shelf.bind()
         for number, first, count in runs:
             texture = self.shelf.textures[number]
