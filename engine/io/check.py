@@ -75,7 +75,11 @@ MANY = ("link", "joint", "material", "visual", "collision")
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong ('error'), looks wrong ('warning') or is worth knowing ('note')."""
+    """One thing that is wrong ('error'), looks wrong ('warning') or is worth knowing ('note').
+
+    >>> str(Finding("warning", "link 'a'", "its mass is zero", 3))
+    "warning  link 'a' (line 3): its mass is zero"
+    """
 
     severity: str
     place: str
@@ -88,7 +92,11 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """The findings about one file, errors first."""
+    """The findings about one file, errors first.
+
+    >>> Report("r.urdf", (Finding("note", "link 'a'", "it has no mass"),)).findings[0].severity
+    'note'
+    """
 
     file: str
     findings: tuple[Finding, ...] = ()

@@ -54,6 +54,11 @@ class Actor:
     Raises
     ------
     ViewerError : the source is none of these, or the trajectory holds numbers that are not finite
+
+    >>> import engine
+    >>> actor = Actor(engine.load(engine.example("seven_joint_arm")), color=(1.0, 0.0, 0.0), name="mine")
+    >>> actor.name, actor.instances, actor.color
+    ('mine', 1, (1.0, 0.0, 0.0, 1.0))
     """
 
     def __init__(self, source: Model | Trajectory | Live | Source, geometry: str = "visual", q: Any = None, color: Any = None,
