@@ -59,7 +59,7 @@ File = Annotated[str, typer.Argument(metavar="FILE", help="A robot's file (URDF,
 Floating = Annotated[bool, typer.Option("--floating", help="Let the root link move freely in the world.")]
 Packages = Annotated[list[str] | None, typer.Option(metavar="DIR", help="A package, or a folder of packages (repeatable).")]
 UpAxis = Annotated[bool | None, typer.Option("--up-axis/--no-up-axis", help="Turn COLLADA meshes whose <up_axis> is not z; if not given "
-                   "they are taken as written, with a warning.", show_default=False)]  # fmt: skip
+                   "the joints decide, with a warning.", show_default=False)]  # fmt: skip
 Gravity = Annotated[Vector | None, typer.Option(metavar="X Y Z", help="Gravity in world axes, m/s².", callback=finite)]
 Weightless = Annotated[bool, typer.Option("--zero-gravity", help="The same as --gravity 0 0 0.")]
 Rollout = Annotated[int | None, typer.Option(metavar="K", help="Which rollout of a batch, from 0.", min=0)]

@@ -137,6 +137,7 @@ def render(
     with contextlib.nullcontext(Path(out)) if numbered else written(out, file, overwrite) as path:
         engine.render(source, path, at, (width, height), fps, speed, views, follow=follow, environment=environment, samples=samples,
                       geometry="collision" if collision else "visual", progress=moves and sys.stdout.isatty(),
-                      shown=overlaid(show, trail, hide, colors), caption=caption, clock=clock, signals=plotted(signal), plots=plots, bars=bars or ())  # fmt: skip
+                      shown=overlaid(show, trail, hide, colors), caption=caption, clock=clock, signals=plotted(signal), plots=plots,
+                      bars=bars or ())  # fmt: skip
     frames = len(film_times(span, fps / speed))
     print(f"{out}: {f'{frames} frames, {frames / fps:.3g} s' if moves else 'a picture'} of {width} × {height} pixels")

@@ -48,7 +48,7 @@ def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, package
     package_dirs : folders in which meshes are looked for, besides the file's own and its package: packages, or folders of packages
     up_axis : whether COLLADA meshes whose ``<up_axis>`` is Y_UP or X_UP are turned, each by its own, so that it points along z, as that
         format has it; Z_UP ones stay. By default the joints decide, as robots are written for either: meshes are turned where the joints
-        of their links are much nearer to them then, and taken as they are written else, as RViz, MoveIt and Drake take them; with a
+        of their links are much nearer to them then, and taken as they are written else, as RViz and MoveIt take them; with a
         warning when they are drawn, seen or touched, which True and False spare
 
     Raises
