@@ -92,7 +92,8 @@ def grasp(path: Path) -> None:
     source = shown_by("grasp")[0][200:1300]
     beside = source.pose("servicer/gripper")[0, :3, 3] + [0.1, 0.0, -0.25]
     camera = engine.viewer.Camera(beside, distance=3.4, azimuth=-1.75, elevation=0.3, radius=5.0)
-    animated(source, path.with_suffix(".gif"), (320, 180), 5, 4.0, shown=engine.Shown(contacts=True), camera=camera, follow="servicer/gripper")
+    animated(source, path.with_suffix(".gif"), (320, 180), 5, 4.0, camera=camera, follow="servicer/gripper",
+             shown=engine.Shown(contacts=True))  # fmt: skip
 
 
 def window(path: Path) -> None:

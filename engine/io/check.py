@@ -17,9 +17,9 @@ import numpy as np
 
 from engine.dynamics.aba import aba
 from engine.dynamics.rnea import rnea
+from engine.io.dae import up_axis_of
 from engine.io.errors import RobotFileError, short
 from engine.io.load import EXPECTED, folders_of
-from engine.io.dae import up_axis_of
 from engine.io.mesh import file_of, load_mesh, tilted, untold
 from engine.io.mjcf import mjcf
 from engine.io.sdf import sdf

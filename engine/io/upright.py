@@ -41,7 +41,7 @@ def turned(model: Model, shape: Geometry, collisions: bool) -> bool:
 
 
 def off(model: Model, collisions: bool) -> dict[str, tuple[float, float]]:
-    """Return how far the joints of links are off their tilted meshes as these are, and turned, m, all of an axis that points up together."""
+    """Return how far the joints of links are off their tilted meshes as these are, and turned, m, all of an up axis together."""
     kinds = _known.setdefault(model, {})
     if collisions not in kinds:
         joints: dict[str, list[Array]] = {link.name: [np.zeros(3)] for link in model.links}

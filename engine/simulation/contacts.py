@@ -19,9 +19,9 @@ from engine.geometry import Box, Capsule, Cylinder, Ellipsoid, HeightField, Plan
 from engine.geometry.measures import measures
 from engine.geometry.vectors import across
 from engine.io import convex_parts, load_mesh
+from engine.io.decomposition import HULL, library
 from engine.io.mesh import tilted
 from engine.io.upright import tell, upright
-from engine.io.decomposition import HULL, library
 from engine.model import Geometry, Model
 from engine.model.combine import WORLD
 from engine.simulation.many_contacts import ManyContacts

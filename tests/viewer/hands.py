@@ -151,7 +151,7 @@ def plots():
         viewer = Viewer(run, (800, 600), signals=["q.elbow_pitch"], plots=place)
         viewer.choose(viewer.scene.actors[0], 0, "gripper")
         viewer.frame()
-        (x, y, w, h), card = viewer.hud.boxes["plots"], viewer.hud.boxes["card"]
+        (x, y, *_), card = viewer.hud.boxes["plots"], viewer.hud.boxes["card"]
         assert (x < 400) == ("left" in place) and (y > 200) == ("lower" in place or place == "left"), (place, x, y)
         assert x >= card[0] + card[2] or y >= card[1] + card[3], (place, card)
         viewer.close()

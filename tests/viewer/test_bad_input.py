@@ -60,7 +60,8 @@ def test_a_texture_that_is_none_is_left_out_with_a_word(tmp_path, data):
 
 def test_a_texture_that_a_robots_file_names_and_that_is_not_there_is_told(tmp_path):
     look = '<material name="p"><texture filename="gone.png"/></material>'
-    (tmp_path / "r.urdf").write_text(f'<robot name="r"><link name="a"><visual><geometry><box size="1 1 1"/></geometry>{look}</visual></link></robot>')
+    shape = f'<visual><geometry><box size="1 1 1"/></geometry>{look}</visual>'
+    (tmp_path / "r.urdf").write_text(f'<robot name="r"><link name="a">{shape}</link></robot>')
     with pytest.warns(engine.RobotFileWarning, match=r"r.urdf:1: .*texture 'gone.png' is not there; .*its shape is drawn without it$"):
         assert engine.render(engine.load_urdf(tmp_path / "r.urdf"), size=SIZE, samples=0).shape == (48, 64, 3)
     model = engine.io.model_from_text(engine.io.model_text(engine.load_urdf(tmp_path / "r.urdf")))

@@ -95,7 +95,7 @@ def test_colladas_up_axis_is_told_once_for_a_robot():
 
 
 def reach(tmp_path, name, turned, rest=()):
-    """A chain of three rods of 1 m along z, each from its joint to the next, in a file that says Y_UP: as written, or as its axis has it."""
+    """A chain of three rods of 1 m along z, each from its joint to the next, in a file that says Y_UP: or as its axis has it."""
     rod = trimesh.creation.box((0.1, 1.0, 0.1) if turned else (0.1, 0.1, 1.0))
     rod.apply_translation((0.0, 0.5, 0.0) if turned else (0.0, 0.0, 0.5))
     rod.export(tmp_path / f"{name}.dae")
@@ -130,7 +130,7 @@ def test_colladas_up_axis_is_judged_by_the_joints_where_that_is_clear(tmp_path, 
 
 
 def test_colladas_of_several_up_axes_are_judged_one_by_one(tmp_path):
-    """Beside a file that says Z_UP, and one that says X_UP and is as it says: nothing but what points elsewhere is turned, each by its axis."""
+    """Beside a file that says Z_UP, and one that says X_UP and is as it says: what points elsewhere is turned, each by its axis."""
     text = trimesh.creation.box((0.1, 0.1, 1.0)).apply_translation((0.0, 0.0, 0.5)).export(file_type="dae").decode()
     (tmp_path / "z.dae").write_text(re.sub("<up_axis>.*?</up_axis>", "<up_axis>Z_UP</up_axis>", text))
     text = trimesh.creation.box((1.0, 0.1, 0.1)).apply_translation((0.5, 0.0, 0.0)).export(file_type="dae").decode()
