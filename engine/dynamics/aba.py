@@ -39,6 +39,11 @@ def aba(model: Model, q: Array, v: Array, tau: Array, gravity: Any = GRAVITY, wr
 
         D = U = IA_i:   D⁻¹ Uᵀ = 1,   Ia = 0,   pa = τ_i                                      (7)
 
+    Without armature any joint resists nothing along its own axes, and passes its own force on there, which are known entries of Ia and pa
+    where S is made of coordinate axes::
+
+        Ia S = 0,   Sᵀ pa = τ_i                                                               (8)
+
     Parameters, raised errors and units are those of :func:`engine.dynamics.rnea.rnea`; ``tau`` has shape (nv), and
     holds all that acts in the joints: their own ``damping`` and ``friction`` act only if they are in it (a simulation adds them). An
     ``armature`` (nv) given here stands for ``model.armature``.
@@ -98,7 +103,10 @@ def aba(model: Model, q: Array, v: Array, tau: Array, gravity: Any = GRAVITY, wr
         else:
             Dinv_U[i] = ops.solve(D, U.T)
             Ia = mirrored(IA[i] - U @ Dinv_U[i])                                                                # (4)
+            along = axes(S[i]) if a.dtype != object and not a.any() else []
+            Ia[along], Ia[:, along] = 0.0, 0.0                                                                  # (8)
             pa = pA[i] + Ia @ c[i] + U @ Dinv_u[i]
+            pa[along] = S[i][along] @ tau[body.v]
         IA[p] = IA[p] + body.inertia_in_parent(q, Ia)                                                           # (5)
         pA[p] = pA[p] + wrench_to_parent(T[i], pa)
     Vdot: list[Any] = [None] * n + [falling(gravity)]
@@ -108,6 +116,16 @@ def aba(model: Model, q: Array, v: Array, tau: Array, gravity: Any = GRAVITY, wr
         vdot.append(Dinv_u[i] - Dinv_U[i] @ carried)
         Vdot[i] = carried + S[i] @ vdot[i]
     return np.concatenate([np.zeros(0), *vdot])
+
+
+def axes(S: Array) -> list[int]:
+    """Return which rows of a known subspace S (6, n) are its n coordinate axes, up to signs; none where it has others.
+
+    >>> axes(np.array([[0.0, 0, 0, 0, 0, -1.0]]).T), axes(np.array([[0.6, 0.8, 0, 0, 0, 0]]).T)
+    ([5], [])
+    """
+    rows = np.flatnonzero(S.any(axis=1)).tolist() if S.dtype != object else []
+    return rows if (np.sort(np.abs(S[rows]), axis=1)[:, ::-1] == np.eye(S.shape[1])[0]).all() and len(rows) == S.shape[1] else []
 
 
 def require_inertia(D: Array, scale: float, bodies: Sequence[Body]) -> None:

@@ -77,9 +77,7 @@ def composite(model: Model, tree: Tree, q: Array, v: Array, bends: Mapping[int, 
 
 def masses(model: Model, trees: Sequence[Tree], bends: Mapping[int, Bend]) -> list[Any]:
     """Return the masses of trees."""
-    mass = [inertia.mass(b.inertia) + inertia.mass(bends[i].hidden) if i in bends else inertia.mass(b.inertia)
-            for i, b in enumerate(model.bodies)]  # fmt: skip
-    return [sum(mass[i] for i in tree) for tree in trees]
+    return [momentum_conservation.mass(model, tree) + sum(inertia.mass(bends[i].hidden) for i in tree if i in bends) for tree in trees]
 
 
 def about(F: Array, c: Array) -> Array:

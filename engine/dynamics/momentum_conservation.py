@@ -91,6 +91,16 @@ def composite(model: Model, tree: Tree, q: Array, v: Array) -> tuple[Array, Arra
     return I[r] - (h[r] @ c) * np.eye(3) + np.outer(h[r], c), c, m[r], l[r] - ops.cross(c, f[r]), f[r], size
 
 
+def mass(model: Model, tree: Tree) -> Any:
+    """Return the mass of a whole tree, added up as :func:`composite` does, to the last bit: one number of a program, not two."""
+    m = {i: inertia.mass(model.bodies[i].inertia) for i in tree}
+    parents = {i: model.bodies[i].parent for i in tree}
+    for i, p in reversed(parents.items()):
+        if p in m:
+            m[p] = m[p] + m[i]
+    return sum(m[i] for i, p in parents.items() if p not in m)
+
+
 def root_pose(model: Model, tree: Tree, q: Array) -> tuple[Array, Array]:
     """Return R and p of a tree's root in the world."""
     T = model.bodies[tree[0]].placement
@@ -125,7 +135,7 @@ def momentum_rate(model: Model, tree: Tree, q: Array, loads: Array, P: Array) ->
         moment, force = sum(m + ops.cross(r, f) for m, f, r in forces), sum(f for _, f, _ in forces)
         return np.concatenate([moment, force, P[3:6] / whole.mass])
     F = loads[model.bodies[tree[0]].v]
-    velocity = P[3:6] / sum(inertia.mass(model.bodies[i].inertia) for i in tree)
+    velocity = P[3:6] / mass(model, tree)
     if not any(map(is_there, F)):
         return np.concatenate([np.zeros(6), velocity])
     R, c = root_pose(model, tree, q)[0], composite(model, tree, q, np.zeros(model.nv))[1]
