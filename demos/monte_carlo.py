@@ -120,8 +120,8 @@ def look(options: argparse.Namespace, campaign: engine.Campaign, motion) -> None
         end, side = float(some[0].t[-1]), (-0.8, 0.35)
         show.show(options, scene, speed=1.5, view=side, shown=engine.Shown(transparent=True), shots=[
             (0.0, side, f"{len(some)} of {options.rollouts:,} captures, all at once: masses and beginnings scatter"),
-            engine.Shot(0.4 * end, engine.Follow("gripper", side, radius=0.7, turns=0.03), "Bases that nothing holds drift", ease=2.0),
-            (0.8 * end, engine.Follow("gripper", side, radius=0.7, turns=0.03), "All of them meet the handle")])  # fmt: skip
+            engine.Shot(0.4 * end, near := engine.Follow("gripper", side, radius=0.7), "Bases that nothing holds drift apart", ease=2.0),
+            (0.8 * end, near, "All of them meet the handle")])  # fmt: skip
 
 
 def plot(gap, mass, apart, path: Path) -> None:
