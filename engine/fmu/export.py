@@ -11,9 +11,10 @@ from pathlib import Path
 
 from numpy.typing import ArrayLike
 
-from engine.checks import beside, one_of, shown, whole, writable, writing
+from engine.checks import beside, one_of, shown, truth, whole, writable, writing
 from engine.code import ExportError
 from engine.code.exported import WRITER, identifier, require_name
+from engine.code.memory import with_tables
 from engine.code.reserved import is_taken
 from engine.code.sources import rows_of
 from engine.fmu.binaries import PLATFORMS, compiler, here, made, require_platforms
@@ -42,7 +43,7 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
 
     Parameters
     ----------
-    path : "arm.fmu"
+    path : "arm.fmu"; an FMU of the engine's that is there is replaced, once the new one is whole, any other file refused
     inputs : the simulator's parameters that the tool steers: ``controller=lambda t, q, v, torque: torque`` has "torque", held over a
         communication step; no inertia and no placement, of which a tool could give what is no body's
     outputs : "q", "v", "vdot", "tau" and the names of signals; by default q, v and tau, of a controller all that it commands
@@ -56,7 +57,7 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
     platforms : of binaries, such as ``["x86_64-linux", "x86_64-windows"]``: by default this machine, if there is a C compiler. Others are
         made by zig, which the extra "fmu" brings. Those of x86-64 want AVX2 and FMA (x86-64-v3), and say so
     sources : whether the C is in it
-    room : where contacts are rows of tables, how many rows there is memory for, for good: by default 32 for each shape that may touch. A
+    room : where contacts are rows of tables, and only there, how many rows there is memory for, for good: by default 32 for each shape that may touch. A
         step that needs more is "discarded"
     part : "controller": the law alone, which has q, v and the signals that it reads, such as a sensor's, as inputs, its commands as
         outputs, and what it remembers
@@ -66,7 +67,7 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
     Raises
     ------
     ExportError : the simulator has no such code (events, plain Python), there is no such input, output or link, no compiler, a path
-        that cannot be written
+        that cannot be written, a file there that no export wrote
     SimulationError, StateError : of ``model_exchange`` more than a smooth field; what :meth:`engine.Simulator.run` refuses to begin with
 
     Examples
@@ -81,6 +82,8 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
     if not isinstance(simulator, Simulator):
         raise ExportError(f"export_fmu got {shown(simulator)}; expected a Simulator")
     path = writable(path, [".fmu"], ExportError)
+    require_own(path)
+    model_exchange, sources = truth("model_exchange", model_exchange, ExportError), truth("sources", sources, ExportError)
     version = one_of("version", version, VERSIONS, ExportError)
     flat = one_of("names", names, ("structured", "flat"), ExportError) == "flat"
     own = identifier(path.stem) if name is None else require_name(name)
@@ -91,7 +94,7 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
     if not wanted and not sources:
         raise ExportError("there are no platforms and no sources, of which nothing could run; expected one of them")
     if part is None:
-        machine = of_simulator(simulator, inputs, outputs, poses, q0, v0, bool(model_exchange),
+        machine = of_simulator(simulator, inputs, outputs, poses, q0, v0, model_exchange,
                                version == "3.0")  # fmt: skip
     else:
         one_of("part", part, ("controller",), ExportError)
@@ -99,6 +102,8 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
             raise ExportError("a controller alone has no poses, no model exchange and no start; expected part=None for these")
         machine = of_controller(simulator, inputs, outputs)
     rows = rows_of(machine.model) if room is None else whole("room", room, "a number of rows from 1", least=1, error=ExportError)
+    if room is not None and not any(map(with_tables, machine.programs.values())):
+        raise ExportError(f"room is {rows}, and this FMU has no contacts as rows of tables; expected room=None")
     files = archived(machine, own, version, flat, tuned(machine, parameters), wanted, sources, rows)
     data = packed(files)
     waiting = beside(path)
@@ -109,6 +114,19 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
     finally:
         waiting.unlink(missing_ok=True)
     return path
+
+
+def require_own(path: Path) -> None:
+    """Refuse where a file is somebody's own, and no FMU of the engine's."""
+    if not path.exists():
+        return
+    try:
+        with zipfile.ZipFile(path) as archive:
+            there = archive.read("modelDescription.xml")
+    except (OSError, KeyError, zipfile.BadZipFile, NotImplementedError, RuntimeError):
+        there = b""
+    if WRITER.encode() not in there:
+        raise ExportError(f"'{path}' is there already, and no export wrote it; expected another name, or that file elsewhere")
 
 
 def tuned(machine: Machine, parameters: Sequence[str] | None) -> list[str]:

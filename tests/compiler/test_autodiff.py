@@ -314,7 +314,7 @@ def test_few_directions_go_back_through_a_call_by_themselves(directions):
     """A sum of results, by weights: what its gradient costs grows as the function does, and not as its Jacobian, which is full."""
     sizes = []
     for n in (8, 16, 32):
-        swept = lambda x: np.array([s := 0.0, *[s := ops.sin(s + y) for y in x], *[s := ops.cos(s * y) for y in x[::-1]]][1:])  # noqa: F841
+        swept = lambda x: np.array([s := 0.0, *[s := ops.sin(s + y) for y in x], *[s := ops.cos(s * y) for y in x[::-1]]][1:])
         inner = trace(swept, [(n,)])
         weighted = lambda x, w, f: np.array([w[k] @ f(x) for k in range(directions)])
         both = [trace(lambda x, w, f=f: weighted(x, w, f), [(n,), (directions, 2 * n)]) for f in (calling(inner), swept)]

@@ -45,6 +45,17 @@ def simulator():
     ({"platforms": ["aarch64-linux"]}, "FMI 2.0 has no folder for aarch64-linux; expected version='3.0', or sources alone"),
     ({"platforms": [], "sources": False}, "there are no platforms and no sources"),
     ({"q0": np.zeros((3, 2))}, r"q0 and v0 are a batch \(3,\); expected one state of 2 and 2 numbers"),
+    ({"sources": "no"}, "sources is 'no'; expected True or False"),
+    ({"model_exchange": "False"}, "model_exchange is 'False'; expected True or False"),
+    ({"model_exchange": 1}, "model_exchange is 1; expected True or False"),
+    ({"room": 64}, "room is 64, and this FMU has no contacts as rows of tables; expected room=None"),
+    ({"room": 64, "part": "controller"}, "room is 64, and this FMU has no contacts as rows of tables; expected room=None"),
+    ({"part": True}, "part is True; expected one of controller"),
+    ({"name": 3}, "name is 3; expected an identifier of C"),
+    ({"outputs": "q"}, "outputs is 'q'; expected a list of names"),
+    ({"inputs": {"torque": 1.0}}, "inputs is .*; expected a list of names"),
+    ({"inputs": [3]}, r"inputs is \[3\]; expected a list of names"),
+    ({"v0": "fast"}, "v0 holds <U4; expected real numbers"),
     ({"q0": [0.0]}, r"q has shape \(1,\); expected"),
 ])  # fmt: skip
 def test_what_cannot_be_written_is_said_in_a_sentence(simulator, tmp_path, more, text):
@@ -77,7 +88,7 @@ def test_inertias_and_placements_are_neither_tuned_nor_inputs(tmp_path, way, par
 
 
 def test_a_full_disk_leaves_nothing_and_what_was_there(simulator, tmp_path, monkeypatch):
-    (tmp_path / "arm.fmu").write_bytes(b"before")
+    before = engine.export_fmu(simulator, tmp_path / "arm.fmu", inputs=["torque"], platforms=[]).read_bytes()
 
     def full(self, data):
         Path(self).touch()
@@ -87,6 +98,27 @@ def test_a_full_disk_leaves_nothing_and_what_was_there(simulator, tmp_path, monk
     with pytest.raises(engine.ExportError, match=r"/arm.fmu' cannot be written \(No space left on device\); expected a place with "):
         engine.export_fmu(simulator, tmp_path / "arm.fmu", platforms=[])
     assert [p.name for p in tmp_path.iterdir()] == ["arm.fmu"]
+    assert (tmp_path / "arm.fmu").read_bytes() == before
+
+
+@pytest.mark.parametrize("theirs", [b"", b"notes", "zip", "fmu"])
+def test_a_file_that_no_export_wrote_stays(simulator, tmp_path, theirs):
+    """An archive, or another tool's FMU, too; one of the engine's own is replaced."""
+    path = tmp_path / "arm.fmu"
+    if isinstance(theirs, bytes):
+        path.write_bytes(theirs)
+    else:
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("modelDescription.xml" if theirs == "fmu" else "a.txt", '<fmiModelDescription generationTool="Other"/>')
+    before = path.read_bytes()
+    with pytest.raises(engine.ExportError, match=r"arm.fmu' is there already, and no export wrote it; expected another name, or that file"):
+        engine.export_fmu(simulator, path, platforms=[])
+    assert path.read_bytes() == before
+    path.unlink()
+    first = engine.export_fmu(simulator, path, platforms=[]).read_bytes()
+    assert engine.export_fmu(simulator, path, inputs=["torque"], platforms=[]).read_bytes() != first
+
+
 
 
 # ---------------------------------------------------------------- what is in it

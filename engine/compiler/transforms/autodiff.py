@@ -3,8 +3,8 @@
 Tangents and adjoints are sparse: a node holds only the directions that it depends on, so structural zeros of a Jacobian cost nothing and
 its sparsity is found, not declared. A call is differentiated by a call of its own Jacobian, made once for each function, or by one that
 pushes a few directions through, or pulls them back. What stands under ``ops.stop_gradient`` is constant. Branches that are not taken
-contribute nothing in forward mode; in reverse mode they must be finite (give ``ops.where`` safe denominators). The derivative of √x at 0 is taken as 5·10¹⁶¹,
-more than at any other x, so that that of a length |v| is 0 at v = 0, and of order 1 even where |v|² underflows.
+contribute nothing in forward mode; in reverse mode they must be finite (give ``ops.where`` safe denominators). The derivative of √x at 0
+is taken as 5·10¹⁶¹, more than at any other x, so that that of a length |v| is 0 at v = 0, and of order 1 even where |v|² underflows.
 
 Reference: Griewank & Walther, *Evaluating Derivatives*, 2008, ch. 3.
 """
