@@ -11,17 +11,18 @@ from pathlib import Path
 
 from numpy.typing import ArrayLike
 
-from engine.checks import beside, one_of, shown, truth, whole, writable, writing
+from engine.checks import beside, one_of, shown, truth, warn, whole, writable, writing
 from engine.code import ExportError
 from engine.code.exported import WRITER, identifier, require_name
 from engine.code.memory import with_tables
 from engine.code.reserved import is_taken
 from engine.code.sources import rows_of
 from engine.fmu.binaries import PLATFORMS, compiler, here, made, require_platforms
+from engine.fmu.branches import branching
 from engine.fmu.description import build_description, model_description
 from engine.fmu.machine import Machine, of_controller, of_simulator, require_names
 from engine.fmu.tables import model_header, own_sources, written
-from engine.fmu.variables import is_steered, variables_of
+from engine.fmu.variables import OUTPUT, is_steered, twice, variables_of
 from engine.simulation import Simulator
 
 VERSIONS = ("2.0", "3.0")
@@ -46,14 +47,16 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
     path : "arm.fmu"; an FMU of the engine's that is there is replaced, once the new one is whole, any other file refused
     inputs : the simulator's parameters that the tool steers: ``controller=lambda t, q, v, torque: torque`` has "torque", held over a
         communication step; no inertia and no placement, of which a tool could give what is no body's
-    outputs : "q", "v", "vdot", "tau" and the names of signals; by default q, v and tau, of a controller all that it commands
+    outputs : "q", "v", "vdot", "tau" and the names of signals; by default q, v and tau, of a controller all that it commands. One that has
+        an input's or a parameter's name is ``output.tau`` (an EngineWarning says so)
     poses : links, of which position (3), m, and rotation matrix (3, 3) in the world are outputs
     parameters : of those that are no inputs, which may be tuned while it runs: all by default, but for inertias and placements
     q0, v0 : where it begins, by default the model's initial configuration, at rest; also the parameters start.q and start.v, which may be
         set before it begins, but where constraints hold, or components begin as these say. Quaternions are made unit ones, or refused
         where their length is not 1 within 2 %
     version : of FMI, "2.0" or "3.0", which has arrays and adjoint derivatives
-    model_exchange : whether the tool may integrate it, too: of a smooth field of q and v alone, with its derivatives along directions
+    model_exchange : whether the tool may integrate it, too: of a smooth field of q and v alone, with its derivatives along directions. There
+        are no event indicators: an EngineWarning names the components whose forces branch by t, q or v
     platforms : of binaries, such as ``["x86_64-linux", "x86_64-windows"]``: by default this machine, if there is a C compiler. Others are
         made by zig, which the extra "fmu" brings. Those of x86-64 want AVX2 and FMA (x86-64-v3), and say so
     sources : whether the C is in it
@@ -96,6 +99,9 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
     if part is None:
         machine = of_simulator(simulator, inputs, outputs, poses, q0, v0, model_exchange,
                                version == "3.0")  # fmt: skip
+        if model_exchange and (names_of := branching(simulator)):
+            warn(f"the field branches in {', '.join(names_of)}, and the FMU has no event indicators for that; expected an importer that takes "
+                 "small steps there, or co-simulation, which steps as the simulator does")  # fmt: skip
     else:
         one_of("part", part, ("controller",), ExportError)
         if poses or model_exchange or q0 is not None or v0 is not None:
@@ -104,7 +110,11 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
     rows = rows_of(machine.model) if room is None else whole("room", room, "a number of rows from 1", least=1, error=ExportError)
     if room is not None and not any(map(with_tables, machine.programs.values())):
         raise ExportError(f"room is {rows}, and this FMU has no contacts as rows of tables; expected room=None")
-    files = archived(machine, own, version, flat, tuned(machine, parameters), wanted, sources, rows)
+    free = tuned(machine, parameters)
+    if both := twice(machine, free):
+        warn(f"{', '.join(both)} {'is' if len(both) == 1 else 'are'} set and put out under one name; expected other names of parameters, or "
+             f"importers that find the output as '{OUTPUT}{'_' if flat else '.'}{both[0]}'")  # fmt: skip
+    files = archived(machine, own, version, flat, free, wanted, sources, rows)
     data = packed(files)
     waiting = beside(path)
     try:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import engine
+from engine import ops
 from tests.code.programs import needed
 from tests.fmu.robots import arm, driven, flyer, free
 
@@ -145,6 +146,40 @@ def test_names_units_and_starts(simulator, tmp_path):
     flat = engine.export_fmu(simulator, tmp_path / "flat.fmu", inputs=["torque"], poses=["tip"], platforms=[], names="flat")
     assert names(flat)[1:5] == ["torque_1", "torque_2", "mass_tip", "start_q_shoulder"]
     assert all(n.isidentifier() for n in names(flat))
+
+
+@pytest.mark.parametrize("names_are", ["structured", "flat"])
+@pytest.mark.parametrize("version", ["2.0", "3.0"])
+def test_an_output_with_an_inputs_name_says_that_it_is_one(tmp_path, version, names_are):
+    validation = pytest.importorskip("fmpy.validation")
+    made = engine.Simulator(arm(), controller=lambda t, q, v, tau: tau, parameters={"tau": np.zeros(2), "mass.tip": 0.5})
+    with pytest.warns(engine.EngineWarning, match=r"tau is set and put out under one name; expected .* as 'output.tau'") as told:
+        path = engine.export_fmu(made, tmp_path / "arm.fmu", inputs=["tau"], version=version, platforms=[], names=names_are)
+    assert len(told) == 1 and told[0].filename == __file__
+    found = {v.get("name"): v for v in description(path).find("ModelVariables")}
+    dot = "_" if names_are == "flat" else "."
+    own, seen = ([f"{n}{dot}{j}" for j in ("shoulder", "elbow")] for n in ("tau", f"output{dot}tau"))
+    assert [found[n].get("causality") for n in (*own, *seen)] == ["input"] * 2 + ["output"] * 2
+    assert "the parameter 'tau' of the simulator" in found[own[0]].get("description")
+    assert "the output 'tau', beside what is set" in found[seen[0]].get("description")
+    assert not [n for n in found if n.endswith(("n2", "_2"))]
+    assert validation.validate_fmu(str(path)) == []
+
+
+def test_branches_of_a_field_are_named(tmp_path, recwarn):
+    """A law that switches in t, one that clips; not one of a motion's lengths, nor of a parameter alone."""
+    def export(**more):
+        made = engine.Simulator(arm(), joint_dynamics=None, **more)
+        engine.export_fmu(made, tmp_path / "arm.fmu", platforms=[], model_exchange=True)
+        return [str(w.message) for w in recwarn.list if recwarn.pop(engine.EngineWarning)]
+
+    assert export(parameters={"gain": 1.0}, controller=lambda t, q, v, gain: -np.maximum(gain, 0.0) * q * np.linalg.norm(v)) == []
+    for law in (lambda t, q, v: np.where(t < 1.0, 1.0, 0.0) * np.ones(2), lambda t, q, v: np.clip(-q, -1.0, 1.0),
+                lambda t, q, v: np.array([ops.when(q[0] > 0.0, lambda: ops.sin(q[0]), 0.0), 0.0])):  # fmt: skip
+        (text,) = export(controller=law)
+        assert text.startswith("the field branches in controller, and the FMU has no event indicators for that; expected an importer")
+    (text,) = export(forces=[lambda t, q, v: -0.1 * v, lambda t, q, v: -np.minimum(q, 0.0)], controller=lambda t, q, v: -q)
+    assert "branches in force_2," in text or "branches in" in text and "controller" not in text
 
 
 @pytest.mark.parametrize(("joints", "expected"), [
