@@ -55,13 +55,13 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
         set before it begins, but where constraints hold, or components begin as these say. Quaternions are made unit ones, or refused
         where their length is not 1 within 2 %
     version : of FMI, "2.0" or "3.0", which has arrays and adjoint derivatives
-    model_exchange : whether the tool may integrate it, too: of a smooth field of q and v alone, with its derivatives along directions. There
-        are no event indicators: an EngineWarning names the components whose forces branch by t, q or v
+    model_exchange : whether the tool may integrate it, too: of a smooth field of q and v alone, with its derivatives along directions.
+        There are no event indicators: an EngineWarning names the components whose forces branch by t, q or v
     platforms : of binaries, such as ``["x86_64-linux", "x86_64-windows"]``: by default this machine, if there is a C compiler. Others are
         made by zig, which the extra "fmu" brings. Those of x86-64 want AVX2 and FMA (x86-64-v3), and say so
     sources : whether the C is in it
-    room : where contacts are rows of tables, and only there, how many rows there is memory for, for good: by default 32 for each shape that may touch. A
-        step that needs more is "discarded"
+    room : where contacts are rows of tables, and only there, how many rows there is memory for, for good: by default 32 for each shape
+        that may touch. A step that needs more is "discarded"
     part : "controller": the law alone, which has q, v and the signals that it reads, such as a sensor's, as inputs, its commands as
         outputs, and what it remembers
     names : "structured" (``q.elbow``, ``torque[1]``), or "flat" (``q_elbow``, ``torque_1``), for tools that dislike dots and brackets
@@ -99,9 +99,9 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
     if part is None:
         machine = of_simulator(simulator, inputs, outputs, poses, q0, v0, model_exchange,
                                version == "3.0")  # fmt: skip
-        if model_exchange and (names_of := branching(simulator)):
-            warn(f"the field branches in {', '.join(names_of)}, and the FMU has no event indicators for that; expected an importer that takes "
-                 "small steps there, or co-simulation, which steps as the simulator does")  # fmt: skip
+        if model_exchange and (own_branches := branching(simulator)):
+            warn(f"the field branches in {', '.join(own_branches)}, and the FMU has no event indicators for that; expected an importer that "
+                 "takes small steps there, or co-simulation, which steps as the simulator does")  # fmt: skip
     else:
         one_of("part", part, ("controller",), ExportError)
         if poses or model_exchange or q0 is not None or v0 is not None:
@@ -112,8 +112,9 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
         raise ExportError(f"room is {rows}, and this FMU has no contacts as rows of tables; expected room=None")
     free = tuned(machine, parameters)
     if both := twice(machine, free):
-        warn(f"{', '.join(both)} {'is' if len(both) == 1 else 'are'} set and put out under one name; expected other names of parameters, or "
-             f"importers that find the output as '{OUTPUT}{'_' if flat else '.'}{both[0]}'")  # fmt: skip
+        verb = "is" if len(both) == 1 else "are"
+        warn(f"{', '.join(both)} {verb} set and put out under one name; expected other names of parameters, or importers "
+             f" that find the output as '{OUTPUT}{'_' if flat else '.'}{both[0]}'")  # fmt: skip
     files = archived(machine, own, version, flat, free, wanted, sources, rows)
     data = packed(files)
     waiting = beside(path)
