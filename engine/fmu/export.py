@@ -100,8 +100,8 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
         machine = of_simulator(simulator, inputs, outputs, poses, q0, v0, model_exchange,
                                version == "3.0")  # fmt: skip
         if model_exchange and (own_branches := branching(simulator)):
-            warn(f"the field branches in {', '.join(own_branches)}, and the FMU has no event indicators for that; expected an importer that "
-                 "takes small steps there, or co-simulation, which steps as the simulator does")  # fmt: skip
+            warn(f"the field branches in {', '.join(own_branches)}, and the FMU has no event indicators for that; expected an importer "
+                 "that takes small steps there, or co-simulation, which steps as the simulator does")  # fmt: skip
     else:
         one_of("part", part, ("controller",), ExportError)
         if poses or model_exchange or q0 is not None or v0 is not None:
