@@ -27,9 +27,10 @@ from engine.integrate import step as one_step
 from engine.integrate.event import crossings
 from engine.model.combine import WORLD
 from engine.simulation.after_flight import AfterFlight, described, without_acting
+from engine.simulation.allowances import Depths, depths_of, governed
 from engine.simulation.asked import asked
 from engine.simulation.contact_table import ContactTable, Touching, table_of
-from engine.simulation.doubts import Depths, Doubts, depths_of
+from engine.simulation.doubts import Doubts
 from engine.simulation.effort_limits import EffortLimits
 from engine.simulation.events import Watch
 from engine.simulation.form import Form
@@ -171,6 +172,12 @@ class Step(WholeStates):
         return depths_of(self.plant.model, self.plant.contacts, self.watch.meeting)
 
     @functools.cached_property
+    def speeds(self) -> NDArray[np.float64]:
+        """The limits (nv) of joints' speeds that are held."""
+        joints = self.plant.impulses.joints if self.plant.impulses else None
+        return governed(joints.rows if joints else (), self.plant.model.nv)
+
+    @functools.cached_property
     def names(self) -> dict[str, tuple[str, ...]]:
         """What signals have an entry for each of, by signal."""
         return self.plant.names
@@ -184,7 +191,7 @@ class Step(WholeStates):
         laws = {c.name: c.called.law for c in plant.makers}
         filters = {c.name: Known(own, sum(x.phase + x.delay + (x.period or dt) for x in (c.called.law, *(laws[n] for n in c.reads))))
                    for c in plant.makers if (own := getattr(c.called.law.fn, "innovations", ()))}  # fmt: skip
-        return Doubts(plant.model, plant.limited, dt, self.depths, free, held, stiff, filters)
+        return Doubts(plant.model, plant.limited, dt, self.depths, free, held, stiff, filters, self.speeds)
 
     def context(self, t: Any, y: Array, p: Array, m: Array | None = None) -> Context:
         """Return time and state as components see them, of y = (q, v, z); with memories m, what has been said as well."""
