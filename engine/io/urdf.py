@@ -20,6 +20,7 @@ import numpy as np
 from engine.checks import nearest
 from engine.io.errors import RobotFileError, RobotFileWarning, short
 from engine.io.given import given
+from engine.io.misread import of_angles, unknown_parts
 from engine.io.paths import Finder
 from engine.io.xml import root_of
 from engine.model import Geometry, Joint, Limits, Link, Material, Mimic, Model, ModelError
@@ -59,7 +60,8 @@ def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, package
     -----
     RobotFileWarning : an inertia is no rigid body's (a negative principal moment, or one larger than the two others together). It is
         taken as it is written, for many public robots have some; :func:`engine.check` lists them. Or a damping, a friction or a limit of
-        effort or velocity is below zero: the text says what follows
+        effort or velocity is below zero: the text says what follows. Or a tag or an attribute looks like a known one that is misspelt, or
+        is there twice, or an angle is more than a turn
 
     Notes
     -----
@@ -85,12 +87,24 @@ def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, package
     if below:
         others = f"; so {'are' if len(below) > 2 else 'is'} {len(below) - 1} more (engine.check tells of each)" if len(below) > 1 else ""
         warnings.warn(f"{below[0]}{others}", RobotFileWarning, stacklevel=2)
+    doubts = [reader.error(at, text) for at, text in misread(reader, root)]
+    if doubts:
+        others = f"; {len(doubts) - 1} more such (engine.check tells of each)" if len(doubts) > 1 else ""
+        warnings.warn(f"{doubts[0]}{others}", RobotFileWarning, stacklevel=2)
     odd = [link for (_, link), bad in zip(links, wrong, strict=True) if bad]
     if odd:
         others = f", nor that of {len(odd) - 1} other{'s' * (len(odd) > 2)} (engine.check tells of each)" if len(odd) > 1 else ""
         fault = f"link '{short(odd[0].name)}': {inertia.faults(odd[0].inertia)[0]}"
         warnings.warn(f"{reader.file}: {fault}; no rigid body has such an inertia{others}", RobotFileWarning, stacklevel=2)
     return model
+
+
+def misread(reader: Reader, root: Any) -> Iterator[tuple[Any, str]]:
+    """Yield elements that are not read as they are meant, and what is said of them."""
+    angles = (said for e in root.iterchildren("link", "joint") for said in of_angles(reader, e))
+    for severity, at, text in (*unknown_parts(root), *angles):
+        if severity == "warning":
+            yield at, text
 
 
 def require_flag(floating_base: Any) -> None:
