@@ -70,7 +70,7 @@ class Flight:
     >>> Flight(np.zeros(1), ["hip"], *np.zeros((3, 1, 2)), [], np.zeros((1, 0, 3)), np.zeros((1, 0, 4)))
     Traceback (most recent call last):
     ...
-    engine.recording.files.StorageError: position of a flight has shape (1, 2); expected (1, 1)
+    engine.recording.store.StorageError: position of a flight has shape (1, 2); expected (1, 1)
     """
 
     t: Array
@@ -106,9 +106,9 @@ class Flight:
             if len({*names}) < len(names):
                 twice = next(n for k, n in enumerate(names) if n in names[:k])
                 raise StorageError(f"{what} of a flight have the name '{twice}' twice; expected each once")
-        for sensor in (*self.inertial.values(), *self.wrenches.values()):
-            if sensor.frame and sensor.frame not in (self.world, *self.links):
-                raise StorageError(f"a sensor of a flight is in the frame '{sensor.frame}', which there is not; expected a link's")
+        for frame in (*(x.frame for x in self.inertial.values()), *(x.frame for x in self.wrenches.values())):
+            if frame not in ("", self.world, *self.links):
+                raise StorageError(f"a sensor of a flight is in the frame '{frame}', which there is not; expected a link's")
         require_prefix(self.prefix, StorageError)
 
     def arrays(self) -> dict[str, tuple[Array | None, tuple[int, ...]]]:

@@ -1,7 +1,7 @@
 """Flights as logs of ROS 2: an MCAP file, or a rosbag2 folder. ROS itself is not needed.
 
-Joints with one coordinate are in /joint_states; the poses of all links in the world are in /tf, a floating base's among them; what gyros and
-accelerometers read is in /imu/NAME, what is read of wrenches in /wrench/NAME, in the sensors' own frames; the robot is in
+Joints with one coordinate are in /joint_states; the poses of all links in the world are in /tf, a floating base's among them; what gyros
+and accelerometers read is in /imu/NAME, what is read of wrenches in /wrench/NAME, in the sensors' own frames; the robot is in
 /robot_description, once. How the flight ended is in a record of metadata.
 """
 

@@ -174,8 +174,9 @@ def read_by_sensors(trajectory: Any, links: list[str]) -> tuple[dict[str, Inerti
 def parts_of(trajectory: Any, name: str) -> dict[str, str]:
     """Return of a sensor the signals that logs of ROS have, by what they are: none of other kinds, and of one that integrates."""
     kind = trajectory.sensors[name].kind
+    wrench = {"force": f"{name}.force", "moment": f"{name}.moment"}
     known = {"Gyro": {"rate": name}, "Accelerometer": {"force": name}, "IMU": {"rate": f"{name}.rate", "force": f"{name}.force"},
-             **dict.fromkeys(("ForceTorque", "ContactForce"), {"force": f"{name}.force", "moment": f"{name}.moment"})}  # fmt: skip
+             "ForceTorque": wrench, "ContactForce": wrench}  # fmt: skip
     parts = known.get(kind, {})
     return parts if all(signal in trajectory.signals for signal in parts.values()) else {}
 

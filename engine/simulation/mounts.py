@@ -32,8 +32,8 @@ def mounts_of(makers: Iterable[Any]) -> dict[str, Mount]:
     for sensor in makers:
         if isinstance(sensor, Sensor):
             kind = next((k for k in KINDS if isinstance(sensor, k)), type(sensor)).__name__
-            there = isinstance(sensor, Mounted)
-            found[sensor.name] = Mount(kind, sensor.link if there else "", sensor.placement if there else np.eye(4))
+            on, pose = (sensor.link, sensor.placement) if isinstance(sensor, Mounted) else ("", np.eye(4))
+            found[sensor.name] = Mount(kind, on, pose)
     return found
 
 
@@ -58,6 +58,6 @@ def mounts_in(recording: Recording, links: Iterable[str]) -> dict[str, Mount]:
         except (TypeError, KeyError, ValueError, OverflowError):
             good = False
         if not good:
-            raise StorageError(f"header['sensors'] of '{recording.path}' says of '{name!s:.40}' {x!r:.80}; expected its kind, a link of the "
-                               "robot and its pose there, 4 × 4 numbers")  # fmt: skip
+            raise StorageError(f"header['sensors'] of '{recording.path}' says of '{name!s:.40}' {x!r:.80}; expected its kind, a link of "
+                               "the robot and its pose there, 4 × 4 numbers")  # fmt: skip
     return found

@@ -369,8 +369,7 @@ class Trajectory:
 
         Of one flight: ".mcap", a log of ROS 2, which Foxglove opens; ".rosbag2", a folder that ``ros2 bag`` plays; ".oem" and ".aem" of a
         ``link`` from an ``epoch`` on (:meth:`to_oem`, :meth:`to_aem`). Of a batch, too: MATLAB's ".mat", ".parquet". A
-        ``prefix``, "arm1/", is that of a log's topics and frames, so that several robots may be in one: not of the world's, which they share.
-        """
+        ``prefix``, "arm1/", is that of a log's topics and frames, but not of the world, so that several robots may be in one."""
         if is_log(path):
             return write_log(self, path, overwrite, link, epoch, prefix)
         if link is not None or epoch is not None or prefix:
