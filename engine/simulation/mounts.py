@@ -7,15 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.components.makers import Maker
 from engine.recording import Recording, StorageError
-from engine.sensors.inertial import IMU, Accelerometer, Gyro
-from engine.sensors.joints import ContactForce, ForceTorque
-from engine.sensors.sensor import Mounted, Sensor
 from engine.spatial import so3
 
 Array = np.ndarray
-#: kinds of which logs know what the signals are, also where a class of the user's is derived from them
-KINDS = (IMU, Gyro, Accelerometer, ForceTorque, ContactForce)
 
 
 class Mount(NamedTuple):
@@ -26,15 +22,9 @@ class Mount(NamedTuple):
     pose: Array
 
 
-def mounts_of(makers: Iterable[Any]) -> dict[str, Mount]:
+def mounts_of(makers: Iterable[Maker]) -> dict[str, Mount]:
     """Return the sensors among what makes signals, by name."""
-    found = {}
-    for sensor in makers:
-        if isinstance(sensor, Sensor):
-            kind = next((k for k in KINDS if isinstance(sensor, k)), type(sensor)).__name__
-            on, pose = (sensor.link, sensor.placement) if isinstance(sensor, Mounted) else ("", np.eye(4))
-            found[sensor.name] = Mount(kind, on, pose)
-    return found
+    return {maker.name: Mount(*maker.mounted) for maker in makers if maker.mounted is not None}
 
 
 def as_data(mounts: Mapping[str, Mount]) -> dict[str, Any]:
