@@ -115,6 +115,22 @@ def followed(v: Array, vdot: Array, where: Array, dt: float) -> str:
     return f", to about {step:.2g} s," if 0.0 < step < dt else ","
 
 
+class Depths(NamedTuple):
+    """What is known of contacts before a run: the points' names, and how deep each is in doubt, m; what is thin, by :func:`thinnest`, and
+    how many times half of that a step may go."""
+
+    names: list[str]
+    deepest: Array
+    thin: dict[tuple[int, int], tuple[float, list[int]]]
+    most: float
+
+
+def depths_of(model: Model, contacts: ContactLaws | None, meeting: ContactLaws | None) -> Depths:
+    """Return what is known of contacts, or else of ideal impacts ``meeting``, of which none is in doubt for its depth."""
+    names, deepest = (contacts.names, DEEP * contacts.sizes) if contacts else ([], np.zeros(0))
+    return Depths(names, deepest, thinnest(model, contacts or meeting), 1.0 if contacts else 2.0)   # springs turn about in the middle
+
+
 def thinnest(model: Model, laws: ContactLaws | None) -> dict[tuple[int, int], tuple[float, list[int]]]:
     """Return, by the roots of trees that may meet (−1: what does not float), half of how thick the thinnest is that what floats there may
     pass through, m, and which points those pairs have."""
@@ -166,15 +182,14 @@ class Doubts:
     ----------
     limited : whether the joints' stops hold
     dt : s
-    contacts : whose depths are looked at
-    meeting : of ideal impacts
+    depths : contacts whose depths are looked at
     free : trees whose momentum is no state, and how many entries of it nothing outside changes
     held : periods of the laws that are held between ticks, s, by name
     stiff : where something is stiff in flight, the order of the method, and the trees that keep their momentum
     filters : signals whose part "nis" has normalised squares of innovations, and what is known of these
     """
 
-    def __init__(self, model: Model, limited: bool, dt: float, contacts: ContactLaws | None = None, meeting: ContactLaws | None = None,
+    def __init__(self, model: Model, limited: bool, dt: float, depths: Depths | None = None,
                  free: Mapping[Tree, int] | None = None, held: Mapping[str, float] | None = None,
                  stiff: tuple[int, tuple[Tree, ...]] | None = None,
                  filters: Mapping[str, Known] | None = None) -> None:  # fmt: skip
@@ -183,10 +198,7 @@ class Doubts:
         self.stiff, self.turned = stiff, np.zeros(1)                           # errors of how far trees turn, rad
         self.fastest: list[tuple[Array, Array]] = []                           # of a few rows: q and v where they move fastest
         self.began: list[list[Array]] = []                                     # the momenta (9) of rows' free trees, at first
-        self.contacts = contacts.names if contacts else []
-        self.deepest = DEEP * contacts.sizes if contacts else np.zeros(0)
-        self.thin = thinnest(model, contacts or meeting)
-        self.most = 1.0 if contacts else 2.0                                   # times half of how thick: springs turn about in the middle
+        self.depths = depths or Depths([], np.zeros(0), {}, 1.0)
         self.allowed: Array | None = None                                      # as far as joints may be beyond their limits
         self.liquids = LIQUIDS[model] if model in LIQUIDS else LIQUIDS.setdefault(model, liquids(model))
         self.noted: dict[str, Noted] = {}
@@ -206,11 +218,11 @@ class Doubts:
             self._pass_stops(t, q)
         if "contacts.gap" in columns:
             gap = columns["contacts.gap"]
-            beyond = -(gap + self.deepest)
+            beyond = -(gap + self.depths.deepest)
             worst = np.argmax(beyond, axis=-1)
 
             def sinks(k: tuple[int, ...]) -> str:
-                return (f"contact '{self.contacts[worst[k]]}' is {-gap[k][worst[k]]:.3g} m deep, over a tenth of the thinner shape; "
+                return (f"contact '{self.depths.names[worst[k]]}' is {-gap[k][worst[k]]:.3g} m deep, over a tenth of the thinner shape; "
                         "expected a stiffer material, a smaller dt, or gentler loads")  # fmt: skip
 
             deepest = np.fmax.reduce(beyond, axis=-1)                          # of points that are numbers
@@ -332,9 +344,9 @@ class Doubts:
     def _pass_by(self, t: Array, q: Array, v: Array, gaps: Array | None) -> None:
         """Note where what floats goes farther in a step, relative to what it may meet, than that is thick, and is not far from it: as far
         as it goes until the next record. Gaps (..., T, points) are those of contacts, if there are any."""
-        for (a, b), (size, points) in self.thin.items():
+        for (a, b), (size, points) in self.depths.thin.items():
             speed = np.linalg.norm(drifting(self.model, a, q, v) - drifting(self.model, b, q, v), axis=-1)
-            fast = self.dt * speed > self.most * size
+            fast = self.dt * speed > self.depths.most * size
             if gaps is not None and fast.any():
                 fast &= gaps[..., points].min(axis=-1) <= speed * np.diff(t, prepend=t[0] - self.dt, append=t[-1] + self.dt).max()
 

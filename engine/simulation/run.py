@@ -206,7 +206,7 @@ class Process:
 
     def _records(self, counts: Array, t0: float, k: float, dt: float, p: Array, x: Array, room: Array | None = None) -> Array:
         """Return records (..., T, m), finite or not: machine code between records in pieces, between which Ctrl-C is heard."""
-        if self.compiled and max(counts[0], counts[len(counts) // 2], counts[-1]) > UNKNOWN and counts.max() > self.most:
+        if self.compiled and max(map(counts.item, (0, len(counts) // 2, -1))) > UNKNOWN and counts.max() > self.most:
             return self._in_pieces(counts, t0, k, dt, p, x, room)
         return called(self.kernel(x.shape[:-1]), counts, t0, k, dt, p, x, room=room)
 

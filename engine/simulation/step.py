@@ -29,7 +29,7 @@ from engine.model.combine import WORLD
 from engine.simulation.after_flight import AfterFlight, described, without_acting
 from engine.simulation.asked import asked
 from engine.simulation.contact_table import ContactTable, Touching, table_of
-from engine.simulation.doubts import Doubts
+from engine.simulation.doubts import Depths, Doubts, depths_of
 from engine.simulation.effort_limits import EffortLimits
 from engine.simulation.events import Watch
 from engine.simulation.form import Form
@@ -166,6 +166,16 @@ class Step(WholeStates):
         return Form(plant.model.name, tuple(plant.model.labels("q")), self.process.record, self.layout, plant.states, plant.memories,
                     plant.parameters, tuple(self.watch.names), None if plant.frame is None else plant.frame.known)  # fmt: skip
 
+    @functools.cached_property
+    def depths(self) -> Depths:
+        """What doubts of every run know of contacts, of which there may be thousands of points."""
+        return depths_of(self.plant.model, self.plant.contacts, self.watch.meeting)
+
+    @functools.cached_property
+    def names(self) -> dict[str, tuple[str, ...]]:
+        """What signals have an entry for each of, by signal."""
+        return self.plant.names
+
     def doubts(self, dt: float) -> Doubts:
         """Return what notes what is wrong with a run in steps of dt."""
         plant, watch = self.plant, self.watch
@@ -175,7 +185,7 @@ class Step(WholeStates):
         laws = {c.name: c.called.law for c in plant.makers}
         filters = {c.name: Known(own, sum(x.phase + x.delay + (x.period or dt) for x in (c.called.law, *(laws[n] for n in c.reads))))
                    for c in plant.makers if (own := getattr(c.called.law.fn, "innovations", ()))}  # fmt: skip
-        return Doubts(plant.model, plant.limited, dt, plant.contacts, watch.meeting, free, held, stiff, filters)
+        return Doubts(plant.model, plant.limited, dt, self.depths, free, held, stiff, filters)
 
     def context(self, t: Any, y: Array, p: Array, m: Array | None = None) -> Context:
         """Return time and state as components see them, of y = (q, v, z); with memories m, what has been said as well."""
@@ -369,7 +379,7 @@ class Step(WholeStates):
         t, doubts = times(records), self.doubts(self.dt)
         doubts.add(t, {"q": q, "v": v, "vdot": vdot, **columns})
         found = Trajectory(plant.model, plant.gravity, t, q, v, tau, vdot, columns, parameters=plant.parameters.split(p),
-                           warnings=doubts.texts, names=plant.names, ground=self.meeting.ground if self.meeting else plant.ground,
+                           warnings=doubts.texts, names=self.names, ground=self.meeting.ground if self.meeting else plant.ground,
                            touching=self.touching(records, p), sensors=mounts_of(plant.makers))  # fmt: skip
         if not watch:
             return found

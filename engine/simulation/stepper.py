@@ -143,10 +143,9 @@ class Stepper:
         if step.plant.limited:
             require_within(model, q0)
         p = self.parameters.spread(values, batch)
-        x = step.begun(q0, v0, batch, p)
+        x = step.prepare(p, step.begun(q0, v0, batch, p))
         if self._overlaps is not None and not self._overlaps.seen_apart(step.process, p, x):
             self._overlaps.require_apart(q0, p)
-        x = step.prepare(p, x)
         if isinstance(step.process, MeetingTrees):
             step.process.require_apart(p, x, step.dt)
         return p, x
