@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Iterator
@@ -67,6 +68,11 @@ class Stage:
         for error in self.stage.GetCompositionErrors():
             line, text = first_of([str(error)], file, LETTERS)
             self.leave("what cannot be composed, such as references that cannot be opened", f"{text}{f' (line {line})' if line else ''}")
+        whole = self.stage.GetRootLayer()
+        own = {"metersPerUnit": self.length, "kilogramsPerUnit": self.mass, "upAxis": str(UsdGeom.GetStageUpAxis(self.stage))}
+        for layer, (name, x) in itertools.product(self.stage.GetUsedLayers(), own.items()):
+            if layer != whole and layer.pseudoRoot.HasInfo(name) and layer.pseudoRoot.GetInfo(name) != x:
+                self.leave("units and axes of parts that are others than the stage's", f"{name} of {layer.identifier}")
 
     def leave(self, what: str, whose: Any) -> None:
         """Note what is left out, and of whom."""
