@@ -115,12 +115,13 @@ def test_a_mesh_that_only_looks_like_something_weighs_nothing(tmp_path):
 
 def test_a_part_in_other_units_is_named(tmp_path):
     """OpenUSD takes the stage's units for all, also where a part's own file has others: it is a hundred times as large."""
-    for head, other in ((METRES, ""), (METRES.replace("Unit = 1", "Unit = 0.01", 1), "metersPerUnit"), (METRES.replace('"Z"', '"Y"'), "upAxis")):
+    for head, other in ((METRES, ""), (METRES.replace("Unit = 1", "Unit = 0.01", 1), "metersPerUnit"),
+                        (METRES.replace('"Z"', '"Y"'), "upAxis")):  # fmt: skip
         (tmp_path / "part.usda").write_text(head.replace("(\n", '(\n    defaultPrim = "x"\n', 1) + box("x", 0.2))
         text = METRES + body("a", inside='def "r" (prepend references = @./part.usda@)\n{\n}\n')
         if not other:
             quietly(tmp_path, text, floating_base=True)
             continue
-        with pytest.warns(engine.RobotFileWarning, match=rf"leaves out units and axes of parts that are others than the stage's: {other} of .*part"):
+        with pytest.warns(engine.RobotFileWarning, match=rf"units and axes of parts that are others than the stage's: {other} of .*part"):
             model = loaded(tmp_path, text, floating_base=True)
     assert model.link("a").collisions[0].size == pytest.approx((0.2,) * 3)

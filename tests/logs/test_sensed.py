@@ -1,12 +1,14 @@
 """What sensors read in logs of ROS 2, and whose frames: read back by others' code, against signals and poses of the motion."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import engine
 from engine.logs import Flight, Inertial
+from engine.simulation.mounts import mounts_in
 from engine.spatial import se3, so3
 from tests.fmu.robots import arm
 
@@ -181,3 +183,13 @@ def test_what_is_no_prefix(run, tmp_path):
         with pytest.raises(engine.StateError, match=r"prefix is of .mcap and .rosbag2, and '.*' is n"):
             run[0].save(tmp_path / name, prefix="a/")
     assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("said", [3, {"imu": 3}, {"imu": {"kind": "IMU", "link": "hand", "pose": np.eye(4).tolist()}},
+                                  {"imu": {"kind": "IMU", "link": "tip", "pose": np.zeros((4, 4)).tolist()}},
+                                  {"imu": {"kind": "IMU", "link": ["tip"], "pose": np.eye(4).tolist()}}])  # fmt: skip
+def test_a_header_that_says_nothing_of_sensors(said):
+    recording = SimpleNamespace(header={"sensors": said}, path="run.h5")
+    with pytest.raises(engine.StorageError, match=r"header\['sensors'\] of 'run.h5' says of '.*; expected its kind, a link of the"):
+        mounts_in(recording, ["tip"])
+    assert mounts_in(SimpleNamespace(header={}, path="run.h5"), ["tip"]) == {}
