@@ -17,9 +17,10 @@ import numpy as np
 
 from engine.dynamics.aba import aba
 from engine.dynamics.rnea import rnea
+from engine.io.dae import up_axis_of
 from engine.io.errors import RobotFileError, short
 from engine.io.load import EXPECTED, folders_of
-from engine.io.mesh import load_mesh, tilted, untold
+from engine.io.mesh import file_of, load_mesh, tilted, untold
 from engine.io.mjcf import mjcf
 from engine.io.sdf import sdf
 from engine.io.urdf import Reader, below_zero, place
@@ -74,7 +75,11 @@ MANY = ("link", "joint", "material", "visual", "collision")
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong ('error'), looks wrong ('warning') or is worth knowing ('note')."""
+    """One thing that is wrong ('error'), looks wrong ('warning') or is worth knowing ('note').
+
+    >>> str(Finding("warning", "link 'a'", "its mass is zero", 3))
+    "warning  link 'a' (line 3): its mass is zero"
+    """
 
     severity: str
     place: str
@@ -87,7 +92,11 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """The findings about one file, errors first."""
+    """The findings about one file, errors first.
+
+    >>> Report("r.urdf", (Finding("note", "link 'a'", "it has no mass"),)).findings[0].severity
+    'note'
+    """
 
     file: str
     findings: tuple[Finding, ...] = ()
@@ -280,8 +289,8 @@ def of_mesh(reader: Reader, at: Any, g: Geometry, read: bool) -> Iterator[Findin
     elif read:
         try:
             load_mesh(g)
-            if tilted(told := replace(g, up_axis=None)):
-                yield finding("note", at, f"mesh '{g.uri}': {untold([told])}")
+            if tilted(replace(g, up_axis=None)):
+                yield finding("note", at, f"mesh '{g.uri}': {untold(up_axis_of(file_of(g)))}")
         except RobotFileError as problem:
             yield finding("warning", at, f"mesh '{g.uri}': {problem.reason}")
 

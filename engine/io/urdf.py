@@ -46,9 +46,10 @@ def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, package
     path : the .urdf file; or its text itself, a str that begins with ``<``, which is read as if the file lay in the working folder
     floating_base : whether the root link moves freely in the world; else it is the world
     package_dirs : folders in which meshes are looked for, besides the file's own and its package: packages, or folders of packages
-    up_axis : whether COLLADA meshes whose ``<up_axis>`` is Y_UP or X_UP are turned, so that it points along z, as that format has it. By
-        default they are taken as they are written, as RViz, MoveIt and Gazebo take them, with a warning when they are read; False says
-        that this is right, without one
+    up_axis : whether COLLADA meshes whose ``<up_axis>`` is Y_UP or X_UP are turned, each by its own, so that it points along z, as that
+        format has it; Z_UP ones stay. By default the joints decide, as robots are written for either: meshes are turned where the joints
+        of their links are much nearer to them then, and taken as they are written else, as RViz and MoveIt take them; with a
+        warning when they are drawn, seen or touched, which True and False spare
 
     Raises
     ------
@@ -257,8 +258,11 @@ class Reader:
     def look(self, e: Any) -> Material:
         color, texture = e.find("color"), e.find("texture")
         rgba: Any = tuple(self.numbers(color, "rgba", 4)) if color is not None else None
-        file = self.finder.find(texture.get("filename", "")).path if texture is not None else None
-        return Material(e.get("name", ""), rgba, file)
+        if texture is None:
+            return Material(e.get("name", ""), rgba)
+        file = self.finder.find(texture.get("filename", ""))
+        fault = str(self.error(texture, f"texture '{short(texture.get('filename', ''))}' {file.fault}")) if file.fault else ""
+        return Material(e.get("name", ""), rgba, file.path, fault)
 
     # ------------------------------------------------------------ joints
 

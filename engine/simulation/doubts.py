@@ -406,6 +406,9 @@ class Doubts:
             worst = np.zeros(nis.shape[:-1])
             worst[..., -1] = own.mean()
             self._note(f"mean of {own.name}", worst > 1.0, t, lambda k: own.of_mean(k[:-1]), worst)
+            less = np.zeros(nis.shape[:-1])
+            less[..., -1] = own.timid()
+            self._note(f"least of {own.name}", less > 1.0, t, lambda k: own.of_timid(k[:-1]), less)
 
     def _note(self, what: str, where: Array, t: Array, text: Callable[[tuple[int, ...]], str], badness: Array | None = None) -> None:
         """Note that something is so in records (..., T); ``text`` says it of the first, or of that of the largest ``badness``."""
