@@ -59,7 +59,8 @@ def unknown_parts(root: Any) -> Iterator[Said]:
             elif count > 1 and tag not in MANY:
                 yield ("warning", e, f"<{tag}>{where} is there {count} times; the first counts")
         for name in e.attrib:
-            if name not in attributes and (meant := difflib.get_close_matches(name, attributes, 1, 0.66)):
+            turned = [known for known in attributes if sorted(known) == sorted(name)]       # xzy of xyz
+            if name not in attributes and (meant := turned or difflib.get_close_matches(name, attributes, 1, 0.8)):
                 yield ("warning", e, f"{name}=\"...\" of <{e.tag}> is not known and ignored; did you mean {meant[0]}?")
             elif name not in attributes:
                 ignored[f"{name}=\"...\" of <{e.tag}>"] += 1

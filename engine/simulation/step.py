@@ -39,6 +39,7 @@ from engine.simulation.independent_trees import IndependentTrees, Kind
 from engine.simulation.innovations import Known
 from engine.simulation.many_contacts import ManyContacts
 from engine.simulation.meeting_trees import MeetingTrees
+from engine.simulation.mounts import mounts_of
 from engine.simulation.own_states import STUCK
 from engine.simulation.plant import STRUCK, Plant
 from engine.simulation.rounding import found as unusual
@@ -386,7 +387,7 @@ class Step(WholeStates):
         doubts.add(t, {"q": q, "v": v, "vdot": vdot, **columns})
         found = Trajectory(plant.model, plant.gravity, t, q, v, tau, vdot, columns, parameters=plant.parameters.split(p),
                            warnings=doubts.texts, names=self.names, ground=self.meeting.ground if self.meeting else plant.ground,
-                           touching=self.touching(records, p))  # fmt: skip
+                           touching=self.touching(records, p), sensors=mounts_of(plant.makers))  # fmt: skip
         if not watch:
             return found
         memory = self.watched(records[..., 1 : 1 + self.process.n])
