@@ -15,13 +15,15 @@ import numpy as np
 from numpy import asarray, stack, zeros
 
 from engine.checks import EngineError
-from engine.ops.elementwise import graph_of
+from engine.ops.elementwise import USERS, graph_of
 from engine.ops.functions import fitting, kind
 from engine.ops.structure import structure
 
 Array = np.ndarray
 #: sums that a total has, whatever the width of vectors: row k goes to the one numbered k modulo 8
 PARTS = 8
+#: operations on rows that are known while a function is traced: so many are written out, as a straight line, which batches have in lanes
+WRITTEN_OUT = 2000
 
 
 class Imagined(threading.local):
@@ -72,7 +74,8 @@ def rows(f: Callable[..., Any], *tables: Any) -> Any:
     if (graph := graph_of(*leaves)) is not None:
         made = graph.rows(functools.wraps(f)(one) if callable(f) else one, leaves)
     else:
-        made = each_row(one, [asarray(t) for t in leaves])
+        arrays = [asarray(t) for t in leaves]
+        made = each_row(one, arrays) if (loop := of_known_rows(one, arrays)) is None else loop
     return built[0]([*made]) if isinstance(made, tuple) else made
 
 
@@ -90,6 +93,19 @@ def each_row(f: Callable[..., Any], arrays: list[Array]) -> Any:
     if isinstance(each[0], tuple):
         return tuple(stack(column)[:n] for column in zip(*each, strict=True))
     return stack(each)[:n]
+
+
+def of_known_rows(f: Callable[..., Any], arrays: list[Array]) -> Any:
+    """``f`` of each row of arrays whose numbers are known while a function is traced, as a loop: if what it makes of the first is traced,
+    and of all would be many operations. Else, and where it looks at these numbers, None: then each row is written out."""
+    graph, n = USERS.graph, common_count([len(a) if a.ndim else -1 for a in arrays])
+    if graph is None or n <= PARTS or any(a.dtype.kind not in "fiu" for a in arrays):
+        return None
+    before = len(graph.nodes)
+    first = f(*(a[0] for a in arrays))
+    if graph_of(*(first if isinstance(first, tuple) else (first,))) is not graph or n * (len(graph.nodes) - before) <= WRITTEN_OUT:
+        return None
+    return graph.known_rows(f, arrays)
 
 
 def common_count(counts: list[int]) -> int:
