@@ -40,5 +40,5 @@ def test_a_column_that_is_not_there_is_said_of_its_table():
 
 
 def test_an_error_that_is_not_of_a_row_is_the_users_own():
-    with pytest.raises(IndexError, match="^list index out of range$"):
+    with pytest.raises(IndexError, match=r"^list index out of range$"):
         ops.rows(lambda r: [1.0][int(r[0])], np.ones((8, 2)))
