@@ -152,8 +152,7 @@ def row_numbers(table: Any) -> Any:
     >>> row_numbers(np.ones((3, 2)))
     array([0., 1., 2.])
     """
-    if is_number(table):
-        raise EngineError(f"row_numbers got {kind(table)}; expected a table, or an array (n, …)")
+    require_table("row_numbers", table)
     graph = graph_of(table)
     return np.arange(float(len(table))) if graph is None else graph.row_numbers(table)
 
@@ -168,6 +167,7 @@ def gather(table: Any, index: Any) -> Any:
     >>> gather(np.array([10.0, 20.0, 30.0]), [2, 0])
     array([30., 10.])
     """
+    require_table("gather", table)
     if (graph := graph_of(table, index)) is not None:
         return graph.gather(table, index)
     if IMAGINED.now and not len(table):
@@ -213,9 +213,14 @@ def add_at(table: Any, index: Any, more: Any) -> Any:
         raise EngineError(f"add_at got {len(places)} places, and {kind(given)} to add; expected a tuple of as many")
     if all(is_number(i) for i in places):
         places, given = tuple(asarray([i]) for i in places), tuple(asarray(y)[None] for y in given)
+    require_table("add_at", table)
     if (graph := graph_of(table, *places, *given)) is not None:
         return graph.add_at(table, places, given)
     result = np.array(table, dtype=float)
+    for i, y in zip(places, given, strict=True):
+        if np.shape(y) != (expected := (*np.shape(i), *result.shape[1:])):
+            raise EngineError(f"rows {told(np.shape(y))} added at {told(np.shape(i))} places of a table {told(result.shape)}; expected "
+                              f"{told(expected)}")  # fmt: skip
     k = stack([indices_of_rows(i, len(result)) for i in places], axis=1)
     np.add.at(result, k.ravel(), stack([asarray(y) for y in given], axis=1).reshape(k.size, *result.shape[1:]))
     return result
@@ -224,6 +229,21 @@ def add_at(table: Any, index: Any, more: Any) -> Any:
 def is_number(x: Any) -> bool:
     """Return whether something is one number, traced or not: no array and no table."""
     return not hasattr(x, "by_rows") and np.ndim(x) == 0
+
+
+def require_table(caller: str, table: Any) -> None:
+    """Refuse a number in place of a table."""
+    if is_number(table):
+        raise EngineError(f"{caller} got {kind(table)}; expected a table, or an array (n, …)")
+
+
+def told(shape: tuple[int, ...]) -> str:
+    """A shape in words.
+
+    >>> told((3,)), told((3, 2))
+    ('(3)', '(3, 2)')
+    """
+    return f"({', '.join(map(str, shape))})"
 
 
 def total(table: Any) -> Any:
@@ -251,6 +271,7 @@ def chosen(table: Any, truth: Any) -> Any:
     >>> chosen(np.array([1.0, -2.0, 3.0]), np.array([True, False, True]))
     array([1., 3.])
     """
+    require_table("chosen", table)
     if (graph := graph_of(table, truth)) is not None:
         return graph.chosen(table, truth)
     c = asarray(truth, dtype=bool)

@@ -42,3 +42,18 @@ def test_a_column_that_is_not_there_is_said_of_its_table():
 def test_an_error_that_is_not_of_a_row_is_the_users_own():
     with pytest.raises(IndexError, match=r"^list index out of range$"):
         ops.rows(lambda r: [1.0][int(r[0])], np.ones((8, 2)))
+
+
+@pytest.mark.parametrize(("f", "what"), [
+    (lambda x: ops.add_at(x, [0, 1, 2], np.ones((2, 3))), "rows (2, 3) added at (3) places of a table (8, 2); expected (3, 2)"),
+    (lambda x: ops.add_at(x, ([0, 1], [2, 3]), (np.ones((2, 2)), np.ones((4, 1)))),
+     "rows (4, 1) added at (2) places of a table (8, 2); expected (2, 2)"),
+    (lambda x: ops.add_at(x, [0, 1], np.ones(2)), "rows (2) added at (2) places of a table (8, 2); expected (2, 2)"),
+    (lambda x: ops.gather(x[0, 0], 0), "gather got a number; expected a table, or an array (n, …)"),
+    (lambda x: ops.chosen(x[0, 0], x[:, 0] > 0.0), "chosen got a number; expected a table, or an array (n, …)"),
+    (lambda x: ops.add_at(x[0, 0], 0, 1.0), "add_at got a number; expected a table, or an array (n, …)"),
+])  # fmt: skip
+def test_rows_that_do_not_fit_a_table_on_floats(f, what):
+    """Of as many numbers in another shape, too, which would be added elsewhere."""
+    with pytest.raises(EngineError, match=re.escape(what)):
+        f(np.ones((8, 2)))
