@@ -21,6 +21,7 @@ from engine.components.layout import Layout
 from engine.components.reading import apart, first_three, with_signals
 from engine.components.reading import shown as shown_parts
 from engine.model import Model
+from engine.ops.structure import structure
 
 Array = np.ndarray
 #: what functions of the user's may ask for by parameter name, besides t, q, v and the simulation's parameters
@@ -220,6 +221,8 @@ class Called:
             extra |= {f"{n}.{part}": x for part, x in shown_parts(heard[n]).items()}
         with named(self.name, s.q.dtype == object):
             result = self.fn(s.t, s.q, s.v, **extra)
+        if any(hasattr(x, "by_rows") and x.count is None for x in structure(result)[0]):
+            raise SimulationError(f"{self.name} returned a table; expected arrays, as engine.ops.sized(table, n) makes them of tables")
         what = "state" if self.law.state.size else "memory" if self.law.memory.size else ""
         if not what:
             return result, None, memory

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import linecache
+import re
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +13,9 @@ import numpy as np
 
 from engine.checks import EngineError
 from engine.ops.structure import structure
+
+#: what NumPy and Python say of an array that is read as another
+MISREAD = "out of bounds for axis|invalid index to scalar|too many indices|not subscriptable|to unpack|core dimension|not be broadcast"
 
 
 def name_of(f: Any) -> str:
@@ -42,16 +48,63 @@ def fitting(caller: str, f: Any, given: tuple[Any, ...], what: str) -> Any:
         found = f(*given)
     except TypeError as error:
         if (signature := refusing(f, given)) is None:
+            if caller == "rows" and "not subscriptable" in str(error) and (said := misread(error, given)) is not None:
+                raise IndexError(said) from error
             raise
         n = f"{len(given)} argument{'s' * (len(given) != 1)}" if given else "no argument"
         raise EngineError(f"{place_of(f)}{caller} got the function '{name_of(f)}{signature}'; expected one that takes {what}"
                           f"{': ' + n if given else ''}") from error  # fmt: skip
+    except (IndexError, ValueError) as error:
+        if caller != "rows" or (said := misread(error, given)) is None:
+            raise
+        raise (IndexError if isinstance(error, IndexError) else EngineError)(said) from error
     for leaf in structure(found)[0]:
         if leaf is None or isinstance(leaf, (str, set)) or callable(leaf):
             missing = "nothing (None), as a function without a return does," if leaf is None else kind(leaf)
             raise EngineError(f"{place_of(f)}{caller} got {missing} from the function '{name_of(f)}'; "
                               "expected numbers, arrays or tables")  # fmt: skip
     return found
+
+
+def misread(error: Exception, given: tuple[Any, ...]) -> str | None:
+    """What is said of an error in a line that reads the rows that a function is given: which of them it names, and what these hold; None
+    if it names none.
+
+    >>> try:
+    ...     fitting("rows", lambda r: r[2], (np.ones(2),), "a row of each table")
+    ... except IndexError as error:
+    ...     "index 2 is out of bounds for axis 0 with size 2" in str(error)
+    True
+    """
+    if not re.search(MISREAD, str(error)):
+        return None
+    rows = [(k, row) for k, x in enumerate(given) for row in structure(x)[0]]
+    trace = error.__traceback__
+    for (frame, line), entry in reversed([*zip(traceback.walk_tb(trace), traceback.extract_tb(trace), strict=True)]):
+        if str(frame.f_globals.get("__name__", "")).startswith("engine."):
+            continue
+        text, places = linecache.getline(frame.f_code.co_filename, line), (getattr(entry, "colno", None), getattr(entry, "end_colno", None))
+        if None not in places and getattr(entry, "end_lineno", line) == line and "unpack" not in str(error):    # from Python 3.11 on
+            text = text.encode()[slice(*places)].decode(errors="replace")
+        named = [(name, k, row) for k, row in rows for name, x in frame.f_locals.items() if x is row]
+        if not (found := [x for x in named if re.search(rf"\b{re.escape(x[0])}\b", text)]):
+            continue
+        each = ", and ".join(f"'{name}' is a row of table {k + 1}, {holding(np.shape(row))}" for name, k, row in found)
+        what = "it is one number" if "subscriptable" in str(error) or "scalar variable" in str(error) else f"{error}"
+        return f"{frame.f_code.co_filename}:{line}: {what}, in `{text.strip()[:60]}`, where {each}"
+    return None
+
+
+def holding(shape: tuple[int, ...]) -> str:
+    """What a row of a shape holds, in words.
+
+    >>> holding(()), holding((2,)), holding((3, 3))
+    ('(n): one number, without columns', '(n, 2): columns 0 … 1', '(n, 3, 3): an array (3, 3)')
+    """
+    if not shape:
+        return "(n): one number, without columns"
+    table = f"(n, {', '.join(map(str, shape))})"
+    return f"{table}: columns 0 … {shape[0] - 1}" if len(shape) == 1 else f"{table}: an array {shape}"
 
 
 def refusing(f: Callable[..., Any], given: tuple[Any, ...]) -> Any:

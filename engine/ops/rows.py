@@ -15,13 +15,15 @@ import numpy as np
 from numpy import asarray, stack, zeros
 
 from engine.checks import EngineError
-from engine.ops.elementwise import graph_of
+from engine.ops.elementwise import USERS, graph_of
 from engine.ops.functions import fitting, kind
 from engine.ops.structure import structure
 
 Array = np.ndarray
 #: sums that a total has, whatever the width of vectors: row k goes to the one numbered k modulo 8
 PARTS = 8
+#: operations on rows that are known while a function is traced: so many are written out, as a straight line, which batches have in lanes
+WRITTEN_OUT = 2000
 
 
 class Imagined(threading.local):
@@ -72,7 +74,8 @@ def rows(f: Callable[..., Any], *tables: Any) -> Any:
     if (graph := graph_of(*leaves)) is not None:
         made = graph.rows(functools.wraps(f)(one) if callable(f) else one, leaves)
     else:
-        made = each_row(one, [asarray(t) for t in leaves])
+        arrays = [asarray(t) for t in leaves]
+        made = each_row(one, arrays) if (loop := of_known_rows(one, arrays)) is None else loop
     return built[0]([*made]) if isinstance(made, tuple) else made
 
 
@@ -90,6 +93,19 @@ def each_row(f: Callable[..., Any], arrays: list[Array]) -> Any:
     if isinstance(each[0], tuple):
         return tuple(stack(column)[:n] for column in zip(*each, strict=True))
     return stack(each)[:n]
+
+
+def of_known_rows(f: Callable[..., Any], arrays: list[Array]) -> Any:
+    """``f`` of each row of arrays whose numbers are known while a function is traced, as a loop: if what it makes of the first is traced,
+    and of all would be many operations. Else, and where it looks at these numbers, None: then each row is written out."""
+    graph, n = USERS.graph, common_count([len(a) if a.ndim else -1 for a in arrays])
+    if graph is None or n <= PARTS or any(a.dtype.kind not in "fiu" for a in arrays):
+        return None
+    before = len(graph.nodes)
+    first = f(*(a[0] for a in arrays))
+    if graph_of(*(first if isinstance(first, tuple) else (first,))) is not graph or n * (len(graph.nodes) - before) <= WRITTEN_OUT:
+        return None
+    return graph.known_rows(f, arrays)
 
 
 def common_count(counts: list[int]) -> int:
@@ -136,8 +152,7 @@ def row_numbers(table: Any) -> Any:
     >>> row_numbers(np.ones((3, 2)))
     array([0., 1., 2.])
     """
-    if is_number(table):
-        raise EngineError(f"row_numbers got {kind(table)}; expected a table, or an array (n, …)")
+    require_table("row_numbers", table)
     graph = graph_of(table)
     return np.arange(float(len(table))) if graph is None else graph.row_numbers(table)
 
@@ -152,6 +167,7 @@ def gather(table: Any, index: Any) -> Any:
     >>> gather(np.array([10.0, 20.0, 30.0]), [2, 0])
     array([30., 10.])
     """
+    require_table("gather", table)
     if (graph := graph_of(table, index)) is not None:
         return graph.gather(table, index)
     if IMAGINED.now and not len(table):
@@ -197,9 +213,14 @@ def add_at(table: Any, index: Any, more: Any) -> Any:
         raise EngineError(f"add_at got {len(places)} places, and {kind(given)} to add; expected a tuple of as many")
     if all(is_number(i) for i in places):
         places, given = tuple(asarray([i]) for i in places), tuple(asarray(y)[None] for y in given)
+    require_table("add_at", table)
     if (graph := graph_of(table, *places, *given)) is not None:
         return graph.add_at(table, places, given)
     result = np.array(table, dtype=float)
+    for i, y in zip(places, given, strict=True):
+        if np.shape(y) != (expected := (*np.shape(i), *result.shape[1:])):
+            raise EngineError(f"rows {told(np.shape(y))} added at {told(np.shape(i))} places of a table {told(result.shape)}; expected "
+                              f"{told(expected)}")  # fmt: skip
     k = stack([indices_of_rows(i, len(result)) for i in places], axis=1)
     np.add.at(result, k.ravel(), stack([asarray(y) for y in given], axis=1).reshape(k.size, *result.shape[1:]))
     return result
@@ -208,6 +229,21 @@ def add_at(table: Any, index: Any, more: Any) -> Any:
 def is_number(x: Any) -> bool:
     """Return whether something is one number, traced or not: no array and no table."""
     return not hasattr(x, "by_rows") and np.ndim(x) == 0
+
+
+def require_table(caller: str, table: Any) -> None:
+    """Refuse a number in place of a table."""
+    if is_number(table):
+        raise EngineError(f"{caller} got {kind(table)}; expected a table, or an array (n, …)")
+
+
+def told(shape: tuple[int, ...]) -> str:
+    """A shape in words.
+
+    >>> told((3,)), told((3, 2))
+    ('(3)', '(3, 2)')
+    """
+    return f"({', '.join(map(str, shape))})"
 
 
 def total(table: Any) -> Any:
@@ -235,6 +271,7 @@ def chosen(table: Any, truth: Any) -> Any:
     >>> chosen(np.array([1.0, -2.0, 3.0]), np.array([True, False, True]))
     array([1., 3.])
     """
+    require_table("chosen", table)
     if (graph := graph_of(table, truth)) is not None:
         return graph.chosen(table, truth)
     c = asarray(truth, dtype=bool)

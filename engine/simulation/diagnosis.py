@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import ops
-from engine.checks import warn
+from engine.checks import EngineError, warn
 from engine.components.component import AWAY, WILD, Beyond, NotClosed, NotFinite, SimulationError, SimulationWarning
 from engine.components.law import Ticking
 from engine.contact import Unsolved
@@ -207,10 +207,15 @@ def blame(process: Process, plain: Process, stop: Diverged) -> Blame:
     except (BodyError, NotClosed, Unsolved, Beyond) as found:
         text, overrun = str(found), isinstance(found, Unsolved) and found.overrun
     except SimulationError as found:
-        text = str(found) if isinstance(found.__cause__, IndexError) else ""   # a number that is no row's, which machine code marks by NaN
+        text = str(found) if misses(found.__cause__) else ""                   # which machine code marks by NaN
     except Exception:                                                          # NaN met on floats by a check, or by the user's code
         pass
     return Blame(last, bad, when, 1, text, trail, overrun)
+
+
+def misses(error: BaseException | None) -> bool:
+    """Whether an error is that of a number that is no row's, or of tables of other numbers of rows than expected."""
+    return isinstance(error, IndexError) or (isinstance(error, EngineError) and str(error).startswith("tables of "))
 
 
 def watched(system: ControlSystem) -> ControlSystem:

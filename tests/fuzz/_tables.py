@@ -147,6 +147,7 @@ class Tables:
         """A loop whose passes carry tables on, one of them perhaps of fewer rows each time, and another as it is."""
         count, other = some(rng, of), some(rng, of)
         (t, m), (kept, _), limit = pick(rng, of[count]), pick(rng, of[other]), int(rng.integers(1, 5))
+        t = plain(t, m)
         f, g, fewer = self.row(rng, m, numbers), self.row(rng, 1, numbers), rng.random() < 0.4
         swap = rng.random() < 0.3
 
@@ -166,7 +167,7 @@ class Tables:
         """A branch."""
         count = some(rng, of)
         t, m = pick(rng, of[count])
-        f = self.row(rng, m, numbers)
+        t, f = plain(t, m), self.row(rng, m, numbers)
         of[count].append((ops.when(number(numbers[-1]) > 0.0, lambda: ops.rows(f, t), t), m))
 
     def shared(self, rng: np.random.Generator, of: Any, numbers: list[Any], through: Any) -> None:
@@ -206,6 +207,11 @@ class Tables:
         sorted_rows, sums = sorted_by_first(ops.rows(lambda r: ops.array([np.ravel(np.asarray(r))[0], 2.0]), t), number(numbers[-1]))
         of[f"p{len(of)}"] = [(sorted_rows, 2)]
         of[f"p{len(of)}"] = [(sums, 1)]
+
+
+def plain(t: Any, m: int) -> Any:
+    """A table of m columns as a function makes one: (n) where that is one, which cutting rows leaves as (n, 1)."""
+    return t[:, 0] if m == 1 and len(t.shape) == 2 else t
 
 
 def before(x: Any, a: int, b: int) -> bool:

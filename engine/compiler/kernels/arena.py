@@ -24,6 +24,8 @@ SIZE = 64
 NO_MEMORY, NO_ROW, DIFFERENT = 1, 2, 4
 #: bytes of a descriptor, and before the rows of a table, which begin at a multiple of 64 as the memory does
 DESCRIPTOR = 64
+#: numbers that a loop passes on, from so many on at once
+TOGETHER = 16
 #: bytes of the first chunk, and most that one program may take in all
 FIRST, MOST = 1 << 16, 1 << 36
 
@@ -106,7 +108,7 @@ end:
   ret void
 }}
 
-define internal void @arena.begin(ptr %arena) noinline nounwind {{
+define internal void @arena.begin(ptr %arena) alwaysinline nounwind {{
 entry:
   %chunk.p = getelementptr i64, ptr %arena, i64 {CHUNK}
   %chunk = load ptr, ptr %chunk.p
@@ -123,16 +125,21 @@ again:
   store i64 %top, ptr %arena
   br label %end
 new:
+  call void @arena.joined(ptr %arena)
+  br label %end
+end:
+  %state.p = getelementptr i64, ptr %arena, i64 {STATE}
+  store i64 0, ptr %state.p
+  ret void
+}}
+
+define internal void @arena.joined(ptr %arena) noinline nounwind {{
   %taken.p = getelementptr i64, ptr %arena, i64 {TAKEN}
   %taken = load i64, ptr %taken.p
   call void @arena.free(ptr %arena)
   %p = call ptr @take.more(ptr %arena, i64 %taken)
   %q = ptrtoint ptr %p to i64
   store i64 %q, ptr %arena
-  br label %end
-end:
-  %state.p = getelementptr i64, ptr %arena, i64 {STATE}
-  store i64 0, ptr %state.p
   ret void
 }}"""
 
@@ -176,11 +183,16 @@ def looping(name: str, body: str, columns: Sequence[int]) -> str:
     those that it passes on and did not make (of ``columns``; 0 of numbers), in the end all to the caller's."""
     w, n = TableWriter([]), len(columns)
 
-    def copies(to: str, copy: str) -> None:
+    def copies(whence: str, to: str, copy: str, other: str) -> None:
+        """Tables, and numbers: a few one by one, as they were written, since what is read at once waits until all of it lies in memory."""
+        if n > TOGETHER:
+            w.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {whence}, i64 {8 * n}, i1 false)")
         for k, m in enumerate(columns):
             if m:
-                table = w.put(f"call ptr @table.{copy}(ptr {to}, ptr {w.element('%in', k, 'ptr')}, i64 {8 * m})")
-                w.keep(table, "%in", k, "ptr")
+                table = w.put(f"call ptr @table.{copy}(ptr {other}, ptr {w.element(whence, k, 'ptr')}, i64 {8 * m})")
+                w.keep(table, to, k, "ptr")
+            elif n <= TOGETHER:
+                w.keep(w.element(whence, k), to, k)
 
     w.lines += [f"  %flag = getelementptr double, ptr %in, i64 {n - 1}", "  %outer = load ptr, ptr %work",
                 *(f"  %lent{k} = call ptr @arena.lent(ptr {name}.spare{k})" for k in (0, 1)), "  br label %head", "head:",
@@ -188,14 +200,13 @@ def looping(name: str, body: str, columns: Sequence[int]) -> str:
                 "  %more = icmp slt i64 %i, %limit", "  %go = and i1 %open, %more", "  br i1 %go, label %again, label %end", "again:",
                 "  %turn = trunc i64 %i to i1", "  %own = select i1 %turn, ptr %lent1, ptr %lent0",
                 "  call void @arena.begin(ptr %own)", "  store ptr %own, ptr %work",
-                f"  call void {body}(ptr %in, ptr %out, ptr %work, i64 1, i64 0, i64 0, i64 0)",
-                f"  call void @llvm.memcpy.p0.p0.i64(ptr %in, ptr %out, i64 {8 * n}, i1 false)"]  # fmt: skip
-    copies("%own", "own")
+                f"  call void {body}(ptr %in, ptr %out, ptr %work, i64 1, i64 0, i64 0, i64 0)"]  # fmt: skip
+    copies("%out", "%in", "own", "%own")
     w.pass_on("%own", "%outer")
     w.begin("passed")
     w.lines += ["  %next = add i64 %i, 1", "  br label %head", "end:"]
-    copies("%outer", "copy")
-    w.lines += [f"  call void @llvm.memcpy.p0.p0.i64(ptr %out, ptr %in, i64 {8 * n}, i1 false)", "  store ptr %outer, ptr %work",
+    copies("%in", "%out", "copy", "%outer")
+    w.lines += ["  store ptr %outer, ptr %work",
                 *(f"  call void @arena.back(ptr {name}.spare{k}, ptr %lent{k})" for k in (0, 1))]
     return "\n".join([f"define internal void {name}(ptr %in, ptr %out, ptr %work, i64 %limit) noinline nounwind {{", "entry:", *w.lines,
                       "  ret void", "}"])  # fmt: skip
@@ -237,7 +248,7 @@ good:
 }}"""
 
 
-OWN = f"""define internal ptr @table.own(ptr %arena, ptr %d, i64 %row) nounwind {{
+OWN = f"""define internal ptr @table.own(ptr %arena, ptr %d, i64 %row) alwaysinline nounwind {{
   %chunk.p = getelementptr i64, ptr %arena, i64 {CHUNK}
   %first = load i64, ptr %chunk.p
   %top = load i64, ptr %arena

@@ -82,6 +82,8 @@ class Table(NDArrayOperatorsMixin):
         if options.get("out") is not None:
             raise self.g.refuse(f"changing a table in place by np.{name}", "make another, as in table = table + x")
         if method != "__call__" or options or ufunc.signature is not None:
+            if all(t.count is not None for t in tables_in(inputs)):
+                return getattr(ufunc, method)(*untabled(inputs), **options)
             raise self.g.refuse(f"np.{name} of a table", instead_of(name))
         return self.by_rows(ufunc, inputs)
 
@@ -136,7 +138,10 @@ class Table(NDArrayOperatorsMixin):
             return as_array(self, self.count)[key]
         if not (isinstance(key, tuple) and isinstance(key[0], slice) and key[0] == slice(None)):
             raise self.g.refuse(*self.numbered(key))
-        return row_loop(self.g, lambda x: np.asarray(x, dtype=object)[key[1:]], [self])
+        try:
+            return row_loop(self.g, lambda x: np.asarray(x, dtype=object)[key[1:]], [self])
+        except IndexError as error:
+            raise IndexError(f"{users_place()}{error}: expected columns of a table {of_rows(self.row)}") from None
 
     @staticmethod
     def numbered(key: Any) -> tuple[str, str]:
@@ -307,6 +312,16 @@ def row_loop(g: Graph, f: Callable[..., Any], tables: Sequence[Any]) -> Any:
     return results if several else results[0]
 
 
+def known_rows(g: Graph, f: Callable[..., Any], arrays: Sequence[Array]) -> Any:
+    """A loop over rows of known numbers; None where ``f`` looks at these, as an ``if`` does, or an index."""
+    before = g.floats, {**g.chains}, g.refused
+    try:
+        return row_loop(g, f, arrays)
+    except Exception:  # whatever it may be, that of a row of numbers comes again, and says more
+        g.floats, g.chains, g.refused = before
+        return None
+
+
 def stacked(rows: Sequence[Any]) -> Array:
     """Rows one below the other, traced or not."""
     return np.stack([np.asarray(x, dtype=object) for x in rows])
@@ -325,8 +340,10 @@ def looped(g: Graph, f: Callable[..., Any], tables: Sequence[Table], sinks: Call
         arguments.append(carry[0] if t.counting else USERS.made(np.array(carry, dtype=object).reshape(t.row)[()]))
         place, fresh = place + m, fresh + carry
     around, g.in_rows = g.in_rows, True
-    results = f(*arguments)
-    g.in_rows = around
+    try:
+        results = f(*arguments)
+    finally:
+        g.in_rows = around
     several = isinstance(results, tuple)
     if any(isinstance(r, Table) and r.count is None for r in (results if several else (results,))):
         raise g.refuse("a table for each row", "expected numbers of a row: engine.ops.total or engine.ops.gather of that table")

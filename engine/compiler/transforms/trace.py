@@ -64,6 +64,10 @@ class Tracer(Graph):
         """:func:`engine.ops.rows` of traced tables and arrays."""
         return table.row_loop(self, f, tables)
 
+    def known_rows(self, f: Callable[..., Any], arrays: Sequence[np.ndarray]) -> Any:
+        """:func:`engine.ops.rows` of arrays that are known while it is traced, or None."""
+        return table.known_rows(self, f, arrays)
+
     def table(self, x: Any) -> Any:
         """:func:`engine.ops.table` of a traced array."""
         return table.uncounted(self, x)
