@@ -17,9 +17,9 @@ Layers, from the bottom up; a file imports from those named before it only:
   number), ``procedure_values``, ``procedure_code`` (loops as people write them, in LLVM IR), ``procedure`` (those as a kernel),
   ``loop_fusion`` (two as one);
 - transforms: ``parts`` (named ones as functions), ``bodies`` (of loops), ``instead`` (what to write in place of what tables do not have),
-  ``table`` (traced tables), ``loop`` (a loop as one node),
-  ``implicit`` (roots and their derivatives), ``autodiff`` (derivatives), ``row_derivatives`` (of loops over rows), ``loop_derivatives``
-  (of loops of several passes), ``jacobians`` (of programs), ``trace`` (the program of a function);
+  ``table`` (traced tables), ``loop`` (a loop as one node), ``implicit`` (roots and their derivatives), ``sparse`` (tangents),
+  ``autodiff`` (derivatives), ``row_derivatives`` (of loops over rows), ``loop_derivatives`` (of loops of several passes), ``jacobians``
+  (of programs), ``trace`` (the program of a function);
 - codegen: ``schedule`` (fusion and registers), ``packs`` (equal parts), ``lanes`` (those as vectors), ``work`` (its memory), ``counters``
   (of calls, for profiles), ``body`` (instructions of nodes), ``short_loop`` (a loop whose body stands within), ``llvm`` (a program in
   LLVM IR), ``entry`` (its calls), ``rollout`` (a step repeated);

@@ -163,6 +163,7 @@ class Doubts:
                  stiff: tuple[int, tuple[Tree, ...]] | None = None,
                  filters: Mapping[str, Known] | None = None, speeds: Array | None = None) -> None:  # fmt: skip
         self.speeds = np.zeros(0) if speeds is None or not np.isfinite(speeds).any() else speeds
+        self.fast: Array | None = None                                         # as fast as joints with such limits may be
         self.filters = {name: Innovations(name, known) for name, known in (filters or {}).items()}
         self.model, self.dt, self.limited, self.free, self.held = model, dt, limited, free or {}, held or {}
         self.stiff, self.turned = stiff, np.zeros(1)                           # errors of how far trees turn, rad
@@ -276,8 +277,11 @@ class Doubts:
         self._note("open", error > OPEN, t, opens, error)
 
     def _outrun(self, t: Array, v: Array) -> None:
-        """Note where joints' velocities (..., T, nv) are beyond their limits by more than what holds these lets them."""
-        over = np.abs(v) / self.speeds - 1.0 - OVER
+        """Note where joints' velocities (..., T, nv) are beyond their limits by more than what holds these lets them, and than at first."""
+        if self.fast is None:
+            begun = np.abs(v[..., 0, :]).reshape(-1, v.shape[-1]).max(axis=0, initial=0.0)
+            self.fast = np.maximum((1.0 + OVER) * self.speeds, begun)
+        over = np.abs(v) / self.fast - 1.0
         worst = over.argmax(axis=-1)
 
         def outruns(k: tuple[int, ...]) -> str:
