@@ -111,7 +111,7 @@ def render(
     engine render batch.h5 all.png                     all rollouts together
     engine render run.h5 frame%04d.png                 each picture a file
     engine render run.h5 told.mp4 --clock --caption Fall --signal q.elbow
-    engine render run.h5 both.mp4 --signal q.elbow,q.wrist --plots right --bars energy
+    engine render run.h5 both.mp4 --signal q.elbow --plots right --bars energy
     engine render run.h5 explained.png --show momentum --show centers
     engine render batch.h5 runs.png --colors rollouts
 
