@@ -1,7 +1,7 @@
 """Makes the README's pictures: ``python assets/gallery.py`` draws all of them into assets/gallery, or those that are named.
 
     python assets/gallery.py capture flight     # some of them
-    python assets/gallery.py --robots           # every robot of example-robot-data: robots.png, and what is wrong in the others' files
+    python assets/gallery.py --robots           # a robot of each package of example-robot-data: robots.png, and what is said of every file
 
 It takes the ``demos`` extra, a display for the picture of the window (xvfb-run makes one), and for --robots the package example-robot-data.
 """
@@ -32,8 +32,6 @@ import show  # noqa: E402
 ROBOTS = Path(sysconfig.get_path("purelib")) / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
 #: pixels of a robot in the contact sheet, and robots in a row
 TILE, COLUMNS = 120, 8
-#: files whose visuals are written for viewers that turn them by the up axis of COLLADA, as ROS's viewers do not
-TURNED = ("icub_description/robots/icub.urdf", "icub_description/robots/icub_reduced.urdf")
 
 
 # ---------------------------------------------------------------- files that are small
@@ -77,7 +75,7 @@ def shown_by(demo: str, *arguments: str) -> tuple[Any, dict[str, Any]]:
 def capture(path: Path) -> None:
     """python demos/capture.py --video capture.gif"""
     source, look = shown_by("capture")
-    animated(source, path.with_suffix(".gif"), (480, 270), 7, 4.0, **look)
+    animated(source, path.with_suffix(".gif"), (400, 225), 6, 4.0, **look)
 
 
 def flight(path: Path) -> None:
@@ -86,7 +84,7 @@ def flight(path: Path) -> None:
     motion = module["flown"](module["simulator"](), module["mission"], *module["standing"](), 31.0)
     motion = motion[::6]
     scene = module["scene"](motion, lambda t: float(np.interp(t, motion.t, motion("engine.throttle"))))
-    animated(scene, path.with_suffix(".gif"), (360, 360), 8, 4.0, view=(-1.2, 0.1))
+    animated(scene, path.with_suffix(".gif"), (300, 300), 7, 4.0, view=(-1.2, 0.1))
 
 
 def grasp(path: Path) -> None:
@@ -94,7 +92,8 @@ def grasp(path: Path) -> None:
     source = shown_by("grasp")[0][200:1300]
     beside = source.pose("servicer/gripper")[0, :3, 3] + [0.1, 0.0, -0.25]
     camera = engine.viewer.Camera(beside, distance=3.4, azimuth=-1.75, elevation=0.3, radius=5.0)
-    animated(source, path.with_suffix(".gif"), (400, 225), 6, 4.0, camera=camera, follow="servicer/gripper")
+    animated(source, path.with_suffix(".gif"), (320, 180), 5, 4.0, camera=camera, follow="servicer/gripper",
+             shown=engine.Shown(contacts=True))  # fmt: skip
 
 
 def window(path: Path) -> None:
@@ -141,34 +140,39 @@ PICTURES = (capture, flight, grasp, orbit, window)
 
 
 def robots(path: Path, tile: int = TILE) -> None:
-    """Every robot of example-robot-data as it is read from its file, and what is wrong where it cannot be shown."""
-    pictures = []
+    """Draw a robot of every package of example-robot-data as it is read from its file, and say what is wrong where one cannot be shown."""
+    pictures, told = [], set[str]()
     files = sorted(ROBOTS.rglob("*.urdf"))
     for file in files:
         name = str(file.relative_to(ROBOTS))
+        package = file.relative_to(ROBOTS).parts[0].removesuffix("_description").removesuffix("_data")
         with warnings.catch_warnings(record=True) as notes:
             warnings.simplefilter("always")
             try:
-                model = engine.load_urdf(file, up_axis=name in TURNED)
-                pictures.append((file.stem, Image.fromarray(engine.render(model, size=(2 * tile, 2 * tile)))))
+                picture = engine.render(engine.load_urdf(file), size=(2 * tile, 2 * tile))
                 print(name, *(f"\n  note: {note.message}" for note in notes))
             except ValueError as problem:
                 print(f"{name}: not shown\n  {str(problem).removeprefix(f'{file}:')}")
-    sheet = Image.new("RGB", (COLUMNS * tile, -(-len(pictures) // COLUMNS) * tile), (190, 191, 197))
-    draw, font = ImageDraw.Draw(sheet), ImageFont.load_default(tile / 15)
-    for k, (name, picture) in enumerate(pictures):
-        x, y = k % COLUMNS * tile, k // COLUMNS * tile
-        sheet.paste(picture.resize((tile, tile), Image.Resampling.LANCZOS), (x, y))
-        draw.text((x + tile // 2, y + tile - 3), name[:22], (40, 44, 52), font, anchor="ms")
+                continue
+        if package not in told:
+            told.add(package)
+            pictures.append((package, Image.fromarray(picture)))
+    high, font = tile + tile // 7, ImageFont.load_default(tile / 11)
+    sheet = Image.new("RGB", (COLUMNS * tile, -(-len(pictures) // COLUMNS) * high), (246, 246, 248))
+    draw = ImageDraw.Draw(sheet)
+    for k, (name, picture) in enumerate(pictures):                             # names stand below the pictures, not in them
+        x, y = k % COLUMNS * tile, k // COLUMNS * high
+        sheet.paste(picture.resize((tile - 2, tile), Image.Resampling.LANCZOS), (x + 1, y))
+        draw.text((x + tile // 2, y + high - tile // 28), name, (40, 44, 52), font, anchor="ms")
     quantised(sheet, path, dithered=False)
-    print(f"{path}: {len(pictures)} of {len(files)} robots")
+    print(f"{path}: {len(pictures)} robots of {len(files)} files")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     names = [picture.__name__ for picture in PICTURES]
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"which of {', '.join(names)} (default: all)")
-    parser.add_argument("--robots", action="store_true", help="the contact sheet of every robot of example-robot-data")
+    parser.add_argument("--robots", action="store_true", help="the contact sheet of the robots of example-robot-data")
     parser.add_argument("--tile", type=int, default=TILE, help=f"pixels of a robot in it (default: {TILE})")
     parser.add_argument("--out", type=Path, default=GALLERY, help="folder for the pictures (default: assets/gallery)")
     options = parser.parse_args()

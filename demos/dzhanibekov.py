@@ -64,10 +64,11 @@ def main() -> None:
     print(f"wrote {options.out / 'dzhanibekov.png'}")
     show.show(options, [show.body(motions[name], name, shapes) for name, shapes in looks().items()], speed=0.6, view=(-1.2, 0.3),
               shown=engine.Shown(names=True, momentum=True, rates=True),
-              shots=[(0.0, (-1.2, 0.3), "Four bodies spin about their middle axes, left alone"),
-                     (0.3 * options.duration, engine.Follow("T-handle", (-1.2, 0.3), radius=0.5, turns=0.05), "L stays, ω wanders"),
-                     (0.7 * options.duration, engine.Follow("box", (-1.2, 0.3), radius=0.5, turns=-0.05),
-                      "each flips at its own rate")])  # fmt: skip
+              shots=[(0.0, (-1.2, 0.3), "Four bodies spin, left alone"),
+                     (0.25 * options.duration, engine.Follow("T-handle", (-1.2, 0.3), radius=0.24),
+                      "It flips: L (violet) stays, ω (green) goes round"),
+                     (0.6 * options.duration, engine.Follow("box", (-1.2, 0.3), radius=0.3), "The box flips at a rate of its own"),
+                     (0.8 * options.duration, (-1.2, 0.3), "About its middle axis a spin flips; the cylinder has none")])  # fmt: skip
 
 
 def looks() -> dict[str, list[engine.Geometry]]:

@@ -61,7 +61,7 @@ AT_ONCE: bool = False
 
 if AT_ONCE:                                                                    # else by ``__getattr__``
     from engine import campaign, convert, sensors, space, viewer
-    from engine.bridges import Bridge, BridgeError, bridge
+    from engine.bridges import Bridge, BridgeError, BridgeWarning, bridge
     from engine.campaign import Campaign, CampaignError, Runs, load_campaign
     from engine.code import ExportError, export_code
     from engine.control import ControlError, estimator, ilqr, lqr, rollout_gradient
@@ -74,7 +74,8 @@ if AT_ONCE:                                                                    #
 __version__ = "0.1.0"
 
 __all__ = [
-    "ArgumentError", "Ball", "BodyError", "BodyTrajectory", "Bridge", "BridgeError", "Builder", "Campaign", "CampaignError",
+    "ArgumentError", "Ball", "BodyError", "BodyTrajectory", "Bridge", "BridgeError", "BridgeWarning", "Builder", "Campaign",
+    "CampaignError",
     "CompiledSystem", "ConstraintError", "ContactError", "ContactMaterial", "Contacts", "ControlError", "Coupling", "Distance", "Dynamics",
     "EngineError", "EngineWarning", "Event", "ExportError", "FlexibleJoint", "Follow", "Geometry", "Grip", "Gufunc", "HalfSpace", "Hinge",
     "IKResult", "Identification", "IdentificationError", "IdentificationWarning", "Joint", "Law", "LieState", "Limits", "Link", "Live",

@@ -140,6 +140,19 @@ def whole(what: str, x: Any, expected: str, least: int = 0, error: type[EngineEr
     return int(x)
 
 
+def truth(what: str, x: Any, error: type[EngineError] = EngineError) -> bool:
+    """Return x as a bool; refuse what is no truth value, such as the text "False".
+
+    >>> truth("sources", "no")
+    Traceback (most recent call last):
+        ...
+    engine.checks.EngineError: sources is 'no'; expected True or False
+    """
+    if not isinstance(x, (bool, np.bool_)):
+        raise error(f"{what} is {shown(x)}; expected True or False")
+    return bool(x)
+
+
 def path_of(x: Any, error: type[EngineError] = EngineError) -> Path:
     """Return x as a path.
 

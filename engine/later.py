@@ -10,7 +10,7 @@ from engine.collector import uncollected
 #: rooms, and their names in ``engine``
 LATER = {
     "campaign": ("Campaign", "CampaignError", "Runs", "campaign", "load_campaign"), "code": ("ExportError", "code", "export_code"),
-    "bridges": ("Bridge", "BridgeError", "bridge", "bridges"), "fmu": ("export_fmu", "fmu"),
+    "bridges": ("Bridge", "BridgeError", "BridgeWarning", "bridge", "bridges"), "fmu": ("export_fmu", "fmu"),
     "control": ("ControlError", "control", "estimator", "ilqr", "lqr", "rollout_gradient"), "convert": ("convert",),
     "identification": ("Identification", "IdentificationError", "IdentificationWarning", "base_parameters", "identification", "identify"),
     "sensors": ("sensors",), "space": ("space",),

@@ -69,9 +69,9 @@ ROOMS = {
 }
 #: layers of files in ``simulation``: a file imports only from those before its own
 SIMULATION = (
-    ("motions",),
+    ("motions", "mounts"),
     ("parameters", "own_states", "logged", "rounding", "checks", "columns", "resting_overlaps", "run_header", "constraints",
-     "growing_swings", "steep_places", "stiffness", "contact_table", "innovations"),
+     "growing_swings", "steep_places", "stiffness", "contact_table", "innovations", "allowances"),
     ("impulses", "run", "doubts", "surroundings", "totals", "assessment", "cargo"), ("overlaps", "acting"), ("many_contacts",),
     ("contacts", "plant", "events", "trajectory"),
     ("after_flight", "asked", "effort_limits", "form", "halving", "impacts", "independent_trees", "unresolved"),

@@ -34,7 +34,8 @@ def test_pictures_are_there_and_small():
     assert {p.parent for p in pictures} == {ROOT / "assets/gallery"} and {*pictures} == {*(ROOT / "assets/gallery").iterdir()}
     for picture in pictures:
         with Image.open(picture) as image:
-            assert image.width <= 960 and picture.stat().st_size < (600_000 if image.format == "GIF" else 150_000)
+            assert image.width <= 960 and picture.stat().st_size < (400_000 if image.format == "GIF" else 150_000)
+    assert sum(picture.stat().st_size for picture in pictures) < 2_000_000
 
 
 def test_gate_runs_these_commands():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -12,15 +14,21 @@ import numpy as np
 from engine.bridges.command import FIELDS, command_of
 from engine.bridges.dds import Dds
 from engine.bridges.foxglove import Foxglove
-from engine.bridges.names import BridgeError
-from engine.checks import nearest, number, one_of, shown
-from engine.logs.ros import joint_state, transforms
+from engine.bridges.names import BridgeError, BridgeWarning
+from engine.checks import nearest, number, one_of, shown, warn
+from engine.logs import Flight, Wrench, require_prefix, topics_of
+from engine.logs.ros import joint_state, transforms, wrench
 from engine.simulation import Live
+from engine.simulation.live import TICK
 from engine.simulation.logged import flight_of
 
 Array = np.ndarray
 #: messages that are read in a turn, at most, and letters of what is said of one that was refused
 MOST, LETTERS = 100, 200
+#: s from one look for commands, and for a state that is due, to the next, at most and at least
+SELDOM, OFTEN = 0.02, 1e-3
+#: s over which it is counted what is sent, and states that are, at least; and the part of the rate below which it is not met
+WINDOW, STATES, MET = 2.0, 20, 0.9
 
 
 class Transport(Protocol):
@@ -44,7 +52,8 @@ class Bridge:
 
     Attributes
     ----------
-    sent : how many states were sent; received, refused : how many commands have come, and how many of them were none
+    sent : how many states were sent; achieved : a second, lately
+    received, refused : how many commands have come, and how many of them were none
     refusal : why the last one was refused, in words, or None
     error : what ended it, or the simulation, in words, or None; after a reset of a simulation that failed it goes on
 
@@ -54,8 +63,10 @@ class Bridge:
     ...     bridge.sent, bridge.refusal
     """
 
-    def __init__(self, live: Live, transport: Transport, rate: float, commands: Mapping[str, str], wrenches: Sequence[str]) -> None:
-        self.live, self.rate, self.commands, self.wrenches = live, rate, dict(commands), tuple(wrenches)
+    def __init__(self, live: Live, transport: Transport, rate: float, commands: Mapping[str, str], wrenches: Mapping[str, str],
+                 prefix: str = "") -> None:  # fmt: skip
+        self.live, self.rate, self.commands, self.wrenches, self.prefix = live, rate, dict(commands), dict(wrenches), prefix
+        self._times, self._since, self._warned = deque[float](), time.monotonic(), False
         self.sent = self.received = self.refused = 0
         self.refusal: str | None = None
         self._error: str | None = None
@@ -78,6 +89,16 @@ class Bridge:
         return f"<bridge of '{self.live.model.name}': {how}>"
 
     @property
+    def achieved(self) -> float:
+        """States a second that were sent, lately."""
+        return len(self._times) / self._window
+
+    @property
+    def _window(self) -> float:
+        """s over which it is counted what is sent."""
+        return max(WINDOW, STATES / self.rate)
+
+    @property
     def error(self) -> str | None:
         live = self.live.error
         return self._error or (None if live is None else f"the simulation ended: {live}")
@@ -96,10 +117,11 @@ class Bridge:
                 closed, ended = self.live.closed, self.live.error              # before its last state is looked at
                 for message in self._transport.received(MOST):
                     self._obey(message)
-                state = self.live.state
-                if state is not last:
-                    self._send()
-                    last = state
+                state, now = self.live.state, time.monotonic()
+                if state is not last and (now >= due or closed):
+                    self._send(now)
+                    last, due = state, max(due + 1.0 / self.rate, now)         # what is late is skipped
+                self._measure(now)
                 if closed:
                     self._error = "the simulation was closed"
                     self._transport.tell(self._error)
@@ -107,24 +129,32 @@ class Bridge:
                 if ended != told:                                              # which a reset may undo
                     self._transport.tell("the simulation has begun again" if ended is None else f"the simulation ended: {ended}")
                     told = ended
-                due = max(due + 1.0 / self.rate, time.monotonic())             # what is late is skipped
-                self._closing.wait(due - time.monotonic())
+                rests = self.live.paused or ended is not None
+                self._closing.wait(min(max(due - time.monotonic(), SELDOM if rests else OFTEN), SELDOM))
         except Exception as error:                                             # told, not thrown where nobody catches it
             self._error = str(error) or type(error).__name__
         finally:
             self._transport.close()
 
-    def _send(self) -> None:
+    def _send(self, at: float) -> None:
         now = self.live.now
-        f = flight_of(now, described=False)
-        wrenches = {}
-        for name in self.wrenches:
-            torque, force = np.split(now.signals[name][-1], 2)
-            header = {"stamp": joint_state(f, 0)["header"]["stamp"], "frame_id": name}
-            each = {n: dict(zip("xyz", x.tolist(), strict=True)) for n, x in (("force", force), ("torque", torque))}
-            wrenches[name] = {"header": header, "wrench": each}
+        f = flight_of(now, described=False, prefix=self.prefix)
+        wrenches = {n: wrench(f, f.wrenches.get(n) or wrench_of(now.signals[n], frame), 0) for n, frame in self.wrenches.items()}
         self._transport.send(joint_state(f, 0), transforms(f, 0), wrenches)
         self.sent += 1
+        self._times.append(at)
+
+    def _measure(self, now: float) -> None:
+        """Warn, once, where a simulation that runs is sent less often than it was asked for, and could be."""
+        while self._times and self._times[0] < now - self._window:
+            self._times.popleft()
+        if self.live.paused or self.live.error is not None:
+            self._since = now
+        if not self._warned and now - self._since > self._window and self.achieved < MET * min(self.rate, handed_over(self.live)):
+            self._warned = True
+            with contextlib.suppress(Warning):                                 # an error, if warnings are, would end the bridge
+                warn(f"a bridge of '{self.live.model.name}' sends {self.achieved:.3g} of {self.rate:g} states a second; expected a lower "
+                     "rate, or a machine with less to do", BridgeWarning)  # fmt: skip
 
     def _obey(self, message: Any) -> None:
         try:
@@ -148,13 +178,23 @@ class Bridge:
         return found
 
 
-def bridge(live: Live, kind: str, rate: float = 50.0, commands: Mapping[str, str] | None = None, wrenches: Sequence[str] = (),
-           prefix: str = "", domain: int = 0, port: int = 8765) -> Bridge:  # fmt: skip
+def wrench_of(signal: Array, frame: str) -> Wrench:
+    """Return a wrench of a signal (T, 6), torque before force."""
+    return Wrench(frame, signal[:, 3:], signal[:, :3])
+
+
+def handed_over(live: Live) -> float:
+    """Return how many states a second a live simulation hands over at most."""
+    return min(1.0 / TICK, live.speed / live.simulator.dt)
+
+
+def bridge(live: Live, kind: str, rate: float = 50.0, commands: Mapping[str, str] | None = None,
+           wrenches: Sequence[str] | Mapping[str, str] = (), prefix: str = "", domain: int = 0, port: int = 8765) -> Bridge:  # fmt: skip
     """Put a live simulation on the wire, until it is closed: its joints, the poses of its links, and wrenches, ``rate`` times a second.
 
     Joints with one coordinate go to /joint_states, links to /tf, wrenches to /wrench/NAME, stamped with the simulation's time. A machine
-    that is too slow skips states. Commands are messages like /joint_states under /joint_commands: whatever is none is counted, said, and
-    changes nothing; of too many the oldest are dropped. Joints that a command does not name keep what they had.
+    that is too slow skips states, with a warning. Commands are messages like /joint_states under /joint_commands: whatever is none is
+    counted, said, and changes nothing; of too many the oldest are dropped. Joints that a command does not name keep what they had.
 
     Parameters
     ----------
@@ -162,14 +202,19 @@ def bridge(live: Live, kind: str, rate: float = 50.0, commands: Mapping[str, str
         ``sensor_msgs::msg::dds_::JointState_``); or "foxglove", a server that Foxglove connects to, whose commands are JSON
     commands : by parameters of the simulator, (nv) or one for each joint with one coordinate, what of a message sets them: "position",
         "velocity" or "effort"
-    wrenches : signals of six numbers, torque before force
-    prefix : of all names: "arm1/"
+    wrenches : names of sensors of wrenches, which are in their own frames, and of signals of six numbers, torque before force, in the
+        frames that they are given by: ``{"load": "gripper"}``, a link, a sensor's frame, or "world"
+    prefix : of all topics, and of all frames but the world: "arm1/"
     domain : of DDS, from 0 to 230; port : of Foxglove's server, on this machine only
 
     Raises
     ------
     BridgeError : it is no Live, or one that has ended, there is no such parameter or signal, another bridge has the name or the port; a
         package is missing
+
+    Warns
+    -----
+    BridgeWarning : the simulation hands over fewer states than ``rate``, or the machine does not send as many; a signal has no frame
 
     >>> with engine.Live(simulator, q0, v0) as live, engine.bridge(live, "dds", commands={"torque": "effort"}):  # doctest: +SKIP
     ...     input("until Enter is pressed")
@@ -189,12 +234,38 @@ def bridge(live: Live, kind: str, rate: float = 50.0, commands: Mapping[str, str
         if (shape := np.shape(live.parameters[name])) not in ((live.model.nv,), (single,)):
             raise BridgeError(f"the parameter '{name}' has shape {shape}; expected ({live.model.nv},), or ({single},): joints with one "
                               "coordinate")  # fmt: skip
-    signals = live.now.signals
-    for name in wrenches:
-        if name not in signals or signals[name].shape[1:] != (6,):
-            known = [n for n, x in signals.items() if x.shape[1:] == (6,)]
+    require_prefix(prefix, BridgeError)
+    now = live.now
+    framed = frames_of(wrenches, now.signals, flight_of(now, described=False, prefix=prefix))
+    if rate > (most := handed_over(live)) * (1.0 + 1e-9):
+        warn(f"the rate of a bridge is {rate:g} states a second, and '{live.model.name}' hands over {most:g} at most; expected no more",
+             BridgeWarning)  # fmt: skip
+    topics = topics_of([*framed])
+    transport = Dds(prefix, domain, topics) if kind == "dds" else Foxglove(prefix, port, topics, live.model.name)
+    return Bridge(live, transport, rate, commands, framed, prefix)
+
+
+def frames_of(wrenches: Sequence[str] | Mapping[str, str], signals: Mapping[str, Array], f: Flight) -> dict[str, str]:
+    """Return the frames in which wrenches are, by name; "", with a warning, where nobody knows.
+
+    Raises
+    ------
+    BridgeError : there is no such sensor, signal or frame
+    """
+    given = dict(wrenches) if isinstance(wrenches, Mapping) else dict.fromkeys(wrenches, "")
+    known, frames = [*f.wrenches, *(n for n, x in signals.items() if x.shape[1:] == (6,))], [f.world, *f.links]
+    found = {}
+    for name, frame in given.items():
+        if name not in known:
             there = ", ".join(known) or "none: there is none"
             raise BridgeError(f"wrenches has '{name}'{nearest(str(name), known)}; expected some of {there}")
-    if kind == "dds":
-        return Bridge(live, Dds(prefix, domain, wrenches), rate, commands, wrenches)
-    return Bridge(live, Foxglove(prefix, port, wrenches, live.model.name), rate, commands, wrenches)
+        own = f.wrenches[name].frame if name in f.wrenches else ""
+        if frame and frame not in frames:
+            raise BridgeError(f"wrenches has '{name}' in the frame '{frame}'{nearest(str(frame), frames)}; expected a link, or '{f.world}'")
+        if own and frame not in ("", own):
+            raise BridgeError(f"wrenches has '{name}' in the frame '{frame}', and it is a sensor's, in '{own}'; expected that")
+        if not own and not frame:
+            warn(f"nothing says in which frame the wrench '{name}' is, and it is sent without one; expected wrenches={{'{name}': LINK}}",
+                 BridgeWarning)  # fmt: skip
+        found[name] = own or frame
+    return found

@@ -4,11 +4,11 @@ ROS 2, were not tried.)"""
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from engine.bridges.names import BridgeError, leave, require_prefix, take, topic_of
+from engine.bridges.names import BridgeError, leave, take
 from engine.checks import require_packages, whole
 
 
@@ -44,16 +44,15 @@ def header_of(plain: Mapping[str, Any]) -> Any:
 
 
 class Dds:
-    """Writers of a robot's topics in a domain, and a reader of its commands.
+    """Writers of a robot's topics in a domain, those of ``wrenches`` by their names, and a reader of its commands.
 
     Raises
     ------
-    BridgeError : no such domain or prefix, another bridge of this process has it, or DDS does not begin
+    BridgeError : no such domain, another bridge of this process has it, or DDS does not begin
     """
 
-    def __init__(self, prefix: str, domain: int, wrenches: Sequence[str]) -> None:
+    def __init__(self, prefix: str, domain: int, wrenches: Mapping[str, str]) -> None:
         require_packages("a bridge by DDS", "dds", "cyclonedds", error=BridgeError)
-        prefix = require_prefix(prefix)
         domain = whole("domain", domain, "a whole number from 0 to 230", error=BridgeError)
         if domain > 230:
             raise BridgeError(f"domain is {domain}; expected a whole number from 0 to 230")
@@ -64,10 +63,10 @@ class Dds:
         from cyclonedds.topic import Topic
         from cyclonedds.util import duration
 
-        self._name = ("dds", domain, prefix)
+        self._name, self._topics = ("dds", domain, prefix), dict(wrenches)
         take(self._name, f"'/{prefix}joint_states' in the domain {domain}")
         t = types()
-        kinds = {"joint_states": t.JointState, "tf": t.TFMessage, **{f"wrench/{topic_of(n)}": t.WrenchStamped for n in wrenches}}
+        kinds = {"joint_states": t.JointState, "tf": t.TFMessage, **{f"wrench/{n}": t.WrenchStamped for n in wrenches.values()}}
         qos = Qos(Policy.Reliability.Reliable(duration(milliseconds=0)), Policy.Durability.Volatile, Policy.History.KeepLast(10))
         loose = Qos(Policy.Reliability.BestEffort, Policy.Durability.Volatile, Policy.History.KeepLast(100))
         try:
@@ -90,7 +89,7 @@ class Dds:
                 "tf": t.TFMessage([self._transform(x) for x in links["transforms"]])}  # fmt: skip
         for n, x in wrenches.items():
             each = {k: t.Vector3(**v) for k, v in x["wrench"].items()}
-            said[f"wrench/{topic_of(n)}"] = t.WrenchStamped(header_of(x["header"]), t.Wrench(**each))
+            said[f"wrench/{self._topics[n]}"] = t.WrenchStamped(header_of(x["header"]), t.Wrench(**each))
         for n, message in said.items():
             try:
                 self._writers[n].write(message)

@@ -7,11 +7,11 @@ import json
 import socket
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, cast
 
 from engine.bridges.command import kind
-from engine.bridges.names import BridgeError, leave, require_prefix, take, topic_of
+from engine.bridges.names import BridgeError, leave, take
 from engine.checks import require_packages, whole
 
 #: bytes of a command, at most, and commands that wait
@@ -66,16 +66,15 @@ def read(data: bytes) -> Any:
 
 
 class Foxglove:
-    """A server on this machine, and channels of a robot's topics.
+    """A server on this machine, and channels of a robot's topics, those of ``wrenches`` by their names.
 
     Raises
     ------
-    BridgeError : no such prefix or port, another bridge of this process has it, or another program the port
+    BridgeError : no such port, another bridge of this process has it, or another program the port
     """
 
-    def __init__(self, prefix: str, port: int, wrenches: Sequence[str], name: str) -> None:
+    def __init__(self, prefix: str, port: int, wrenches: Mapping[str, str], name: str) -> None:
         require_packages("a bridge to Foxglove", "foxglove", "foxglove", error=BridgeError)
-        prefix = require_prefix(prefix)
         port = whole("port", port, "a whole number from 1 to 65535", 1, BridgeError)
         if port > 65535:
             raise BridgeError(f"port is {port}; expected a whole number from 1 to 65535")
@@ -95,8 +94,8 @@ class Foxglove:
             raise BridgeError(f"the port {port} cannot be had ({' '.join(str(error).split())[:80]}); expected another port") from None
         self._joints = JointStatesChannel(f"/{prefix}joint_states", context=self._context)
         self._links = FrameTransformsChannel(f"/{prefix}tf", context=self._context)
-        self._wrenches = {n: foxglove.Channel(f"/{prefix}wrench/{topic_of(n)}", message_encoding="json", context=self._context)
-                          for n in wrenches}  # fmt: skip
+        self._wrenches = {n: foxglove.Channel(f"/{prefix}wrench/{topic}", message_encoding="json", context=self._context)
+                          for n, topic in wrenches.items()}  # fmt: skip
 
     def send(self, joints: dict[str, Any], links: dict[str, Any], wrenches: Mapping[str, dict[str, Any]]) -> None:
         """Log what there is of a state."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Hashable
 
-from engine.checks import EngineError, shown
+from engine.checks import EngineError, EngineWarning
 
 _LOCK = threading.Lock()
 _TAKEN: set[Hashable] = set()
@@ -23,24 +22,12 @@ class BridgeError(EngineError):
     """
 
 
-def require_prefix(prefix: str) -> str:
-    """Return a prefix of topics, as ROS 2 has them.
+class BridgeWarning(EngineWarning):
+    """A bridge is made, or goes on, though something is not as it was asked for: its rate is not met, or a wrench has no frame.
 
-    >>> require_prefix("arm1/")
-    'arm1/'
+    >>> issubclass(BridgeWarning, UserWarning)
+    True
     """
-    if not isinstance(prefix, str) or not re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]*/)*", prefix):
-        raise BridgeError(f"prefix is {shown(prefix)}; expected letters, digits and _, with / after each part, such as 'arm1/'")
-    return prefix
-
-
-def topic_of(signal: str) -> str:
-    """Return a signal's name as a part of a topic.
-
-    >>> topic_of("contacts.wrench")
-    'contacts_wrench'
-    """
-    return re.sub(r"\W", "_", signal)
 
 
 def take(what: Hashable, words: str) -> None:

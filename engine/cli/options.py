@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from engine.checks import nearest
+from engine.viewer.display.facts import PLACES
 from engine.viewer.scene import ENVIRONMENTS, VIEWS, Shown
 
 Vector = tuple[float, float, float]
@@ -58,7 +59,7 @@ File = Annotated[str, typer.Argument(metavar="FILE", help="A robot's file (URDF,
 Floating = Annotated[bool, typer.Option("--floating", help="Let the root link move freely in the world.")]
 Packages = Annotated[list[str] | None, typer.Option(metavar="DIR", help="A package, or a folder of packages (repeatable).")]
 UpAxis = Annotated[bool | None, typer.Option("--up-axis/--no-up-axis", help="Turn COLLADA meshes whose <up_axis> is not z; if not given "
-                   "they are taken as written, with a warning.", show_default=False)]  # fmt: skip
+                   "the joints decide, with a warning.", show_default=False)]  # fmt: skip
 Gravity = Annotated[Vector | None, typer.Option(metavar="X Y Z", help="Gravity in world axes, m/s².", callback=finite)]
 Weightless = Annotated[bool, typer.Option("--zero-gravity", help="The same as --gravity 0 0 0.")]
 Rollout = Annotated[int | None, typer.Option(metavar="K", help="Which rollout of a batch, from 0.", min=0)]
@@ -79,3 +80,15 @@ Colors = Annotated[str | None, typer.Option("--colors", metavar="BY", callback=o
                                             help="A colour for each of the robots, or rollouts.")]  # fmt: skip
 Rate = Annotated[float, typer.Option(metavar="N", help="Pictures per second.", callback=above_zero)]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output file if there is one.")]
+Signals = Annotated[list[str] | None, typer.Option("--signal", metavar="NAME", help="Plot a signal, or an entry of q, v, tau; several with "
+                    "commas between them are curves of one plot (repeatable).")]  # fmt: skip
+Plots = Annotated[str, typer.Option("--plots", metavar="PLACE", callback=one_of(PLACES), help=f"Where plots stand: {', '.join(PLACES)}.")]
+
+
+def plotted(signals: list[str] | None) -> list[str | tuple[str, ...]]:
+    """Return what is plotted as :func:`engine.render` takes it.
+
+    >>> plotted(["q.elbow", "v.wrist,v.elbow"])
+    ['q.elbow', ('v.wrist', 'v.elbow')]
+    """
+    return [tuple(names) if len(names := text.split(",")) > 1 else text for text in signals or ()]

@@ -25,21 +25,28 @@ from engine.cli.options import (
     Overlays,
     Overwrite,
     Packages,
+    Plots,
     Rate,
     Rollout,
+    Signals,
     Trails,
     UpAxis,
     above_zero,
     expect,
     overlaid,
+    plotted,
 )  # fmt: skip
 from engine.cli.recordings import shown
+from engine.viewer.display.facts import BARS
 from engine.viewer.files import film_times
 from engine.viewer.files.film import FASTEST, STILLS
 from engine.viewer.scene import VIEWS
 
 pixels = expect(lambda text: len(n := text.split("x")) == 2 and all(x.isdecimal() and int(x) >= 2 for x in n),
                 "WIDTHxHEIGHT in pixels, such as 1280x720")  # fmt: skip
+Bars = Annotated[list[str] | None, typer.Option("--bars", metavar="WHAT", callback=expect(
+    lambda xs: {*xs} <= {*BARS}, f"some of {', '.join(BARS)}", lambda xs: f"there is no {', '.join({*xs} - {*BARS})}"),
+    help=f"Bars of {' or '.join(BARS)} (repeatable).")]  # fmt: skip
 Samples = Annotated[int | None, typer.Option(metavar="N", min=0, max=4, help="Of a pixel: 4 smooth the edges (pictures), 0 do it "
                                              "afterwards, and faster (films).")]  # fmt: skip
 
@@ -83,7 +90,9 @@ def render(
     colors: Colors = None,
     caption: Annotated[str, typer.Option(metavar="TEXT", help="A line at the bottom.")] = "",
     clock: Annotated[bool, typer.Option("--clock", help="Show the time.")] = False,
-    signal: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Plot a signal, or an entry of q, v, tau (repeatable).")] = None,
+    signal: Signals = None,
+    plots: Plots = "right",
+    bars: Bars = None,
     package_dir: Packages = None,
     up_axis: UpAxis = None,
     overwrite: Overwrite = False,
@@ -102,6 +111,7 @@ def render(
     engine render batch.h5 all.png                     all rollouts together
     engine render run.h5 frame%04d.png                 each picture a file
     engine render run.h5 told.mp4 --clock --caption Fall --signal q.elbow
+    engine render run.h5 both.mp4 --signal q.elbow,q.wrist --plots "lower left" --bars energy
     engine render run.h5 explained.png --show momentum --show centers
     engine render batch.h5 runs.png --colors rollouts
 
@@ -127,6 +137,7 @@ def render(
     with contextlib.nullcontext(Path(out)) if numbered else written(out, file, overwrite) as path:
         engine.render(source, path, at, (width, height), fps, speed, views, follow=follow, environment=environment, samples=samples,
                       geometry="collision" if collision else "visual", progress=moves and sys.stdout.isatty(),
-                      shown=overlaid(show, trail, hide, colors), caption=caption, clock=clock, signals=signal or ())  # fmt: skip
+                      shown=overlaid(show, trail, hide, colors), caption=caption, clock=clock, signals=plotted(signal), plots=plots,
+                      bars=bars or ())  # fmt: skip
     frames = len(film_times(span, fps / speed))
     print(f"{out}: {f'{frames} frames, {frames / fps:.3g} s' if moves else 'a picture'} of {width} × {height} pixels")

@@ -17,13 +17,16 @@ from engine.cli.options import (
     Hidden,
     Overlays,
     Packages,
+    Plots,
     Rollout,
+    Signals,
     Trails,
     UpAxis,
     View,
     Weightless,
     chosen_gravity,
     overlaid,
+    plotted,
     seconds,
 )
 from engine.cli.recordings import shown
@@ -42,6 +45,8 @@ def view(
     trail: Trails = None,
     hide: Hidden = None,
     colors: Colors = None,
+    signal: Signals = None,
+    plots: Plots = "right",
     live: Annotated[bool, typer.Option("--live", help="Let the robot move by itself, in real time; Ctrl + drag pulls it.")] = False,
     dt: Annotated[float | None, typer.Option(metavar="S", help="With --live: the length of a step, s.", callback=seconds)] = None,
     gravity: Gravity = None,
@@ -61,6 +66,7 @@ def view(
     engine view batch.h5                       all rollouts together
     engine view batch.h5 --rollout 3
     engine view run.h5 --follow base --environment plain
+    engine view run.h5 --signal q.elbow,q.wrist --plots left
     engine view run.h5 --show centers --show momentum --trail gripper
     engine view robot.urdf --live              it moves by itself; Ctrl + drag pulls it
     engine view robot.urdf --web               in a browser, with sliders for its joints
@@ -70,7 +76,7 @@ def view(
     """
     if web:
         refuse_unread("is for a window; expected none with --web, where the mouse turns the view", view=side, follow=follow,
-                      show=show, trail=trail, hide=hide, colors=colors)  # fmt: skip
+                      show=show, trail=trail, hide=hide, colors=colors, signal=signal, plots=plots != "right")  # fmt: skip
     source = shown(file, floating, rollout, package_dir, up_axis, follow)
     chosen = overlaid(show, trail, hide, colors)
     force = chosen_gravity(gravity, zero_gravity)
@@ -82,7 +88,8 @@ def view(
         source = engine.Simulator(source, dt=dt or 1e-3, gravity=GRAVITY if force is None else force)
     geometry = "collision" if collision else "visual"
     if not web:
-        engine.view(source, view=side, environment=environment, geometry=geometry, follow=follow, shown=chosen)
+        engine.view(source, view=side, environment=environment, geometry=geometry, follow=follow, shown=chosen,
+                    signals=plotted(signal), plots=plots)  # fmt: skip
         return
     with engine.serve(source, environment=environment, geometry=geometry) as server:
         print(server.url, flush=True)

@@ -68,7 +68,7 @@ class Exported:
     strict : whether arguments that are not finite are reported too
     summary : what it is, paragraphs
     draw : arguments at random, from a generator
-    first : arguments to begin with; each sample's result then begins the next, by ``again``
+    first : arguments to begin with; each sample's result then begins the next, by ``again``; half of the way they begin at random ones
     again : (arguments, results) -> the next sample's arguments
     initial : arguments at first, by name
     rows : how many rows tables have at most, as a rule, where they may have more than what is given
@@ -124,11 +124,12 @@ class Exported:
         rng = np.random.default_rng(0)
         width = sum(x.size for x in (*self.parameters, *self.returned))
         x, found = self.first or self.draw(rng), []
-        for _ in range(max(2, min(SAMPLES, NUMBERS // max(width, 1)))):
+        count = max(2, min(SAMPLES, NUMBERS // max(width, 1)))
+        for k in range(1, count + 1):
             x, y = self.tried(x, rng)
             found.append(([np.ravel(a) for a, of in zip(x, self.given, strict=True) if of.passed],
                           [np.ravel(r) for r, of in zip(y, self.results, strict=True) if of.size] if y else []))  # fmt: skip
-            x = self.again(x, y) if self.again and y else self.draw(rng)
+            x = self.again(x, y) if self.again and y and k != count // 2 else self.draw(rng)   # what rests at first goes on resting
         return found
 
     def tried(self, x: Sequence[Any], rng: np.random.Generator) -> tuple[Sequence[Any], tuple[Array, ...]]:

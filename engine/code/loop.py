@@ -17,7 +17,8 @@ HEADER = """
  *   free_running : whether it goes as fast as it can, without a clock
  *   slip : what a step that is late by more than a period does: 0, the next ones follow at once until they have caught up; 1, all later
  *       ones are late too, and "slipped" says by how much
- *   priority : of SCHED_FIFO, from 1 to 99, with all memory locked; 0: as it is. Where that is not allowed it goes on without
+ *   priority : of SCHED_FIFO, from 1 to 99, with all memory locked; 0: as it is. Where that is not allowed it goes on without. At its end
+ *       the thread has the policy that it had before; memory stays locked, as it may have been before: munlockall() lets it go
  *   before : called at the beginning of step k at t, s, with the state: sets parameters, from sensors or commands
  *   after : called with the state after it, at t + PERIOD s: hands it to actuators or the wire
  *       Both may be 0. They end the loop by returning what is not 0.
@@ -84,31 +85,46 @@ int64_t LOOP_NOW(void);
 void LOOP_WAIT(int64_t until);
 #endif
 
-static int loop_scheduled(int priority)
+/* the policy that a thread has, and whether another is in its place */
+typedef struct {
+    int policy, priority, other;
+} loop_policy;
+
+static int loop_scheduled(int priority, loop_policy *before)
 {
 #if defined(__linux__) && defined(SCHED_FIFO) && defined(MCL_CURRENT)
     struct sched_param s;
     memset(&s, 0, sizeof s);
+    before->policy = sched_getscheduler(0);
+    if (before->policy < 0 || sched_getparam(0, &s) != 0)
+        return 0;
+    before->priority = s.sched_priority;
     s.sched_priority = priority;
-    return sched_setscheduler(0, SCHED_FIFO, &s) == 0 && mlockall(MCL_CURRENT | MCL_FUTURE) == 0;
+    before->other = sched_setscheduler(0, SCHED_FIFO, &s) == 0;
+    return before->other && mlockall(MCL_CURRENT | MCL_FUTURE) == 0;
 #else
-    (void)priority;
+    (void)priority, (void)before;
     return 0;
 #endif
 }
 
-int NAME_loop(const NAME_options *options, double *p, double *x, NAME_report *reportLENT)
+static void loop_restored(const loop_policy *before)
+{
+#if defined(__linux__) && defined(SCHED_FIFO) && defined(MCL_CURRENT)
+    struct sched_param s;
+    memset(&s, 0, sizeof s);
+    s.sched_priority = before->priority;
+    if (before->other)
+        (void)!sched_setscheduler(0, before->policy, &s);
+#else
+    (void)before;
+#endif
+}
+
+static int loop_steps(const NAME_options *options, double *p, double *x, NAME_report *reportLENT)
 {
     double next[NX + 1];ROOM
-    NAME_report own;
-    report = report ? report : &own;
-    memset(report, 0, sizeof *report);
-    if (!options || options->steps < 0 || options->first < 0 || options->first > (int64_t)1 << 53
-        || !(options->period >= 0.0 && options->period <= 1e6))
-        return -1;
     const double period = 1e9 * (options->period > 0.0 ? options->period : PERIOD);
-    if (options->priority > 0)
-        report->scheduled = loop_scheduled(options->priority);
     int64_t begun = LOOP_NOW();
     for (int64_t n = 0; !options->steps || n < options->steps; ++n) {
         const int64_t k = options->first + n;
@@ -142,6 +158,22 @@ int NAME_loop(const NAME_options *options, double *p, double *x, NAME_report *re
     }
     return 0;
 }
+
+int NAME_loop(const NAME_options *options, double *p, double *x, NAME_report *reportLENT)
+{
+    loop_policy before = {0, 0, 0};
+    NAME_report own;
+    report = report ? report : &own;
+    memset(report, 0, sizeof *report);
+    if (!options || options->steps < 0 || options->first < 0 || options->first > (int64_t)1 << 53
+        || !(options->period >= 0.0 && options->period <= 1e6))
+        return -1;
+    if (options->priority > 0)
+        report->scheduled = loop_scheduled(options->priority, &before);
+    const int status = loop_steps(options, p, x, reportPASSED);
+    loop_restored(&before);
+    return status;
+}
 """
 #: what the clocks of POSIX are asked for by, in front of all that is included
 FIRST = "#if !defined(_GNU_SOURCE)\n#define _GNU_SOURCE\n#endif\n"
@@ -156,7 +188,7 @@ def looped(e: Exported, source: str, header: str, work: int) -> tuple[str, str]:
     lent = ", double *memory, size_t memory_size" * tabled
     dt = next(v.bound for v in e.given if v.name == "dt" and v.bound is not None)
     filled = {"PERIOD": decimal(dt), "ROOM": f"\n    double work[{work}];" * (work > STACK),
-              "STEP": ", ".join(step), "LENT": lent, "NX": str(n), "NAME": e.name}  # fmt: skip
+              "STEP": ", ".join(step), "LENT": lent, "PASSED": ", memory, memory_size" * tabled, "NX": str(n), "NAME": e.name}  # fmt: skip
 
     def made(text: str) -> str:
         for word, x in filled.items():
@@ -164,6 +196,6 @@ def looped(e: Exported, source: str, header: str, work: int) -> tuple[str, str]:
         return text
 
     silent = "" if p else "\n    (void)p;"
-    body = made(SOURCE.replace("    memset(report, 0, sizeof *report);", f"    memset(report, 0, sizeof *report);{silent}"))
+    body = made(SOURCE.replace("    int64_t begun = LOOP_NOW();", f"    int64_t begun = LOOP_NOW();{silent}"))
     at = header.rindex("#ifdef __cplusplus\n}")
     return FIRST + source + body, f"{comment(made(ABOUT[0]))}\n{header[:at]}{made(HEADER)}\n{header[at:]}"

@@ -126,8 +126,10 @@ class Robot(Fixed):
         array([29.43])
         """
         values = other_values(self.parameters, parameters)
+        if not values:
+            return self                                                        # whose functions are traced already
         batched = any(x.ndim > len(NUMBERS[split(n)[0]].shape) for n, x in values.items())
-        model = self.model if batched or not values else self._nominal.with_parameters(values)
+        model = self.model if batched else self._nominal.with_parameters(values)
         return self._other(model=model, parameters=types.MappingProxyType(values))
 
     def __reduce__(self) -> Any:

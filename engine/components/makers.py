@@ -44,6 +44,11 @@ class Maker(Ticking):
                                   "delay too")  # fmt: skip
 
     @property
+    def mounted(self) -> tuple[str, str, Array] | None:
+        """Of a sensor its kind, the link that it is on, "" of none, and its pose (4, 4) there; None of a law."""
+        return None
+
+    @property
     def remembers(self) -> bool:
         """Whether it may be read before it has been asked: it says something at first, and goes on from what it remembers."""
         law = self.called.law

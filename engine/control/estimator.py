@@ -17,7 +17,7 @@ from engine.compiler.transforms.trace import calling, trace
 from engine.components.law import Law, Noise
 from engine.control.horizon import ControlError
 from engine.sensors import Camera, Sensor
-from engine.sensors.kalman import kept_positive, measurement_update
+from engine.sensors.kalman import kept_definite, measurement_update
 from engine.simulation import Simulator, Trajectory
 from engine.spatial import quaternion
 
@@ -62,7 +62,7 @@ class Estimator(Law):
 
 def estimator(simulator: Simulator, sensors: Iterable[Sensor], q: Any = None, v: Any = None, deviation: Any = 0.1, process: Any = 0.0,
               inputs: Mapping[str, str] | None = None, parameters: Mapping[str, tuple[float, float]] | None = None,
-              name: str = "estimate") -> Estimator:  # fmt: skip
+              name: str = "estimate", **others: Any) -> Estimator:  # fmt: skip
     """Return an error-state Kalman filter of what a simulator moves, for ``Simulator(…, sensors=…, laws=[…])`` of the same robot.
 
     With x = (q, v, z) on its manifold and θ the parameters that are estimated, the step f of ``simulator``, which lasts a period of the
@@ -89,7 +89,8 @@ def estimator(simulator: Simulator, sensors: Iterable[Sensor], q: Any = None, v:
 
     Raises
     ------
-    ControlError : a simulator that has no derivative; a sensor without noise, or one that cannot be predicted; a parameter there is not
+    ControlError : an argument that it does not take; a simulator that has no derivative; a sensor without noise, or one that cannot be
+        predicted; a parameter there is not
 
     References: Solà, *Quaternion kinematics for the error-state Kalman filter*, 2017; Bar-Shalom, Li & Kirubarajan, *Estimation with
     Applications to Tracking and Navigation*, §5.4 (NEES, NIS).
@@ -107,6 +108,9 @@ def estimator(simulator: Simulator, sensors: Iterable[Sensor], q: Any = None, v:
     >>> bool(abs(run.signals["estimate.v"][-1, 0] - 0.2) < 0.2)
     True
     """
+    for other in others:
+        known = [*inspect.signature(estimator).parameters][:-1]
+        raise ControlError(f"estimator takes no '{other}'{nearest(other, known)}; expected some of {', '.join(known)}")
     if not isinstance(simulator, Simulator):
         raise ControlError(f"estimator: simulator is {shown(simulator)}; expected an engine.Simulator of what is estimated")
     if not isinstance(sensors, Iterable) or isinstance(sensors, str):
@@ -308,7 +312,7 @@ class Filter:
         """Return x, θ, P's upper triangle, and νᵀ S⁻¹ ν after a sample: (2), (3)."""
         nu, H = self.looks[k](t, given, theta, x, np.zeros(self.N), y)
         d, after, square, _ = measurement_update(P, H, np.diag(self.R[k]), nu)
-        sound = kept_positive(self.__name__, t, functools.reduce(ops.minimum, np.diagonal(after)))
+        sound = kept_definite(self.__name__, t, after)
         x = self.linear.plus(x, sound * d[: self.n])
         return np.concatenate([x, theta + d[self.n :], after[np.triu_indices(self.N)], [square]])
 

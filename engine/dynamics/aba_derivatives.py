@@ -49,7 +49,17 @@ def aba_derivatives(model: Model, q: Array, v: Array, tau: Array, gravity: Any =
 
 
 def minv(model: Model, q: Array) -> Array:
-    """Return M⁻¹(q) (nv, nv), the inverse of :func:`engine.dynamics.crba.crba`: ∂v̇/∂τ."""
+    """Return M⁻¹(q) (nv, nv), the inverse of :func:`engine.dynamics.crba.crba`: ∂v̇/∂τ.
+
+    >>> import numpy as np
+    >>> from engine.model import Builder
+    >>> from engine.spatial import inertia
+    >>> arm = Builder()
+    >>> _ = arm.add_link("base"), arm.add_link("rod", inertia=inertia.from_mass(2.0, [3.0, 0, 0], np.zeros((3, 3))))
+    >>> _ = arm.add_joint("pivot", "revolute", "base", "rod", axis=[0, -1, 0])
+    >>> minv(arm.model(), np.zeros(1)).round(9)                                  # 1/(2 kg · 9 m²)
+    array([[0.05555556]])
+    """
     return solved(model, crba(model, q), np.eye(model.nv))
 
 

@@ -28,6 +28,10 @@ class BaseParameters:
     ----------
     parameters : the names of π; chosen : which of them begins each combination (r)
     B : (r, n), with the unit matrix in its chosen columns; of what is not seen at all a column is zero
+
+    >>> found = base_parameters(np.array([[1.0, 1.0, 0.0], [2.0, 2.0, 0.0]]), ["a", "b", "c"], range(3))
+    >>> found.parameters, found.chosen, found.B
+    (('a', 'b', 'c'), (0,), array([[1., 1., 0.]]))
     """
 
     parameters: tuple[str, ...]
@@ -76,7 +80,12 @@ def combination(row: Array, names: Sequence[str], first: int) -> str:
 
 
 def parameter_names(model: Model) -> tuple[str, ...]:
-    """Return the names of :func:`engine.dynamics.inertial_parameters` (10 nlinks): "m.LINK", "mx.LINK" (m c_x), …, "Izz.LINK"."""
+    """Return the names of :func:`engine.dynamics.inertial_parameters` (10 nlinks): "m.LINK", "mx.LINK" (m c_x), …, "Izz.LINK".
+
+    >>> import engine
+    >>> parameter_names(engine.load(engine.example("seven_joint_arm")))[:4]
+    ('m.base', 'mx.base', 'my.base', 'mz.base')
+    """
     return tuple(f"{entry}.{link.name}" for link in model.links for entry in ENTRIES)
 
 

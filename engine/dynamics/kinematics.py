@@ -96,7 +96,17 @@ def body_motion(model: Model, q: Array, v: Array) -> Motion:
 
 @each_tree(links)
 def forward_kinematics(model: Model, q: Array) -> Array:
-    """Return the poses T_WL of all links in the world, (nlinks, 4, 4), in the order of ``model.links``."""
+    """Return the poses T_WL of all links in the world, (nlinks, 4, 4), in the order of ``model.links``.
+
+    >>> import numpy as np
+    >>> from engine.model import Builder
+    >>> from engine.spatial import inertia
+    >>> arm = Builder()
+    >>> _ = arm.add_link("base"), arm.add_link("rod", inertia=inertia.from_mass(2.0, [3.0, 0, 0], np.zeros((3, 3))))
+    >>> _ = arm.add_joint("pivot", "revolute", "base", "rod", axis=[0, -1, 0])
+    >>> forward_kinematics(arm.model(), np.array([np.pi / 2]))[1, :3, 0].round(9) + 0.0     # the rod points up
+    array([0., 0., 1.])
+    """
     q = model.checked("q", q)
     T_W = body_poses(model, q)
     return np.array([T_W[body] @ T_BL for body, T_BL in model.carrier])
@@ -104,7 +114,17 @@ def forward_kinematics(model: Model, q: Array) -> Array:
 
 @each_tree(links)
 def twists(model: Model, q: Array, v: Array) -> Array:
-    """Return the body twists [ω; v] of all links, each in its own frame, (nlinks, 6)."""
+    """Return the body twists [ω; v] of all links, each in its own frame, (nlinks, 6).
+
+    >>> import numpy as np
+    >>> from engine.model import Builder
+    >>> from engine.spatial import inertia
+    >>> arm = Builder()
+    >>> _ = arm.add_link("base"), arm.add_link("rod", inertia=inertia.from_mass(2.0, [3.0, 0, 0], np.zeros((3, 3))))
+    >>> _ = arm.add_joint("pivot", "revolute", "base", "rod", axis=[0, -1, 0])
+    >>> twists(arm.model(), np.zeros(1), np.array([2.0]))[1] + 0.0
+    array([ 0., -2.,  0.,  0.,  0.,  0.])
+    """
     q, v = model.checked("q", q), model.checked("v", v)
     V = body_motion(model, q, v).V
     return np.array([twist_to_child(T_BL, V[body]) for body, T_BL in model.carrier])

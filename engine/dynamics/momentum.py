@@ -113,7 +113,17 @@ def _straight(R: Array, u: Array) -> Array:
 
 
 def center_of_mass(model: Model, q: Array) -> Array:
-    """Return the centre of mass of all moving bodies in the world (3): c = Σ (R h + m p) / Σ m; links welded to the world are left out."""
+    """Return the centre of mass of all moving bodies in the world (3): c = Σ (R h + m p) / Σ m; links welded to the world are left out.
+
+    >>> import numpy as np
+    >>> from engine.model import Builder
+    >>> from engine.spatial import inertia
+    >>> arm = Builder()
+    >>> _ = arm.add_link("base"), arm.add_link("rod", inertia=inertia.from_mass(2.0, [3.0, 0, 0], np.zeros((3, 3))))
+    >>> _ = arm.add_joint("pivot", "revolute", "base", "rod", axis=[0, -1, 0])
+    >>> center_of_mass(arm.model(), np.zeros(1)) + 0.0
+    array([3., 0., 0.])
+    """
     q, total = model.checked("q", q), moving_mass(model)
     moment: Any = np.zeros(3)
     T_W = body_poses(model, q)

@@ -116,6 +116,16 @@ def energy_regressor(model: Model, q: Array, v: Array, gravity: Any = GRAVITY) -
     They are those of :func:`engine.dynamics.energy.energy`, with::
 
         K = ½ m v·v + v·(ω × h) + ½ ω·I ω,   U = −g·(R h + m p)   of every link                 (1)
+
+    >>> import numpy as np
+    >>> from engine.model import Builder
+    >>> from engine.spatial import inertia
+    >>> arm = Builder()
+    >>> _ = arm.add_link("base"), arm.add_link("rod", inertia=inertia.from_mass(2.0, [3.0, 0, 0], np.zeros((3, 3))))
+    >>> _ = arm.add_joint("pivot", "revolute", "base", "rod", axis=[0, -1, 0])
+    >>> Y_K, Y_U = energy_regressor(arm.model(), np.zeros(1), np.array([2.0]))
+    >>> float(Y_K @ inertial_parameters(arm.model()))                            # ½ 2 kg (3 m · 2 rad/s)²
+    36.0
     """
     q, v = model.checked("q", q), model.checked("v", v)
     T_W, V, g = body_poses(model, q), body_motion(model, q, v).V, checked_gravity(gravity)

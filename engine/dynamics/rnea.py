@@ -88,10 +88,30 @@ def accelerated(model: Model, q: Array, v: Array, vdot: Array, world: Array, F_e
 
 
 def bias(model: Model, q: Array, v: Array, gravity: Any = GRAVITY, wrenches: Array | None = None) -> Array:
-    """Return the forces at zero acceleration, C(q, v) v + g(q) − Σ Jᵀ F: :func:`rnea` with v̇ = 0; shape (nv)."""
+    """Return the forces at zero acceleration, C(q, v) v + g(q) − Σ Jᵀ F: :func:`rnea` with v̇ = 0; shape (nv).
+
+    >>> import numpy as np
+    >>> from engine.model import Builder
+    >>> from engine.spatial import inertia
+    >>> arm = Builder()
+    >>> _ = arm.add_link("base"), arm.add_link("rod", inertia=inertia.from_mass(2.0, [3.0, 0, 0], np.zeros((3, 3))))
+    >>> _ = arm.add_joint("pivot", "revolute", "base", "rod", axis=[0, -1, 0])
+    >>> bias(arm.model(), np.zeros(1), np.zeros(1)).round(9)
+    array([58.86])
+    """
     return rnea(model, q, v, np.zeros(model.nv), gravity, wrenches)
 
 
 def gravity_forces(model: Model, q: Array, gravity: Any = GRAVITY) -> Array:
-    """Return g(q), the forces that hold the mechanism still: :func:`rnea` at rest; shape (nv)."""
+    """Return g(q), the forces that hold the mechanism still: :func:`rnea` at rest; shape (nv).
+
+    >>> import numpy as np
+    >>> from engine.model import Builder
+    >>> from engine.spatial import inertia
+    >>> arm = Builder()
+    >>> _ = arm.add_link("base"), arm.add_link("rod", inertia=inertia.from_mass(2.0, [3.0, 0, 0], np.zeros((3, 3))))
+    >>> _ = arm.add_joint("pivot", "revolute", "base", "rod", axis=[0, -1, 0])
+    >>> gravity_forces(arm.model(), np.array([np.pi / 2])).round(9) + 0.0
+    array([0.])
+    """
     return rnea(model, q, np.zeros(model.nv), np.zeros(model.nv), gravity)

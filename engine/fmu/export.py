@@ -11,16 +11,18 @@ from pathlib import Path
 
 from numpy.typing import ArrayLike
 
-from engine.checks import beside, one_of, shown, whole, writable, writing
+from engine.checks import beside, one_of, shown, truth, warn, whole, writable, writing
 from engine.code import ExportError
 from engine.code.exported import WRITER, identifier, require_name
+from engine.code.memory import with_tables
 from engine.code.reserved import is_taken
 from engine.code.sources import rows_of
 from engine.fmu.binaries import PLATFORMS, compiler, here, made, require_platforms
+from engine.fmu.branches import branching
 from engine.fmu.description import build_description, model_description
 from engine.fmu.machine import Machine, of_controller, of_simulator, require_names
 from engine.fmu.tables import model_header, own_sources, written
-from engine.fmu.variables import is_steered, variables_of
+from engine.fmu.variables import OUTPUT, is_steered, twice, variables_of
 from engine.simulation import Simulator
 
 VERSIONS = ("2.0", "3.0")
@@ -42,22 +44,24 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
 
     Parameters
     ----------
-    path : "arm.fmu"
+    path : "arm.fmu"; an FMU of the engine's that is there is replaced, once the new one is whole, any other file refused
     inputs : the simulator's parameters that the tool steers: ``controller=lambda t, q, v, torque: torque`` has "torque", held over a
         communication step; no inertia and no placement, of which a tool could give what is no body's
-    outputs : "q", "v", "vdot", "tau" and the names of signals; by default q, v and tau, of a controller all that it commands
+    outputs : "q", "v", "vdot", "tau" and the names of signals; by default q, v and tau, of a controller all that it commands. One that has
+        an input's or a parameter's name is ``output.tau`` (an EngineWarning says so)
     poses : links, of which position (3), m, and rotation matrix (3, 3) in the world are outputs
     parameters : of those that are no inputs, which may be tuned while it runs: all by default, but for inertias and placements
     q0, v0 : where it begins, by default the model's initial configuration, at rest; also the parameters start.q and start.v, which may be
         set before it begins, but where constraints hold, or components begin as these say. Quaternions are made unit ones, or refused
         where their length is not 1 within 2 %
     version : of FMI, "2.0" or "3.0", which has arrays and adjoint derivatives
-    model_exchange : whether the tool may integrate it, too: of a smooth field of q and v alone, with its derivatives along directions
+    model_exchange : whether the tool may integrate it, too: of a smooth field of q and v alone, with its derivatives along directions.
+        There are no event indicators: an EngineWarning names the components whose forces branch by t, q or v
     platforms : of binaries, such as ``["x86_64-linux", "x86_64-windows"]``: by default this machine, if there is a C compiler. Others are
         made by zig, which the extra "fmu" brings. Those of x86-64 want AVX2 and FMA (x86-64-v3), and say so
     sources : whether the C is in it
-    room : where contacts are rows of tables, how many rows there is memory for, for good: by default 32 for each shape that may touch. A
-        step that needs more is "discarded"
+    room : where contacts are rows of tables, and only there, how many rows there is memory for, for good: by default 32 for each shape
+        that may touch. A step that needs more is "discarded"
     part : "controller": the law alone, which has q, v and the signals that it reads, such as a sensor's, as inputs, its commands as
         outputs, and what it remembers
     names : "structured" (``q.elbow``, ``torque[1]``), or "flat" (``q_elbow``, ``torque_1``), for tools that dislike dots and brackets
@@ -66,7 +70,7 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
     Raises
     ------
     ExportError : the simulator has no such code (events, plain Python), there is no such input, output or link, no compiler, a path
-        that cannot be written
+        that cannot be written, a file there that no export wrote
     SimulationError, StateError : of ``model_exchange`` more than a smooth field; what :meth:`engine.Simulator.run` refuses to begin with
 
     Examples
@@ -81,6 +85,8 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
     if not isinstance(simulator, Simulator):
         raise ExportError(f"export_fmu got {shown(simulator)}; expected a Simulator")
     path = writable(path, [".fmu"], ExportError)
+    require_own(path)
+    model_exchange, sources = truth("model_exchange", model_exchange, ExportError), truth("sources", sources, ExportError)
     version = one_of("version", version, VERSIONS, ExportError)
     flat = one_of("names", names, ("structured", "flat"), ExportError) == "flat"
     own = identifier(path.stem) if name is None else require_name(name)
@@ -91,15 +97,25 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
     if not wanted and not sources:
         raise ExportError("there are no platforms and no sources, of which nothing could run; expected one of them")
     if part is None:
-        machine = of_simulator(simulator, inputs, outputs, poses, q0, v0, bool(model_exchange),
+        machine = of_simulator(simulator, inputs, outputs, poses, q0, v0, model_exchange,
                                version == "3.0")  # fmt: skip
+        if model_exchange and (own_branches := branching(simulator)):
+            warn(f"the field branches in {', '.join(own_branches)}, and the FMU has no event indicators for that; expected an importer "
+                 "that takes small steps there, or co-simulation, which steps as the simulator does")  # fmt: skip
     else:
         one_of("part", part, ("controller",), ExportError)
         if poses or model_exchange or q0 is not None or v0 is not None:
             raise ExportError("a controller alone has no poses, no model exchange and no start; expected part=None for these")
         machine = of_controller(simulator, inputs, outputs)
     rows = rows_of(machine.model) if room is None else whole("room", room, "a number of rows from 1", least=1, error=ExportError)
-    files = archived(machine, own, version, flat, tuned(machine, parameters), wanted, sources, rows)
+    if room is not None and not any(map(with_tables, machine.programs.values())):
+        raise ExportError(f"room is {rows}, and this FMU has no contacts as rows of tables; expected room=None")
+    free = tuned(machine, parameters)
+    if both := twice(machine, free):
+        verb = "is" if len(both) == 1 else "are"
+        warn(f"{', '.join(both)} {verb} set and put out under one name; expected other names of parameters, or importers "
+             f" that find the output as '{OUTPUT}{'_' if flat else '.'}{both[0]}'")  # fmt: skip
+    files = archived(machine, own, version, flat, free, wanted, sources, rows)
     data = packed(files)
     waiting = beside(path)
     try:
@@ -109,6 +125,19 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
     finally:
         waiting.unlink(missing_ok=True)
     return path
+
+
+def require_own(path: Path) -> None:
+    """Refuse where a file is somebody's own, and no FMU of the engine's."""
+    if not path.exists():
+        return
+    try:
+        with zipfile.ZipFile(path) as archive:
+            there = archive.read("modelDescription.xml")
+    except (OSError, KeyError, zipfile.BadZipFile, NotImplementedError, RuntimeError):
+        there = b""
+    if WRITER.encode() not in there:
+        raise ExportError(f"'{path}' is there already, and no export wrote it; expected another name, or that file elsewhere")
 
 
 def tuned(machine: Machine, parameters: Sequence[str] | None) -> list[str]:

@@ -30,6 +30,8 @@ UNITS = {
 RATES = {"": "1/s", "rad": "rad/s", "m": "m/s", "rad/s": "rad/s2", "m/s": "m/s2"}
 #: how names of parameters begin that must be above zero
 POSITIVE = ("mass.", "contact_stiffness.")
+#: how names of outputs begin that are an input's or a parameter's, too
+OUTPUT = "output"
 
 
 @dataclass(frozen=True)
@@ -185,7 +187,7 @@ class Table:
             text: str = "", flags: tuple[str, ...] = (), of: str | None = None) -> None:  # fmt: skip
         """Add what has a name: an array where all has one unit and FMI has arrays, else number by number."""
         found, n = entries(self.machine.model, of or name), math.prod(shape)
-        units = found[1] if found else [unit_of(name)] * n
+        units = found[1] if found else [unit_of(of or name)] * n
         base = parts_of(name)
         if shape and n and self.arrays and len({*units}) == 1:
             self.put(self.names.name(base), kind, at, causality, variability, shape, start, units[0], text, flags, base)
@@ -213,9 +215,16 @@ class Table:
                 state=x.reference))  # fmt: skip
 
 
+def twice(machine: Machine, tuned: Iterable[str]) -> list[str]:
+    """Return the names that an output has, and an input or a parameter."""
+    given = {*machine.inputs, *tuned}
+    return [n for n in (*machine.state_outputs, *machine.outputs) if n in given]
+
+
 def variables_of(machine: Machine, tuned: Iterable[str], arrays: bool, flat: bool) -> list[Variable]:
     """Return the variables of a machine: time, inputs, parameters that are ``tuned``, start values, outputs, derivatives."""
     table, tuned, model = Table(machine, arrays, flat), {*tuned}, machine.model
+    both = twice(machine, tuned)
     for name, where in machine.parameters.slices.items():
         value, shape = machine.p[where], machine.parameters.shapes[name]
         if name in machine.signals:
@@ -232,10 +241,14 @@ def variables_of(machine: Machine, tuned: Iterable[str], arrays: bool, flat: boo
                       f"{name} at the start", of=name)  # fmt: skip
     for name in machine.state_outputs:
         n, at = (model.nq, 0) if name == "q" else (model.nv, model.nq)
-        table.add(name, "X", at, (n,), "output", "continuous", text="configuration" if name == "q" else "velocities")
+        found = f"{OUTPUT}.{name}" if name in both else name
+        table.add(found, "X", at, (n,), "output", "continuous", text="configuration" if name == "q" else "velocities", of=name)
     at = 0
     for name, shape in machine.outputs.items():
-        table.add(name, "Y", at, shape, "output", "continuous")
+        if name in both:
+            table.add(f"{OUTPUT}.{name}", "Y", at, shape, "output", "continuous", text=f"the output '{name}', beside what is set", of=name)
+        else:
+            table.add(name, "Y", at, shape, "output", "continuous")
         at += math.prod(shape)
     if machine.exchange:
         table.add_rates()

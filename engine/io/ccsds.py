@@ -76,7 +76,14 @@ def written(kind: str, path: Any, epoch: str, t: Array, rows: Array, name: str, 
 
 def write_oem(path: Any, epoch: str, t: Array, r: Array, v: Array, name: str) -> Path:
     """Write places r (T, 3), m, and velocities v (T, 3), m/s, at times t (T), s after an epoch, as an orbit ephemeris message (CCSDS
-    502.0-B-2): kilometres with 12 decimals."""
+    502.0-B-2): kilometres with 12 decimals.
+
+    >>> from tempfile import mkdtemp
+    >>> x = np.array([[7e6, 0.0, 0.0], [7e6, 7500.0, 0.0]])
+    >>> path = write_oem(Path(mkdtemp()) / "a.oem", "2026-11-24T12:00:00", np.arange(2.0), x, 0.0 * x, "SAT")
+    >>> path.read_text().splitlines()[-1][:63]
+    '2026-11-24T12:00:01.000000000 7000.000000000000 7.500000000000 '
+    """
     rows = np.concatenate([np.asarray(r), np.asarray(v)], axis=-1) / KILO
     return written("oem", path, epoch, np.asarray(t), rows, name, {"REF_FRAME": "ICRF"}, 12)
 
@@ -87,6 +94,11 @@ def write_aem(path: Any, epoch: str, t: Array, q: Array, name: str) -> Path:
 
     The rotation from A to B turns A's axes onto the body's. So does q, which takes a vector's coordinates from the body's axes to the
     world's: the two have the same axis and angle, and so the same numbers.
+
+    >>> from tempfile import mkdtemp
+    >>> path = write_aem(Path(mkdtemp()) / "a.aem", "2026-11-24T12:00:00", np.arange(2.0), np.tile([1.0, 0.0, 0.0, 0.0], (2, 1)), "SAT")
+    >>> path.name
+    'a.aem'
     """
     require_unit(np.asarray(q), "a message")
     rows = np.concatenate([np.asarray(q)[..., 1:], np.asarray(q)[..., :1]], axis=-1)
@@ -139,14 +151,28 @@ def read(kind: str, path: Any, n: int) -> tuple[str, Array, Array]:
 
 def read_oem(path: Any) -> tuple[str, Array, Array, Array]:
     """Return the epoch, times (T), s after it, places (T, 3), m, and velocities (T, 3), m/s, of an orbit ephemeris message of one object
-    about the Earth, in the axes of ICRF or EME2000 (23 milliarcseconds off, a metre at 9000 km), in UTC; any other is refused."""
+    about the Earth, in the axes of ICRF or EME2000 (23 milliarcseconds off, a metre at 9000 km), in UTC; any other is refused.
+
+    >>> from tempfile import mkdtemp
+    >>> x = np.array([[7e6, 0.0, 0.0], [7e6, 7500.0, 0.0]])
+    >>> path = write_oem(Path(mkdtemp()) / "a.oem", "2026-11-24T12:00:00", np.arange(2.0), x, 0.0 * x, "SAT")
+    >>> epoch, t, r, v = read_oem(path)
+    >>> t, r[1]
+    (array([0., 1.]), array([7000000.,    7500.,       0.]))
+    """
     epoch, t, x = read("oem", path, 6)
     return epoch, t, KILO * x[:, :3], KILO * x[:, 3:]
 
 
 def read_aem(path: Any) -> tuple[str, Array, Array]:
     """Return the epoch, times (T), s after it, and unit quaternions (T, 4), scalar first, body → world, of an attitude ephemeris message
-    that :func:`write_aem` might have written."""
+    that :func:`write_aem` might have written.
+
+    >>> from tempfile import mkdtemp
+    >>> path = write_aem(Path(mkdtemp()) / "a.aem", "2026-11-24T12:00:00", np.arange(2.0), np.tile([1.0, 0.0, 0.0, 0.0], (2, 1)), "SAT")
+    >>> read_aem(path)[2][0]
+    array([1., 0., 0., 0.])
+    """
     epoch, t, x = read("aem", path, 4)
     require_unit(x, f"'{path}'")
     return epoch, t, np.concatenate([x[:, 3:], x[:, :3]], axis=-1)

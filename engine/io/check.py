@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -17,9 +16,11 @@ import numpy as np
 
 from engine.dynamics.aba import aba
 from engine.dynamics.rnea import rnea
-from engine.io.errors import RobotFileError, short
+from engine.io.dae import up_axis_of
+from engine.io.errors import RobotFileError
 from engine.io.load import EXPECTED, folders_of
-from engine.io.mesh import load_mesh, tilted, untold
+from engine.io.mesh import file_of, load_mesh, tilted, untold
+from engine.io.misread import of_angles, unknown_parts
 from engine.io.mjcf import mjcf
 from engine.io.sdf import sdf
 from engine.io.urdf import Reader, below_zero, place
@@ -34,34 +35,6 @@ MASSES = 1e-6, 1e5             # kg
 GYRATION = 1e-5, 10.0          # m
 FAR = 10.0                     # m
 WIDE = 4.001 * pi              # rad: two turns
-TURNED = 6.3                   # rad: a turn, as it may be rounded
-#: tag: (the tags it may hold, its attributes)
-KNOWN = {tag: (tuple(tags.split()), tuple(attributes.split())) for tag, tags, attributes in (
-    ("robot", "link joint material", "name version"),
-    ("link", "inertial visual collision", "name"),
-    ("inertial", "origin mass inertia", ""),
-    ("mass", "", "value"),
-    ("inertia", "", "ixx ixy ixz iyy iyz izz"),
-    ("origin", "", "xyz rpy quat_xyzw"),
-    ("visual", "origin geometry material", "name"),
-    ("collision", "origin geometry", "name"),
-    ("geometry", "box cylinder capsule sphere mesh", ""),
-    ("box", "", "size"),
-    ("cylinder", "", "radius length"),
-    ("capsule", "", "radius length"),
-    ("sphere", "", "radius"),
-    ("mesh", "", "filename scale"),
-    ("material", "color texture", "name"),
-    ("color", "", "rgba"),
-    ("texture", "", "filename"),
-    ("joint", "origin parent child axis limit dynamics mimic", "name type"),
-    ("parent", "", "link"),
-    ("child", "", "link"),
-    ("axis", "", "xyz"),
-    ("limit", "", "lower upper velocity effort acceleration deceleration jerk"),
-    ("dynamics", "", "damping friction"),
-    ("mimic", "", "joint multiplier offset"),
-)}  # fmt: skip
 #: of what clashes, that many are told
 MOST = 100
 #: seeds of configurations to try besides the neutral one; an error that leaves half of a double's digits
@@ -69,12 +42,15 @@ OTHERS, HALF_OF_ALL_DIGITS = (0, 1), 1e-8
 #: bodies of which forward dynamics in plain NumPy takes seconds
 MOST_TRIED = 500
 WEIGHTLESS = np.zeros(3)
-MANY = ("link", "joint", "material", "visual", "collision")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong ('error'), looks wrong ('warning') or is worth knowing ('note')."""
+    """One thing that is wrong ('error'), looks wrong ('warning') or is worth knowing ('note').
+
+    >>> str(Finding("warning", "link 'a'", "its mass is zero", 3))
+    "warning  link 'a' (line 3): its mass is zero"
+    """
 
     severity: str
     place: str
@@ -87,7 +63,11 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """The findings about one file, errors first."""
+    """The findings about one file, errors first.
+
+    >>> Report("r.urdf", (Finding("note", "link 'a'", "it has no mass"),)).findings[0].severity
+    'note'
+    """
 
     file: str
     findings: tuple[Finding, ...] = ()
@@ -161,7 +141,8 @@ def of_nodes(file: str, read: Callable[[], tuple[Model, Any]], start: Any, what:
 
 def examine(reader: Reader, root: Any, meshes: bool, floating_base: bool) -> Iterator[Finding]:
     """Yield all findings: each element by itself, then links and joints together, then the model they make."""
-    yield from unknown_parts(root)
+    for severity, at, text in unknown_parts(root):
+        yield finding(severity, at, text) if at is not None else Finding(severity, "robot", text)
     broken = False
     try:
         reader.materials(root)
@@ -172,7 +153,7 @@ def examine(reader: Reader, root: Any, meshes: bool, floating_base: bool) -> Ite
     joints: list[tuple[Any, Joint]] = []
     for e in [*root.findall("link"), *root.findall("joint")]:
         try:
-            yield from of_angles(reader, e)
+            yield from (finding(*found) for found in of_angles(reader, e))
             if e.tag == "link":
                 links.append((e, reader.link(e)))
                 yield from [*of_inertial(reader, e), *of_shapes(reader, *links[-1], meshes), *of_materials(reader, e)]
@@ -205,40 +186,6 @@ def finding_of(problem: RobotFileError) -> Finding:
 
 
 # ---------------------------------------------------------------- the elements
-
-
-def unknown_parts(root: Any) -> Iterator[Finding]:
-    """Yield findings about tags and attributes that are not read, and parts that are there twice."""
-    ignored: Counter[str] = Counter()
-    stack = [root]
-    while stack:
-        e = stack.pop()
-        tags, attributes = KNOWN[e.tag]
-        stack += [child for child in e if child.tag in tags]
-        for tag, count in Counter(child.tag for child in e).items():
-            where = f" in <{e.tag}>" if e is not root else ""
-            if tag not in tags and (meant := difflib.get_close_matches(tag, tags, 1, 0.8)):
-                yield finding("warning", e, f"<{tag}>{where} is not known and ignored; did you mean <{meant[0]}>?")
-            elif tag not in tags:
-                ignored[f"<{tag}>{where}"] += count
-            elif count > 1 and tag not in MANY:
-                yield finding("warning", e, f"<{tag}>{where} is there {count} times; the first counts")
-        for name in e.attrib:
-            if name not in attributes and (meant := difflib.get_close_matches(name, attributes, 1, 0.8)):
-                yield finding("warning", e, f"{name}=\"...\" of <{e.tag}> is not known and ignored; did you mean {meant[0]}?")
-            elif name not in attributes:
-                ignored[f"{name}=\"...\" of <{e.tag}>"] += 1
-    for what, count in ignored.items():
-        yield Finding("note", "robot", f"{what} is ignored ({count} time{'s' * (count > 1)})")
-    if not root.get("name"):
-        yield finding("note", root, "the robot has no name; it is called after the file")
-
-
-def of_angles(reader: Reader, e: Any) -> Iterator[Finding]:
-    """Yield findings about angles of more than a turn."""
-    for o in (o for path in ("origin", "inertial/origin", "visual/origin", "collision/origin") for o in e.iterfind(path)):
-        if max(map(abs, reader.numbers(o, "rpy", 3, (0.0, 0.0, 0.0)))) > TURNED:
-            yield finding("warning", o, f"rpy is '{short(o.get('rpy'))}', over a turn; expected radians (are these degrees?)")
 
 
 def of_inertial(reader: Reader, e: Any) -> Iterator[Finding]:
@@ -280,8 +227,8 @@ def of_mesh(reader: Reader, at: Any, g: Geometry, read: bool) -> Iterator[Findin
     elif read:
         try:
             load_mesh(g)
-            if tilted(told := replace(g, up_axis=None)):
-                yield finding("note", at, f"mesh '{g.uri}': {untold([told])}")
+            if tilted(replace(g, up_axis=None)):
+                yield finding("note", at, f"mesh '{g.uri}': {untold(up_axis_of(file_of(g)))}")
         except RobotFileError as problem:
             yield finding("warning", at, f"mesh '{g.uri}': {problem.reason}")
 

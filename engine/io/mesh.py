@@ -33,8 +33,6 @@ FORMATS = (".stl", ".obj", ".dae", ".ply", ".off", ".glb", ".gltf")
 MAX_BYTES = 2**30
 #: m from the origin, beyond which single precision, in which meshes are drawn, has no squares
 FARTHEST = 1e18
-#: of the joints' distance from meshes one way up, that the other way up it is clear by: iCub 0.3, and what nothing tells 0.6
-CLEAR = 0.5
 #: odd numbers of 64 bits without a pattern
 MIXING = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], dtype=np.uint64)
 
@@ -64,7 +62,7 @@ def load_mesh(geometry: Geometry) -> Trimesh:
         path = file_of(geometry)
         points, faces = triangles(path)
         if tilted(geometry):
-            warnings.warn(f"{path}: {untold([geometry])}", RobotFileWarning, stacklevel=2)
+            warnings.warn(f"{path}: {untold(up_axis_of(path))}", RobotFileWarning, stacklevel=2)
         points = points @ turn_of(geometry).T
         size = np.array(geometry.size)
         faces = faces[:, ::-1] if np.prod(np.sign(size)) < 0 else faces
@@ -135,16 +133,10 @@ def is_collada(geometry: Geometry) -> bool:
     return geometry.mesh is not None and suffix(str(geometry.mesh)) == ".dae"
 
 
-def untold(tilted: list[Geometry], off: tuple[float, float] = (0.0, 0.0)) -> str:
-    """Return what is said of tilted shapes, by how far their links' joints are off them, as they are and turned, m."""
-    up = " or ".join(sorted({up_axis_of(file_of(g)) for g in tilted}))
-    as_is, turned = off
-    said = "where the robot is torn apart load_urdf(…, up_axis=True) turns it, and where it is not up_axis=False says so"
-    if min(off) < CLEAR * max(off):
-        fits, how = ("turned", "True") if turned < as_is else ("as it is", "False")
-        said = (f"joints are {as_is:.2g} m off the meshes as they are and {turned:.2g} m off turned ones, so that it should be {fits}: "
-                f"load_urdf(…, up_axis={how})")  # fmt: skip
-    return f"its <up_axis> is {up}, and it is taken as it is written, as RViz and Gazebo take it; {said}"
+def untold(axis: str) -> str:
+    """Return what is said of a COLLADA file with an up axis other than z, of which nothing says whether to turn it."""
+    return (f"its <up_axis> is {axis}, and it is taken as it is written, as RViz takes it; where the robot is torn apart "
+            "load_urdf(…, up_axis=True) turns it, and where it is not up_axis=False says so")  # fmt: skip
 
 
 @while_unchanged(512)

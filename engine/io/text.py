@@ -38,7 +38,12 @@ PIECE = 1 << 20  # bytes that are read in one go
 
 @functools.lru_cache(maxsize=16)
 def model_text(model: Model) -> str:
-    """Return all of a model's links and joints, and what its file describes besides, as JSON; every number to its last bit."""
+    """Return all of a model's links and joints, and what its file describes besides, as JSON; every number to its last bit.
+
+    >>> import engine
+    >>> json.loads(model_text(engine.load(engine.example("free_flyer"))))["name"]
+    'free_flyer'
+    """
     graph = model.graph
     plain = {
         "name": model.name,
@@ -55,12 +60,24 @@ def model_text(model: Model) -> str:
 
 @functools.lru_cache(maxsize=16)
 def model_hash(model: Model) -> str:
-    """Return the SHA-256 of what a model is, its links and joints, without what it looks like and what acts on it."""
+    """Return the SHA-256 of what a model is, its links and joints, without what it looks like and what acts on it.
+
+    >>> import engine
+    >>> model = engine.load(engine.example("free_flyer"))
+    >>> model_hash(model) == model_hash(engine.io.model_from_text(model_text(model))), len(model_hash(model))
+    (True, 64)
+    """
     return text_hash(model_text(model))
 
 
 def text_hash(text: str) -> str:
-    """Return the :func:`model_hash` of the model that a text is of."""
+    """Return the :func:`model_hash` of the model that a text is of.
+
+    >>> import engine
+    >>> model = engine.load(engine.example("free_flyer"))
+    >>> text_hash(model_text(model)) == model_hash(model)
+    True
+    """
     seen = json.loads(text)
     seen.pop("described", None)
     for link in seen["links"]:

@@ -20,6 +20,7 @@ import numpy as np
 from engine.checks import nearest
 from engine.io.errors import RobotFileError, RobotFileWarning, short
 from engine.io.given import given
+from engine.io.misread import of_angles, unknown_parts
 from engine.io.paths import Finder
 from engine.io.xml import root_of
 from engine.model import Geometry, Joint, Limits, Link, Material, Mimic, Model, ModelError
@@ -46,9 +47,10 @@ def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, package
     path : the .urdf file; or its text itself, a str that begins with ``<``, which is read as if the file lay in the working folder
     floating_base : whether the root link moves freely in the world; else it is the world
     package_dirs : folders in which meshes are looked for, besides the file's own and its package: packages, or folders of packages
-    up_axis : whether COLLADA meshes whose ``<up_axis>`` is Y_UP or X_UP are turned, so that it points along z, as that format has it. By
-        default they are taken as they are written, as RViz, MoveIt and Gazebo take them, with a warning when they are read; False says
-        that this is right, without one
+    up_axis : whether COLLADA meshes whose ``<up_axis>`` is Y_UP or X_UP are turned, each by its own, so that it points along z, as that
+        format has it; Z_UP ones stay. By default the joints decide, as robots are written for either: meshes are turned where the joints
+        of their links are much nearer to them then, and taken as they are written else, as RViz and MoveIt take them; with a
+        warning when they are drawn, seen or touched, which True and False spare
 
     Raises
     ------
@@ -58,7 +60,8 @@ def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, package
     -----
     RobotFileWarning : an inertia is no rigid body's (a negative principal moment, or one larger than the two others together). It is
         taken as it is written, for many public robots have some; :func:`engine.check` lists them. Or a damping, a friction or a limit of
-        effort or velocity is below zero: the text says what follows
+        effort or velocity is below zero: the text says what follows. Or a tag or an attribute looks like a known one that is misspelt, or
+        is there twice, or an angle is more than a turn
 
     Notes
     -----
@@ -84,12 +87,24 @@ def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, package
     if below:
         others = f"; so {'are' if len(below) > 2 else 'is'} {len(below) - 1} more (engine.check tells of each)" if len(below) > 1 else ""
         warnings.warn(f"{below[0]}{others}", RobotFileWarning, stacklevel=2)
+    doubts = [reader.error(at, text) for at, text in misread(reader, root)]
+    if doubts:
+        others = f"; {len(doubts) - 1} more such (engine.check tells of each)" if len(doubts) > 1 else ""
+        warnings.warn(f"{doubts[0]}{others}", RobotFileWarning, stacklevel=2)
     odd = [link for (_, link), bad in zip(links, wrong, strict=True) if bad]
     if odd:
         others = f", nor that of {len(odd) - 1} other{'s' * (len(odd) > 2)} (engine.check tells of each)" if len(odd) > 1 else ""
         fault = f"link '{short(odd[0].name)}': {inertia.faults(odd[0].inertia)[0]}"
         warnings.warn(f"{reader.file}: {fault}; no rigid body has such an inertia{others}", RobotFileWarning, stacklevel=2)
     return model
+
+
+def misread(reader: Reader, root: Any) -> Iterator[tuple[Any, str]]:
+    """Yield elements that are not read as they are meant, and what is said of them."""
+    angles = (said for e in root.iterchildren("link", "joint") for said in of_angles(reader, e))
+    for severity, at, text in (*unknown_parts(root), *angles):
+        if severity == "warning":
+            yield at, text
 
 
 def require_flag(floating_base: Any) -> None:
@@ -257,8 +272,11 @@ class Reader:
     def look(self, e: Any) -> Material:
         color, texture = e.find("color"), e.find("texture")
         rgba: Any = tuple(self.numbers(color, "rgba", 4)) if color is not None else None
-        file = self.finder.find(texture.get("filename", "")).path if texture is not None else None
-        return Material(e.get("name", ""), rgba, file)
+        if texture is None:
+            return Material(e.get("name", ""), rgba)
+        file = self.finder.find(texture.get("filename", ""))
+        fault = str(self.error(texture, f"texture '{short(texture.get('filename', ''))}' {file.fault}")) if file.fault else ""
+        return Material(e.get("name", ""), rgba, file.path, fault)
 
     # ------------------------------------------------------------ joints
 

@@ -1,33 +1,46 @@
 """Flights as logs of ROS 2: an MCAP file, or a rosbag2 folder. ROS itself is not needed.
 
-Joints with one coordinate are in /joint_states; the poses of all links in the world are in /tf, a floating base's among them; the robot is
-in /robot_description, once. How the flight ended is in a record of metadata.
+Joints with one coordinate are in /joint_states; the poses of all links in the world are in /tf, a floating base's among them; what gyros
+and accelerometers read is in /imu/NAME, what is read of wrenches in /wrench/NAME, in the sensors' own frames; the robot is in
+/robot_description, once. How the flight ended is in a record of metadata.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from engine.checks import require_packages
-from engine.logs.flight import Flight, nanoseconds, stamp
+from engine.logs.flight import Flight, Inertial, Wrench, nanoseconds, stamp, topics_of
 from engine.recording import StorageError
 
-JOINTS, LINKS, ROBOT = "/joint_states", "/tf", "/robot_description"
+JOINTS, LINKS, ROBOT = "joint_states", "tf", "robot_description"
+#: the first part of the names of what sensors read
+INERTIAL, WRENCH = "imu", "wrench"
 #: under which name it says how a flight ended
 OUTCOME = "outcome"
 #: what tells of a bag's files, in its folder
 METADATA = "metadata.yaml"
-#: the types of what is said under these names
-TYPES = {JOINTS: "sensor_msgs/msg/JointState", LINKS: "tf2_msgs/msg/TFMessage", ROBOT: "std_msgs/msg/String"}
+#: the types of what is said under names that begin so
+TYPES = {JOINTS: "sensor_msgs/msg/JointState", LINKS: "tf2_msgs/msg/TFMessage", ROBOT: "std_msgs/msg/String",
+         INERTIAL: "sensor_msgs/msg/Imu", WRENCH: "geometry_msgs/msg/WrenchStamped"}  # fmt: skip
+#: how many messages under these names a player offers to who comes late, and for how long: s and ns that are no bound
+DEPTHS, NEVER = {LINKS: 100, ROBOT: 1}, (9223372036, 854775807)
+#: of a bag's metadata: the newest that ROS 2 Humble reads, as all later ones do
+VERSION = 8
 
 
 def header(t: float, frame: str) -> dict[str, Any]:
     """Return a header as plain data."""
     return {"stamp": stamp(t)._asdict(), "frame_id": frame}
+
+
+def vector(x: np.ndarray) -> dict[str, float]:
+    """Return a vector (3) as plain data."""
+    return dict(zip("xyz", x.tolist(), strict=True))
 
 
 def joint_state(f: Flight, k: int) -> dict[str, Any]:
@@ -38,28 +51,49 @@ def joint_state(f: Flight, k: int) -> dict[str, Any]:
 
 def transforms(f: Flight, k: int) -> dict[str, Any]:
     """Return what /tf says of state k."""
-    poses = [{"translation": dict(zip("xyz", place.tolist(), strict=True)), "rotation": dict(zip("wxyz", turn.tolist(), strict=True))}
+    poses = [{"translation": vector(place), "rotation": dict(zip("wxyz", turn.tolist(), strict=True))}
              for place, turn in zip(f.places[k], f.turns[k], strict=True)]  # fmt: skip
-    return {"transforms": [{"header": header(f.t[k], f.world), "child_frame_id": name, "transform": pose}
+    return {"transforms": [{"header": header(f.t[k], f.world), "child_frame_id": f.framed(name), "transform": pose}
                            for name, pose in zip(f.links, poses, strict=True)]}  # fmt: skip
 
 
-def messages(f: Flight) -> Iterator[tuple[str, int, dict[str, Any]]]:
-    """Yield what is said: under which name, when (ns), and the message as plain data."""
+def imu(f: Flight, x: Inertial, k: int) -> dict[str, Any]:
+    """Return what a sensor of turns and accelerations reads in state k. What it has not is marked so by a covariance that begins with −1;
+    one of zeros is not known."""
+    zero, lacks = np.zeros(3), [-1.0, *[0.0] * 8]
+    there = {"angular_velocity": x.rate, "linear_acceleration": x.force}
+    read = {n: vector(zero if a is None else a[k]) for n, a in there.items()}
+    spread = {f"{n}_covariance": lacks if a is None else [0.0] * 9 for n, a in there.items()}
+    return {"header": header(f.t[k], f.framed(x.frame)), "orientation": {"x": 0.0, "y": 0.0, "z": 0.0, "w": 1.0},
+            "orientation_covariance": lacks, **read, **spread}  # fmt: skip
+
+
+def wrench(f: Flight, x: Wrench, k: int) -> dict[str, Any]:
+    """Return what is read of a wrench in state k."""
+    return {"header": header(f.t[k], f.framed(x.frame)), "wrench": {"force": vector(x.force[k]), "torque": vector(x.moment[k])}}
+
+
+def messages(f: Flight) -> Iterator[tuple[str, str, int, dict[str, Any]]]:
+    """Yield what is said: under which name, of which of TYPES, when (ns), and the message as plain data."""
     if f.description:
-        yield ROBOT, nanoseconds(f.t[0]), {"data": f.description}
+        yield f"/{f.prefix}{ROBOT}", ROBOT, nanoseconds(f.t[0]), {"data": f.description}
+    inertial, wrenches = topics_of([*f.inertial]), topics_of([*f.wrenches])
     for k, t in enumerate(f.t):
         at = nanoseconds(t)
         if len(f.joints):
-            yield JOINTS, at, joint_state(f, k)
-        yield LINKS, at, transforms(f, k)
+            yield f"/{f.prefix}{JOINTS}", JOINTS, at, joint_state(f, k)
+        yield f"/{f.prefix}{LINKS}", LINKS, at, transforms(f, k)
+        for name, x in f.inertial.items():
+            yield f"/{f.prefix}{INERTIAL}/{inertial[name]}", INERTIAL, at, imu(f, x, k)
+        for name, y in f.wrenches.items():
+            yield f"/{f.prefix}{WRENCH}/{wrenches[name]}", WRENCH, at, wrench(f, y, k)
 
 
 def typestore() -> Any:
     """Return the definitions of ROS 2's messages."""
     from rosbags.typesys import Stores, get_typestore
 
-    return get_typestore(Stores.ROS2_JAZZY)
+    return get_typestore(Stores.ROS2_HUMBLE)
 
 
 def write_mcap(path: Path, f: Flight) -> None:
@@ -71,29 +105,39 @@ def write_mcap(path: Path, f: Flight) -> None:
     with path.open("wb") as file:
         writer = Writer(file)
         known = {}
-        for name, at, message in messages(f):
-            if name not in known:
-                known[name] = writer.register_msgdef(TYPES[name], store.generate_msgdef(TYPES[name], ros_version=2)[0])
-            writer.write_message(name, known[name], message, log_time=at, publish_time=at)
+        for name, of, at, message in messages(f):
+            if of not in known:
+                known[of] = writer.register_msgdef(TYPES[of], store.generate_msgdef(TYPES[of], ros_version=2)[0])
+            writer.write_message(name, known[of], message, log_time=at, publish_time=at)
         if f.outcome:
             writer.add_metadata(OUTCOME, dict(f.outcome))
         writer.finish()
 
 
 def write_rosbag2(path: Path, f: Flight) -> None:
-    """Write a flight as a rosbag2 folder, its metadata and an MCAP file, which ``ros2 bag`` plays."""
+    """Write a flight as a rosbag2 folder, its metadata and an MCAP file, which ``ros2 bag`` plays, of Humble and later."""
     require_packages("a rosbag2 folder", "logs", "rosbags", error=StorageError)
     from rosbags.rosbag2 import StoragePlugin, Writer
 
     store = typestore()
-    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as bag:
+    with Writer(path, version=VERSION, storage_plugin=StoragePlugin.MCAP) as bag:
         for key, text in f.outcome.items():
             bag.set_custom_data(f"{OUTCOME}.{key}", text)
         known: dict[str, Any] = {}
-        for name, at, message in messages(f):
+        for name, of, at, message in messages(f):
             if name not in known:
-                known[name] = bag.add_connection(name, TYPES[name], typestore=store)
-            bag.write(known[name], at, store.serialize_cdr(typed(store.types, TYPES[name], message), TYPES[name]))
+                known[name] = bag.add_connection(name, TYPES[of], typestore=store, offered_qos_profiles=[quality(of)])
+            bag.write(known[name], at, store.serialize_cdr(typed(store, TYPES[of], message), TYPES[of]))
+
+
+def quality(of: str) -> Any:
+    """Return what a player is to offer of messages of one of TYPES: who subscribes late hears the robot's description too."""
+    from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime
+
+    never = QosTime(*NEVER)
+    durability = QosDurability.TRANSIENT_LOCAL if of == ROBOT else QosDurability.VOLATILE
+    return Qos(QosHistory.KEEP_LAST, DEPTHS.get(of, 10), QosReliability.RELIABLE, durability, never, never, QosLiveliness.AUTOMATIC, never,
+               False)  # fmt: skip
 
 
 def bag_files(path: Path) -> list[str]:
@@ -119,24 +163,16 @@ def bag_files(path: Path) -> list[str]:
     return [name for name in own if (path / name).is_file()]
 
 
-def typed(types: Any, name: str, plain: Any) -> Any:
-    """Return a message of plain data as rosbags has it: with numbers in arrays."""
-    makers: dict[str, Callable[..., Any]] = types
-    if name == "sensor_msgs/msg/JointState":
-        arrays = {n: np.array(plain[n], dtype=float) for n in ("position", "velocity", "effort")}
-        return makers[name](header=headed(makers, plain["header"]), name=plain["name"], **arrays)
-    if name == "std_msgs/msg/String":
-        return makers[name](data=plain["data"])
-    each = []
-    for x in plain["transforms"]:
-        place, turn = x["transform"]["translation"], x["transform"]["rotation"]
-        transform = makers["geometry_msgs/msg/Transform"](translation=makers["geometry_msgs/msg/Vector3"](**place),
-                                                          rotation=makers["geometry_msgs/msg/Quaternion"](**turn))  # fmt: skip
-        each.append(makers["geometry_msgs/msg/TransformStamped"](header=headed(makers, x["header"]), child_frame_id=x["child_frame_id"],
-                                                                 transform=transform))  # fmt: skip
-    return makers[name](transforms=each)
+def typed(store: Any, name: str, plain: Any) -> Any:
+    """Return a message of plain data as rosbags has it, by its definition: with numbers of a list in arrays."""
+    from rosbags.interfaces import Nodetype
 
+    def one(kind: Any, x: Any) -> Any:
+        node, of = kind
+        if node == Nodetype.NAME:
+            return typed(store, of, x)
+        if node == Nodetype.BASE:
+            return x
+        return np.array(x, dtype=of[0][1][0]) if of[0][0] == Nodetype.BASE and of[0][1][0] != "string" else [one(of[0], y) for y in x]
 
-def headed(makers: dict[str, Callable[..., Any]], plain: dict[str, Any]) -> Any:
-    """Return a header as rosbags has it."""
-    return makers["std_msgs/msg/Header"](stamp=makers["builtin_interfaces/msg/Time"](**plain["stamp"]), frame_id=plain["frame_id"])
+    return store.types[name](**{n: one(kind, plain[n]) for n, kind in store.fielddefs[name][1]})

@@ -71,7 +71,7 @@ class ReadOnly:
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """A surface's look: colour as red, green, blue, opacity in [0, 1], and a texture file.
+    """A surface's look: colour as red, green, blue, opacity in [0, 1], and a texture file; ``fault`` says why it has none.
 
     >>> Material("orange", (0.93, 0.50, 0.12, 1.0)).color
     (0.93, 0.5, 0.12, 1.0)
@@ -80,6 +80,7 @@ class Material:
     name: str = ""
     color: tuple[float, float, float, float] | None = None
     texture: Path | None = None
+    fault: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,8 +93,8 @@ class Geometry(ReadOnly):
     origin, row 0 at the least y, column 0 at the least x, bilinear between, and level for ever beyond its border; shapes meet it with
     their corners, or what lies lowest, and summits between those are not seen. URDF knows neither it nor ellipsoids. A mesh's file is
     read when someone asks for it (``engine.io``): ``uri`` is its name as written, ``mesh`` where it lies (a path, or its text), and where
-    it was not found ``fault`` says why. ``up_axis`` says whether a COLLADA file is turned so that its axis that points up is z; None: it
-    is not, and where that makes a difference who reads it is warned.
+    it was not found ``fault`` says why. ``up_axis`` says whether a COLLADA file is turned so that its axis that points up is z; None:
+    a robot's joints decide where it is drawn or touched (``engine.io.upright``), and who reads it alone has it as written, with a warning.
 
     >>> Geometry("cylinder", (0.1, 0.5)).size
     (0.1, 0.5)

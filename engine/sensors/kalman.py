@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -57,3 +58,47 @@ def kept_positive(name: str, t: Any, least: Any) -> Any:
     if ops.graph_of(least) is None and not least > 0.0:
         raise NotFinite(name, float(t), wild=False, what=LOST)
     return ops.where(least > 0.0, 1.0, np.nan)
+
+
+def kept_definite(name: str, t: Any, P: Array) -> Any:
+    """The same of a whole covariance P (n, n), by its :func:`margins`; the error names the entry of the first that is not above zero.
+
+    >>> float(kept_definite("filter", 0.0, np.array([[1.0, 0.9], [0.9, 1.0]])))
+    1.0
+    """
+    least = ops.shared(least_margin, P)
+    if ops.graph_of(P) is None and not least > 0.0:
+        entry = next(ij for ij, x in margins(P).items() if not x > 0.0)
+        raise NotFinite(name, float(t), wild=False, what=LOST.replace("positive", f"positive, first in its entry {[*entry]}", 1))
+    return ops.where(least > 0.0, 1.0, np.nan)
+
+
+def least_margin(P: Array) -> Any:
+    """Return the least of :func:`margins`."""
+    return functools.reduce(ops.minimum, margins(P).values())
+
+
+def margins(P: Array) -> dict[tuple[int, int], Any]:
+    """Return numbers by entries of a symmetric P (n, n), one of which is zero or less where P is not positive semidefinite to rounding.
+
+    They are of its factors L D Lᵀ, d = P_ii − Σ L_ik² d_k, of which none may be below −τ P_ii. No column is divided by a d_k below τ P_kk,
+    and what is left of P_jk there is at most √(2 τ P_jj P_kk). Dividing by more, rounding u moves a pivot by up to 2 n u/√τ of P_jj: so
+    τ is (2 n u)^(2/3).
+
+    Reference: Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd ed., §10.1 and §10.3.
+
+    >>> [ij for ij, x in margins(np.array([[1.0, 2.0], [2.0, 1.0]])).items() if x <= 0.0]
+    [(1, 1)]
+    """
+    n = len(P)
+    tau = (2.0 * n * np.finfo(float).eps) ** (2.0 / 3.0)
+    rest, found = np.array(P), dict[tuple[int, int], Any]()
+    for k in range(n):
+        found[k, k] = ops.minimum(P[k, k], rest[k, k] + tau * P[k, k])
+        kept = ops.less(tau * P[k, k], rest[k, k])
+        scale = ops.where(kept, 1.0 / ops.where(kept, rest[k, k], 1.0), 0.0)
+        for j in range(k + 1, n):
+            found[j, k] = ops.where(kept, 1.0, 2.0 * tau * P[j, j] * P[k, k] - rest[j, k] ** 2)
+            for i in range(k + 1, j + 1):
+                rest[j, i] = rest[j, i] - scale * rest[j, k] * rest[i, k]
+    return found

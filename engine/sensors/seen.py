@@ -14,6 +14,7 @@ from engine.geometry import Box, Capsule, Cylinder, Ellipsoid, GeometryError, Pl
 from engine.geometry.rays import ray, span
 from engine.geometry.triangles import Triangles, through, triangles_of
 from engine.io import RobotFileError, load_mesh
+from engine.io.upright import tell, upright
 from engine.model import Geometry, Model
 from engine.spatial import se3
 
@@ -41,10 +42,11 @@ def seen_of(model: Model, without: Collection[str] = ()) -> list[Seen]:
     -----
     SimulationWarning : a mesh that cannot be read, which is not seen
     """
-    visual = any(link.visuals for link in model.links)
+    collisions = not any(link.visuals for link in model.links)
+    tell(model, collisions, stacklevel=3)
     found, lost = [], []
     for k, link in enumerate(model.links):
-        for g in () if link.name in without else link.visuals if visual else link.collisions:
+        for g in () if link.name in without else upright(model, link, collisions):
             if g.material is not None and g.material.color is not None and g.material.color[3] == 0.0:
                 continue
             try:

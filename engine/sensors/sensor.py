@@ -155,6 +155,12 @@ class Sensor(Maker):
     def feels(self) -> Sequence[str]:
         return ()
 
+    @property
+    def mounted(self) -> tuple[str, str, Array]:
+        """Its kind, by the engine's class that it is, or is derived from, the link that it is on, "" of none, and its pose (4, 4) there."""
+        own = next(c for c in type(self).__mro__ if c.__module__.startswith("engine.sensors."))
+        return own.__name__, "", np.eye(4)
+
     def require_parameter(self, what: str, x: Array, shape: tuple[int, ...]) -> None:
         if f"{self.name}.{what}" in self.parameters:
             require_possible(f"parameter '{self.name}.{what}'", what.rpartition(".")[2], x)
@@ -215,6 +221,10 @@ class Mounted(Sensor):
     def mount(self, link: str, placement: Any) -> None:
         """Take note of where it is."""
         self.link, self.placement = link, placed(self.name, placement)
+
+    @property
+    def mounted(self) -> tuple[str, str, Array]:
+        return super().mounted[0], self.link, self.placement
 
     def bind(self, model: Model, dt: float) -> None:
         model.link_index(self.link)

@@ -210,12 +210,13 @@ class BodyTrajectory(Trajectory):
         t = np.broadcast_to(self.t, self.x.shape[:-1])
         return np.array([body.spatial_inertia(*row) for row in rows(self.x, self.u, t)]).reshape(*self.x.shape[:-1], 6, 6)
 
-    def save(self, path: str | Path, overwrite: bool = False, link: str | None = None, epoch: str | None = None) -> Path:
+    def save(self, path: str | Path, overwrite: bool = False, link: str | None = None, epoch: str | None = None,
+             prefix: str = "") -> Path:  # fmt: skip
         """Write the trajectory as an HDF5 file, which :func:`load_trajectory` reads as one of a model, or for other tools, as
         :meth:`Trajectory.save`; returns its path."""
         if callable(self.system.inertia) or callable(self.system.mass):
             raise StateError(f"the mass or the inertia of {self.system.name} varies, which a model's file cannot say; expected constants")
-        return super().save(path, overwrite, link, epoch)
+        return super().save(path, overwrite, link, epoch, prefix)
 
 
 def body_model(body: RigidBody, x: Array, u: Array, t: Array) -> Model:

@@ -20,6 +20,8 @@ from engine.geometry.measures import measures
 from engine.geometry.vectors import across
 from engine.io import convex_parts, load_mesh
 from engine.io.decomposition import HULL, library
+from engine.io.mesh import tilted
+from engine.io.upright import tell, upright
 from engine.model import Geometry, Model
 from engine.model.combine import WORLD
 from engine.simulation.many_contacts import ManyContacts
@@ -296,7 +298,9 @@ def placed_shapes(model: Model, link: str) -> list[Placed]:
     """Return the shapes of a link on the body that carries it."""
     body, T_BL = model.carrier[model.link_index(link)]
     own = model.link(link)
-    return [Placed(link, body, shape, T_BL @ g.placement, part) for g, part in zip(own.collisions, own.shapes, strict=True)
+    if any(tilted(g) for g in own.collisions):
+        tell(model, collisions=True, stacklevel=2)
+    return [Placed(link, body, shape, T_BL @ g.placement, part) for g, part in zip(upright(model, own, True), own.shapes, strict=True)
             for shape in shapes_of(link, g)]  # fmt: skip
 
 

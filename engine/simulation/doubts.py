@@ -12,10 +12,9 @@ import numpy as np
 from engine.checks import warn
 from engine.components.assembly import LIQUID
 from engine.components.component import SimulationWarning
-from engine.contact import ContactLaws
 from engine.dynamics.momentum_conservation import Tree, central_momentum, common_turn, with_momentum
-from engine.geometry import Plane
 from engine.model import Model
+from engine.simulation.allowances import Depths
 from engine.simulation.innovations import Innovations, Known, of_columns
 from engine.spatial import quaternion
 
@@ -24,8 +23,8 @@ Array = np.ndarray
 WILD = 1e10
 #: of a joint's range, and where it has one end in rad or m: as far as it may be beyond it
 BEYOND = 0.1
-#: of half the thickness of the thinner of two shapes: as deep as they may be in each other
-DEEP = 0.2
+#: of a joint's limit of speed: as far as its brake may let it beyond; m or rad: as far as constraints may be open
+OVER, OPEN = 0.1, 1e-3
 #: rad or m in a step: less is rest
 REST = 1e-9
 #: in a share of so many records or more a joint's velocity changes in a step by more than it is around then; rad/s or m/s that is rest
@@ -115,21 +114,6 @@ def followed(v: Array, vdot: Array, where: Array, dt: float) -> str:
     return f", to about {step:.2g} s," if 0.0 < step < dt else ","
 
 
-def thinnest(model: Model, laws: ContactLaws | None) -> dict[tuple[int, int], tuple[float, list[int]]]:
-    """Return, by the roots of trees that may meet (−1: what does not float), half of how thick the thinnest is that what floats there may
-    pass through, m, and which points those pairs have."""
-    root = {i: tree[0] for tree in model.trees for i in tree if model.bodies[tree[0]].kind.floats}
-    found: dict[tuple[int, int], tuple[float, list[int]]] = {}
-    first = 0
-    for pair in laws.pairs if laws else ():
-        a, b = (root.get(s.body, -1) for s in (pair.a, pair.b))
-        if a != b and {a, b} & {pair.a.body, pair.b.body} - {-1} and not isinstance(pair.a.shape, Plane):
-            size, points = found.get((a, b), (np.inf, []))
-            found[a, b] = min(size, pair.size), [*points, *range(first, first + pair.points)]
-        first += pair.points
-    return found
-
-
 def liquids(model: Model) -> list[tuple[str, list[int], float, bool]]:
     """Return of the liquids of a model the tanks' names, where in q their two coordinates lie, how far they may be off the axis, m, and
     whether they hang."""
@@ -166,27 +150,25 @@ class Doubts:
     ----------
     limited : whether the joints' stops hold
     dt : s
-    contacts : whose depths are looked at
-    meeting : of ideal impacts
+    depths : contacts whose depths are looked at
     free : trees whose momentum is no state, and how many entries of it nothing outside changes
     held : periods of the laws that are held between ticks, s, by name
     stiff : where something is stiff in flight, the order of the method, and the trees that keep their momentum
+    speeds : limits (nv) of speed that are held
     filters : signals whose part "nis" has normalised squares of innovations, and what is known of these
     """
 
-    def __init__(self, model: Model, limited: bool, dt: float, contacts: ContactLaws | None = None, meeting: ContactLaws | None = None,
+    def __init__(self, model: Model, limited: bool, dt: float, depths: Depths | None = None,
                  free: Mapping[Tree, int] | None = None, held: Mapping[str, float] | None = None,
                  stiff: tuple[int, tuple[Tree, ...]] | None = None,
-                 filters: Mapping[str, Known] | None = None) -> None:  # fmt: skip
+                 filters: Mapping[str, Known] | None = None, speeds: Array | None = None) -> None:  # fmt: skip
+        self.speeds = np.zeros(0) if speeds is None or not np.isfinite(speeds).any() else speeds
         self.filters = {name: Innovations(name, known) for name, known in (filters or {}).items()}
         self.model, self.dt, self.limited, self.free, self.held = model, dt, limited, free or {}, held or {}
         self.stiff, self.turned = stiff, np.zeros(1)                           # errors of how far trees turn, rad
         self.fastest: list[tuple[Array, Array]] = []                           # of a few rows: q and v where they move fastest
         self.began: list[list[Array]] = []                                     # the momenta (9) of rows' free trees, at first
-        self.contacts = contacts.names if contacts else []
-        self.deepest = DEEP * contacts.sizes if contacts else np.zeros(0)
-        self.thin = thinnest(model, contacts or meeting)
-        self.most = 1.0 if contacts else 2.0                                   # times half of how thick: springs turn about in the middle
+        self.depths = depths or Depths([], np.zeros(0), {}, 1.0)
         self.allowed: Array | None = None                                      # as far as joints may be beyond their limits
         self.liquids = LIQUIDS[model] if model in LIQUIDS else LIQUIDS.setdefault(model, liquids(model))
         self.noted: dict[str, Noted] = {}
@@ -204,13 +186,17 @@ class Doubts:
             self._chatter(t, v, vdot)
         if self.limited:
             self._pass_stops(t, q)
+        if len(self.speeds):
+            self._outrun(t, v)
+        if (error := columns.get("constraints.error")) is not None and error.size:
+            self._open(t, np.abs(error).max(axis=-1))
         if "contacts.gap" in columns:
             gap = columns["contacts.gap"]
-            beyond = -(gap + self.deepest)
+            beyond = -(gap + self.depths.deepest)
             worst = np.argmax(beyond, axis=-1)
 
             def sinks(k: tuple[int, ...]) -> str:
-                return (f"contact '{self.contacts[worst[k]]}' is {-gap[k][worst[k]]:.3g} m deep, over a tenth of the thinner shape; "
+                return (f"contact '{self.depths.names[worst[k]]}' is {-gap[k][worst[k]]:.3g} m deep, over a tenth of the thinner shape; "
                         "expected a stiffer material, a smaller dt, or gentler loads")  # fmt: skip
 
             deepest = np.fmax.reduce(beyond, axis=-1)                          # of points that are numbers
@@ -280,6 +266,27 @@ class Doubts:
 
             self._note(f"stop {own.joints[i]}", depth[..., i] > self.allowed[i], t, passes, depth[..., i])
 
+    def _open(self, t: Array, error: Array) -> None:
+        """Note where constraints are open (..., T), rad or m."""
+
+        def opens(k: tuple[int, ...]) -> str:
+            return (f"constraints are open by {error[k]:.3g} m or rad; expected a smaller dt, or motions told (Prescribed) that neither "
+                    "jump nor outrun a step")  # fmt: skip
+
+        self._note("open", error > OPEN, t, opens, error)
+
+    def _outrun(self, t: Array, v: Array) -> None:
+        """Note where joints' velocities (..., T, nv) are beyond their limits by more than what holds these lets them."""
+        over = np.abs(v) / self.speeds - 1.0 - OVER
+        worst = over.argmax(axis=-1)
+
+        def outruns(k: tuple[int, ...]) -> str:
+            i = worst[k]
+            return (f"joint '{self.model.entries('v')[i]}' moves at {abs(v[k][i]):.3g}, beyond its limit of {self.speeds[i]:.3g}, which "
+                    "is held by a brake that yields as it is driven; expected less to drive it, or a Motor with that speed")  # fmt: skip
+
+        self._note("speed", over.max(axis=-1) > 0.0, t, outruns, over.max(axis=-1))
+
     def add_body(self, t: Array, v: Array, defect: Array | None, order: int | None) -> None:
         """Look at a rigid body's twists v (..., T, 6) and at the defect (..., T), where its momentum is kept beside its motion; or else at
         how far a method of some ``order`` may be off: in a step by (h|ω|)^(order+1)/(order+1)! of what turns in the body's axes, about."""
@@ -332,9 +339,9 @@ class Doubts:
     def _pass_by(self, t: Array, q: Array, v: Array, gaps: Array | None) -> None:
         """Note where what floats goes farther in a step, relative to what it may meet, than that is thick, and is not far from it: as far
         as it goes until the next record. Gaps (..., T, points) are those of contacts, if there are any."""
-        for (a, b), (size, points) in self.thin.items():
+        for (a, b), (size, points) in self.depths.thin.items():
             speed = np.linalg.norm(drifting(self.model, a, q, v) - drifting(self.model, b, q, v), axis=-1)
-            fast = self.dt * speed > self.most * size
+            fast = self.dt * speed > self.depths.most * size
             if gaps is not None and fast.any():
                 fast &= gaps[..., points].min(axis=-1) <= speed * np.diff(t, prepend=t[0] - self.dt, append=t[-1] + self.dt).max()
 
@@ -394,6 +401,9 @@ class Doubts:
             worst = np.zeros(nis.shape[:-1])
             worst[..., -1] = own.mean()
             self._note(f"mean of {own.name}", worst > 1.0, t, lambda k: own.of_mean(k[:-1]), worst)
+            less = np.zeros(nis.shape[:-1])
+            less[..., -1] = own.timid()
+            self._note(f"least of {own.name}", less > 1.0, t, lambda k: own.of_timid(k[:-1]), less)
 
     def _note(self, what: str, where: Array, t: Array, text: Callable[[tuple[int, ...]], str], badness: Array | None = None) -> None:
         """Note that something is so in records (..., T); ``text`` says it of the first, or of that of the largest ``badness``."""

@@ -12,6 +12,8 @@ Array = np.ndarray
 UNLIKELY = 25.0
 #: a sample counts in the mean as far as chance goes once in e⁴: a few that are off, such as when something lets go, are no mistake
 USUAL = 4.0
+#: a filter that is off by half of what it says, or less, is said to be: deviations half as large have squares of a quarter
+TIMID = 0.25
 ADVICE = ("expected the sensors' noise or more in it, a shorter period, a Gyro that is integrating, or what it takes for true nearer to "
           "what moves")
 
@@ -25,6 +27,17 @@ def beyond(n: Array, x: float) -> Array:
     [70.3]
     """
     return n + 2.0 * np.sqrt(n * x) + 2.0 * x
+
+
+def below(n: Array, x: float) -> Array:
+    """Return what χ² of n numbers is below with a chance of less than exp(−x); of few it is nothing, which none is below.
+
+    Reference: Laurent & Massart, as :func:`beyond`.
+
+    >>> below(np.array([3.0, 400.0]), 25.0).tolist()
+    [0.0, 200.0]
+    """
+    return np.maximum(n - 2.0 * np.sqrt(n * x), 0.0)
 
 
 class Known(NamedTuple):
@@ -67,6 +80,13 @@ class Innovations:
         """Return how far the sums of all until now are beyond chance, (...): more than 1 they are in one of 10¹⁰ runs."""
         return np.asarray((self.clipped / beyond(self.sizes * np.maximum(self.count, 1.0), UNLIKELY)).max(axis=-1, initial=0.0))
 
+    def timid(self) -> Array:
+        """Return how far the sums of all until now are below a quarter of what they should be and below chance, (...): more than 1 they are
+        of a filter that says by far too much."""
+        n = self.sizes * np.maximum(self.count, 1.0)
+        least = np.minimum(below(n, UNLIKELY), TIMID * n)
+        return np.asarray((least / np.maximum(self.total, 1e-9)).max(axis=-1, initial=0.0))
+
     def of_one(self, nis: Array) -> str:
         """Return what is wrong with innovations (n) in words."""
         i = int(np.argmax(nis / self.most))
@@ -81,6 +101,15 @@ class Innovations:
         return (f"'{self.name}' does not know how far it is off: the normalised squares of its {count:g} innovations are "
                 f"{self.total[row][i] / count:.3g} in the mean, which of {self.sizes[i]:g} numbers each is beyond "
                 f"{beyond(n, UNLIKELY)[i] / count:.3g} in one of 10¹⁰ runs; {ADVICE}")  # fmt: skip
+
+    def of_timid(self, row: tuple[int, ...]) -> str:
+        """Return what is wrong with a row that is timid in words."""
+        n = self.sizes * np.maximum(self.count[row], 1.0)
+        i = int(np.argmax(np.minimum(below(n, UNLIKELY), TIMID * n) / np.maximum(self.total[row], 1e-9)))
+        count = self.count[row][i]
+        return (f"'{self.name}' takes itself to be at least twice as far off as it is: the normalised squares of its {count:g} innovations "
+                f"are {self.total[row][i] / count:.3g} in the mean, which of {self.sizes[i]:g} numbers each is below "
+                f"{below(n, UNLIKELY)[i] / count:.3g} in one of 10¹⁰ runs; expected less noise in it, as its sensors have")  # fmt: skip
 
     def of_none(self, reads: str = "star tracker") -> str:
         """Return that there was no update in some rows until now, if there should have been; "" else."""

@@ -20,6 +20,7 @@ from engine.components.component import Component, Context, Effect, SimulationEr
 from engine.components.layout import Layout
 from engine.model import Model
 from engine.simulation.checks import checked_count
+from engine.simulation.mounts import mounts_of
 from engine.simulation.simulator import Simulator
 from engine.simulation.state import State
 from engine.simulation.trajectory import Trajectory
@@ -48,6 +49,7 @@ class Trace:
 
     def __init__(self, simulator: Simulator, kept: int = KEPT) -> None:
         self.model, self.gravity, self.ground = simulator.plant.model, simulator.gravity, simulator.plant.ground
+        self.sensors = mounts_of(simulator.plant.makers)
         self._rows: deque[Array] = deque(maxlen=checked_count(kept))
         self._columns = Layout({})
         self.appended = 0                                        # in all, those that are no longer kept too
@@ -68,7 +70,8 @@ class Trace:
         rows = self._rows.copy() if last is None else list(self._rows)[-last:]
         columns = self._columns.split(np.array(rows))
         t, q, v, tau, vdot = (columns.pop(name) for name in ("t", "q", "v", "tau", "vdot"))
-        return Trajectory(self.model, self.gravity, t, q, v, tau, vdot, columns, parameters=dict(parameters or {}), ground=self.ground)
+        return Trajectory(self.model, self.gravity, t, q, v, tau, vdot, columns, parameters=dict(parameters or {}), ground=self.ground,
+                          sensors=self.sensors)
 
 
 class Pull(Component):

@@ -8,6 +8,7 @@ import numpy as np
 
 from engine.recording import Recording, StorageError
 from engine.simulation.contact_table import Touching, table_of
+from engine.simulation.mounts import mounts_in
 from engine.simulation.run_header import events_in, ground_in, names_in, outcome_in, robot_in
 from engine.simulation.trajectory import Trajectory
 
@@ -33,12 +34,14 @@ def load_trajectory(path: str | Path, start: int = 0, stop: int | None = None, s
         events = events_in(recording, start, stop)
         stopped = recording.checkpoint().get("stopped") if recording.batch else None
         (reason, warnings), names, ground = outcome_in(recording), names_in(recording), ground_in(recording)
+        sensors = mounts_in(recording, [link.name for link in model.links])
         table = touching_in(recording, start, stop, step)
         lead = len(recording.batch)
     t = read.pop("t")
     arrays = {n: np.moveaxis(x, 0, lead) for n, x in read.items()}
     q, v, tau, vdot = (arrays.pop(n) for n in ("q", "v", "tau", "vdot"))
-    return Trajectory(model, gravity, t, q, v, tau, vdot, arrays, events, stopped, parameters, reason, warnings, names, ground, table)
+    return Trajectory(model, gravity, t, q, v, tau, vdot, arrays, events, stopped, parameters, reason, warnings, names, ground, table,
+                      sensors)
 
 
 def touching_in(recording: Recording, start: int, stop: int | None, step: int) -> Touching | None:

@@ -14,7 +14,7 @@ from engine.checks import beside, nearest, path_of, warn, writing
 from engine.components.component import SimulationWarning
 from engine.io import RobotFileError
 from engine.io.save_urdf import urdf_text
-from engine.logs import WORLD, Flight, bag_files, write_mat, write_mcap, write_parquet, write_rosbag2
+from engine.logs import WORLD, Flight, Inertial, Wrench, bag_files, require_prefix, write_mat, write_mcap, write_parquet, write_rosbag2
 from engine.model import StateError
 from engine.recording import StorageError
 from engine.spatial import quaternion
@@ -22,6 +22,8 @@ from engine.spatial import quaternion
 Array = np.ndarray
 #: what logs are written for, by their endings
 ENDINGS = (".mcap", ".rosbag2", ".mat", ".parquet", ".oem", ".aem")
+#: those of ROS 2, which have frames
+FRAMED = (".mcap", ".rosbag2")
 EXPECTED = f"expected .h5, .hdf5, {', '.join(ENDINGS)}"
 
 
@@ -30,13 +32,13 @@ def is_log(path: Any) -> bool:
     return path_of(path, StorageError).suffix.lower() in ENDINGS
 
 
-def write_log(trajectory: Any, path: Any, overwrite: bool, link: str | None, epoch: str | None) -> Path:
+def write_log(trajectory: Any, path: Any, overwrite: bool, link: str | None, epoch: str | None, prefix: str = "") -> Path:
     """Write a trajectory as what a path's ending says; return the path.
 
     Raises
     ------
-    StorageError : the path exists, or cannot be written; a package is missing
-    StateError : it is a batch, and the log one of a flight; no ``link`` and ``epoch`` of an .oem or .aem
+    StorageError : the path exists, or cannot be written; a package is missing; a prefix is none
+    StateError : it is a batch, and the log one of a flight; no ``link`` and ``epoch`` of an .oem or .aem; a prefix of a log without frames
     """
     path = path_of(path, StorageError)
     ending = path.suffix.lower()
@@ -49,12 +51,17 @@ def write_log(trajectory: Any, path: Any, overwrite: bool, link: str | None, epo
         raise StateError(f"'{path.name}' says when and of what it is; expected link=, one of the robot's, and epoch='2026-11-27T12:00:00'")
     if not messages and (link is not None or epoch is not None):
         raise StateError(f"link and epoch are of .oem and .aem, and '{path.name}' is neither; expected none of them")
+    if prefix and ending not in FRAMED:
+        raise StateError(f"prefix is of {' and '.join(FRAMED)}, and '{path.name}' is neither; expected none of it")
+    require_prefix(prefix, StorageError)
     if messages and link not in (names := [x.name for x in trajectory.model.links]):
         raise StateError(f"there is no link '{link}'{nearest(str(link), names)}; expected one of {', '.join(names)}")
     if ending not in (".mat", ".parquet") and trajectory.q.ndim > 2:
         raise StateError(f"'{path.name}' is of one flight, and this is a batch {trajectory.q.shape[:-2]}; expected trajectory.rollout(0)")
     if np.any(trajectory.failed):
         warn(f"'{path.name}' is of what failed: {failures(trajectory)}", SimulationWarning)
+    if ending in FRAMED and (lacks := left_out(trajectory)):
+        warn(f"'{path.name}' leaves out {', '.join(lacks)}; expected {path.stem}.h5 beside it, which holds them", SimulationWarning)
     with writing(path, StorageError, begun=False):
         path.parent.mkdir(parents=True, exist_ok=True)
     waiting = beside(path)
@@ -62,7 +69,8 @@ def write_log(trajectory: Any, path: Any, overwrite: bool, link: str | None, epo
         with writing(waiting, StorageError):
             if ending == ".rosbag2":
                 waiting.mkdir()
-            WRITERS[ending](trajectory, whole := waiting / f"{path.stem}_0" if ending == ".rosbag2" else waiting, link, epoch)
+            WRITERS[ending](trajectory, whole := waiting / f"{path.stem}_0" if ending == ".rosbag2" else waiting, link, epoch,
+                            prefix)
         with writing(path, StorageError, begun=False):
             if path.is_dir():
                 replace_bag(path.resolve(), whole)
@@ -111,9 +119,9 @@ def outcome_of(trajectory: Any) -> dict[str, str]:
     return {"failed": json.dumps(np.asarray(x.failed).tolist()), "reason": said, "warnings": "\n".join(x.warnings)}
 
 
-def flight_of(trajectory: Any, described: bool = True) -> Flight:
-    """Return what a log of ROS says of a trajectory: of joints with one coordinate, of all links, and of the robot if that is to be
-    ``described``."""
+def flight_of(trajectory: Any, described: bool = True, prefix: str = "") -> Flight:
+    """Return what a log of ROS says of a trajectory: of joints with one coordinate, of all links, of what sensors read, and of the robot if
+    that is to be ``described``. A sensor that is elsewhere than its link, or turned, is a frame of its own."""
     model, coordinates = trajectory.model, trajectory.model.coordinates
     q_at, v_at = (np.cumsum([0, *(c[k] for c in coordinates)]) for k in (1, 2))
     single = [k for k, (_, nq, nv) in enumerate(coordinates) if nq == nv == 1]
@@ -125,8 +133,11 @@ def flight_of(trajectory: Any, described: bool = True) -> Flight:
         warn(f"the log has no robot_description, as '{model.name}' is no URDF: {error}", SimulationWarning)
         description = ""
     links, world = [link.name for link in model.links], WORLD
+    inertial, wrenches, frames, more = read_by_sensors(trajectory, links)
+    T = np.concatenate([T, *(T[..., [links.index(link)], :, :] @ pose for link, pose in more)], axis=-3)
+    links += frames
     if WORLD in links:                                                        # which tf has no transform of to itself
-        body, place = model.carrier[at := links.index(WORLD)]
+        body, place = model.carrier[at] if (at := links.index(WORLD)) < len(model.links) else (0, np.eye(4))
         if body < 0 and (place == np.eye(4)).all():
             links, T = links[:at] + links[at + 1 :], np.delete(T, at, axis=-3)
         else:
@@ -134,10 +145,50 @@ def flight_of(trajectory: Any, described: bool = True) -> Flight:
                 world += "_"
     return Flight(trajectory.t, [coordinates[k][0] for k in single], trajectory.q[:, q], trajectory.v[:, v], trajectory.tau[:, v],
                   links, T[..., :3, 3], quaternion.from_matrix(T[..., :3, :3]), description, world,
-                  outcome_of(trajectory) if described else {})  # fmt: skip
+                  outcome_of(trajectory) if described else {}, inertial, wrenches, prefix)  # fmt: skip
 
 
-def mat(trajectory: Any, path: Path, link: Any, epoch: Any) -> None:
+def read_by_sensors(trajectory: Any, links: list[str]) -> tuple[dict[str, Inertial], dict[str, Wrench], list[str],
+                                                                list[tuple[str, Array]]]:  # fmt: skip
+    """Return what sensors of turns and accelerations read, and those of wrenches, by name; and of those that are elsewhere than their
+    link the names of their frames, and where these are on which link."""
+    inertial, wrenches, frames, places = dict[str, Inertial](), dict[str, Wrench](), list[str](), list[tuple[str, Array]]()
+    for name, (_, link, pose) in trajectory.sensors.items():
+        parts = {kind: trajectory.signals.get(signal) for kind, signal in parts_of(trajectory, name).items()}
+        if not parts:
+            continue
+        frame = link
+        if (pose != np.eye(4)).any():
+            frame = name
+            while frame in (WORLD, *links, *frames):
+                frame += "_"
+            frames.append(frame)
+            places.append((link, pose))
+        if "moment" in parts:
+            wrenches[name] = Wrench(frame, parts["force"], parts["moment"])
+        else:
+            inertial[name] = Inertial(frame, parts.get("rate"), parts.get("force"))
+    return inertial, wrenches, frames, places
+
+
+def parts_of(trajectory: Any, name: str) -> dict[str, str]:
+    """Return of a sensor the signals that logs of ROS have, by what they are: none of other kinds, and of one that integrates."""
+    kind = trajectory.sensors[name].kind
+    wrench = {"force": f"{name}.force", "moment": f"{name}.moment"}
+    known = {"Gyro": {"rate": name}, "Accelerometer": {"force": name}, "IMU": {"rate": f"{name}.rate", "force": f"{name}.force"},
+             "ForceTorque": wrench, "ContactForce": wrench}  # fmt: skip
+    parts = known.get(kind, {})
+    return parts if all(signal in trajectory.signals for signal in parts.values()) else {}
+
+
+def left_out(trajectory: Any) -> list[str]:
+    """Return what was recorded of contacts and sensors, and logs of ROS have no messages for, in words."""
+    touches = trajectory.touching is not None or any(n.partition(".")[0] == "contacts" for n in (*trajectory.signals, *trajectory.names))
+    read = [f"'{n}' ({m.kind})" for n, m in trajectory.sensors.items() if not parts_of(trajectory, n)]
+    return [*["contacts"] * touches, *read]
+
+
+def mat(trajectory: Any, path: Path, *_: Any) -> None:
     """Write t, q, v, tau, vdot as they are, signals and parameters as structures, the names of the entries of q and v, and
     whether and why it failed."""
     x, model = trajectory, trajectory.model
@@ -149,7 +200,7 @@ def mat(trajectory: Any, path: Path, link: Any, epoch: Any) -> None:
                "reason": reason, "warnings": list(x.warnings)})  # fmt: skip
 
 
-def parquet(trajectory: Any, path: Path, link: Any, epoch: Any) -> None:
+def parquet(trajectory: Any, path: Path, *_: Any) -> None:
     """Write a column for each number, and of a batch the rollout's number."""
     x, lead = trajectory, trajectory.q.shape[:-2]
     rows = math.prod(lead)
@@ -158,11 +209,11 @@ def parquet(trajectory: Any, path: Path, link: Any, epoch: Any) -> None:
     write_parquet(path, columns, {"model": x.model.name, "gravity": " ".join(map(repr, map(float, x.gravity))), **outcome_of(x)})
 
 
-#: by ending: of a trajectory, a path, a link and an epoch
+#: by ending: of a trajectory, a path, a link, an epoch and a prefix
 WRITERS: dict[str, Any] = {
     ".mat": mat, ".parquet": parquet,
-    ".mcap": lambda x, path, link, epoch: write_mcap(path, flight_of(x)),
-    ".rosbag2": lambda x, path, link, epoch: write_rosbag2(path, flight_of(x)),
-    ".oem": lambda x, path, link, epoch: x.to_oem(path, link, epoch),
-    ".aem": lambda x, path, link, epoch: x.to_aem(path, link, epoch),
+    ".mcap": lambda x, path, link, epoch, prefix: write_mcap(path, flight_of(x, prefix=prefix)),
+    ".rosbag2": lambda x, path, link, epoch, prefix: write_rosbag2(path, flight_of(x, prefix=prefix)),
+    ".oem": lambda x, path, link, epoch, prefix: x.to_oem(path, link, epoch),
+    ".aem": lambda x, path, link, epoch, prefix: x.to_aem(path, link, epoch),
 }  # fmt: skip

@@ -73,9 +73,12 @@ class Overlaps:
             row = np.unravel_index(depths[:, worst].argmax(), rows)
             return f" of rollout {[int(i) for i in row]}" if rows else ""
 
-        depth, names = depths.max(axis=0), self.contacts.names
-        require_shallow(depth, self.sizes, names.__getitem__, where)
-        warn_of_springs(depth, self.throws * depth, names.__getitem__)
+        def name(k: int) -> str:                                               # of thousands that there may be, when one is said
+            return self.contacts.names[k]
+
+        depth = depths.max(axis=0)
+        require_shallow(depth, self.sizes, name, where)
+        warn_of_springs(depth, self.throws * depth, name)
 
     @functools.cached_property
     def throws(self) -> Array:

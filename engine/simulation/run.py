@@ -202,7 +202,7 @@ class Process:
     def modest(self, records: Array) -> bool:
         """Return whether the records of one rollout are good as their numbers are small: of a step in a loop in Python no more is asked."""
         own = records.reshape(-1)
-        return bool(own.size and own.dot(own) < AWAY * AWAY)                    # NaN is not
+        return bool(own.size and np.minimum.reduce(own) > -AWAY and np.maximum.reduce(own) < AWAY)       # NaN is not
 
     def _records(self, counts: Array, t0: float, k: float, dt: float, p: Array, x: Array, room: Array | None = None) -> Array:
         """Return records (..., T, m), finite or not: machine code between records in pieces, between which Ctrl-C is heard."""

@@ -22,6 +22,7 @@ from engine.simulation.contact_table import COLUMNS, whole
 from engine.simulation.diagnosis import ended, failed, warn_of
 from engine.simulation.doubts import Doubts
 from engine.simulation.event_runs import blocks
+from engine.simulation.mounts import mounts_of
 from engine.simulation.own_states import DEFECT, OWN
 from engine.simulation.run import Diverged, Failures, steps_in, times
 from engine.simulation.run_header import checked_path, ended_how, header_in, header_of, outcome, parameter_in, robot_in, too_short
@@ -45,7 +46,8 @@ def header(step: Step, p: Array, duration: float, record_every: int) -> dict[str
     key = hashlib.sha256("".join(process.keys).encode()).hexdigest() if step.compiled else "not compiled"
     return {
         **versions(),
-        **header_of(plant.model, plant.gravity, plant.parameters.split(p), plant.names, plant.ground),
+        **header_of(plant.model, plant.gravity, plant.parameters.split(p), plant.names, plant.ground,
+                    mounts_of(plant.makers)),
         "conventions": CONVENTIONS, "integrator": step.method.name, "dt": step.dt, "duration": duration, "record_every": record_every,
         "program": key, "functions": step.functions, "components": [c.name for c in plant.components], "event_names": step.watch.names,
         **({"constraints": [c.title for c in plant.constraints.loops.constraints]} if plant.constraints else {}),

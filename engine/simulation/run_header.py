@@ -14,17 +14,18 @@ from engine.integrate.event import Crossing, crossings
 from engine.io import model_from_text, model_hash, model_text, text_hash
 from engine.model import Model
 from engine.recording import Recording, StorageError
+from engine.simulation.mounts import Mount, as_data
 
 Array = np.ndarray
 
 
 def header_of(model: Model, gravity: tuple[float, ...], parameters: Mapping[str, Array],
-              names: Mapping[str, Sequence[str]], ground: Array | None) -> dict[str, Any]:  # fmt: skip
-    """Return the part of a file's header that is of the robot, its ground and its rollouts, with the ``names`` of signals' entries."""
+              names: Mapping[str, Sequence[str]], ground: Array | None, sensors: Mapping[str, Mount]) -> dict[str, Any]:  # fmt: skip
+    """Return the part of a file's header that is of the robot, its ground, sensors and rollouts, with the ``names`` of signals' entries."""
     return {"model": model_text(model), "model_name": model.name, "model_hash": model_hash(model), "gravity": list(gravity),
             "armature": model.armature.tolist(), "rollout_parameters": dict(parameters), "q_entries": list(model.labels("q")),
             "v_entries": list(model.labels("v")), **({"names": {n: list(x) for n, x in names.items()}} if names else {}),
-            **({} if ground is None else {"ground": ground.tolist()})}  # fmt: skip
+            **({} if ground is None else {"ground": ground.tolist()}), **({"sensors": as_data(sensors)} if sensors else {})}  # fmt: skip
 
 
 def outcome(reason: Array | str | None, warnings: Sequence[str], whole: str = "") -> dict[str, Any]:

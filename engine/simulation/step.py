@@ -27,6 +27,7 @@ from engine.integrate import step as one_step
 from engine.integrate.event import crossings
 from engine.model.combine import WORLD
 from engine.simulation.after_flight import AfterFlight, described, without_acting
+from engine.simulation.allowances import Depths, depths_of, governed
 from engine.simulation.asked import asked
 from engine.simulation.contact_table import ContactTable, Touching, table_of
 from engine.simulation.doubts import Doubts
@@ -38,6 +39,7 @@ from engine.simulation.independent_trees import IndependentTrees, Kind
 from engine.simulation.innovations import Known
 from engine.simulation.many_contacts import ManyContacts
 from engine.simulation.meeting_trees import MeetingTrees
+from engine.simulation.mounts import mounts_of
 from engine.simulation.own_states import STUCK
 from engine.simulation.plant import STRUCK, Plant
 from engine.simulation.rounding import found as unusual
@@ -165,6 +167,22 @@ class Step(WholeStates):
         return Form(plant.model.name, tuple(plant.model.labels("q")), self.process.record, self.layout, plant.states, plant.memories,
                     plant.parameters, tuple(self.watch.names), None if plant.frame is None else plant.frame.known)  # fmt: skip
 
+    @functools.cached_property
+    def depths(self) -> Depths:
+        """What doubts of every run know of contacts, of which there may be thousands of points."""
+        return depths_of(self.plant.model, self.plant.contacts, self.watch.meeting)
+
+    @functools.cached_property
+    def speeds(self) -> NDArray[np.float64]:
+        """The limits (nv) of joints' speeds that are held."""
+        joints = self.plant.impulses.joints if self.plant.impulses else None
+        return governed(joints.rows if joints else (), self.plant.model.nv)
+
+    @functools.cached_property
+    def names(self) -> dict[str, tuple[str, ...]]:
+        """What signals have an entry for each of, by signal."""
+        return self.plant.names
+
     def doubts(self, dt: float) -> Doubts:
         """Return what notes what is wrong with a run in steps of dt."""
         plant, watch = self.plant, self.watch
@@ -174,7 +192,7 @@ class Step(WholeStates):
         laws = {c.name: c.called.law for c in plant.makers}
         filters = {c.name: Known(own, sum(x.phase + x.delay + (x.period or dt) for x in (c.called.law, *(laws[n] for n in c.reads))))
                    for c in plant.makers if (own := getattr(c.called.law.fn, "innovations", ()))}  # fmt: skip
-        return Doubts(plant.model, plant.limited, dt, plant.contacts, watch.meeting, free, held, stiff, filters)
+        return Doubts(plant.model, plant.limited, dt, self.depths, free, held, stiff, filters, self.speeds)
 
     def context(self, t: Any, y: Array, p: Array, m: Array | None = None) -> Context:
         """Return time and state as components see them, of y = (q, v, z); with memories m, what has been said as well."""
@@ -368,8 +386,8 @@ class Step(WholeStates):
         t, doubts = times(records), self.doubts(self.dt)
         doubts.add(t, {"q": q, "v": v, "vdot": vdot, **columns})
         found = Trajectory(plant.model, plant.gravity, t, q, v, tau, vdot, columns, parameters=plant.parameters.split(p),
-                           warnings=doubts.texts, names=plant.names, ground=self.meeting.ground if self.meeting else plant.ground,
-                           touching=self.touching(records, p))  # fmt: skip
+                           warnings=doubts.texts, names=self.names, ground=self.meeting.ground if self.meeting else plant.ground,
+                           touching=self.touching(records, p), sensors=mounts_of(plant.makers))  # fmt: skip
         if not watch:
             return found
         memory = self.watched(records[..., 1 : 1 + self.process.n])

@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from engine.checks import warn
 from engine.compiler import Program, trace
-from engine.components.component import Component, Context, SimulationError
+from engine.components.component import Component, Context, SimulationError, SimulationWarning
+from engine.components.law import Ticking, asks_noise
 from engine.components.layout import Layout
 from engine.contact import ContactError
 from engine.simulation.asked import Asked
@@ -21,6 +23,7 @@ from engine.simulation.meeting_trees import MeetingTrees
 from engine.simulation.overlaps import Overlaps
 from engine.simulation.own_states import OWN
 from engine.simulation.parameters import possible
+from engine.simulation.plant import Plant
 from engine.simulation.run_file import header
 from engine.simulation.step import Step
 from engine.simulation.surroundings import Kept
@@ -136,6 +139,8 @@ class Stepper:
             raise SimulationError(f"{shapes} do not broadcast; expected equal leading dimensions") from None
         if not math.prod(batch):
             raise SimulationError(f"q0 and v0 have shapes {q0.shape} and {v0.shape}, a batch without rollouts; expected one at least")
+        if math.prod(batch) > 1 and "noise.run" not in given:
+            warn_of_one_noise(step.plant, values, math.prod(batch))
         step.watch.require_start(q0)
         if step.plant.frame is not None:
             floating = [model.bodies[i].q for i in model.roots if model.bodies[i].kind.floats]
@@ -143,10 +148,9 @@ class Stepper:
         if step.plant.limited:
             require_within(model, q0)
         p = self.parameters.spread(values, batch)
-        x = step.begun(q0, v0, batch, p)
+        x = step.prepare(p, step.begun(q0, v0, batch, p))
         if self._overlaps is not None and not self._overlaps.seen_apart(step.process, p, x):
             self._overlaps.require_apart(q0, p)
-        x = step.prepare(p, x)
         if isinstance(step.process, MeetingTrees):
             step.process.require_apart(p, x, step.dt)
         return p, x
@@ -245,3 +249,12 @@ class Stepper:
     def header(self, duration: float, record_every: int) -> dict[str, Any]:
         """Return what the files of such a run say of how its records came about."""
         return header(self._step, self.nominal(), duration, record_every)
+
+
+def warn_of_one_noise(plant: Plant, values: Mapping[str, Any], rows: int) -> None:
+    """Warn of a batch whose rollouts all have the same noise, where some is drawn with these values of parameters."""
+    laws = [c.name for c in plant.acting if isinstance(c, Ticking) and asks_noise(c.called.law)]
+    errors = [n for c in plant.makers for n in getattr(c, "parameters", {}) if n.endswith((".noise", ".walk")) and np.any(values[n])]
+    if drawn := [*laws, *errors]:
+        warn(f"'{plant.model.name}': all {rows} rollouts have the same noise, of '{drawn[0]}', as they have one number; expected "
+             f"parameters={{'noise.run': np.arange({rows})}} for noise of their own, or 'noise.run': 0 for this", SimulationWarning)

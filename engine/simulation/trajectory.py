@@ -22,6 +22,7 @@ from engine.recording import StorageError, saved
 from engine.simulation.columns import described, entries, not_finite, spells, write_columns
 from engine.simulation.contact_table import COLUMNS, Touching
 from engine.simulation.logged import is_log, write_log
+from engine.simulation.mounts import Mount
 from engine.simulation.parameters import moves_shapes, own, with_parameters
 from engine.simulation.run_header import checked_path, header_of, outcome
 from engine.simulation.totals import About, central, compiled_sum
@@ -62,6 +63,7 @@ class Trajectory:
     parameters : of the simulation, by name, one for each rollout (..., *shape); "mass.LINK", "inertia.LINK" and "gravity" count instead of
         the model's and ``gravity``
     ground : the pose (4, 4) of the ground that its simulation had contacts with, whose z axis is the normal; None without one
+    sensors : by name, those of its simulation: (kind, link, pose)
 
     >>> import engine
     >>> model = engine.load_urdf(engine.example("free_flyer"), floating_base=True)
@@ -86,6 +88,7 @@ class Trajectory:
     names: dict[str, tuple[str, ...]] = field(default_factory=dict)
     ground: Array | None = None
     touching: Touching | None = field(default=None, repr=False)
+    sensors: dict[str, Mount] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return described(f"'{self.model.name}'", self.t, self.q)
@@ -360,19 +363,23 @@ class Trajectory:
         coordinates = {"t": self.t, "q_entry": list(self.model.labels("q")), "v_entry": list(self.model.labels("v"))}
         return xr.Dataset(data, coordinates, {"model": self.model.name, "gravity": self.gravity})
 
-    def save(self, path: str | Path, overwrite: bool = False, link: str | None = None, epoch: str | None = None) -> Path:
+    def save(self, path: str | Path, overwrite: bool = False, link: str | None = None, epoch: str | None = None,
+             prefix: str = "") -> Path:  # fmt: skip
         """Write the trajectory as an HDF5 file (.h5, .hdf5), which :func:`load_trajectory` reads, or for other tools; return its path.
 
         Of one flight: ".mcap", a log of ROS 2, which Foxglove opens; ".rosbag2", a folder that ``ros2 bag`` plays; ".oem" and ".aem" of a
-        ``link`` from an ``epoch`` on (:meth:`to_oem`, :meth:`to_aem`). Of a batch, too: MATLAB's ".mat", ".parquet"."""
+        ``link`` from an ``epoch`` on (:meth:`to_oem`, :meth:`to_aem`). Of a batch, too: MATLAB's ".mat", ".parquet". A
+        ``prefix``, "arm1/", is that of a log's topics and frames, but not of the world, so that several robots may be in one."""
         if is_log(path):
-            return write_log(self, path, overwrite, link, epoch)
-        if link is not None or epoch is not None:
-            raise StateError(f"link and epoch are of .oem and .aem, and '{path}' is neither; expected none of them")
+            return write_log(self, path, overwrite, link, epoch, prefix)
+        if link is not None or epoch is not None or prefix:
+            raise StateError(f"link and epoch are of .oem and .aem, a prefix is of .mcap and .rosbag2, and '{path}' is none of them; "
+                             "expected none of these")  # fmt: skip
         columns = {"q": self.q, "v": self.v, "tau": self.tau, "vdot": self.vdot, **self.signals}
         stopped, lead = {} if self.stopped is None else {"stopped": self.stopped}, self.q.ndim - 2
         shapes: dict[str, tuple[int, ...]] = {"t": (), **{n: x.shape[lead + 1 :] for n, x in columns.items()}}
-        header = header_of(self.model, self.gravity, self.parameters, self.names, self.ground) | outcome(self.reason, self.warnings)
+        header = header_of(self.model, self.gravity, self.parameters, self.names, self.ground, self.sensors)
+        header |= outcome(self.reason, self.warnings)
         header["events"] = [{"function": e.function, "name": e.name, "t": e.t, "q": e.q, "v": e.v} for e in self.events]
         tables = {}
         if self.touching is not None and not lead:
@@ -392,7 +399,11 @@ class Trajectory:
 
     def to_aem(self, path: str | Path, link: str, epoch: str = "2000-01-01T12:00:00") -> Path:
         """Write a link's attitude as an attitude ephemeris message (CCSDS 504.0-B-1), with times after an ``epoch`` (UTC), from the world's
-        axes to its own, the scalar last; return its path. :func:`engine.space.read_aem` reads it."""
+        axes to its own, the scalar last; return its path. :func:`engine.space.read_aem` reads it. StateError of a link that nothing
+        floating carries: such a message is of axes among the stars."""
+        body = self.model.carrier[self.model.link_index(link)][0]
+        if not any(body in tree and self.model.bodies[tree[0]].kind.floats for tree in self.model.trees):
+            raise StateError(f"'{link}' hangs on what stands, and a message of attitude is of what flies; expected a link of what floats")
         return write_aem(path, epoch, self.t, quaternion.from_matrix(self.pose(link)[..., :3, :3]), link)
 
     def to_csv(self, path: str | Path) -> Path:

@@ -50,7 +50,12 @@ def turning(r: Array, v: Array, a: Array) -> Array:
 
 def relative_state(r_O: Any, v_O: Any, rho: Any, rhodot: Any) -> tuple[Array, Array]:
     """Return a place (3), m, and a velocity (3), m/s, relative to an orbit r_O, v_O in its turning RTN axes, on floats, as
-    :func:`clohessy_wiltshire` has them."""
+    :func:`clohessy_wiltshire` has them.
+
+    >>> x, u = relative_state([7e6, 0.0, 0.0], [0.0, 7000.0, 0.0], [100.0, 0.0, 0.0], [0.0, 0.1, 0.0])
+    >>> x, u + 0.0                                                               # it goes round with the orbit, 0.001 rad/s
+    (array([100.,   0.,   0.]), array([0., 0., 0.]))
+    """
     r, v, x, u = (np.asarray(y, dtype=float) for y in (r_O, v_O, rho, rhodot))
     A, w = rtn(r, v), np.cross(r, v) / (r @ r)
     return A.T @ x, A.T @ (u - np.cross(w, x))

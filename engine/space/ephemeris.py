@@ -84,7 +84,12 @@ def require_epoch(epoch: Any) -> Epoch:
 
 
 def sun(epoch: Epoch, duration: float) -> Ephemeris:
-    """Return where the Sun is from the Earth, m in the celestial axes (GCRS), for ``duration`` s from an epoch: ERFA's epv00, to 7 mm."""
+    """Return where the Sun is from the Earth, m in the celestial axes (GCRS), for ``duration`` s from an epoch: ERFA's epv00, to 7 mm.
+
+    >>> from engine.space import Epoch
+    >>> (sun(Epoch("2026-03-20T14:46:00"), 1.0)(0.0) / ASTRONOMICAL_UNIT).round(1) + 0.0                   # at the equinox
+    array([1., 0., 0.])
+    """
     import erfa
 
     a, b = require_epoch(epoch).tt
@@ -93,7 +98,12 @@ def sun(epoch: Epoch, duration: float) -> Ephemeris:
 
 def moon(epoch: Epoch, duration: float) -> Ephemeris:
     """Return where the Moon is from the Earth, m in the celestial axes (GCRS), for ``duration`` s from an epoch: ERFA's moon98, to 0.3 mm
-    of it."""
+    of it.
+
+    >>> from engine.space import Epoch
+    >>> bool(3.56e8 < np.linalg.norm(moon(Epoch("2026-03-20T14:46:00"), 1.0)(0.0)) < 4.07e8)
+    True
+    """
     import erfa
 
     a, b = require_epoch(epoch).tt

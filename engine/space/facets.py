@@ -11,6 +11,7 @@ import numpy as np
 from engine.checks import nearest, numbers, shown, whole
 from engine.components.component import SimulationError
 from engine.io import load_mesh
+from engine.io.upright import upright
 from engine.model import Link, Model
 from engine.spatial import se3
 
@@ -117,7 +118,7 @@ class Facets:
         """
         plates: dict[str, list[Any]] = {}
         for link in links_of(model):
-            for shape in link.visuals or link.collisions:
+            for shape in upright(model, link, not link.visuals):
                 points = np.asarray(load_mesh(shape).vertices)
                 low, high = points.min(axis=0), points.max(axis=0)
                 middle, size = 0.5 * (low + high), high - low
@@ -147,7 +148,7 @@ class Facets:
         directions = directions / np.linalg.norm(directions, axis=1)[:, None]
         plates: dict[str, list[Any]] = {}
         for link in links_of(model):
-            sides = [triangles(shape) for shape in link.visuals or link.collisions]
+            sides = [triangles(shape) for shape in upright(model, link, not link.visuals)]
             if not sides:
                 continue
             centres, vectors = (np.concatenate(x) for x in zip(*sides, strict=True))

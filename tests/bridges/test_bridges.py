@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -65,14 +66,14 @@ def test_wrenches_by_dds(monkeypatch):
     monkeypatch.setenv("CYCLONEDDS_URI", LOOPBACK)
     load = engine.Law(lambda t, q, v: np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]) + 0.0 * t, name="load")
     with engine.Live(driven(laws=[load]), np.zeros(2), np.zeros(2)) as live, \
-            engine.bridge(live, "dds", rate=100.0, wrenches=["load"], domain=43) as bridge:  # fmt: skip
+            engine.bridge(live, "dds", rate=100.0, wrenches={"load": "tip"}, domain=43) as bridge:  # fmt: skip
         peer = subprocess.run([sys.executable, Path(__file__).parent / "peer.py", "43", "rt/wrench/load"], capture_output=True, text=True,
                               check=True, timeout=60)  # fmt: skip
         assert bridge.error is None
         now = live.state.t
     at, numbers, raw = peer.stdout.splitlines()
     assert 0.0 < float(at.split()[0]) <= now
-    assert at.split()[1] == "load"
+    assert at.split()[1] == "tip"
     assert [*map(float, numbers.split())] == [4.0, 5.0, 6.0, 1.0, 2.0, 3.0]
     rosbags = pytest.importorskip("rosbags.typesys")
     store = rosbags.get_typestore(rosbags.Stores.ROS2_JAZZY)
@@ -184,11 +185,14 @@ def test_whatever_a_peer_sends_is_refused_with_one_reason(message, text):
 class Wire:
     """A transport that hands over what is in its list, and keeps what it is told."""
 
-    def __init__(self, *messages):
-        self.messages, self.told, self.sent = [*messages], [], []
+    def __init__(self, *messages, slow=0.0):
+        self.messages, self.told, self.sent, self.slow = [*messages], [], [], slow
+        self.links = self.wrenches = None
 
     def send(self, joints, links, wrenches):
+        time.sleep(self.slow)
         self.sent.append(joints)
+        self.links, self.wrenches = links, wrenches
 
     def received(self, most):
         taken, self.messages = self.messages, []
@@ -245,3 +249,63 @@ def test_the_end_of_the_simulation_is_said():
     assert (bridge.error, wire.told[2:]) == ("the simulation was closed", ["the simulation was closed", "closed"])
     with pytest.raises(engine.BridgeError, match=r"the simulation was closed; expected one that goes on"):
         engine.bridge(live, "dds")
+
+
+def test_a_rate_that_is_met_and_one_that_is_not(live):
+    """By a wire that takes 50 ms for a state a warning says so, once; ten a second are met, and none does."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bridge = Bridge(live, Wire(), 10.0, {}, {})
+        until(lambda: bridge.sent > 10)
+        time.sleep(bridge._window + 0.2)
+        bridge.close()
+    assert not bridge._warned
+    with pytest.warns(engine.BridgeWarning, match=r"a bridge of 'arm' sends \d.* of 100 states a second; expected a lower rate") as told:
+        bridge = Bridge(live, Wire(slow=0.05), 100.0, {}, {})
+        until(lambda: bridge._warned)
+        time.sleep(0.3)
+        bridge.close()
+    assert len(told) == 1
+    assert 0.0 < bridge.achieved < 21.0
+
+
+def test_a_rate_above_what_a_simulation_hands_over(live, monkeypatch):
+    """120 states a second, or one for each step."""
+    monkeypatch.setattr(sys.modules[Bridge.__module__], "Dds", lambda *_: Wire())
+    with pytest.warns(engine.BridgeWarning, match="the rate of a bridge is 500 states a second, and 'arm' hands over 120 at most"):
+        engine.bridge(live, "dds", rate=500).close()
+    with engine.Live(driven(dt=0.1), [0.1, 0.2], np.zeros(2)) as slow, \
+            pytest.warns(engine.BridgeWarning, match="is 50 states a second, and 'arm' hands over 10 at most"):  # fmt: skip
+        engine.bridge(slow, "dds").close()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        engine.bridge(live, "dds", rate=120.0).close()
+        with pytest.raises(engine.BridgeWarning):                              # an error, if it is to be one: nothing stays taken
+            engine.bridge(live, "dds", rate=121.0)
+
+
+def test_frames_of_one_robot_of_several(live, monkeypatch):
+    """Two robots with one world: their frames have their prefixes, and so have wrenches'."""
+    wires = []
+    monkeypatch.setattr(sys.modules[Bridge.__module__], "Dds", lambda *_: wires.append(Wire()) or wires[-1])
+    load = engine.Law(lambda t, q, v: np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]) + 0.0 * t, name="load")
+    wrist = engine.sensors.ForceTorque("tip", (0.0, 0.0, 0.1), name="wrist")
+    with engine.Live(driven(laws=[load], sensors=[wrist]), np.zeros(2), np.zeros(2)) as two, \
+            engine.bridge(live, "dds", prefix="a/"), \
+            engine.bridge(two, "dds", prefix="b/", wrenches={"load": "upper", "wrist": ""}):  # fmt: skip
+        until(lambda: all(w.links for w in wires))
+        until(lambda: wires[1].sent[-1]["header"]["stamp"]["nanosec"] > 0)
+        frames = [{(x["header"]["frame_id"], x["child_frame_id"]) for x in w.links["transforms"]} for w in wires]
+        assert frames == [{("world", f"{p}/{n}") for n in ("base", "upper", "tip", *more)} for p, more in (("a", ()), ("b", ["wrist"]))]
+        said = wires[1].wrenches
+        assert [said[n]["header"]["frame_id"] for n in ("load", "wrist")] == ["b/upper", "b/wrist"]
+        assert [*said["load"]["wrench"]["force"].values()] == [4.0, 5.0, 6.0]
+        assert np.abs([*said["wrist"]["wrench"]["force"].values()]).max() > 0.1        # of what the tip weighs, which swings
+        for wrenches, text in (({"wrist": "upper"}, "wrenches has 'wrist' in the frame 'upper', and it is a sensor's, in 'wrist'"),
+                               ({"load": "hand"}, "wrenches has 'load' in the frame 'hand'; expected a link, or 'world'"),
+                               (["lod"], r"wrenches has 'lod' \(did you mean 'load'\?\); expected some of wrist, load")):  # fmt: skip
+            with pytest.raises(engine.BridgeError, match=text):
+                engine.bridge(two, "dds", prefix="c/", wrenches=wrenches)
+        with pytest.warns(engine.BridgeWarning, match=r"in which frame the wrench 'load' is, .*; expected wrenches=\{'load': LINK\}"):
+            engine.bridge(two, "dds", prefix="c/", wrenches=["load"]).close()
+        assert wires[-1].wrenches is None or wires[-1].wrenches["load"]["header"]["frame_id"] == ""

@@ -33,6 +33,18 @@ def test_render_a_picture(here, capsys):
     assert {p.name for p in here.iterdir()} == {"robot.urdf", "run.h5", "end.png", "shapes.png", "new"}
 
 
+def test_render_plots_and_bars_where_one_likes(here, capsys):
+    trajectory = swung()
+    small = ("--size", "640x480", "--environment", "plain", "--samples", 0)
+    assert run("render", "run.h5", "a.png", "--signal", "q.elbow,q.shoulder", "--plots", "lower left", "--bars", "energy", *small) == 0
+    own = engine.render(trajectory, size=(640, 480), environment="plain", samples=0, signals=[("q.elbow", "q.shoulder")],
+                        plots="lower left", bars=["energy"])  # fmt: skip
+    assert np.array_equal(pixels("a.png"), own)
+    assert run("render", "run.h5", "b.png", "--signal", "q.elbow", "--plots", "middle", *small) == 2
+    assert "'middle'" in capsys.readouterr().err
+    assert run("render", "run.h5", "b.png", "--bars", "heat", *small) == 2 and "heat" in capsys.readouterr().err
+
+
 def test_render_several_views(here, capsys):
     small = ("--size", "160x80", "--environment", "plain")
     assert run("render", "robot.urdf", "both.png", "--view", "front", "--view", "90,-15.5", *small) == 0

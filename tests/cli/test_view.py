@@ -18,11 +18,14 @@ def test_view_is_what_the_library_shows(here, monkeypatch):
     monkeypatch.setattr(engine, "view", lambda source, **options: seen.append((source, options)))
     trajectory = swung()
     options = "--collision --environment plain --view left --follow fore --show centers --trail fore --hide upper --colors robots"
+    options += " --plots left --signal v.elbow --signal q.elbow,q.shoulder"
     assert run("view", "robot.urdf", "--floating") == run("view", "run.h5", *options.split()) == 0
     (model, plain), (motion, chosen) = seen
-    assert model.nq == 9 and plain.pop("geometry") == "visual" and plain.pop("shown") == Shown() and not any(plain.values())
+    assert model.nq == 9 and plain.pop("geometry") == "visual" and plain.pop("shown") == Shown()
+    assert plain.pop("plots") == "right" and not any(plain.values())
     shown = Shown(centers=True, trails=("fore",), hidden=("upper",), colors="robots")
-    assert chosen == {"view": "left", "environment": "plain", "geometry": "collision", "follow": "fore", "shown": shown}
+    assert chosen == {"view": "left", "environment": "plain", "geometry": "collision", "follow": "fore", "shown": shown,
+                      "signals": ["v.elbow", ("q.elbow", "q.shoulder")], "plots": "left"}  # fmt: skip
     assert same(motion, trajectory)
 
 

@@ -15,6 +15,7 @@ from engine import ops
 from engine.code import ExportError, export_code
 from engine.code.exported import identifier
 from engine.code.reserved import RESERVED, is_taken
+from engine.code.sources import exported
 from engine.compiler.graph.kernel import Kernel
 from engine.rigid_body import Dynamics, LieState
 from tests.code.programs import needed, reported, run
@@ -259,3 +260,14 @@ def test_names_that_a_compiler_does_not_give_to_a_function_are_refused():
 def test_a_name_of_the_c_library_is_refused(dot, tmp_path, name):
     with pytest.raises(ExportError, match=f"name is '{name}', which C, its library or exported code has already; expected another"):
         engine.export_code(dot, tmp_path / "dot.c", name=name)
+
+
+def test_a_self_test_of_what_rests_is_of_motions_too():
+    """A free flyer without weight stays where it begins: half of its samples are of another state, in which all moves, and goes on."""
+    model = engine.load_urdf(engine.example("free_flyer"), floating_base=True)
+    samples = exported(engine.Simulator(model, dt=0.01, gravity=(0, 0, 0)), "flyer", "step").samples()
+    x, y = (np.array([s[k][-1] for s in samples]) for k in (0, 1))
+    assert len(samples) == 20
+    assert (x[0] == y[9]).all()                                                # at rest, from INITIAL_X on
+    assert (np.abs(x[10:, : model.nq + model.nv] - y[10:, : model.nq + model.nv]) > 0).all(axis=1).sum() >= 9
+    assert (x[11:] == y[10:-1]).all() and np.isfinite(y).all()

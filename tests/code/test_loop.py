@@ -227,6 +227,48 @@ def test_a_loop_goes_on_where_one_has_ended(tmp_path):
         assert float(t) == (0.0 if forgets else 0.255)
 
 
+POLICY = """#define _GNU_SOURCE
+#include "swings.h"
+#include <sched.h>
+#include <stdio.h>
+/* a system of its own, which lets a thread have what it asks for, and memory not always */
+static int policy = SCHED_RR, priority = 7, locks, within;
+int own_get(pid_t p) { (void)p; return policy; }
+int own_param(pid_t p, struct sched_param *s) { (void)p; s->sched_priority = priority; return 0; }
+int own_set(pid_t p, int to, const struct sched_param *s) { (void)p; policy = to; priority = s->sched_priority; return 0; }
+int own_lock(int flags) { (void)flags; return locks ? 0 : -1; }
+static int after(void *user, int64_t k, double t, const double *x, const double *p)
+{
+    (void)user, (void)t, (void)x, (void)p;
+    within = policy == SCHED_FIFO && priority == 12;
+    return k == 3;
+}
+int main(void)
+{
+    for (int c = 0; c < 4; ++c) {
+        double p[] = SWINGS_INITIAL_P, x[] = SWINGS_INITIAL_X;
+        swings_options o = {.steps = c == 1 ? 2 : 9, .free_running = 1, .priority = c == 3 ? 0 : 12, .after = after};
+        swings_report r;
+        locks = c != 2;
+        within = 0;
+        x[0] = c == 1 ? 1e300 * 1e10 : x[0];
+        const int status = swings_loop(&o, p, x, &r);
+        printf("%d,%d,%d,%d,%d ", status, r.scheduled, within, policy == SCHED_RR, priority);
+    }
+    return 0;
+}
+"""
+
+
+def test_the_policy_of_before_is_there_again(turning):
+    """After a callback's end, a step that fails, and memory that may not be locked; a loop without a priority has none of its own."""
+    _, folder = turning
+    (folder / "policy.c").write_text(POLICY)
+    own = [f"-Dsched_{n}=own_{m}" for n, m in (("getscheduler", "get"), ("getparam", "param"), ("setscheduler", "set"))]
+    run(["gcc", *FLAGS, "-O1", "-ffp-contract=off", *own, "-Dmlockall=own_lock", "swings.c", "policy.c", "-o", "policy", "-lm"], folder)
+    assert run(["./policy"], folder).split() == ["0,1,1,1,7", "1,1,0,1,7", "0,0,1,1,7", "0,0,0,1,7"]
+
+
 def test_what_is_no_loop(tmp_path, turning):
     simulator, _ = turning
     with pytest.raises(engine.ExportError, match=r"a loop is written as C, and 'x.so' ends in '.so'; expected '.c'"):

@@ -116,6 +116,14 @@ def test_functions_are_called_of_the_class_too(case):
 # ---------------------------------------------------------------- what goes wrong
 
 
+def test_a_robot_at_no_other_values_is_itself(case):
+    """What was traced is not traced anew at each call."""
+    robot = case[0]
+    assert robot.at({}) is robot
+    with pytest.raises(engine.ModelError):
+        robot.at({"mass.none": 1.0})
+
+
 def test_nothing_that_moves():
     still = engine.Builder("still")
     still.add_link("base", inertia=inertia.sphere(1.0, 1.0))

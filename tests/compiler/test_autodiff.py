@@ -309,6 +309,25 @@ def test_a_call_is_differentiated_as_if_it_were_written_out(walk):
     assert len(derivatives) == 1 and len(J.functions) == 2                    # one Jacobian, however many calls
 
 
+@pytest.mark.parametrize("directions", [1, 2])
+def test_few_directions_go_back_through_a_call_by_themselves(directions):
+    """A sum of results, by weights: what its gradient costs grows as the function does, and not as its Jacobian, which is full."""
+    sizes = []
+    for n in (8, 16, 32):
+        swept = lambda x: np.array([s := 0.0, *[s := ops.sin(s + y) for y in x], *[s := ops.cos(s * y) for y in x[::-1]]][1:])
+        inner = trace(swept, [(n,)])
+        weighted = lambda x, w, f: np.array([w[k] @ f(x) for k in range(directions)])
+        both = [trace(lambda x, w, f=f: weighted(x, w, f), [(n,), (directions, 2 * n)]) for f in (calling(inner), swept)]
+        x, w = (np.random.default_rng(n).uniform(0.5, 1.0, shape) for shape in ((5, n), (5, directions, 2 * n)))
+        J, expected = map(jacobians.jacobian, both)
+        close(interpret(J, x, w), interpret(expected, x, w), 1e-13, 5)
+        close(loop(J, 4)(x, w), interpret(J, x, w), 1e-13, 5)
+        by_differences = differences(lambda x: weighted(x, w[0], swept), x[0])
+        close(interpret(J, x[0], w[0]), by_differences, 1e-9)
+        sizes.append(len(J.nodes) + sum(len(f.nodes) for f in J.functions))
+    assert sizes[2] < 2.2 * sizes[1] < 2.2 * 2.2 * sizes[0], sizes
+
+
 def test_a_call_has_the_zeros_of_its_function():
     """Also those that sums leave: (x + s) − x."""
     inner = trace(lambda x, s: (np.array([x[0] * s, (2.0 * x[1] + s) - s, 5.0]), x[0] < s), [(2,), ()])

@@ -5,6 +5,7 @@ import pytest
 
 from engine import ops
 from engine.compiler import interpret, machine, trace
+from engine.compiler.codegen.llvm import Module
 from engine.compiler.gufunc import Gufunc
 from engine.compiler.scan import rollout_ufunc
 from engine.compiler.transforms.trace import calling
@@ -152,3 +153,37 @@ def test_inputs_go_with_the_records(width, rows):
             expected[:, j] = np.concatenate([at, own[:, j]], axis=-1)
         np.testing.assert_allclose(records, expected, rtol=ROUNDED, atol=1e-15)
         assert bits(blind) == bits(records[..., :3])
+
+
+def remembering(t0, k, dt, p, x, reads=False):
+    """x is (a, memory (12), notes (2)): a moves, memory ticks at every fourth and third step, notes are remembered, and returned."""
+    a, memory = x[:1], x[1:13]
+    on, seldom = (ops.less(k / m - ops.floor(k / m + 0.1), 0.1) for m in (3.0, 4.0))
+    first = ops.when(seldom, lambda: memory[:5] * 0.5 + ops.cos(a[0]), memory[:5])
+    rest = ops.when(on, lambda: memory[5:] * 0.5 + ops.sin(first[0] + memory[:4:-1]), memory[5:])
+    after = np.concatenate([first, rest])
+    notes = np.array([a[0] * 0.25, after[3] - a[0]])
+    moved = a + dt * (after[2] + p[0] * x[13] + (memory[1] * memory[5] if reads else 0.0))
+    return np.concatenate([moved, after, notes, notes])
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("reads", [False, True])
+def test_what_a_step_seldom_changes_stands_where_it_is(width, reads):
+    """In the step's work, but where somebody reads it after the branch; notes are of the step that begins at a record, also where that
+    is looked at again, and where no step lies between two records."""
+    shapes = [(), (), (), (2,), (15,)]
+    one = trace(lambda *given: remembering(*given, reads=reads), shapes)
+    look = trace(lambda t0, k, dt, p, x: np.concatenate([[k], x]), [*shapes[:-1], (17,)])
+    module = Module(width)
+    f, _ = module.function(one, again=5)
+    assert [h.size for h in module.held[f]] == ([] if reads else [5, 7])
+    counts, x = np.array([0.0, 1.0, 0.0, 4.0, 0.0, 0.0, 7.0, 1.0]), np.random.default_rng(0).uniform(-1, 1, (9, 15))
+    records = rollout_ufunc(one, look, width)(counts, 0.0, 0.0, 0.1, P, x)
+    for row in range(9):
+        at, k = x[row], 0.0
+        for j, count in enumerate(counts):
+            for _ in range(int(count)):
+                at, k = interpret(one, 0.0, k, 0.1, P, at)[:15], k + 1.0
+            notes = interpret(one, 0.0, k, 0.1, P, at)[15:]
+            np.testing.assert_allclose(records[row, j], [k, *at, *notes], rtol=1e-13, atol=1e-14)

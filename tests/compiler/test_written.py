@@ -3,6 +3,7 @@
 import functools
 import math
 import threading
+import types
 from math import atan2, sin
 
 import numpy as np
@@ -246,6 +247,17 @@ def test_helpers_in_other_modules(tmp_path, monkeypatch):
         for x in ([0.3, -1.2, 2.0], [-0.4, 0.2, 0.9]):
             np.testing.assert_allclose(engine.gufunc(fn, "(3)->()")(x), fn(np.array(x)), rtol=1e-15)
     assert "max" not in vars(my_tools) and my_tools.sin is math.sin
+
+
+def test_modules_that_raise_at_names_they_do_not_have():
+    """As torch.classes does: a function beside such a module is traced."""
+    class Odd(types.ModuleType):
+        def __getattr__(self, name):
+            raise RuntimeError(f"no {name}")
+
+    names = {"odd": Odd("odd")}
+    exec("def f(x):\n    return max(x[0], 0.5)", names)
+    assert engine.gufunc(names["f"], "(3)->()")([0.3, 1.0, 2.0]) == 0.5
 
 
 def test_derivatives_of_what_is_written():

@@ -107,6 +107,14 @@ def test_numbers_are_numpys_philox(n):
     np.testing.assert_allclose(g(given), np.reshape([ops.normal(n, *x) for x in given], (11, n)), rtol=0, atol=1e-14)
 
 
+def test_what_is_no_whole_number_draws_the_same_alone_and_in_a_batch():
+    f = engine.gufunc(lambda x: ops.uniform(5, *x), "(5)->(5)")
+    given = np.tile([7.0, 1.0, 2.0, 3.0, 4.0], (40, 1))
+    given[np.arange(40), np.arange(40) % 5] = np.repeat([np.nan, np.inf, -np.inf, -1.0, -(2.0**63), 2.0**63, 1e300, 0.5], 5)
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(f(given), [f(x) for x in given])
+
+
 def test_forces_tick_too():
     """Gusts in generalized forces, and in a wrench on a link, that last for a tick."""
     gusts = run(forces=[Law(lambda t, q, v, noise: noise(3), period=0.01)]).vdot

@@ -176,6 +176,16 @@ def test_starts_in_each_other_are_refused_by_name(both):
         made.run(q, v, 0.1)
 
 
+def test_starts_deep_in_a_ground_are_refused_where_it_is():
+    """Not about the world's origin, where a state has its centre of mass before its momenta are known."""
+    model = engine.load(engine.example("quadruped"), floating_base=True)
+    made = engine.Simulator(model, dt=1e-3, contacts=engine.Contacts(engine.HalfSpace(offset=-10.0)))
+    q = model.neutral()
+    q[6], q[7:] = -10.08, np.tile([0.0, 0.5, -0.9], 4)
+    with pytest.raises(engine.ContactError, match=r"'world:\S+' overlap by 0\.\d+ m at the start"):
+        made.run(q, np.zeros(model.nv), 0.01)
+
+
 def test_a_surface_that_is_a_parameter(monkeypatch):
     """Friction and mass as numbers of each run are those of a simulator that has them."""
     given = {"contact_friction.snake/l0": 0.9, "mass.snake/l1": 1.3}

@@ -6,6 +6,7 @@ from scipy import stats
 
 import engine
 from engine import sensors as S
+from engine.sensors.kalman import least_margin
 from engine.spatial import inertia, quaternion, so3
 from tests.simulation.test_wires import cart
 
@@ -136,6 +137,32 @@ def test_a_covariance_that_loses_its_sign_says_so():
         engine.Simulator(RAIL, dt=0.01, sensors=gauges, laws=[found]).run([0.0], [0.0], 0.1)
 
 
+def test_a_covariance_is_looked_at_as_a_whole():
+    """One whose variances are above zero, and which no errors have: that is said at the first sample, and of which entry."""
+    found = engine.estimator(engine.Simulator(RAIL, dt=0.01), gauges := [S.Encoder("slide", noise=0.02)])
+    assert found.memory[2:5].tolist() == pytest.approx([0.01, 0.0, 0.01])
+    found.memory[3:5] = 0.0101, 0.01                                           # after a sample 1.9e-4 of the speed, and still none
+    with pytest.raises(engine.SimulationError, match=r"estimate returns a P that is no longer positive, first in its entry \[1, 1\]"):
+        engine.Simulator(RAIL, dt=0.01, sensors=gauges, laws=[found]).run([0.0], [0.0], 0.1)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 24])
+def test_margins_tell_what_is_positive_from_what_is_not(n):
+    """To rounding: of products of matrices of any rank with scales of 1e-6 to 1e6, and of those with one eigenvalue moved below."""
+    rng = np.random.default_rng(n)
+    for rank in range(1, n + 1):
+        scale = 10.0 ** rng.uniform(-6, 6, n)
+        A = scale[:, None] * rng.standard_normal((n, rank))
+        P = A @ A.T
+        assert least_margin(P) > 0.0
+        C = P / np.sqrt(np.outer(P.diagonal(), P.diagonal()))
+        w, V = np.linalg.eigh(C)
+        off = (C - (w[0] + 1e-6) * np.outer(V[:, 0], V[:, 0])) * np.sqrt(np.outer(P.diagonal(), P.diagonal()))
+        assert not least_margin(off) > 0.0
+        traced = engine.gufunc(least_margin, f"({n},{n})->()")
+        assert traced(P) > 0.0 and not traced(off) > 0.0
+
+
 def both(other):
     """A simulation with another sensor than the filter's, of the same name."""
     found = engine.estimator(engine.Simulator(RAIL, dt=0.01), [S.Encoder("slide", noise=0.1)])
@@ -155,6 +182,8 @@ def both(other):
     (lambda s: engine.estimator(s, [S.Encoder("slide", noise=0.1)], parameters={"encoder.bia": (1.0, 0.0)}),
      r"nothing has a parameter 'encoder.bia' \(did you mean 'encoder.bias'\?\)"),
     (lambda s: engine.estimator(s, [S.Encoder("slide", noise=0.1)], deviation=0.0), "deviation is 0.0; expected a number above 0"),
+    (lambda s: engine.estimator(s, [S.Encoder("slide", noise=0.1)], proces=1.0),
+     r"estimator takes no 'proces' \(did you mean 'process'\?\); expected some of simulator, sensors, q"),
     (lambda s: engine.estimator(s, [S.Encoder("slide", noise=0.1)], process=-1.0), "process is -1.0; expected a number from 0"),
 ])  # fmt: skip
 def test_what_is_refused(make, text):

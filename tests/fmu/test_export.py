@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import engine
+from engine import ops
 from tests.code.programs import needed
 from tests.fmu.robots import arm, driven, flyer, free
 
@@ -45,6 +46,17 @@ def simulator():
     ({"platforms": ["aarch64-linux"]}, "FMI 2.0 has no folder for aarch64-linux; expected version='3.0', or sources alone"),
     ({"platforms": [], "sources": False}, "there are no platforms and no sources"),
     ({"q0": np.zeros((3, 2))}, r"q0 and v0 are a batch \(3,\); expected one state of 2 and 2 numbers"),
+    ({"sources": "no"}, "sources is 'no'; expected True or False"),
+    ({"model_exchange": "False"}, "model_exchange is 'False'; expected True or False"),
+    ({"model_exchange": 1}, "model_exchange is 1; expected True or False"),
+    ({"room": 64}, "room is 64, and this FMU has no contacts as rows of tables; expected room=None"),
+    ({"room": 64, "part": "controller"}, "room is 64, and this FMU has no contacts as rows of tables; expected room=None"),
+    ({"part": True}, "part is True; expected one of controller"),
+    ({"name": 3}, "name is 3; expected an identifier of C"),
+    ({"outputs": "q"}, "outputs is 'q'; expected a list of names"),
+    ({"inputs": {"torque": 1.0}}, "inputs is .*; expected a list of names"),
+    ({"inputs": [3]}, r"inputs is \[3\]; expected a list of names"),
+    ({"v0": "fast"}, "v0 holds <U4; expected real numbers"),
     ({"q0": [0.0]}, r"q has shape \(1,\); expected"),
 ])  # fmt: skip
 def test_what_cannot_be_written_is_said_in_a_sentence(simulator, tmp_path, more, text):
@@ -77,7 +89,7 @@ def test_inertias_and_placements_are_neither_tuned_nor_inputs(tmp_path, way, par
 
 
 def test_a_full_disk_leaves_nothing_and_what_was_there(simulator, tmp_path, monkeypatch):
-    (tmp_path / "arm.fmu").write_bytes(b"before")
+    before = engine.export_fmu(simulator, tmp_path / "arm.fmu", inputs=["torque"], platforms=[]).read_bytes()
 
     def full(self, data):
         Path(self).touch()
@@ -87,6 +99,27 @@ def test_a_full_disk_leaves_nothing_and_what_was_there(simulator, tmp_path, monk
     with pytest.raises(engine.ExportError, match=r"/arm.fmu' cannot be written \(No space left on device\); expected a place with "):
         engine.export_fmu(simulator, tmp_path / "arm.fmu", platforms=[])
     assert [p.name for p in tmp_path.iterdir()] == ["arm.fmu"]
+    assert (tmp_path / "arm.fmu").read_bytes() == before
+
+
+@pytest.mark.parametrize("theirs", [b"", b"notes", "zip", "fmu"])
+def test_a_file_that_no_export_wrote_stays(simulator, tmp_path, theirs):
+    """An archive, or another tool's FMU, too; one of the engine's own is replaced."""
+    path = tmp_path / "arm.fmu"
+    if isinstance(theirs, bytes):
+        path.write_bytes(theirs)
+    else:
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("modelDescription.xml" if theirs == "fmu" else "a.txt", '<fmiModelDescription generationTool="Other"/>')
+    before = path.read_bytes()
+    with pytest.raises(engine.ExportError, match=r"arm.fmu' is there already, and no export wrote it; expected another name, or that file"):
+        engine.export_fmu(simulator, path, platforms=[])
+    assert path.read_bytes() == before
+    path.unlink()
+    first = engine.export_fmu(simulator, path, platforms=[]).read_bytes()
+    assert engine.export_fmu(simulator, path, inputs=["torque"], platforms=[]).read_bytes() != first
+
+
 
 
 # ---------------------------------------------------------------- what is in it
@@ -113,6 +146,40 @@ def test_names_units_and_starts(simulator, tmp_path):
     flat = engine.export_fmu(simulator, tmp_path / "flat.fmu", inputs=["torque"], poses=["tip"], platforms=[], names="flat")
     assert names(flat)[1:5] == ["torque_1", "torque_2", "mass_tip", "start_q_shoulder"]
     assert all(n.isidentifier() for n in names(flat))
+
+
+@pytest.mark.parametrize("names_are", ["structured", "flat"])
+@pytest.mark.parametrize("version", ["2.0", "3.0"])
+def test_an_output_with_an_inputs_name_says_that_it_is_one(tmp_path, version, names_are):
+    validation = pytest.importorskip("fmpy.validation")
+    made = engine.Simulator(arm(), controller=lambda t, q, v, tau: tau, parameters={"tau": np.zeros(2), "mass.tip": 0.5})
+    with pytest.warns(engine.EngineWarning, match=r"tau is set and put out under one name; expected .* as 'output.tau'") as told:
+        path = engine.export_fmu(made, tmp_path / "arm.fmu", inputs=["tau"], version=version, platforms=[], names=names_are)
+    assert len(told) == 1 and told[0].filename == __file__
+    found = {v.get("name"): v for v in description(path).find("ModelVariables")}
+    dot = "_" if names_are == "flat" else "."
+    own, seen = ([f"{n}{dot}{j}" for j in ("shoulder", "elbow")] for n in ("tau", f"output{dot}tau"))
+    assert [found[n].get("causality") for n in (*own, *seen)] == ["input"] * 2 + ["output"] * 2
+    assert "the parameter 'tau' of the simulator" in found[own[0]].get("description")
+    assert "the output 'tau', beside what is set" in found[seen[0]].get("description")
+    assert not [n for n in found if n.endswith(("n2", "_2"))]
+    assert validation.validate_fmu(str(path)) == []
+
+
+def test_branches_of_a_field_are_named(tmp_path, recwarn):
+    """A law that switches in t, one that clips; not one of a motion's lengths, nor of a parameter alone."""
+    def export(**more):
+        made = engine.Simulator(arm(), joint_dynamics=None, **more)
+        engine.export_fmu(made, tmp_path / "arm.fmu", platforms=[], model_exchange=True)
+        return [str(w.message) for w in recwarn.list if recwarn.pop(engine.EngineWarning)]
+
+    assert export(parameters={"gain": 1.0}, controller=lambda t, q, v, gain: -np.maximum(gain, 0.0) * q * np.linalg.norm(v)) == []
+    for law in (lambda t, q, v: np.where(t < 1.0, 1.0, 0.0) * np.ones(2), lambda t, q, v: np.clip(-q, -1.0, 1.0),
+                lambda t, q, v: np.array([ops.when(q[0] > 0.0, lambda: ops.sin(q[0]), 0.0), 0.0])):  # fmt: skip
+        (text,) = export(controller=law)
+        assert text.startswith("the field branches in controller, and the FMU has no event indicators for that; expected an importer")
+    (text,) = export(forces=[lambda t, q, v: -0.1 * v, lambda t, q, v: -np.minimum(q, 0.0)], controller=lambda t, q, v: -q)
+    assert "branches in force 2," in text, text
 
 
 @pytest.mark.parametrize(("joints", "expected"), [

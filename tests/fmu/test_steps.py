@@ -174,6 +174,32 @@ def test_a_master_that_goes_back_stalls_or_misses_the_grid(arm):
     assert f.get("time")[0] == 4 * dt
 
 
+def test_a_master_that_adds_up_late_times(arm):
+    """At 1e9 s times have steps of 1.2e-7 s: each sum is off by up to half of one, which is the master's affair; its steps are counted."""
+    simulator, path = arm
+    ends = []
+    for adds in (True, False):
+        f, t = Instance(path).begin(1e9), 1e9
+        for k in range(300):
+            f.step(t if adds else 1e9 + k * simulator.dt, simulator.dt)
+            t += simulator.dt
+        ends.append(np.append(f.get("q"), f.get("time")))
+        f.close()
+    assert abs(t - (1e9 + 300 * simulator.dt)) > 1e-3 * simulator.dt           # beyond what a single sum may be off by
+    assert (ends[0] == ends[1]).all() and ends[0][-1] == 1e9 + 300 * simulator.dt
+    f = Instance(path).begin(1e9)
+    f.refused("the communication point is 1000000000.00025 s; expected 1000000000 s", f.step, 1e9 + 0.25 * simulator.dt, simulator.dt)
+    f.close()
+
+
+def test_a_start_so_late_that_steps_are_no_times_any_more(arm):
+    _, path = arm
+    f = Instance(path)
+    f.refused("starts at 10000000000000 s, where times are 0.00195 s apart; expected a start within 4.5e+09 s of zero", f.begin, 1e13)
+    f.begin(4e9)
+    f.close()
+
+
 def test_values_that_are_none(arm):
     _, path = arm
     f = Instance(path).begin()

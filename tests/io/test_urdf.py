@@ -454,3 +454,21 @@ def test_the_collection_is_complete_and_its_meshes_are_found():
     assert meshes and all(g.mesh is not None and g.mesh.is_file() for g in meshes)
     panda = load_urdf(ROBOTS / "panda_description/urdf/panda.urdf")
     assert load_mesh(panda.link("panda_link1").collisions[0]).bounds.shape == (2, 3)
+
+
+ARM = """<robot name="a"><link name="b"/><link name="c"><inertial>%s<mass value="2"/>
+<inertia ixx=".01" iyy=".01" izz=".01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="j" type="continuous"><parent link="b"/><child link="c"/>%s</joint></robot>"""
+
+
+@pytest.mark.parametrize(("inertial", "joint", "said"), [
+    ('<orgin xyz="1 0 0"/>', "", "<orgin> in <inertial> is not known and ignored; did you mean <origin>?"),
+    ('<origin xzy="1 0 0"/>', "", 'xzy="..." of <origin> is not known and ignored; did you mean xyz?'),
+    ("<origin/><origin/>", "", "<origin> in <inertial> is there 2 times; the first counts"),
+    ("", '<origin rpy="90 0 0"/>', "rpy is '90 0 0', over a turn; expected radians (are these degrees?)"),
+    ("", '<dynamics dampng="1" frction="2"/>', "did you mean damping?; 1 more such (engine.check tells of each)"),
+])  # fmt: skip
+def test_what_is_not_read_as_it_is_meant_is_told_on_loading(inertial, joint, said):
+    with pytest.warns(RobotFileWarning) as told:
+        load_urdf(ARM % (inertial, joint))
+    assert [said in str(w.message) for w in told] == [True]

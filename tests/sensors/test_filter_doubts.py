@@ -6,7 +6,7 @@ from scipy import stats
 
 import engine
 from engine import sensors as S
-from engine.simulation.innovations import UNLIKELY, USUAL, Innovations, Known, beyond
+from engine.simulation.innovations import UNLIKELY, USUAL, Innovations, Known, below, beyond
 from tests.sensors.test_late_stars import H, bus, flown
 
 REST = [1.0, 0, 0, 0, 0, 0, 0], np.zeros(6)
@@ -99,3 +99,22 @@ def test_an_imu_is_a_gyro_to_a_filter(integrating):
     for part in ("q", "bias", "P", "nis"):
         np.testing.assert_array_equal(own[f"filter.{part}"], other[f"filter.{part}"])
     assert abs(own["filter.bias"][-1, 0] - 1e-3) < 5.0 * np.sqrt(own["filter.P"][-1, 3, 3])
+
+
+@pytest.mark.parametrize("x", [USUAL, UNLIKELY])
+def test_the_lower_bound_is_below_what_chance_does(x):
+    n = np.array([1.0, 30, 101, 363, 1e4, 1e6])
+    assert (stats.chi2.logcdf(below(n, x), n) < -x).all()
+    assert (below(n, x)[3:] > stats.chi2.ppf(np.exp(-3.0 * x), n[3:])).all()    # and not far below
+
+
+def test_a_filter_that_is_far_too_timid_is_said():
+    """Stars that it takes for ten times as coarse as they are; of twice as coarse and less nothing is said, nor of few samples."""
+    def made(more):
+        star = np.array([2e-4, 2e-4, 1e-3])
+        return flown((1e-5, 0.0), star, period=0.5, believed=(1e-5, 0.0, more * star))
+
+    with pytest.warns(engine.SimulationWarning, match=r"'filter' takes itself to be at least twice as far off as it is: the normalised "
+                      r"squares of its 1\d\d innovations are 0\.0\d+ in the mean, which of 3 numbers each is below 1\.4\d in one of 10¹⁰"):
+        made(10.0).run(*REST, 60.0)
+    assert not made(1.0).run(*REST, 60.0).warnings and not made(10.0).run(*REST, 10.0).warnings

@@ -320,7 +320,7 @@ def test_a_campaign_has_the_same_noise_in_any_chunks(tmp_path):
 def test_what_has_no_noise_draws_none_until_a_run_has_some():
     """A row of a batch with noise has that of a sensor that has it always, other parts' numbers are the same, and plain Python agrees."""
     none, all_ = (at_rest([S.IMU("probe", rate={"noise": x}, force={"noise": 0.1})]) for x in (0.0, 0.2))
-    more = {"imu.rate.noise": np.array([[0.0] * 3, [0.2] * 3])}
+    more = {"imu.rate.noise": np.array([[0.0] * 3, [0.2] * 3]), "noise.run": 0}
     found = none.run(np.tile(REST[0], (2, 1)), REST[1], 9.0, parameters=more).signals
     said = all_.run(*REST, 9.0).signals
     assert not found["imu.rate"][0].any()

@@ -270,3 +270,48 @@ def test_steps_that_choose_their_size_look_at_what_is_relative_too():
     simulator, q, v = boxes(0.5, 0.0, contacts=engine.Contacts())
     laws = simulator.plant.contacts
     assert not laws.passing(np.array(q), np.array(v), 1.0) and laws.passing(np.array(q), np.array(v) - 3.0 * np.eye(12)[10], 1.0)
+
+
+WHEEL = """<robot name="a"><link name="b"/><link name="c"><inertial><mass value="2"/>
+<inertia ixx=".01" iyy=".1" izz=".1" ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="j" type="continuous"><parent link="b"/>
+<child link="c"/><limit effort="100" velocity="2"/></joint></robot>"""
+
+
+@pytest.mark.parametrize(("drive", "over"), [(20.0, True), (0.1, False)])
+def test_a_speed_limit_that_yields_is_told(drive, over):
+    """A brake lets a joint beyond its limit by τ·5 ms/I: 10 rad/s of 0.01 kg·m² under 20 N·m, 0.05 under 0.1."""
+    made = engine.Simulator(engine.load(WHEEL), gravity=(0, 0, 0), joint_dynamics="implicit", controller=lambda t, q, v: np.array([drive]))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        run = made.run([0], [0], 2.0 if over else 3.0)
+    assert run.v[-1] == pytest.approx(2.0 + drive * 0.005 / 0.01, rel=1e-3)
+    said = [str(w.message) for w in told]
+    assert ["joint 'j' moves at 12, beyond its limit of 2, which is held by a brake" in x for x in said] == [True] * over
+
+
+@pytest.mark.parametrize(("told", "jumps"), [(lambda t: np.where(t > 0.05, 0.5, 0.0), True), (lambda t: 0.5 * np.tanh(t / 0.02), False)])
+def test_a_motion_told_that_jumps_is_told(told, jumps):
+    rail = engine.Builder("m")
+    rail.add_link("base"), rail.add_link("s", inertia=engine.spatial.inertia.sphere(2.0, 0.1))
+    rail.add_joint("x", "prismatic", "base", "s")
+    made = engine.Simulator(rail.model(), constraints=[engine.Prescribed("x", told)])
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        made.run([0.0], [0.0], 0.2)
+    assert ["constraints are open by 0.5 m or rad" in str(w.message) for w in found] == [True] * jumps
+
+
+def test_one_noise_of_all_rollouts_is_told():
+    rail = engine.Builder("m")
+    rail.add_link("base"), rail.add_link("s", inertia=engine.spatial.inertia.sphere(2.0, 0.1))
+    rail.add_joint("x", "prismatic", "base", "s")
+    made = engine.Simulator(rail.model(), gravity=(0, 0, 0), controller=engine.Law(lambda t, q, v, noise: noise(1), period=0.001))
+    with pytest.warns(engine.SimulationWarning, match=r"all 3 rollouts have the same noise, of 'controller'.*np.arange\(3\)"):
+        same = made.run(np.zeros((3, 1)), [0.0], 0.02)
+    assert np.ptp(same.q, axis=0).max() == 0.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made.run([0.0], [0.0], 0.02)
+        made.run(np.zeros((3, 1)), [0.0], 0.02, parameters={"noise.run": 0})
+        own = made.run(np.zeros((3, 1)), [0.0], 0.02, parameters={"noise.run": np.arange(3)})
+    assert np.ptp(own.q[:, -1]) > 0.0

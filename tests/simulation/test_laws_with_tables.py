@@ -54,7 +54,7 @@ def test_a_memory_of_rows():
         return ops.sized(seen, N), ops.sized(seen, N)
 
     law, q = engine.Law(counted, memory=np.zeros(N), period=0.01), np.array([0.1, -0.2, 0.05, 0.3, -0.1, 0.2])
-    run, plain = (engine.Simulator(carts(), dt=1e-3, controller=law, compiled=how).run(q, np.zeros(N), duration=0.03) for how in (True, False))
+    run, plain = (engine.Simulator(carts(), dt=1e-3, controller=law, compiled=how).run(q, np.zeros(N), 0.03) for how in (True, False))
     assert run.v[-1, 1] == run.v[-1, 4] == 0.0                                 # never seen to the right: never pushed
     exact = (1.0 + 2.0 + 3.0) * 0.01 / 2.0                                     # N s, of carts of 2 kg
     assert np.abs(run.v[-1, [0, 2, 3, 5]] - exact).max() < 1e-15

@@ -283,7 +283,7 @@ def test_plain_python_reads_signals_as_compiled_code_does():
         simulator = engine.Simulator(MODEL, dt=DT, gravity=(0, 0, 0), sensors=[engine.sensors.Encoder("slide", noise=0.01, period=0.003)],
                                      laws=[Law(read, period=0.005, name="slow"), Law(average, period=0.002, memory=[0.2], name="mean")],
                                      controller=Law(law, period=0.01, python=python), compiled=compiled)  # fmt: skip
-        return simulator.run(q, [0.1], 0.1, parameters={"noise.seed": 3.0})
+        return simulator.run(q, [0.1], 0.1, parameters={"noise.seed": 3.0, "noise.run": 0})
 
     def read(t, encoder):
         return {"x": encoder, "t": t}

@@ -143,6 +143,26 @@ def panel():
     viewer.close()
 
 
+def plots():
+    """Plots stand where they are asked for, the card of a picked link above or beside them; another place is refused."""
+    model = engine.load_urdf(engine.example("free_flyer"), floating_base=True)
+    run = engine.Simulator(model, dt=0.01, gravity=(0, 0, 0)).run(model.neutral(), np.ones(model.nv), 1.0)
+    for place in ("right", "left", "lower right", "lower left"):
+        viewer = Viewer(run, (800, 600), signals=["q.elbow_pitch"], plots=place)
+        viewer.choose(viewer.scene.actors[0], 0, "gripper")
+        viewer.frame()
+        (x, y, *_), card = viewer.hud.boxes["plots"], viewer.hud.boxes["card"]
+        assert (x < 400) == ("left" in place) and (y > 200) == ("lower" in place or place == "left"), (place, x, y)
+        assert x >= card[0] + card[2] or y >= card[1] + card[3], (place, card)
+        viewer.close()
+    try:
+        Viewer(run, (800, 600), plots="middle")
+    except engine.ViewerError as error:
+        assert "plots is 'middle'; expected one of right, left" in str(error)
+    else:
+        raise AssertionError("a place that is none was taken")
+
+
 def files():
     """A film of a run, with the run; files dropped on the window, whole and broken."""
     os.chdir(tempfile.mkdtemp())

@@ -58,6 +58,16 @@ def test_a_texture_that_is_none_is_left_out_with_a_word(tmp_path, data):
         assert engine.render(builder.model(), size=SIZE, samples=0).shape == (48, 64, 3)
 
 
+def test_a_texture_that_a_robots_file_names_and_that_is_not_there_is_told(tmp_path):
+    look = '<material name="p"><texture filename="gone.png"/></material>'
+    shape = f'<visual><geometry><box size="1 1 1"/></geometry>{look}</visual>'
+    (tmp_path / "r.urdf").write_text(f'<robot name="r"><link name="a">{shape}</link></robot>')
+    with pytest.warns(engine.RobotFileWarning, match=r"r.urdf:1: .*texture 'gone.png' is not there; .*its shape is drawn without it$"):
+        assert engine.render(engine.load_urdf(tmp_path / "r.urdf"), size=SIZE, samples=0).shape == (48, 64, 3)
+    model = engine.io.model_from_text(engine.io.model_text(engine.load_urdf(tmp_path / "r.urdf")))
+    assert "'gone.png' is not there" in model.link("a").visuals[0].material.fault
+
+
 def test_an_epoch_that_is_none_is_refused_and_an_earth_without_one_is_there():
     with pytest.raises(engine.ViewerError, match=r"epoch is 'today'; expected an engine\.space\.Epoch"):
         engine.Sky(epoch="today")

@@ -16,7 +16,7 @@ from engine.spatial import inertia, se3, so3
 from engine.viewer.scene import Actor, Played, Scene, Shown, ViewerError
 from engine.viewer.scene.drawing import Drawing
 from engine.viewer.scene.errors import ViewerWarning
-from engine.viewer.scene.marks import mark
+from engine.viewer.scene.marks import ARROW, mark
 from engine.viewer.scene.quantities import MOST, ellipsoid
 from engine.viewer.scene.symbols import LONG, WIDEST, Symbols, arc, cone, quartered, stick
 from tests.viewer.mechanism import mechanism, motion
@@ -219,7 +219,28 @@ def test_forces_of_contacts_stand_where_they_act() -> None:
     corners = np.array([[x, y] for x in (-0.2, 0.2) for y in (-0.2, 0.2)])
     assert len(starts) == 4 and np.abs(starts[np.lexsort(starts[:, 1::-1].T)][:, :2] - corners).max() < 1e-3
     assert np.abs((ends - starts)[:, :2]).max() < 1e-3 and np.ptp((ends - starts)[:, 2]) < 1e-3 < (ends - starts)[:, 2].min()
+    size = ARROW * 0.4                                                         # of the box
+    assert np.abs((ends - starts)[:, 2] - size).max() < 0.02 * size            # all push alike, and half of all is done by such
+    assert all(drawing.surfaces[k] is not quartered() for k in drawing.which)  # dots are no marks of centres of mass
     assert not len(instances(mark(Scene(MOTION), 0.5, Shown(contacts=True)), "cone"))
+
+
+def test_arrows_of_contacts_are_no_longer_than_twice_those_of_the_forces_that_do_half_of_the_push() -> None:
+    """A blow of 900 N, and one newton where it is soft, beside a push of 20 N: 20 N, and twice that at most, however large the blow is."""
+    builder = Builder("craft")
+    builder.add_link("bus", inertia=inertia.box(2.0, (10.0, 1.0, 1.0)), visuals=[Geometry("box", (10.0, 1.0, 1.0))])
+    model = builder.model(floating_base=True)
+    force = np.zeros((50, 2, 3))
+    force[:, 0, 2], force[3, 1, 0], force[4, 1, 0] = 20.0, 900.0, 1.0
+    signals = {"contacts.force": force, "contacts.position": np.zeros((50, 2, 3))}
+    q, v = np.tile(model.neutral(), (50, 1)), np.zeros((50, 6))
+    run = Trajectory(model, (0, 0, 0), 0.1 * np.arange(50.0), q, v, v, v, signals)
+    size = ARROW * 10.0
+    for t, lengths in ((0.0, [1.0]), (0.3, [1.0, 2.0]), (0.4, [1.0, 0.05])):
+        drawing = mark(Scene(run), t, Shown(contacts=True))
+        starts, ends = arrows(drawing)
+        np.testing.assert_allclose(np.linalg.norm(ends - starts, axis=1), size * np.array(lengths), rtol=1e-6)
+    assert [text for text, _ in drawing.legend] == ["contacts: longest 40 N or more"]
 
 
 @pytest.fixture(scope="module")

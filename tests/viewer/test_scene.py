@@ -1,5 +1,6 @@
 """What is drawn where meshes are missing: the rest, and a warning that says which."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,8 @@ import pytest
 import trimesh
 
 import engine
+from engine.sensors.seen import seen_of
+from engine.simulation.contacts import Contacts
 from engine.spatial import inertia
 from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.errors import ViewerError
@@ -91,19 +94,55 @@ def test_colladas_up_axis_is_told_once_for_a_robot():
     Scene([engine.load_urdf(text(*shapes), up_axis=up_axis) for up_axis in (False, True)])
 
 
-@pytest.mark.parametrize("turned", [True, False])
-def test_colladas_up_axis_is_judged_by_the_joints_where_that_is_clear(tmp_path, turned):
-    """A rod between two joints 1 m apart, along z, in a file that says Y_UP: as it is written, or as its axis has it."""
+def reach(tmp_path, name, turned, rest=()):
+    """A chain of three rods of 1 m along z, each from its joint to the next, in a file that says Y_UP: or as its axis has it."""
     rod = trimesh.creation.box((0.1, 1.0, 0.1) if turned else (0.1, 0.1, 1.0))
     rod.apply_translation((0.0, 0.5, 0.0) if turned else (0.0, 0.0, 0.5))
-    rod.export(tmp_path / "rod.dae")
-    builder = engine.Builder("reach")
+    rod.export(tmp_path / f"{name}.dae")
+    shape = engine.Geometry("mesh", (1.0, 1.0, 1.0), mesh=tmp_path / f"{name}.dae")
+    builder = engine.Builder(name)
     for k in range(3):
-        builder.add_link(f"l{k}", visuals=[engine.Geometry("mesh", (1.0, 1.0, 1.0), mesh=tmp_path / "rod.dae")])
+        builder.add_link(f"l{k}", visuals=[shape, *rest], collisions=[shape])
         if k:
             builder.add_joint(f"j{k}", "revolute", f"l{k - 1}", f"l{k}", engine.spatial.se3.pose(np.eye(3), np.array([0.0, 0.0, 1.0])))
-    with pytest.warns(engine.RobotFileWarning, match=rf"so that it should be {'turned' if turned else 'as it is'}: .*up_axis={turned}\)"):
-        Scene(builder.model(floating_base=True))
+    return builder.model(floating_base=True)
+
+
+def height(scene):
+    """Of what is drawn of the first link, m."""
+    drawn = [p for p in scene.actors[0].parts if p.link == 0]
+    return np.ptp(np.concatenate([p.surface.positions @ p.placement[:3, :3].T for p in drawn])[:, 2])
+
+
+@pytest.mark.parametrize("turned", [True, False])
+def test_colladas_up_axis_is_judged_by_the_joints_where_that_is_clear(tmp_path, turned):
+    """Drawn upright either way, touching as it is drawn, and seen so; and told."""
+    model = reach(tmp_path, "rod", turned)
+    said = "turned, so that it points along z: joints are 1.9 m off" if turned else "taken as it is written: joints are 0 m off"
+    with pytest.warns(engine.RobotFileWarning, match=rf"Y_UP, and it is {said}.*up_axis={turned}\)"):
+        assert height(Scene(model)) == pytest.approx(1.0)
+    with pytest.warns(engine.RobotFileWarning, match="Y_UP"):
+        (shape,) = {s.shape for s in Contacts().placed(model, "l0")}
+    assert np.ptp(np.array(shape.vertices)[:, 2]) == pytest.approx(1.0)
+    with pytest.warns(engine.RobotFileWarning, match="Y_UP"):
+        seen = seen_of(model)
+    assert np.ptp(seen[0].shape.corners.reshape(-1, 3)[:, 2]) == pytest.approx(1.0)
+
+
+def test_colladas_of_several_up_axes_are_judged_one_by_one(tmp_path):
+    """Beside a file that says Z_UP, and one that says X_UP and is as it says: what points elsewhere is turned, each by its axis."""
+    text = trimesh.creation.box((0.1, 0.1, 1.0)).apply_translation((0.0, 0.0, 0.5)).export(file_type="dae").decode()
+    (tmp_path / "z.dae").write_text(re.sub("<up_axis>.*?</up_axis>", "<up_axis>Z_UP</up_axis>", text))
+    text = trimesh.creation.box((1.0, 0.1, 0.1)).apply_translation((0.5, 0.0, 0.0)).export(file_type="dae").decode()
+    (tmp_path / "x.dae").write_text(re.sub("<up_axis>.*?</up_axis>", "<up_axis>X_UP</up_axis>", text))
+    rest = [engine.Geometry("mesh", (1.0, 1.0, 1.0), mesh=tmp_path / name) for name in ("z.dae", "x.dae")]
+    with pytest.warns(engine.RobotFileWarning) as told:
+        scene = Scene(reach(tmp_path, "rod", False, rest))
+    texts = sorted(str(w.message) for w in told)
+    assert len(texts) == 2 and "X_UP, and it is turned" in texts[1] and "Y_UP, and it is taken as it is written: " in texts[0]
+    ends = [p.surface.positions @ p.placement[:3, :3].T + p.placement[:3, 3] for p in scene.actors[0].parts if p.link == 0]
+    for points in ends:                                                        # all three stand on the joint
+        np.testing.assert_allclose([points.min(axis=0), points.max(axis=0)], [[-0.05, -0.05, 0], [0.05, 0.05, 1]], atol=1e-6)
 
 
 @pytest.mark.parametrize(("count", "said"), [(3, 3), (9, 1)])

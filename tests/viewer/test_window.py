@@ -17,7 +17,7 @@ def run(code, *command, **variables):
 
 
 @pytest.mark.parametrize("scenarios", ["desk trajectory joints live pilot", "desk again playing", "hands handles panel rollouts real",
-                                       "hands files records"])  # fmt: skip
+                                       "hands files records plots"])  # fmt: skip
 def test_at_the_window(scenarios):
     assert shutil.which("xvfb-run") and shutil.which("xdotool"), NEEDS
     script, *names = scenarios.split()
@@ -52,6 +52,30 @@ def test_where_nothing_can_be_drawn_one_sentence_says_so(tmp_path, code, variabl
     status, out, error = run(["-c", setting + caught], **variables)
     assert status == 0, error
     assert said in out and out.count("\n") == 1
+
+
+REFUSED = """
+import pyglet, engine
+from engine.viewer.draw.opengl import settle
+model = engine.load_urdf(engine.example("free_flyer"), floating_base=True)
+settle()
+pyglet.options.headless = True
+try:
+    engine.view(model)
+except engine.ViewerError as error:
+    print(str(error).partition(";")[0])
+pyglet.options.headless = False
+viewer = engine.Viewer(model, (160, 120))
+viewer.frame()
+print(viewer.picture().shape)
+viewer.close()
+"""
+
+
+def test_a_window_that_was_refused_settles_nothing():
+    """Where pyglet's option is put back a window opens: what refused it has not loaded EGL's windows in the desktop's place."""
+    status, out, error = run(["-c", REFUSED], "xvfb-run", "-a")
+    assert status == 0 and out == "there is no display to open a window on\n(120, 160, 3)\n", out + error
 
 
 @pytest.mark.parametrize("size", [(0, 0), "big", (40000, 40000), (-5, 3), (640.5, 400)])

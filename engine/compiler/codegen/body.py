@@ -21,8 +21,9 @@ class Body:
     """The instructions of one segment."""
 
     def __init__(self, module: Any, made: Laned, slot: dict[int, int], place: dict[int, int], truths: set[int],
-                 left: Collection[int] = ()) -> None:  # fmt: skip
+                 left: Collection[int] = (), stay: Collection[int] = ()) -> None:  # fmt: skip
         self.left = left                                                       # nodes that stand among the outputs, not in work
+        self.stay = stay                                                       # branches that leave what they are given where it is
         self.module, self.nodes, self.wide, self.slot, self.place, self.truths = module, made.nodes, made.wide, slot, place, truths
         self.width, self.D, self.B = module.width, module.D, module.B          # of the node that is being made
         self.lines: list[str] = []
@@ -81,7 +82,7 @@ class Body:
             return splat("i1", m.width, str(int(args[0])))
         if op in ("const", "consts"):  # a load from a table takes no instruction of its own, unlike a constant in LLVM's hands
             value = self.load("%constants", m.constant(*map(literal, args[:1] if op == "const" else args)), i)
-        elif op == "input":
+        elif op == "input" and i not in self.place:
             value = self.load("%in", args[0], i)
         else:
             value = self.load(self.base(i), self.place[i], i)
@@ -105,7 +106,7 @@ class Body:
         op, *args = self.nodes[i]
         if op == "const":
             return ("zero", None) if literal(args[0]) == literal(0.0) else None
-        if op == "input":
+        if op == "input" and i not in self.place:
             return None if i in self.truths else ("%in", args[0])
         if i in self.slot and i in self.have:                                  # whose place may be another's by now
             return None
@@ -143,7 +144,8 @@ class Body:
         call = counted(f"  call void {body}({', '.join(places)}, i64 1, i64 0, i64 0, i64 0)")
         self.lines += [*call, f"  br label %after{k}", f"leave{k}:"]
         self.have, self.pairs = dict(kept[0]), dict(kept[1])                   # what was loaded within is not known after it
-        self.pass_on(given[: n - (i in self.left)], self.place[i], self.base(i))
+        if i not in self.stay:
+            self.pass_on(given[: n - (i in self.left)], self.place[i], self.base(i))
         self.lines += [f"  br label %after{k}", f"after{k}:"]
         self.have, self.pairs = kept
 

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from engine.compiler import debug, machine
 from engine.compiler.codegen.body import Body
@@ -25,7 +26,7 @@ from engine.compiler.codegen.short_loop import short_loop
 from engine.compiler.codegen.work import laid_out
 from engine.compiler.graph import exponentials, vecmath
 from engine.compiler.graph.kernel import SIGNATURE, Kernel
-from engine.compiler.graph.operations import CALLS
+from engine.compiler.graph.operations import CALLS, operands
 from engine.compiler.graph.program import Program, live, size, truth_values
 from engine.compiler.graph.vecmath import literal, splat, vector
 from engine.compiler.kernels import arena
@@ -81,6 +82,7 @@ class Module:
         self.functions: dict[str, tuple[str, int]] = {}  # program key -> name, size of its work in vectors
         self.loops: dict[str, str] = {}  # the same of loops whose bodies stand within -> name
         self.unread: dict[str, int] = {}  # function of a branch that one sample takes -> how many of the first it is given it does not read
+        self.held: dict[str, list[Held]] = {}  # function of a step that is repeated -> what it has in its work
         self.lent: Module | None = None  # of one sample's: functions on rows of tables, which stand in the lanes
 
     def rows(self, f: Program) -> Module:
@@ -188,10 +190,11 @@ end:
         self.once(f"@{name}", f"declare double @{name}({', '.join(['double'] * arity)})")
         return self.once(f"@lanes.{name}", vecmath.lanewise(name, arity, self.width)) if self.width > 1 else f"@{name}"
 
-    def function(self, program: Program, branch: bool = False, short: bool = False) -> tuple[str, int]:
+    def function(self, program: Program, branch: bool = False, short: bool = False, again: int | None = None) -> tuple[str, int]:
         """Name and size of work (in lane vectors) of the function for ``program``, which may be a ``branch`` that one sample takes, or
-        ``short`` of its last result."""
-        key = f"{program.key}{' taken' * branch}{' short' * short}"
+        ``short`` of its last result. One whose outputs are the next call's inputs, from number ``again`` on, has some of them in its work
+        all the time: see :func:`remembered`."""
+        key = f"{program.key}{' taken' * branch}{' short' * short}{'' if again is None else ' again'}"
         if key not in self.functions and isinstance(program, Kernel):
             name = f"@f{len(self.functions)}"
             self.functions[key] = name, 0                                      # the name is taken
@@ -208,7 +211,9 @@ end:
             bodies = called - {node[1] for node in nodes if node[0] == "call" or (node[0] == "loop" and node[2] == 1)}
             callees = {k: ("", int(f.tabled)) if k in bodies and self.is_short(f) else self.function(f, k not in whole, k in without)
                        for k, f in enumerate(program.functions) if k in called}  # fmt: skip
-            self.functions[key] = self._emit(program, made, callees, there)
+            held = {} if again is None or program.tabled else remembered(made, there, program.functions, again)
+            self.functions[key] = self._emit(program, made, callees, there, held)
+            self.held |= {self.functions[key][0]: [*held.values()]} if again is not None else {}
             if branch:
                 first = min((node[1] for node in nodes if node[0] == "input"), default=program.n_in)
                 self.unread[self.functions[key][0]] = first
@@ -239,36 +244,42 @@ end:
             lines = re.sub(rf"{re.escape(name)}(?![\w.])", caller.named(self, name), lines)
         return lines.splitlines(), results
 
-    def _emit(self, program: Program, made: Laned, callees, there: dict[int, int]) -> tuple[str, int]:
+    def _emit(self, program: Program, made: Laned, callees, there: dict[int, int], held: Mapping[int, Held]) -> tuple[str, int]:
         nodes, outputs = made.nodes, made.outputs
         name, parts = f"@f{len(self.functions)}", segments(nodes, SEGMENT)
         with debug.stage("planning"):
-            plan = laid_out(made, program.functions, callees, parts, self.registers() - SPARE, self.at_once)
+            room = sum(h.size for h in held.values())
+            plan = laid_out(made, program.functions, callees, parts, self.registers() - SPARE, self.at_once, room)
         slot, place, evictions, arguments, callee_work = plan.slot, plan.place, plan.evictions, plan.arguments, plan.lent
         left = {j: there[node[1]] + node[2] for j, node in enumerate(nodes) if node[0] == "get" and node[1] in there} | there
+        home = dict(left)                                                      # the output that is there already
+        for h in held.values():
+            place.update({i: left.pop(i) - h.first + h.place for i, k in home.items() if h.first <= k < h.first + h.size})
+            place.update({i: node[1] - h.given + h.place for i, node in enumerate(nodes)
+                          if node[0] == "input" and h.given <= node[1] < h.given + h.size})  # fmt: skip
         place.update(left)
         writes: dict[int, list[int]] = {}
         for k, i in enumerate(outputs):
-            if left.get(i) != k:                                               # else it is there already
+            if home.get(i) != k:
                 writes.setdefault(i, []).append(k)
         truths = truth_values(nodes)
         bodies = []
-        whole = Body(self, made, slot, place, truths, left)                  # what is done at once, at the end
-        for k, n, stand in [*runs([None if i in slot or left.get(i) == k else whole.stands(i) for k, i in enumerate(outputs)])]:
+        whole = Body(self, made, slot, place, truths, left, held)                  # what is done at once, at the end
+        for k, n, stand in [*runs([None if i in slot or home.get(i) == k else whole.stands(i) for k, i in enumerate(outputs)])]:
             if stand is None or n < (ZEROS if stand[1] is None else PASSED):
                 continue
             whole.moved("%out", k, stand, n)
             for i in dict.fromkeys(outputs[k : k + n]):
                 writes[i] = [j for j in writes[i] if not k <= j < k + n]
         if turned := [*plan.turned]:
-            body = Body(self, made, slot, place, truths, left)
+            body = Body(self, made, slot, place, truths, left, held)
             for k in range(plan.room):
                 body.store(body.value(turned[min(k, len(turned) - 1)]), "%work", plan.angles + k)
             places = ", ".join(f"ptr {body.at('%work', plan.angles + k * plan.room)}" for k in range(3))
             body.lines.append(f"  call void {self.angles()}({places}, i64 {plan.room * self.width})")
             bodies.append((body, -1))
         for part in parts:
-            body = Body(self, made, slot, place, truths, left)
+            body = Body(self, made, slot, place, truths, left, held)
             for i in part:
                 for j in evictions.get(i, ()):
                     body.have.pop(j, None)
@@ -326,6 +337,30 @@ def passed(made: Laned, functions: Sequence[Program]) -> dict[int, int]:
         once = nodes[i][0] == "loop" and nodes[i][2] == 1 and not f.tabled and len({j for j in nodes if j[:2] == nodes[i][:2]}) == 1
         if once and n not in own and packed.isdisjoint(own.values()) and outputs[first : first + n] == [own.get(k) for k in range(n)]:
             found[i] = first
+    return found
+
+
+class Held(NamedTuple):
+    """Inputs of a step from ``given`` on that are its outputs from ``first`` on, so many: they stand in its work, from ``place`` on."""
+
+    given: int
+    first: int
+    size: int
+    place: int
+
+
+def remembered(made: Laned, there: Mapping[int, int], functions: Sequence[Program], again: int) -> dict[int, Held]:
+    """Of the branches of :func:`passed` those that return what they are given at the same place, where a step's outputs are the next one's
+    inputs, from number ``again`` on, and nobody reads it after the branch: it need not move where that is not taken."""
+    nodes, found, room = made.nodes, dict[int, Held](), 0
+    last = {j: i for i, node in enumerate(nodes) for j in operands(node)}
+    for i, first in there.items():
+        n = len(functions[nodes[i][1]].outputs) - 1
+        given = operands(nodes[i])[:n]
+        same = [nodes[j] for j in given] == [("input", again + first + k) for k in range(n)]
+        if same and all(last[j] == i for j in given) and {*given}.isdisjoint(made.outputs):
+            found[i] = Held(again + first, first, n, room)
+            room += n
     return found
 
 

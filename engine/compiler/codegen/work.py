@@ -36,12 +36,12 @@ class Work:
 
 
 def laid_out(made: Laned, functions: Sequence[Program], callees: Mapping[int, tuple[Any, int]], parts: list[range], registers: int,
-             at_once: int) -> Work:  # fmt: skip
+             at_once: int, held: int = 0) -> Work:  # fmt: skip
     """Lay out the work of a program: results of calls first, then angles, so many turned ``at_once``, then slots, and what callees are
-    given and take; before all that, the arena of its tables. ``callees`` are those functions that are called, each with the size of its
-    own work."""
+    given and take; before all that, the arena of its tables, or so much that is ``held`` from call to call. ``callees`` are those functions
+    that are called, each with the size of its own work."""
     nodes = made.nodes
-    place, first = returned(nodes, functions, int(any(functions[k].tabled for k in callees)))
+    place, first = returned(nodes, functions, held + int(any(functions[k].tabled for k in callees)))
     turned = angles(nodes, made.together)
     room = -(-len(turned) // at_once) * at_once
     for i, node in enumerate(nodes):

@@ -246,7 +246,7 @@ def namespaces(fn: Any) -> list[dict[str, Any]]:
     while left:
         x = left.pop()
         names = names_of(x)
-        left += [x.__wrapped__] if hasattr(x, "__wrapped__") else []
+        left += [x.__wrapped__] if not isinstance(x, types.ModuleType) and hasattr(x, "__wrapped__") else []
         if id(names) not in found and not is_installed(names):
             found[id(names)] = names
             left += [y for y in list(names.values()) if isinstance(y, (types.FunctionType, types.ModuleType, type))]
@@ -257,9 +257,9 @@ def names_of(x: Any) -> dict[str, Any]:
     """The names of the module in which a function, a class, or the class of an object that is called, is written; of a module its own."""
     while isinstance(x, functools.partial):
         x = x.func
-    x = getattr(x, "__func__", x)
-    if isinstance(x, types.ModuleType):
+    if isinstance(x, types.ModuleType):                                        # which may answer any name, or raise at it
         return vars(x)
+    x = getattr(x, "__func__", x)
     if isinstance(x, type):
         return vars(sys.modules.get(x.__module__, types.ModuleType("")))
     return getattr(x if inspect.isfunction(x) else type(x).__call__, "__globals__", {})

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from engine.compiler.graph.kernel import Lanes, copied
-from engine.compiler.graph.vecmath import literal
+from engine.compiler.graph.kernel import Lanes, copied, over_groups
+from engine.compiler.graph.vecmath import literal, splat, vector
 from engine.ops.random import philox
+
+#: lanes from which on products of a vector's halves are faster than whole ones lane by lane
+WIDE = 4
 
 
 class Uniform(Lanes):
@@ -28,39 +32,116 @@ class Uniform(Lanes):
         found = np.array([philox(len(self.outputs), *map(int, row)) for row in np.stack([x.ravel() for x in given], axis=-1)])
         return list(np.moveaxis(found.reshape(*given[0].shape, len(self.outputs)), -1, 0))
 
+    def emit(self, module: Any, name: str) -> None:
+        if module.width < WIDE:
+            super().emit(module, name)
+        else:
+            room = f"  %drawn.room = alloca [4 x {module.D}], align 64\n"
+            module.text.append(over_groups(name, self.all_lanes(module), room))
+
     def each(self, module: Any) -> str:
         """Four at a time, into room for as many as that makes."""
-        n, blocks, lines = len(self.outputs), -(-len(self.outputs) // 4), list[str]()
-
-        def put(text: str) -> str:
-            lines.append(f"  %p{len(lines)} = {text}")
-            return f"%p{len(lines) - 1}"
-
-        for k, name in enumerate(("seed", "stream", "call", "count", "run")):
-            lines += [f"  %{name}.p = getelementptr double, ptr %from, i64 {k * module.width}", f"  %{name}.d = load double, ptr %{name}.p",
-                      f"  %{name} = call i64 @llvm.fptosi.sat.i64.f64(double %{name}.d)"]  # fmt: skip
-        lines += ["  br label %blocks", "blocks:", "  %block = phi i64 [0, %lane], [%block.next, %drawn]",
-                  "  %block.next = add i64 %block, 1", f"  %blocks.more = icmp slt i64 %block, {blocks}",
-                  "  br i1 %blocks.more, label %drawn, label %copy", "drawn:"]  # fmt: skip
-        c, key = ["%block.next", "%call", "%count", "%run"], ["%seed", "%stream"]
-        for turn in range(10):
-            products = []
-            for x, factor in ((c[0], PHILOX[0]), (c[2], PHILOX[1])):
-                wide = put(f"mul i128 {put(f'zext i64 {x} to i128')}, {factor}")
-                products.append((put(f"trunc i128 {put(f'lshr i128 {wide}, 64')} to i64"), put(f"trunc i128 {wide} to i64")))
-            (high0, low0), (high1, low1) = products
-            c = [put(f"xor i64 {put(f'xor i64 {high1}, {c[1]}')}, {key[0]}"), low1,
-                 put(f"xor i64 {put(f'xor i64 {high0}, {c[3]}')}, {key[1]}"), low0]  # fmt: skip
-            key = [put(f"add i64 {k}, {w}") for k, w in zip(key, WEYL, strict=True)] if turn < 9 else key
+        n, (lines, put) = len(self.outputs), written()
+        places = [put(f"getelementptr double, ptr %from, i64 {k * module.width}") for k in range(5)]
+        given = [put(f"call i64 @llvm.fptosi.sat.i64.f64(double {put(f'load double, ptr {p}')})") for p in places]
+        lines += blocks(-(-n // 4), "lane")
         first = put("shl i64 %block, 2")
-        for k, x in enumerate(c):
-            whole, place = put(f"lshr i64 {x}, 11"), put(f"add i64 {first}, {k}")
-            u = put(f"fmul double {put(f'uitofp i64 {whole} to double')}, {literal(2.0**-53)}")
+        for k, u in enumerate(drawn(put, 1, given, "%block.next")):
+            place = put(f"add i64 {first}, {k}")
             lines.append(f"  store double {u}, ptr {put(f'getelementptr double, ptr %drawn.room, i64 {place}')}")
         lines += ["  br label %blocks", "copy:", "  br label %columns", copied(module, n, "%drawn.room", "copy")]
         return "\n".join(lines)
+
+    def all_lanes(self, module: Any) -> list[str]:
+        """Four vectors at a time, where they belong; of the last four, so many as there are left."""
+        W, D, I = module.width, module.D, vector("i64", module.width)
+        n, (lines, put) = len(self.outputs), written()
+        places = [put(f"getelementptr {D}, ptr %in.g, i64 {k}") for k in range(5)]
+        given = [whole_numbers(put, W, put(f"load {D}, ptr {p}")) for p in places]
+        lines += blocks(-(-n // 4), "go")
+        there = put(f"getelementptr {D}, ptr %out.g, i64 {put('shl i64 %block, 2')}")
+        to = put(f"select i1 {put(f'icmp slt i64 %block, {n // 4}')}, ptr {there}, ptr %drawn.room")
+        one = put(f"insertelement {I} poison, i64 %block.next, i64 0")
+        for k, u in enumerate(drawn(put, W, given, put(f"shufflevector {I} {one}, {I} poison, <{W} x i32> zeroinitializer"))):
+            lines.append(f"  store {D} {u}, ptr {put(f'getelementptr {D}, ptr {to}, i64 {k}')}")
+        lines += ["  br label %blocks", "copy:"]
+        for k in range(n - n % 4, n):
+            x = put(f"load {D}, ptr {put(f'getelementptr {D}, ptr %drawn.room, i64 {k % 4}')}")
+            lines.append(f"  store {D} {x}, ptr {put(f'getelementptr {D}, ptr %out.g, i64 {k}')}")
+        return [*lines, "  br label %done"]
+
+
+def written() -> tuple[list[str], Callable[[str], str]]:
+    """Lines of IR, and a function that adds the line of a value, and returns its name."""
+    lines = list[str]()
+
+    def put(text: str) -> str:
+        lines.append(f"  %p{len(lines)} = {text}")
+        return f"%p{len(lines) - 1}"
+
+    return lines, put
+
+
+def whole_numbers(put: Callable[[str], str], W: int, x: str) -> str:
+    """W whole numbers as ``llvm.fptosi.sat`` has them, which would go lane by lane."""
+    I, D, B = (vector(t, W) for t in ("i64", "double", "i1"))
+    least, most = (splat("double", W, literal(s * 2.0**63)) for s in (-1.0, 1.0))
+    outside = put(f"or {B} {put(f'fcmp ult {D} {x}, {least}')}, {put(f'fcmp uge {D} {x}, {most}')}")
+    whole = put(f"fptosi {D} {put(f'select {B} {outside}, {D} zeroinitializer, {D} {x}')} to {I}")    # of what is no number, zero
+    for how, end, known in (("olt", least, -(2**63)), ("oge", most, 2**63 - 1)):
+        whole = put(f"select {B} {put(f'fcmp {how} {D} {x}, {end}')}, {I} {splat('i64', W, str(known))}, {I} {whole}")
+    return whole
+
+
+def blocks(n: int, before: str) -> list[str]:
+    """The beginning of a loop over n blocks of four numbers, from ``before``: each is %drawn, and after all of them comes %copy."""
+    return ["  br label %blocks", "blocks:", f"  %block = phi i64 [0, %{before}], [%block.next, %drawn]",
+            "  %block.next = add i64 %block, 1", f"  %blocks.more = icmp slt i64 %block, {n}",
+            "  br i1 %blocks.more, label %drawn, label %copy", "drawn:"]  # fmt: skip
+
+
+def drawn(put: Callable[[str], str], W: int, given: Sequence[str], number: str) -> list[str]:
+    """Four numbers in each of W lanes: Philox's block of a ``number``, of the seed, stream, call, count and run that are ``given``."""
+    I, D = vector("i64", W), vector("double", W)
+    times = whole_product if W == 1 else product_of_halves
+    c, key = [number, *given[2:]], [*given[:2]]
+    for turn in range(10):
+        (high0, low0), (high1, low1) = (times(put, W, x, factor) for x, factor in zip(c[::2], PHILOX, strict=True))
+        c = [put(f"xor {I} {put(f'xor {I} {high1}, {c[1]}')}, {key[0]}"), low1,
+             put(f"xor {I} {put(f'xor {I} {high0}, {c[3]}')}, {key[1]}"), low0]  # fmt: skip
+        key = [put(f"add {I} {k}, {splat('i64', W, str(w))}") for k, w in zip(key, WEYL, strict=True)] if turn < 9 else key
+    whole = [put(f"lshr {I} {x}, {splat('i64', W, '11')}") for x in c]
+    return [put(f"fmul {D} {put(f'uitofp {I} {x} to {D}')}, {splat('double', W, literal(2.0**-53))}") for x in whole]
+
+
+def whole_product(put: Callable[[str], str], W: int, x: str, factor: int) -> Sequence[str]:
+    """The high and the low half of the product of a number and a factor."""
+    wide = put(f"mul i128 {put(f'zext i64 {x} to i128')}, {factor}")
+    return put(f"trunc i128 {put(f'lshr i128 {wide}, 64')} to i64"), put(f"trunc i128 {wide} to i64")
+
+
+def product_of_halves(put: Callable[[str], str], W: int, x: str, factor: int) -> Sequence[str]:
+    """The same of W numbers: vectors have products of 32 bits by 32."""
+    I = vector("i64", W)
+
+    def low(a: str) -> str:
+        return put(f"and {I} {a}, {splat('i64', W, str(MASK))}")
+
+    def high(a: str) -> str:
+        return put(f"lshr {I} {a}, {splat('i64', W, '32')}")
+
+    def add(a: str, b: str) -> str:
+        return put(f"add {I} {a}, {b}")
+
+    of_factor = [splat("i64", W, str(f)) for f in (factor & MASK, factor >> 32)]
+    p00, p01, p10, p11 = (put(f"mul {I} {a}, {b}") for a in (low(x), high(x)) for b in of_factor)
+    middle = add(p10, high(p00))                                               # none of these sums carries
+    other = add(p01, low(middle))
+    above = put(f"shl {I} {other}, {splat('i64', W, '32')}")
+    return add(add(p11, high(middle)), high(other)), put(f"or {I} {above}, {low(p00)}")
 
 
 #: multipliers of Philox's rounds, and what is added to its key between them; as LLVM has them, with signs
 PHILOX = (0xD2E7470EE14C6C93, 0xCA5A826395121157)
 WEYL = tuple(x - 2**64 for x in (0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B))
+MASK = 2**32 - 1

@@ -2,9 +2,9 @@
 
 Tangents and adjoints are sparse: a node holds only the directions that it depends on, so structural zeros of a Jacobian cost nothing and
 its sparsity is found, not declared. A call is differentiated by a call of its own Jacobian, made once for each function, or by one that
-pushes a few directions through. What stands under ``ops.stop_gradient`` is constant. Branches that are not taken contribute nothing in
-forward mode; in reverse mode they must be finite (give ``ops.where`` safe denominators). The derivative of √x at 0 is taken as 5·10¹⁶¹,
-more than at any other x, so that that of a length |v| is 0 at v = 0, and of order 1 even where |v|² underflows.
+pushes a few directions through, or pulls them back. What stands under ``ops.stop_gradient`` is constant. Branches that are not taken
+contribute nothing in forward mode; in reverse mode they must be finite (give ``ops.where`` safe denominators). The derivative of √x at 0
+is taken as 5·10¹⁶¹, more than at any other x, so that that of a length |v| is 0 at v = 0, and of order 1 even where |v|² underflows.
 
 Reference: Griewank & Walther, *Evaluating Derivatives*, 2008, ch. 3.
 """
@@ -12,6 +12,7 @@ Reference: Griewank & Walther, *Evaluating Derivatives*, 2008, ch. 3.
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -22,16 +23,15 @@ from engine.compiler.graph.expr import Expr, Graph
 from engine.compiler.graph.operations import OPERATIONS, operands
 from engine.compiler.graph.program import Program, live
 from engine.compiler.graph.rewrite import RULES, inlined
-from engine.compiler.kernels.row_loop import sum_of
 from engine.compiler.transforms.bodies import columns_of
+from engine.compiler.transforms.sparse import Sparse, added, combined, divided, value, zero
 
-Sparse = dict[int, Any]
 #: of kinds of kernels whose derivatives are written elsewhere: tangents and adjoints, as methods
 TANGENTS: dict[type, Callable[..., list[Any]]] = {}
 ADJOINTS: dict[type, Callable[..., dict[int, Any]]] = {}
 #: those of loops of several passes, written elsewhere too
 LOOPS: dict[str, Callable[..., Any]] = {}
-#: so many times fewer directions than inputs that have some go through a call by themselves, not by its Jacobian
+#: so many times fewer directions than inputs that have some go through a call by themselves, not by its Jacobian, or back, than results
 FEW = 4
 
 
@@ -47,8 +47,8 @@ def derivatives(graph: Graph, results: Any, arguments: Any) -> np.ndarray:
         raise graph.refuse("a derivative by a constant, or by one value twice", "differentiate by values that do not depend on each other")
     entries = walk(graph, [graph.index(s) for s in y.ravel()], variables)
     J = np.full((y.size, x.size), 0.0, dtype=object)
-    for (k, j), value in entries.items():
-        J[k, j] = value
+    for (k, j), entry in entries.items():
+        J[k, j] = entry
     return J.reshape((*y.shape, *x.shape))
 
 
@@ -65,11 +65,6 @@ def active(graph: Graph, results: list[int], arguments: list[int]) -> list[int]:
             depends.add(i)
             nodes.append(i)
     return nodes
-
-
-def value(graph: Graph, i: int) -> Any:
-    node = graph.nodes[i]
-    return node[1] if node[0] == "const" else Expr(graph, i)
 
 
 def partials(graph: Graph, i: int) -> list[Any]:
@@ -110,15 +105,6 @@ def push(graph: Graph, nodes: list[int], tangent: dict[int, Sparse]) -> None:
             tangent[i] = combined(list(zip(partials(graph, i), own, strict=True)))
 
 
-def combined(terms: list[tuple[Any, Sparse]]) -> Sparse:
-    """Return the sum of multiples of directions."""
-    total: Sparse = {}
-    for factor, direction in terms:
-        for j, t in direction.items():
-            total[j] = total[j] + factor * t if j in total else factor * t
-    return total
-
-
 @np.errstate(all="ignore")
 def reverse(graph: Graph, results: list[int], arguments: list[int]) -> dict[tuple[int, int], Any]:
     """Return the nonzero entries (result, argument) -> derivative, by adjoints from the results back."""
@@ -131,7 +117,7 @@ def reverse(graph: Graph, results: list[int], arguments: list[int]) -> dict[tupl
 
 def pull(graph: Graph, nodes: list[int], arguments: list[int], adjoint: dict[int, Sparse]) -> None:
     """Add the adjoints of nodes, from the last, to those of what they depend on: of nodes or arguments."""
-    inside = {*nodes, *arguments}
+    inside, few = {*nodes, *arguments}, pulled_alone(graph, nodes, adjoint)
 
     def accumulate(i: int, factor: Any, row: Sparse) -> None:
         before = adjoint.get(i, {})
@@ -143,7 +129,10 @@ def pull(graph: Graph, nodes: list[int], arguments: list[int], adjoint: dict[int
         if (rules := whole(graph, i)) is not None:
             for j, a in rules[1](graph, i, adjoint, inside).items():
                 accumulate(j, 1.0, a)
-        elif not own or (op == "get" and whole(graph, args[0]) is not None):
+        elif i in few:
+            for j, a in call_adjoints(graph, i, adjoint, inside).items():
+                accumulate(j, 1.0, a)
+        elif not own or (op == "get" and (args[0] in few or whole(graph, args[0]) is not None)):
             continue
         elif op == "get":
             for j, p in call_partials(graph, args[0], args[1]):
@@ -158,13 +147,6 @@ def pull(graph: Graph, nodes: list[int], arguments: list[int], adjoint: dict[int
             for j, p in zip(args, partials(graph, i), strict=True):
                 if j in inside:
                     accumulate(j, p, own)
-
-
-def added(graph: Graph, i: int, a: Sparse, b: Sparse) -> Sparse:
-    """Return the sum of adjoints of a node: of a table, as tables."""
-    if not (m := columns_of(graph, i)):
-        return combined([(1.0, a), (1.0, b)])
-    return a | {d: sum_of(graph.call, m, a[d], t) if d in a else t for d, t in b.items()}
 
 
 def given_inputs(graph: Graph, f: Program) -> list[Any]:
@@ -268,10 +250,6 @@ def jacobian_by_first(f: Program) -> Program:
     return Program(nodes, outputs, f.shapes_in, [()] * (n * n), graph.functions, f"d_{f.name}")
 
 
-def zero(x: Any) -> bool:
-    return not isinstance(x, Expr) and x == 0
-
-
 def call_partials(graph: Graph, call: int, k: int) -> list[tuple[int, Any]]:
     """Return (operand, ∂ output k/∂ operand) of a call."""
     _, number, *rest = graph.nodes[call]
@@ -291,6 +269,52 @@ def call_tangents(graph: Graph, i: int, tangent: dict[int, Sparse]) -> list[Spar
     for (k, d), t in zip(entries, made, strict=True):
         found[k][ways[d]] = t
     return found
+
+
+def pulled_alone(graph: Graph, nodes: list[int], adjoint: dict[int, Sparse]) -> set[int]:
+    """Return the calls of which so many results are pulled back in so few directions that no Jacobian is worth its making."""
+    ways = len({d for own in adjoint.values() for d in own})
+    read = Counter(graph.nodes[i][1] for i in nodes if graph.nodes[i][0] == "get")
+    return {i for i, n in read.items() if FEW * ways <= n and graph.nodes[i][0] == "call" and whole(graph, i) is None}
+
+
+def call_adjoints(graph: Graph, i: int, adjoint: dict[int, Sparse], inside: set[int]) -> dict[int, Sparse]:
+    """Return the adjoints of what a call reads in a few directions, by a call that pulls these back."""
+    _, number, *given = graph.nodes[i]
+    f = graph.functions[number]
+    own = [adjoint.get(graph.memo.get(("get", i, k), -1), {}) for k in range(len(f.outputs))]
+    ways = sorted({d for a in own for d in a})
+    wanted = tuple(k for k, j in enumerate(given) if j in inside)
+    program, entries = pulled_through(f, tuple(tuple(ways.index(d) for d in sorted(a)) for a in own), wanted)
+    made = graph.call(program, [*(value(graph, j) for j in given), *(a[d] for a in own for d in sorted(a))])
+    found: dict[int, Sparse] = {}
+    for (k, d), a in zip(entries, made, strict=True):
+        found[given[k]] = combined([(1.0, found.get(given[k], {})), (1.0, {ways[d]: a})])
+    return found
+
+
+@functools.cache
+def pulled_through(f: Program, pattern: tuple[tuple[int, ...], ...],
+                   wanted: tuple[int, ...]) -> tuple[Program, list[tuple[int, int]]]:  # fmt: skip
+    """Return the program of the adjoints of some of a function's inputs, of its inputs and its results' adjoints in some directions, and
+    which they are."""
+    graph, more = Graph(RULES), sum(map(len, pattern))
+    x = [graph.input(k) for k in range(f.n_in + more)]
+    y = [graph.index(s) for s in inlined(f, graph, x[: f.n_in])]
+    adjoint = pulled(graph, [x[k].i for k in wanted], x[f.n_in :], pattern, y)
+    entries = [(k, d) for k in wanted for d, a in sorted(adjoint.get(x[k].i, {}).items()) if not zero(a)]
+    nodes, outputs = live(graph.nodes, [graph.index(adjoint[x[k].i][d]) for k, d in entries])
+    return Program(nodes, outputs, [()] * len(x), [()] * len(outputs), graph.functions, f"back_{f.name}"), entries
+
+
+def pulled(graph: Graph, arguments: list[int], more: list[Any], pattern: tuple[tuple[int, ...], ...],
+           results: list[int]) -> dict[int, Sparse]:  # fmt: skip
+    """Return the adjoints of all nodes between arguments and results, whose own in some directions are given as ``more``."""
+    adjoint: dict[int, Sparse] = {}
+    for i, ways, given in zip(results, pattern, divided(more, pattern), strict=True):
+        adjoint[i] = combined([(1.0, adjoint.get(i, {})), (1.0, dict(zip(ways, given, strict=True)))])
+    pull(graph, active(graph, results, arguments), arguments, adjoint)
+    return adjoint
 
 
 @functools.cache
@@ -390,20 +414,10 @@ def adjoints_within(f: Program, pattern: tuple[tuple[int, ...], ...],
     """Return the program of the adjoints of some of a branch's inputs, for results with adjoints in some directions, and which they
     are."""
     graph, x, more, y = within(f, sum(map(len, pattern)))
-    adjoint: dict[int, Sparse] = {}
-    for i, ways, given in zip(y, pattern, divided(more, pattern), strict=False):
-        adjoint[i] = combined([(1.0, adjoint.get(i, {})), (1.0, dict(zip(ways, given, strict=True)))])
-    arguments = [x[k].i for k in wanted]
-    pull(graph, active(graph, y[:-1], arguments), arguments, adjoint)
+    adjoint = pulled(graph, [x[k].i for k in wanted], more, pattern, y[:-1])
     carry = {(k, d) for k in wanted if k < len(pattern) for d in pattern[k]}
     entries = sorted(carry | {(k, d) for k in wanted for d, a in adjoint.get(x[k].i, {}).items() if not zero(a)})
     return taken(graph, f, [adjoint.get(x[k].i, {}).get(d, 0.0) for k, d in entries], [*x, *more]), entries
-
-
-def divided(given: list[Expr], pattern: tuple[tuple[int, ...], ...]) -> list[list[Expr]]:
-    """Return numbers as many together as the pattern has directions."""
-    numbers = iter(given)
-    return [[next(numbers) for _ in ways] for ways in pattern]
 
 
 @functools.cache

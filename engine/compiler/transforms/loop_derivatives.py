@@ -18,10 +18,11 @@ from engine.compiler.graph.expr import Expr, Graph
 from engine.compiler.graph.program import Program, live, table_shape
 from engine.compiler.graph.rewrite import RULES, inlined
 from engine.compiler.kernels.row_loop import sum_of, zeros_like
-from engine.compiler.transforms.autodiff import LOOPS, Sparse, active, added, combined, divided, pull, pushed, value, zero
+from engine.compiler.transforms.autodiff import LOOPS, active, pull, pushed
 from engine.compiler.transforms.bodies import columns_of
 from engine.compiler.transforms.loop import while_loop
 from engine.compiler.transforms.row_derivatives import derivatives
+from engine.compiler.transforms.sparse import Sparse, added, combined, divided, value, zero
 from engine.compiler.transforms.table import Table
 
 #: numbers of the Jacobian of a loop that is made forward

@@ -16,8 +16,9 @@ from engine.compiler.graph.program import Program, Shape, live, table_shape
 from engine.compiler.graph.rewrite import RULES, inlined
 from engine.compiler.kernels.row_ends import Sink, Source
 from engine.compiler.kernels.row_loop import RowLoop, zeros_like
-from engine.compiler.transforms.autodiff import ADJOINTS, TANGENTS, Sparse, active, combined, derivatives, given_inputs, pull, push, zero
+from engine.compiler.transforms.autodiff import ADJOINTS, TANGENTS, active, derivatives, given_inputs, pull, push
 from engine.compiler.transforms.bodies import columns_of
+from engine.compiler.transforms.sparse import Sparse, combined, zero
 
 
 class Given(NamedTuple):

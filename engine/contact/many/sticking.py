@@ -77,12 +77,11 @@ def kept(points: Any, constants: Any, friction: Any, of: Any, twists: tuple[Any,
     sizes : of all pairs, m (pairs + 1), by their numbers
     was : what was stuck (p, 9), with the place; or (p, 12 or 15)
     """
-    pairs, wide = len(sizes), 10 if turns else 9
-    places = places_of(pairs - 1)
+    places = places_of(len(sizes) - 1)
     pressed = ops.rows(lambda c, row, f, V_a, V_b, w: point_law.pressed(c, row, f, V_b - V_a, w[6:9]), constants, points, friction,
                        *twists, was)  # fmt: skip
-    sums = ops.gather(ops.add_at(np.zeros((pairs, wide)), of, pressed), of)    # of each point its pair's
     first = ops.gather(first_of(of, sizes), of)
+    sums = ops.add_at(ops.rows(lambda f: np.zeros(10 if turns else 9), first), ops.rows(lambda f: f - 1.0, first), pressed)
 
     def one(k: Any, f: Any, number: Any, c: Array, s: Array, V_a: Array, V_b: Array, w: Array, size: Any, R: Array) -> tuple[Array, Any]:
         return place(c[2], number, s, V_b - V_a, w, size, R), ops.logical_and(ops.equal(k + 1.0, f), s[0] > 0.0)

@@ -13,6 +13,7 @@
 
 #include "model.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdint.h>

@@ -89,9 +89,11 @@ class Shapes:
             color = (r, g, b, a * opacity)
         picture = m.first("pbr", "metal", "albedo_map") or m.first("pbr", "specular", "albedo_map")
         file = None if picture is None else self.document.finder(picture).find(picture.words)
+        fault = ""
         if file is not None and file.fault and picture is not None:
-            self.notes.note(picture, f"the picture '{short(picture.words)}' {file.fault}")
-        return Material("", color, file and file.path)
+            self.notes.note(picture, why := f"the picture '{short(picture.words)}' {file.fault}")
+            fault = str(picture.error(why))
+        return Material("", color, file and file.path, fault)
 
 
 def placed(link: Frame, node: Node) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.checks import EngineError
 from engine.io.errors import RobotFileError
-from engine.io.usd.shapes import shape_of, solid
+from engine.io.usd.shapes import encloses, shape_of, solid
 from engine.io.usd.stage import Stage, quaternion_of, value
 from engine.model import Geometry
 from engine.spatial import inertia, quaternion, se3
@@ -50,8 +50,6 @@ class Body:
         self.touching: list[Any] = []
         self.stands = not moves or bool(value(stage.Physics.RigidBodyAPI(prim).GetKinematicEnabledAttr(), False))
         for other in stage.below(prim) if moves else [prim]:
-            if other.IsA(stage.Geom.PointInstancer):
-                stage.leave("instancers of points", other.GetPath())
             if not other.IsA(stage.Geom.Gprim):
                 continue
             shape = shape_of(stage, other, self.pose)
@@ -85,6 +83,9 @@ class Body:
         shapes = [*zip(self.collisions, self.touching, strict=True)] or [(s, None) for s in self.visuals]
         if said.mass and said.tensor is not None and (said.center is not None or not shapes):
             return inertia.from_mass(said.mass, np.zeros(3) if said.center is None else said.center, said.tensor)
+        if shapes and not self.touching and not said.mass and not any(encloses(s) for s in self.visuals):
+            self.stage.leave("the mass of bodies whose shapes only look like something, enclose nothing, and have none", self.path)
+            return np.zeros((6, 6))
         if shapes:
             return instead(np.sum([self._part(s, p, said.density) for s, p in shapes], axis=0), said)
         if said.mass or said.tensor is not None:
@@ -108,7 +109,8 @@ class Body:
         try:
             own = solid(shape, said.density or density or made_of or DENSITY, hull)
         except EngineError as problem:
-            raise RobotFileError(f"body {self.path} has the mass of its mesh '{shape.name}': {problem}", self.stage.file) from None
+            raise RobotFileError(f"body {self.path} has the inertia of its mesh '{shape.name}': {problem}, or physics:mass, "
+                                 "physics:diagonalInertia and physics:centerOfMass of the body", self.stage.file) from None  # fmt: skip
         return instead(inertia.transformed(shape.placement, own), said)
 
     def _said(self, prim: Any, scale: Array) -> Said:

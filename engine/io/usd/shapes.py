@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine import cache
+from engine.checks import EngineError
 from engine.io.errors import RobotFileError
 from engine.io.mesh import load_mesh
 from engine.io.usd.stage import Stage, value
@@ -96,6 +97,14 @@ def kept(points: Array, faces: Array) -> Any:
     return cache.file(head.encode() + points.astype("<f8").tobytes() + rows.tobytes(), ".ply")
 
 
+def encloses(shape: Geometry) -> bool:
+    """Return whether a shape, or its hull, encloses a volume."""
+    try:
+        return bool(solid(shape, 1.0)[5, 5] > 0.0)
+    except EngineError:
+        return False
+
+
 def solid(shape: Geometry, density: float, hull: bool = False) -> Array:
     """Return a shape's inertia (6, 6) about its own origin; of a mesh that is open, or is to be its hull, that of the hull.
 
@@ -106,7 +115,9 @@ def solid(shape: Geometry, density: float, hull: bool = False) -> Array:
     if shape.kind == "mesh":
         own = load_mesh(shape)
         own.merge_vertices()
-        return inertia.from_mesh(own if own.is_watertight and own.volume > 0 and not hull else trimesh().convex.convex_hull(own), density)
+        with np.errstate(invalid="ignore", divide="ignore"):                   # of a flat one, which is refused
+            whole = own if own.is_watertight and own.volume > 0 and not hull else trimesh().convex.convex_hull(own)
+            return inertia.from_mesh(whole, density)
     if shape.kind == "box":
         return inertia.box(size=shape.size, density=density)
     if shape.kind == "ellipsoid":

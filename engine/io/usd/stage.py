@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.io.errors import RobotFileError, short
+from engine.io.errors import RobotFileError
 from engine.spatial import quaternion, se3
 
 Array = np.ndarray
@@ -15,6 +18,12 @@ Array = np.ndarray
 UPRIGHT = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
 #: what simulators add to the schema, by the beginnings of its names
 FOREIGN = ("physx", "newton", "mjc", "state:")
+
+
+#: beginnings of attributes that say where a body or a shape is, or how it moves, and are read as they are without a time
+MOVING = ("xformOp:", "physics:", "drive:", "limit:", "points", "size", "radius", "height")
+#: letters of what USD says that are shown
+LETTERS = 240
 
 
 class Whose(NamedTuple):
@@ -44,7 +53,8 @@ class Stage:
         try:
             self.stage = Usd.Stage.Open(file)
         except Tf.ErrorException as problem:
-            raise RobotFileError(f"USD does not read it ({short(str(problem))}); expected a stage of USD", file) from None
+            line, text = first_of([str(e.commentary) for e in problem.args if hasattr(e, "commentary")] or [str(problem)], file)
+            raise RobotFileError(f"USD does not read it ({text}); expected a stage of USD", file, line) from None
         self.file, self.Usd, self.Geom, self.Physics, self.Shade = file, Usd, UsdGeom, UsdPhysics, UsdShade
         self.length = float(UsdGeom.GetStageMetersPerUnit(self.stage))
         self.mass = float(UsdPhysics.GetStageKilogramsPerUnit(self.stage))
@@ -55,6 +65,14 @@ class Stage:
         self.places = UsdGeom.XformCache()
         self.left_out: dict[str, list[str]] = {}
         self.read: set[str] = set()
+        for error in self.stage.GetCompositionErrors():
+            line, text = first_of([str(error)], file, LETTERS)
+            self.leave("what cannot be composed, such as references that cannot be opened", f"{text}{f' (line {line})' if line else ''}")
+        whole = self.stage.GetRootLayer()
+        own = {"metersPerUnit": self.length, "kilogramsPerUnit": self.mass, "upAxis": str(UsdGeom.GetStageUpAxis(self.stage))}
+        for layer, (name, x) in itertools.product(self.stage.GetUsedLayers(), own.items()):
+            if layer != whole and layer.pseudoRoot.HasInfo(name) and layer.pseudoRoot.GetInfo(name) != x:
+                self.leave("units and axes of parts that are others than the stage's", f"{name} of {layer.identifier}")
 
     def leave(self, what: str, whose: Any) -> None:
         """Note what is left out, and of whom."""
@@ -62,15 +80,20 @@ class Stage:
 
     def prims(self) -> Iterator[Any]:
         """Yield all prims that are there, those of instances too."""
-        yield from self.stage.Traverse(self.Usd.TraverseInstanceProxies())
+        yield from self.below(self.stage.GetPseudoRoot(), bodies=True)
 
-    def below(self, prim: Any) -> Iterator[Any]:
-        """Yield a prim and those below it, but for other bodies and what they carry."""
+    def below(self, prim: Any, bodies: bool = False) -> Iterator[Any]:
+        """Yield a prim and those below it, but for what an instancer of points places, and, without ``bodies``, for other bodies and what
+        they carry."""
         walk = iter(self.Usd.PrimRange(prim, self.Usd.TraverseInstanceProxies()))
         for other in walk:
-            if other != prim and self.is_body(other):
+            if other.IsPseudoRoot():
+                continue
+            if not bodies and other != prim and self.is_body(other):
                 walk.PruneChildren()
                 continue
+            if other.IsA(self.Geom.PointInstancer):                            # whose prototypes are nowhere by themselves
+                walk.PruneChildren()
             yield other
 
     def standing(self) -> Iterator[Any]:
@@ -107,12 +130,29 @@ class Stage:
         q = quaternion.normalize(quaternion.from_matrix(R))
         return se3.pose(self.upright @ quaternion.to_matrix(q), self.upright @ M[:3, 3] * self.length), scale
 
-    def foreign(self) -> None:
-        """Note what simulators have added to the schema, and is not read."""
+    def unread(self) -> None:
+        """Note what simulators have added to the schema, and is not read, what has values at times alone, and what instancers place."""
         for prim in self.prims():
+            if prim.IsA(self.Geom.PointInstancer):
+                self.leave("instancers of points", prim.GetPath())
             for a in prim.GetAuthoredAttributes():
+                if str(a.GetName()).startswith(MOVING) and a.GetNumTimeSamples() and a.Get() is None:
+                    self.leave("values by time samples without a default, which count as not said", a.GetPath())
                 if (name := str(a.GetName())).startswith(FOREIGN) and name not in self.read:
                     self.leave("what the schema of UsdPhysics has not", f"{name} of {prim.GetPath()}")
+
+
+def first_of(texts: list[str], file: str, most: int = LETTERS) -> tuple[int, str]:
+    """Return the line of a file that one of USD's texts names, and what it says there; of texts that name none 0, and the first.
+
+    >>> first_of(["/tmp/a.usda:9:4: Expected } at 'float x = = 3' in </a>", "Failed to open layer"], "/tmp/a.usda")
+    (9, "Expected } at 'float x = = 3' in </a>")
+    """
+    each = [" ".join(text.split()) for text in texts]
+    own = re.escape(os.path.basename(file))
+    found = [m for text in each if (m := re.match(rf"(.*{own}):(\d+):(?:\d+:)? (.*)", text))]
+    line, text = (int(found[0][2]), found[0][3]) if found else (0, each[0])
+    return line, text if len(text) <= most else text[: most - 1] + "…"
 
 
 def value(attribute: Any, otherwise: Any) -> Any:

@@ -73,7 +73,7 @@ def read(path: str | os.PathLike[str], floating_base: bool = False) -> tuple[Mod
         found = Built(stage, bodies, trees, floating_base).whole(ties, closing)
     except ModelError as problem:
         raise RobotFileError(str(problem), file) from None
-    stage.foreign()
+    stage.unread()
     return found, stage
 
 

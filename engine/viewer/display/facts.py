@@ -121,6 +121,8 @@ class Panel:
 
 #: where plots may be: at a side from its top on, or in a corner
 PLACES = ("right", "left", "lower right", "lower left")
+#: what bars may be of
+BARS = ("energy", "momentum")
 
 
 @dataclass(frozen=True, eq=False)

@@ -113,7 +113,7 @@ class Hud:
                 draw_bars(canvas, (MARGIN + PAD, below + PAD, side - 2 * PAD, high), bars)
                 below += high + GAP
         if facts.card is not None:
-            self._table(canvas, "card", (MARGIN, below, side, bottom - below), facts.card.title, facts.card.rows, mark=True)
+            below = self._table(canvas, "card", (MARGIN, below, side, bottom - below), facts.card.title, facts.card.rows, mark=True) + GAP
         beside, over = w - MARGIN - side, top
         if facts.panel is not None and bottom - top > STRIP and side > NARROW:
             over = self.panel.draw(canvas, (beside, top, side, bottom - top), facts.panel, None if facts.help else facts.mouse) + GAP

@@ -24,13 +24,14 @@ def open_window(visible: bool, **options: Any) -> Any:
     require_packages("OpenGL", "viewer", "pyglet", error=ViewerError)
     import pyglet
 
-    try:
-        made: Any = gl.Config                                    # the platform's
-    except ImportError as e:
-        raise ViewerError(f"no OpenGL library is found here ({e}); {ADVICE}") from None
+    gl.settle()
     if visible and pyglet.options.headless:
         raise ViewerError("there is no display to open a window on; expected one in DISPLAY (xvfb-run makes one), "
                           "or engine.render(…, 'out.png')")  # fmt: skip
+    try:
+        made: Any = gl.Config                                    # the platform's, which is settled when it is loaded
+    except ImportError as e:
+        raise ViewerError(f"no OpenGL library is found here ({e}); {ADVICE}") from None
     try:
         with held():                                             # its displays catch whatever comes while they try extensions
             import pyglet.window

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from engine.checks import number, one_of, path_of, whole
 from engine.checks import shown as shown_as
-from engine.viewer.display.facts import PLACES, Facts, decimals
+from engine.viewer.display.facts import BARS, PLACES, Facts, decimals
 from engine.viewer.display.hud import Hud, plots_in
 from engine.viewer.display.readings import Readings
 from engine.viewer.display.style import GAP, TEXT
@@ -195,7 +195,7 @@ class Told:
         self.pace, self.speed = pace(speed), speed
         self.caption, self.clock, self.signals = caption, clock, signals
         self.where = one_of("plots", plots, PLACES, ViewerError)
-        self.bars = [one_of("bars", kind, ("energy", "momentum"), ViewerError) for kind in bars]
+        self.bars = [one_of("bars", kind, BARS, ViewerError) for kind in bars]
         self.readings = Readings(scene.actors[0], 0, signals)
         if signals and not scene.actors[0].source.moves:
             raise ViewerError(f"signals of '{scene.actors[0].model.name}', which is at rest; expected a motion")

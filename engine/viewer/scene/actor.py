@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine.io import RobotFileError, RobotFileWarning
-from engine.io.mesh import off_joints, tilted, untold
+from engine.io.upright import tell, upright
 from engine.model import Geometry, Material, Model
 from engine.simulation import Live, Trajectory
 from engine.viewer.scene.drawing import measure
@@ -54,6 +54,11 @@ class Actor:
     Raises
     ------
     ViewerError : the source is none of these, or the trajectory holds numbers that are not finite
+
+    >>> import engine
+    >>> actor = Actor(engine.load(engine.example("seven_joint_arm")), color=(1.0, 0.0, 0.0), name="mine")
+    >>> actor.name, actor.instances, actor.color
+    ('mine', 1, (1.0, 0.0, 0.0, 1.0))
     """
 
     def __init__(self, source: Model | Trajectory | Live | Source, geometry: str = "visual", q: Any = None, color: Any = None,
@@ -96,11 +101,11 @@ def parts(model: Model, geometry: str = "visual") -> tuple[tuple[Part, ...], tup
     if geometry not in ("visual", "collision"):
         raise ViewerError(f"geometry {geometry!r} is not known; expected 'visual' or 'collision'")
     found, missing = [], []
-    visual = geometry == "visual" and any(link.visuals for link in model.links)
+    collisions = touching(model, geometry)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         for i, link in enumerate(model.links):
-            for shape in link.visuals if visual else link.collisions:
+            for shape in upright(model, link, collisions):
                 try:
                     drawn = surfaces(shape)
                 except RobotFileError as problem:
@@ -161,25 +166,11 @@ def tell_missing(found: list[tuple[Model, tuple[Part, ...], tuple[str, ...]]], w
 
 
 def tell_tilted(models: list[Model], geometry: str) -> None:
-    """Warn of COLLADA files whose axis that points up is another than z, a warning for each model, unless someone said how to take them."""
+    """Warn of COLLADA files whose axis that points up is another than z, for each model, unless someone said how to take them."""
     for model in dict.fromkeys(models):
-        having = [(link.name, g) for link in model.links for g in (link.visuals if geometry == "visual" else link.collisions) if tilted(g)]
-        if having:
-            found = [g for _, g in having]
-            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-            warnings.warn(f"{found[0].mesh}{more}: {untold(found, off(model, having))}", RobotFileWarning, stacklevel=4)
+        tell(model, touching(model, geometry), stacklevel=4)
 
 
-def off(model: Model, having: list[tuple[str, Geometry]]) -> tuple[float, float]:
-    """Return how far the joints of links are off their meshes as these are, and turned, m, all together."""
-    joints: dict[str, list[Array]] = {link.name: [np.zeros(3)] for link in model.links}
-    for joint in model.joints:
-        joints.get(joint.parent, []).append(joint.placement[:3, 3])            # what floats hangs on none
-    as_is = turned = 0.0
-    for link, mesh in having:
-        try:
-            as_is += off_joints(mesh, np.array(joints[link]), turned=False)
-            turned += off_joints(mesh, np.array(joints[link]), turned=True)
-        except RobotFileError:                                                 # it is missing, which is said elsewhere
-            continue
-    return as_is, turned
+def touching(model: Model, geometry: str) -> bool:
+    """Whether a model is drawn by what it touches with: as one without visual shapes is, too."""
+    return geometry != "visual" or not any(link.visuals for link in model.links)

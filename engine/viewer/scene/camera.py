@@ -28,6 +28,9 @@ class Camera:
     radius : of what is looked at, m; floor : height of the ground, m, or None: both set the near and far planes
     anchor : where the point was that it goes along with (3), or None
     frame : axes (3, 3) in which azimuth and elevation are counted, as columns, world axes
+
+    >>> Camera(distance=3.0, azimuth=0.0, elevation=0.0).eye
+    array([3., 0., 0.])
     """
 
     target: Array = field(default_factory=lambda: np.zeros(3))

@@ -27,11 +27,13 @@ from engine.viewer.scene.scene import Scene
 from engine.viewer.scene.shown import Names, Shown, check, spot
 from engine.viewer.scene.sources import States
 from engine.viewer.scene.surface import sphere
-from engine.viewer.scene.symbols import Symbols, norms, turned
+from engine.viewer.scene.symbols import Symbols, norms, placed, turned
 from engine.viewer.scene.teaching_marks import teach
 from engine.viewer.scene.things import Thing
 
 Array = np.ndarray
+#: of the robot's and of its links' size: a contact's arrow of the force below which half of all push is done, at most
+ARROW, LINKS = 0.36, 2.2
 #: momentum below this part of what the motion's energy could carry has cancelled, and is not drawn
 CANCELLED = 1e-6
 #: of the robot's size: the least length of frames' axes, which can be told apart in a picture of all of it
@@ -282,23 +284,36 @@ def show_torques(symbols: Symbols, actor: Actor, known: Quantities, now: States,
 
 
 def show_contacts(symbols: Symbols, actor: Actor, known: Quantities, now: States) -> None:
-    """Draw the forces of contacts where they act, each from a dot: half the weight of all that moves is 0.4 of the robot's size, which is
-    the most; without gravity the longest is. Around the points in which two shapes touch is a line."""
+    """Draw the forces of contacts where they act, each from a dot. Of forces as large as half of all push is done by, arrows are as long as
+    two links and a bit, or a third of the robot; the longest are twice as long. Around the points in which two shapes touch is a line.
+    """
     top = known.longest(actor.source, now, "contacts", lambda s: norms(s.signals["contacts.force"]).max(axis=-1, initial=0.0))
     if not top > 0.0:
         return
-    unit = 0.5 * known.mass.sum() * float(np.linalg.norm(known.robot.gravity)) or top
     force, at = (now.signals[f"contacts.{n}"].reshape(-1, 3) for n in ("force", "position"))
+    unit = known.longest(actor.source, now, "half of contacts", lambda s: half(norms(s.signals["contacts.force"])))
+    size, most = min(ARROW * known.whole, LINKS * known.link), min(2.0 * unit, top)
     touch = norms(force) > 1e-6 * top
-    symbols.legend.append((f"contacts: longest {unit:.3g} N" + (" or more" if top > unit else ""), FORCE))
-    length = np.minimum(norms(force[touch]) / unit, 1.0) / norms(force[touch])
-    symbols.arrows(at[touch], force[touch] * (0.4 * known.whole * length)[:, None], FORCE, 0.0055 * known.whole)
-    symbols.balls(at[touch], np.full(touch.sum(), 0.01 * known.whole))
+    symbols.legend.append((f"contacts: longest {most:.3g} N" + (" or more" if top > most else ""), FORCE))
+    length = size / unit * np.minimum(1.0, most / norms(force[touch]))
+    symbols.arrows(at[touch], force[touch] * length[:, None], FORCE, 0.022 * size)
+    symbols.place(sphere()[0].surface, placed(np.eye(3)[None], at[touch], [np.full(touch.sum(), 0.04 * size)] * 3), FORCE)
     pairs = np.array([name.rpartition(".")[0] for name in actor.source.names.get("contacts", ())])
     for rollout in np.arange(len(force)).reshape(len(now.q), -1) if len(pairs) else ():
         for k in (rollout[(pairs == pair) & touch[rollout]] for pair in dict.fromkeys(pairs[touch[rollout]])):
             if len(k) > 1:
                 symbols.lines(patch(at[k], force[k]), FORCE, 2.0)
+
+
+def half(forces: Array) -> Array:
+    """Return the force below which forces add up to half of all of them: few that are large, and many that are small, move it little.
+
+    >>> half(np.array([[1.0, 1.0, 1.0], [2.0, 4.0, 0.0]]))
+    array(2.)
+    """
+    along = np.sort(forces, axis=None)
+    total = np.cumsum(along)
+    return np.asarray(along[np.searchsorted(total, 0.5 * total[-1])] if total.size else 0.0)
 
 
 def patch(points: Array, force: Array) -> Array:

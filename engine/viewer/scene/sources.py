@@ -110,6 +110,11 @@ class Still(Source):
     q : (instances, nq), by default as its file has it; it may be changed
     first : as it was
     free : whether hands may change it
+
+    >>> import engine
+    >>> arm = Still(engine.load(engine.example("seven_joint_arm")))
+    >>> arm.instances, arm.moves, arm.span
+    (1, False, (0.0, 0.0))
     """
 
     moves, free = False, True
@@ -144,6 +149,12 @@ class Played(Source):
     Raises
     ------
     ViewerError : the trajectory has no states, or configurations that are not finite
+
+    >>> import engine
+    >>> arm = engine.load(engine.example("seven_joint_arm"))
+    >>> run = engine.Simulator(arm, dt=0.01).run(np.zeros((3, arm.nq)), np.zeros((3, arm.nv)), 0.05)
+    >>> Played(run).instances, Played(run).span
+    (3, (0.0, 0.05))
     """
 
     def __init__(self, trajectory: Trajectory) -> None:
@@ -272,7 +283,14 @@ class Played(Source):
 
 
 class Running(Source):
-    """A simulation that runs: its newest state, whatever time is asked for."""
+    """A simulation that runs: its newest state, whatever time is asked for.
+
+    >>> import engine
+    >>> arm = engine.load(engine.example("seven_joint_arm"))
+    >>> with engine.simulation.Live(engine.Simulator(arm, dt=0.01), arm.neutral(), np.zeros(arm.nv), paused=True) as live:
+    ...     Running(live).instances, Running(live).moves
+    (1, True)
+    """
 
     def __init__(self, live: Live) -> None:
         super().__init__(live.model, live.gravity)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.io import RobotFileError
+from engine.io import RobotFileError, RobotFileWarning
 from engine.io.errors import short
 from engine.io.mesh import file_of, grid, read, suffix, turn_of
 from engine.io.unchanged import while_unchanged
@@ -74,6 +74,8 @@ def surfaces(shape: Geometry) -> list[tuple[Surface, Array]]:
     RobotFileError : the mesh's file is not there, or not to be read (:func:`engine.io.load_mesh`)
     """
     material = shape.material
+    if material and material.fault:
+        warnings.warn(f"{material.fault}; its shape is drawn without it", RobotFileWarning, stacklevel=2)
     color = material.color if material else None
     texture = str(material.texture) if material and material.texture else None
     look: Any = (tuple(float(np.clip(c, 0, 1)) for c in color) if color else None, texture)

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.checks import EngineError
+from engine.checks import EngineError, one_of
 from engine.io import load_urdf
 from engine.simulation import Live, load_trajectory
-from engine.viewer.display.facts import Facts, figure
+from engine.viewer.display.facts import PLACES, Facts, figure
 from engine.viewer.display.hud import Hud
 from engine.viewer.display.readings import Readings
 from engine.viewer.draw.canvas import Canvas
@@ -62,7 +62,7 @@ class Viewer:
         all keys are then the pilot's but H, Tab, Escape and the arrows, which turn the camera; H shows its ``keys``, meanings by names
     view, environment, geometry, follow : as of :func:`engine.render`
     shown : what is shown besides the robots, a :class:`Shown`
-    signals : names of what is read and plotted besides: signals of the motion, or entries of q, v or tau, such as "q.elbow"
+    signals, plots : names of what is read and plotted besides, and where plots stand, as of :func:`engine.render`
 
     Raises
     ------
@@ -73,11 +73,12 @@ class Viewer:
 
     def __init__(self, source: Any, size: tuple[int, int] = (1280, 800), keys: Callable[[frozenset[str], str | None], Any] | None = None,
                  view: str | tuple[float, float] | None = None, environment: str | None = None, geometry: str = "visual",
-                 follow: str | None = None, shown: Shown | None = None, signals: Sequence[str] = (),
-                 title: str | None = None) -> None:  # fmt: skip
+                 follow: str | None = None, shown: Shown | None = None, signals: Sequence[str | Sequence[str]] = (),
+                 title: str | None = None, plots: str = "right") -> None:  # fmt: skip
         require_size(size)
         scene = scene_of(source, environment, geometry)
         camera, readings, self.signals = scene.camera(size, view, follow=follow), Readings(scene.actors[0], 0, signals), signals
+        self.where = one_of("plots", plots, PLACES, ViewerError)
         self.pilot, self.geometry, self.followed, self.shown = keys, geometry, follow, shown or Shown()
         self.title, self.toast, self.helping, self.display, self.closed = title, "", False, True, False
         self.window = open_window(True, width=size[0], height=size[1], caption=title or named(scene), resizable=True, file_drops=True)
@@ -172,8 +173,7 @@ class Viewer:
         live, clock, t = self.live, self.clock, self.t
         alone = len(self.cameras) == 1                                          # beside others there is no room
         lines = [*self.readings.lines(t), ("", ""), ("pictures", f"{1 / self._period:.0f} /s")] if alone else []
-        if live is not None:
-            lines.append(("rate", f"{live.rate:.2f} of real time"))
+        lines += [("rate", f"{live.rate:.2f} of real time")] if live is not None else []
         lines += [("records", self.recording.path.name)] if self.recording is not None else []
         if len(self.measured) == 2:
             ends = [self._placed(*spot) for spot in self.measured]
@@ -182,7 +182,7 @@ class Viewer:
         return Facts(
             title=(self.title or self.readings.title) if alone else "", lines=lines, span=clock.playback.span, t=t, playing=clock.playing,
             speed=clock.playback.speed * clock.playback.direction, loop=clock.playback.loop, live=clock.runs,
-            plots=self.readings.plots(t) if alone else (), events=self.readings.events,
+            plots=self.readings.plots(t) if alone else (), where=self.where, events=self.readings.events,
             help=help_rows(self.pilot) if self.helping else (), card=card, panel=self.tabs.panel(self.hands.typed),
             toast=self.toast if time.perf_counter() - self._toasted < TOAST else "",
             error=(live.error or "") if live is not None else "", mouse=self.hands.mouse,

@@ -1,0 +1,56 @@
+"""What doubts of a run know beforehand: how deep contacts may be, how thin shapes are, and how fast joints may move."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.contact import ContactLaws
+from engine.contact.joint_laws import Row
+from engine.geometry import Plane
+from engine.model import Model
+
+Array = np.ndarray
+#: of half the thickness of the thinner of two shapes: as deep as they may be in each other
+DEEP = 0.2
+
+
+class Depths(NamedTuple):
+    """What is known of contacts before a run: the points' names, and how deep each is in doubt, m; what is thin, by :func:`thinnest`, and
+    how many times half of that a step may go."""
+
+    names: list[str]
+    deepest: Array
+    thin: dict[tuple[int, int], tuple[float, list[int]]]
+    most: float
+
+
+def depths_of(model: Model, contacts: ContactLaws | None, meeting: ContactLaws | None) -> Depths:
+    """Return what is known of contacts, or else of ideal impacts ``meeting``, of which none is in doubt for its depth."""
+    names, deepest = (contacts.names, DEEP * contacts.sizes) if contacts else ([], np.zeros(0))
+    return Depths(names, deepest, thinnest(model, contacts or meeting), 1.0 if contacts else 2.0)   # springs turn about in the middle
+
+
+def thinnest(model: Model, laws: ContactLaws | None) -> dict[tuple[int, int], tuple[float, list[int]]]:
+    """Return, by the roots of trees that may meet (−1: what does not float), half of how thick the thinnest is that what floats there may
+    pass through, m, and which points those pairs have."""
+    root = {i: tree[0] for tree in model.trees for i in tree if model.bodies[tree[0]].kind.floats}
+    found: dict[tuple[int, int], tuple[float, list[int]]] = {}
+    first = 0
+    for pair in laws.pairs if laws else ():
+        a, b = (root.get(s.body, -1) for s in (pair.a, pair.b))
+        if a != b and {a, b} & {pair.a.body, pair.b.body} - {-1} and not isinstance(pair.a.shape, Plane):
+            size, points = found.get((a, b), (np.inf, []))
+            found[a, b] = min(size, pair.size), [*points, *range(first, first + pair.points)]
+        first += pair.points
+    return found
+
+
+def governed(rows: Sequence[Row], nv: int) -> Array:
+    """Return the speed limits (nv) that joints' laws hold, infinite where there is none."""
+    found = np.full(nv, np.inf)
+    for row in rows:
+        found[row.j] = min(found[row.j], row.speed / abs(row.ratio))
+    return found
