@@ -9,7 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from engine.checks import path_of, shown, writable, writing
-from engine.code.exported import WRITER
+from engine.code.exported import require_export
 from engine.code.functions import ExportError
 from engine.code.loop import looped
 from engine.code.memory import with_tables
@@ -103,8 +103,8 @@ def export_code(f: Any, path: str | Path, name: str | None = None, target: str |
 def require_own(path: Path) -> None:
     """Refuse where a file cannot be written, or is somebody's own."""
     writable(path, [path.suffix], ExportError)
-    if path.exists() and WRITER.encode() not in path.read_bytes():
-        raise ExportError(f"'{path}' is there already, and no export wrote it; expected another name, or that file elsewhere")
+    if path.exists():
+        require_export(path, path.read_bytes())
 
 
 def write_together(files: dict[Path, bytes]) -> None:

@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -156,6 +157,12 @@ def identifier(name: str, taken: Iterable[str] = ()) -> str:
     while found in RESERVED or found in taken or re.fullmatch(r"(t|sc|st|top|columns)\d+|in|out|i", found):
         found += "_"
     return found
+
+
+def require_export(path: Path, there: bytes) -> None:
+    """Refuse to write over a file in which no export has said what it is."""
+    if WRITER.encode() not in there:
+        raise ExportError(f"'{path}' is there already, and no export wrote it; expected another name, or that file elsewhere")
 
 
 def require_name(name: Any) -> str:

@@ -10,8 +10,8 @@ Layers, from the bottom up; a file imports from those named before it only:
 - frontend: functions as people write them: ``elementary`` (functions of numbers), ``arrays`` (what NumPy asks), ``whole_arrays``
   (functions of arrays), ``written`` (what NumPy and Python are lent while a function is traced);
 - beside: ``machine`` (the processor, and what has it run), ``kept`` (what is made of the engine's own alone, on disk);
-- kernels: ``dense`` (layers), ``lookups`` (tables), ``solves`` (systems with many right sides), ``products`` (of matrices), ``philox``
-  (random numbers); loops over the rows of tables, of as many as there are: ``instructions`` (of LLVM IR), ``arena`` (memory),
+- kernels: ``instructions`` (of LLVM IR), ``dense`` (layers), ``lookups`` (tables), ``solves`` (systems with many right sides),
+  ``products`` (of matrices), ``philox`` (random numbers); loops over the rows of tables, of as many as there are: ``arena`` (memory),
   ``row_ends`` (what loops read and make), ``row_vectors`` (rows as vectors), ``row_reads`` (what is read of a group of rows),
   ``row_code`` (loops in LLVM IR), ``row_loop`` (a loop as a kernel), ``stacks`` (between numbers and tables), ``picks`` (a row by its
   number), ``procedure_values``, ``procedure_code`` (loops as people write them, in LLVM IR), ``procedure`` (those as a kernel),

@@ -124,8 +124,9 @@ def axes(S: Array) -> list[int]:
     >>> axes(np.array([[0.0, 0, 0, 0, 0, -1.0]]).T), axes(np.array([[0.6, 0.8, 0, 0, 0, 0]]).T)
     ([5], [])
     """
-    rows = np.flatnonzero(S.any(axis=1)).tolist() if S.dtype != object else []
-    return rows if (np.sort(np.abs(S[rows]), axis=1)[:, ::-1] == np.eye(S.shape[1])[0]).all() and len(rows) == S.shape[1] else []
+    rows: list[int] = [] if S.dtype == object else np.flatnonzero(S.any(axis=1)).tolist()
+    A = np.abs(S[rows])                                                        # of axes a permutation
+    return rows if np.array_equal(A @ A.T, np.eye(S.shape[1])) else []
 
 
 def require_inertia(D: Array, scale: float, bodies: Sequence[Body]) -> None:

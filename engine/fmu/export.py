@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from engine.checks import beside, one_of, shown, truth, warn, whole, writable, writing
 from engine.code import ExportError
-from engine.code.exported import WRITER, identifier, require_name
+from engine.code.exported import WRITER, identifier, require_export, require_name
 from engine.code.memory import with_tables
 from engine.code.reserved import is_taken
 from engine.code.sources import rows_of
@@ -114,7 +114,7 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
     if both := twice(machine, free):
         verb = "is" if len(both) == 1 else "are"
         warn(f"{', '.join(both)} {verb} set and put out under one name; expected other names of parameters, or importers "
-             f" that find the output as '{OUTPUT}{'_' if flat else '.'}{both[0]}'")  # fmt: skip
+             f"that find the output as '{OUTPUT}{'_' if flat else '.'}{both[0]}'")  # fmt: skip
     files = archived(machine, own, version, flat, free, wanted, sources, rows)
     data = packed(files)
     waiting = beside(path)
@@ -136,8 +136,7 @@ def require_own(path: Path) -> None:
             there = archive.read("modelDescription.xml")
     except (OSError, KeyError, zipfile.BadZipFile, NotImplementedError, RuntimeError):
         there = b""
-    if WRITER.encode() not in there:
-        raise ExportError(f"'{path}' is there already, and no export wrote it; expected another name, or that file elsewhere")
+    require_export(path, there)
 
 
 def tuned(machine: Machine, parameters: Sequence[str] | None) -> list[str]:

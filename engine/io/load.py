@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from engine.checks import require_packages
+from engine.checks import require_packages, truth
 from engine.io.errors import RobotFileError, short
 from engine.io.given import Given, given
 from engine.io.mjcf.mjcf import load_mjcf
 from engine.io.sdf.sdf import load_sdf
-from engine.io.urdf import XACRO, load_urdf, require_flag
+from engine.io.urdf import XACRO, load_urdf
 from engine.io.usd.usd import SUFFIXES, load_usd
 from engine.io.xml import outermost, root_of
 from engine.model import Model
@@ -47,7 +47,7 @@ def load(path: str | os.PathLike[str], floating_base: bool = False, package_dirs
     >>> load('<mujoco><worldbody><body name="bob"><joint name="pivot"/><geom size="0.1"/></body></worldbody></mujoco>').nv
     1
     """
-    require_flag(floating_base)
+    floating_base = truth("floating_base", floating_base, RobotFileError)
     said = given(path)
     if said.text is None and os.path.splitext(said.file)[1].lower() in SUFFIXES:
         return load_usd(said.file, floating_base)

@@ -17,7 +17,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from engine.checks import nearest
+from engine.checks import nearest, truth
 from engine.io.errors import RobotFileError, RobotFileWarning, short
 from engine.io.given import given
 from engine.io.misread import of_angles, unknown_parts
@@ -74,7 +74,7 @@ def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, package
     >>> load_urdf('<robot name="stone"><link name="stone"/></robot>', floating_base=True)
     <model 'stone': 1 links, 1 joints, nq 7, nv 6>
     """
-    require_flag(floating_base)
+    floating_base = truth("floating_base", floating_base, RobotFileError)
     reader = Reader(path, package_dirs, up_axis)
     root = reader.root()
     reader.materials(root)
@@ -105,12 +105,6 @@ def misread(reader: Reader, root: Any) -> Iterator[tuple[Any, str]]:
     for severity, at, text in (*unknown_parts(root), *angles):
         if severity == "warning":
             yield at, text
-
-
-def require_flag(floating_base: Any) -> None:
-    """Refuse what is neither true nor false."""
-    if not isinstance(floating_base, (bool, np.bool_)):
-        raise RobotFileError(f"floating_base is {short(repr(floating_base))}; expected True or False")
 
 
 class Reader:

@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.compiler.graph.kernel import Lanes, copied, over_groups
 from engine.compiler.graph.vecmath import literal, splat, vector
+from engine.compiler.kernels.instructions import Writer
 from engine.ops.random import philox
 
 #: lanes from which on products of a vector's halves are faster than whole ones lane by lane
@@ -41,7 +42,8 @@ class Uniform(Lanes):
 
     def each(self, module: Any) -> str:
         """Four at a time, into room for as many as that makes."""
-        n, (lines, put) = len(self.outputs), written()
+        n, writer = len(self.outputs), Writer([])
+        lines, put = writer.lines, writer.put
         places = [put(f"getelementptr double, ptr %from, i64 {k * module.width}") for k in range(5)]
         given = [put(f"call i64 @llvm.fptosi.sat.i64.f64(double {put(f'load double, ptr {p}')})") for p in places]
         lines += blocks(-(-n // 4), "lane")
@@ -55,7 +57,8 @@ class Uniform(Lanes):
     def all_lanes(self, module: Any) -> list[str]:
         """Four vectors at a time, where they belong; of the last four, so many as there are left."""
         W, D, I = module.width, module.D, vector("i64", module.width)
-        n, (lines, put) = len(self.outputs), written()
+        n, writer = len(self.outputs), Writer([])
+        lines, put = writer.lines, writer.put
         places = [put(f"getelementptr {D}, ptr %in.g, i64 {k}") for k in range(5)]
         given = [whole_numbers(put, W, put(f"load {D}, ptr {p}")) for p in places]
         lines += blocks(-(-n // 4), "go")
@@ -69,17 +72,6 @@ class Uniform(Lanes):
             x = put(f"load {D}, ptr {put(f'getelementptr {D}, ptr %drawn.room, i64 {k % 4}')}")
             lines.append(f"  store {D} {x}, ptr {put(f'getelementptr {D}, ptr %out.g, i64 {k}')}")
         return [*lines, "  br label %done"]
-
-
-def written() -> tuple[list[str], Callable[[str], str]]:
-    """Lines of IR, and a function that adds the line of a value, and returns its name."""
-    lines = list[str]()
-
-    def put(text: str) -> str:
-        lines.append(f"  %p{len(lines)} = {text}")
-        return f"%p{len(lines) - 1}"
-
-    return lines, put
 
 
 def whole_numbers(put: Callable[[str], str], W: int, x: str) -> str:

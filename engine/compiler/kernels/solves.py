@@ -8,6 +8,7 @@ import numpy as np
 
 from engine.compiler.graph.kernel import Call, Kernel, over_groups
 from engine.compiler.graph.vecmath import intrinsic, vector
+from engine.compiler.kernels.instructions import Writer
 
 #: columns that stand in the lanes of a vector where one sample is solved
 LANES = 8
@@ -105,13 +106,8 @@ class Solves(Kernel):
     def some(self, name: str, width: int, lanes: int, vectors: int) -> str:
         """IR of some columns: forward, each row of y where x will be, divided, and back."""
         D, row = vector("double", lanes), 8 * width * self.m
-        lines, count = [f"define internal void {name}(ptr %l, ptr %b, ptr %x) noinline nounwind {{"], 0
-
-        def put(text: str) -> str:
-            nonlocal count
-            count += 1
-            lines.append(f"  %v{count} = {text}")
-            return f"%v{count}"
+        writer = Writer([f"define internal void {name}(ptr %l, ptr %b, ptr %x) noinline nounwind {{"])
+        lines, put = writer.lines, writer.put
 
         def read(base: str, i: int, j: int) -> str:
             return put(f"load {D}, ptr {put(f'getelementptr i8, ptr {base}, i64 {i * row + j * 8 * lanes}')}, align 8")
