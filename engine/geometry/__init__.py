@@ -1,7 +1,7 @@
 """Geometry of contacts: convex shapes, how far apart they are, and where they touch."""
 
 from engine.geometry.contact_points import FAR, Points
-from engine.geometry.height_field import clearance
+from engine.geometry.height_field import clearance, overlooked
 from engine.geometry.hulls import HullOfNumbers, hull_of, numbers_of
 from engine.geometry.measures import Kind, example, measured, measures
 from engine.geometry.pairs import distance, points, touching_points
@@ -13,5 +13,5 @@ from engine.geometry.triangles import Triangles, through, triangles_of
 __all__ = [
     "Box", "Capsule", "Cylinder", "Ellipsoid", "FAR", "GeometryError", "HeightField", "Hull", "HullOfNumbers", "Kind", "Plane",
     "Points", "Separation", "Shape", "Sphere", "Triangles", "clearance", "distance", "example", "hull_of", "measured", "measures",
-    "numbers_of", "points", "ray", "span", "through", "touching_points", "triangles_of",
+    "numbers_of", "overlooked", "points", "ray", "span", "through", "touching_points", "triangles_of",
 ]  # fmt: skip

@@ -15,7 +15,7 @@ from engine.components.component import SimulationWarning
 from engine.contact import ContactError, ContactLaws, ContactMaterial, Pair, Placed, inverse_inertia, number_of_points, shape_mobility
 from engine.contact.many import RowLaws
 from engine.contact.material import RULES, TURNING
-from engine.geometry import Box, Capsule, Cylinder, Ellipsoid, HeightField, Plane, Shape, Sphere, hull_of
+from engine.geometry import Box, Capsule, Cylinder, Ellipsoid, HeightField, Plane, Shape, Sphere, hull_of, overlooked
 from engine.geometry.measures import measures
 from engine.geometry.vectors import across
 from engine.io import convex_parts, load_mesh
@@ -35,8 +35,6 @@ COARSE = 0.01
 MOST_PAIRS, MANY_POINTS = 3000, 400
 #: pairs of shapes, more of which are rows of tables, if they are of so many kinds at most
 FEW_PAIRS, MOST_KINDS = 20, 8
-#: cells of a height field, than which a shape is wider with a word
-WIDE = 1.0
 
 
 @dataclass(frozen=True)
@@ -165,7 +163,7 @@ class Contacts:
             raise ContactError(f"nothing of '{model.name}' can touch anything; expected a ground, or links with collision shapes that no "
                                "joint joins")  # fmt: skip
         for pair in pairs:
-            require_fine(pair)
+            require_fine(pair.name, pair.a.shape, pair.b.shape)
         warn_of_idle([(s.link, m, pair.material) for pair in pairs if pair.own is None
                       for s, m in zip((pair.a, pair.b), pair.surfaces, strict=True)], self.combine)  # fmt: skip
         return self.laws(model, pairs)
@@ -211,6 +209,10 @@ class Contacts:
             return None
         if len({measures(s.shape)[0] for s in placed}) > MOST_KINDS:           # each two are traced, as ellipsoids of every size are
             return None
+        for s in placed:
+            if wide := [t for t in placed if isinstance(s.shape, HeightField) and t.body >= 0 and overlooked(s.shape, t.shape)]:
+                widest = max(wide, key=lambda t: float(t.shape.bounding_radius))
+                require_fine(f"{s.link}:{widest.link}", s.shape, widest.shape)
         surfaces = [self.surface(s) for s in ground + placed]
         if len({m.priority for m in surfaces}) > 1 or any(any(m.surface_velocity) for m in surfaces):
             return None
@@ -357,13 +359,13 @@ def require_touchable(model: Model, link: str, shapes: list[Placed]) -> None:
         raise ContactError(f"link '{link}' of '{model.name}' has no mass; expected one, as what touches it pushes it")
 
 
-def require_fine(pair: Pair) -> None:
+def require_fine(name: str, field: Shape, shape: Shape) -> None:
     """Warn of a shape that is wide for the cells of the height field under it."""
-    field, shape = pair.a.shape, pair.b.shape
-    if isinstance(field, HeightField) and 2.0 * shape.bounding_radius > WIDE * min(field.spacing):
-        warn(f"{pair.name}: a shape {2.0 * shape.bounding_radius:.3g} m wide may stand on a height field with cells of "
-             f"{min(field.spacing):.3g} m; its corners alone are looked at, or the ground under its middle, and summits between them are "
-             "not seen; expected smaller shapes, where that matters", SimulationWarning)  # fmt: skip
+    if isinstance(field, HeightField) and overlooked(field, shape):
+        seen = "the cells about those nearest to its middle" if isinstance(shape, Sphere) else "its corners, or the ground under its ends,"
+        warn(f"{name}: a shape {2.0 * shape.bounding_radius:.3g} m wide may stand on a height field with cells of "
+             f"{min(field.spacing):.3g} m; {seen} alone are looked at, and summits between them are not seen; expected smaller shapes, or "
+             "larger cells, where that matters", SimulationWarning)  # fmt: skip
 
 
 def warn_of_idle(surfaces: list[tuple[str, ContactMaterial, ContactMaterial]], combine: str) -> None:

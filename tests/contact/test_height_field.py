@@ -51,6 +51,67 @@ def test_an_even_slope_is_an_inclined_plane(robot):
     np.testing.assert_allclose(one.v, two.v, atol=1e-8)
 
 
+@pytest.mark.parametrize("kind", ["sphere", "capsule"])
+@pytest.mark.parametrize("n", [5, 21, 141, 201, 1001])
+def test_a_plane_is_a_plane_at_every_cell_size(kind, n):
+    """Cells of 1 m to 4 mm under what is 0.2 m thick: the plane's normal alone, its gap to rounding, and each foot counts once."""
+    x = np.linspace(-2.0, 2.0, n)
+    field, normal = HeightField(0.3 * x[None] - 0.7 * x[:, None], (4.0, 4.0)), np.array([-0.3, 0.7, 1.0]) / np.sqrt(1.58)
+    shape = {"sphere": Sphere(0.1), "capsule": Capsule(0.1, 0.3)}[kind]
+    for place in np.random.default_rng(n).uniform(-1.0, 1.0, (6, 2)):
+        T = se3.pose(so3.exp(np.array([place[0], 1.0, 0.3])), [*place, 0.3 * place[0] - 0.7 * place[1] + 0.2])
+        feet = [T[:3, 3]] if kind == "sphere" else [T[:3, 3] + side * T[:3, 2] for side in (-0.15, 0.15)]
+        found = points(field, shape, T)
+        for foot, gap, normals, share in zip(feet, *(y.reshape(len(feet), 4, -1) for y in (found.gap, found.normal, found.share)), strict=True):
+            there = gap[:, 0] < 100.0
+            np.testing.assert_allclose(gap[there, 0], normal @ foot - 0.1, atol=1e-13)
+            np.testing.assert_allclose(normals[there], np.tile(normal, (there.sum(), 1)), atol=1e-12)
+            assert abs(share[there].sum() - 1.0) < 1e-12
+
+
+@pytest.mark.parametrize("cell", [0.02, 0.05, 0.3])
+def test_a_ball_meets_the_nearest_of_rough_ground(cell):
+    """Ground that is rough along x alone, against the distance from its segments: the least of all, and none that is no least of its own."""
+    rng, half = np.random.default_rng(3), 1.5
+    n = round(2.0 * half / cell) + 1
+    x, f = np.linspace(-half, half, n), rng.uniform(0.0, 0.4 * cell, n)
+    field = HeightField(np.tile(f, (3, 1)), (2.0 * half, 0.3))
+    ends, ways = np.stack([x, f], axis=1), np.diff(np.stack([x, f], axis=1), axis=0)
+    for place in rng.uniform(-1.0, 1.0, 20):
+        p = np.array([place, np.interp(place, x, f) + 0.09])
+        t = np.clip(np.sum((p - ends[:-1]) * ways, axis=1) / np.sum(ways * ways, axis=1), 0.0, 1.0)
+        off = np.linalg.norm(p - ends[:-1] - t[:, None] * ways, axis=1)
+        found = points(field, Sphere(0.1), se3.pose(np.eye(3), [p[0], 0.01, p[1]]))
+        there = found.gap < 100.0
+        assert abs(found.gap[there].min() - (off.min() - 0.1)) < 1e-13
+        least = ((t > 0.0) & (t < 1.0)) | ((t == 1.0) & (np.append(t[1:], 1.0) == 0.0))
+        for gap in found.gap[there]:
+            assert np.abs(off[least] - 0.1 - gap).min() < 1e-12
+
+
+@pytest.mark.parametrize(("friction", "share"), [(0.0, 1.0), (0.5, 5.0 / 7.0)], ids=["slides", "rolls"])
+def test_a_ball_comes_down_fine_cells_as_coarse_ones(friction, share):
+    """z = 0.3 x in cells of 0.2 m and 0.02 m, 0.1 the ball's radius: a = g sin α, and 5/7 of that where it rolls."""
+    angle, surface = np.arctan(0.3), material(1e5, dissipation=10.0, friction=friction)
+    start = [*UPRIGHT, 0.53 - 0.1 * np.sin(angle), 0.013, 0.3 * 0.53 + 0.1 * np.cos(angle)]
+    ways = []
+    for n in (21, 201):
+        x = np.linspace(-2.0, 2.0, n)
+        sim = on(land(np.tile(0.3 * x, (n, 1)), (4.0, 4.0)), ball(0.1, 1.0), surface)
+        ways.append(sim.run(start, np.zeros(6), 0.6, record_every=600).q[-1, 4:] - start[4:])
+    assert abs(ways[0][0] / (-0.5 * 9.81 * share * np.sin(angle) * np.cos(angle) * 0.36) - 1.0) < 2e-3     # it begins where it does not sink
+    np.testing.assert_allclose(ways[1], ways[0], atol=1e-9)
+
+
+def test_a_ball_swings_in_a_valley_of_fine_cells_as_of_coarse_ones():
+    """z = 0.15 x² in cells of 0.1 m and 0.02 m: they differ by what chords do from the parabola, slopes by 0.15 times a cell."""
+    ways = []
+    for n in (41, 201):
+        x = np.linspace(-2.0, 2.0, n)
+        sim = on(land(np.tile(0.15 * x * x, (3, 1)), (4.0, 4.0)), ball(0.1, 1.0), material(1e5, dissipation=1.0, friction=0.0))
+        ways.append(sim.run([*UPRIGHT, 1.0, 0.0, 0.255], np.zeros(6), 0.6, record_every=600).q[-1, 4] - 1.0)
+    assert abs(ways[1] / ways[0] - 1.0) < 0.02 and ways[0] < -0.3
+
 def test_a_ball_lies_in_a_furrow_on_both_its_sides():
     """Two slopes of 30°: each carries m g / (2 cos 30°), wherever it was let go, and it lies still."""
     n = 41
@@ -81,8 +142,7 @@ def test_a_ball_in_a_bowl_swings_as_in_mujoco():
     for _ in range(6000):
         mujoco.mj_step(theirs, data)
         path.append(data.qpos[0])
-    with pytest.warns(engine.SimulationWarning, match="cells of 0.025 m"):
-        sim = on(land(heights, (width, 2.0)), ball(radius), material(1e5, friction=1.0, dissipation=20.0), dt=5e-4)
+    sim = on(land(heights, (width, 2.0)), ball(radius), material(1e5, friction=1.0, dissipation=20.0), dt=5e-4)
     ours = sim.run([*UPRIGHT, 0.4, 0.0, k * 0.16 + radius * 1.02], np.zeros(6), 3.0).q[1:, 4]
     path = np.array(path)
     zero = [np.flatnonzero(np.diff(np.sign(p)))[:3] * 5e-4 for p in (ours, path)]
@@ -136,11 +196,12 @@ def test_its_points_have_derivatives(kind):
     assert np.abs(J).max() > 0.1
 
 
-def test_plain_compiled_and_in_batch():
+@pytest.mark.parametrize(("grid", "robot", "z"), [((6, 5), block((0.3, 0.2, 0.1)), 0.075), ((41, 51), ball(0.2), 0.235)], ids=["block", "ball"])
+def test_plain_compiled_and_in_batch(grid, robot, z):
     rng = np.random.default_rng(1)
-    ground, robot = land(rng.uniform(0.0, 0.05, (6, 5)), (2.0, 2.0)), block((0.3, 0.2, 0.1))
+    ground = land(rng.uniform(0.0, 0.05, grid), (2.0, 2.0))
     sim = on(ground, robot, material())
-    q0, v0 = np.array([*UPRIGHT, 0.1, 0.05, 0.075]), np.array([0.3, -0.2, 0.5, 0.1, 0.0, -0.3])
+    q0, v0 = np.array([*UPRIGHT, 0.1, 0.05, z]), np.array([0.3, -0.2, 0.5, 0.1, 0.0, -0.3])
     plain = on(ground, robot, material(), compiled=False).run(q0, v0, 0.006)
     one, three = sim.run(q0, v0, 0.006), sim.run(np.stack([q0 + [0, 0, 0, 0, 0, 0, 1.0], q0, q0]), v0, 0.006)
     assert np.abs(plain("contacts.force")).max() > 1.0
@@ -156,6 +217,8 @@ def test_what_is_told():
     flat = np.zeros((30, 30))
     with pytest.warns(engine.SimulationWarning, match=r"a shape 0.3 m wide may stand on a height field with cells of 0.0345 m"):
         on(land(flat, (1.0, 1.0)), block(), material())
+    with pytest.warns(engine.SimulationWarning, match="the cells about those nearest to its middle alone are looked at"):
+        on(land(np.zeros((300, 300)), (1.0, 1.0)), ball(), material())
     builder = engine.Builder("raft")
     builder.add_link("raft", inertia=np.eye(6), collisions=[engine.Geometry("heightfield", (1.0, 1.0), heights=np.zeros((2, 2)))])
     with pytest.raises(engine.ContactError, match=r"'robot/raft' of .* moves, and has a height field; expected it on a link that stands"):
