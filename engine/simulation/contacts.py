@@ -24,7 +24,7 @@ from engine.io.mesh import tilted
 from engine.io.upright import tell, upright
 from engine.model import Geometry, Model
 from engine.model.combine import WORLD
-from engine.simulation.many_contacts import ManyContacts
+from engine.simulation.many_contacts import ManyContacts, pairs_of
 from engine.simulation.resting_overlaps import overlapping
 from engine.spatial import se3
 
@@ -33,8 +33,10 @@ Array = np.ndarray
 COARSE = 0.01
 #: pairs of shapes, beyond which a simulator is not made; and points, beyond which its making is warned of
 MOST_PAIRS, MANY_POINTS = 3000, 400
-#: pairs of shapes, more of which are rows of tables, if they are of so many kinds at most
-FEW_PAIRS, MOST_KINDS = 20, 8
+#: pairs of shapes, more of which are rows of tables, if they are of so many kinds at most, or if they are more than the last
+FEW_PAIRS, MOST_KINDS, MANY_PAIRS = 20, 8, 100
+#: pairs of shapes, of more of which tables do not list which never touch
+MOST_LISTED = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -137,9 +139,7 @@ class Contacts:
         ContactError : a link that there is not, or without shapes or mass; a shape that cannot touch; more pairs than can be
         """
         names, links = [link.name for link in model.links], self.require_links(model)
-        every = self.pairs is None or (self.ground is not None and not any(WORLD in pair for pair in self.pairs))
-        named = {links[n] for pair in self.pairs or () for n in pair}
-        placed = {n: self.placed(model, n) for n in names if every or n in named}
+        placed = {n: self.placed(model, n) for n in self.asked(names, links)}
         order = {n: k for k, n in enumerate([WORLD, *names])}
         solid = placed if self.ground is None else {**placed, WORLD: [ground_shape(self.ground)]}
         found: dict[frozenset[int], tuple[Placed, Placed]] = {}
@@ -168,9 +168,15 @@ class Contacts:
                       for s, m in zip((pair.a, pair.b), pair.surfaces, strict=True)], self.combine)  # fmt: skip
         return self.laws(model, pairs)
 
+    def asked(self, names: list[str], links: Mapping[str, str]) -> list[str]:
+        """Return those of links' names that pairs name, or all where the ground or each other meets them."""
+        every = self.pairs is None or (self.ground is not None and not any(WORLD in pair for pair in self.pairs))
+        named = {links[n] for pair in self.pairs or () for n in pair}
+        return [n for n in names if every or n in named]
+
     def laws(self, model: Model, pairs: list[Pair]) -> ContactLaws:
         """Return the laws of some pairs: each by itself where they are few, of more as rows, of those that are near."""
-        few = len(pairs) <= FEW_PAIRS or len({measures(s.shape)[0] for pair in pairs for s in (pair.a, pair.b)}) > MOST_KINDS
+        few = one_by_one(len(pairs), {id(s): s for pair in pairs for s in (pair.a, pair.b)}.values())
         if few and (points := sum(pair.points for pair in pairs)) > MANY_POINTS:
             warn(f"'{model.name}' has {len(pairs)} pairs of shapes that may touch, in {points} points, which take minutes to compile once; "
                  "expected pairs=[...] of what matters", SimulationWarning)  # fmt: skip
@@ -195,19 +201,20 @@ class Contacts:
         return replace(self, pairs=pairs)
 
     def many(self, model: Model) -> ManyContacts | None:
-        """Return the contacts of a model whose trees are free bodies as tables, where all may touch and they are many; else None."""
+        """Return the contacts of a model whose trees are free bodies as tables, where they are many; else None."""
         free = all(len(tree) == 1 and model.bodies[tree[0]].kind.floats for tree in model.trees)
-        if self.pairs is not None or not free or any(not isinstance(key, str) for key in self.materials):
+        if not free or any(not isinstance(key, str) for key in self.materials):
             return None
-        self.require_links(model)
-        placed = [s for link in model.links if link.collisions for s in self.placed(model, link.name)]
+        asked = self.asked([link.name for link in model.links if link.collisions], self.require_links(model))
+        placed = [s for name in asked for s in self.placed(model, name)]
         for name in {s.link for s in placed}:
             require_touchable(model, name, [s for s in placed if s.link == name])
         ground = [] if self.ground is None else [ground_shape(self.ground)]
-        moving = sum(s.body >= 0 for s in placed)
-        if moving * (moving - 1) // 2 + moving * (len(ground) + len(placed) - moving) <= FEW_PAIRS:
+        most = pairs_of(ground + placed)
+        if most <= FEW_PAIRS or (self.pairs is not None and most > MOST_LISTED):
             return None
-        if len({measures(s.shape)[0] for s in placed}) > MOST_KINDS:           # each two are traced, as ellipsoids of every size are
+        apart = [] if self.pairs is None else self.never(model, ground + placed)
+        if one_by_one(most - len(apart), placed):
             return None
         for s in placed:
             if wide := [t for t in placed if isinstance(s.shape, HeightField) and t.body >= 0 and overlooked(s.shape, t.shape)]:
@@ -216,10 +223,26 @@ class Contacts:
         surfaces = [self.surface(s) for s in ground + placed]
         if len({m.priority for m in surfaces}) > 1 or any(any(m.surface_velocity) for m in surfaces):
             return None
-        most = {n: sorted(surfaces, key=lambda m, n=n: float(getattr(m, n)))[-2:] for n in TURNING}  # type: ignore[misc]
+        largest = {n: sorted(surfaces, key=lambda m, n=n: float(getattr(m, n)))[-2:] for n in TURNING}  # type: ignore[misc]
         warn_of_idle([(s.link, m, m.with_surface(other, self.combine)) for s, m in zip(ground + placed, surfaces, strict=True)
-                      for n in TURNING if getattr(m, n) for other in most[n] if other is not m], self.combine)  # fmt: skip
-        return ManyContacts(model, ground + placed, surfaces, self.stiction_velocity, self.combine)
+                      for n in TURNING if getattr(m, n) for other in largest[n] if other is not m], self.combine)  # fmt: skip
+        return ManyContacts(model, ground + placed, surfaces, self.stiction_velocity, self.combine, apart)
+
+    def never(self, model: Model, placed: list[Placed]) -> list[tuple[int, int]]:
+        """Return the numbers of each two shapes that move against each other and are not among the pairs."""
+        links, own = self.require_links(model), dict[str, list[Placed]]()
+        at: dict[str, list[int]] = {}
+        for k, s in enumerate(placed):
+            own.setdefault(s.link, []).append(s)
+            for name in {s.link, s.part}:
+                at.setdefault(name, []).append(k)
+        for n in {links[n] for pair in self.pairs or () for n in pair} - {WORLD, *own}:
+            require_touchable(model, n, [])
+        named = {frozenset(two) for a, b in self.chosen(model, {n: s for n, s in own.items() if n != WORLD}, links)
+                 for two in itertools.product(at.get(a, ()), at.get(b, ()))}  # fmt: skip
+        body = [s.body for s in placed]
+        return [(i, j) for i, j in itertools.combinations(range(len(placed)), 2)
+                if body[i] != body[j] and frozenset((i, j)) not in named]  # fmt: skip
 
     def surface(self, s: Placed) -> ContactMaterial:
         """Return what a shape, or the ground, is made of."""
@@ -275,11 +298,22 @@ class Contacts:
         yield from ((a, b) if body[links[b]] >= 0 else (b, a) for a, b in given if WORLD not in (a, b))
 
 
+def one_by_one(pairs: int, shapes: Iterable[Placed]) -> bool:
+    """Return whether so many pairs of such shapes are each written out: each two kinds are traced, as ellipsoids of every size are."""
+    return pairs <= FEW_PAIRS or (pairs <= MANY_PAIRS and len({measures(s.shape)[0] for s in shapes}) > MOST_KINDS)
+
+
 class PairByPair(Contacts):
     """Contacts of which each pair of shapes has a law of its own, however many there are: what has derivatives, and code in C."""
 
     def many(self, model: Model) -> None:
         return None
+
+    def asked(self, names: list[str], links: Mapping[str, str]) -> list[str]:
+        """Return those of links' names that pairs name, or all where the ground or each other meets them."""
+        every = self.pairs is None or (self.ground is not None and not any(WORLD in pair for pair in self.pairs))
+        named = {links[n] for pair in self.pairs or () for n in pair}
+        return [n for n in names if every or n in named]
 
     def laws(self, model: Model, pairs: list[Pair]) -> ContactLaws:
         return ContactLaws(model, pairs, self.stiction_velocity)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -28,15 +29,18 @@ class ManyContacts:
     surfaces : what each is made of
     stiction : the speed that counts as rest, m/s
     combine : how two frictions combine
+    apart : the numbers of each two shapes that never touch
     """
 
     def __init__(self, model: Model, placed: Sequence[Placed], surfaces: Sequence[ContactMaterial], stiction: float,
-                 combine: str) -> None:  # fmt: skip
+                 combine: str, apart: Sequence[tuple[int, int]] = ()) -> None:  # fmt: skip
         self.model, self.placed, self.stiction, self.combine = model, list(placed), stiction, combine
         self.kinds = kinds_of(placed)
+        #: how many pairs may touch, in words, where not all do
+        self.pairs = f"{pairs_of(placed) - len(apart)} pairs" if apart else ""
         #: whether some surface has torsional or rolling friction
         self.turns = any(surface.turns for surface in surfaces)
-        self.shapes = tables(placed, surfaces, [self.mobility(s) for s in placed], ())
+        self.shapes = tables(placed, surfaces, [self.mobility(s) for s in placed], apart)
 
     @property
     def surfaces(self) -> set[str]:
@@ -107,3 +111,9 @@ class ManyContacts:
     def held(self) -> tuple[int, int]:
         """The shape of what is kept of how pairs gave way since they stick: see :mod:`engine.contact.many.sticking`."""
         return EACH * len(self.placed), 10 if self.turns else 7
+
+
+def pairs_of(placed: Sequence[Placed]) -> int:
+    """Return how many pairs of shapes move against each other."""
+    on = [s.body for s in placed]
+    return len(on) * (len(on) - 1) // 2 - sum(n * (n - 1) // 2 for n in Counter(on).values())

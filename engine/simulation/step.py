@@ -318,7 +318,7 @@ class Step(WholeStates):
         if self.meeting is not None:
             raise SimulationError(f"the step of '{self.plant.model.name}', whose bodies meet by tables, is no program of its state, as "
                                   "derivatives, environments, profiles and adaptive runs want it; expected fewer bodies, or "
-                                  "Contacts with pairs=[...] of what matters")  # fmt: skip
+                                  "Contacts with pairs=[...] of what matters, twenty of shapes at most")  # fmt: skip
 
     @functools.cached_property
     def process(self) -> Process:

@@ -73,7 +73,7 @@ def in_words(simulator: Any) -> str:
     parts = [f"<simulator of '{simulator.model.name}': {simulator.method.name}, dt = {simulator.dt:g} s",
              f"joints: {simulator.joint_dynamics or 'ideal'}"]  # fmt: skip
     parts += [f"contacts: {len(plant.contacts.pairs)} pairs"] if plant.contacts else []
-    parts += [f"contacts: all of {len(many.placed)} shapes, by tables"] if many else []
+    parts += [f"contacts: {many.pairs or 'all'} of {len(many.placed)} shapes, by tables"] if many else []
     parts += [f"signals: {told(plant.makers)}"] if plant.makers else []
     parts += [f"acting: {', '.join(acting)}"] if acting else []
     return "; ".join(parts + ([repr(plant.constraints)] if plant.constraints else [])) + ">"

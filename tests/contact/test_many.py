@@ -68,6 +68,30 @@ def test_few_are_laws_of_their_pairs_and_many_are_tables(boxes):
         boxes.solve(*state(STACKS, UPRIGHT), 0.1)
 
 
+def test_named_pairs_are_tables_too_and_the_same_bits():
+    """All pairs by name, as a file has them, are as none are; of which one is left out goes through the other."""
+    model = engine.combine(**{f"b{k}": body() for k in range(7)})
+    ground, names = engine.HalfSpace(material=MATERIAL), [f"b{k}/body" for k in range(7)]
+    q0, v0 = state(heap(7), seed=3)
+    every = [("world", n) for n in names] + list(itertools.combinations(names, 2))
+    sims = [engine.Simulator(model, dt=H, contacts=engine.Contacts(ground, pairs, MATERIAL)) for pairs in (None, every, every[:-1])]
+    assert all(by_tables(s) for s in sims) and "27 pairs of 8 shapes" in repr(sims[2])
+    one, two = (s.run(q0, v0, 0.3) for s in sims[:2])
+    np.testing.assert_array_equal(one.q, two.q)
+    apart = np.array([[2.0 * k, 0.0, HALF] for k in range(7)])
+    apart[6] = apart[5] + [0.0, 0.0, 0.5]                                      # it falls through the last box onto the ground
+    start, still = state(apart, UPRIGHT)
+    for sim, height in zip(sims, (3 * HALF, 3 * HALF, HALF), strict=True):
+        assert abs(sim.run(start, still, 0.6, record_every=300).q[-1, -1] - height) < 1e-3
+
+
+def test_a_file_whose_bodies_all_touch_is_tables():
+    bodies = "".join(f'<body pos="{k} 0 .1"><freejoint/><geom type="box" size=".1 .1 .1"/></body>' for k in range(8))
+    text = f'<mujoco><worldbody><geom type="plane" size="2 2 .1"/>{bodies}</worldbody></mujoco>'
+    sim = engine.simulator_of(engine.load(text))
+    assert by_tables(sim) and "all of 9 shapes" in repr(sim)
+
+
 # ------------------------------------------------------------ what mechanics says
 
 
