@@ -9,11 +9,13 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 import numpy as np
 
+from engine import cache
 from engine.checks import shown
 from engine.interrupts import held
 from engine.io.dae import TURNS, collada_meshes, up_axis_of
@@ -156,6 +158,18 @@ def triangles(path: str) -> tuple[Array, Array]:
     for x in result:
         x.flags.writeable = False
     return result
+
+
+def kept_mesh(points: Array, faces: Array) -> Path | None:
+    """Return the file of a surface of vertices (n, 3), m, and triangles (m, 3), or None where :mod:`engine.cache` can keep none.
+
+    It goes as what is compiled does, those used longest ago first.
+    """
+    head = (f"ply\nformat binary_little_endian 1.0\nelement vertex {len(points)}\nproperty double x\nproperty double y\nproperty double z\n"
+            f"element face {len(faces)}\nproperty list uchar int vertex_indices\nend_header\n")  # fmt: skip
+    rows = np.zeros(len(faces), dtype=[("n", "u1"), ("at", "<i4", (3,))])
+    rows["n"], rows["at"] = 3, faces
+    return cache.file(head.encode() + points.astype("<f8").tobytes() + rows.tobytes(), ".ply")
 
 
 def moved(points: Array, T: Array) -> Array:

@@ -140,3 +140,20 @@ def test_a_margin_is_not_kept_and_said():
             warnings.simplefilter("always")
             load(text)
         assert any("its margin of 0.05 m is not kept" in str(w.message) for w in said) == told
+
+
+@pytest.mark.parametrize("scale", ["1 1 1", "1 -1 2"])
+def test_a_mesh_whose_corners_lie_in_the_text_is_touched_as_in_mujoco(scale, tmp_path):
+    """An octahedron 6 cm high, turned unevenly too; saved, it is the same in MuJoCo, which reads no file of a cache."""
+    mujoco = pytest.importorskip("mujoco")
+    corners = "0.06 0 0  -0.06 0 0  0 0.06 0  0 -0.06 0  0 0 0.06  0 0 -0.06"
+    text = f"""<mujoco><asset><mesh name="m" vertex="{corners}" scale="{scale}" refquat="0.8 0.6 0 0"/></asset><worldbody>
+      <geom type="plane" size="3 3 .1"/><body pos="0 0 .2"><freejoint/><geom type="mesh" mesh="m" density="1000"/></body></worldbody></mujoco>"""
+    model = load(text)
+    again = mujoco.MjModel.from_xml_path(str(engine.save_mjcf(model, tmp_path / "again.xml")))
+    theirs = mujoco.MjModel.from_xml_string(text)
+    data = [mujoco.MjData(m) for m in (theirs, again)]
+    for m, d in zip((theirs, again), data, strict=True):
+        mujoco.mj_step(m, d, 1000)
+    run = engine.simulator_of(model).run(model.initial(), np.zeros(6), 2.0, record_every=1000)
+    assert abs(run.q[-1, 6] - data[0].qpos[2]) < 1e-4 and abs(data[1].qpos[2] - data[0].qpos[2]) < 1e-6

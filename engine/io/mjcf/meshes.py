@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.io.errors import short
-from engine.io.mesh import FORMATS, triangles
+from engine.io.mesh import FORMATS, kept_mesh, triangles
 from engine.io.mjcf.defaults import Defaults
 from engine.io.mjcf.document import Document, Node
 from engine.io.mjcf.orientation import turned
@@ -87,11 +87,15 @@ class Mesh:
                                                                                                               "a mesh")))  # fmt: skip
 
     def geometry(self, T: Array, name: str) -> Geometry | None:
-        """Return a shape of the mesh at a pose; None where no file has it in a way that is read."""
-        turned_unevenly = not np.array_equal(self.R, np.eye(3)) and len({*map(abs, self.scale)}) > 1
-        if "vertex" in self.node.attributes or "builtin" in self.node.attributes or turned_unevenly:
+        """Return a shape of the mesh at a pose, of a file that is made where none has it in a way that is read; None where none can be."""
+        if "builtin" in self.node.attributes:
             return None
-        if self.path is not None and self.path.suffix.lower() not in FORMATS:
+        turned_unevenly = not np.array_equal(self.R, np.eye(3)) and len({*map(abs, self.scale)}) > 1
+        written = "vertex" in self.node.attributes
+        if written or (self.path is not None and (turned_unevenly or self.path.suffix.lower() not in FORMATS)):
+            file = kept_mesh(*self.surface)
+            return None if file is None else Geometry("mesh", (1.0, 1.0, 1.0), T, file, None, name, up_axis=False)
+        if turned_unevenly:
             return None
         back = se3.pose(np.diag(np.sign(self.scale)) @ self.R.T @ np.diag(np.sign(self.scale)), np.zeros(3))
         if self.origin.any() or not np.array_equal(self.R, np.eye(3)):

@@ -1,4 +1,4 @@
-"""Shapes of USD: simple ones, and meshes, whose triangles are kept on disk (:mod:`engine.cache`): those of other formats lie in files."""
+"""Shapes of USD: simple ones, and meshes, whose triangles are kept on disk: those of other formats lie in files."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from engine import cache
 from engine.checks import EngineError
 from engine.io.errors import RobotFileError
-from engine.io.mesh import load_mesh
+from engine.io.mesh import kept_mesh, load_mesh
 from engine.io.usd.stage import Stage, value
 from engine.io.whole_trimesh import trimesh
 from engine.model import Geometry
@@ -58,7 +57,7 @@ def mesh(stage: Stage, prim: Any, at: Array, scale: Array) -> Geometry | None:
     way = str(value(stage.Physics.MeshCollisionAPI(prim).GetApproximationAttr(), "none"))
     if stage.collides(prim) and way in OTHERS:
         stage.leave(f"that a mesh is touched as its {way}", prim.GetPath())
-    file = kept(points, faces)
+    file = kept_mesh(points, faces)
     if file is None:
         stage.leave("meshes, as there is no folder of a cache to keep them in (ENGINE_CACHE)", prim.GetPath())
         return None
@@ -86,15 +85,6 @@ def triangles(stage: Stage, prim: Any, n: int) -> Array:
     k = np.arange(len(face)) - np.repeat(np.cumsum(fans) - fans, fans)
     found = np.stack([corners[first[face]], corners[first[face] + k + 1], corners[first[face] + k + 2]], axis=-1) if len(face) else face
     return found[:, ::-1] if str(value(own.GetOrientationAttr(), "rightHanded")) == "leftHanded" and len(face) else found
-
-
-def kept(points: Array, faces: Array) -> Any:
-    """Return the file of a surface, or None where none can be kept."""
-    head = (f"ply\nformat binary_little_endian 1.0\nelement vertex {len(points)}\nproperty double x\nproperty double y\nproperty double z\n"
-            f"element face {len(faces)}\nproperty list uchar int vertex_indices\nend_header\n")  # fmt: skip
-    rows = np.zeros(len(faces), dtype=[("n", "u1"), ("at", "<i4", (3,))])
-    rows["n"], rows["at"] = 3, faces
-    return cache.file(head.encode() + points.astype("<f8").tobytes() + rows.tobytes(), ".ply")
 
 
 def encloses(shape: Geometry) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine.io.errors import RobotFileError
+from engine.io.mesh import triangles
 from engine.io.mjcf.bodies import WORLD
 from engine.io.mjcf.joints import motion
 from engine.io.written import body_of, mesh_of, row
@@ -222,7 +223,13 @@ class Tree:
         key = mesh_of(g, self.file), g.size
         if key not in self.meshes:
             self.meshes[key] = f"{Path(key[0]).stem}_{len(self.meshes)}"
-            etree.SubElement(self.asset, "mesh", name=self.meshes[key], file=key[0], scale=row(g.size))
+            asset = etree.SubElement(self.asset, "mesh", name=self.meshes[key], scale=row(g.size))
+            if g.mesh is not None and g.mesh.suffix.lower() == ".ply":                              # which MuJoCo does not read
+                points, faces = triangles(str(g.mesh.resolve()))
+                asset.set("vertex", row(points.ravel()))
+                asset.set("face", " ".join(map(str, faces.ravel())))
+            else:
+                asset.set("file", key[0])
         return self.meshes[key]
 
 
