@@ -71,7 +71,7 @@ ROOMS = {
 SIMULATION = (
     ("motions", "mounts"),
     ("parameters", "own_states", "logged", "rounding", "checks", "columns", "resting_overlaps", "run_header", "constraints",
-     "growing_swings", "steep_places", "stiffness", "contact_table", "innovations", "allowances"),
+     "growing_swings", "steep_places", "stiffness", "contact_table", "innovations", "blows"), ("allowances",),
     ("impulses", "run", "doubts", "surroundings", "totals", "assessment", "cargo"), ("overlaps", "acting"), ("many_contacts",),
     ("contacts", "plant", "events", "trajectory"),
     ("after_flight", "asked", "effort_limits", "form", "halving", "impacts", "independent_trees", "unresolved"),

@@ -15,6 +15,7 @@ from engine.components.component import SimulationWarning
 from engine.dynamics.momentum_conservation import Tree, central_momentum, common_turn, with_momentum
 from engine.model import Model
 from engine.simulation.allowances import Depths
+from engine.simulation.blows import in_words, speeds_of_blows
 from engine.simulation.innovations import Innovations, Known, of_columns
 from engine.spatial import quaternion
 
@@ -202,6 +203,7 @@ class Doubts:
 
             deepest = np.fmax.reduce(beyond, axis=-1)                          # of points that are numbers
             self._note("depth", deepest > 0.0, t, sinks, deepest)
+            self._blow(t, gap)
         elif "contacts.overlap" in columns:
             overlap = columns["contacts.overlap"]
 
@@ -217,6 +219,16 @@ class Doubts:
         self._leave(t, q)
         for name, nis in of_columns(self.filters, t, columns, q.shape[:-1]).items():
             self._mistake(t, self.filters[name], nis)
+
+    def _blow(self, t: Array, gap: Array) -> None:
+        """Note where shapes whose surfaces lose nothing meet in blows that steps do not resolve, by gaps (..., T, points)."""
+        at = speeds_of_blows(t, gap, self.dt, self.depths.blows)
+        worst, speed = at.argmax(axis=-1), at.max(axis=-1, initial=0.0)
+
+        def loses(k: tuple[int, ...]) -> str:
+            return in_words(self.depths.names[worst[k]], speed[k], float(self.depths.blows[worst[k]]), self.dt)
+
+        self._note("blow", speed > 0.0, t, loses, speed)
 
     def _run_wild(self, t: Array, v: Array, vdot: Array) -> None:
         """Note where velocities or accelerations (..., T, nv) are none."""

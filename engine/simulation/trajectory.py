@@ -310,6 +310,10 @@ class Trajectory:
             table: Any = self.touching()
             return table
         if name not in self.signals:
+            if name == "contacts" and "contacts.force" in self.signals and "contacts.count" not in self.signals:
+                raise StateError("no table 'contacts' where few pairs may touch, twenty of shapes at most: each point has its own column of "
+                                 "contacts.force (T, points, 3), contacts.position, contacts.gap and contacts.slip, in the order of "
+                                 "contacts.names")  # fmt: skip
             if name == "contacts" and "contacts.wrench" in self.signals:
                 raise StateError("no points of contact of what was pickled, of other times, or of a batch in a file; expected a run")
             if self.touching is not None and name.startswith("contacts."):

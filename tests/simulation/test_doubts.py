@@ -315,3 +315,22 @@ def test_one_noise_of_all_rollouts_is_told():
         made.run(np.zeros((3, 1)), [0.0], 0.02, parameters={"noise.run": 0})
         own = made.run(np.zeros((3, 1)), [0.0], 0.02, parameters={"noise.run": np.arange(3)})
     assert np.ptp(own.q[:, -1]) > 0.0
+
+
+# ---------------------------------------------------------------- blows
+
+
+@pytest.mark.parametrize(("dissipation", "dt", "height", "every", "said"), [
+    (0.0, 1e-3, 0.3, 1, True), (0.0, 1e-3, 0.3, 5, True), (0.0, 5e-5, 0.3, 1, False), (0.1, 1e-3, 0.3, 1, False), (0.0, 1e-3, 0.0, 1, False),
+], ids=["unresolved", "seldom recorded", "resolved", "loses by itself", "at rest"])  # fmt: skip
+def test_an_elastic_blow_that_steps_do_not_resolve_is_said(dissipation, dt, height, every, said):
+    """A ball of 0.05 kg on springs of 1e5 N/m: a blow lasts 2.2 ms, after which it comes up as high as it fell from."""
+    surface = engine.ContactMaterial(stiffness=2e5, dissipation=dissipation, friction=0.0)
+    sim = engine.Simulator(ball(0.05, 0.05), dt=dt, contacts=engine.Contacts(engine.HalfSpace(material=surface), material=surface))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run = sim.run([*UPRIGHT, 0.0, 0.0, 0.05 + height], np.zeros(6), 0.6, record_every=every)
+    found = [str(w.message) for w in caught if issubclass(w.category, engine.SimulationWarning)]
+    assert any(re.search(r"meet at [12]\.\d+ m/s in a blow of about 0.0025 s, 2.5 steps", text) for text in found) == said, found
+    again = run.q[len(run.t) // 2 :, 6].max() - 0.05
+    assert height == 0.0 or (again < 0.7 * height) == (said or dissipation > 0.0)
