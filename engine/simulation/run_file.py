@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.components.component import Interrupted, SimulationError
+from engine.checks import warn
+from engine.components.component import Interrupted, SimulationError, SimulationWarning
 from engine.progress import progress_bar
 from engine.recording import Recorder, Recording, StorageError, aside, require_free
 from engine.simulation.checks import checked_duration
@@ -68,6 +69,7 @@ def record(step: Step, path: Path, p: Array, x: Array, duration: float, record_e
            notes: Mapping[str, Any]) -> Path:  # fmt: skip
     """Run from p and x into a new file, and return its path."""
     require_free(checked_path(path), overwrite)                               # said before anything is computed
+    warn_of_the_end(path, duration, step.dt, record_every)
     batch, watch, layout = x.shape[:-1], step.watch, step.layout
     states = {f"{n}.state": s for n, s in step.plant.states.shapes.items() if n not in OWN}
     states |= {DEFECT: ()} if step.plant.conserved else {}
@@ -82,6 +84,14 @@ def record(step: Step, path: Path, p: Array, x: Array, duration: float, record_e
                                records=math.ceil(duration / step.dt / record_every) + 1, tables=tables_of(step, batch))  # fmt: skip
 
     return written(step, path, begin, p, x, duration, record_every, 0, progress, {})
+
+
+def warn_of_the_end(path: Path, duration: float, dt: float, record_every: int) -> None:
+    """Warn of a run whose end lies between two of its records, from which it cannot go on."""
+    steps, shorter = steps_in(duration, dt)
+    if shorter or steps % record_every:
+        warn(f"'{path}' will end between two of its records, {record_every * dt:.6g} s apart, and cannot be made longer then (resume); "
+             "expected a duration of a multiple of that, where it is to be", SimulationWarning)  # fmt: skip
 
 
 def resume(step: Step, path: Path, duration: float | None, progress: bool) -> Path:

@@ -145,9 +145,11 @@ def test_what_cannot_be_resumed_says_why(here, capsys):
     fails("compiled=False", "--duration", 1)
     engine.Simulator(model).run(q, v, 0.01).save("a.h5", overwrite=True)
     fails("'a.h5' holds states, but not how to simulate", "--duration", 1)
-    engine.Simulator(model).run(q, v, 0.0105, out="a.h5", overwrite=True)
+    with pytest.warns(engine.SimulationWarning, match="'a.h5' will end between two of its records, 0.001 s apart, and cannot be made"):
+        engine.Simulator(model).run(q, v, 0.0105, out="a.h5", overwrite=True)
     fails("ended with a step shorter than dt, at t = 0.0105 s", "--duration", 1)
-    engine.Simulator(model).run(q, v, 0.015, 10, out="a.h5", overwrite=True)
+    with pytest.warns(engine.SimulationWarning, match="expected a duration of a multiple of that"):
+        engine.Simulator(model).run(q, v, 0.015, 10, out="a.h5", overwrite=True)
     fails("ended between two records of every 10 steps", "--duration", 1)
     with pytest.warns(engine.SimulationWarning, match="too stiff for explicit steps"):
         simulator = engine.Simulator(model, dt=50.0, joint_dynamics="explicit")
