@@ -39,6 +39,7 @@ from engine.simulation.independent_trees import IndependentTrees, Kind
 from engine.simulation.innovations import Known
 from engine.simulation.many_contacts import ManyContacts
 from engine.simulation.meeting_trees import MeetingTrees
+from engine.simulation.held import held_of
 from engine.simulation.mounts import mounts_of
 from engine.simulation.own_states import STUCK
 from engine.simulation.plant import STRUCK, Plant
@@ -182,6 +183,11 @@ class Step(WholeStates):
     def names(self) -> dict[str, tuple[str, ...]]:
         """What signals have an entry for each of, by signal."""
         return self.plant.names
+
+    @functools.cached_property
+    def held(self) -> tuple[str, ...]:
+        """The columns that stand still between ticks."""
+        return held_of(self.plant.makers, self.plant.said, self.plant.components, self.plant.controller)
 
     def doubts(self, dt: float) -> Doubts:
         """Return what notes what is wrong with a run in steps of dt."""
@@ -387,7 +393,7 @@ class Step(WholeStates):
         doubts.add(t, {"q": q, "v": v, "vdot": vdot, **columns})
         found = Trajectory(plant.model, plant.gravity, t, q, v, tau, vdot, columns, parameters=plant.parameters.split(p),
                            warnings=doubts.texts, names=self.names, ground=self.meeting.ground if self.meeting else plant.ground,
-                           touching=self.touching(records, p), sensors=mounts_of(plant.makers))  # fmt: skip
+                           touching=self.touching(records, p), sensors=mounts_of(plant.makers), held=self.held)  # fmt: skip
         if not watch:
             return found
         memory = self.watched(records[..., 1 : 1 + self.process.n])
