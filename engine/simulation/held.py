@@ -36,7 +36,7 @@ def held_of(makers: Iterable[Maker], said: Mapping[str, Mapping[str, Any]], comp
 
 
 def follows(called: Called, held: Collection[str]) -> bool:
-    """Return whether what a law says changes only when signals do that are ``held``: it reads such, and asks for nothing else that moves."""
+    """Return whether what a law says changes only when signals do that are ``held``: it reads such, and nothing else that moves."""
     moves = {"t", "q", "v", *OFFERED} - {"model", "gravity", "armature"}
     return bool(called.reads) and {*called.reads} <= {*held} and not moves & {*inspect.signature(called.fn).parameters}
 
@@ -51,7 +51,7 @@ def stands(name: str, held: Collection[str], makers: Collection[str] = ()) -> bo
 
 
 def between(x: Array, k: Any, s: Array, lead: int, still: bool) -> Array:
-    """Return what columns x (..., T, *shape) are a part s (K) of the way from records k (K) to the next ones: evenly, or as the last one."""
+    """Return what columns x (..., T, *shape) are a part s (K) of the way from records k (K) to the next: evenly, or as the last one."""
     a, b = (x[(slice(None),) * lead + (i,)] for i in (k, k + 1))               # np.take would copy all of a view
     w = s.reshape(-1, *[1] * (x.ndim - lead - 1))
     return np.where(w >= 1.0 - NOW, b, a) if still else (1 - w) * a + w * b

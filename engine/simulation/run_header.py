@@ -22,7 +22,7 @@ Array = np.ndarray
 def header_of(model: Model, gravity: tuple[float, ...], parameters: Mapping[str, Array],
               names: Mapping[str, Sequence[str]], ground: Array | None, sensors: Mapping[str, Mount],
               held: Sequence[str]) -> dict[str, Any]:  # fmt: skip
-    """Return the part of a file's header that is of the robot, its ground, sensors and rollouts, with the ``names`` of signals' entries, and
+    """Return the part of a file's header that is of the robot, its ground, sensors and rollouts, with the ``names`` of signals' entries and
     the columns that are ``held`` between ticks."""
     return {"model": model_text(model), "model_name": model.name, "model_hash": model_hash(model), "gravity": list(gravity),
             "armature": model.armature.tolist(), "rollout_parameters": dict(parameters), "q_entries": list(model.labels("q")),

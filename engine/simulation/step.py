@@ -35,11 +35,11 @@ from engine.simulation.effort_limits import EffortLimits
 from engine.simulation.events import Watch
 from engine.simulation.form import Form
 from engine.simulation.halving import HalvedFlight
+from engine.simulation.held import held_of
 from engine.simulation.independent_trees import IndependentTrees, Kind
 from engine.simulation.innovations import Known
 from engine.simulation.many_contacts import ManyContacts
 from engine.simulation.meeting_trees import MeetingTrees
-from engine.simulation.held import held_of
 from engine.simulation.mounts import mounts_of
 from engine.simulation.own_states import STUCK
 from engine.simulation.plant import STRUCK, Plant

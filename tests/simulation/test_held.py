@@ -22,8 +22,10 @@ def flown(tmp_path=None, batch=False, **options):
 
     simulator = engine.Simulator(
         builder.model(floating_base=True), dt=0.01, gravity=(0, 0, 0),
-        sensors=[sensors.Gyro("bus", period=0.05, noise=1e-4, walk=1e-6), sensors.StarTracker("bus", period=0.25, latency=0.15, noise=1e-4)],
-        laws=[bright, Law(counting, period=0.1, memory=[0.0]), moving], controller=Law(lambda gyro: np.append(-10.0 * gyro, [0, 0, 0]), period=0.05),
+        sensors=[sensors.Gyro("bus", period=0.05, noise=1e-4, walk=1e-6),
+                 sensors.StarTracker("bus", period=0.25, latency=0.15, noise=1e-4)],
+        laws=[bright, Law(counting, period=0.1, memory=[0.0]), moving],
+        controller=Law(lambda gyro: np.append(-10.0 * gyro, [0, 0, 0]), period=0.05),
     )  # fmt: skip
     q, v = np.array([1.0, 0, 0, 0, 0, 0, 0]), np.array([0.02, -0.01, 0.03, 1.0, 0, 0])
     more = {"parameters": {"noise.run": np.arange(2)}} if batch else {}
