@@ -57,7 +57,8 @@ class AttitudeFilter(Law):
     name : of its signal
 
     Signal: ``q`` (4), ``bias`` (3), ``rate`` (3) (y − b̂), ``P`` (6, 6), ``nis`` (zᵀ S⁻¹ z of the last sample) and ``updates``, how many
-    there have been. A trajectory's NEES is :func:`nees`. Both sensors have the same axes.
+    there have been; before its first tick what it is told at first, a rate of zero. A trajectory's NEES is :func:`nees`. Both sensors have
+    the same axes.
 
     Raises
     ------
@@ -107,7 +108,8 @@ class AttitudeFilter(Law):
         P = np.diag(np.repeat(spread**2, 3))
         first = np.concatenate([q, b, P[np.triu_indices(6)], np.zeros(3 * latest), [0.0, -1.0, 0.0, 0.0], np.zeros(3)])
         step = Estimate(noise, walk, np.diag((R * np.ones(3)) ** 2), period, latest, gate, (gyro, star_tracker), name, float(phase), lost)
-        super().__init__(step, period=period, memory=first, name=name, phase=phase)
+        said = {"q": q, "bias": b, "rate": np.zeros(3), "P": P, "nis": 0.0, "updates": 0.0}
+        super().__init__(step, period=period, memory=first, name=name, phase=phase, initial=said)
 
 
 class Estimate:

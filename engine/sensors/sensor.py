@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import types
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -109,7 +110,8 @@ class Errors:
 
 class Sensor(Maker):
     """Something that samples: what it reads is a signal by its name, and the truth of that sample is recorded beside it as "NAME.true";
-    with a walk the bias too, as "NAME.true.bias": where it is at the end of the sample. No function gets these.
+    with a walk the bias too, as "NAME.true.bias": where it is at the end of the sample. No function gets these. Before its first sample it
+    reads zeros, and where that is no value of its own, of attitudes and directions, one that is.
 
     Parameters
     ----------
@@ -126,6 +128,8 @@ class Sensor(Maker):
     noisy = True
     #: whether a robot's file describes it, whose names are its own, and of which not all may be of use
     of_file = False
+    #: what is read of its parts before there is a sample, where that is not zero
+    first: Mapping[str, Array] = types.MappingProxyType({})
     #: arguments that are errors of a part, as dictionaries
     of_parts: Sequence[str] = ()
 
@@ -154,6 +158,9 @@ class Sensor(Maker):
     @property
     def feels(self) -> Sequence[str]:
         return ()
+
+    def at_first(self) -> dict[str, Array]:
+        return {f"now.{own}": x for n, x in self.first.items() for own in (n, f"true.{n}")}
 
     @property
     def mounted(self) -> tuple[str, str, Array]:
