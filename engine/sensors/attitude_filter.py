@@ -11,14 +11,18 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.checks import number, numbers, shown, whole
-from engine.components.component import SimulationError
+from engine.checks import number, numbers, shown, warn, whole
+from engine.components.component import SimulationError, SimulationWarning
 from engine.components.law import Law
+from engine.components.makers import Maker
+from engine.model import Model
 from engine.sensors.kalman import kept_positive, measurement_update
 from engine.sensors.sensor import require_arguments
 from engine.spatial import quaternion, so3
 
 Array = np.ndarray
+#: rad: what is turned less than so is not turned
+ALIGNED = 1e-9
 
 
 class AttitudeFilter(Law):
@@ -63,7 +67,7 @@ class AttitudeFilter(Law):
     Raises
     ------
     SimulationError : numbers that are none, or cannot be; a gyro that samples at other times than the filter; a star tracker that is later
-        than ``latest`` periods. A filter whose P is no longer positive is NaN, and the run ends by that
+        than ``latest`` periods, or whose axes are not the gyro's. A filter whose P is no longer positive is NaN, and the run ends by that
 
     References: Markley & Crassidis, *Fundamentals of Spacecraft Attitude Determination and Control*, §6.2.4; Farrenkopf, *Analytic
     steady-state accuracy solutions for two common spacecraft attitude estimators*, J. Guidance 1 (1978); Miller, *A new strapdown attitude
@@ -151,6 +155,22 @@ class Estimate:
             raise SimulationError(f"'{self.signals[1]}' is read {late:g} s late, and the filter remembers {least:g} s; expected "
                                   f"latest={math.ceil(late / self.period - 1e-6)} of it{between}")  # fmt: skip
 
+    def require_together(self, model: Model, dt: float, makers: Mapping[str, Maker]) -> None:
+        """Refuse sensors that turn against each other, or have other axes, and warn of rates that are read at uneven times."""
+        (on, R), (also, other) = (attached(model, makers[n]) for n in self.signals)
+        gyro, stars = self.signals
+        if on is not None and also is not None and on[0] != also[0]:
+            raise SimulationError(f"{self.name}: '{gyro}' is on '{on[1]}', and '{stars}' on '{also[1]}', which a joint moves against it; "
+                                  "expected both on one link, or a law between that says what one reads in the axes of the other")  # fmt: skip
+        if on is not None and also is not None and (turn := float(np.linalg.norm(so3.log(R.T @ other)))) > ALIGNED:
+            raise SimulationError(f"{self.name}: the axes of '{stars}' are turned by {turn:.3g} rad against those of '{gyro}'; expected "
+                                  "placements of the same axes, a law between that turns what one reads, or for what nobody knows of it "
+                                  "misalignment=… of the gyro, bias=… of the star tracker")  # fmt: skip
+        ratio, integrating = self.period / dt, getattr(makers[gyro], "integrating", None)
+        if integrating is False and abs(ratio - round(ratio)) > 1e-6 * ratio:
+            warn(f"{self.name}: '{gyro}' reads the rate every {self.period:g} s, which is no multiple of dt, {dt:g} s: at unequal times, and "
+                 "the filter takes it for that of equal ones; expected a multiple of dt, or a Gyro that is integrating", SimulationWarning)
+
     def oldest(self, stars: Law) -> float:
         """Return how old, s, samples of stars are at most when the filter gets them: over so many of its ticks that all cases are met."""
         if stars.period is None:
@@ -236,6 +256,15 @@ class Estimate:
         d = sound * taken * d
         after = quaternion.normalize(quaternion.product(q, quaternion.exp(d[:3])))
         return np.concatenate([after, b + d[3:]]), P_after, nis, taken
+
+
+def attached(model: Model, sensor: Maker) -> tuple[tuple[int, str] | None, Array]:
+    """Return the body and the link that a sensor is on, None of what is on none, and the rotation (3, 3) from its axes to the body's."""
+    if sensor.mounted is None or not sensor.mounted[1]:
+        return None, np.eye(3)
+    _, link, placement = sensor.mounted
+    body, T = model.carrier[model.link_index(link)]
+    return (body, link), T[:3, :3] @ placement[:3, :3]
 
 
 def nees(q: Any, bias: Any, estimate: Any, bias_estimate: Any, P: Any) -> Array:
