@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from engine.checks import nearest
@@ -18,6 +18,21 @@ def first_three(fn: Callable[..., Any]) -> list[str]:
         return [*inspect.signature(fn).parameters][:3]
     except (TypeError, ValueError):                                            # a builtin without a signature
         return []
+
+
+def by_names(fn: Callable[..., Any], known: Collection[str]) -> bool:
+    """Whether a function asks by names for what it takes, as it has not all of t, q and v: for some of them, or for others that are known.
+
+    >>> by_names(lambda q, v: v, []), by_names(lambda t, k: k, ["k"]), by_names(lambda t, q, v, k: v, ["k"]), by_names(lambda a, b, c: a, [])
+    (True, True, False, False)
+    """
+    try:
+        asked = [p for p in inspect.signature(fn).parameters.values() if p.default is p.empty]
+    except (TypeError, ValueError):                                            # a builtin without a signature
+        return False
+    names = [p.name for p in asked]
+    single = all(p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) for p in asked)
+    return single and {*names} <= {"t", "q", "v", *known} and not {"t", "q", "v"} <= {*names}
 
 
 def apart(s: Context) -> Context:

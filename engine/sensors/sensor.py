@@ -60,6 +60,8 @@ class Errors:
                               ("misalignment", misalignment, (3,)), ("quantum", quantum, each), ("limit", limit, each)):
             if x is None:
                 continue
+            if not of_numbers(x):
+                raise SimulationError(f"{name}: {what} is {shown(x)}; expected numbers")
             a = numbers(f"{name}: {what}", x, SimulationError)
             if a.shape not in ((), size) or not np.isfinite(a).all():
                 raise SimulationError(f"{name}: {what} is {shown(x)}; expected a number, or as many as are read {size}")
@@ -141,6 +143,8 @@ class Sensor(Maker):
     def __init__(self, name: str, period: float | None, latency: float, phase: float, errors: Mapping[str, Errors],
                  memory: Any = ()) -> None:  # fmt: skip
         self.name, self.errors = name, dict(errors)
+        latency, phase = (number(f"{name}: the {what}", x, "seconds from 0", least=0.0, error=SimulationError)
+                          for what, x in (("latency", latency), ("phase", phase)))  # fmt: skip
         self.parameters = {f"{e.name}.{what}": x for e in errors.values() for what, x in e.values.items()}
         walked = sum(e.remembers for e in errors.values())
         law = Law(asks_nothing, period=period, delay=latency, memory=np.concatenate([np.zeros(walked), memory]), phase=phase, name=name)
@@ -288,6 +292,17 @@ def quantised(y: Any, quantum: Any) -> Any:
     return ops.stop_gradient(ops.floor(y / quantum + 0.5) * quantum) + (y - ops.stop_gradient(y))
 
 
+def of_numbers(x: Any) -> bool:
+    """Whether something is, or holds, numbers and neither truths nor texts, of which NumPy makes numbers.
+
+    >>> of_numbers([1, 2.0]), of_numbers(True), of_numbers("1e-4"), of_numbers([1.0, "2"])
+    (True, False, False, False)
+    """
+    if isinstance(x, (list, tuple)):
+        return all(map(of_numbers, x))
+    return np.asarray(x).dtype.kind in "iuf"
+
+
 def require_possible(name: str, what: str, a: Array, given: Any = None) -> None:
     """Refuse numbers of an error that it cannot have."""
     if not may_be(what, a):
@@ -328,6 +343,8 @@ def require_arguments(name: str, make: Any, given: Mapping[str, Any], parts: Seq
 
 def with_options(name: str, given: Any, known: Sequence[str]) -> dict[str, Any]:
     """Return errors by name, as a dictionary that a sensor of several parts takes for one of them."""
+    if given is not None and not isinstance(given, Mapping):
+        raise SimulationError(f"{name} is {shown(given)}; expected errors by name, such as {{'noise': {shown(given)}}}")
     found = dict(given or {})
     for what in found:
         if what not in known:
