@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from engine.checks import nearest
+from engine.compiler.frontend.arrays import NoEntry
 from engine.components.component import Context, SimulationError
 
 
@@ -116,7 +117,7 @@ def with_signals(fn: Callable[..., Any], by_name: bool, whose: str) -> Callable[
         own = {"t": t, "q": q, "v": v}
         try:
             return fn(**{n: x for n, x in own.items() if n in known}, **given) if by_name else fn(t, q, v, **given)
-        except (AttributeError, NoPart) as error:
+        except (AttributeError, NoEntry, NoPart) as error:
             parts = {f"{n}.{part}": x for n, own in signals.items() for part, x in own.items() if part}
             asked = next((n for n, x in ({n: given[n] for n in signals} | parts).items() if x is error.obj), None)
             if asked is None:

@@ -17,7 +17,7 @@ from engine.components.law import Law
 from engine.components.makers import Maker
 from engine.model import Model
 from engine.sensors.kalman import kept_positive, measurement_update
-from engine.sensors.sensor import require_arguments
+from engine.sensors.sensor import require_arguments, signature_of
 from engine.spatial import quaternion, so3
 
 Array = np.ndarray
@@ -114,6 +114,9 @@ class AttitudeFilter(Law):
         step = Estimate(noise, walk, np.diag((R * np.ones(3)) ** 2), period, latest, gate, (gyro, star_tracker), name, float(phase), lost)
         said = {"q": q, "bias": b, "rate": np.zeros(3), "P": P, "nis": 0.0, "updates": 0.0}
         super().__init__(step, period=period, memory=first, name=name, phase=phase, initial=said)
+
+
+AttitudeFilter.__signature__ = signature_of(AttitudeFilter.__init__)  # type: ignore[attr-defined]
 
 
 class Estimate:
@@ -274,11 +277,48 @@ def nees(q: Any, bias: Any, estimate: Any, bias_estimate: Any, P: Any) -> Array:
     ----------
     q, bias : the truth (..., 4) and (..., 3); estimate, bias_estimate, P : the filter's (..., 4), (..., 3), (..., 6, 6)
 
+    They are of one time each: between its ticks a filter's signal stands while the truth goes on, and records there are none of its errors.
+    Where q changes from record to record of (..., T, 4) and the estimate does not, it warns; expected are records at ticks, by
+    ``record_every``, or those of a trajectory's ``at(ticks)``.
+
+    Raises
+    ------
+    SimulationError : shapes that do not fit; a P that has no inverse, such as that of a filter that has said nothing yet
+
     Reference: Bar-Shalom, Li & Kirubarajan, *Estimation with Applications to Tracking and Navigation*, §5.4.
 
     >>> float(nees([1, 0, 0, 0], [0, 0, 0], [1, 0, 0, 0], [0.1, 0, 0], 0.01 * np.eye(6)))
     1.0
     """
-    turn = quaternion.log(quaternion.product(quaternion.conjugate(np.asarray(estimate, float)), np.asarray(q, float)))
-    e = np.concatenate([turn, np.asarray(bias, float) - np.asarray(bias_estimate, float)], axis=-1)
-    return np.asarray(np.sum(e * np.linalg.solve(np.asarray(P, float), e[..., None])[..., 0], axis=-1))
+    cores = {"q": (4,), "bias": (3,), "estimate": (4,), "bias_estimate": (3,), "P": (6, 6)}
+    given = [np.asarray(x, float) for x in (q, bias, estimate, bias_estimate, P)]
+    for (what, core), x in zip(cores.items(), given, strict=True):
+        if x.shape[x.ndim - len(core) :] != core:
+            raise SimulationError(f"nees: {what} has shape {x.shape}; expected {('...', *core)}".replace("'", ""))
+    leads = [x.shape[: x.ndim - len(core)] for x, core in zip(given, cores.values(), strict=True)]
+    try:
+        lead = np.broadcast_shapes(*leads)
+    except ValueError:
+        each = ", ".join(f"{what} {x.shape}" for what, x in zip(cores, given, strict=True))
+        raise SimulationError(f"nees: shapes are {each}; expected as many runs and records of each") from None
+    q, bias, estimate, bias_estimate, P = (np.broadcast_to(x, (*lead, *core)) for x, core in zip(given, cores.values(), strict=True))
+    tell_of_ticks(q, estimate, P)
+    turn = quaternion.log(quaternion.product(quaternion.conjugate(estimate), q))
+    e = np.concatenate([turn, bias - bias_estimate], axis=-1)
+    try:
+        return np.asarray(np.sum(e * np.linalg.solve(P, e[..., None])[..., 0], axis=-1))
+    except np.linalg.LinAlgError:
+        where = [int(i) for i in np.argwhere(np.linalg.matrix_rank(np.nan_to_num(P)) < 6)[0]] if lead else ""
+        raise SimulationError(f"nees: P{where} has no inverse; expected that of an estimate whose errors have deviations above 0, such as "
+                              "after a filter's first tick") from None  # fmt: skip
+
+
+def tell_of_ticks(q: Array, estimate: Array, P: Array) -> None:
+    """Warn of records (..., T) in which the truth goes on while the estimate stands; not where all estimates are one, as at first."""
+    if q.ndim < 2 or q.shape[-2] < 3:
+        return
+    stands = (np.diff(estimate, axis=-2) == 0.0).all(axis=-1) & (np.diff(P, axis=-3) == 0.0).all(axis=(-2, -1))
+    between = stands & (np.diff(q, axis=-2) != 0.0).any(axis=-1)
+    if between.any() and not stands.all(axis=-1).any():
+        warn(f"nees: {int(between.sum())} of {between.size} records are between the filter's ticks, where its estimate stands and the truth "
+             "goes on; expected records at ticks, such as by record_every", SimulationWarning)  # fmt: skip

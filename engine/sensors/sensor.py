@@ -110,6 +110,16 @@ class Errors:
         return np.asarray(ops.when(ops.logical_not(still), noise.later(n), np.zeros(n))).reshape(self.shape)
 
 
+def signature_of(make: Any) -> inspect.Signature:
+    """Return what a class takes whose maker this is: all but the first.
+
+    >>> signature_of(lambda self, link, noise=0.0: None)
+    <Signature (link, noise=0.0)>
+    """
+    own = inspect.signature(make)
+    return own.replace(parameters=[*own.parameters.values()][1:], return_annotation=inspect.Signature.empty)
+
+
 class Sensor(Maker):
     """Something that samples: what it reads is a signal by its name, and the truth of that sample is recorded beside it as "NAME.true";
     with a walk the bias too, as "NAME.true.bias": where it is at the end of the sample. No function gets these. Before its first sample it
@@ -134,6 +144,11 @@ class Sensor(Maker):
     first: Mapping[str, Array] = types.MappingProxyType({})
     #: arguments that are errors of a part, as dictionaries
     of_parts: Sequence[str] = ()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Say which arguments it takes, and not those of ``__new__``."""
+        super().__init_subclass__(**options)
+        cls.__signature__ = signature_of(cls.__init__)  # type: ignore[attr-defined]
 
     def __new__(cls: type[Own], *args: Any, **named: Any) -> Own:
         """Refuse arguments of names that it has not."""
