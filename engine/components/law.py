@@ -88,7 +88,8 @@ class Law:
             raise SimulationError(f"a Law got {fn!r}; expected a function of (t, q, v)")
         for what, x, least in (("period", period, False), ("delay", delay, True), ("phase", phase, True)):
             if x is not None and (not isinstance(x, (int, float, np.floating)) or not np.isfinite(x) or x < 0 or not (x or least)):
-                raise SimulationError(f"{name or name_of(fn)}: the {what} is {x!r}; expected seconds {'from 0' if least else 'greater than zero'}")
+                raise SimulationError(f"{name or name_of(fn)}: the {what} is {x!r}; expected seconds "
+                                      f"{'from 0' if least else 'greater than zero'}")  # fmt: skip
         self.fn, self.period, self.delay, self.python, self.stiff = fn, period, float(delay), python, stiff
         self.phase, self.initial, self.name = float(phase), initial, name
         if phase and period is None:
@@ -205,8 +206,8 @@ class Called:
                 own = [n for n in known if "." not in n and (n != self.name or self.law.initial is not None)]    # which it may read itself
                 raise SimulationError(f"{self.name} asks for '{name}'{nearest(name, own)}; expected some of {', '.join(own)}")
         if short:
-            raise SimulationError(f"{self.name} takes {signature}; expected a function of (t, q, v), or of names that it may ask for: t, q, v, "
-                                  f"{', '.join(known)}")  # fmt: skip
+            raise SimulationError(f"{self.name} takes {signature}; expected a function of (t, q, v), or of names that it may ask for: "
+                                  f"t, q, v, {', '.join(known)}")  # fmt: skip
         for what in ("state", "memory"):
             if getattr(self.law, what).size and what not in extra:
                 raise SimulationError(f"{self.name} has a {what} of its own and takes {signature}; expected a parameter named {what}")

@@ -122,7 +122,7 @@ def makers_of(sensors: Sequence[Any], laws: Sequence[Any], parameters: Mapping[s
         if name in names[:k]:
             raise SimulationError(f"two signals are named '{name}'; expected one maker of each (give one name=…)")
         if name in (*RECORDED, *COLUMNS):
-            raise SimulationError(f"a signal is named '{name}', by which simulations have what is their own (as they have {', '.join(COLUMNS)}, "
+            raise SimulationError(f"a signal is named '{name}', by which simulations have what is their own (as {', '.join(COLUMNS)}, "
                                   f"{', '.join(sorted(RECORDED))}); expected another name")  # fmt: skip
         if name in ("t", "q", "v", *OFFERED):
             raise SimulationError(f"a signal is named '{name}', which functions have anyway, as they have t, q, v, {', '.join(OFFERED)}; "

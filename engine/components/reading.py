@@ -24,7 +24,7 @@ def first_three(fn: Callable[..., Any]) -> list[str]:
 def by_names(fn: Callable[..., Any], known: Collection[str]) -> bool:
     """Whether a function asks by names for what it takes, as it has not all of t, q and v: for some of them, or for others that are known.
 
-    >>> by_names(lambda q, v: v, []), by_names(lambda t, k: k, ["k"]), by_names(lambda t, q, v, k: v, ["k"]), by_names(lambda a, b, c: a, [])
+    >>> by_names(lambda q, v: v, []), by_names(lambda t, k: k, ["k"]), by_names(lambda t, q, v, k: v, ["k"]), by_names(lambda a: a, [])
     (True, True, False, False)
     """
     try:

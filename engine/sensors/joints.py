@@ -146,8 +146,8 @@ class ForceTorque(OfWrenches):
             raise SimulationError(f"{self.name}: nothing carries '{self.link}'{floats}; expected a link with a joint or a weld to another")
         hang = [model.link(n) for n in carried(model, self.link)]
         if not any(link.inertia.any() or link.collisions for link in hang):
-            warn(f"{self.name}: '{self.link}' and what hangs on it have neither mass nor shapes that touch, and it reads zero, but for forces "
-                 "and constraints on them; expected the link that carries the tool, such as that of the tool itself", SimulationWarning)
+            warn(f"{self.name}: '{self.link}' and what hangs on it have neither mass nor shapes that touch, and it reads zero, but for "
+                 "forces and constraints on them; expected a link that carries something, such as the tool's own", SimulationWarning)
 
     @property
     def feels(self) -> Sequence[str]:

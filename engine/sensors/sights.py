@@ -62,7 +62,7 @@ class StarTracker(Sight):
         beyond the limb where a ``radius``, m, is given
     radius : of the planet, m
 
-    Signal: ``q`` (4), ``valid``, ``time``; and "NAME.true.q". Where it is blind ``q`` is that of its last valid sample, the identity before.
+    Signal: ``q`` (4), ``valid``, ``time``; and "NAME.true.q". Where it is blind ``q`` is of the last valid sample, the identity before.
 
     >>> StarTracker("base", period=0.25, noise=(1e-5, 1e-5, 8e-5)).parameters["star_tracker.noise"]
     array([1.e-05, 1.e-05, 8.e-05])
@@ -102,8 +102,8 @@ class SunSensor(Sight):
     eclipse : a function of place and t that returns what is seen of the Sun, such as :class:`engine.space.Eclipse`: half must be
     noise, bias : rotation vectors, rad
 
-    Signal: ``direction`` (3), ``valid``, ``time``; and "NAME.true.direction". Where it is blind ``direction`` is that of its last valid sample,
-    z before.
+    Signal: ``direction`` (3), ``valid``, ``time``; and "NAME.true.direction". Where it is blind ``direction`` is that of the last valid
+    sample, z before.
 
     >>> SunSensor("base", sun=(1, 0, 0), view=1.0).view
     1.0
@@ -139,8 +139,8 @@ class RelativePose(Sight):
     position : errors of the place; attitude : noise and bias of a rotation vector, rad; as dictionaries
     near, far : m, between which it sees; view : half of its field of view about z, rad
 
-    Signal: ``position``, ``q``, ``valid``, ``time``; and the truth. Where it is blind, place and attitude are those of its last valid sample,
-    zero and the identity before.
+    Signal: ``position``, ``q``, ``valid``, ``time``; and the truth. Where it is blind, place and attitude are those of the last valid
+    sample, zero and the identity before.
 
     >>> sorted(RelativePose("base", "client", position={"noise": 0.01}).parameters)[:2]
     ['relative.attitude.bias', 'relative.attitude.noise']

@@ -94,10 +94,11 @@ class Innovations:
         return np.asarray((clipped / beyond(self.sizes * np.maximum(count, 1.0), UNLIKELY)).max(axis=-1, initial=0.0))
 
     def means(self) -> Array:
-        """Return how far the sums are beyond chance at the records (..., T) of the last block: of all until its end, and until there were 8,
-        64, 512, … of them, so that a long run tells what a short one does. So few times are no more than chance is allowed."""
+        """Return how far the sums are beyond chance at the records (..., T) of the last block: of all until its end, and until there were
+        8, 64, 512, … of them, so that a long run tells what a short one does. So few times are no more than chance is allowed."""
         count, _, clipped = self.path
-        stage = np.floor(np.log2(np.maximum(np.concatenate([self.begun[..., None, :] + 0.0 * count[..., :1, :], count], axis=-2), 1.0)) / 3.0)
+        begun = np.broadcast_to(self.begun[..., None, :], count[..., :1, :].shape)
+        stage = np.floor(np.log2(np.maximum(np.concatenate([begun, count], axis=-2), 1.0)) / 3.0)
         looked = (np.diff(stage, axis=-2) > 0.0).any(axis=-1)
         looked[..., -1] = True
         return np.where(looked, self.far(count, clipped), 0.0)

@@ -244,11 +244,11 @@ class Trajectory:
         d = m.minus(q0, q1)
         q = m.plus(q0, hermite(s, h, np.zeros_like(d), d, v0, m.dexp_inv(d, v1)))
         v = hermite(s, h, v0, v1, a0, a1)
-        lead, makers = self.q.ndim - 2, {*self.sensors, *(n.partition(".")[0] for n in self.names if n != "contacts")}
-        arrays: dict[str, Any] = {n: between(vars(self)[n], k, s, lead, stands(n, self.held)) if n in vars(self) else None
+        axis, makers = self.q.ndim - 2, {*self.sensors, *(n.partition(".")[0] for n in self.names if n != "contacts")}
+        forces: dict[str, Any] = {n: between(vars(self)[n], k, s, axis, stands(n, self.held)) if n in vars(self) else None
                                   for n in ("tau", "vdot")}  # fmt: skip
-        signals = {n: between(x, k, s, lead, stands(n, self.held, makers)) for n, x in self.signals.items()}
-        return replace(self, t=times, q=m.normalized(q), v=v, signals=signals, touching=None, **arrays)
+        found = {n: between(x, k, s, axis, stands(n, self.held, makers)) for n, x in self.signals.items()}
+        return replace(self, t=times, q=m.normalized(q), v=v, signals=found, touching=None, **forces)
 
     # ------------------------------------------------------------ what follows from it
 

@@ -1,7 +1,6 @@
 """What is read of a sensor that is blind, and before there is a sample: no truth, and values of their kind."""
 
 import numpy as np
-import pytest
 
 import engine
 from engine import Law, sensors
@@ -69,8 +68,9 @@ def test_a_target_out_of_sight_is_where_it_was_seen():
     for n in ("chaser", "target"):
         builder.add_link(n, inertia=engine.spatial.inertia.sphere(10.0, 0.5))
     builder.add_joint("rail", "prismatic", "chaser", "target", axis=(0, 0, 1))
-    run = engine.Simulator(builder.model(floating_base=True), dt=0.05, gravity=(0, 0, 0), sensors=[
-        sensors.RelativePose("chaser", "target", position={"noise": NOISE}, far=2.0)]).run([*BEGIN, 1.0], [0, 0, 0, 0, 0, 0, 0.5], 5.0)  # fmt: skip
+    sensed = [sensors.RelativePose("chaser", "target", position={"noise": NOISE}, far=2.0)]
+    simulator = engine.Simulator(builder.model(floating_base=True), dt=0.05, gravity=(0, 0, 0), sensors=sensed)
+    run = simulator.run([*BEGIN, 1.0], [0, 0, 0, 0, 0, 0, 0.5], 5.0)
     x, valid = run.signals["relative.position"], run.signals["relative.valid"] > 0.5
     assert valid[0] and not valid[-1]
     np.testing.assert_array_equal(x, held(x, valid, np.zeros(3)))

@@ -19,14 +19,15 @@ def craft(hinge="revolute"):
     return b.model(floating_base=True)
 
 
-def made(model, gyro=("bus", None), star=("bus", None), period=0.01, dt=0.01, kind=S.Gyro, laws=(), names=("gyro", "star_tracker"), **options):
+def made(model, gyro=("bus", None), star=("bus", None), period=0.01, dt=0.01, kind=S.Gyro, laws=(), names=("gyro", "star_tracker"),
+         **options):  # fmt: skip
     own = [kind(*gyro, period=period, **options), S.StarTracker(*star, period=0.25)]
     estimate = S.AttitudeFilter(1e-4, 1e-6, 1e-4, period=period, gyro=names[0], star_tracker=names[1], latest=2)
     return engine.Simulator(model, dt=dt, gravity=(0, 0, 0), sensors=own, laws=[*laws, estimate])
 
 
 def test_sensors_that_turn_against_each_other_are_refused():
-    with pytest.raises(engine.SimulationError, match="filter: 'gyro' is on 'bus', and 'star_tracker' on 'boom', which a joint moves against it"):
+    with pytest.raises(engine.SimulationError, match="filter: 'gyro' is on 'bus', and 'star_tracker' on 'boom', which a joint moves"):
         made(craft(), star=("boom", None))
     with pytest.raises(engine.SimulationError, match="'imu' is on 'boom', and 'star_tracker' on 'bus'"):
         made(craft(), gyro=("boom", None), kind=S.IMU, names=("imu", "star_tracker"))
