@@ -164,7 +164,7 @@ class Estimate:
         gyro, stars = self.signals
         if on is not None and also is not None and on[0] != also[0]:
             raise SimulationError(f"{self.name}: '{gyro}' is on '{on[1]}', and '{stars}' on '{also[1]}', which a joint moves against "
-                                  "it; expected both on one link, or a law between that says what one reads in the other's axes")  # fmt: skip
+                                  "it; expected both on one link, or a law between that turns what one reads")  # fmt: skip
         if on is not None and also is not None and (turn := float(np.linalg.norm(so3.log(R.T @ other)))) > ALIGNED:
             raise SimulationError(f"{self.name}: the axes of '{stars}' are turned by {turn:.3g} rad against those of '{gyro}'; expected "
                                   "placements of the same axes, a law between that turns what one reads, or for what nobody knows of it "
@@ -172,7 +172,7 @@ class Estimate:
         ratio, integrating = self.period / dt, getattr(makers[gyro], "integrating", None)
         if integrating is False and abs(ratio - round(ratio)) > 1e-6 * ratio:
             warn(f"{self.name}: '{gyro}' reads the rate every {self.period:g} s, which is no multiple of dt, {dt:g} s: at unequal times, "
-                 "and the filter takes it for that of equal ones; expected a multiple of dt, or a Gyro that is integrating", SimulationWarning)
+                 "and the filter takes them for equal; expected a multiple of dt, or a Gyro that is integrating", SimulationWarning)
 
     def oldest(self, stars: Law) -> float:
         """Return how old, s, samples of stars are at most when the filter gets them: over so many of its ticks that all cases are met."""

@@ -193,7 +193,8 @@ def test_forces_and_events_and_environments_read_signals():
 
 
 def test_a_simulator_is_listed_and_drawn(simulator, tmp_path):
-    assert ("signals: gauge (every 0.002 s), count (every 0.007 s from 0.003 s), slow of gauge (every 0.025 s from 0.005 s, 0.01 s late), "
+    assert ("signals: gauge of the true q (every 0.002 s), count (every 0.007 s from 0.003 s), "
+            "slow of gauge (every 0.025 s from 0.005 s, 0.01 s late), "
             "mean of gauge and slow (every 0.005 s, 0.005 s late), ") in repr(simulator)  # fmt: skip
     picture = simulator.diagram()
     root = ET.fromstring(picture)
@@ -318,12 +319,16 @@ def test_who_reads_the_truth_is_said_and_shown():
         return encoder + 0.0 * v[0] + 0.0 * pose("cart")[0, 3]
 
     knows = engine.Simulator(MODEL, dt=DT, sensors=[sensor], laws=[gauge, watch], controller=lambda t, q, v: -v)
-    assert ("signals: encoder (every 0.01 s), gauge of the true q (at every stage), watch of encoder and the true v, pose (at every stage); "
-            "acting: controller of the true q, v>") in repr(knows)  # fmt: skip
+    assert ("signals: encoder (every 0.01 s), gauge of the true q (at every stage), watch of encoder and the true v, pose "
+            "(at every stage); acting: controller of the true q, v>") in repr(knows)  # fmt: skip
     blind = engine.Simulator(MODEL, dt=DT, sensors=[sensor], controller=lambda encoder: np.array([-encoder]))
     assert "acting: controller of encoder>" in repr(blind)
-    boxes = [g for g in ET.fromstring(knows.diagram()).iter() if g.tag.endswith("}g")]
-    told = {g[1].text: (g[2].text, "t" in g.get("class").split()) for g in boxes}
+
+    def boxes(simulator):
+        return [g for g in ET.fromstring(simulator.diagram()).iter() if g.tag.endswith("}g")]
+
+    told = {g[1].text: (g[2].text, "t" in g.get("class").split()) for g in boxes(knows)}
     assert told == {"encoder": ("every 0.01 s", False), "gauge": ("at every stage, reads true q", True),
-                    "watch": ("at every stage, reads true v, pose", True), "controller": ("at every stage, reads true q, v", True)}  # fmt: skip
-    assert not any("t" in g.get("class").split() for g in ET.fromstring(blind.diagram()).iter() if g.tag.endswith("}g"))
+                    "watch": ("at every stage, reads true v, pose", True),
+                    "controller": ("at every stage, reads true q, v", True)}  # fmt: skip
+    assert not any("t" in g.get("class").split() for g in boxes(blind))
