@@ -147,7 +147,8 @@ class Flight:
         shapes = {"t": (T,), **dict.fromkeys(("position", "velocity", "effort"), (T, n)), "places": (T, m, 3), "turns": (T, m, 4)}
         read = {f"{what} of '{name}'": x for each in (self.inertial, self.wrenches, self.fields) for name, one in each.items()
                 for what, x in one._asdict().items() if what != "frame"}  # fmt: skip
-        sized = {f"what is read by '{name}'": (x.read, (T, len(x.joints))) for name, x in self.of_joints.items()}
+        sized: dict[str, tuple[Array | None, tuple[int, ...]]] = {}
+        sized |= {f"what is read by '{name}'": (x.read, (T, len(x.joints))) for name, x in self.of_joints.items()}
         sized |= {f"distance of '{name}'": (x.distance, (T, rows(x.elevations), rows(x.azimuths))) for name, x in self.distances.items()}
         return {name: (getattr(self, name), shape) for name, shape in shapes.items()} | {n: (x, (T, 3)) for n, x in read.items()} | sized
 

@@ -9,14 +9,14 @@ ended is in a record of metadata.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from engine.checks import require_packages
-from engine.logs.flight import Field, Flight, Inertial, OfJoints, Wrench, nanoseconds, stamp, topics_of
+from engine.logs.flight import Distances, Field, Flight, Inertial, OfJoints, Wrench, nanoseconds, stamp, topics_of
 from engine.logs.scans import CLOUD, RANGE, SCAN, distances, kind_of
 from engine.recording import StorageError
 
@@ -89,18 +89,20 @@ def encoder(f: Flight, x: OfJoints, k: int) -> dict[str, Any]:
     return {"header": header(f.t[k], ""), "name": [*x.joints], **empty, x.what: x.read[k].tolist()}
 
 
+def scan(f: Flight, x: Distances, k: int) -> dict[str, Any]:
+    """Return what a sensor of distances reads in state k."""
+    return {"header": header(f.t[k], f.framed(x.frame)), **distances(x, k)}
+
+
 def readings(f: Flight) -> Iterator[tuple[str, str, Any]]:
     """Yield what sensors read: under which of TYPES, under which name, and the message of a state as a function of its number."""
-    for of, each, said in ((INERTIAL, f.inertial, imu), (WRENCH, f.wrenches, wrench), (FIELD, f.fields, magnetic_field),
-                           (ENCODER, f.of_joints, encoder)):  # fmt: skip
+    kinds: list[tuple[str, Mapping[str, Any], Callable[[Flight, Any, int], dict[str, Any]]]] = [
+        (INERTIAL, f.inertial, imu), (WRENCH, f.wrenches, wrench), (FIELD, f.fields, magnetic_field), (ENCODER, f.of_joints, encoder),
+        *((of, {name: x for name, x in f.distances.items() if kind_of(x) == of}, scan) for of in (RANGE, SCAN, CLOUD))]  # fmt: skip
+    for of, each, said in kinds:
         names = topics_of([*each])
         for name, x in each.items():
             yield of, names[name], functools.partial(said, f, x)
-    for of in (RANGE, SCAN, CLOUD):
-        own = {name: x for name, x in f.distances.items() if kind_of(x) == of}
-        names = topics_of([*own])
-        for name, x in own.items():
-            yield of, names[name], lambda k, x=x: {"header": header(f.t[k], f.framed(x.frame)), **distances(x, k)}
 
 
 def messages(f: Flight) -> Iterator[tuple[str, str, int, dict[str, Any]]]:

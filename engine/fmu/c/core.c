@@ -451,11 +451,25 @@ Status state_set(Instance *i, const void *state)
     return OK;
 }
 
+/* of the bytes of a state, whose own sum counts as none: FNV-1a, which another value of any byte changes */
+static uint64_t sum_of(State s)
+{
+    const unsigned char *const bytes = (const unsigned char *)&s;
+    uint64_t sum = 14695981039346656037ull;
+    s.sum = 0;
+    for (size_t c = 0; c < sizeof s; ++c)
+        sum = (sum ^ bytes[c]) * 1099511628211ull;
+    return sum;
+}
+
 Status state_written(Instance *i, const void *state, void *bytes, size_t n)
 {
-    if (!state || n < sizeof(State))
-        return say(i, ERROR, "room for %lu bytes of a state; expected %lu", (unsigned long)n, (unsigned long)sizeof(State));
-    memcpy(bytes, state, sizeof(State));
+    State s;
+    if (!state || n < sizeof s)
+        return say(i, ERROR, "room for %lu bytes of a state; expected %lu", (unsigned long)n, (unsigned long)sizeof s);
+    memcpy(&s, state, sizeof s);
+    s.sum = sum_of(s);
+    memcpy(bytes, &s, sizeof s);
     return OK;
 }
 
@@ -465,7 +479,7 @@ Status state_read(Instance *i, const void *bytes, size_t n, void **state)
     if (!bytes || n != sizeof s)
         return say(i, ERROR, "%lu bytes of a state; expected %lu", (unsigned long)n, (unsigned long)sizeof s);
     memcpy(&s, bytes, sizeof s);
-    if (s.key != KEY || s.mode <= 0 || s.mode > TERMINATED || s.mode & (s.mode - 1) || !isfinite(s.t0) || !isfinite(s.k) || !isfinite(s.t))
+    if (s.key != KEY || s.sum != sum_of(s))
         return say(i, ERROR, "the bytes are no state of this FMU; expected those that it has written");
     if (!state || (!*state && !(*state = malloc(sizeof s))))
         return say(i, ERROR, "there is no memory for a state; expected %lu bytes", (unsigned long)sizeof s);
