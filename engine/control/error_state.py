@@ -113,7 +113,8 @@ class Filter:
         for n, at in self.theta.slices.items():
             P[self.n + at.start : self.n + at.stop] = self.spread[n][0] ** 2
         theta = self.theta.join({n: self.values[n] for n in self.theta.shapes})
-        known = {"x": x, "theta": theta, "P": np.diag(P)[np.triu_indices(self.M)]}
+        nothing = [y for visit in self.visits if visit.late for y in nothing_of(self.sensors[visit.sensor])]
+        known = {"x": x, "theta": theta, "P": np.diag(P)[np.triu_indices(self.M)], "expected": nothing}
         return self.layout.join({n: known.get(n, np.zeros(shape)) for n, shape in self.layout.shapes.items()})
 
     def __getstate__(self) -> dict[str, Any]:
@@ -377,6 +378,11 @@ def turned(c: Sensor, expected: Array, d: Array) -> Array:
 def parted(c: Sensor, y: Array) -> list[Array]:
     """Return what is read of a sensor by its parts."""
     return np.split(y, np.cumsum([4 if part == "q" else int(np.prod(e.shape)) for part, e in c.errors.items()])[:-1])
+
+
+def nothing_of(c: Sensor) -> list[float]:
+    """Return zeros of what is read of a sensor, and unit quaternions."""
+    return [float(part == "q" and i == 0) for part, e in c.errors.items() for i in range(4 if part == "q" else int(np.prod(e.shape)))]
 
 
 def part_of(reading: Any, part: str) -> Any:

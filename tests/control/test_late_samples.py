@@ -102,7 +102,7 @@ def test_alone_in_a_batch_plain_and_compiled():
 def test_what_is_seen_too_late_to_be_valid_is_left_out():
     """A star tracker that was blind when it looked: its sample arrives, and is none."""
     model = flyer()
-    stars = S.StarTracker("bus", period=0.2, noise=1e-3, latency=0.3, sun=(1.0, 0.0, 0.0), sun_exclusion=0.5, boresight=(1.0, 0.0, 0.0))
+    stars = S.StarTracker("bus", period=0.2, noise=1e-3, latency=0.3, avoid=[((0.0, 0.0, 1.0), 0.5)])
     found = engine.estimator(engine.Simulator(model, dt=0.1, gravity=(0, 0, 0)), [stars], deviation=0.1)
     run = engine.Simulator(model, dt=0.1, gravity=(0, 0, 0), sensors=[stars], laws=[found]).run(model.neutral(), np.zeros(7), 1.0)
     assert not run.signals["estimate.nis"].any()
