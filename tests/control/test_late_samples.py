@@ -130,3 +130,10 @@ def test_samples_at_its_ticks_are_taken(period):
     found = engine.estimator(engine.Simulator(RAIL, dt=0.02, gravity=(0, 0, 0)), [gauge], deviation=[0.1, 1.0])
     run = engine.Simulator(RAIL, dt=dt, gravity=(0, 0, 0), sensors=[gauge], laws=[found]).run([0.0], [1.0], 2.0)
     assert found.nees(run)[:: round(0.02 / dt)].max() < stats.chi2.ppf(1.0 - 1e-6, 2)
+
+
+def test_ticks_that_are_not_a_step_apart_are_told():
+    gauge = S.Encoder("slide", noise=1e-4, period=0.04)
+    found = engine.estimator(engine.Simulator(RAIL, dt=0.02), [gauge])
+    with pytest.warns(engine.EngineWarning, match="'estimate' is asked every 0.02 s, which is no multiple of dt = 0.015 s"):
+        engine.Simulator(RAIL, dt=0.015, sensors=[gauge], laws=[found])
