@@ -97,9 +97,9 @@ class Filter:
             apart += [("latency", law.delay, h)] if period < h * (1.0 - 1e-6) else []
             for what, x, of in apart:
                 if abs(x / of - round(x / of)) > 1e-6:
-                    raise ControlError(f"{self.__name__}: '{c.name}' samples every {period:g} s from {law.phase:g} s on, with {law.delay:g} s "
-                                       f"of latency, and so between the filter's ticks, every {h:g} s; expected a {what} of it at which the "
-                                       "filter is asked too")  # fmt: skip
+                    raise ControlError(f"{self.__name__}: '{c.name}' samples every {period:g} s from {law.phase:g} s on, with "
+                                       f"{law.delay:g} s of latency, and so between the filter's ticks, every {h:g} s; expected a {what} "
+                                       "of it at which the filter is asked too")  # fmt: skip
 
     def begun(self, q: Any, v: Any, deviation: Any) -> Array:
         """Return what is remembered at first."""
@@ -364,7 +364,8 @@ def size_of(c: Sensor) -> int:
 
 def innovation(c: Sensor, expected: Array, y: Array) -> Array:
     """Return y ⊖ expected, of what a sensor reads: attitudes by the turn from one to the other."""
-    return np.concatenate([turn(a, b) if part == "q" else b - a for part, a, b in zip(c.errors, parted(c, expected), parted(c, y), strict=True)])
+    both = zip(c.errors, parted(c, expected), parted(c, y), strict=True)
+    return np.concatenate([turn(a, b) if part == "q" else b - a for part, a, b in both])
 
 
 def turned(c: Sensor, expected: Array, d: Array) -> Array:

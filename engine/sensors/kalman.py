@@ -56,7 +56,7 @@ def told_of_uneven_ticks(name: str, period: float, dt: float) -> None:
     """
     if abs(period / dt - round(period / dt)) > 1e-6:
         warn(f"'{name}' is asked every {period:g} s, which is no multiple of dt = {dt:g} s: the step that reaches a tick is up to {dt:g} s "
-             f"late, and the filter takes {period:g} s for what has passed; expected a dt that divides its period", SimulationWarning)  # fmt: skip
+             f"late, and the filter takes {period:g} s for what has passed; expected a dt that divides it", SimulationWarning)
 
 
 def kept_positive(name: str, t: Any, least: Any) -> Any:

@@ -109,8 +109,8 @@ def test_what_is_seen_too_late_to_be_valid_is_left_out():
 
 
 @pytest.mark.parametrize(("dt", "sensor", "text"), [
-    (0.001, {"period": 0.02, "phase": 0.01}, "'encoder' samples every 0.02 s from 0.01 s on, with 0 s of latency, and so between the filter's "
-                                             "ticks, every 0.02 s; expected a phase of it"),
+    (0.001, {"period": 0.02, "phase": 0.01}, "'encoder' samples every 0.02 s from 0.01 s on, with 0 s of latency, and so between the "
+                                             "filter's ticks, every 0.02 s; expected a phase of it"),
     (0.001, {"period": 0.03}, "expected a period of it at which"), (0.001, {"period": 0.015}, "expected a period of it at which"),
     (0.001, {"period": 0.005, "latency": 0.005}, "expected a latency of it at which"),
 ])  # fmt: skip
