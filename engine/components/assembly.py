@@ -53,7 +53,7 @@ def assembled(model: Model, dt: float, forces: list[Any], actuators: list[Compon
     require_springs(model, found)
     for c in makers:
         if (require := getattr(c.called.law.fn, "require_together", None)) is not None:
-            require(model, dt, {other.name: other for other in makers})
+            require(model, {other.name: other for other in makers})
     return found
 
 

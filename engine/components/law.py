@@ -206,8 +206,7 @@ class Called:
                 own = [n for n in known if "." not in n and (n != self.name or self.law.initial is not None)]    # which it may read itself
                 raise SimulationError(f"{self.name} asks for '{name}'{nearest(name, own)}; expected some of {', '.join(own)}")
         if short:
-            raise SimulationError(f"{self.name} takes {signature}; expected a function of (t, q, v), or of names that it may ask for: "
-                                  f"t, q, v, {', '.join(known)}")  # fmt: skip
+            raise SimulationError(f"{self.name} takes {signature}; expected a function of (t, q, v), or of names that it may ask for")
         for what in ("state", "memory"):
             if getattr(self.law, what).size and what not in extra:
                 raise SimulationError(f"{self.name} has a {what} of its own and takes {signature}; expected a parameter named {what}")
@@ -294,6 +293,8 @@ class Ticking(Component):
         if self.between and law.python:
             raise SimulationError(f"{self.called.name}: a delay of {law.delay:g} s; expected a multiple of its period of {self.period:g} s")
         self.waits = math.ceil(law.delay / self.period) if self.between else self.waits
+        if (require := getattr(law.fn, "require_step", None)) is not None:
+            require(dt)
         self.hastes = self.between and law.delay < dt * (1.0 + 1e-6)            # a step that takes a sample may be late enough for it
         if self.waits > MOST_WAITING:
             raise SimulationError(f"{self.called.name}: a delay of {law.delay:g} s is {self.waits} of its periods, all of which are "

@@ -16,7 +16,7 @@ from engine.components.component import SimulationError, SimulationWarning
 from engine.components.law import Law
 from engine.components.makers import Maker
 from engine.model import Model
-from engine.sensors.kalman import kept_positive, measurement_update
+from engine.sensors.kalman import kept_positive, measurement_update, told_of_uneven_ticks
 from engine.sensors.sensor import require_arguments, signature_of
 from engine.spatial import quaternion, so3
 
@@ -138,6 +138,10 @@ class Estimate:
         h, sv, su = self.period, self.noise**2, self.walk**2
         return sv * h + su * h**3 / 3.0, -su * h * h / 2.0, su * h
 
+    def require_step(self, dt: float) -> None:
+        """Warn of ticks that are not a period apart in a simulation of steps of dt."""
+        told_of_uneven_ticks(self.name, self.period, dt)
+
     def require_signals(self, laws: Mapping[str, Law]) -> None:
         """Refuse a gyro that samples at other times, and a star tracker whose samples come later than is remembered."""
         gyro, stars = (laws[n] for n in self.signals)
@@ -158,8 +162,8 @@ class Estimate:
             raise SimulationError(f"'{self.signals[1]}' is read {late:g} s late, and the filter remembers {least:g} s; expected "
                                   f"latest={math.ceil(late / self.period - 1e-6)} of it{between}")  # fmt: skip
 
-    def require_together(self, model: Model, dt: float, makers: Mapping[str, Maker]) -> None:
-        """Refuse sensors that turn against each other, or have other axes, and warn of rates that are read at uneven times."""
+    def require_together(self, model: Model, makers: Mapping[str, Maker]) -> None:
+        """Refuse sensors that turn against each other, or have other axes."""
         (on, R), (also, other) = (attached(model, makers[n]) for n in self.signals)
         gyro, stars = self.signals
         if on is not None and also is not None and on[0] != also[0]:
@@ -169,10 +173,6 @@ class Estimate:
             raise SimulationError(f"{self.name}: the axes of '{stars}' are turned by {turn:.3g} rad against those of '{gyro}'; expected "
                                   "placements of the same axes, a law between that turns what one reads, or for what nobody knows of it "
                                   "misalignment=… of the gyro, bias=… of the star tracker")  # fmt: skip
-        ratio, integrating = self.period / dt, getattr(makers[gyro], "integrating", None)
-        if integrating is False and abs(ratio - round(ratio)) > 1e-6 * ratio:
-            warn(f"{self.name}: '{gyro}' reads the rate every {self.period:g} s, which is no multiple of dt, {dt:g} s: at unequal times, "
-                 "and the filter takes them for equal; expected a multiple of dt, or a Gyro that is integrating", SimulationWarning)
 
     def oldest(self, stars: Law) -> float:
         """Return how old, s, samples of stars are at most when the filter gets them: over so many of its ticks that all cases are met."""

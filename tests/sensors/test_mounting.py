@@ -1,4 +1,4 @@
-"""Sensors that a filter takes for one: on other links and in other axes they are refused, by name; uneven times are told."""
+"""Sensors that a filter takes for one: on other links and in other axes they are refused, by name."""
 
 import numpy as np
 import pytest
@@ -52,10 +52,3 @@ def test_a_law_between_is_asked_nothing():
         return TURNED[:3, :3] @ gyro
 
     made(craft(), gyro=("bus", TURNED), laws=[rates], names=("rates", "star_tracker"))
-
-
-def test_rates_at_uneven_times_are_told():
-    with pytest.warns(engine.SimulationWarning, match=r"filter: 'gyro' reads the rate every 0.015 s, which is no multiple of dt, 0.01 s"):
-        made(craft(), period=0.015)
-    made(craft(), period=0.015, integrating=True)
-    made(craft(), period=0.03)
