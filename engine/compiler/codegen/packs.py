@@ -25,10 +25,10 @@ Array = np.ndarray
 Pack = tuple[int, ...]
 #: an input's node, and its colours round by round
 Appearance = tuple[int, tuple[int, ...]]
-#: operations that are one instruction on a vector
-PACKED = {"add", "sub", "mul", "fma", "div", "sqrt"}
+#: operations that are an instruction or a few on a vector
+PACKED = {"add", "sub", "mul", "fma", "div", "sqrt", "abs", "min", "max", "select", "lt", "le", "eq", "and", "or", "not"}
 #: of these, those whose first two operands may change places; of a difference they do so with its sign
-SWAPPED = {"add", "sub", "mul", "fma"}
+SWAPPED = {"add", "sub", "mul", "fma", "min", "max", "eq", "and", "or"}
 #: how far from the inputs colours look, and how deep from the results :meth:`Packs.likely` does
 ROUNDS, DEPTH = 3, 4
 #: what speaks against two inputs being equal, and what must speak for some that are; numbers of the longest argument that is looked at
@@ -110,6 +110,10 @@ class Packs:
         """Operands of a pack, those of all lanes together."""
         return list(zip(*(self.order[i] for i in t), strict=True))
 
+    def fits(self, i: int) -> bool:
+        """Whether a node may be part of a pack: truth values that are known make no vector."""
+        return self.nodes[i][0] in PACKED and not any(self.nodes[j][0] == "const" and isinstance(self.nodes[j][1], bool) for j in self.reads[i])
+
     def match(self, a: Sequence[int], b: Sequence[int]) -> int:
         """How well the first two operands of two lanes match."""
         score = 0
@@ -134,7 +138,7 @@ class Packs:
                     sides[i] |= sides[j]
 
         def look(i: int) -> tuple[Any, int]:
-            if i in self.pack or self.nodes[i][0] not in PACKED:
+            if i in self.pack or not self.fits(i):
                 return None, -1
             operands = [self.found(j) for j in self.reads[i]]
             own = {lane for _, lane in operands if lane >= 0}
@@ -195,7 +199,7 @@ class Packs:
             if ops == {"input"}:
                 if not any(i in self.leaf for i in t):
                     self.equate(t)
-            elif ops <= PACKED:
+            elif all(map(self.fits, t)):
                 for column in self.join(t):
                     below = tuple(self.base[i] for i in column)
                     heapq.heappush(todo, (-max(below), below))
@@ -203,6 +207,7 @@ class Packs:
 
 def found(nodes: list[Node], outputs: list[int], sizes: Sequence[int], most: int) -> Iterator[Packs]:
     """The packs of a program of arguments of these sizes: of four lanes, then of two, where there may be some."""
+    sizes = [n for one, run in itertools.groupby(sizes, lambda n: n == 1) for n in ([len(list(run))] if one else run)]
     if max(sizes, default=0) < 4:                                              # of which no two blocks of two are equal
         return
     packs = Packs(nodes)
