@@ -145,7 +145,8 @@ class Packs:
             operands = [self.found(j) for j in self.reads[i]]
             own = {lane for _, lane in operands if lane >= 0}
             lane = own.pop() if len(own) == 1 else -1
-            return alike(self.nodes[i][0], [what for what, _ in operands]), -1 if apart and lane >= 0 and self.sides[i] != 1 << lane else lane
+            mixed = apart and lane >= 0 and self.sides[i] != 1 << lane
+            return alike(self.nodes[i][0], [what for what, _ in operands]), -1 if mixed else lane
 
         waiting: dict[Any, list[list[int]]] = {}
         todo = sorted({j for i in (*self.leaf, *self.pack) for j in self.readers[i]})   # a heap
