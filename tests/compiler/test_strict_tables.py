@@ -102,3 +102,18 @@ def test_results_of_the_promised_size_are_returned():
     for n in (1, 4):
         a, b = f(np.ones(n), X)
         assert a.tolist() == [2.0] * n and b.tolist() == X.tolist()
+
+
+@pytest.mark.parametrize(("f", "signature", "given", "what"), [
+    (lambda x, i: ops.gather(x, i), "(n),(n)->(m)", (X, [1.0, 2.0]), r"got 5 rows of x and 2 rows of i; '\(n\),\(n\)->\(m\)' promises"),
+    (lambda x, i: ops.gather(x, i), "(n),(m)->(n)", (np.ones((2, 5)), np.zeros((2, 4))), "a table of 4 rows; .* promises n, which is 5"),
+    (lambda x, y: y, "(n),(m)->(n)", (X, X[:2]), "returned a table of 2 rows"),
+    (lambda x, y: (y, ops.total(x)), "(n),(m)->(n),()", (X, X[:2]), "returned a table of 2 rows"),
+])  # fmt: skip
+def test_rows_of_one_name_are_as_many(f, signature, given, what):
+    """Looked at in machine code, which a call in Python around it would cost as much as a loop over a hundred rows."""
+    f = engine.gufunc(f, signature)
+    for _ in range(2):
+        with pytest.raises(engine.EngineError, match=what):
+            f(*given)
+    f(X, X), f(np.ones((2, 5)), np.zeros(5))

@@ -370,25 +370,27 @@ def declarations(text: str) -> dict[str, str]:
 
 
 def put_finite(m: Module) -> None:
-    """Add ``all_finite(x, n)``: Σ (x − x) is zero unless some x is not finite."""
+    """Add ``all_finite(x, n)``: x − x is +0, whose bits are all zero, unless x is not finite; bits are joined without waiting as sums do."""
     m.once("@all_finite", """define internal i1 @all_finite(ptr %x, i64 %n) {
 entry:
   %blocks = and i64 %n, -8
   br label %head
 head:
   %j = phi i64 [0, %entry], [%next, %body]
-  %sum = phi <8 x double> [zeroinitializer, %entry], [%worse, %body]
+  %so.far = phi <8 x i64> [zeroinitializer, %entry], [%worse, %body]
   %more = icmp slt i64 %j, %blocks
   br i1 %more, label %body, label %reduce
 body:
   %p = getelementptr double, ptr %x, i64 %j
   %v = load <8 x double>, ptr %p, align 8
   %zero = fsub <8 x double> %v, %v
-  %worse = fadd <8 x double> %sum, %zero
+  %bits = bitcast <8 x double> %zero to <8 x i64>
+  %worse = or <8 x i64> %so.far, %bits
   %next = add i64 %j, 8
   br label %head
 reduce:
-  %nan = fcmp uno <8 x double> %sum, zeroinitializer
+  %joined = bitcast <8 x i64> %so.far to <8 x double>
+  %nan = fcmp uno <8 x double> %joined, zeroinitializer
   %nans = bitcast <8 x i1> %nan to i8
   %first = icmp ne i8 %nans, 0
   br label %rest
