@@ -76,9 +76,9 @@ def native(a: Any) -> np.ndarray:
 
 
 @functools.cache
-def _single_code(program: Program, strict: bool, equal: tuple[Equal, ...] = ()) -> int:
-    """Address of the method definition of a program's single-call code."""
-    how = f"single{HEADER}.{ITEMS}.{machine.width()}.{machine.rows()}.{strict}{equal or ''}"
+def _single_code(program: Program, strict: bool, equal: tuple[Equal, ...], rows: int) -> int:
+    """Address of the method definition of a program's single-call code, with so many rows in the lanes."""
+    how = f"single{HEADER}.{ITEMS}.{machine.width()}.{rows}.{strict}{equal or ''}"
     code = machine.Code(how, lambda: entry.single(program, strict, equal), "one call", [program])
     table = (ctypes.c_void_p * len(API)).from_address(code.variable("api"))
     for k, name in enumerate(API):
@@ -157,7 +157,7 @@ class Gufunc:
         make = ctypes.pythonapi.PyCFunction_NewEx
         make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
         equal = tuple(self.equal_counts.values())
-        return make(_single_code(self.program, self.strict, equal), (self._general, self._not_finite, self._failed), None)
+        return make(_single_code(self.program, self.strict, equal, machine.rows()), (self._general, self._not_finite, self._failed), None)
 
     @once
     def equal_counts(self) -> dict[str, Equal]:
@@ -228,7 +228,7 @@ class Gufunc:
             counts = {self.arguments[i]: whole[i].shape[len(batch)] for i in same}
             if len(set(counts.values())) > 1:
                 said = " and ".join(f"{n} rows of {a}" for a, n in counts.items())
-                raise ArgumentError(f"{self.name} got {said}; '{self.signature}' promises as many, {name}")
+                raise ArgumentError(f"{self.name} got {said}; expected as many in each, {name} of '{self.signature}'")
         found = [self._single(*(native(a[k]) for a in whole)) for k in np.ndindex(batch)]
         if not batch:
             return found[0]

@@ -390,6 +390,13 @@ class TableWriter(Writer):
             self.lines.append(f"  store {D} {self.put(f'fadd {D} {x}, {y}')}, ptr {a}, align 8")
             c += n
 
+    def add_vectors(self, to: str, vectors: Sequence[str], width: int) -> None:
+        """Add vectors to what stands one after another in memory."""
+        for k, y in enumerate(vectors):
+            D, a = f"<{width} x double>", self.byte(to, 8 * width * k)
+            x = self.put(f"load {D}, ptr {a}, align 8")
+            self.lines.append(f"  store {D} {self.put(f'fadd {D} {x}, {y}')}, ptr {a}, align 8")
+
     def product(self, a: str, b: int | str, more: int = 0) -> str:
         """a b + more, whole numbers."""
         ab = self.put(f"mul i64 {a}, {b}")
