@@ -13,7 +13,6 @@ what NumPy's own dispatch costs would be most of the time.
 from __future__ import annotations
 
 import itertools
-import math
 import os
 import platform
 from collections.abc import Sequence

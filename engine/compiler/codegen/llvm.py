@@ -370,7 +370,7 @@ def declarations(text: str) -> dict[str, str]:
 
 
 def put_finite(m: Module) -> None:
-    """Add ``all_finite(x, n)``: x − x is +0, whose bits are all zero, unless x is not finite; bits are joined without waiting as sums do."""
+    """Add ``all_finite(x, n)``: x − x is +0, all of whose bits are zero, unless x is not finite; bits are joined, with no wait."""
     m.once("@all_finite", """define internal i1 @all_finite(ptr %x, i64 %n) {
 entry:
   %blocks = and i64 %n, -8
