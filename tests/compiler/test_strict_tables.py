@@ -117,3 +117,24 @@ def test_rows_of_one_name_are_as_many(f, signature, given, what):
         with pytest.raises(engine.EngineError, match=what):
             f(*given)
     f(X, X), f(np.ones((2, 5)), np.zeros(5))
+
+
+@pytest.mark.parametrize("truths", [lambda x: x, lambda x: [1.0, 0.0, 0.0, 1.0, 0.0], lambda x: ops.gather(x, x),
+                                    lambda x: ops.row_numbers(x), lambda x: 1.0 * np.arange(5.0)],
+                         ids=["table", "list", "gathered", "row_numbers", "array"])  # fmt: skip
+def test_numbers_are_no_truths(truths):
+    """Rows by their numbers, most likely."""
+    with pytest.raises(engine.EngineError, match=r"numbers.* expected truths, such as x > 0\.0; .*engine\.ops\.gather"):
+        engine.gufunc(lambda x: ops.chosen(x, truths(x)), "(n)->(m)")
+    with pytest.raises(engine.EngineError, match=r"chosen got numbers.*; expected truths, such as x > 0\.0; .*engine\.ops\.gather"):
+        ops.chosen(X, truths(X))
+
+
+@pytest.mark.parametrize("truths", [lambda x: x > 1.0, lambda x: ops.gather(x > 1.0, ops.row_numbers(x)),
+                                    lambda x: ops.logical_and(ops.gather(x > 1.0, x), ops.logical_not(x > 3.0)),
+                                    lambda x: np.array([False, True, True, False, True]), lambda x: [True] * 5],
+                         ids=["table", "gathered", "both", "array", "list"])  # fmt: skip
+def test_truths_are_truths_wherever_they_come_from(truths):
+    f = engine.gufunc(lambda x: ops.chosen(x, truths(x)), "(n)->(m)")
+    np.testing.assert_array_equal(f(X), ops.chosen(X, truths(X)))
+    assert len(f(X))

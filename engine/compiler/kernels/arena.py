@@ -178,9 +178,10 @@ end:
 }}"""
 
 
-def looping(name: str, body: str, columns: Sequence[int]) -> str:
+def looping(name: str, body: str, columns: Sequence[int], way: str) -> str:
     """IR of ``loop(in, out, work, limit)``, which repeats a body that makes tables, by turns in one of two arenas of its own, and copies
-    those that it passes on and did not make (of ``columns``; 0 of numbers), in the end all to the caller's."""
+    those that it passes on and did not make (of ``columns``; 0 of numbers), in the end all to the caller's. The end of a pass, where it has
+    one of its own, is its ``way`` on."""
     w, n = TableWriter([]), len(columns)
 
     def copies(whence: str, to: str, copy: str, other: str) -> None:
@@ -196,15 +197,17 @@ def looping(name: str, body: str, columns: Sequence[int]) -> str:
 
     w.lines += [f"  %flag = getelementptr double, ptr %in, i64 {n - 1}", "  %outer = load ptr, ptr %work",
                 *(f"  %lent{k} = call ptr @arena.lent(ptr {name}.spare{k})" for k in (0, 1)), "  br label %head", "head:",
-                "  %i = phi i64 [0, %entry], [%next, %passed]", "  %done = load double, ptr %flag", "  %open = fcmp une double %done, 1.0",
-                "  %more = icmp slt i64 %i, %limit", "  %go = and i1 %open, %more", "  br i1 %go, label %again, label %end", "again:",
+                f"  %i = phi i64 [0, %entry], [%next, %{'on' if way else 'passed'}]",
+                "  %limit.now = " + ("phi i64 [%limit, %entry], [%limit.next, %on]" if way else "add i64 %limit, 0"),
+                "  %done = load double, ptr %flag", "  %open = fcmp une double %done, 1.0",
+                "  %more = icmp slt i64 %i, %limit.now", "  %go = and i1 %open, %more", "  br i1 %go, label %again, label %end", "again:",
                 "  %turn = trunc i64 %i to i1", "  %own = select i1 %turn, ptr %lent1, ptr %lent0",
                 "  call void @arena.begin(ptr %own)", "  store ptr %own, ptr %work",
                 f"  call void {body}(ptr %in, ptr %out, ptr %work, i64 1, i64 0, i64 0, i64 0)"]  # fmt: skip
     copies("%out", "%in", "own", "%own")
     w.pass_on("%own", "%outer")
     w.begin("passed")
-    w.lines += ["  %next = add i64 %i, 1", "  br label %head", "end:"]
+    w.lines += ["  %next = add i64 %i, 1", way or "  br label %head", "end:"]
     copies("%in", "%out", "copy", "%outer")
     w.lines += ["  store ptr %outer, ptr %work",
                 *(f"  call void @arena.back(ptr {name}.spare{k}, ptr %lent{k})" for k in (0, 1))]
@@ -212,11 +215,11 @@ def looping(name: str, body: str, columns: Sequence[int]) -> str:
                       "  ret void", "}"])  # fmt: skip
 
 
-def put_looping(module: Any, name: str, body: str, columns: Sequence[int]) -> str:
+def put_looping(module: Any, name: str, body: str, columns: Sequence[int], way: str) -> str:
     """Add :func:`looping`, whose arenas stay from call to call, and return its name."""
     for k in (0, 1):
         put_spare(module, f"{name}.spare{k}")
-    return str(module.once(name, looping(name, body, columns)))
+    return str(module.once(name, looping(name, body, columns, way)))
 
 
 def put_spare(module: Any, place: str = "@arena.spare") -> None:

@@ -364,8 +364,8 @@ class Across(Reader):
             w.add_vectors(to[1], rows[1], W)
             w.add_vectors(to[0], rows[0], W)
             w.lines += [f"  br label %added{k}", f"first{k}:"]
-        for place, own in zip(to, rows, strict=True):
-            w.add_vectors(place, own, W)
+        for place, vectors in zip(to, rows, strict=True):
+            w.add_vectors(place, vectors, W)
         w.lines += [f"  br label %added{k}", f"alone{k}:"]
 
     def add_table(self, s: Sink, table: str, at: tuple[str, ...], arena: str) -> None:
