@@ -21,7 +21,7 @@ from engine.compiler.graph.expr import Expr
 from engine.compiler.graph.interp import interpret
 from engine.compiler.graph.program import COUNTED, Program, Shape, is_table, of_rows, once
 from engine.compiler.graph.refusals import ArgumentError
-from engine.compiler.kernels.arena import NO_MEMORY, NO_ROW
+from engine.compiler.kernels.arena import NO_MEMORY, NO_ROW, most
 from engine.compiler.signature import equal_counts, shapes_in_text
 from engine.compiler.threads import get_threads, spread
 from engine.compiler.transforms.table import Table
@@ -242,7 +242,7 @@ class Gufunc:
         """Say why a call with tables had no result: its arguments, and the state of its memory."""
         *arrays, state = args
         if state & NO_MEMORY and not state & NO_ROW:
-            raise MemoryError(f"{self.name}: its tables need more memory than there is")
+            raise MemoryError(f"{self.name}: its tables need more memory than there is for them: {most() / 2**30:.3g} GiB, half of all")
         with np.errstate(all="ignore"):
             found = interpret(self.program, *arrays)                           # which says where
         results = found if isinstance(found, tuple) else (found,)

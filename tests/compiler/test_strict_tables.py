@@ -66,7 +66,7 @@ def test_the_shape_of_a_table_is_that_of_an_array():
     (lambda x: ops.add_at(x, x > 2, x), "(n)->(n)", (X,), r"truths as numbers of rows.*use engine\.ops\.chosen"),
     (lambda x, i: ops.gather(x, i), "(n),(m)->(n)", (X, [1.0, 2.0]), r"a table of 2 rows; '\(n\),\(m\)->\(n\)' promises n, which is 5"),
     (filled, "(n),()->(m)", (X, -1.0), r"makes an array of -1 entries; expected a whole number from 0"),
-    (filled, "(n),()->(m)", (X, 1e15), "need more memory than there is"),
+    (filled, "(n),()->(m)", (X, 1e15), "need more memory than there is for them: .* GiB, half of all"),
     (changing, "(n)->(m)", (X,), "is the caller.s, and is not to be changed"),
     (lambda x: ops.each(lambda k, s: {"b": s["b"], "c": s["a"]}, 2, {"a": x, "b": x})["a"], "(n)->(n)", (X,),
      "entries 'a', 'b' returns entries 'b', 'c'.*expected as it begins with"),
@@ -138,3 +138,13 @@ def test_truths_are_truths_wherever_they_come_from(truths):
     f = engine.gufunc(lambda x: ops.chosen(x, truths(x)), "(n)->(m)")
     np.testing.assert_array_equal(f(X), ops.chosen(X, truths(X)))
     assert len(f(X))
+
+
+def test_a_table_that_grows_without_end_is_told_before_memory_is_gone(monkeypatch):
+    """Of half of the machine's memory, here of less, and the loop ends where there is none left: it would go on for ever with no rows."""
+    monkeypatch.setitem(engine.compiler.machine.FILLED, "arena.most", lambda: 1 << 24)
+    f = engine.gufunc(lambda x: ops.while_loop(lambda s: (np.concatenate([s, s]), ops.total(s) < -1.5), x, 2**53)[0], "(n)->(m)")
+    with pytest.raises(MemoryError, match="its tables need more memory than there is"):
+        f(X)
+    g = engine.gufunc(lambda x: ops.while_loop(lambda s: (np.concatenate([s, s]), ops.total(s) > 1e4), x, 2**53)[0], "(n)->(m)")
+    assert len(g(X)) == 5 * 2**11

@@ -229,7 +229,7 @@ def as_table(g: Graph, x: Any) -> Table:
     else:
         (handle,) = g.call(Constants(np.array([float(y) for y in flat]).reshape(len(x), size(x.shape[1:]))), [])
     found = Table(g, handle, x.shape[1:], count=len(x))
-    found.truths = all(map(g.holds_truth, flat))
+    found.truths = bool(flat) and all(map(g.holds_truth, flat))
     return found
 
 
@@ -434,7 +434,7 @@ def chosen(g: Graph, table: Any, truth: Any) -> Table:
     t, c = as_table(g, table), as_table(g, truth)
     if c.row:
         raise g.refuse(f"rows chosen by truths of the shape {of_rows(c.row)}", "expected (n): a truth a row")
-    if not c.truths:
+    if not c.truths and c.count != 0:
         raise g.refuse("rows chosen by numbers", f"expected {TRUTHS_EXPECTED}")
     made = looped(g, lambda c, x: (c, x), [c, t], lambda shapes: [Sink("chosen", size(shapes[1]))])[2]
     return Table(g, made[0], t.row)
