@@ -175,7 +175,7 @@ class Body:
                     body = callees[node[1]][0]
                     self.branch(i, body, places, n, given, arguments, self.module.unread.get(body, 0), counted)
                 else:
-                    f = self.module.loop(program.functions[node[1]])
+                    f = self.module.loop(program.functions[node[1]], node[2])
                     self.lines += counted(f"  call void {f}({', '.join(places)}, i64 {node[2]})")
             return
         if op in ("neg", *STANDING) or (op == "get" and self.inline) or (i in self.place and i not in self.slot):
