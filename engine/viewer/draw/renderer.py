@@ -158,6 +158,7 @@ class Renderer:
         if drawing.globe is not None and len(segments):
             colors = colors * np.where(drawing.globe.hides(camera.eye, segments.mean(axis=1)), BEHIND, [1.0])[:, None] ** [0, 0, 0, 1]
         self.lines.draw(segments, colors, self.scale * widths, camera.matrix(aspect), size)
+        Pass().begin()                                          # copies too keep within
         self.target.copy_to(self.picture.id)
         if not self.samples:
             self._smooth(drawing, camera)
