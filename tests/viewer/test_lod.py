@@ -26,7 +26,7 @@ def test_what_has_many_parts_is_not_torn(triangles):
 
 
 def test_two_shells_in_one_another_have_as_few_triangles_as_are_asked_for():
-    """What collapses gently gets stuck where walls are thin, as links' shells are; what is seen of them stays, by silhouettes of trimesh's."""
+    """What collapses gently gets stuck where walls are thin, as links' shells are; their silhouettes stay, by rays of trimesh's."""
     link = engine.load_urdf(ROBOTS / "talos_data/robots/talos_full_v2.urdf", floating_base=True)
     shells = {len(part.surface.faces): part.surface for part in Actor(link).parts}
     surface = shells[8716]

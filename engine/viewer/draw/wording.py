@@ -30,8 +30,8 @@ def draw(canvas: Canvas, drawing: Drawing, camera: Camera, size: tuple[int, int]
     for k, moved in zip(inside, apart(places[inside], wide), strict=True):
         if moved is not None:
             _, text, color = labels[k]
-            wide = canvas.width(text, TEXT) + 8.0                              # white on white is not read
-            canvas.rect(places[k][0] - 0.5 * wide, places[k][1] + moved - 11.5, wide, LINE, SHADE, 4.0)
+            side = canvas.width(text, TEXT) + 8.0                              # white on white is not read
+            canvas.rect(places[k][0] - 0.5 * side, places[k][1] + moved - 11.5, side, LINE, SHADE, 4.0)
             canvas.text(places[k][0], places[k][1] + moved, text, color, TEXT, "center", halo=True)
 
 

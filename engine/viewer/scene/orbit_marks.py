@@ -83,7 +83,7 @@ def ellipse(r: Array, v: Array, mu: float) -> Array:
     x = e / size if size > 1e-9 else r / d
     y = np.cross(h / norms(h), x)
     begins = np.arctan2(r @ y / np.sqrt(1.0 - size**2), r @ x + a * size)
-    E = begins + np.pi * np.linspace(-1.0, 1.0, POINTS)[:, None] ** 3          # close together where the robot is, whose size a chord misses
+    E = begins + np.pi * np.linspace(-1.0, 1.0, POINTS)[:, None] ** 3          # close together at the robot, which chords miss
     return a * (np.cos(E) - size) * x + a * np.sqrt(1.0 - size**2) * np.sin(E) * y
 
 

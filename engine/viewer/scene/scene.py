@@ -277,9 +277,11 @@ class Scene:
         return camera
 
     def _planet(self, t: float) -> Array:
-        """Return points (n, 3), m, of the planet that a motion goes about at a time, s: none of one that is near it, or flies by far away."""
+        """Return points (n, 3), m, of the planet that a motion goes about at a time, s: none of one near it, or far from it."""
         globe, (middle, radius) = self.globe(t), self.extent
-        if globe is None or globe.center is None or radius < NEAR * globe.body.radius or np.linalg.norm(middle - globe.center) > BESIDE * radius:
+        if globe is None or globe.center is None or radius < NEAR * globe.body.radius:
+            return np.zeros((0, 3))
+        if np.linalg.norm(middle - globe.center) > BESIDE * radius:
             return np.zeros((0, 3))
         return globe.center + globe.body.radius * ROUND
 
