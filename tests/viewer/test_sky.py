@@ -170,7 +170,7 @@ def test_the_planet_hides_what_is_behind_it_and_its_shadow_dims_the_sun():
 
 
 def test_an_ellipse_keeps_energy_and_the_focus():
-    """By the vis-viva equation at its apsides, and by the distance to both foci, which adds up to 2a; the other is where the eccentricity's vector says."""
+    """By the vis-viva equation at its apsides, and by the distance to both foci, which adds up to 2a."""
     r, v, mu = np.array([7e6, 1e6, -2e5]), np.array([500.0, 7200.0, 3000.0]), EARTH.mu
     points = ellipse(r, v, mu)
     a = 1.0 / (2.0 / np.linalg.norm(r) - v @ v / mu)
