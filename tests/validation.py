@@ -145,8 +145,8 @@ against an integration at tighter tolerances, where that is known.
 """
 TAIL = """
 Of JEOD's cylinders ours has the gradient's moment and not its force (`GravityField(gradient="moment")`), as JEOD has: with the force,
-which is there, the cylinder is 3.6e-4 m farther. JEOD's published positions have numerical errors of their own, and ours differ from them by
-no more than those. The numbers are held by tests (`tests/space`, `tests/constraints`, `tests/dynamics`), which also have the rows that
+which is there, the cylinder is 3.6e-4 m farther. JEOD's published positions have numerical errors of their own, and ours differ by no more
+than those. The numbers are held by tests (`tests/space`, `tests/constraints`, `tests/dynamics`), which also have the rows that
 closed forms give: fields, eclipses, drag, jet damping, slosh, modes.
 
 Two of those differ by what they leave out. How much of an orbit is dark is often counted by angles as they are seen from the planet's

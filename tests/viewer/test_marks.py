@@ -469,8 +469,8 @@ def test_names_are_read_on_what_is_white():
     white = engine.Material("white", (1.0, 1.0, 1.0, 1.0))
     wall.add_link("WWWWWWWW", visuals=[engine.Geometry("box", (0.2, 4.0, 4.0), material=white)])
     camera = engine.viewer.Camera((0.0, 0.0, 0.0), distance=4.0, azimuth=0.3, elevation=0.2)
-    bare, named = (engine.render(wall.model(), size=(320, 240), camera=camera, environment="plain", shown=shown, samples=0).astype(float).mean(axis=2)
-                   for shown in (Shown(), Shown(labels=True)))  # fmt: skip
+    look = {"size": (320, 240), "camera": camera, "environment": "plain", "samples": 0}
+    bare, named = (engine.render(wall.model(), shown=shown, **look).mean(axis=2) for shown in (Shown(), Shown(labels=True)))
     rows, columns = np.nonzero(np.abs(bare - named) > 4.0)
     box = slice(rows.min(), rows.max() + 1), slice(columns.min(), columns.max() + 1)
     assert (named[box] < 0.65 * bare[box]).mean() > 0.4
