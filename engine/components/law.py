@@ -292,6 +292,8 @@ class Ticking(Component):
         if self.between and law.python:
             raise SimulationError(f"{self.called.name}: a delay of {law.delay:g} s; expected a multiple of its period of {self.period:g} s")
         self.waits = math.ceil(law.delay / self.period) if self.between else self.waits
+        if (require := getattr(law.fn, "require_step", None)) is not None:
+            require(dt)
         self.hastes = self.between and law.delay < dt * (1.0 + 1e-6)            # a step that takes a sample may be late enough for it
         if self.waits > MOST_WAITING:
             raise SimulationError(f"{self.called.name}: a delay of {law.delay:g} s is {self.waits} of its periods, all of which are "

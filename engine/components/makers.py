@@ -49,6 +49,11 @@ class Maker(Ticking):
         return None
 
     @property
+    def about(self) -> dict[str, Any]:
+        """What else of a sensor says what its numbers are, as plain data: numbers and texts, and lists of these."""
+        return {}
+
+    @property
     def remembers(self) -> bool:
         """Whether it may be read before it has been asked: it says something at first, and goes on from what it remembers."""
         law = self.called.law

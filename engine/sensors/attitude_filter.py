@@ -14,7 +14,7 @@ from engine import ops
 from engine.checks import number, numbers, shown, whole
 from engine.components.component import SimulationError
 from engine.components.law import Law
-from engine.sensors.kalman import kept_positive, measurement_update
+from engine.sensors.kalman import kept_positive, measurement_update, told_of_uneven_ticks
 from engine.sensors.sensor import require_arguments
 from engine.spatial import quaternion, so3
 
@@ -128,6 +128,10 @@ class Estimate:
         """What a period adds to P: of a number of the attitude, of attitude and bias together, and of the bias (2)."""
         h, sv, su = self.period, self.noise**2, self.walk**2
         return sv * h + su * h**3 / 3.0, -su * h * h / 2.0, su * h
+
+    def require_step(self, dt: float) -> None:
+        """Warn of ticks that are not a period apart in a simulation of steps of dt."""
+        told_of_uneven_ticks(self.name, self.period, dt)
 
     def require_signals(self, laws: Mapping[str, Law]) -> None:
         """Refuse a gyro that samples at other times, and a star tracker whose samples come later than is remembered."""

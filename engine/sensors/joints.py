@@ -19,7 +19,9 @@ Array = np.ndarray
 
 
 class OfJoints(Sensor):
-    """A sensor of one joint, whose signal is a number, or of several, whose signal is (n)."""
+    """A sensor of one joint, whose signal is a number, or of several, whose signal is (n); of ``what``: position, velocity, or effort."""
+
+    what = "effort"
 
     def of(self, joints: str | Sequence[str]) -> int | None:
         """Take note of the joints; return how many numbers are read, None for one."""
@@ -33,6 +35,10 @@ class OfJoints(Sensor):
     def bind(self, model: Model, dt: float) -> None:
         self.places = [one_coordinate(model, joint, self.name) for joint in self.joints]
         super().bind(model, dt)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        return {"joints": [*self.joints], "of": self.what}
 
     def picked(self, x: Array, k: int) -> Any:
         """Return what of x (nq) or (nv), by ``k`` 0 or 1, belongs to the joints."""

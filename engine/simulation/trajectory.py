@@ -63,7 +63,7 @@ class Trajectory:
     parameters : of the simulation, by name, one for each rollout (..., *shape); "mass.LINK", "inertia.LINK" and "gravity" count instead of
         the model's and ``gravity``
     ground : the pose (4, 4) of the ground that its simulation had contacts with, whose z axis is the normal; None without one
-    sensors : by name, those of its simulation: (kind, link, pose)
+    sensors : by name, those of its simulation: (kind, link, pose, about)
 
     >>> import engine
     >>> model = engine.load_urdf(engine.example("free_flyer"), floating_base=True)
