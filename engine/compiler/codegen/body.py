@@ -181,8 +181,8 @@ class Body:
         if op in ("neg", *STANDING) or (op == "get" and self.inline) or (i in self.place and i not in self.slot):
             return
         if op == "lane" and node[2] in self.place and node[2] not in self.have:
-            x = self.load("%work", self.place[node[2]] + node[1], i)
-            self.have[i] = self.truth(i, x) if i in self.truths else x
+            own = self.load("%work", self.place[node[2]] + node[1], i)
+            self.have[i] = self.truth(i, own) if i in self.truths else own
         else:
             x = [self.value(j) for j in operands(node)]
             self.width, self.D, self.B = self.wide.get(i, self.module.width), self.type(i), self.type(i, "i1")

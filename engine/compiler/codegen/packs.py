@@ -84,7 +84,8 @@ class Packs:
         self.lanes, self.leaf, self.pack, self.order = lanes, {}, {}, {}
         for t in equal:
             self.equate(t)
-        self.sides, self.form = [0] * len(self.nodes), [None] * len(self.nodes)
+        self.sides = [0] * len(self.nodes)
+        self.form: list[int | None] = [None] * len(self.nodes)
         for i, reads in enumerate(self.reads):
             self.sides[i] = 1 << self.leaf[i][1] if i in self.leaf else 0
             for j in reads:
@@ -158,7 +159,7 @@ class Packs:
             rows = waiting.setdefault(what, [[] for _ in range(self.lanes)])
             if i not in rows[lane]:
                 rows[lane].append(i)
-            for k, row in enumerate(rows):
+            for k, row in enumerate(rows if all(rows) else ()):
                 rows[k] = [j for j in row if look(j) == (what, k)]             # others are packed by now, or read what is
             if all(rows):
                 t = tuple(row.pop(0) for row in rows)
