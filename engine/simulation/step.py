@@ -142,6 +142,13 @@ class Step(WholeStates):
         return self.called(self.plant.excess, *self.flown_shapes, (self.plant.bounds.n,))
 
     @functools.cached_property
+    def kept(self) -> Callable[..., Any]:
+        """:meth:`Plant.kept`."""
+        plant, model = self.plant, self.plant.model
+        state = (model.nq,), (model.nv,), (plant.states.n,), (plant.memories.n,), (plant.given,)
+        return self.called(plant.kept, *state, (len(plant.conserved), 9))
+
+    @functools.cached_property
     def yielding(self) -> Callable[..., Any]:
         """:meth:`AfterFlight.yielding`."""
         return self.called_after("yielding", (self.plant.model.nq,), (self.plant.model.nv,), *self.resisted_shapes)
@@ -232,7 +239,7 @@ class Step(WholeStates):
         if held := plant.lasts + plant.sticks:
             system = Mechanical(plant.model.manifold, system.acceleration, plant.states.n, system.notes + held)
         method = method if plant.impulses is None else completed(method, self.impulsive.completion(self, m, p, modes, even))
-        method = conserving(method, plant.projection(m, p)) if plant.conserved or plant.constraints else method
+        method = conserving(method, plant.projection(self, m, p)) if plant.conserved or plant.constraints else method
         return method, system
 
     def resistance(self, t: Any, h: Any, y: Array, m: Array, p: Array, modes: tuple[Array, ...]) -> tuple[Array, ...]:
