@@ -34,6 +34,7 @@ START = {"shoulder_yaw": 0.3, "shoulder_pitch": -0.2, "shoulder_roll": 0.2, "elb
 DT, TICK, END = 0.05, 0.1, 240.0                                               # s: step, of the laws, of the mission
 MASS, SIZE = 150.0, (0.8, 0.8, 0.9)                                            # kg, m: of the target
 SPIN, AWAY = np.radians([0.3, -0.4, 0.2]), np.array([0.6, 3.0, -0.5])          # rad/s; m: to the handle from where it can be gripped
+FAR = 0.5                                                                      # m: of the gripper from a handle that it lets go by
 NEAR = np.array([0.05, 0.25, -0.05])                                           # m: where the handle is to be held, from there
 GYRO, WALK, STARS = 2e-5, 1e-8, (3e-5, 3e-5, 1e-4)                             # rad/s/√Hz, rad/s²/√Hz, rad
 PLACE, TURN = 2e-3, 1e-3                                                       # m, rad: of the relative pose, a sample
@@ -149,7 +150,8 @@ def laws(model: engine.Model, share: np.ndarray):
     mode = engine.Phases({
         "approach": (approach, lambda track: ops.norm(track.p - gripped[:3, 3] - 2.0 * NEAR) < 0.1),
         "hold": (keep, lambda track, since: (ops.norm(track.p - gripped[:3, 3] - NEAR) < 0.02) & (since > 10.0)),
-        "reach": (reach, lambda angles, track, since: (off(angles, track) < 0.006) & (since > 5.0)),
+        "reach": (reach, {"grasp": lambda angles, track, since: (off(angles, track) < 0.006) & (since > 5.0),
+                          "hold": lambda angles, track: off(angles, track) > FAR}),
         "grasp": (grasp, lambda since: since > 1.0),
         "brake": (brake, lambda rates, since: (np.abs(rates).max() < 2e-3) & (since > 5.0)),
         "detumble": (detumble, lambda filter, since: (ops.norm(filter.rate) < 1e-3) & (since > 5.0)),

@@ -65,7 +65,7 @@ class EngineWarning(UserWarning):
 def warn(text: str, category: type[Warning] = EngineWarning) -> None:
     """Warn at the line of the user's that called the engine."""
     frames = traceback.walk_stack(sys._getframe())
-    inside = itertools.takewhile(lambda f: f[0].f_globals.get("__name__", "").startswith("engine."), frames)
+    inside = itertools.takewhile(lambda f: f[0].f_globals.get("__name__", "").startswith(("engine.", "functools")), frames)
     warnings.warn(text, category, stacklevel=1 + len(list(inside)))
 
 

@@ -69,7 +69,7 @@ ROOMS = {
 }
 #: layers of files in ``simulation``: a file imports only from those before its own
 SIMULATION = (
-    ("motions", "mounts"),
+    ("motions", "mounts", "held"),
     ("parameters", "own_states", "logged", "rounding", "checks", "columns", "resting_overlaps", "run_header", "constraints",
      "growing_swings", "steep_places", "stiffness", "contact_table", "innovations", "blows"), ("allowances",),
     ("impulses", "run", "doubts", "surroundings", "totals", "assessment", "cargo"), ("overlaps", "acting"), ("many_contacts",),

@@ -136,17 +136,17 @@ CASES: tuple[Callable[[], Iterator[Row]], ...] = (
 
 HEAD = """# Validation
 
-Published cases of others, flown by this engine: what `python -m tests.validation` measures and writes here. *Ours* is how far this
-engine's end is off the published one, or a value; *theirs* is the error that the other program's own printed end has against an
-integration at tighter tolerances, where that is known.
+Published test cases, simulated by this engine; `python -m tests.validation` measures them and writes this table. *Ours* is the difference
+between this engine's final state and the published one, or a value; *theirs* is the error of the other program's published final state
+against an integration at tighter tolerances, where that is known.
 
 | case | measured | ours | theirs |
 |---|---|---|---|
 """
 TAIL = """
 Of JEOD's cylinders ours has the gradient's moment and not its force (`GravityField(gradient="moment")`), as JEOD has: with the force,
-which is there, the cylinder is 3.6e-4 m farther. JEOD's places are printed by a program with errors of its own: ours differ from them by
-as much as those do. The numbers are held by tests (`tests/space`, `tests/constraints`, `tests/dynamics`), which also have the rows that
+which is there, the cylinder is 3.6e-4 m farther. JEOD's published positions have numerical errors of their own, and ours differ by no more
+than those. The numbers are held by tests (`tests/space`, `tests/constraints`, `tests/dynamics`), which also have the rows that
 closed forms give: fields, eclipses, drag, jet damping, slosh, modes.
 
 Two of those differ by what they leave out. How much of an orbit is dark is often counted by angles as they are seen from the planet's

@@ -228,11 +228,12 @@ def chain_of(simulator: Simulator, name: str, names: Sequence[str]) -> Exported:
     kept = (0, 5) if any(c.called.named for c in chain) else (0, 1, 2, 5)      # a function of t, q, v has these
     given = [v if k in kept or k > 5 or reads(program, given, k) else dataclasses.replace(v, bound=0.0) for k, v in enumerate(given)]
     said = {n for c in chain if isinstance(c, Maker) for n in c.recorded(plant.said[c.name])}
-    texts = {"tau": "generalized forces, N·m and N", "rate": "rate of its own state, which whoever calls integrates",
+    texts = {"tau": "generalized forces, N·m and N, as commanded: limits of effort are the plant's, and not applied",
+             "rate": "rate of its own state, which whoever calls integrates",
              "held_next": "the same from now on, for the next step", **{n: f"what '{n.partition('.')[0]}' says" for n in said}}  # fmt: skip
     texts |= {f"rate of {c.name}": "rate of its state, which whoever calls integrates" for c in chain}
-    results = [dataclasses.replace(r, text=texts.get(r.name, f"command to '{r.name}'"), parts=where if r.name == "held_next" else ())
-               for r in results_of(program)]  # fmt: skip
+    results = [dataclasses.replace(r, text=texts.get(r.name, f"command to '{r.name}', whose limits are its own, and not applied"),
+                                   parts=where if r.name == "held_next" else ()) for r in results_of(program)]  # fmt: skip
     first = plant.memories.split(plant.initial_memories())
     p, z, m = plant.parameters.join(plant.values), plant.initial_states(), held.join(first)
 

@@ -16,11 +16,12 @@ from numpy._core import _multiarray_umath as umath  # type: ignore[attr-defined]
 from engine.checks import nearest, warn, whole
 from engine.compiler import machine
 from engine.compiler.codegen import entry
+from engine.compiler.codegen.call_writer import API, DOUBLE, HEADER, ITEMS, PROMISED, Equal
 from engine.compiler.graph.expr import Expr
 from engine.compiler.graph.interp import interpret
 from engine.compiler.graph.program import COUNTED, Program, Shape, is_table, of_rows, once
 from engine.compiler.graph.refusals import ArgumentError
-from engine.compiler.kernels.arena import NO_MEMORY, NO_ROW
+from engine.compiler.kernels.arena import NO_MEMORY, NO_ROW, most
 from engine.compiler.signature import equal_counts, shapes_in_text
 from engine.compiler.threads import get_threads, spread
 from engine.compiler.transforms.table import Table
@@ -44,7 +45,7 @@ def _capsule(capsule: Any) -> Any:
 
 @functools.cache
 def _api() -> dict[str, int]:
-    """Addresses for ``entry.API``; the numbers are NumPy's stable ABI (numpy/__multiarray_api.h)."""
+    """Addresses for :data:`API`; the numbers are NumPy's stable ABI (numpy/__multiarray_api.h)."""
     table = _capsule(umath._ARRAY_API)
     return {"ndarray": id(np.ndarray), "float64": id(np.dtype(np.float64)), "PyArray_New": table[93], "PyArray_Scalar": table[60],
             "double": id(np.float64), "float": id(float), "int": id(int)}  # fmt: skip
@@ -75,12 +76,12 @@ def native(a: Any) -> np.ndarray:
 
 
 @functools.cache
-def _single_code(program: Program, strict: bool) -> int:
-    """Address of the method definition of a program's single-call code."""
-    how = f"single{entry.HEADER}.{entry.ITEMS}.{machine.width()}.{machine.rows()}.{strict}"
-    code = machine.Code(how, lambda: entry.single(program, strict), "one call", [program])
-    table = (ctypes.c_void_p * len(entry.API)).from_address(code.variable("api"))
-    for k, name in enumerate(entry.API):
+def _single_code(program: Program, strict: bool, equal: tuple[Equal, ...], rows: int) -> int:
+    """Address of the method definition of a program's single-call code, with so many rows in the lanes."""
+    how = f"single{HEADER}.{ITEMS}.{machine.width()}.{rows}.{strict}{equal or ''}"
+    code = machine.Code(how, lambda: entry.single(program, strict, equal), "one call", [program])
+    table = (ctypes.c_void_p * len(API)).from_address(code.variable("api"))
+    for k, name in enumerate(API):
         table[k] = _api()[name]
     definition = _MethodDef(program.name.encode(), code.function("call"), _METH_VARARGS_KEYWORDS, None)
     immortal(code, definition)
@@ -102,7 +103,7 @@ def numpy_ufunc(code: machine.Code, name: str, signature: str) -> Any:
     make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, *[ctypes.c_int] * 4,
                              ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p)(_capsule(umath._UFUNC_API)[31])  # fmt: skip
     loops, data = (ctypes.c_void_p * 1)(code.function("loop")), (ctypes.c_void_p * 1)(None)
-    types, title, text = bytes([entry.DOUBLE] * (n_in + n_out)), name.encode(), signature.encode()
+    types, title, text = bytes([DOUBLE] * (n_in + n_out)), name.encode(), signature.encode()
     immortal(code, loops, data, types, title, text)
     return make(ctypes.addressof(loops), ctypes.addressof(data), types, 1, n_in, n_out, -1, title, None, 0, text)
 
@@ -146,7 +147,7 @@ class Gufunc:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if any(isinstance(x, Table) or np.ndim(x) > len(s) for x, s in zip(args, self.program.shapes_in, strict=False)):
             return self._general(*args, **kwargs)
-        call = self._counting if self.equal_counts else self._single if DIRECT else self._general
+        call = self._single if DIRECT else self._general
         type(self).__call__ = call  # type: ignore[method-assign]
         return call(*args, **kwargs)
 
@@ -155,23 +156,13 @@ class Gufunc:
         """The Python function made of machine code; what it does not take goes to ``_general``, what is not finite to ``_not_finite``."""
         make = ctypes.pythonapi.PyCFunction_NewEx
         make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-        return make(_single_code(self.program, self.strict), (self._general, self._not_finite, self._failed), None)
+        equal = tuple(self.equal_counts.values())
+        return make(_single_code(self.program, self.strict, equal, machine.rows()), (self._general, self._not_finite, self._failed), None)
 
     @once
-    def equal_counts(self) -> list[tuple[str, int, int]]:
+    def equal_counts(self) -> dict[str, Equal]:
         """:func:`engine.compiler.signature.equal_counts`."""
-        return equal_counts(self.signature, self.program) if self.counted else []
-
-    def _counting(self, *args: Any, **kwargs: Any) -> Any:
-        """A call whose results are looked at: tables are to have as many rows as arguments of the same size."""
-        found = self._general(*args, **kwargs) if kwargs or not DIRECT else self._single(*args)
-        results = found if isinstance(found, tuple) else (found,)
-        for name, i, k in self.equal_counts:
-            if not any(isinstance(x, Table) for x in args) and len(args) > i and np.ndim(args[i]) == len(self.program.shapes_in[i]):
-                n, m = len(args[i]), len(results[k])
-                if n != m:
-                    raise ArgumentError(f"{self.name} returned a table of {m} rows; '{self.signature}' promises {name}, which is {n}")
-        return found
+        return equal_counts(self.signature, self.program) if self.counted else {}
 
     # ------------------------------------------------------------ batches
 
@@ -233,6 +224,11 @@ class Gufunc:
         if not math.prod(batch):
             raise ArgumentError(f"{self.name} got an empty batch {batch}; expected a row at least, as it works with tables")
         whole = [np.broadcast_to(a, batch + a.shape[a.ndim - len(s) :]) for a, s in zip(arrays, shapes, strict=True)]
+        for name, (same, _) in self.equal_counts.items():
+            counts = {self.arguments[i]: whole[i].shape[len(batch)] for i in same}
+            if len(set(counts.values())) > 1:
+                said = " and ".join(f"{n} rows of {a}" for a, n in counts.items())
+                raise ArgumentError(f"{self.name} got {said}; expected as many in each, {name} of '{self.signature}'")
         found = [self._single(*(native(a[k]) for a in whole)) for k in np.ndindex(batch)]
         if not batch:
             return found[0]
@@ -246,9 +242,14 @@ class Gufunc:
         """Say why a call with tables had no result: its arguments, and the state of its memory."""
         *arrays, state = args
         if state & NO_MEMORY and not state & NO_ROW:
-            raise MemoryError(f"{self.name}: its tables need more memory than there is")
+            raise MemoryError(f"{self.name}: its tables need more memory than there is for them: {most() / 2**30:.3g} GiB, half of all")
         with np.errstate(all="ignore"):
-            interpret(self.program, *arrays)                                   # which says where
+            found = interpret(self.program, *arrays)                           # which says where
+        results = found if isinstance(found, tuple) else (found,)
+        for name, (same, made) in self.equal_counts.items() if state & PROMISED else ():
+            for n, m in ((len(arrays[same[0]]), len(results[k])) for k in made):
+                if n != m:
+                    raise ArgumentError(f"{self.name} returned a table of {m} rows; '{self.signature}' promises {name}, which is {n}")
         raise ArgumentError(f"{self.name}: tables of different numbers of rows, or a number that is not that of a row")
 
     def _allocated(self, given: Sequence[Any], batch: Shape) -> list[np.ndarray]:

@@ -237,6 +237,10 @@ def parts(key: str) -> dict[str, str]:
             "LLVM": "|".join(versions), "the engine's sources": f"{texts}|{library}"}  # fmt: skip
 
 
+#: variables of code that hold the addresses of functions, by their names: filled in when it is loaded, where it has them
+FILLED: dict[str, Callable[[], int]] = {}
+
+
 class Code:
     """Loaded object code: keeps it alive and finds its symbols."""
 
@@ -272,6 +276,9 @@ class Code:
                 self.engine.finalize_object()
                 if self.cached:
                     self.enter(json.loads(entered), np.array([math.nan, *shared.numbers]))
+                for name, address in FILLED.items():
+                    if place := self.engine.get_global_value_address(name):
+                        ctypes.c_void_p.from_address(place).value = address()
 
     def enter(self, tables: dict[str, Any], numbers: np.ndarray) -> None:
         """Write numbers into tables of constants: of each how many lanes it has, and which number every entry is, with its sign."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterable
 
@@ -32,10 +31,12 @@ def signature_of(program: Program) -> str:
     return "->".join(",".join(f"({','.join(map(str, s))})" for s in shapes) for shapes in (program.shapes_in, program.shapes_out))
 
 
-def equal_counts(signature: str, program: Program) -> list[tuple[str, int, int]]:
-    """Return the names that tables have for how many rows they have, among arguments and results, and which of both they are."""
+def equal_counts(signature: str, program: Program) -> dict[str, tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Return, by the names that tables have for how many rows they have, which arguments are to have as many, and which results."""
     if "(" not in signature or "-1" in signature:                              # of a program, without names
-        return []
-    left, right = (shapes_in_text(part, signature) for part in signature.replace(" ", "").split("->"))
-    pairs = itertools.product(enumerate(zip(left, program.shapes_in, strict=True)), enumerate(zip(right, program.shapes_out, strict=True)))
-    return [(a[0], i, k) for (i, (a, s)), (k, (b, t)) in pairs if is_table(s) and is_table(t) and a[0] == b[0]]
+        return {}
+    sides = zip(signature.replace(" ", "").split("->"), (program.shapes_in, program.shapes_out), strict=True)
+    left, right = ([s[0] if is_table(shape) else "" for s, shape in zip(shapes_in_text(part, signature), shapes, strict=True)]
+                   for part, shapes in sides)  # fmt: skip
+    places = {name: tuple(tuple(k for k, n in enumerate(names) if n == name) for names in (left, right)) for name in left if name}
+    return {name: (same, made) for name, (same, made) in places.items() if len(same) + len(made) > 1}

@@ -51,6 +51,9 @@ def assembled(model: Model, dt: float, forces: list[Any], actuators: list[Compon
             raise SimulationError(f"two components are named '{c.name}'; expected unique names (give one name=…)")
         names.add(c.name)
     require_springs(model, found)
+    for c in makers:
+        if (require := getattr(c.called.law.fn, "require_together", None)) is not None:
+            require(model, {other.name: other for other in makers})
     return found
 
 

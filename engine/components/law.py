@@ -18,7 +18,7 @@ from engine.compiler.transforms.trace import name_of, pure
 from engine.components.clips import Unclipped
 from engine.components.component import WILD, Component, Context, Effect, NotFinite, SimulationError, named
 from engine.components.layout import Layout
-from engine.components.reading import apart, first_three, with_signals
+from engine.components.reading import apart, by_names, first_three, with_signals
 from engine.components.reading import shown as shown_parts
 from engine.model import Model
 from engine.ops.structure import structure
@@ -88,11 +88,12 @@ class Law:
             raise SimulationError(f"a Law got {fn!r}; expected a function of (t, q, v)")
         for what, x, least in (("period", period, False), ("delay", delay, True), ("phase", phase, True)):
             if x is not None and (not isinstance(x, (int, float, np.floating)) or not np.isfinite(x) or x < 0 or not (x or least)):
-                raise SimulationError(f"{name or name_of(fn)}: the {what} is {x!r}; expected seconds greater than zero")
+                raise SimulationError(f"{name or name_of(fn)}: the {what} is {x!r}; expected seconds "
+                                      f"{'from 0' if least else 'greater than zero'}")  # fmt: skip
         self.fn, self.period, self.delay, self.python, self.stiff = fn, period, float(delay), python, stiff
         self.phase, self.initial, self.name = float(phase), initial, name
         if phase and period is None:
-            raise SimulationError(f"{name_of(fn)} has a phase, and no period that it shifts; expected both")
+            raise SimulationError(f"{name or name_of(fn)} has a phase, and no period that it shifts; expected both")
         if stiff not in (None, True, False):
             raise SimulationError(f"{name_of(fn)}: stiff is {shown(stiff)}; expected True, False, or None: as its slopes ask for")
         self.state, self.memory = (numbers(f"{name_of(fn)}: the {what}", x, SimulationError).copy()
@@ -174,7 +175,7 @@ class Called:
         if isinstance(self.law.fn, type):
             raise SimulationError(f"{self.name} is a class; expected one of its instances, {self.name}(…)")
         own = noisy(self.law.fn) if asks_noise(self.law) else self.law.fn
-        self.named = by_name or self.law.by_name or any(n in signals for n in first_three(own))
+        self.named = by_name or self.law.by_name or any(n in signals for n in first_three(own)) or by_names(own, [*OFFERED, *parameters])
         self.fn = pure(with_signals(own, self.named, self.name) if self.named or signals else own)
         if not self.named:
             in_order(self.name, self.fn, ("t", "q", "v"), SimulationError)
@@ -202,10 +203,10 @@ class Called:
         extra = [p.name for p in beyond if p.default is p.empty or p.name in known]
         for name in extra:
             if name not in known:
-                raise SimulationError(f"{self.name} asks for '{name}'{nearest(name, known)}; expected some of {', '.join(known)}")
+                own = [n for n in known if "." not in n and (n != self.name or self.law.initial is not None)]    # which it may read itself
+                raise SimulationError(f"{self.name} asks for '{name}'{nearest(name, own)}; expected some of {', '.join(own)}")
         if short:
-            raise SimulationError(f"{self.name} takes {signature}; expected a function of (t, q, v), of all three (those among laws= may "
-                                  "leave some out)")  # fmt: skip
+            raise SimulationError(f"{self.name} takes {signature}; expected a function of (t, q, v), or of names that it may ask for")
         for what in ("state", "memory"):
             if getattr(self.law, what).size and what not in extra:
                 raise SimulationError(f"{self.name} has a {what} of its own and takes {signature}; expected a parameter named {what}")
@@ -292,6 +293,8 @@ class Ticking(Component):
         if self.between and law.python:
             raise SimulationError(f"{self.called.name}: a delay of {law.delay:g} s; expected a multiple of its period of {self.period:g} s")
         self.waits = math.ceil(law.delay / self.period) if self.between else self.waits
+        if (require := getattr(law.fn, "require_step", None)) is not None:
+            require(dt)
         self.hastes = self.between and law.delay < dt * (1.0 + 1e-6)            # a step that takes a sample may be late enough for it
         if self.waits > MOST_WAITING:
             raise SimulationError(f"{self.called.name}: a delay of {law.delay:g} s is {self.waits} of its periods, all of which are "

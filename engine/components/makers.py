@@ -16,8 +16,10 @@ from engine.components.reading import Reading
 from engine.model import Model
 
 Array = np.ndarray
-#: names that are no signal's: what functions have anyway, and what records are called
-TAKEN = frozenset(("t", "q", "v", "x", "tau", "vdot", "controller", "noise", *OFFERED, *RECORDED))
+#: columns of records, which are no signal's
+COLUMNS = ("x", "tau", "controller")
+#: names that are no signal's
+TAKEN = frozenset(("t", "q", "v", *OFFERED, *COLUMNS, *RECORDED))
 
 
 class Maker(Ticking):
@@ -47,6 +49,11 @@ class Maker(Ticking):
     def mounted(self) -> tuple[str, str, Array] | None:
         """Of a sensor its kind, the link that it is on, "" of none, and its pose (4, 4) there; None of a law."""
         return None
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What else of a sensor says what its numbers are, as plain data: numbers and texts, and lists of these."""
+        return {}
 
     @property
     def remembers(self) -> bool:
@@ -119,10 +126,12 @@ def makers_of(sensors: Sequence[Any], laws: Sequence[Any], parameters: Mapping[s
     for k, name in enumerate(names):
         if name in names[:k]:
             raise SimulationError(f"two signals are named '{name}'; expected one maker of each (give one name=…)")
-        if name in RECORDED:
-            raise SimulationError(f"a signal is named '{name}', by which simulations have what is their own; expected another name")
-        if name in TAKEN:
-            raise SimulationError(f"a signal is named '{name}', which functions have anyway; expected another name")
+        if name in (*RECORDED, *COLUMNS):
+            raise SimulationError(f"a signal is named '{name}', by which simulations have what is their own (as {', '.join(COLUMNS)}, "
+                                  f"{', '.join(sorted(RECORDED))}); expected another name")  # fmt: skip
+        if name in ("t", "q", "v", *OFFERED):
+            raise SimulationError(f"a signal is named '{name}', which functions have anyway, as they have t, q, v, {', '.join(OFFERED)}; "
+                                  "expected another name")  # fmt: skip
         if name in parameters:
             raise SimulationError(f"a signal and a parameter are named '{name}'; expected another name for one of them")
     found = [copy.copy(x) if isinstance(x, Maker) else Maker(x, name, parameters, names)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from engine.checks import nearest
+from engine.compiler.frontend.arrays import NoEntry
 from engine.components.component import Context, SimulationError
 
 
@@ -18,6 +19,21 @@ def first_three(fn: Callable[..., Any]) -> list[str]:
         return [*inspect.signature(fn).parameters][:3]
     except (TypeError, ValueError):                                            # a builtin without a signature
         return []
+
+
+def by_names(fn: Callable[..., Any], known: Collection[str]) -> bool:
+    """Whether a function asks by names for what it takes, as it has not all of t, q and v: for some of them, or for others that are known.
+
+    >>> by_names(lambda q, v: v, []), by_names(lambda t, k: k, ["k"]), by_names(lambda t, q, v, k: v, ["k"]), by_names(lambda a: a, [])
+    (True, True, False, False)
+    """
+    try:
+        asked = [p for p in inspect.signature(fn).parameters.values() if p.default is p.empty]
+    except (TypeError, ValueError):                                            # a builtin without a signature
+        return False
+    names = [p.name for p in asked]
+    single = all(p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) for p in asked)
+    return single and {*names} <= {"t", "q", "v", *known} and not {"t", "q", "v"} <= {*names}
 
 
 def apart(s: Context) -> Context:
@@ -101,7 +117,7 @@ def with_signals(fn: Callable[..., Any], by_name: bool, whose: str) -> Callable[
         own = {"t": t, "q": q, "v": v}
         try:
             return fn(**{n: x for n, x in own.items() if n in known}, **given) if by_name else fn(t, q, v, **given)
-        except (AttributeError, NoPart) as error:
+        except (AttributeError, NoEntry, NoPart) as error:
             parts = {f"{n}.{part}": x for n, own in signals.items() for part, x in own.items() if part}
             asked = next((n for n, x in ({n: given[n] for n in signals} | parts).items() if x is error.obj), None)
             if asked is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
 import uuid
 import zipfile
 from collections.abc import Sequence
@@ -28,6 +29,8 @@ from engine.simulation import Simulator
 VERSIONS = ("2.0", "3.0")
 #: of what is in the archive: the same simulator is the same bytes
 LONG_AGO = (1980, 1, 1, 0, 0, 0)
+#: names that no file of Windows has, whatever its ending
+DEVICES = re.compile("(?i)con|prn|aux|nul|(com|lpt)[0-9]")
 
 
 def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (), outputs: Sequence[str] | None = None,
@@ -90,7 +93,9 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
     version = one_of("version", version, VERSIONS, ExportError)
     flat = one_of("names", names, ("structured", "flat"), ExportError) == "flat"
     own = identifier(path.stem) if name is None else require_name(name)
-    own = f"{own}_" if name is None and is_taken(own) else own
+    if name is not None and DEVICES.fullmatch(own):
+        raise ExportError(f"name is '{own}', which is a device of Windows and no file; expected another name")
+    own = f"{own}_" if is_taken(own) or DEVICES.fullmatch(own) else own
     platforms = ([here()] if here() in PLATFORMS and compiler() and (version == "3.0" or PLATFORMS[here()].old) else []) \
         if platforms is None else platforms  # fmt: skip
     wanted = require_platforms(platforms, version)

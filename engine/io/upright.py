@@ -6,12 +6,12 @@ either. Joints tell them apart: a link's mesh reaches from the joint that it han
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from dataclasses import replace
 
 import numpy as np
 
+from engine.checks import warn
 from engine.io.dae import up_axis_of
 from engine.io.errors import RobotFileError, RobotFileWarning
 from engine.io.mesh import file_of, off_joints, tilted, untold
@@ -64,7 +64,7 @@ def doubtful(model: Model, collisions: bool) -> list[tuple[str, Geometry]]:
     return [(link.name, g) for link in model.links for g in shapes_of(link, collisions) if tilted(g)]
 
 
-def tell(model: Model, collisions: bool, stacklevel: int) -> None:
+def tell(model: Model, collisions: bool) -> None:
     """Warn of COLLADA files whose axis that points up is another than z, of all together, unless someone said how to take them."""
     having = [g for _, g in doubtful(model, collisions)]
     for axis, (as_is, turned) in off(model, collisions).items():
@@ -75,4 +75,4 @@ def tell(model: Model, collisions: bool, stacklevel: int) -> None:
             fits, how = ("turned, so that it points along z", "True") if turned < as_is else ("taken as it is written", "False")
             said = (f"its <up_axis> is {axis}, and it is {fits}: joints are {as_is:.2g} m off the meshes as they are written, and "
                     f"{turned:.2g} m off turned ones (load_urdf(…, up_axis={how}) says so, without a warning)")  # fmt: skip
-        warnings.warn(f"{own[0].mesh}{more}: {said}", RobotFileWarning, stacklevel=stacklevel + 1)
+        warn(f"{own[0].mesh}{more}: {said}", RobotFileWarning)

@@ -1,8 +1,8 @@
 """Flights as files that other tools read: logs of ROS 2 (MCAP, rosbag2), MATLAB's .mat, Parquet."""
 
-from engine.logs.flight import WORLD, Flight, Inertial, Wrench, require_prefix, topics_of
+from engine.logs.flight import WORLD, Distances, Field, Flight, Inertial, OfJoints, Wrench, require_prefix, topics_of
 from engine.logs.ros import bag_files, write_mcap, write_rosbag2
 from engine.logs.tables import matlab_names, write_mat, write_parquet
 
-__all__ = ["WORLD", "Flight", "Inertial", "Wrench", "bag_files", "matlab_names", "require_prefix", "topics_of", "write_mat", "write_mcap",
-           "write_parquet", "write_rosbag2"]  # fmt: skip
+__all__ = ["WORLD", "Distances", "Field", "Flight", "Inertial", "OfJoints", "Wrench", "bag_files", "matlab_names", "require_prefix",
+           "topics_of", "write_mat", "write_mcap", "write_parquet", "write_rosbag2"]  # fmt: skip

@@ -47,6 +47,33 @@ class Wrench(NamedTuple):
     moment: Array
 
 
+class Distances(NamedTuple):
+    """How far rays reach (T, m, n), m, ``far`` where they meet nothing nearer: n rays at azimuths (n), rad, from x about z, in each of m
+    rows at elevations (m) from the plane of x and y of a frame; None of both: one ray, along x."""
+
+    frame: str
+    distance: Array
+    near: float
+    far: float
+    azimuths: Array | None = None
+    elevations: Array | None = None
+
+
+class Field(NamedTuple):
+    """A magnetic field (T, 3), T, in the axes of a frame."""
+
+    frame: str
+    field: Array
+
+
+class OfJoints(NamedTuple):
+    """What sensors of joints (n) read (T, n), of ``what`` is one of: position, velocity, effort."""
+
+    joints: Sequence[str]
+    what: str
+    read: Array
+
+
 @dataclass(frozen=True)
 class Flight:
     """A flight of one robot.
@@ -60,7 +87,7 @@ class Flight:
     description : the robot as URDF, or ""
     world : what the frame of the places is called, as no link
     outcome : how it ended, by names, in words
-    inertial, wrenches : what sensors read, by their names
+    inertial, wrenches, distances, fields, of_joints : what sensors read, by their names
     prefix : of topics, and of all frames but the world: "arm1/"
 
     Raises
@@ -87,6 +114,9 @@ class Flight:
     inertial: Mapping[str, Inertial] = field(default_factory=dict)
     wrenches: Mapping[str, Wrench] = field(default_factory=dict)
     prefix: str = ""
+    distances: Mapping[str, Distances] = field(default_factory=dict)
+    fields: Mapping[str, Field] = field(default_factory=dict)
+    of_joints: Mapping[str, OfJoints] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not len(self.t):
@@ -106,7 +136,7 @@ class Flight:
             if len({*names}) < len(names):
                 twice = next(n for k, n in enumerate(names) if n in names[:k])
                 raise StorageError(f"{what} of a flight have the name '{twice}' twice; expected each once")
-        for frame in (*(x.frame for x in self.inertial.values()), *(x.frame for x in self.wrenches.values())):
+        for frame in (x.frame for each in (self.inertial, self.wrenches, self.distances, self.fields) for x in each.values()):
             if frame not in ("", self.world, *self.links):
                 raise StorageError(f"a sensor of a flight is in the frame '{frame}', which there is not; expected a link's")
         require_prefix(self.prefix, StorageError)
@@ -115,13 +145,21 @@ class Flight:
         """Return its arrays by name, each with the shape that it is to have."""
         T, n, m = len(self.t), len(self.joints), len(self.links)
         shapes = {"t": (T,), **dict.fromkeys(("position", "velocity", "effort"), (T, n)), "places": (T, m, 3), "turns": (T, m, 4)}
-        read = {f"{what} of '{name}'": x for each in (self.inertial, self.wrenches) for name, one in each.items()
+        read = {f"{what} of '{name}'": x for each in (self.inertial, self.wrenches, self.fields) for name, one in each.items()
                 for what, x in one._asdict().items() if what != "frame"}  # fmt: skip
-        return {name: (getattr(self, name), shape) for name, shape in shapes.items()} | {name: (x, (T, 3)) for name, x in read.items()}
+        sized: dict[str, tuple[Array | None, tuple[int, ...]]] = {}
+        sized |= {f"what is read by '{name}'": (x.read, (T, len(x.joints))) for name, x in self.of_joints.items()}
+        sized |= {f"distance of '{name}'": (x.distance, (T, rows(x.elevations), rows(x.azimuths))) for name, x in self.distances.items()}
+        return {name: (getattr(self, name), shape) for name, shape in shapes.items()} | {n: (x, (T, 3)) for n, x in read.items()} | sized
 
     def framed(self, name: str) -> str:
         """Return a frame's name as others hear it: with the prefix, which the world, that robots share, has not."""
         return name if name in ("", self.world) else f"{self.prefix}{name}"
+
+
+def rows(angles: Array | None) -> int:
+    """Return how many angles there are; one of a single ray."""
+    return 1 if angles is None else len(angles)
 
 
 def require_prefix(prefix: str, error: type[Exception]) -> str:

@@ -1,32 +1,37 @@
 """Flights as logs of ROS 2: an MCAP file, or a rosbag2 folder. ROS itself is not needed.
 
 Joints with one coordinate are in /joint_states; the poses of all links in the world are in /tf, a floating base's among them; what gyros
-and accelerometers read is in /imu/NAME, what is read of wrenches in /wrench/NAME, in the sensors' own frames; the robot is in
-/robot_description, once. How the flight ended is in a record of metadata.
+and accelerometers read is in /imu/NAME, what is read of wrenches in /wrench/NAME, of distances in /range, /scan or /points, of magnetic
+fields in /magnetic_field, in the sensors' own frames, and of joints in /encoder; the robot is in /robot_description, once. How the flight
+ended is in a record of metadata.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from engine.checks import require_packages
-from engine.logs.flight import Flight, Inertial, Wrench, nanoseconds, stamp, topics_of
+from engine.logs.flight import Distances, Field, Flight, Inertial, OfJoints, Wrench, nanoseconds, stamp, topics_of
+from engine.logs.scans import CLOUD, RANGE, SCAN, distances, kind_of
 from engine.recording import StorageError
 
 JOINTS, LINKS, ROBOT = "joint_states", "tf", "robot_description"
 #: the first part of the names of what sensors read
-INERTIAL, WRENCH = "imu", "wrench"
+INERTIAL, WRENCH, FIELD, ENCODER = "imu", "wrench", "magnetic_field", "encoder"
 #: under which name it says how a flight ended
 OUTCOME = "outcome"
 #: what tells of a bag's files, in its folder
 METADATA = "metadata.yaml"
 #: the types of what is said under names that begin so
 TYPES = {JOINTS: "sensor_msgs/msg/JointState", LINKS: "tf2_msgs/msg/TFMessage", ROBOT: "std_msgs/msg/String",
-         INERTIAL: "sensor_msgs/msg/Imu", WRENCH: "geometry_msgs/msg/WrenchStamped"}  # fmt: skip
+         INERTIAL: "sensor_msgs/msg/Imu", WRENCH: "geometry_msgs/msg/WrenchStamped", FIELD: "sensor_msgs/msg/MagneticField",
+         ENCODER: "sensor_msgs/msg/JointState", RANGE: "sensor_msgs/msg/Range", SCAN: "sensor_msgs/msg/LaserScan",
+         CLOUD: "sensor_msgs/msg/PointCloud2"}  # fmt: skip
 #: how many messages under these names a player offers to who comes late, and for how long: s and ns that are no bound
 DEPTHS, NEVER = {LINKS: 100, ROBOT: 1}, (9223372036, 854775807)
 #: of a bag's metadata: the newest that ROS 2 Humble reads, as all later ones do
@@ -73,20 +78,45 @@ def wrench(f: Flight, x: Wrench, k: int) -> dict[str, Any]:
     return {"header": header(f.t[k], f.framed(x.frame)), "wrench": {"force": vector(x.force[k]), "torque": vector(x.moment[k])}}
 
 
+def magnetic_field(f: Flight, x: Field, k: int) -> dict[str, Any]:
+    """Return what a magnetometer reads in state k."""
+    return {"header": header(f.t[k], f.framed(x.frame)), "magnetic_field": vector(x.field[k]), "magnetic_field_covariance": [0.0] * 9}
+
+
+def encoder(f: Flight, x: OfJoints, k: int) -> dict[str, Any]:
+    """Return what a sensor of joints reads in state k, and nothing of what it does not."""
+    empty: dict[str, list[float]] = {"position": [], "velocity": [], "effort": []}
+    return {"header": header(f.t[k], ""), "name": [*x.joints], **empty, x.what: x.read[k].tolist()}
+
+
+def scan(f: Flight, x: Distances, k: int) -> dict[str, Any]:
+    """Return what a sensor of distances reads in state k."""
+    return {"header": header(f.t[k], f.framed(x.frame)), **distances(x, k)}
+
+
+def readings(f: Flight) -> Iterator[tuple[str, str, Any]]:
+    """Yield what sensors read: under which of TYPES, under which name, and the message of a state as a function of its number."""
+    kinds: list[tuple[str, Mapping[str, Any], Callable[[Flight, Any, int], dict[str, Any]]]] = [
+        (INERTIAL, f.inertial, imu), (WRENCH, f.wrenches, wrench), (FIELD, f.fields, magnetic_field), (ENCODER, f.of_joints, encoder),
+        *((of, {name: x for name, x in f.distances.items() if kind_of(x) == of}, scan) for of in (RANGE, SCAN, CLOUD))]  # fmt: skip
+    for of, each, said in kinds:
+        names = topics_of([*each])
+        for name, x in each.items():
+            yield of, names[name], functools.partial(said, f, x)
+
+
 def messages(f: Flight) -> Iterator[tuple[str, str, int, dict[str, Any]]]:
     """Yield what is said: under which name, of which of TYPES, when (ns), and the message as plain data."""
     if f.description:
         yield f"/{f.prefix}{ROBOT}", ROBOT, nanoseconds(f.t[0]), {"data": f.description}
-    inertial, wrenches = topics_of([*f.inertial]), topics_of([*f.wrenches])
+    read = [*readings(f)]
     for k, t in enumerate(f.t):
         at = nanoseconds(t)
         if len(f.joints):
             yield f"/{f.prefix}{JOINTS}", JOINTS, at, joint_state(f, k)
         yield f"/{f.prefix}{LINKS}", LINKS, at, transforms(f, k)
-        for name, x in f.inertial.items():
-            yield f"/{f.prefix}{INERTIAL}/{inertial[name]}", INERTIAL, at, imu(f, x, k)
-        for name, y in f.wrenches.items():
-            yield f"/{f.prefix}{WRENCH}/{wrenches[name]}", WRENCH, at, wrench(f, y, k)
+        for of, name, said in read:
+            yield f"/{f.prefix}{of}/{name}", of, at, said(k)
 
 
 def typestore() -> Any:

@@ -265,8 +265,16 @@ def total(table: Any) -> Any:
     return parts[0]
 
 
+#: what numbers are not
+TRUTHS_EXPECTED = "truths, such as x > 0.0; rows of these numbers are engine.ops.gather(table, numbers)"
+
+
 def chosen(table: Any, truth: Any) -> Any:
     """Return the rows of a table (n, …) where a truth (n) holds, in their order.
+
+    Raises
+    ------
+    EngineError : numbers in place of truths, or not one of each row
 
     >>> chosen(np.array([1.0, -2.0, 3.0]), np.array([True, False, True]))
     array([1., 3.])
@@ -274,12 +282,14 @@ def chosen(table: Any, truth: Any) -> Any:
     require_table("chosen", table)
     if (graph := graph_of(table, truth)) is not None:
         return graph.chosen(table, truth)
-    c = asarray(truth, dtype=bool)
+    c = asarray(truth)
     if c.ndim != 1:
         raise EngineError(f"chosen got truths of the shape {c.shape}; expected (n): a truth a row")
     if len(c) != len(table):
         raise EngineError(f"chosen got {len(c)} truths of a table of {len(table)} rows; expected one of each")
-    return asarray(table)[c]
+    if c.dtype.kind != "b" and not all(isinstance(x, (bool, np.bool_)) for x in c):
+        raise EngineError(f"chosen got numbers; expected {TRUTHS_EXPECTED}")
+    return asarray(table)[c.astype(bool)]
 
 
 __all__ = ["add_at", "chosen", "gather", "row_numbers", "rows", "sized", "table", "total"]

@@ -11,14 +11,18 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.checks import number, numbers, shown, whole
-from engine.components.component import SimulationError
+from engine.checks import number, numbers, shown, warn, whole
+from engine.components.component import SimulationError, SimulationWarning
 from engine.components.law import Law
-from engine.sensors.kalman import kept_positive, measurement_update
-from engine.sensors.sensor import require_arguments
+from engine.components.makers import Maker
+from engine.model import Model
+from engine.sensors.kalman import kept_positive, measurement_update, told_of_uneven_ticks
+from engine.sensors.sensor import require_arguments, signature_of
 from engine.spatial import quaternion, so3
 
 Array = np.ndarray
+#: rad: what is turned less than so is not turned
+ALIGNED = 1e-9
 
 
 class AttitudeFilter(Law):
@@ -57,12 +61,13 @@ class AttitudeFilter(Law):
     name : of its signal
 
     Signal: ``q`` (4), ``bias`` (3), ``rate`` (3) (y − b̂), ``P`` (6, 6), ``nis`` (zᵀ S⁻¹ z of the last sample) and ``updates``, how many
-    there have been. A trajectory's NEES is :func:`nees`. Both sensors have the same axes.
+    there have been; before its first tick what it is told at first, a rate of zero. A trajectory's NEES is :func:`nees`. Both sensors have
+    the same axes.
 
     Raises
     ------
     SimulationError : numbers that are none, or cannot be; a gyro that samples at other times than the filter; a star tracker that is later
-        than ``latest`` periods. A filter whose P is no longer positive is NaN, and the run ends by that
+        than ``latest`` periods, or whose axes are not the gyro's. A filter whose P is no longer positive is NaN, and the run ends by that
 
     References: Markley & Crassidis, *Fundamentals of Spacecraft Attitude Determination and Control*, §6.2.4; Farrenkopf, *Analytic
     steady-state accuracy solutions for two common spacecraft attitude estimators*, J. Guidance 1 (1978); Miller, *A new strapdown attitude
@@ -107,7 +112,11 @@ class AttitudeFilter(Law):
         P = np.diag(np.repeat(spread**2, 3))
         first = np.concatenate([q, b, P[np.triu_indices(6)], np.zeros(3 * latest), [0.0, -1.0, 0.0, 0.0], np.zeros(3)])
         step = Estimate(noise, walk, np.diag((R * np.ones(3)) ** 2), period, latest, gate, (gyro, star_tracker), name, float(phase), lost)
-        super().__init__(step, period=period, memory=first, name=name, phase=phase)
+        said = {"q": q, "bias": b, "rate": np.zeros(3), "P": P, "nis": 0.0, "updates": 0.0}
+        super().__init__(step, period=period, memory=first, name=name, phase=phase, initial=said)
+
+
+AttitudeFilter.__signature__ = signature_of(AttitudeFilter.__init__)  # type: ignore[attr-defined]
 
 
 class Estimate:
@@ -129,6 +138,10 @@ class Estimate:
         h, sv, su = self.period, self.noise**2, self.walk**2
         return sv * h + su * h**3 / 3.0, -su * h * h / 2.0, su * h
 
+    def require_step(self, dt: float) -> None:
+        """Warn of ticks that are not a period apart in a simulation of steps of dt."""
+        told_of_uneven_ticks(self.name, self.period, dt)
+
     def require_signals(self, laws: Mapping[str, Law]) -> None:
         """Refuse a gyro that samples at other times, and a star tracker whose samples come later than is remembered."""
         gyro, stars = (laws[n] for n in self.signals)
@@ -148,6 +161,18 @@ class Estimate:
                 f"asked every {self.period:g} s from {self.phase:g} s on)")  # fmt: skip
             raise SimulationError(f"'{self.signals[1]}' is read {late:g} s late, and the filter remembers {least:g} s; expected "
                                   f"latest={math.ceil(late / self.period - 1e-6)} of it{between}")  # fmt: skip
+
+    def require_together(self, model: Model, makers: Mapping[str, Maker]) -> None:
+        """Refuse sensors that turn against each other, or have other axes."""
+        (on, R), (also, other) = (attached(model, makers[n]) for n in self.signals)
+        gyro, stars = self.signals
+        if on is not None and also is not None and on[0] != also[0]:
+            raise SimulationError(f"{self.name}: '{gyro}' is on '{on[1]}', and '{stars}' on '{also[1]}', which a joint moves against "
+                                  "it; expected both on one link, or a law between that turns what one reads")  # fmt: skip
+        if on is not None and also is not None and (turn := float(np.linalg.norm(so3.log(R.T @ other)))) > ALIGNED:
+            raise SimulationError(f"{self.name}: the axes of '{stars}' are turned by {turn:.3g} rad against those of '{gyro}'; expected "
+                                  "placements of the same axes, a law between that turns what one reads, or for what nobody knows of it "
+                                  "misalignment=… of the gyro, bias=… of the star tracker")  # fmt: skip
 
     def oldest(self, stars: Law) -> float:
         """Return how old, s, samples of stars are at most when the filter gets them: over so many of its ticks that all cases are met."""
@@ -236,6 +261,15 @@ class Estimate:
         return np.concatenate([after, b + d[3:]]), P_after, nis, taken
 
 
+def attached(model: Model, sensor: Maker) -> tuple[tuple[int, str] | None, Array]:
+    """Return the body and the link that a sensor is on, None of what is on none, and the rotation (3, 3) from its axes to the body's."""
+    if sensor.mounted is None or not sensor.mounted[1]:
+        return None, np.eye(3)
+    _, link, placement = sensor.mounted
+    body, T = model.carrier[model.link_index(link)]
+    return (body, link), T[:3, :3] @ placement[:3, :3]
+
+
 def nees(q: Any, bias: Any, estimate: Any, bias_estimate: Any, P: Any) -> Array:
     """Return the normalised squares of the errors εᵀ P⁻¹ ε (...) of estimates: of a consistent filter their mean is six.
 
@@ -243,11 +277,48 @@ def nees(q: Any, bias: Any, estimate: Any, bias_estimate: Any, P: Any) -> Array:
     ----------
     q, bias : the truth (..., 4) and (..., 3); estimate, bias_estimate, P : the filter's (..., 4), (..., 3), (..., 6, 6)
 
+    They are of one time each: between its ticks a filter's signal stands while the truth goes on, and records there are none of its errors.
+    Where q changes from record to record of (..., T, 4) and the estimate does not, it warns; expected are records at ticks, by
+    ``record_every``, or those of a trajectory's ``at(ticks)``.
+
+    Raises
+    ------
+    SimulationError : shapes that do not fit; a P that has no inverse, such as that of a filter that has said nothing yet
+
     Reference: Bar-Shalom, Li & Kirubarajan, *Estimation with Applications to Tracking and Navigation*, §5.4.
 
     >>> float(nees([1, 0, 0, 0], [0, 0, 0], [1, 0, 0, 0], [0.1, 0, 0], 0.01 * np.eye(6)))
     1.0
     """
-    turn = quaternion.log(quaternion.product(quaternion.conjugate(np.asarray(estimate, float)), np.asarray(q, float)))
-    e = np.concatenate([turn, np.asarray(bias, float) - np.asarray(bias_estimate, float)], axis=-1)
-    return np.asarray(np.sum(e * np.linalg.solve(np.asarray(P, float), e[..., None])[..., 0], axis=-1))
+    cores = {"q": (4,), "bias": (3,), "estimate": (4,), "bias_estimate": (3,), "P": (6, 6)}
+    given = [np.asarray(x, float) for x in (q, bias, estimate, bias_estimate, P)]
+    for (what, core), x in zip(cores.items(), given, strict=True):
+        if x.shape[x.ndim - len(core) :] != core:
+            raise SimulationError(f"nees: {what} has shape {x.shape}; expected {('...', *core)}".replace("'", ""))
+    leads = [x.shape[: x.ndim - len(core)] for x, core in zip(given, cores.values(), strict=True)]
+    try:
+        lead = np.broadcast_shapes(*leads)
+    except ValueError:
+        each = ", ".join(f"{what} {x.shape}" for what, x in zip(cores, given, strict=True))
+        raise SimulationError(f"nees: shapes are {each}; expected as many runs and records of each") from None
+    q, bias, estimate, bias_estimate, P = (np.broadcast_to(x, (*lead, *core)) for x, core in zip(given, cores.values(), strict=True))
+    tell_of_ticks(q, estimate, P)
+    turn = quaternion.log(quaternion.product(quaternion.conjugate(estimate), q))
+    e = np.concatenate([turn, bias - bias_estimate], axis=-1)
+    try:
+        return np.asarray(np.sum(e * np.linalg.solve(P, e[..., None])[..., 0], axis=-1))
+    except np.linalg.LinAlgError:
+        where = [int(i) for i in np.argwhere(np.linalg.matrix_rank(np.nan_to_num(P)) < 6)[0]] if lead else ""
+        raise SimulationError(f"nees: P{where} has no inverse; expected that of an estimate whose errors have deviations above 0, such as "
+                              "after a filter's first tick") from None  # fmt: skip
+
+
+def tell_of_ticks(q: Array, estimate: Array, P: Array) -> None:
+    """Warn of records (..., T) in which the truth goes on while the estimate stands; not where all estimates are one, as at first."""
+    if q.ndim < 2 or q.shape[-2] < 3:
+        return
+    stands = (np.diff(estimate, axis=-2) == 0.0).all(axis=-1) & (np.diff(P, axis=-3) == 0.0).all(axis=(-2, -1))
+    between = stands & (np.diff(q, axis=-2) != 0.0).any(axis=-1)
+    if between.any() and not stands.all(axis=-1).any():
+        warn(f"nees: {int(between.sum())} of {between.size} records are between the filter's ticks, where its estimate stands and the "
+             "truth goes on; expected records at ticks, such as by record_every", SimulationWarning)  # fmt: skip

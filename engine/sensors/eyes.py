@@ -195,6 +195,10 @@ class RangeFinder(Eye):
         self.shape, self.direction = (), unit(f"{name}: direction", direction)
         self.open(("min_range", min_range), ("max_range", max_range), ignore)
 
+    @property
+    def about(self) -> dict[str, Any]:
+        return {"direction": self.direction.tolist(), "near": self.near, "far": self.far}
+
     @functools.cached_property
     def rays(self) -> Array:
         return self.direction[None]
@@ -224,6 +228,10 @@ class Lidar(Eye):
         self.azimuths, self.elevations = a, e
         self.shape = (len(a),) if len(e) == 1 else (len(e), len(a))
         self.open(("min_range", min_range), ("max_range", max_range), ignore)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        return {"azimuths": self.azimuths.tolist(), "elevations": self.elevations.tolist(), "near": self.near, "far": self.far}
 
     @functools.cached_property
     def rays(self) -> Array:

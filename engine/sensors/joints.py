@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,8 @@ from engine import dynamics, ops
 from engine.checks import one_of, warn
 from engine.components.component import Context, SimulationError, SimulationWarning
 from engine.components.forces import one_coordinate
+from engine.components.law import Noise
+from engine.dynamics.link_loads import carried
 from engine.model import Model
 from engine.sensors.sensor import OF_SAMPLES, Errors, Mounted, Sensor, with_options
 from engine.spatial import se3
@@ -19,7 +21,9 @@ Array = np.ndarray
 
 
 class OfJoints(Sensor):
-    """A sensor of one joint, whose signal is a number, or of several, whose signal is (n)."""
+    """A sensor of one joint, whose signal is a number, or of several, whose signal is (n); of ``what``: position, velocity, or effort."""
+
+    what = "effort"
 
     def of(self, joints: str | Sequence[str]) -> int | None:
         """Take note of the joints; return how many numbers are read, None for one."""
@@ -33,6 +37,10 @@ class OfJoints(Sensor):
     def bind(self, model: Model, dt: float) -> None:
         self.places = [one_coordinate(model, joint, self.name) for joint in self.joints]
         super().bind(model, dt)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        return {"joints": [*self.joints], "of": self.what}
 
     def picked(self, x: Array, k: int) -> Any:
         """Return what of x (nq) or (nv), by ``k`` 0 or 1, belongs to the joints."""
@@ -142,6 +150,10 @@ class ForceTorque(OfWrenches):
         elif holds is None or holds.type.floats:
             floats = "" if holds is None else ", which floats"
             raise SimulationError(f"{self.name}: nothing carries '{self.link}'{floats}; expected a link with a joint or a weld to another")
+        hang = [model.link(n) for n in carried(model, self.link)]
+        if not any(link.inertia.any() or link.collisions for link in hang):
+            warn(f"{self.name}: '{self.link}' and what hangs on it have neither mass nor shapes that touch, and it reads zero, but for "
+                 "forces and constraints on them; expected a link that carries something, such as the tool's own", SimulationWarning)
 
     @property
     def feels(self) -> Sequence[str]:
@@ -179,6 +191,8 @@ class ContactForce(OfWrenches):
 class Touch(Mounted):
     """How strongly contacts push a link, N: the length of their forces' sum, over the step before a sample.
 
+    noise, bias, scale, quantum, limit : of a sample, N; what is below zero then is read as zero
+
     Signal: a number from 0 on, and "NAME.true"; a foot switch is ``touch > 5.0``.
 
     >>> Touch("foot", noise=0.5).parameters["touch.noise"]
@@ -197,3 +211,7 @@ class Touch(Mounted):
     def true(self, s: Context) -> dict[str, Any]:
         assert s.felt is not None
         return {"": ops.norm(s.felt.contacts[s.model.link_index(self.link)][3:])}
+
+    def read(self, s: Context, true: Mapping[str, Any], walked: Array, noise: Noise) -> tuple[dict[str, Any], Array]:
+        found, walked = super().read(s, true, walked, noise)
+        return {"": ops.maximum(found[""], 0.0)}, walked

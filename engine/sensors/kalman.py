@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.components.component import NotFinite
+from engine.checks import warn
+from engine.components.component import NotFinite, SimulationWarning
 
 Array = np.ndarray
 #: what a filter says that has lost it
@@ -46,6 +47,16 @@ def measurement_update(P: Array, H: Array, R: Array, z: Array,
         both = ops.product(ops.product(left, U), K.T)
         after = after + both + both.T
     return K @ z, after, z @ ops.solve(S, z), S
+
+
+def told_of_uneven_ticks(name: str, period: float, dt: float) -> None:
+    """Warn of a filter that takes its period for the time between its ticks, which are at the steps of dt that reach them.
+
+    >>> told_of_uneven_ticks("filter", 0.1, 0.025)
+    """
+    if abs(period / dt - round(period / dt)) > 1e-6:
+        warn(f"'{name}' is asked every {period:g} s, which is no multiple of dt = {dt:g} s: the step that reaches a tick is up to {dt:g} s "
+             f"late, and the filter takes {period:g} s for what has passed; expected a dt that divides it", SimulationWarning)
 
 
 def kept_positive(name: str, t: Any, least: Any) -> Any:

@@ -43,7 +43,7 @@ def seen_of(model: Model, without: Collection[str] = ()) -> list[Seen]:
     SimulationWarning : a mesh that cannot be read, which is not seen
     """
     collisions = not any(link.visuals for link in model.links)
-    tell(model, collisions, stacklevel=3)
+    tell(model, collisions)
     found, lost = [], []
     for k, link in enumerate(model.links):
         for g in () if link.name in without else upright(model, link, collisions):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import types
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -59,6 +60,8 @@ class Errors:
                               ("misalignment", misalignment, (3,)), ("quantum", quantum, each), ("limit", limit, each)):
             if x is None:
                 continue
+            if not of_numbers(x):
+                raise SimulationError(f"{name}: {what} is {shown(x)}; expected numbers")
             a = numbers(f"{name}: {what}", x, SimulationError)
             if a.shape not in ((), size) or not np.isfinite(a).all():
                 raise SimulationError(f"{name}: {what} is {shown(x)}; expected a number, or as many as are read {size}")
@@ -107,9 +110,20 @@ class Errors:
         return np.asarray(ops.when(ops.logical_not(still), noise.later(n), np.zeros(n))).reshape(self.shape)
 
 
+def signature_of(make: Any) -> inspect.Signature:
+    """Return what a class takes whose maker this is: all but the first.
+
+    >>> signature_of(lambda self, link, noise=0.0: None)
+    <Signature (link, noise=0.0)>
+    """
+    own = inspect.signature(make)
+    return own.replace(parameters=[*own.parameters.values()][1:], return_annotation=inspect.Signature.empty)
+
+
 class Sensor(Maker):
     """Something that samples: what it reads is a signal by its name, and the truth of that sample is recorded beside it as "NAME.true";
-    with a walk the bias too, as "NAME.true.bias": where it is at the end of the sample. No function gets these.
+    with a walk the bias too, as "NAME.true.bias": where it is at the end of the sample. No function gets these. Before its first sample it
+    reads zeros, and where that is no value of its own, of attitudes and directions, one that is.
 
     Parameters
     ----------
@@ -126,8 +140,15 @@ class Sensor(Maker):
     noisy = True
     #: whether a robot's file describes it, whose names are its own, and of which not all may be of use
     of_file = False
+    #: what is read of its parts before there is a sample, where that is not zero
+    first: Mapping[str, Array] = types.MappingProxyType({})
     #: arguments that are errors of a part, as dictionaries
     of_parts: Sequence[str] = ()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Say which arguments it takes, and not those of ``__new__``."""
+        super().__init_subclass__(**options)
+        cls.__signature__ = signature_of(cls.__init__)  # type: ignore[attr-defined]
 
     def __new__(cls: type[Own], *args: Any, **named: Any) -> Own:
         """Refuse arguments of names that it has not."""
@@ -137,6 +158,8 @@ class Sensor(Maker):
     def __init__(self, name: str, period: float | None, latency: float, phase: float, errors: Mapping[str, Errors],
                  memory: Any = ()) -> None:  # fmt: skip
         self.name, self.errors = name, dict(errors)
+        latency, phase = (number(f"{name}: the {what}", x, "seconds from 0", least=0.0, error=SimulationError)
+                          for what, x in (("latency", latency), ("phase", phase)))  # fmt: skip
         self.parameters = {f"{e.name}.{what}": x for e in errors.values() for what, x in e.values.items()}
         walked = sum(e.remembers for e in errors.values())
         law = Law(asks_nothing, period=period, delay=latency, memory=np.concatenate([np.zeros(walked), memory]), phase=phase, name=name)
@@ -154,6 +177,9 @@ class Sensor(Maker):
     @property
     def feels(self) -> Sequence[str]:
         return ()
+
+    def at_first(self) -> dict[str, Array]:
+        return {f"now.{own}": x for n, x in self.first.items() for own in (n, f"true.{n}")}
 
     @property
     def mounted(self) -> tuple[str, str, Array]:
@@ -281,6 +307,17 @@ def quantised(y: Any, quantum: Any) -> Any:
     return ops.stop_gradient(ops.floor(y / quantum + 0.5) * quantum) + (y - ops.stop_gradient(y))
 
 
+def of_numbers(x: Any) -> bool:
+    """Whether something is, or holds, numbers and neither truths nor texts, of which NumPy makes numbers.
+
+    >>> of_numbers([1, 2.0]), of_numbers(True), of_numbers("1e-4"), of_numbers([1.0, "2"])
+    (True, False, False, False)
+    """
+    if isinstance(x, (list, tuple)):
+        return all(map(of_numbers, x))
+    return np.asarray(x).dtype.kind in "iuf"
+
+
 def require_possible(name: str, what: str, a: Array, given: Any = None) -> None:
     """Refuse numbers of an error that it cannot have."""
     if not may_be(what, a):
@@ -321,6 +358,8 @@ def require_arguments(name: str, make: Any, given: Mapping[str, Any], parts: Seq
 
 def with_options(name: str, given: Any, known: Sequence[str]) -> dict[str, Any]:
     """Return errors by name, as a dictionary that a sensor of several parts takes for one of them."""
+    if given is not None and not isinstance(given, Mapping):
+        raise SimulationError(f"{name} is {shown(given)}; expected errors by name, such as {{'noise': {shown(given)}}}")
     found = dict(given or {})
     for what in found:
         if what not in known:

@@ -12,6 +12,7 @@ from engine import ops
 from engine.checks import number, numbers, shown
 from engine.components.component import Context, SimulationError
 from engine.components.law import Noise
+from engine.components.layout import Layout
 from engine.model import Model
 from engine.sensors.sensor import OF_SAMPLES, Errors, Mounted, angle, direction, placed, with_options
 from engine.spatial import quaternion, se3
@@ -20,8 +21,26 @@ Array = np.ndarray
 Direction = Callable[[Any], Any]
 
 
+#: attitudes and directions before there are any
+UNTURNED, AHEAD = np.array([1.0, 0.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
+
+
 class Sight(Mounted):
-    """A sensor whose signal says, besides what it reads, whether that is ``valid``, 1 or 0, and the ``time`` of the sample, s."""
+    """A sensor whose signal says, besides what it reads, whether that is ``valid``, 1 or 0, and the ``time`` of the sample, s.
+
+    Where it is blind its parts that have a value at ``first`` are those of the last sample that was valid, and before one as at first.
+    """
+
+    def __init__(self, name: str, period: float | None, latency: float, phase: float, errors: Mapping[str, Errors],
+                 first: Mapping[str, Array]) -> None:  # fmt: skip
+        self.first = first
+        super().__init__(name, period, latency, phase, errors, memory=np.concatenate([np.zeros(0), *first.values()]))
+
+    def said(self, s: Context, state: Array, memory: Any, count: Any) -> tuple[dict[str, Any], Any, Any]:
+        parts, rate, _ = super().said(s, state, memory, count)
+        before = Layout({n: x.shape for n, x in self.first.items()}).split(memory)
+        kept = {n: ops.where(ops.less(0.5, parts["valid"]), parts[n], x) for n, x in before.items()}
+        return {**parts, **kept}, rate, np.concatenate([np.zeros(0), *kept.values()])
 
     def seen(self, s: Context) -> tuple[dict[str, Any], Any]:
         """Return the truth, by parts, and whether it is seen."""
@@ -43,7 +62,7 @@ class StarTracker(Sight):
         beyond the limb where a ``radius``, m, is given
     radius : of the planet, m
 
-    Signal: ``q`` (4), ``valid``, ``time``; and "NAME.true.q".
+    Signal: ``q`` (4), ``valid``, ``time``; and "NAME.true.q". Where it is blind ``q`` is of the last valid sample, the identity before.
 
     >>> StarTracker("base", period=0.25, noise=(1e-5, 1e-5, 8e-5)).parameters["star_tracker.noise"]
     array([1.e-05, 1.e-05, 8.e-05])
@@ -52,7 +71,7 @@ class StarTracker(Sight):
     def __init__(self, link: str, placement: Any = None, period: float | None = None, latency: float = 0.0, phase: float = 0.0,
                  noise: Any = 0.0, bias: Any = 0.0, avoid: Sequence[tuple[Any, float]] = (), radius: float = 0.0,
                  name: str = "star_tracker") -> None:  # fmt: skip
-        super().__init__(name, period, latency, phase, {"q": turning(name, noise, bias)})
+        super().__init__(name, period, latency, phase, {"q": turning(name, noise, bias)}, {"q": UNTURNED})
         self.mount(link, placement)
         self.radius = number(f"{name}: radius", radius, "m from 0", least=0.0, error=SimulationError)
         self.avoid = [(towards(f"{name}: avoid", x), angle(f"{name}: avoid", a)) for x, a in avoid]
@@ -83,7 +102,8 @@ class SunSensor(Sight):
     eclipse : a function of place and t that returns what is seen of the Sun, such as :class:`engine.space.Eclipse`: half must be
     noise, bias : rotation vectors, rad
 
-    Signal: ``direction`` (3), ``valid``, ``time``; and "NAME.true.direction".
+    Signal: ``direction`` (3), ``valid``, ``time``; and "NAME.true.direction". Where it is blind ``direction`` is that of the last valid
+    sample, z before.
 
     >>> SunSensor("base", sun=(1, 0, 0), view=1.0).view
     1.0
@@ -92,7 +112,7 @@ class SunSensor(Sight):
     def __init__(self, link: str, placement: Any = None, period: float | None = None, latency: float = 0.0, phase: float = 0.0,
                  sun: Any = (1.0, 0.0, 0.0), view: float = np.pi, eclipse: Callable[[Any, Any], Any] | None = None, noise: Any = 0.0,
                  bias: Any = 0.0, name: str = "sun_sensor") -> None:  # fmt: skip
-        super().__init__(name, period, latency, phase, {"direction": turning(name, noise, bias)})
+        super().__init__(name, period, latency, phase, {"direction": turning(name, noise, bias)}, {"direction": AHEAD})
         self.mount(link, placement)
         self.sun, self.view, self.eclipse = towards(f"{name}: sun", sun), angle(f"{name}: view", view), eclipse
 
@@ -119,7 +139,8 @@ class RelativePose(Sight):
     position : errors of the place; attitude : noise and bias of a rotation vector, rad; as dictionaries
     near, far : m, between which it sees; view : half of its field of view about z, rad
 
-    Signal: ``position``, ``q``, ``valid``, ``time``; and the truth.
+    Signal: ``position``, ``q``, ``valid``, ``time``; and the truth. Where it is blind, place and attitude are those of the last valid
+    sample, zero and the identity before.
 
     >>> sorted(RelativePose("base", "client", position={"noise": 0.01}).parameters)[:2]
     ['relative.attitude.bias', 'relative.attitude.noise']
@@ -133,7 +154,7 @@ class RelativePose(Sight):
                  name: str = "relative") -> None:  # fmt: skip
         own = {"position": Errors(f"{name}.position", 3, **with_options(f"{name}: position", position, OF_SAMPLES)),
                "q": turning(f"{name}.attitude", **with_options(f"{name}: attitude", attitude, ("noise", "bias")))}  # fmt: skip
-        super().__init__(name, period, latency, phase, own)
+        super().__init__(name, period, latency, phase, own, {"position": np.zeros(3), "q": UNTURNED})
         self.mount(link, placement)
         self.target, self.target_placement = target, placed(f"{name}: target", target_placement)
         self.near, self.far, self.view = near, far, angle(f"{name}: view", view)
@@ -177,7 +198,7 @@ class Range(Sight):
     def __init__(self, link: str, to: Any, placement: Any = None, period: float | None = None, latency: float = 0.0, phase: float = 0.0,
                  most: float = 1e6, noise: Any = 0.0, bias: Any = 0.0, scale: Any = None, quantum: Any = None,
                  name: str = "range") -> None:  # fmt: skip
-        super().__init__(name, period, latency, phase, {"distance": Errors(name, None, noise, bias, None, scale, None, quantum)})
+        super().__init__(name, period, latency, phase, {"distance": Errors(name, None, noise, bias, None, scale, None, quantum)}, {})
         self.mount(link, placement)
         self.to = to if isinstance(to, str) else None
         self.most = number(f"{name}: most", most, "m above 0", above=0.0, error=SimulationError)

@@ -101,7 +101,8 @@ class AfterFlight:
 
         def relieved(h: Any, q0: Array, resistance: tuple[Array, ...], x: Array, force: Array) -> Array:
             q, v, z = x[:nq], x[nq : nq + nv], plant.states.split(np.concatenate([x[nq + nv :], force, np.zeros(plant.sticks)]))
-            model = plant.model_at(plant.laden(p, x[nq + nv :]))
+            now = plant.laden(p, x[nq + nv :])
+            model = plant.model_at(now)
             with ops.part("carried impulses", q):
                 a = by.yielding(self.meeting(q0, q), force, m, p, *resistance)
             to, v = model.manifold.plus(q, (-way * h * h) * a), v - h * a
@@ -109,7 +110,7 @@ class AfterFlight:
                 if plant.constraints is not None:
                     to, v = plant.constraints.moved_whole(model, to, v, plant.memories.split(m), True)
                 P = plant.turned(self.set_back(model, h, q, z[MOMENTUM], force, plant.states.join(z)), q, to, plant.states.join(z), p)
-                to, v, z[MOMENTUM], _ = plant.kept(model, to, v, plant.states.join(z), m, p, P)   # here: the projection counts errors
+                to, v, z[MOMENTUM], _ = by.kept(to, v, plant.states.join(z), m, now, P)      # here: the projection counts errors
             return np.concatenate([to, v, plant.states.join(z)[: plant.flown]])
 
         return relieving
@@ -172,7 +173,7 @@ class AfterFlight:
             q, v, moved = impulses.complete(model, h, q, free, P, left,
                                             lambda q, v: plant.settled(model, q, v, m),
                                             lambda P, to: plant.turned(P, q, to, flown[nq + nv :], p),
-                                            lambda q, v, P: plant.kept(model, q, v, flown[nq + nv :], m, p, P))  # fmt: skip
+                                            lambda q, v, P: by.kept(q, v, flown[nq + nv :], m, now, P))  # fmt: skip
             z = z | ({MOMENTUM: moved} if MOMENTUM in z else {})
             return np.concatenate([q, v, plant.states.join(z)[: plant.flown]]), left
 

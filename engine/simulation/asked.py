@@ -35,7 +35,7 @@ class Asked(Process):
         own = plant.memories.slices[Controller.name]
         self.place = slice(begin + own.start, begin + own.stop)
         called = self.controller.called
-        self.fn = with_signals(called.law.fn, called.named, called.name) if called.reads else called.law.fn
+        self.fn = with_signals(called.law.fn, called.named, called.name) if called.reads or called.named else called.law.fn
         felt, left = {c.name: c for c in plant.makers}, [*called.reads]
         for n in left:                                                         # which grows
             if n in felt and felt[n].feels:

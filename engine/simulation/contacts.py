@@ -335,7 +335,7 @@ def placed_shapes(model: Model, link: str) -> list[Placed]:
     body, T_BL = model.carrier[model.link_index(link)]
     own = model.link(link)
     if any(tilted(g) for g in own.collisions):
-        tell(model, collisions=True, stacklevel=2)
+        tell(model, collisions=True)
     return [Placed(link, body, shape, T_BL @ g.placement, part) for g, part in zip(upright(model, own, True), own.shapes, strict=True)
             for shape in shapes_of(link, g)]  # fmt: skip
 

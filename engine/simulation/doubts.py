@@ -411,12 +411,11 @@ class Doubts:
     def _mistake(self, t: Array, own: Innovations, nis: Array) -> None:
         """Note where a filter is farther off, by the normalised squares (..., T, n) of its innovations, than it can believe; and where all
         of them are in the mean."""
-        wrong, worst = own.each(nis, max(FEW, SELDOM * len(t)))
+        wrong, worst = own.each(nis, FEW, SELDOM)
         self._note(f"filter {own.name}", wrong, t, lambda k: own.of_one(nis[k]), worst)
         if f"filter {own.name}" not in self.noted:
-            worst = np.zeros(nis.shape[:-1])
-            worst[..., -1] = own.mean()
-            self._note(f"mean of {own.name}", worst > 1.0, t, lambda k: own.of_mean(k[:-1]), worst)
+            worst = own.means()
+            self._note(f"mean of {own.name}", worst > 1.0, t, own.of_mean, worst)
             less = np.zeros(nis.shape[:-1])
             less[..., -1] = own.timid()
             self._note(f"least of {own.name}", less > 1.0, t, lambda k: own.of_timid(k[:-1]), less)

@@ -31,7 +31,7 @@ class HalvedFlight:
     """The flight of a step's plant, in as many parts as it takes.
 
     ``step`` has the plant, the method, the limits, the functions that :class:`EffortLimits` asks for, and ``called(function, *shapes)``.
-    Traced, each depth is a function in the machine code that calls the next one twice, and the flight of a part is one for all of them.
+    Traced, the flight of a part is one function, and the parts are a loop.
     """
 
     def __init__(self, step: Any) -> None:
@@ -39,12 +39,16 @@ class HalvedFlight:
         self.step, self.plant = step, plant
         self.nv, self.n = plant.model.nv, plant.model.nq + plant.model.nv + plant.flown
         self.shapes = [(), (), (self.n,), (plant.lasts,), (plant.memories.n,), (plant.given,)]
-        self.parts: dict[int, Callable[..., Array]] = {}
 
     def __call__(self, t: Any, h: Any, x: Array, lasting: Array, m: Array, p: Array, modes: tuple[Array, ...]) -> Array:
         """Return x = (q, v, z), of states that are flown, after a flight of h under a force (nv) that lasts, if one may, in which limited
         forces are in some modes."""
-        return self.within(DEEPEST)(t, h, x, lasting, m, p, *modes, float(TRIES))[: self.n]
+        return np.asarray(self.whole(t, h, x, lasting, m, p, *modes))
+
+    @functools.cached_property
+    def whole(self) -> Callable[..., Array]:
+        """The flight of a step."""
+        return self.step.called(self.fly_whole, *self.shapes, *self.step.limits.shapes)
 
     @functools.cached_property
     def modes(self) -> Callable[..., Array]:
@@ -70,30 +74,36 @@ class HalvedFlight:
             coarse = ops.logical_or(changes, coarse)
         return np.append(y, ops.where(coarse, 1.0, 0.0))
 
-    def within(self, depth: int) -> Callable[..., Array]:
-        """Return what flies a part that may be halved so many times, with so many tries: x, and the tries that are left. Of these a first
-        half has half, so that no later part is flown as it comes."""
-        if depth not in self.parts:
-            fn = functools.partial(self.fly_within, depth)
-            self.parts[depth] = self.step.called(fn, *self.shapes, *self.step.limits.shapes, ())
-        return self.parts[depth]
+    def fly_whole(self, t: Any, h: Any, x: Array, lasting: Array, m: Array, p: Array, *modes: Array) -> Array:
+        """:attr:`whole`, as it is written: in one part, or in halves, of which each may be halved again.
 
-    def fly_within(self, depth: int, t: Any, h: Any, x: Array, lasting: Array, m: Array, p: Array, *given: Any) -> Array:
-        """:meth:`within`, as it is written."""
-        *modes, tries = given
-        flown, left = self.flown(t, h, x, lasting, m, p, *modes), tries - 1.0
-        whole = np.append(flown[: self.n], left)
-        if not depth:
-            return whole
+        Places and sizes of parts count in the smallest there may be. A part that ends where one twice its size does is followed by one of
+        that size: by the largest that divides the place. Of the tries that are left a first half has half, so that no later part is flown
+        as it comes; the others are kept for the second, by its size, beside those that the first leaves.
+        """
+        space = self.plant.system(self.step, m, p, modes).space
+        sizes = 2.0 ** np.arange(DEEPEST)
+        all_of_it = 2.0 * sizes[-1]
 
-        def halves() -> Array:
-            y, rest = x, left
-            for k in (0, 1):
-                at = t + 0.5 * k * h, 0.5 * h, y, lasting, m, p
-                own = [self.modes(*at)] if modes else []
-                mine = rest * 0.5 if k == 0 else rest
-                part = self.within(depth - 1)(*at, *own, mine)
-                y, rest = self.plant.system(self.step, m, p, tuple(own)).space.normalized(part[: self.n]), rest - mine + part[self.n]
-            return np.append(y, rest)
+        def half(size: Any, tries: Any, kept: Array) -> tuple[Any, Any, Array]:
+            return 0.5 * size, 0.5 * tries, ops.where(ops.equal(sizes, 0.5 * size), 0.5 * tries, kept)
 
-        return ops.when(ops.logical_and(flown[self.n] > 0.5, left > 0.5), halves, whole)
+        def part(z: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+            at = t + z["place"] / all_of_it * h, z["size"] / all_of_it * h, z["x"], lasting, m, p
+            flown = self.flown(*at, *([self.modes(*at)] if modes else []))
+            left, to = z["tries"] - 1.0, z["place"] + z["size"]
+            again = ops.logical_and(flown[self.n] > 0.5, ops.logical_and(left > 0.5, z["size"] > 1.0))
+            size = functools.reduce(lambda size, s: ops.where(ops.equal(ops.floor(to / s) * s, to), s, size), sizes)
+            spared = left + sum(ops.where(ops.equal(sizes, size), z["kept"], 0.0))
+            onward = space.normalized(flown[: self.n]), to, size, spared, z["kept"]
+            halved = z["x"], z["place"], *half(z["size"], left, z["kept"])
+            after = {name: ops.where(again, a, b) for name, a, b in zip(z, halved, onward, strict=True)}
+            return after, after["place"] >= all_of_it
+
+        def in_parts() -> Array:
+            size, tries, kept = half(all_of_it, TRIES - 1.0, np.zeros(DEEPEST))
+            begin = {"x": x, "place": 0.0, "size": size, "tries": tries, "kept": kept}
+            return ops.while_loop(part, begin, 2 * TRIES)[0]["x"]
+
+        flown = self.flown(t, h, x, lasting, m, p, *modes)
+        return np.asarray(ops.when(flown[self.n] > 0.5, in_parts, flown[: self.n]))

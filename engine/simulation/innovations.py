@@ -14,8 +14,8 @@ UNLIKELY = 25.0
 USUAL = 4.0
 #: a filter that is off by half of what it says, or less, is said to be: deviations half as large have squares of a quarter
 TIMID = 0.25
-ADVICE = ("expected the sensors' noise or more in it, a shorter period, a Gyro that is integrating, or what it takes for true nearer to "
-          "what moves")
+ADVICE = ("expected the sensors' noise or more in it, sensors on one link in the same axes, a shorter period, a Gyro that is integrating, "
+          "a beginning within its deviation, or what it takes for true nearer to what moves")
 
 
 def beyond(n: Array, x: float) -> Array:
@@ -53,8 +53,11 @@ class Innovations:
     def __init__(self, name: str, known: Known) -> None:
         self.name, self.sizes, self.due = name, np.array(known.sizes, dtype=float), known.due
         self.most = beyond(self.sizes, UNLIKELY)
+        self.begun = np.zeros(len(self.sizes))                                 # how many there were before the last block
         self.before: Array | None = None                                       # what the last record says, by which new ones are known
         self.count, self.total, self.clipped = (np.zeros(len(self.sizes)) for _ in range(3))
+        self.path: tuple[Array, Array, Array] = (self.count[None],) * 3        # these at each record of the last block
+        self.seen, self.wrong = 0, np.zeros(1)                                 # records, and those beyond chance, in each row
         self.none: Array | None = None                                         # rows without an update until the time that is kept
         self.until = 0.0
 
@@ -65,20 +68,40 @@ class Innovations:
         new = np.diff(told, axis=-2, prepend=first)
         new = (new != 0.0 if updates is None else new > 0.0) & np.isfinite(nis)
         x = np.where(new, nis, 0.0)
-        self.before, self.count = told[..., -1:, :], self.count + new.sum(axis=-2)
-        self.total, self.clipped = self.total + x.sum(axis=-2), self.clipped + np.minimum(x, beyond(self.sizes, USUAL)).sum(axis=-2)
+        self.before, self.begun = told[..., -1:, :], self.count
+        until = (self.count, new), (self.total, x), (self.clipped, np.minimum(x, beyond(self.sizes, USUAL)))
+        self.path = count, total, clipped = tuple(before[..., None, :] + np.cumsum(y, axis=-2) for before, y in until)
+        self.count, self.total, self.clipped = count[..., -1, :], total[..., -1, :], clipped[..., -1, :]
         if updates is not None:
             self.none, self.until = updates[..., -1] == 0.0, float(t[-1])      # of one that is NaN the run tells
 
-    def each(self, nis: Array, share: float) -> tuple[Array, Array]:
-        """Return where innovations (..., T) are beyond chance, in so many records of all or more, and how far the worst is."""
+    def each(self, nis: Array, few: int, share: float) -> tuple[Array, Array]:
+        """Return where innovations (..., T) are beyond chance, and how far the worst is: if a ``few`` are, and a share of all records until
+        some time, so that a long run tells what is wrong at first as a short one does."""
         worst = (nis / self.most).max(axis=-1, initial=0.0)
         wrong = worst > 1.0
-        return wrong & (wrong.sum(axis=-1, keepdims=True) >= share), worst
+        many = self.wrong + np.cumsum(wrong, axis=-1)
+        told = many >= np.maximum(few, share * (self.seen + 1.0 + np.arange(wrong.shape[-1])))
+        self.seen, self.wrong = self.seen + wrong.shape[-1], many[..., -1:]
+        return wrong & (np.cumsum(told[..., ::-1], axis=-1)[..., ::-1] > 0), worst     # those until the last such time
 
     def mean(self) -> Array:
         """Return how far the sums of all until now are beyond chance, (...): more than 1 they are in one of 10¹⁰ runs."""
-        return np.asarray((self.clipped / beyond(self.sizes * np.maximum(self.count, 1.0), UNLIKELY)).max(axis=-1, initial=0.0))
+        return self.far(self.count, self.clipped)
+
+    def far(self, count: Array, clipped: Array) -> Array:
+        """Return how far sums (..., n) of so many are beyond chance, (...)."""
+        return np.asarray((clipped / beyond(self.sizes * np.maximum(count, 1.0), UNLIKELY)).max(axis=-1, initial=0.0))
+
+    def means(self) -> Array:
+        """Return how far the sums are beyond chance at the records (..., T) of the last block: of all until its end, and until there were
+        8, 64, 512, … of them, so that a long run tells what a short one does. So few times are no more than chance is allowed."""
+        count, _, clipped = self.path
+        begun = np.broadcast_to(self.begun[..., None, :], count[..., :1, :].shape)
+        stage = np.floor(np.log2(np.maximum(np.concatenate([begun, count], axis=-2), 1.0)) / 3.0)
+        looked = (np.diff(stage, axis=-2) > 0.0).any(axis=-1)
+        looked[..., -1] = True
+        return np.where(looked, self.far(count, clipped), 0.0)
 
     def timid(self) -> Array:
         """Return how far the sums of all until now are below a quarter of what they should be and below chance, (...): more than 1 they are
@@ -93,13 +116,14 @@ class Innovations:
         return (f"'{self.name}' does not know how far it is off: the normalised square of its innovation is {nis[i]:.3g}, which of "
                 f"{self.sizes[i]:g} numbers is beyond {self.most[i]:.3g} once in 10¹⁰ samples; {ADVICE}")  # fmt: skip
 
-    def of_mean(self, row: tuple[int, ...]) -> str:
-        """Return what is wrong with the mean of a row in words."""
-        n = self.sizes * np.maximum(self.count[row], 1.0)
-        i = int(np.argmax(self.clipped[row] / beyond(n, UNLIKELY)))
-        count = self.count[row][i]
+    def of_mean(self, k: tuple[int, ...]) -> str:
+        """Return what is wrong with the mean at a record of the last block in words."""
+        counts, total, clipped = (x[k] for x in self.path)
+        n = self.sizes * np.maximum(counts, 1.0)
+        i = int(np.argmax(clipped / beyond(n, UNLIKELY)))
+        count = counts[i]
         return (f"'{self.name}' does not know how far it is off: the normalised squares of its {count:g} innovations are "
-                f"{self.total[row][i] / count:.3g} in the mean, which of {self.sizes[i]:g} numbers each is beyond "
+                f"{total[i] / count:.3g} in the mean, which of {self.sizes[i]:g} numbers each is beyond "
                 f"{beyond(n, UNLIKELY)[i] / count:.3g} in one of 10¹⁰ runs; {ADVICE}")  # fmt: skip
 
     def of_timid(self, row: tuple[int, ...]) -> str:

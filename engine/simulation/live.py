@@ -49,7 +49,7 @@ class Trace:
 
     def __init__(self, simulator: Simulator, kept: int = KEPT) -> None:
         self.model, self.gravity, self.ground = simulator.plant.model, simulator.gravity, simulator.plant.ground
-        self.sensors = mounts_of(simulator.plant.makers)
+        self.sensors, self.held = mounts_of(simulator.plant.makers), simulator._step.held
         self._rows: deque[Array] = deque(maxlen=checked_count(kept))
         self._columns = Layout({})
         self.appended = 0                                        # in all, those that are no longer kept too
@@ -71,7 +71,7 @@ class Trace:
         columns = self._columns.split(np.array(rows))
         t, q, v, tau, vdot = (columns.pop(name) for name in ("t", "q", "v", "tau", "vdot"))
         return Trajectory(self.model, self.gravity, t, q, v, tau, vdot, columns, parameters=dict(parameters or {}), ground=self.ground,
-                          sensors=self.sensors)
+                          sensors=self.sensors, held=self.held)
 
 
 class Pull(Component):

@@ -35,13 +35,14 @@ def load_trajectory(path: str | Path, start: int = 0, stop: int | None = None, s
         stopped = recording.checkpoint().get("stopped") if recording.batch else None
         (reason, warnings), names, ground = outcome_in(recording), names_in(recording), ground_in(recording)
         sensors = mounts_in(recording, [link.name for link in model.links])
+        held = tuple(recording.header.get("held", ()))
         table = touching_in(recording, start, stop, step)
         lead = len(recording.batch)
     t = read.pop("t")
     arrays = {n: np.moveaxis(x, 0, lead) for n, x in read.items()}
     q, v, tau, vdot = (arrays.pop(n) for n in ("q", "v", "tau", "vdot"))
     return Trajectory(model, gravity, t, q, v, tau, vdot, arrays, events, stopped, parameters, reason, warnings, names, ground, table,
-                      sensors)
+                      sensors, held)
 
 
 def touching_in(recording: Recording, start: int, stop: int | None, step: int) -> Touching | None:

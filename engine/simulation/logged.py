@@ -14,10 +14,25 @@ from engine.checks import beside, nearest, path_of, warn, writing
 from engine.components.component import SimulationWarning
 from engine.io import RobotFileError
 from engine.io.save_urdf import urdf_text
-from engine.logs import WORLD, Flight, Inertial, Wrench, bag_files, require_prefix, write_mat, write_mcap, write_parquet, write_rosbag2
+from engine.logs import (
+    WORLD,
+    Distances,
+    Field,
+    Flight,
+    Inertial,
+    OfJoints,
+    Wrench,
+    bag_files,
+    require_prefix,
+    write_mat,
+    write_mcap,
+    write_parquet,
+    write_rosbag2,
+)
 from engine.model import StateError
 from engine.recording import StorageError
-from engine.spatial import quaternion
+from engine.simulation.mounts import Mount
+from engine.spatial import quaternion, se3, so3
 
 Array = np.ndarray
 #: what logs are written for, by their endings
@@ -133,7 +148,7 @@ def flight_of(trajectory: Any, described: bool = True, prefix: str = "") -> Flig
         warn(f"the log has no robot_description, as '{model.name}' is no URDF: {error}", SimulationWarning)
         description = ""
     links, world = [link.name for link in model.links], WORLD
-    inertial, wrenches, frames, more = read_by_sensors(trajectory, links)
+    read, frames, more = read_by_sensors(trajectory, links)
     T = np.concatenate([T, *(T[..., [links.index(link)], :, :] @ pose for link, pose in more)], axis=-3)
     links += frames
     if WORLD in links:                                                        # which tf has no transform of to itself
@@ -145,38 +160,63 @@ def flight_of(trajectory: Any, described: bool = True, prefix: str = "") -> Flig
                 world += "_"
     return Flight(trajectory.t, [coordinates[k][0] for k in single], trajectory.q[:, q], trajectory.v[:, v], trajectory.tau[:, v],
                   links, T[..., :3, 3], quaternion.from_matrix(T[..., :3, :3]), description, world,
-                  outcome_of(trajectory) if described else {}, inertial, wrenches, prefix)  # fmt: skip
+                  outcome_of(trajectory) if described else {}, prefix=prefix, **read)  # fmt: skip
 
 
-def read_by_sensors(trajectory: Any, links: list[str]) -> tuple[dict[str, Inertial], dict[str, Wrench], list[str],
-                                                                list[tuple[str, Array]]]:  # fmt: skip
-    """Return what sensors of turns and accelerations read, and those of wrenches, by name; and of those that are elsewhere than their
-    link the names of their frames, and where these are on which link."""
-    inertial, wrenches, frames, places = dict[str, Inertial](), dict[str, Wrench](), list[str](), list[tuple[str, Array]]()
-    for name, (_, link, pose) in trajectory.sensors.items():
+def read_by_sensors(trajectory: Any, links: list[str]) -> tuple[dict[str, dict[str, Any]], list[str], list[tuple[str, Array]]]:
+    """Return what sensors read, by the words of :class:`engine.logs.Flight` and by name; and of those that are elsewhere than their link
+    the names of their frames, and where these are on which link."""
+    found: dict[str, dict[str, Any]] = {n: {} for n in ("inertial", "wrenches", "distances", "fields", "of_joints")}
+    frames, places = list[str](), list[tuple[str, Array]]()
+    for name, mount in trajectory.sensors.items():
         parts = {kind: trajectory.signals.get(signal) for kind, signal in parts_of(trajectory, name).items()}
         if not parts:
             continue
-        frame = link
+        frame, pose = mount.link, mount.pose @ ahead(mount)
         if (pose != np.eye(4)).any():
             frame = name
             while frame in (WORLD, *links, *frames):
                 frame += "_"
             frames.append(frame)
-            places.append((link, pose))
-        if "moment" in parts:
-            wrenches[name] = Wrench(frame, parts["force"], parts["moment"])
-        else:
-            inertial[name] = Inertial(frame, parts.get("rate"), parts.get("force"))
-    return inertial, wrenches, frames, places
+            places.append((mount.link, pose))
+        what, x = reading(mount, frame, parts)
+        found[what][name] = x
+    return found, frames, places
+
+
+def ahead(mount: Mount) -> Array:
+    """Return the pose (4, 4), in a sensor's axes, of those that ROS has: of what looks along one ray x is that."""
+    d = np.array(mount.about.get("direction", (1.0, 0.0, 0.0)))
+    across = math.hypot(d[1], d[2])
+    if across == 0.0:                                                          # along x, or against it
+        return np.eye(4) if d[0] > 0.0 else se3.pose(np.diag([-1.0, -1.0, 1.0]), np.zeros(3))
+    return se3.pose(so3.exp(np.array([0.0, -d[2], d[1]]) / across * math.atan2(across, d[0])), np.zeros(3))
+
+
+def reading(mount: Mount, frame: str, parts: dict[str, Any]) -> tuple[str, Any]:
+    """Return what a sensor reads as logs of ROS have it, and by which word of :class:`engine.logs.Flight`."""
+    if "moment" in parts:
+        return "wrenches", Wrench(frame, parts["force"], parts["moment"])
+    if "field" in parts:
+        return "fields", Field(frame, parts["field"])
+    about = mount.about
+    if "read" in parts:
+        return "of_joints", OfJoints(about["joints"], about["of"], parts["read"].reshape(-1, len(about["joints"])))
+    if "distance" in parts:
+        angles = [np.array(about[n]) if n in about else None for n in ("azimuths", "elevations")]
+        m, n = (1 if a is None else len(a) for a in reversed(angles))
+        return "distances", Distances(frame, parts["distance"].reshape(-1, m, n), about["near"], about["far"], *angles)
+    return "inertial", Inertial(frame, parts.get("rate"), parts.get("force"))
 
 
 def parts_of(trajectory: Any, name: str) -> dict[str, str]:
-    """Return of a sensor the signals that logs of ROS have, by what they are: none of other kinds, and of one that integrates."""
-    kind = trajectory.sensors[name].kind
-    wrench = {"force": f"{name}.force", "moment": f"{name}.moment"}
+    """Return of a sensor the signals that logs of ROS have, by what they are: none of other kinds, of one that integrates, and of one
+    whose file does not say what its numbers are."""
+    kind, *_, about = trajectory.sensors[name]
+    wrench, distance, joints = {"force": f"{name}.force", "moment": f"{name}.moment"}, {"distance": name}, {"read": name}
     known = {"Gyro": {"rate": name}, "Accelerometer": {"force": name}, "IMU": {"rate": f"{name}.rate", "force": f"{name}.force"},
-             "ForceTorque": wrench, "ContactForce": wrench}  # fmt: skip
+             "ForceTorque": wrench, "ContactForce": wrench, "Magnetometer": {"field": name}}  # fmt: skip
+    known |= {"RangeFinder": distance, "Lidar": distance, "Encoder": joints, "JointTorque": joints} if about else {}
     parts = known.get(kind, {})
     return parts if all(signal in trajectory.signals for signal in parts.values()) else {}
 

@@ -340,14 +340,15 @@ def seen(plant: Plant, x: Array, flown: Array, G: Array) -> Array:
 def completed(plant: Plant, h: Any, p: Array, flown: Array, V: Array, free: Array, change: Array) -> Array:
     """Return the state of a free body with parameters p after a step of h whose flight ends at ``flown`` and ``free`` (6), and whose
     impulses leave V (6), in world axes, and ``change`` its momentum (9)."""
-    model, n = plant.model_at(p if plant.parameters.n else np.zeros(0)), plant.model.nq
+    given, n = p if plant.parameters.n else np.zeros(0), plant.model.nq
+    model = plant.model_at(given)
     q, v, z = flown[:n], flown[n : n + 6], plant.states.split(flown[n + 6 : n + 6 + plant.states.n])
     after = v + turned_back(model.bodies[0].pose(q)[:3].ravel(), V - free)
 
     def settle(q: Array, v: Array) -> Array:
         if MOMENTUM not in z:                                                  # what the impulses leave, in the axes that they turn
             return np.concatenate([q, turned_back(model.bodies[0].pose(q)[:3].ravel(), V), plant.states.join(z)])
-        q, v, P, _ = plant.kept(model, q, v, plant.states.join(z), np.zeros(0), p, z[MOMENTUM] + change[None])
+        q, v, P, _ = plant.kept(q, v, plant.states.join(z), np.zeros(0), given, z[MOMENTUM] + change[None])
         return np.concatenate([q, v, plant.states.join({**z, MOMENTUM: P})])
 
     pushed = ops.largest(np.concatenate([after - v, change])) > 0.0

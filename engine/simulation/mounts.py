@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,24 +13,52 @@ from engine.recording import Recording, StorageError
 from engine.spatial import so3
 
 Array = np.ndarray
+#: what else is known of sensors, by its name: how many numbers it is, None of any number; of texts "joints" and "of"
+ABOUT = {"direction": 3, "near": 0, "far": 0, "azimuths": None, "elevations": None}
+#: what an "of" may be
+QUANTITIES = ("position", "velocity", "effort")
 
 
 class Mount(NamedTuple):
-    """A sensor: its kind, the link that it is on, "" where it is on none, and its pose (4, 4) in that link's frame."""
+    """A sensor: its kind, the link that it is on, "" where it is on none, its pose (4, 4) in that link's frame, and what else says what
+    its numbers are: which ``joints`` it reads, in which ``direction`` it looks, …"""
 
     kind: str
     link: str
     pose: Array
+    about: Mapping[str, Any] = MappingProxyType({})
 
 
 def mounts_of(makers: Iterable[Maker]) -> dict[str, Mount]:
     """Return the sensors among what makes signals, by name."""
-    return {maker.name: Mount(*maker.mounted) for maker in makers if maker.mounted is not None}
+    return {maker.name: Mount(*maker.mounted, maker.about) for maker in makers if maker.mounted is not None}
 
 
 def as_data(mounts: Mapping[str, Mount]) -> dict[str, Any]:
     """Return sensors as plain data, for the header of a file."""
-    return {n: {"kind": m.kind, "link": m.link, "pose": m.pose.tolist()} for n, m in mounts.items()}
+    return {n: {"kind": m.kind, "link": m.link, "pose": m.pose.tolist(), **({"about": dict(m.about)} if m.about else {})}
+            for n, m in mounts.items()}  # fmt: skip
+
+
+def is_about(x: Any) -> bool:
+    """Return whether something is what may be known of a sensor.
+
+    >>> is_about({"joints": ["hip"], "of": "effort"}), is_about({"near": [0.0]})
+    (True, False)
+    """
+    if not isinstance(x, dict):
+        return False
+    texts = {"joints": lambda y: isinstance(y, list) and all(isinstance(n, str) for n in y), "of": lambda y: y in QUANTITIES}
+    for name, y in x.items():
+        if name in texts:
+            good = texts[name](y)
+        else:
+            numbers = np.asarray(y, dtype=float)
+            n = ABOUT[name]
+            good = np.isfinite(numbers).all() and numbers.shape == (() if n == 0 else (len(y),)) and (not n or len(y) == n)
+        if not good:
+            return False
+    return True
 
 
 def mounts_in(recording: Recording, links: Iterable[str]) -> dict[str, Mount]:
@@ -43,11 +72,13 @@ def mounts_in(recording: Recording, links: Iterable[str]) -> dict[str, Mount]:
     known = {"", *links}
     for name, x in said.items() if isinstance(said, dict) else [("", said)]:
         try:
-            found[name] = Mount(str(x["kind"]), str(x["link"]), pose := np.array(x["pose"], dtype=float))
+            about = x.get("about", {})
+            found[name] = Mount(str(x["kind"]), str(x["link"]), pose := np.array(x["pose"], dtype=float), about)
             good = x["link"] in known and pose.shape == (4, 4) and so3.are_rotations(pose[:3, :3]) and np.isfinite(pose).all()
-        except (TypeError, KeyError, ValueError, OverflowError):
+            good = good and is_about(about)
+        except (AttributeError, TypeError, KeyError, ValueError, OverflowError):
             good = False
         if not good:
             raise StorageError(f"header['sensors'] of '{recording.path}' says of '{name!s:.40}' {x!r:.80}; expected its kind, a link of "
-                               "the robot and its pose there, 4 × 4 numbers")  # fmt: skip
+                               "the robot and its pose there, 4 × 4 numbers, and of what it reads")  # fmt: skip
     return found

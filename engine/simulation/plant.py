@@ -185,7 +185,7 @@ class Plant(Acting):
         forces of constraints where there are any; last ``given`` are the modes of limited forces, where there are any."""
         lasting = given[0] if self.lasts else None
         if self.frame is not None and self.conserved:                          # a field that falls off is asked where the momenta lead
-            q, v, *_ = self.kept(self.model_at(self.laden(p, z)), q, v, z, m, p)
+            q, v, *_ = self.kept(q, v, z, m, self.laden(p, z), z[self.states.slices[MOMENTUM]].reshape(-1, 9))
         s = self.in_flight(t, q, v, z, p, self.within(given[-1]) if self.bounds.n else None)
         effects = self.effects(s, m)
         tau, F = self.loads(effects)
@@ -330,8 +330,9 @@ class Plant(Acting):
 
     # ------------------------------------------------------------ momentum
 
-    def projection(self, m: Array, p: Array) -> Callable[[Array], Array]:
-        """Return the map of x = (q, v, z), after a step, to where constraints hold, and what floats has the momentum that z says."""
+    def projection(self, by: Any, m: Array, p: Array) -> Callable[[Array], Array]:
+        """Return the map of x = (q, v, z), after a step, to where constraints hold, and what floats has the momentum that z says;
+        ``by.kept`` is :meth:`kept`."""
         nq, nv = self.model.nq, self.model.nv
 
         def project(x: Array) -> Array:
@@ -339,11 +340,11 @@ class Plant(Acting):
                 return projected(x)
 
         def projected(x: Array) -> Array:
-            model = self.model_at(self.laden(p, x[nq + nv :]))
-            (q, v), z = self.held(model, x[:nq], x[nq : nq + nv], m), self.states.split(x[nq + nv :])
+            now, z = self.laden(p, x[nq + nv :]), self.states.split(x[nq + nv :])
+            q, v = self.held(self.model_at(now), x[:nq], x[nq : nq + nv], m)
             if not self.conserved:
                 return np.concatenate([q, v, x[nq + nv :]])
-            q, v, P, moved = self.kept(model, q, v, x[nq + nv :], m, p)
+            q, v, P, moved = by.kept(q, v, x[nq + nv :], m, now, z[MOMENTUM])
             sums = np.array([noted(*row) for row in zip(z[DEFECT], moved, strict=True)])
             return np.concatenate([q, v, self.states.join({**z, MOMENTUM: P, DEFECT: sums})])
 
@@ -358,11 +359,10 @@ class Plant(Acting):
         bends = bends_of(self.model, modal(self.bending, self.carried.split(self.laid(p)))) if self.bending else {}
         return masses(self.model_at(p), self.conserved, bends)
 
-    def kept(self, model: Model, q: Array, v: Array, z: Array, m: Array, p: Array,
-             P: Array | None = None) -> tuple[Array, Array, Array, Array]:  # fmt: skip
-        """Return q and v with the momenta P (trees, 9), by default those of the states z, P as it is then, and what that moved (trees, 4),
-        with grips as they are."""
-        P = z[self.states.slices[MOMENTUM]].reshape(-1, 9) if P is None else P
+    def kept(self, q: Array, v: Array, z: Array, m: Array, p: Array, P: Array) -> tuple[Array, Array, Array, Array]:
+        """Return q and v with the momenta P (trees, 9), P as it is then, and what that moved (trees, 4), with grips as they are, and with
+        parameters p, as :meth:`laden`."""
+        model = self.model_at(p)
         joins = () if self.constraints is None else self.constraints.joins(self.conserved, self.memories.split(m))
         stored = self.stored(q, z, p)
         if stored is None:

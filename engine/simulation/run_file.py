@@ -48,7 +48,7 @@ def header(step: Step, p: Array, duration: float, record_every: int) -> dict[str
     return {
         **versions(),
         **header_of(plant.model, plant.gravity, plant.parameters.split(p), plant.names, plant.ground,
-                    mounts_of(plant.makers)),
+                    mounts_of(plant.makers), step.held),
         "conventions": CONVENTIONS, "integrator": step.method.name, "dt": step.dt, "duration": duration, "record_every": record_every,
         "program": key, "functions": step.functions, "components": [c.name for c in plant.components], "event_names": step.watch.names,
         **({"constraints": [c.title for c in plant.constraints.loops.constraints]} if plant.constraints else {}),

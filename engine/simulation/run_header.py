@@ -20,12 +20,15 @@ Array = np.ndarray
 
 
 def header_of(model: Model, gravity: tuple[float, ...], parameters: Mapping[str, Array],
-              names: Mapping[str, Sequence[str]], ground: Array | None, sensors: Mapping[str, Mount]) -> dict[str, Any]:  # fmt: skip
-    """Return the part of a file's header that is of the robot, its ground, sensors and rollouts, with the ``names`` of signals' entries."""
+              names: Mapping[str, Sequence[str]], ground: Array | None, sensors: Mapping[str, Mount],
+              held: Sequence[str]) -> dict[str, Any]:  # fmt: skip
+    """Return the part of a file's header that is of the robot, its ground, sensors and rollouts, with the ``names`` of signals' entries and
+    the columns that are ``held`` between ticks."""
     return {"model": model_text(model), "model_name": model.name, "model_hash": model_hash(model), "gravity": list(gravity),
             "armature": model.armature.tolist(), "rollout_parameters": dict(parameters), "q_entries": list(model.labels("q")),
             "v_entries": list(model.labels("v")), **({"names": {n: list(x) for n, x in names.items()}} if names else {}),
-            **({} if ground is None else {"ground": ground.tolist()}), **({"sensors": as_data(sensors)} if sensors else {})}  # fmt: skip
+            **({} if ground is None else {"ground": ground.tolist()}), **({"sensors": as_data(sensors)} if sensors else {}),
+            **({"held": [*held]} if held else {})}  # fmt: skip
 
 
 def outcome(reason: Array | str | None, warnings: Sequence[str], whole: str = "") -> dict[str, Any]:
@@ -72,7 +75,7 @@ ENTRIES: dict[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(("model", "model_name", "model_hash", "conventions", "integrator", "program", "functions", "x0", "engine", "numpy",
                      "llvmlite", "python", "machine", "asked"), TEXT),
     "dt": ABOVE_ZERO, "duration": ABOVE_ZERO, "parameters": BY_NAME, "rollout_parameters": BY_NAME,
-    **dict.fromkeys(("q_entries", "v_entries", "components", "constraints", "event_names"), TEXTS),
+    **dict.fromkeys(("q_entries", "v_entries", "components", "constraints", "event_names", "held"), TEXTS),
     "gravity": (lambda x: is_list(x, is_number) and len(x) == 3, "three numbers, m/s²"),
     "armature": (lambda x: is_list(x, is_number), "a list of numbers"),
     "ground": (lambda x: is_list(x, lambda row: is_list(row, is_number)) and [*map(len, x)] == [4] * 4, "a pose, 4 × 4 numbers"),

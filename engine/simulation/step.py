@@ -35,6 +35,7 @@ from engine.simulation.effort_limits import EffortLimits
 from engine.simulation.events import Watch
 from engine.simulation.form import Form
 from engine.simulation.halving import HalvedFlight
+from engine.simulation.held import held_of
 from engine.simulation.independent_trees import IndependentTrees, Kind
 from engine.simulation.innovations import Known
 from engine.simulation.many_contacts import ManyContacts
@@ -141,6 +142,13 @@ class Step(WholeStates):
         return self.called(self.plant.excess, *self.flown_shapes, (self.plant.bounds.n,))
 
     @functools.cached_property
+    def kept(self) -> Callable[..., Any]:
+        """:meth:`Plant.kept`."""
+        plant, model = self.plant, self.plant.model
+        state = (model.nq,), (model.nv,), (plant.states.n,), (plant.memories.n,), (plant.given,)
+        return self.called(plant.kept, *state, (len(plant.conserved), 9))
+
+    @functools.cached_property
     def yielding(self) -> Callable[..., Any]:
         """:meth:`AfterFlight.yielding`."""
         return self.called_after("yielding", (self.plant.model.nq,), (self.plant.model.nv,), *self.resisted_shapes)
@@ -182,6 +190,11 @@ class Step(WholeStates):
     def names(self) -> dict[str, tuple[str, ...]]:
         """What signals have an entry for each of, by signal."""
         return self.plant.names
+
+    @functools.cached_property
+    def held(self) -> tuple[str, ...]:
+        """The columns that stand still between ticks."""
+        return held_of(self.plant.makers, self.plant.said, self.plant.components, self.plant.controller)
 
     def doubts(self, dt: float) -> Doubts:
         """Return what notes what is wrong with a run in steps of dt."""
@@ -226,7 +239,7 @@ class Step(WholeStates):
         if held := plant.lasts + plant.sticks:
             system = Mechanical(plant.model.manifold, system.acceleration, plant.states.n, system.notes + held)
         method = method if plant.impulses is None else completed(method, self.impulsive.completion(self, m, p, modes, even))
-        method = conserving(method, plant.projection(m, p)) if plant.conserved or plant.constraints else method
+        method = conserving(method, plant.projection(self, m, p)) if plant.conserved or plant.constraints else method
         return method, system
 
     def resistance(self, t: Any, h: Any, y: Array, m: Array, p: Array, modes: tuple[Array, ...]) -> tuple[Array, ...]:
@@ -387,7 +400,7 @@ class Step(WholeStates):
         doubts.add(t, {"q": q, "v": v, "vdot": vdot, **columns})
         found = Trajectory(plant.model, plant.gravity, t, q, v, tau, vdot, columns, parameters=plant.parameters.split(p),
                            warnings=doubts.texts, names=self.names, ground=self.meeting.ground if self.meeting else plant.ground,
-                           touching=self.touching(records, p), sensors=mounts_of(plant.makers))  # fmt: skip
+                           touching=self.touching(records, p), sensors=mounts_of(plant.makers), held=self.held)  # fmt: skip
         if not watch:
             return found
         memory = self.watched(records[..., 1 : 1 + self.process.n])

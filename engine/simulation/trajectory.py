@@ -21,6 +21,7 @@ from engine.model.shown import figure, html
 from engine.recording import StorageError, saved
 from engine.simulation.columns import described, entries, not_finite, spells, write_columns
 from engine.simulation.contact_table import COLUMNS, Touching
+from engine.simulation.held import between, stands
 from engine.simulation.logged import is_log, write_log
 from engine.simulation.mounts import Mount
 from engine.simulation.parameters import moves_shapes, own, with_parameters
@@ -63,7 +64,8 @@ class Trajectory:
     parameters : of the simulation, by name, one for each rollout (..., *shape); "mass.LINK", "inertia.LINK" and "gravity" count instead of
         the model's and ``gravity``
     ground : the pose (4, 4) of the ground that its simulation had contacts with, whose z axis is the normal; None without one
-    sensors : by name, those of its simulation: (kind, link, pose)
+    sensors : by name, those of its simulation: (kind, link, pose, about)
+    held : the signals that stand still between ticks, and "tau" where a controller's that ticks is all of it
 
     >>> import engine
     >>> model = engine.load_urdf(engine.example("free_flyer"), floating_base=True)
@@ -89,6 +91,7 @@ class Trajectory:
     ground: Array | None = None
     touching: Touching | None = field(default=None, repr=False)
     sensors: dict[str, Mount] = field(default_factory=dict)
+    held: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return described(f"'{self.model.name}'", self.t, self.q)
@@ -208,7 +211,11 @@ class Trajectory:
         return replace(one[: last + 1], t=np.append(self.t[:last], float(stopped)), stopped=None)  # type: ignore[arg-type]
 
     def at(self, times: ArrayLike) -> Trajectory:
-        """Return the trajectory at other times (K), s, within its span: configurations on the group, by cubics that meet v and v̇.
+        """Return the trajectory at other times (K), s, within its span.
+
+        q is on the group, by cubics that meet v and v̇, and v by cubics. What is held between ticks is as in the last record at or before a
+        time: samples of sensors, what laws with a period, a memory or a delay say and what follows from such alone, phases, counts, and a
+        controller's ``tau`` that is held. Else ``tau``, v̇ and signals go evenly from record to record, entry by entry.
 
         At the time of a jump it is the state after it. A rollout of a batch that stopped stays as it was then.
         """
@@ -237,13 +244,11 @@ class Trajectory:
         d = m.minus(q0, q1)
         q = m.plus(q0, hermite(s, h, np.zeros_like(d), d, v0, m.dexp_inv(d, v1)))
         v = hermite(s, h, v0, v1, a0, a1)
-
-        def linear(x: Array, lead: int) -> Array:
-            w = s.reshape(-1, *[1] * (x.ndim - lead - 1))
-            a, b = (x[(slice(None),) * lead + (i,)] for i in (k, k + 1))       # np.take would copy all of a view
-            return (1 - w) * a + w * b
-
-        return self.mapped(linear, times, q=m.normalized(q), v=v)
+        axis, makers = self.q.ndim - 2, {*self.sensors, *(n.partition(".")[0] for n in self.names if n != "contacts")}
+        forces: dict[str, Any] = {n: between(vars(self)[n], k, s, axis, stands(n, self.held)) if n in vars(self) else None
+                                  for n in ("tau", "vdot")}  # fmt: skip
+        found = {n: between(x, k, s, axis, stands(n, self.held, makers)) for n, x in self.signals.items()}
+        return replace(self, t=times, q=m.normalized(q), v=v, signals=found, touching=None, **forces)
 
     # ------------------------------------------------------------ what follows from it
 
@@ -311,8 +316,8 @@ class Trajectory:
             return table
         if name not in self.signals:
             if name == "contacts" and "contacts.force" in self.signals and "contacts.count" not in self.signals:
-                raise StateError("no table 'contacts' where few pairs may touch, twenty of shapes at most: each point has its own column of "
-                                 "contacts.force (T, points, 3), contacts.position, contacts.gap and contacts.slip, in the order of "
+                raise StateError("no table 'contacts' where few pairs may touch, twenty of shapes at most: each point has its own column "
+                                 "of contacts.force (T, points, 3), contacts.position, contacts.gap and contacts.slip, in the order of "
                                  "contacts.names")  # fmt: skip
             if name == "contacts" and "contacts.wrench" in self.signals:
                 raise StateError("no points of contact of what was pickled, of other times, or of a batch in a file; expected a run")
@@ -382,7 +387,7 @@ class Trajectory:
         columns = {"q": self.q, "v": self.v, "tau": self.tau, "vdot": self.vdot, **self.signals}
         stopped, lead = {} if self.stopped is None else {"stopped": self.stopped}, self.q.ndim - 2
         shapes: dict[str, tuple[int, ...]] = {"t": (), **{n: x.shape[lead + 1 :] for n, x in columns.items()}}
-        header = header_of(self.model, self.gravity, self.parameters, self.names, self.ground, self.sensors)
+        header = header_of(self.model, self.gravity, self.parameters, self.names, self.ground, self.sensors, self.held)
         header |= outcome(self.reason, self.warnings)
         header["events"] = [{"function": e.function, "name": e.name, "t": e.t, "q": e.q, "v": e.v} for e in self.events]
         tables = {}

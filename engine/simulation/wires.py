@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import inspect
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,13 @@ from engine.components.component import SimulationError
 from engine.components.law import Ticking
 from engine.components.makers import Maker
 
+#: what functions may ask for of the motion itself
+TRUE = ("q", "v", "poses", "twists", "pose", "twist", "jacobian", "states", "origin", "vdot")
 #: of a box and what is between boxes, in the picture's units
 WIDE, HIGH, ACROSS, DOWN, EDGE, LETTER = 132.0, 44.0, 84.0, 26.0, 16.0, 7.2
 STYLE = ("text{font:12px system-ui,sans-serif;fill:#222}.s{font-size:10px;fill:#666}rect{fill:#fff;stroke:#555}"
-         ".m rect{fill:#eef6ee;stroke:#3a7d44}.w{fill:none;stroke:#7a8699;stroke-width:1.3}@media (prefers-color-scheme:dark){"
+         ".m rect{fill:#eef6ee;stroke:#3a7d44}.t rect{stroke-dasharray:5 3}.w{fill:none;stroke:#7a8699;stroke-width:1.3}"
+         "@media (prefers-color-scheme:dark){"
          "text{fill:#eee}.s{fill:#aaa}rect{fill:#222;stroke:#aaa}.m rect{fill:#1d2b20;stroke:#6fbf7f}}")  # fmt: skip
 
 TIP = ('<defs><marker id="a" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
@@ -57,19 +61,34 @@ def when(c: Ticking) -> str:
     return text + (f" from {law.phase:g} s" if law.phase else "") + (f", {law.delay:g} s late" if law.delay else "")
 
 
+def truth(c: Ticking) -> list[str]:
+    """Return what a function of the user's asks for of the motion itself, which nothing measures: a sensor's truth is its own."""
+    if isinstance(c, Maker) and c.mounted is not None:
+        return []
+    asks = ("q", "v") if not c.called.named else tuple(inspect.signature(c.called.fn).parameters)
+    return [n for n in dict.fromkeys((*asks, *c.called.extra)) if n in TRUE]
+
+
+def with_sources(c: Ticking) -> str:
+    """Return the name of one with what it reads, in words."""
+    of = [*reads(c), *([f"the true {', '.join(own)}"] if (own := truth(c)) else [])]
+    return c.name + (f" of {' and '.join(of)}" if of else "")
+
+
 def told(makers: Sequence[Maker]) -> str:
     """Return the makers of signals in words.
 
     >>> told([])
     ''
     """
-    return ", ".join(f"{c.name}{' of ' + ' and '.join(c.reads) if c.reads else ''} ({when(c)})" for c in makers)
+    return ", ".join(f"{with_sources(c)} ({when(c)})" for c in makers)
 
 
 def in_words(simulator: Any) -> str:
     """Return what a simulator is, in words."""
     plant, many = simulator.plant, simulator._step.meeting
-    acting = [c.name for c in plant.acting if c.name != Drive.name and c not in plant.makers]
+    acting = [with_sources(c) if plant.makers and isinstance(c, Ticking) else c.name
+              for c in plant.acting if c.name != Drive.name and c not in plant.makers]  # fmt: skip
     parts = [f"<simulator of '{simulator.model.name}': {simulator.method.name}, dt = {simulator.dt:g} s",
              f"joints: {simulator.joint_dynamics or 'ideal'}"]  # fmt: skip
     parts += [f"contacts: {len(plant.contacts.pairs)} pairs"] if plant.contacts else []
@@ -77,6 +96,11 @@ def in_words(simulator: Any) -> str:
     parts += [f"signals: {told(plant.makers)}"] if plant.makers else []
     parts += [f"acting: {', '.join(acting)}"] if acting else []
     return "; ".join(parts + ([repr(plant.constraints)] if plant.constraints else [])) + ">"
+
+
+def below(c: Ticking) -> str:
+    """Return what is written below a name in the picture: when it is asked, and what it reads of the truth."""
+    return when(c) + (f", reads true {', '.join(own)}" if (own := truth(c)) else "")
 
 
 def columns(acting: Sequence[Ticking]) -> list[list[Ticking]]:
@@ -91,7 +115,7 @@ def columns(acting: Sequence[Ticking]) -> list[list[Ticking]]:
 
 
 def diagram(acting: Sequence[Any]) -> Diagram:
-    """Return a picture of those that make or read signals, joined by these.
+    """Return a picture of those that make or read signals, joined by these; who reads the truth besides has a dashed edge.
 
     Raises
     ------
@@ -100,7 +124,7 @@ def diagram(acting: Sequence[Any]) -> Diagram:
     own = [c for c in acting if isinstance(c, Ticking) and (isinstance(c, Maker) or c.called.reads or c.name == "controller")]
     if not any(isinstance(c, Maker) for c in own):
         raise SimulationError("nothing makes signals, which a diagram joins; expected Simulator(…, sensors=[…], laws=[…])")
-    wide = max(WIDE, *(LETTER * max(len(c.name), 0.8 * len(when(c))) + 20.0 for c in own))
+    wide = max(WIDE, *(LETTER * max(len(c.name), 0.8 * len(below(c))) + 20.0 for c in own))
     at = {c.name: (EDGE + k * (wide + ACROSS), EDGE + j * (HIGH + DOWN)) for k, col in enumerate(columns(own)) for j, c in enumerate(col)}
     width, height = (max(p[k] for p in at.values()) + size + EDGE for k, size in ((0, wide), (1, HIGH)))
     parts = []
@@ -113,10 +137,10 @@ def diagram(acting: Sequence[Any]) -> Diagram:
                          f"<title>{html.escape(c.name)} reads {html.escape(n)}</title></path>")  # fmt: skip
     for c in own:
         x, y = at[c.name]
-        kind = "m" if c.memory.size and c.called.law.memory.size else "n"
+        kind = ("m" if c.memory.size and c.called.law.memory.size else "n") + (" t" if truth(c) else "")
         middle = f'x="{x + wide / 2:g}" text-anchor="middle"'
         parts.append(f'<g class="{kind}"><rect x="{x:g}" y="{y:g}" width="{wide:g}" height="{HIGH:g}" rx="6"/>'
                      f'<text {middle} y="{y + 19:g}">{html.escape(c.name)}</text>'
-                     f'<text class="s" {middle} y="{y + 35:g}">{html.escape(when(c))}</text></g>')  # fmt: skip
+                     f'<text class="s" {middle} y="{y + 35:g}">{html.escape(below(c))}</text></g>')  # fmt: skip
     return Diagram(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}" '
                    f'role="img" aria-label="signals of a simulator"><style>{STYLE}</style>{TIP}{"".join(parts)}</svg>')

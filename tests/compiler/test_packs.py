@@ -18,6 +18,7 @@ from engine.compiler.codegen.packs import Packs
 from engine.compiler.codegen.schedule import fused
 from engine.compiler.graph.operations import OPERATIONS
 from engine.compiler.graph.program import size
+from engine.contact import hunt_crossley
 from tests.compiler.programs import bits, limbs, random_function
 from tests.dynamics.support import robot
 
@@ -202,3 +203,47 @@ def test_equal_inputs_are_those_of_trying_all(lanes):
         assert equal == exhaustive(arguments, lanes)
         found += len(equal)
     assert found > 30
+
+
+def stops(x, u):
+    """Stops, dry friction and a switch at each of twelve joints, three a leg, whose numbers differ."""
+    x = ops.array([y for k in range(0, 12, 3) for y in (ops.sin(x[k]), x[k + 1] * ops.cos(x[k]), x[k + 2] / 1.5 + u[k] * u[k])] + [x[12]])
+    k = np.array([900.0, 400.0, 700.0] * 4) * (1.0 + 0.01 * np.arange(12))
+    forces = []
+    for i in range(12):
+        s = hunt_crossley.weight(1e-6 * k[i] * (1.0 + x[12]))
+        low, high = (hunt_crossley.normal_impulse(k[i], 0.2, 1e-3, s, 0.5, gap, u[i], u[i], 0.5 * u[i]) for gap in (x[i] + 1.0, 1.0 - x[i]))
+        rests = ops.logical_and(abs(u[i]) < 1e-2, ops.logical_not(x[i] < 0.1 * u[12]))
+        dry = ops.where(rests, -30.0 * u[i], ops.where(ops.logical_or(u[i] > 0.0, ops.equal(u[i], -1.0)), -0.3, 0.3))
+        forces += [low[0] - high[0] + dry, low[1] + high[1] + ops.where(rests, 1.0, 0.0)]
+    return ops.array([*forces, ops.largest(ops.array(forces))])
+
+
+@pytest.mark.filterwarnings("ignore:stops returned NaN")
+def test_choices_go_together():
+    """Comparisons, choices, truth values in vectors: which numbers constants alone tell apart too. A sample alone is the same bits as in a
+    batch, whose lanes are samples, and as by NumPy's meaning of each operation."""
+    program = trace(stops, [(13,), (13,)])
+    one, many = of(program)
+    assert set(many.wide.values()) == {4} and count(many.nodes) < 0.35 * count(one.nodes)
+    assert {"select", "lt", "max", "min", "and", "not", "div"} <= {many.nodes[i][0] for i in many.wide}
+    rng = np.random.default_rng(3)
+    x, u = 1.5 * rng.standard_normal((40, 13)), rng.choice([0.0, -0.0, 1e-3, -1e-3, 0.4, -1.0, np.nan, np.inf], (40, 13))
+    g = gufunc(stops, "(n),(n)->(m)", n=13, m=25)
+    alone = [g(*row) for row in zip(x, u, strict=True)]
+    assert bits(alone) == bits(g(x, u))
+    for row in np.nan_to_num(np.concatenate([x, u], axis=1), posinf=2.0):    # NaN has a sign of its own
+        assert bits(values(one.nodes, one.outputs, row)) == bits(values(many.nodes, many.outputs, row))
+
+
+def test_limbs_in_functions_that_are_called():
+    """A step calls the equations of motion, whose arguments are numbers by then: the legs of a quadruped are in lanes there as well."""
+    model = robot("a1", True)
+    step = engine.Simulator(model, dt=1e-3).programs["step"]
+    within, todo = [], [step]
+    while todo:
+        within += (new := [f for p in todo for f in p.functions if getattr(f, "nodes", None)])
+        todo = new
+    longest = max(within, key=lambda f: f.count())
+    one, many = of(longest)
+    assert set(many.wide.values()) == {4} and count(many.nodes) < 0.6 * count(one.nodes)

@@ -66,7 +66,7 @@ def test_the_shape_of_a_table_is_that_of_an_array():
     (lambda x: ops.add_at(x, x > 2, x), "(n)->(n)", (X,), r"truths as numbers of rows.*use engine\.ops\.chosen"),
     (lambda x, i: ops.gather(x, i), "(n),(m)->(n)", (X, [1.0, 2.0]), r"a table of 2 rows; '\(n\),\(m\)->\(n\)' promises n, which is 5"),
     (filled, "(n),()->(m)", (X, -1.0), r"makes an array of -1 entries; expected a whole number from 0"),
-    (filled, "(n),()->(m)", (X, 1e15), "need more memory than there is"),
+    (filled, "(n),()->(m)", (X, 1e15), "need more memory than there is for them: .* GiB, half of all"),
     (changing, "(n)->(m)", (X,), "is the caller.s, and is not to be changed"),
     (lambda x: ops.each(lambda k, s: {"b": s["b"], "c": s["a"]}, 2, {"a": x, "b": x})["a"], "(n)->(n)", (X,),
      "entries 'a', 'b' returns entries 'b', 'c'.*expected as it begins with"),
@@ -102,3 +102,49 @@ def test_results_of_the_promised_size_are_returned():
     for n in (1, 4):
         a, b = f(np.ones(n), X)
         assert a.tolist() == [2.0] * n and b.tolist() == X.tolist()
+
+
+@pytest.mark.parametrize(("f", "signature", "given", "what"), [
+    (lambda x, i: ops.gather(x, i), "(n),(n)->(m)", (X, [1.0, 2.0]), r"got 5 rows of x and 2 rows of i; expected as many in each, n of"),
+    (lambda x, i: ops.gather(x, i), "(n),(m)->(n)", (np.ones((2, 5)), np.zeros((2, 4))), "a table of 4 rows; .* promises n, which is 5"),
+    (lambda x, y: y, "(n),(m)->(n)", (X, X[:2]), "returned a table of 2 rows"),
+    (lambda x, y: (y, ops.total(x)), "(n),(m)->(n),()", (X, X[:2]), "returned a table of 2 rows"),
+])  # fmt: skip
+def test_rows_of_one_name_are_as_many(f, signature, given, what):
+    """Looked at in machine code, which a call in Python around it would cost as much as a loop over a hundred rows."""
+    f = engine.gufunc(f, signature)
+    for _ in range(2):
+        with pytest.raises(engine.EngineError, match=what):
+            f(*given)
+    f(X, X), f(np.ones((2, 5)), np.zeros(5))
+
+
+@pytest.mark.parametrize("truths", [lambda x: x, lambda x: [1.0, 0.0, 0.0, 1.0, 0.0], lambda x: ops.gather(x, x),
+                                    lambda x: ops.row_numbers(x), lambda x: 1.0 * np.arange(5.0)],
+                         ids=["table", "list", "gathered", "row_numbers", "array"])  # fmt: skip
+def test_numbers_are_no_truths(truths):
+    """Rows by their numbers, most likely."""
+    with pytest.raises(engine.EngineError, match=r"numbers.* expected truths, such as x > 0\.0; .*engine\.ops\.gather"):
+        engine.gufunc(lambda x: ops.chosen(x, truths(x)), "(n)->(m)")
+    with pytest.raises(engine.EngineError, match=r"chosen got numbers.*; expected truths, such as x > 0\.0; .*engine\.ops\.gather"):
+        ops.chosen(X, truths(X))
+
+
+@pytest.mark.parametrize("truths", [lambda x: x > 1.0, lambda x: ops.gather(x > 1.0, ops.row_numbers(x)),
+                                    lambda x: ops.logical_and(ops.gather(x > 1.0, x), ops.logical_not(x > 3.0)),
+                                    lambda x: np.array([False, True, True, False, True]), lambda x: [True] * 5],
+                         ids=["table", "gathered", "both", "array", "list"])  # fmt: skip
+def test_truths_are_truths_wherever_they_come_from(truths):
+    f = engine.gufunc(lambda x: ops.chosen(x, truths(x)), "(n)->(m)")
+    np.testing.assert_array_equal(f(X), ops.chosen(X, truths(X)))
+    assert len(f(X))
+
+
+def test_a_table_that_grows_without_end_is_told_before_memory_is_gone(monkeypatch):
+    """Of half of the machine's memory, here of less, and the loop ends where there is none left: it would go on for ever with no rows."""
+    monkeypatch.setitem(engine.compiler.machine.FILLED, "arena.most", lambda: 1 << 24)
+    f = engine.gufunc(lambda x: ops.while_loop(lambda s: (np.concatenate([s, s]), ops.total(s) < -1.5), x, 2**53)[0], "(n)->(m)")
+    with pytest.raises(MemoryError, match="its tables need more memory than there is"):
+        f(X)
+    g = engine.gufunc(lambda x: ops.while_loop(lambda s: (np.concatenate([s, s]), ops.total(s) > 1e4), x, 2**53)[0], "(n)->(m)")
+    assert len(g(X)) == 5 * 2**11

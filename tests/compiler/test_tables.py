@@ -518,3 +518,24 @@ def test_rows_side_by_side_that_are_not_all_there(first):
     for n in (8, 13):
         with pytest.raises((IndexError, ArgumentError)):
             engine.gufunc(lambda x, i: ops.gather(x, i) + 0.0, "(n,3),(k)->(k,3)")(np.ones((25, 3)), first + np.arange(float(n)))
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 5, 7])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_rows_added_side_by_side_come_in_the_order_of_rows(m, width, monkeypatch):
+    """Of two that overlap, to the bit, in numbers that every addition rounds: each before, behind, and upon the other."""
+    monkeypatch.setattr(machine, "rows", lambda: width)
+    shape, rng = "(n)" if m == 1 else f"(n,{m})", np.random.default_rng(m)
+    two = engine.gufunc(lambda x, i, j, f, g: ops.add_at(x, (i, j), (f, g)), f"{shape},(k),(k),{shape.replace('n', 'k')},"
+                        f"{shape.replace('n', 'k')}->{shape}")  # fmt: skip
+    one = engine.gufunc(lambda x, i, f: ops.add_at(x, i, f), f"{shape},(k),{shape.replace('n', 'k')}->{shape}")
+    n, k = 40, 21
+    x, f, g = (rng.standard_normal((rows, m))[:, 0] if m == 1 else rng.standard_normal((rows, m)) for rows in (n, k, k))
+    i = 9.0 + np.arange(k)
+    assert all_bits(one(x, i, f)) == all_bits(ops.add_at(x, i, f))
+    for d in range(-9, 11):
+        expected = np.array(x)
+        for row in range(k):                                                   # as it is written down
+            expected[9 + row] += f[row]
+            expected[9 + row + d] += g[row]
+        assert all_bits(two(x, i, i + d, f, g)) == all_bits(expected) == all_bits(ops.add_at(x, (i, i + d), (f, g))), d

@@ -166,6 +166,16 @@ WRITTEN = [
 ]  # fmt: skip
 
 
+WRITTEN += [
+    lambda x: np.concatenate([[0.0, 0.0, 0.0], [x[0]]]),
+    lambda x: np.hstack([[x[0]], [1.0, 2.0], []]),
+    lambda x: np.concatenate(([x[0], x[1]], [0.5], x)),
+    lambda x: np.hstack([x[0], [1.0, x[2]], 0.0]),
+    lambda x: np.append([0.0, 1.0], [[x[0], 2.0], [3.0, x[1]]]),
+    lambda x: np.concatenate([[[0.0, 1.0], [2.0, x[0]]], [[x[1], x[2]]]]),
+]  # lists of unequal lengths
+
+
 @pytest.mark.parametrize("f", WRITTEN, ids=[f"{k} {f.__name__}" for k, f in enumerate(WRITTEN)])
 def test_as_on_floats(f):
     """To some ulp of what is inside: of 1/(1 + x) − 1 and the like nothing better is asked."""
@@ -272,6 +282,14 @@ def test_derivatives_of_what_is_written():
     y = np.linalg.solve(A, [x[2], 1.0])
     expected = np.column_stack([-np.linalg.inv(A) @ [0, y[0]], -np.linalg.inv(A) @ [0, y[1]], np.linalg.inv(A) @ [1.0, 0.0]])
     np.testing.assert_allclose(engine.jacobian(solved)(x), expected, rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("f", [lambda x: np.array([x[0], x[:1]]), lambda x: np.array([[x[0]], [1.0, 2.0]])])
+def test_an_array_of_unlike_entries_is_refused_in_words(f):
+    with pytest.raises(ValueError, match="inhomogeneous"):
+        f(np.ones(3))
+    with pytest.raises(engine.TraceError, match=r"entries of unlike shapes .*\(1,\).* cannot be compiled: use"):
+        engine.gufunc(f, "(3)->(2)")(np.ones(3))
 
 
 @pytest.mark.parametrize("f", [lambda x: 1.0 * (-1 < x[0] < x), lambda x: 1.0 * (-1 < x[0] != x[1]), lambda x: 1.0 * (x[1] < x[0] < 1 < 2)])

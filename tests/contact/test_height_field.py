@@ -62,7 +62,8 @@ def test_a_plane_is_a_plane_at_every_cell_size(kind, n):
         T = se3.pose(so3.exp(np.array([place[0], 1.0, 0.3])), [*place, 0.3 * place[0] - 0.7 * place[1] + 0.2])
         feet = [T[:3, 3]] if kind == "sphere" else [T[:3, 3] + side * T[:3, 2] for side in (-0.15, 0.15)]
         found = points(field, shape, T)
-        for foot, gap, normals, share in zip(feet, *(y.reshape(len(feet), 4, -1) for y in (found.gap, found.normal, found.share)), strict=True):
+        each = (y.reshape(len(feet), 4, -1) for y in (found.gap, found.normal, found.share))
+        for foot, gap, normals, share in zip(feet, *each, strict=True):
             there = gap[:, 0] < 100.0
             np.testing.assert_allclose(gap[there, 0], normal @ foot - 0.1, atol=1e-13)
             np.testing.assert_allclose(normals[there], np.tile(normal, (there.sum(), 1)), atol=1e-12)
@@ -71,7 +72,7 @@ def test_a_plane_is_a_plane_at_every_cell_size(kind, n):
 
 @pytest.mark.parametrize("cell", [0.02, 0.05, 0.3])
 def test_a_ball_meets_the_nearest_of_rough_ground(cell):
-    """Ground that is rough along x alone, against the distance from its segments: the least of all, and none that is no least of its own."""
+    """Ground that is rough along x alone, against the distance from its segments: the least of all, and only least ones."""
     rng, half = np.random.default_rng(3), 1.5
     n = round(2.0 * half / cell) + 1
     x, f = np.linspace(-half, half, n), rng.uniform(0.0, 0.4 * cell, n)
@@ -99,7 +100,7 @@ def test_a_ball_comes_down_fine_cells_as_coarse_ones(friction, share):
         x = np.linspace(-2.0, 2.0, n)
         sim = on(land(np.tile(0.3 * x, (n, 1)), (4.0, 4.0)), ball(0.1, 1.0), surface)
         ways.append(sim.run(start, np.zeros(6), 0.6, record_every=600).q[-1, 4:] - start[4:])
-    assert abs(ways[0][0] / (-0.5 * 9.81 * share * np.sin(angle) * np.cos(angle) * 0.36) - 1.0) < 2e-3     # it begins where it does not sink
+    assert abs(ways[0][0] / (-0.5 * 9.81 * share * np.sin(angle) * np.cos(angle) * 0.36) - 1.0) < 2e-3  # it begins where it does not sink
     np.testing.assert_allclose(ways[1], ways[0], atol=1e-9)
 
 
@@ -196,7 +197,9 @@ def test_its_points_have_derivatives(kind):
     assert np.abs(J).max() > 0.1
 
 
-@pytest.mark.parametrize(("grid", "robot", "z"), [((6, 5), block((0.3, 0.2, 0.1)), 0.075), ((41, 51), ball(0.2), 0.247)], ids=["block", "ball"])
+@pytest.mark.parametrize(("grid", "robot", "z"), [
+    ((6, 5), block((0.3, 0.2, 0.1)), 0.075), ((41, 51), ball(0.2), 0.247),
+], ids=["block", "ball"])  # fmt: skip
 def test_plain_compiled_and_in_batch(grid, robot, z):
     rng = np.random.default_rng(1)
     ground = land(rng.uniform(0.0, 0.05, grid), (2.0, 2.0))

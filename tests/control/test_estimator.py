@@ -173,8 +173,6 @@ def both(other):
     (lambda s: engine.estimator(3.0, []), "estimator: simulator is 3.0; expected an engine.Simulator"),
     (lambda s: engine.estimator(s, [S.Accelerometer("cart")]), "accelerometer is not predicted from positions"),
     (lambda s: engine.estimator(s, [S.Encoder("slide")]), "'encoder' has no noise, by which it would be weighed"),
-    (lambda s: engine.estimator(s, [S.Encoder("slide", noise=0.1, latency=0.1)]),
-     "'encoder' is read 0.1 s late, and it is compared with what is now; expected latency=0"),
     (lambda s: engine.estimator(s, S.Encoder("slide", noise=0.1)), "estimate: sensors are <Encoder 'encoder'>; expected a list of them"),
     (lambda s: both(S.Encoder("slide", noise=0.1, latency=0.1)), "'encoder' of the simulation has latency=0.1, and that of the filter 0.0"),
     (lambda s: both(S.Gyro("cart", name="encoder")), "'encoder' of the simulation reads 3 numbers, and that of the filter 1"),

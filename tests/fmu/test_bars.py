@@ -1,4 +1,4 @@
-"""What an FMU has to bear: 10^5 steps, rows of contacts, fifty boxes, a spacecraft that senses, and a master that is not FMPy's."""
+"""What an FMU has to bear: 10^5 steps, rows of contacts, fifty boxes, and a spacecraft that senses."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from tests.code.programs import needed
 from tests.contact.test_many import heap, simulator, state
 from tests.contact.test_rows import scene, start
 from tests.fmu.instances import Instance
-from tests.fmu.robots import driven, flyer, servicer, whole_quadruped
+from tests.fmu.robots import flyer, servicer, whole_quadruped
 
 validation = pytest.importorskip("fmpy.validation")
 
@@ -95,31 +95,3 @@ def test_a_spacecraft_with_a_tank_that_senses(tmp_path):
     assert now.signals["tank.fuel"] < 60.0
     assert (now.signals["gyro"] != now.signals["gyro.true"]).any()
     f.close()
-
-
-def test_another_master_runs_it_to_the_same_bits(tmp_path):
-    """libcosim's, which reads FMUs by the FMI Library: inputs at each step, and a start value."""
-    execution = pytest.importorskip("libcosimpy.CosimExecution").CosimExecution
-    from libcosimpy.CosimLogging import CosimLogLevel, log_output_level
-    from libcosimpy.CosimManipulator import CosimManipulator
-    from libcosimpy.CosimObserver import CosimObserver
-    from libcosimpy.CosimSlave import CosimLocalSlave
-
-    log_output_level(CosimLogLevel.FATAL)
-    made = driven()
-    path = engine.export_fmu(made, tmp_path / "arm.fmu", inputs=["torque"])
-    master = execution.from_step_size(round(made.dt * 1e9))                    # ns
-    k = master.add_local_slave(CosimLocalSlave(fmu_path=str(path), instance_name="arm"))
-    number = {v.name.decode(): v.reference for v in master.slave_variables(k)}
-    hand, eye = CosimManipulator.create_override(), CosimObserver.create_last_value()
-    master.add_manipulator(hand)
-    master.add_observer(eye)
-    assert master.real_initial_value(k, number["start.q.shoulder"], 0.3)
-    now = made.start([0.3, 0.0], [0.0, 0.0])
-    for step in range(200):
-        torque = [0.1 * np.sin(step), 5e-4 * step]
-        hand.slave_real_values(k, [number["torque[1]"], number["torque[2]"]], torque)
-        assert master.step()
-        now = made.step(now, parameters={"torque": torque})
-        seen = eye.last_real_values(k, [number[n] for n in ("q.shoulder", "q.elbow", "v.shoulder", "v.elbow")])
-        assert [*seen] == [*now.q, *now.v]

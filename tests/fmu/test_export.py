@@ -218,6 +218,15 @@ def test_fmus_may_be_called_as_what_is_in_them(tmp_path, file, own):
     f.close()
 
 
+@pytest.mark.parametrize("file", ["con", "Aux", "nul", "COM1", "lpt9"])
+def test_names_that_are_no_files_of_windows(tmp_path, file):
+    """A folder of binaries with nul.dll could not be unpacked there: what is called so has another identifier, or is refused."""
+    path = engine.export_fmu(engine.Simulator(arm()), tmp_path / f"{file}.fmu", outputs=["q"], platforms=[])
+    assert description(path).find("CoSimulation").get("modelIdentifier") == f"{file}_"
+    with pytest.raises(engine.ExportError, match=f"name is '{file}', which is a device of Windows and no file; expected another name"):
+        engine.export_fmu(engine.Simulator(arm()), tmp_path / "arm.fmu", name=file, platforms=[])
+
+
 def test_what_depends_on_what(tmp_path):
     """Outputs on inputs that reach them at once; at the start on what that is made of."""
     path = engine.export_fmu(free(), tmp_path / "free.fmu", inputs=["torque"], outputs=["q", "tau"], platforms=[], model_exchange=True)

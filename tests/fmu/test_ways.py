@@ -58,6 +58,37 @@ def test_the_field_is_the_simulators(smooth):
     f.close()
 
 
+def test_states_of_continuous_time_and_of_steps_are_two_kinds(smooth):
+    """An instance that steps has no use for what an integrator has moved, nor the other way round: it would go on from the start."""
+    simulator, path = smooth
+    f, g = integrating(path, *begun(simulator)), Instance(path, name="steps").begin()
+    for one, other in ((f, g), (g, f)):
+        before, data = other.get("q"), one.written(one.saved())
+        other.refused("the bytes are no state of this FMU", other.read, data)
+        other.refused("what is to be the state is none of this FMU", other.restore, one.saved())
+        assert (other.get("q") == before).all()
+    again = Instance(path, exchange=True, name="again")
+    again.restore(again.read(f.written(f.saved())))
+    assert (again.get("q") == f.get("q")).all()
+    for x in (f, g, again):
+        x.close()
+
+
+def test_all_derivatives_and_their_transpose_agree(smooth):
+    """w·(J s) = (Jᵀ w)·s, of all outputs and rates by all that they depend on."""
+    simulator, path = smooth
+    f, rng = integrating(path, *begun(simulator)), np.random.default_rng(1)
+    if f.new:
+        unknowns = [w.valueReference for w in f.d.modelVariables if w.causality == "output" or w.name.startswith("der(")]
+        knowns = [*f.refs("q"), *f.refs("v"), *f.refs("torque")]
+        seed, weights = rng.normal(size=f.size(knowns)), rng.normal(size=f.size(unknowns))
+        pushed = np.array(f.fmu.getDirectionalDerivative(unknowns, knowns, list(seed), len(weights)))
+        pulled = np.array(f.fmu.getAdjointDerivative(unknowns, knowns, list(weights), len(seed)))
+        assert abs(weights @ pushed - pulled @ seed) < 1e-14 * np.abs(weights * pushed).sum()
+        assert np.abs(pushed).max() > 1.0
+    f.close()
+
+
 def test_derivatives_along_directions_are_the_jacobians(smooth):
     simulator, path = smooth
     q, v, u = begun(simulator)
@@ -95,9 +126,9 @@ def test_another_integrator_goes_where_its_own_steps_go(smooth):
     _, _, u = begun(simulator)
     names = [v.name for v in fmpy.read_model_description(str(path)).modelVariables if v.causality == "input"]
     given = {"torque": list(u)} if names == ["torque"] else dict(zip(names, u, strict=True))
-    found = fmpy.simulate_fmu(str(path), fmi_type="ModelExchange", stop_time=1.0, relative_tolerance=1e-9, output_interval=0.1,
+    found = fmpy.simulate_fmu(str(path), fmi_type="ModelExchange", stop_time=2.0, relative_tolerance=1e-9, output_interval=0.1,
                               start_values=given)  # fmt: skip
-    run = simulator.run(simulator.model.initial(), np.zeros(simulator.model.nv), 1.0, parameters={"torque": u})
+    run = simulator.run(simulator.model.initial(), np.zeros(simulator.model.nv), 2.0, parameters={"torque": u})
     q = np.concatenate([np.ravel(found[n][-1]) for n in found.dtype.names if n == "q" or n.startswith("q.")])
     assert np.abs(q - run.q[-1]).max() < 1e-6
     assert np.linalg.norm(q[:4]) == pytest.approx(1.0, abs=1e-7)        # what CVode is told to keep, in a few hundred steps

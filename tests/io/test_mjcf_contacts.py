@@ -148,7 +148,8 @@ def test_a_mesh_whose_corners_lie_in_the_text_is_touched_as_in_mujoco(scale, tmp
     mujoco = pytest.importorskip("mujoco")
     corners = "0.06 0 0  -0.06 0 0  0 0.06 0  0 -0.06 0  0 0 0.06  0 0 -0.06"
     text = f"""<mujoco><asset><mesh name="m" vertex="{corners}" scale="{scale}" refquat="0.8 0.6 0 0"/></asset><worldbody>
-      <geom type="plane" size="3 3 .1"/><body pos="0 0 .2"><freejoint/><geom type="mesh" mesh="m" density="1000"/></body></worldbody></mujoco>"""
+      <geom type="plane" size="3 3 .1"/><body pos="0 0 .2"><freejoint/>
+      <geom type="mesh" mesh="m" density="1000"/></body></worldbody></mujoco>"""
     model = load(text)
     again = mujoco.MjModel.from_xml_path(str(engine.save_mjcf(model, tmp_path / "again.xml")))
     theirs = mujoco.MjModel.from_xml_string(text)

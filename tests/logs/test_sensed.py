@@ -59,13 +59,13 @@ def numbers(v):
 def test_what_sensors_read(run, tmp_path, ending, read):
     """To the last bit, in the frames that /tf has of them; and what is left out is named, once."""
     one, base, foot = run
-    text = rf"'run.{ending}' leaves out contacts, 'touch' \(Touch\), 'encoder' \(Encoder\); expected run.h5"
+    text = rf"'run.{ending}' leaves out contacts, 'touch' \(Touch\); expected run.h5"
     with pytest.warns(engine.SimulationWarning, match=text) as told:
         path = one.save(tmp_path / f"run.{ending}", prefix="dog/")
     assert len(told) == 1
     found = read(path)
     assert {*found} == {f"/dog/{n}" for n in ("robot_description", "joint_states", "tf", "imu/imu", "imu/side", "imu/fall", "wrench/sole",
-                                              "wrench/wrist")}  # fmt: skip
+                                              "wrench/wrist", "encoder/encoder")}  # fmt: skip
     frames = {"imu/imu": base, "imu/side": "side", "imu/fall": base, "wrench/sole": foot, "wrench/wrist": "wrist"}
     for topic, frame in frames.items():
         for k, (at, said) in enumerate(found[f"/dog/{topic}"]):

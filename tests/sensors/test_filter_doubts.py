@@ -35,7 +35,7 @@ def test_it_counts_what_is_new_in_any_blocks():
     assert (found[0][1] < 1.0).all()
     worse = Innovations("filter", Known((3,), 0.0))
     worse.add(np.arange(n) * 1.0, 2.2 * nis, updates)
-    assert (worse.mean() > 1.0).all() and "innovations are 6." in worse.of_mean((0,))
+    assert (worse.mean() > 1.0).all() and "innovations are 6." in worse.of_mean((0, -1))
 
 
 def test_a_filter_that_trusts_stars_ten_times_too_much_is_said(tmp_path):
@@ -118,3 +118,45 @@ def test_a_filter_that_is_far_too_timid_is_said():
                       r"squares of its 1\d\d innovations are 0\.0\d+ in the mean, which of 3 numbers each is below 1\.4\d in one of 10¹⁰"):
         made(10.0).run(*REST, 60.0)
     assert not made(1.0).run(*REST, 60.0).warnings and not made(10.0).run(*REST, 10.0).warnings
+
+
+def begun_far_off(duration):
+    """A bias twenty of the filter's own deviations off, which it has found after some samples."""
+    star = np.array([5e-5, 5e-5, 4e-4])
+    simulator = flown((1e-4, 1e-6), star, deviation=(1e-3, 1e-5), period=0.25)
+    return simulator.run(REST[0], [0.02, -0.01, 0.03, 0, 0, 0], duration, parameters={"gyro.bias": [1e-3, -2e-3, 5e-4]})
+
+
+@pytest.mark.filterwarnings("ignore::engine.SimulationWarning")
+def test_a_long_run_tells_what_a_short_one_does():
+    short, long = (begun_far_off(duration).warnings for duration in (20.0, 300.0))
+    assert len(short) == 1 and "does not know how far it is off: the normalised square of its innovation" in short[0]
+    assert [text.partition(" (")[0] for text in short] == [text.partition(" (")[0] for text in long]
+
+
+def test_the_mean_is_looked_at_on_the_way():
+    """Of innovations that are twice too large until there were 600, and right after them, a run of many tells, in any blocks."""
+    rng, n = np.random.default_rng(1), 20000
+    nis = rng.chisquare(3, (n, 1))
+    nis[:600] *= 1.9
+    worst = []
+    for cuts in ([], [300, 513, 7000]):
+        own, found = Innovations("filter", Known((3,), 0.0)), []
+        updates, t = np.arange(1.0, n + 1.0), np.arange(float(n))
+        for part, u in zip(np.split(nis, cuts), np.split(updates, cuts), strict=True):
+            own.add(t[: len(u)], part, u)
+            found.append(own.means())
+        worst.append(np.concatenate(found)[[511, -1]])                         # at 512, and in the end
+    assert worst[0][0] > 1.0 > worst[0][1]
+    np.testing.assert_allclose(worst[0], worst[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("dt", [0.02, 0.03])
+def test_a_filter_of_uneven_ticks_is_told(dt):
+    """A body that turns by 0.2 rad/s evenly: asked at 0.06 instead of 0.05 s, a filter without noise is 2 mrad off, and believes in 0.1."""
+    body = engine.Builder("b")
+    body.add_link("bus", inertia=engine.spatial.inertia.sphere(40.0, 0.5))
+    stars = {"sensors": [S.Gyro("bus", period=0.05), S.StarTracker("bus", period=0.5)], "gravity": (0, 0, 0)}
+    make = lambda: engine.Simulator(body.model(floating_base=True), dt=dt, laws=[S.AttitudeFilter(1e-5, 1e-9, 1e-4, period=0.05)], **stars)
+    with pytest.warns(engine.EngineWarning, match=f"'filter' is asked every 0.05 s, which is no multiple of dt = {dt} s"):
+        make()

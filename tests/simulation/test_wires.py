@@ -193,7 +193,8 @@ def test_forces_and_events_and_environments_read_signals():
 
 
 def test_a_simulator_is_listed_and_drawn(simulator, tmp_path):
-    assert ("signals: gauge (every 0.002 s), count (every 0.007 s from 0.003 s), slow of gauge (every 0.025 s from 0.005 s, 0.01 s late), "
+    assert ("signals: gauge of the true q (every 0.002 s), count (every 0.007 s from 0.003 s), "
+            "slow of gauge (every 0.025 s from 0.005 s, 0.01 s late), "
             "mean of gauge and slow (every 0.005 s, 0.005 s late), ") in repr(simulator)  # fmt: skip
     picture = simulator.diagram()
     root = ET.fromstring(picture)
@@ -308,3 +309,26 @@ def test_sensors_of_bodies_that_would_be_rows_are_told():
     many = engine.combine(**{f"b{k}": one.model(floating_base=True) for k in range(40)})
     with pytest.warns(engine.SimulationWarning, match="40 bodies or robots that are equal and .* rows of tables; sensors join them"):
         engine.Simulator(many, dt=DT, sensors=[engine.sensors.Gyro("b0/box")])
+
+
+def test_who_reads_the_truth_is_said_and_shown():
+    """A law and a controller of q and v stand beside those of signals; a sensor's truth is its own."""
+    sensor = engine.sensors.Encoder("slide", period=0.01)
+
+    def watch(encoder, v, pose):
+        return encoder + 0.0 * v[0] + 0.0 * pose("cart")[0, 3]
+
+    knows = engine.Simulator(MODEL, dt=DT, sensors=[sensor], laws=[gauge, watch], controller=lambda t, q, v: -v)
+    assert ("signals: encoder (every 0.01 s), gauge of the true q (at every stage), watch of encoder and the true v, pose "
+            "(at every stage); acting: controller of the true q, v>") in repr(knows)  # fmt: skip
+    blind = engine.Simulator(MODEL, dt=DT, sensors=[sensor], controller=lambda encoder: np.array([-encoder]))
+    assert "acting: controller of encoder>" in repr(blind)
+
+    def boxes(simulator):
+        return [g for g in ET.fromstring(simulator.diagram()).iter() if g.tag.endswith("}g")]
+
+    told = {g[1].text: (g[2].text, "t" in g.get("class").split()) for g in boxes(knows)}
+    assert told == {"encoder": ("every 0.01 s", False), "gauge": ("at every stage, reads true q", True),
+                    "watch": ("at every stage, reads true v, pose", True),
+                    "controller": ("at every stage, reads true q, v", True)}  # fmt: skip
+    assert not any("t" in g.get("class").split() for g in boxes(blind))

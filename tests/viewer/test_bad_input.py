@@ -96,7 +96,9 @@ def test_a_font_without_the_letters_says_so_once(run, monkeypatch):
     from engine.viewer.draw.fonts import FontWarning
 
     monkeypatch.setattr(fonts, "has", lambda file, character: False)
+    monkeypatch.setattr(fonts, "NOWHERE", set())
     fonts.file_with.cache_clear()
-    with pytest.warns(FontWarning, match="no font here has '\U00013000', which becomes a box; expected one that has") as told:
-        engine.render(run, size=(320, 240), caption="\U00013000\U00013000", samples=0)
+    fonts.TOLD.clear()
+    with pytest.warns(FontWarning, match="no font here has '\U00013000', '\U00013001', which becomes a box; expected one that has") as told:
+        engine.render(run, size=(320, 240), caption="\U00013000\U00013001\U00013000", samples=0)
     assert sum(issubclass(w.category, FontWarning) for w in told) == 1

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import trimesh
 
+import engine
 from engine import ContactMaterial, Contacts, HalfSpace, dynamics
 from engine.model import Builder, Geometry, Model
 from engine.simulation import Simulator, Trajectory, actuators, forces
@@ -460,3 +461,16 @@ def test_plumes_blow_against_the_thrust_as_far_as_it_is_strong(pushed: Trajector
         T = poses(pushed.at([t]).q[0], pushed.model)[0]
         assert np.allclose((A @ [0, 0, 1, 1])[:3], (T @ [0.5, 0, 0, 1])[:3], atol=1e-6)           # from the nozzle
         assert np.allclose(A[:3, 2], LONG * quantities_of(scene.actors[0]).whole * t * T[:3, 1], atol=1e-6)
+
+
+def test_names_are_read_on_what_is_white():
+    """White letters on a white wall stand on a shade: where a name is, two fifths of its box are far darker than the wall."""
+    wall = engine.Builder("wall")
+    white = engine.Material("white", (1.0, 1.0, 1.0, 1.0))
+    wall.add_link("WWWWWWWW", visuals=[engine.Geometry("box", (0.2, 4.0, 4.0), material=white)])
+    camera = engine.viewer.Camera((0.0, 0.0, 0.0), distance=4.0, azimuth=0.3, elevation=0.2)
+    look = {"size": (320, 240), "camera": camera, "environment": "plain", "samples": 0}
+    bare, named = (engine.render(wall.model(), shown=shown, **look).mean(axis=2) for shown in (Shown(), Shown(labels=True)))
+    rows, columns = np.nonzero(np.abs(bare - named) > 4.0)
+    box = slice(rows.min(), rows.max() + 1), slice(columns.min(), columns.max() + 1)
+    assert (named[box] < 0.65 * bare[box]).mean() > 0.4

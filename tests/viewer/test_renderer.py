@@ -7,6 +7,7 @@ import pytest
 import trimesh
 
 import engine
+from engine.viewer.draw.canvas import Canvas
 from engine.viewer.draw.context import open_window
 from engine.viewer.draw.creases import Creases
 from engine.viewer.draw.renderer import Renderer
@@ -483,3 +484,16 @@ def test_what_is_kept_behind_is_what_would_be_drawn(samples):
     assert renderer._behind_key is not None and away.max() < 16 and (away > 0).mean() < 1e-3
     renderer.delete()
     window.close()
+
+
+def test_nothing_of_what_lay_over_a_picture_stays_in_the_next(draw):
+    """A window of software OpenGL whose camera stands still: no samples, no creases, a background that is kept, and panels over it."""
+    scene = Scene(engine.load_urdf(engine.example("seven_joint_arm")), environment="ground")
+    camera = camera_for(scene)
+    first = [draw(scene, camera, samples=0) for _ in range(3)][-1]
+    renderer = draw.renderers[0]
+    panel = Canvas(1.0)
+    panel.rect(0, 0, *SIZE, (0.0, 0.0, 0.0, 0.5))
+    renderer.overlay(panel)
+    assert renderer.pixels().mean() / 255.0 < 0.7 * first.mean()
+    np.testing.assert_array_equal(draw(scene, camera, samples=0), first)

@@ -10,8 +10,10 @@ import pytest
 import engine
 from engine.simulation import Trajectory
 from engine.space.axes import lvlh
+from engine.viewer.draw.panes import Panes
 from engine.viewer.draw.renderer import Renderer
 from engine.viewer.scene.earth import world_map
+from engine.viewer.scene.errors import ViewerWarning
 from engine.viewer.scene.marks import mark
 from engine.viewer.scene.orbit_marks import ellipse
 from engine.viewer.scene.planets import BODIES, Globe, Sky, under
@@ -53,6 +55,55 @@ def draw():
     yield drawn
     renderer.delete()
     window.close()
+
+
+@pytest.mark.parametrize("view", [None, "top", (2.0, 0.9)])
+def test_an_overview_of_an_orbit_has_the_whole_planet(view):
+    scene = Scene(flight(frame=False))
+    camera, globe = scene.camera(SIZE, view), scene.globe(0.0)
+    toward, far = globe.seen_from(camera.eye)
+    rim = np.cross(toward, camera.axes[:, 0])
+    rim /= np.linalg.norm(rim)
+    round_, high = np.linspace(0.0, 2.0 * np.pi, 200)[:, None], 1.0 / far                      # the limb is where rays touch the ball
+    limb = globe.center - globe.body.radius * (
+        high * toward - np.sqrt(1.0 - high**2) * (np.cos(round_) * rim + np.sin(round_) * np.cross(toward, rim)))
+    places = camera.project(limb, SIZE)
+    assert (places > 0).all() and (places < SIZE).all()
+
+
+def test_who_follows_a_craft_has_the_planet_below_all_the_way_round(tmp_path, monkeypatch):
+    """And the craft in the picture, with nothing of it cut off, though it turns against who looks at it."""
+    motion, seen, plain = flight(frame=False), [], Panes.draw
+    monkeypatch.setattr(Panes, "draw", lambda self, drawing, cameras, *a: seen.append((drawing, replace(cameras[0]))) or
+                        plain(self, drawing, cameras, *a))  # fmt: skip
+    engine.render(motion, tmp_path / "%02d.png", size=SIZE, follow="cube", fps=1, speed=700.0, samples=0)
+    assert len(seen) == 8
+    for drawing, camera in seen:
+        toward, _ = drawing.globe.seen_from(camera.eye)
+        assert -toward @ camera.axes[:, 1] > 0.8
+        places = camera.project(drawing.corners(), SIZE)
+        assert (places > 0).all() and (places < SIZE).all() and np.ptp(places[:, 1]) > 0.3 * SIZE[1]
+
+
+def test_an_orbits_line_goes_through_the_craft():
+    """Within a micrometre of it, and within a millimetre of the ellipse a hundred metres on: seen from beside it, it is no chord."""
+    r, v = np.array([6.5e6, 1.9e6, 3e5]), np.array([-2000.0, 6900.0, 2500.0])
+    points = ellipse(r, v, EARTH.mu)
+    middle = np.linalg.norm(points - r, axis=1).argmin()
+    assert np.linalg.norm(points[middle] - r) < 1e-6
+    near = r + v * 100.0 / np.linalg.norm(v)
+    ends, sides = points[:-1], np.diff(points, axis=0)
+    off = near - ends - np.clip(((near - ends) * sides).sum(1) / (sides * sides).sum(1), 0.0, 1.0)[:, None] * sides
+    assert np.linalg.norm(off, axis=1).min() < 1e-3
+
+
+def test_marks_of_an_orbit_without_one_are_told():
+    still = engine.Builder("cube")
+    still.add_link("cube", engine.spatial.inertia.box(1.0, (1.0, 1.0, 1.0)), [engine.Geometry("box", (1.0, 1.0, 1.0))])
+    scene = Scene(still.model(floating_base=True))
+    with pytest.warns(ViewerWarning, match=r"track, lvlh .* not drawn: nothing here is known to fly about a planet; expected") as told:
+        engine.render(scene, size=(32, 24), samples=0, shown=Shown(track=True, lvlh=True))
+    assert len(told) == 1 and told[0].filename == __file__
 
 
 def test_an_orbit_shows_the_earth_where_it_is_and_a_ring_where_the_craft_is(draw):
@@ -123,7 +174,7 @@ def test_an_ellipse_keeps_energy_and_the_focus():
     r, v, mu = np.array([7e6, 1e6, -2e5]), np.array([500.0, 7200.0, 3000.0]), EARTH.mu
     points = ellipse(r, v, mu)
     a = 1.0 / (2.0 / np.linalg.norm(r) - v @ v / mu)
-    other = points[np.argmax(np.linalg.norm(points, axis=1))] + points[np.argmin(np.linalg.norm(points, axis=1))]
+    other = -2.0 * (np.cross(v, np.cross(r, v)) / mu - r / np.linalg.norm(r)) / (2.0 / np.linalg.norm(r) - v @ v / mu)
     assert np.linalg.norm(points, axis=1) + np.linalg.norm(points - other, axis=1) == pytest.approx(2.0 * a, rel=1e-5)
     assert np.abs(points @ np.cross(r, v)).max() < 1e-6 * np.linalg.norm(np.cross(r, v)) * a
     assert len(ellipse(r, 2.0 * v, mu)) == 0                                   # open

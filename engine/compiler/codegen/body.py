@@ -55,9 +55,9 @@ class Body:
             self.used[base].append(k)
         return self.put(f"getelementptr inbounds {self.module.D}, ptr {base}, i64 {k}") if k else base
 
-    def type(self, i: int) -> str:
-        """LLVM's type of a node that is a number, or a vector of numbers."""
-        return vector("double", self.wide[i]) if i in self.wide else self.module.D
+    def type(self, i: int, of: str = "double") -> str:
+        """LLVM's type of a node that is a number, or a vector of numbers, as it is stored; or of truth values."""
+        return vector(of, self.wide.get(i, self.module.width))
 
     def load(self, base: str, k: int, i: int) -> str:
         """Node i's value from memory: volatile, or LLVM would keep what is to leave the registers, and find no room for it."""
@@ -87,14 +87,18 @@ class Body:
         else:
             value = self.load(self.base(i), self.place[i], i)
         if i in self.truths:
-            value = self.put(f"fcmp une {m.D} {value}, {splat('double', m.width, literal(0.0))}")
+            value = self.truth(i, value)
         self.have[i] = value
         return value
+
+    def truth(self, i: int, value: str) -> str:
+        """Node i as a truth value, of a number."""
+        return self.put(f"fcmp une {self.type(i)} {value}, {splat('double', self.wide.get(i, self.module.width), literal(0.0))}")
 
     def number(self, i: int) -> str:
         """Operand for node i as a number: truth as 1 and 0."""
         value = self.value(i)
-        return self.put(f"uitofp {self.B} {value} to {self.D}") if i in self.truths else value
+        return self.put(f"uitofp {self.type(i, 'i1')} {value} to {self.type(i)}") if i in self.truths else value
 
     def result(self, i: int) -> str:
         """The same, to be stored: a constant that is part of the code as it stands, since LLVM stores several equal ones at once."""
@@ -171,17 +175,18 @@ class Body:
                     body = callees[node[1]][0]
                     self.branch(i, body, places, n, given, arguments, self.module.unread.get(body, 0), counted)
                 else:
-                    f = self.module.loop(program.functions[node[1]])
+                    f = self.module.loop(program.functions[node[1]], node[2])
                     self.lines += counted(f"  call void {f}({', '.join(places)}, i64 {node[2]})")
             return
         if op in ("neg", *STANDING) or (op == "get" and self.inline) or (i in self.place and i not in self.slot):
             return
         if op == "lane" and node[2] in self.place and node[2] not in self.have:
-            self.have[i] = self.load("%work", self.place[node[2]] + node[1], i)
+            own = self.load("%work", self.place[node[2]] + node[1], i)
+            self.have[i] = self.truth(i, own) if i in self.truths else own
         else:
             x = [self.value(j) for j in operands(node)]
-            self.width, self.D = self.wide.get(i, self.module.width), self.type(i)
+            self.width, self.D, self.B = self.wide.get(i, self.module.width), self.type(i), self.type(i, "i1")
             self.have[i] = (OPERATIONS[op].lower or VECTORS[op])(self, i, *x)
-            self.width, self.D = self.module.width, self.module.D
+            self.width, self.D, self.B = self.module.width, self.module.D, self.module.B
         if i in self.slot:
             self.store(self.number(i), "%work", self.slot[i], i)

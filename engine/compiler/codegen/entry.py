@@ -13,24 +13,18 @@ what NumPy's own dispatch costs would be most of the time.
 from __future__ import annotations
 
 import itertools
-import math
 import os
 import platform
+from collections.abc import Sequence
 
+from engine.compiler.codegen.call_writer import API, DATA, DOUBLE, CallWriter, Equal
 from engine.compiler.codegen.llvm import Module, put_finite
-from engine.compiler.graph.program import COUNTED, Program, Shape, is_table, size
+from engine.compiler.graph.program import Program, is_table, size
 from engine.compiler.kernels.arena import STATE, put_spare
 from engine.compiler.kernels.instructions import Writer, exchanged
 
-#: objects and functions of NumPy, and types of Python, that compiled code uses: a table filled in when it is loaded
-API = ("ndarray", "float64", "PyArray_New", "PyArray_Scalar", "double", "float", "int")
 #: <fenv.h>: all floating-point flags, and the one for invalid operations
 ALL_FLAGS, INVALID = (0x1F, 16) if os.name == "nt" else (0x1F, 1) if platform.machine() in ("arm64", "aarch64") else (0x3D, 1)
-HEADER = object.__basicsize__  # the fields of PyArrayObject and PyArray_Descr follow Python's object header, and a tuple's size
-ITEMS = tuple.__basicsize__  # a tuple's items
-DATA, ND, DIMS, DESCR, FLAGS = (HEADER + k for k in (0, 8, 16, 40, 48))
-BYTEORDER, TYPE_NUM = HEADER + 10, HEADER + 12
-CARRAY, DOUBLE = 0x0101, 12  # C-contiguous and aligned; float64
 GROUPS = 4  # of W samples that a segment serves at once: a long program's code is fetched a quarter as often
 STACK = 65536  # bytes that a single call takes from the stack; what needs more is taken from the heap
 
@@ -229,8 +223,9 @@ EXTERNALS = ["declare ptr @malloc(i64)", "declare void @free(ptr)", "declare ptr
              "declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)"]  # fmt: skip
 
 
-def single(program: Program, strict: bool = False) -> str:
-    """IR text of ``call`` for a program: one sample, straight from Python; if ``strict``, inputs must be finite as well."""
+def single(program: Program, strict: bool = False, equal: Sequence[Equal] = ()) -> str:
+    """IR text of ``call`` for a program: one sample, straight from Python; if ``strict``, inputs must be finite as well; tables have
+    ``equal`` numbers of rows, or a handler says so."""
     m = Module(1)
     name, work = m.function(program)
     if program.tabled:
@@ -243,7 +238,7 @@ def single(program: Program, strict: bool = False) -> str:
     writer = CallWriter(lines)
     put, guard, field, byte = writer.put, writer.guard, writer.field, writer.byte
     memory = put(f"alloca i8, i64 {need}, align 64") if need <= STACK else ""
-    ndarray, given, data = writer.arrays(shapes_in)
+    ndarray, given, data = writer.arrays(shapes_in, equal)
     # what is returned: an array, or a tuple that owns what is put into it; scalars are made in the end
     several = len(shapes_out) > 1
     result = guard(put(f"call ptr @PyTuple_New(i64 {len(shapes_out)})")) if several else ""
@@ -279,14 +274,15 @@ def single(program: Program, strict: bool = False) -> str:
     apart = put("call ptr @PyEval_SaveThread()") if program.tabled else ""      # tables may be long: others may run meanwhile
     lines.append(f"  call void {name}(ptr {memory}, ptr {target}, ptr {byte(memory, (n_in + n_out) * 8)}, i64 1, i64 0, i64 0, i64 0)")
     lines += [f"  call void @PyEval_RestoreThread(ptr {apart})"] * program.tabled
-    state = field(arena, 8 * STATE, "i64") if program.tabled else ""
+    state = field(arena, 8 * STATE, "i64") if program.tabled else "0"
+    state = writer.promised(state, equal, target, shapes_out)
     put_finite(m)
     finite = writer.finite(target, shapes_out)
     if strict:
         finite = put(f"and i1 {finite}, {put(f'call i1 @all_finite(ptr {memory}, i64 {n_in})')}")
     result = writer.returned(target, shapes_out, arrays, result, ndarray, straight, [*drop, *release])
     lines += release
-    if state:
+    if state != "0":
         lines += [f"  br i1 {put(f'icmp eq i64 {state}, 0')}, label %right, label %wrong", "wrong:",
                   f"  call void @Py_DecRef(ptr {result})", f"  %state = call ptr @PyLong_FromLongLong(i64 {state})"]  # fmt: skip
         said = writer.answer(2, [*given, "%state"])
@@ -296,147 +292,6 @@ def single(program: Program, strict: bool = False) -> str:
     lines += [f"  call void @Py_DecRef(ptr {result})", f"  ret ptr {said}", "general:"]
     handed = put(f"call ptr @PyObject_Call(ptr {writer.handler(0)}, ptr %args, ptr %kwargs)")
     lines += [f"  ret ptr {handed}", *writer.failures, "}"]
-    memory_too = [*EXTERNALS[2:], "declare ptr @PyLong_FromLongLong(i64)", "declare ptr @PyEval_SaveThread()",
-                  "declare void @PyEval_RestoreThread(ptr)"]                   # malloc and free the arena has declared
-    return "\n".join([str(m), *(memory_too if program.tabled else EXTERNALS), *lines])
-
-
-class CallWriter(Writer):
-    """Instructions of a function that Python calls: ``%self`` holds the handlers, ``%args`` the arguments."""
-
-    def __init__(self, lines: list[str]) -> None:
-        super().__init__(lines)
-        self.number = itertools.count()
-        self.failures: list[str] = []  # blocks at the end: what is left to do when memory runs out
-
-    def api(self, which: str) -> str:
-        """Load NumPy's address of that name from the table ``@api``."""
-        return self.put(f"load ptr, ptr getelementptr ([{len(API)} x ptr], ptr @api, i64 0, i64 {API.index(which)})")
-
-    def handler(self, k: int) -> str:
-        """Handler k: ``Gufunc._general`` or ``Gufunc._not_finite``."""
-        return self.put(f"call ptr @PyTuple_GetItem(ptr %self, i64 {k})")
-
-    def field(self, base: str, offset: int, kind: str) -> str:
-        """A field of a C structure."""
-        return self.put(f"load {kind}, ptr {self.byte(base, offset)}")
-
-    def copy(self, to: str, source: str, n: int) -> None:
-        """Copy n doubles."""
-        self.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {source}, i64 {n * 8}, i1 false)")
-
-    def answer(self, handler: int, arguments: list[str]) -> str:
-        """What a handler says to some objects."""
-        shown = ", ".join(f"ptr {x}" for x in [*arguments, "null"])
-        return self.put(f"call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr {self.handler(handler)}, {shown})")
-
-    def returned(self, target: str, shapes: list[Shape], arrays: list[str], result: str, ndarray: str, straight: bool,
-                 cleanup: list[str]) -> str:  # fmt: skip
-        """The results at ``target`` as objects: the only one, or in a tuple that is there."""
-        here = 0
-        for k, shape in enumerate(shapes):
-            source = self.byte(target, here * 8)
-            here += size(shape)
-            if shape and not is_table(shape):
-                if not straight:
-                    self.copy(self.field(arrays[k], DATA, "ptr"), source, size(shape))
-                continue
-            if shape:
-                made = self.rows(source, shape, ndarray, *cleanup)
-            else:
-                make, float64 = self.api("PyArray_Scalar"), self.api("float64")
-                made = self.guard(self.put(f"call ptr {make}(ptr {source}, ptr {float64}, ptr null)"), *cleanup)
-            if len(shapes) > 1:
-                self.put(f"call i32 @PyTuple_SetItem(ptr {result}, i64 {k}, ptr {made})")
-            else:
-                result = made
-        return result
-
-    def finite(self, target: str, shapes: list[Shape]) -> str:
-        """Whether all results are finite, tables' rows too."""
-        if not any(map(is_table, shapes)):
-            return self.put(f"call i1 @all_finite(ptr {target}, i64 {sum(map(size, shapes))})")
-        good, here = "true", 0
-        for shape in shapes:
-            x, n = self.byte(target, 8 * here), str(size(shape))
-            if is_table(shape):
-                d = self.field(x, 0, "ptr")
-                x, n = self.field(d, 8, "ptr"), self.put(f"mul i64 {self.field(d, 0, 'i64')}, {math.prod(shape[1:])}")
-            good = self.put(f"and i1 {good}, {self.put(f'call i1 @all_finite(ptr {x}, i64 {n})')}")
-            here += size(shape)
-        return good
-
-    def rows(self, source: str, shape: Shape, ndarray: str, *cleanup: str) -> str:
-        """A new array of the rows of a table, by its handle at ``source``."""
-        d, dims = self.field(source, 0, "ptr"), self.put(f"alloca [{len(shape)} x i64]")
-        n = self.field(d, 0, "i64")
-        for k, x in enumerate((n, *shape[1:])):
-            self.lines.append(f"  store i64 {x}, ptr {self.byte(dims, 8 * k)}")
-        new = f"ptr {ndarray}, i32 {len(shape)}, ptr {dims}, i32 {DOUBLE}, ptr null, ptr null, i32 0, i32 0, ptr null"
-        made = self.guard(self.put(f"call ptr {self.api('PyArray_New')}({new})"), *cleanup)
-        bytes_ = self.put(f"mul i64 {n}, {8 * math.prod(shape[1:])}")
-        to, rows = self.field(made, DATA, "ptr"), self.field(d, 8, "ptr")
-        self.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {rows}, i64 {bytes_}, i1 false)")
-        return made
-
-    def require(self, condition: str, otherwise: str = "general") -> None:
-        """Go on if the condition holds, else at the label ``otherwise``."""
-        here = f"ok{next(self.number)}"
-        self.lines.extend([f"  br i1 {condition}, label %{here}, label %{otherwise}", f"{here}:"])
-
-    def guard(self, pointer: str, *cleanup: str) -> str:
-        """A pointer that is null ends the call, after ``cleanup``."""
-        failed = f"failed{next(self.number)}"
-        self.require(self.put(f"icmp ne ptr {pointer}, null"), failed)
-        self.failures.extend([f"{failed}:", *cleanup, "  ret ptr null"])
-        return pointer
-
-    def arrays(self, shapes: list[Shape]) -> tuple[str, list[str], list[str]]:
-        """``numpy.ndarray``, the arguments, and their data; what is not an array of float64 of its shape in C order, nor a number where
-        one is asked for, goes to the handler."""
-        places = [self.put("alloca double") if not shape else "" for shape in shapes]
-        self.require(self.put("icmp eq ptr %kwargs, null"))
-        self.require(self.put(f"icmp eq i64 {self.field('%args', HEADER, 'i64')}, {len(shapes)}"))
-        ndarray = self.api("ndarray")
-        given, data = [], []
-        for a, shape in enumerate(shapes):
-            x = self.field("%args", ITEMS + 8 * a, "ptr")
-            given.append(x)
-            kind = self.field(x, HEADER - 8, "ptr")
-            if not shape:
-                self.number_to(places[a], x, kind, f"array{a}", f"done{a}")
-            self.require(self.put(f"icmp eq ptr {kind}, {ndarray}"))
-            self.require(self.put(f"icmp eq i32 {self.field(x, ND, 'i32')}, {len(shape)}"))
-            descr, dims = self.field(x, DESCR, "ptr"), self.field(x, DIMS, "ptr")
-            flags = self.put(f"and i32 {self.field(x, FLAGS, 'i32')}, {CARRAY}")
-            type_num, order = self.field(descr, TYPE_NUM, "i32"), self.field(descr, BYTEORDER, "i8")
-            tests = [f"i32 {flags}, {CARRAY}", f"i32 {type_num}, {DOUBLE}", f"i8 {order}, {ord('=')}"]
-            tests += [f"i64 {self.field(dims, 8 * d, 'i64')}, {n}" for d, n in enumerate(shape) if n != COUNTED]
-            good = "true"
-            for test in tests:
-                good = self.put(f"and i1 {good}, {self.put(f'icmp eq {test}')}")
-            self.require(good)
-            data.append(self.field(x, DATA, "ptr"))
-            if is_table(shape):                                                # what is passed on is its descriptor's address
-                address, d = self.put("alloca ptr"), self.put("alloca [2 x i64]")
-                self.lines += [f"  store i64 {self.field(dims, 0, 'i64')}, ptr {d}", f"  store ptr {data[a]}, ptr {self.byte(d, 8)}",
-                               f"  store ptr {d}, ptr {address}"]  # fmt: skip
-                data[a] = address
-            if not shape:
-                value = self.put(f"load double, ptr {data[a]}")
-                self.lines.extend([f"  store double {value}, ptr {places[a]}", f"  br label %done{a}", f"done{a}:"])
-                data[a] = places[a]
-        return ndarray, given, data
-
-    def number_to(self, place: str, x: str, kind: str, otherwise: str, done: str) -> None:
-        """Store a float, or an int of 64 bits, at a place, and go on at the label ``done``; what is neither is looked at ``otherwise``."""
-        is_double, is_float, whole = (self.put(f"icmp eq ptr {kind}, {self.api(name)}") for name in ("double", "float", "int"))
-        real = self.put(f"or i1 {is_double}, {is_float}")
-        self.lines.extend([f"  br i1 {real}, label %{done}float, label %{done}other", f"{done}float:"])
-        value = self.field(x, HEADER, "double")
-        self.lines.extend([f"  store double {value}, ptr {place}", f"  br label %{done}", f"{done}other:",
-                           f"  br i1 {whole}, label %{done}int, label %{otherwise}", f"{done}int:"])  # fmt: skip
-        found = self.put(f"call i64 @PyLong_AsLongLongAndOverflow(ptr {x}, ptr {place})")              # the flag, for a moment
-        self.require(self.put(f"icmp eq i32 {self.put(f'load i32, ptr {place}')}, 0"))
-        value = self.put(f"sitofp i64 {found} to double")
-        self.lines.extend([f"  store double {value}, ptr {place}", f"  br label %{done}", f"{otherwise}:"])
+    tabled = ["declare ptr @PyEval_SaveThread()", "declare void @PyEval_RestoreThread(ptr)"] if program.tabled else EXTERNALS[:2]
+    saying = ["declare ptr @PyLong_FromLongLong(i64)"] * (state != "0")
+    return "\n".join([str(m), *EXTERNALS[2:], *tabled, *saying, *lines])             # malloc and free the arena has declared

@@ -41,10 +41,13 @@ class Laned:
 
 def laned(nodes: list[Node], outputs: list[int], sizes: Sequence[int], most: int) -> Laned:
     """The program in vectors of up to ``most`` lanes, if that is worth it; arguments have these sizes."""
+    enough = count(nodes) * WORTH
     for packs in found(nodes, outputs, sizes, most) if most > 1 and len(nodes) <= LONGEST else ():
+        if len(packs.pack) * (1 - 1 / packs.lanes) <= enough:                  # all that packs may save
+            continue
         writer = Writer(packs, ordered(packs))
         made, results = live(writer.nodes, [writer.number(i) for i in outputs])
-        if count(made) < count(nodes) * (1 - WORTH):
+        if count(made) < count(nodes) - enough:
             return Laned(made, results, vectors(made, packs.lanes), angles_together(made))
     return Laned(nodes, outputs)
 

@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from engine.compiler import debug, machine
+from engine.compiler.codegen import looking
 from engine.compiler.codegen.body import Body
 from engine.compiler.codegen.counters import Counters
 from engine.compiler.codegen.lanes import Laned, laned
@@ -139,35 +140,42 @@ class Module:
         self.sincos()
         return self.once("@stumpff", vecmath.stumpff(self.width))
 
-    def loop(self, program: Program) -> str:
-        """Name of the function that repeats a body, which takes and returns n numbers of which the last says done."""
+    def loop(self, program: Program, limit: int) -> str:
+        """Name of the function that repeats a body, which takes and returns n numbers of which the last says done, up to a limit."""
+        long = limit > looking.PASSES
+        if long:
+            self.once("@look", looking.look_in(self.constants_are))
+        key, way_on = f"{program.key}{' long' * long}", "%on" if long else "%again"
         if self.is_short(program):
-            if program.key not in self.loops:
-                self.loops[program.key] = f"@loop{len(self.loops)}"
-                self.text.append(short_loop(self, program, self.loops[program.key]))
-            return self.loops[program.key]
+            if key not in self.loops:
+                self.loops[key] = f"@loop{len(self.loops)}"
+                self.text.append(short_loop(self, program, self.loops[key], long))
+            return self.loops[key]
         body, n = self.functions[program.key][0], len(program.outputs)
+        name, way = f"{body}.loop{'.long' * long}", looking.next_pass("again") if long else "  br label %head"
         if program.takes:
-            return arena.put_looping(self, f"{body}.loop", body, program.made)
+            return arena.put_looping(self, name, body, program.made, looking.next_pass("passed") if long else "")
         call = "\n".join(self.counted("", program, f"  call void {body}(ptr %in, ptr %out, ptr %work, i64 1, i64 0, i64 0, i64 0)"))
-        name, D, one = f"{body}.loop", self.D, splat("double", self.width, literal(1.0))
+        D, one = self.D, splat("double", self.width, literal(1.0))
+        bound = f"phi i64 [%limit, %entry], [%limit.next, {way_on}]" if long else "add i64 %limit, 0"
         return self.once(name, f"""define internal void {name}(ptr %in, ptr %out, ptr %work, i64 %limit) noinline nounwind {{
 entry:
   %flag = getelementptr inbounds {D}, ptr %in, i64 {n - 1}
   br label %head
 head:
-  %i = phi i64 [0, %entry], [%next, %again]
+  %i = phi i64 [0, %entry], [%next, {way_on}]
+  %limit.now = {bound}
   %done = load {D}, ptr %flag
   %left = fcmp une {D} %done, {one}
   %some = {vecmath.some(self.width, "%left")}
-  %more = icmp slt i64 %i, %limit
+  %more = icmp slt i64 %i, %limit.now
   %go = and i1 %some, %more
   br i1 %go, label %again, label %end
 again:
 {call}
   call void @llvm.memcpy.p0.p0.i64(ptr %in, ptr %out, i64 {self.bytes(n)}, i1 false)
   %next = add i64 %i, 1
-  br label %head
+{way}
 end:
   call void @llvm.memcpy.p0.p0.i64(ptr %out, ptr %in, i64 {self.bytes(n)}, i1 false)
   ret void
@@ -370,25 +378,27 @@ def declarations(text: str) -> dict[str, str]:
 
 
 def put_finite(m: Module) -> None:
-    """Add ``all_finite(x, n)``: Σ (x − x) is zero unless some x is not finite."""
+    """Add ``all_finite(x, n)``: x − x is +0, all of whose bits are zero, unless x is not finite; bits are joined, with no wait."""
     m.once("@all_finite", """define internal i1 @all_finite(ptr %x, i64 %n) {
 entry:
   %blocks = and i64 %n, -8
   br label %head
 head:
   %j = phi i64 [0, %entry], [%next, %body]
-  %sum = phi <8 x double> [zeroinitializer, %entry], [%worse, %body]
+  %so.far = phi <8 x i64> [zeroinitializer, %entry], [%worse, %body]
   %more = icmp slt i64 %j, %blocks
   br i1 %more, label %body, label %reduce
 body:
   %p = getelementptr double, ptr %x, i64 %j
   %v = load <8 x double>, ptr %p, align 8
   %zero = fsub <8 x double> %v, %v
-  %worse = fadd <8 x double> %sum, %zero
+  %bits = bitcast <8 x double> %zero to <8 x i64>
+  %worse = or <8 x i64> %so.far, %bits
   %next = add i64 %j, 8
   br label %head
 reduce:
-  %nan = fcmp uno <8 x double> %sum, zeroinitializer
+  %joined = bitcast <8 x i64> %so.far to <8 x double>
+  %nan = fcmp uno <8 x double> %joined, zeroinitializer
   %nans = bitcast <8 x i1> %nan to i8
   %first = icmp ne i8 %nans, 0
   br label %rest

@@ -25,10 +25,10 @@ Array = np.ndarray
 Pack = tuple[int, ...]
 #: an input's node, and its colours round by round
 Appearance = tuple[int, tuple[int, ...]]
-#: operations that are one instruction on a vector
-PACKED = {"add", "sub", "mul", "fma", "div", "sqrt"}
+#: operations that are an instruction or a few on a vector
+PACKED = {"add", "sub", "mul", "fma", "div", "sqrt", "abs", "min", "max", "select", "lt", "le", "eq", "and", "or", "not"}
 #: of these, those whose first two operands may change places; of a difference they do so with its sign
-SWAPPED = {"add", "sub", "mul", "fma"}
+SWAPPED = {"add", "sub", "mul", "fma", "min", "max", "eq", "and", "or"}
 #: how far from the inputs colours look, and how deep from the results :meth:`Packs.likely` does
 ROUNDS, DEPTH = 3, 4
 #: what speaks against two inputs being equal, and what must speak for some that are; numbers of the longest argument that is looked at
@@ -53,6 +53,9 @@ class Packs:
     lanes : of a pack
     base, minus : of each node, what it is the negative of, or itself, and which of both
     reads, readers : of each node, its operands and who reads it, signs apart
+    fits : of each node, whether it may be part of a pack: truth values that are known make no vector
+    sides : of each node, the lanes whose inputs it depends on, a bit each
+    form : of each node that depends on none of them, what it looks like, constants apart: as what all lanes share, but for its numbers
     leaf : input that is equal to others, its sine or cosine -> what it is, the same in all lanes, and its lane
     pack : node -> the pack that it is in
     order : node of a pack -> its operands, so that those of all lanes match
@@ -70,6 +73,8 @@ class Packs:
             self.reads[i] = [self.base[j] for j in operands(node)]
             for j in self.reads[i]:
                 self.readers[j].append(i)
+        known = {i for i, node in enumerate(nodes) if node[0] == "const" and isinstance(node[1], bool)}
+        self.fits = [node[0] in PACKED and known.isdisjoint(reads) for node, reads in zip(nodes, self.reads, strict=True)]
         self.leaf: dict[int, tuple[Any, int]] = {}
         self.pack: dict[int, Pack] = {}
         self.order: dict[int, list[int]] = {}
@@ -79,6 +84,15 @@ class Packs:
         self.lanes, self.leaf, self.pack, self.order = lanes, {}, {}, {}
         for t in equal:
             self.equate(t)
+        self.sides = [0] * len(self.nodes)
+        self.form: list[int | None] = [None] * len(self.nodes)
+        for i, reads in enumerate(self.reads):
+            self.sides[i] = 1 << self.leaf[i][1] if i in self.leaf else 0
+            for j in reads:
+                self.sides[i] |= self.sides[j]
+            if not self.sides[i]:
+                self.form[i] = hash(("const", 0) if self.nodes[i][0] == "const" else
+                                    alike(self.nodes[i][0], [self.form[j] for j in reads]) if reads and self.fits[i] else i)
 
     def equate(self, t: Pack) -> None:
         """Take these inputs, nodes, for equal; and so their sines and cosines."""
@@ -93,7 +107,7 @@ class Packs:
             return ("pack", t[0]), t.index(i)
         if i in self.leaf:
             return self.leaf[i]
-        return ("const", 0) if self.nodes[i][0] == "const" else ("node", i), -1
+        return ("node", i) if self.form[i] is None else ("form", self.form[i]), -1
 
     def join(self, t: Pack) -> list[Pack]:
         """Make a pack; return the columns of its operands."""
@@ -126,20 +140,14 @@ class Packs:
 
     def up(self, apart: bool = False) -> None:
         """Pack nodes that do the same to packs and inputs, from these on; if ``apart``, only what depends on one lane's inputs alone."""
-        sides = [0] * len(self.nodes)
-        if apart:
-            for i, reads in enumerate(self.reads):
-                sides[i] = 1 << self.leaf[i][1] if i in self.leaf else 0
-                for j in reads:
-                    sides[i] |= sides[j]
-
         def look(i: int) -> tuple[Any, int]:
-            if i in self.pack or self.nodes[i][0] not in PACKED:
+            if i in self.pack or not self.fits[i]:
                 return None, -1
             operands = [self.found(j) for j in self.reads[i]]
             own = {lane for _, lane in operands if lane >= 0}
             lane = own.pop() if len(own) == 1 else -1
-            return alike(self.nodes[i][0], [what for what, _ in operands]), -1 if apart and lane >= 0 and sides[i] != 1 << lane else lane
+            mixed = apart and lane >= 0 and self.sides[i] != 1 << lane
+            return alike(self.nodes[i][0], [what for what, _ in operands]), -1 if mixed else lane
 
         waiting: dict[Any, list[list[int]]] = {}
         todo = sorted({j for i in (*self.leaf, *self.pack) for j in self.readers[i]})   # a heap
@@ -151,11 +159,12 @@ class Packs:
             rows = waiting.setdefault(what, [[] for _ in range(self.lanes)])
             if i not in rows[lane]:
                 rows[lane].append(i)
-            for k, row in enumerate(rows):
+            for k, row in enumerate(rows if all(rows) else ()):
                 rows[k] = [j for j in row if look(j) == (what, k)]             # others are packed by now, or read what is
             if all(rows):
                 t = tuple(row.pop(0) for row in rows)
-                self.join(t)
+                own = [tuple(self.base[j] for j in column) for column in self.join(t)]
+                self.down([x for x in own if len(set(x)) > 1 and all(self.form[j] is not None for j in x)])
                 for j in t:
                     for reader in self.readers[j]:
                         heapq.heappush(todo, reader)
@@ -190,12 +199,13 @@ class Packs:
         while todo:
             t = heapq.heappop(todo)[1]
             ops = {kind(self.nodes[i][0]) for i in t}
-            if len(ops) > 1 or len(set(t)) < len(t) or any(i in self.pack for i in t):
+            twice = len(set(t)) < len(t) and (len(set(t)) == 1 or any(self.form[i] is None for i in t))
+            if len(ops) > 1 or twice or any(i in self.pack for i in t):
                 continue
             if ops == {"input"}:
                 if not any(i in self.leaf for i in t):
                     self.equate(t)
-            elif ops <= PACKED:
+            elif all(self.fits[i] for i in t):
                 for column in self.join(t):
                     below = tuple(self.base[i] for i in column)
                     heapq.heappush(todo, (-max(below), below))
@@ -203,6 +213,7 @@ class Packs:
 
 def found(nodes: list[Node], outputs: list[int], sizes: Sequence[int], most: int) -> Iterator[Packs]:
     """The packs of a program of arguments of these sizes: of four lanes, then of two, where there may be some."""
+    sizes = [n for one, run in itertools.groupby(sizes, lambda n: n == 1) for n in ([len(list(run))] if one else run)]
     if max(sizes, default=0) < 4:                                              # of which no two blocks of two are equal
         return
     packs = Packs(nodes)
@@ -284,17 +295,13 @@ class Blocks:
 
     def best_run(self, distance: int) -> tuple[float, range]:
         """What blocks at a distance say together, of a run of two or more, and their first numbers."""
-        best = 0.0, range(0)
-        each = self.worth[distance].tolist()
-        for first in range(len(each)):
-            total = 0.0
-            for last, x in enumerate(each[first : first + distance], first):
-                if x == -math.inf:
-                    break
-                total += x
-                if total > best[0] and last > first:
-                    best = total, range(first, last + 1)
-        return best
+        if not self.looks:
+            return 0.0, range(0)
+        each = np.append(self.worth[distance], np.full(distance - 1, -np.inf))
+        totals = np.cumsum(np.lib.stride_tricks.sliding_window_view(each, distance), axis=1)     # from each first number on
+        first, more = divmod(int(np.argmax(totals[:, 1:])), distance - 1)
+        best = float(totals[first, more + 1])
+        return (best, range(first, first + more + 2)) if best > 0.0 else (0.0, range(0))
 
     def take(self, block: Iterable[int]) -> None:
         """Take numbers, and with them the blocks that they are in."""

@@ -37,6 +37,14 @@ SORT = np.sort
 ARITHMETIC = {np.add, np.subtract, np.multiply, np.negative}
 
 
+class NoEntry(IndexError):
+    """An array has no entry by a name."""
+
+    def __init__(self, of: Any, name: str) -> None:
+        super().__init__(f"an array has no entry '{name}'; expected a number, a slice or a mask")
+        self.obj, self.name = of, name
+
+
 class Traced(np.ndarray):
     """An array of traced values and numbers."""
 
@@ -58,6 +66,8 @@ class Traced(np.ndarray):
     def __getitem__(self, key: Any) -> Any:
         if is_mask(key):
             return chosen(self, key)
+        if isinstance(key, str):
+            raise NoEntry(self, key)
         return np.ndarray.__getitem__(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:

@@ -59,6 +59,9 @@ def maker(original: Callable[..., Any]) -> Callable[..., Any]:
             if dtype is None and len(args) > 1 and isinstance(args[1], (type, np.dtype, str)):
                 dtype, args = args[1], (args[0], *args[2:])
             made = original(*map(plain, args), dtype=object, **options).view(Traced)
+            if dtype is None and is_users() and any(isinstance(y, (np.ndarray, list, tuple)) for y in made.flat):
+                shapes = ", ".join(dict.fromkeys(str(np.shape(y)) for y in made.flat))
+                raise refuse(f"an array of entries of unlike shapes {shapes}", "use entries of one shape, such as x[0] of an x of length 1")
             return made if dtype is None else made.astype(dtype)
         made = original(*args, **options)
         if isinstance(made, np.ndarray) and (made.dtype == object or (HOLDING.now and made.dtype == float and is_users())):
@@ -89,8 +92,16 @@ def asking(original: Callable[..., Any]) -> Callable[..., Any]:
 def asked_for(x: Any) -> Any:
     """A list of numbers as an array, and arrays in lists, so that NumPy asks them."""
     if isinstance(x, (list, tuple)) and has_traced(x):
-        return wrapped(x) if any(isinstance(y, np.ndarray) for y in leaves(x)) else wrapped(boxed(x))
+        if any(isinstance(y, np.ndarray) for y in leaves(x)):
+            return wrapped(x)
+        lists = len({np.shape(y) for y in map(plain, x) if isinstance(y, (list, tuple))}) > 1 or len({*map(is_list, x)}) > 1
+        return type(x)(map(asked_for, x)) if lists else wrapped(boxed(x))       # such as concatenate takes: of lengths of their own
     return wrapped(x) if isinstance(x, np.ndarray) else x
+
+
+def is_list(x: Any) -> bool:
+    """Whether something is a list, and no number."""
+    return isinstance(x, (list, tuple))
 
 
 def leaves(x: Any) -> Iterator[Any]:

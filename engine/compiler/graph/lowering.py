@@ -76,17 +76,17 @@ def unchanged(body: Any, i: int, x: str) -> str:
 
 
 def packed(body: Any, i: int, *x: str) -> str:
-    """A vector of numbers."""
-    v = "undef"
+    """A vector of numbers, or of truth values."""
+    v, (V, T) = "undef", (body.B, "i1") if i in body.truths else (body.D, "double")
     for k, number in enumerate(x[:1] if len(set(x)) == 1 else x):
-        v = body.put(f"insertelement {body.D} {v}, double {number}, i64 {k}")
-    return body.put(f"shufflevector {body.D} {v}, {body.D} undef, <{len(x)} x i32> zeroinitializer") if len(set(x)) == 1 else v
+        v = body.put(f"insertelement {V} {v}, {T} {number}, i64 {k}")
+    return body.put(f"shufflevector {V} {v}, {V} undef, <{len(x)} x i32> zeroinitializer") if len(set(x)) == 1 else v
 
 
 def lane(body: Any, i: int, v: str) -> str:
-    """A number of a vector."""
+    """A number of a vector, or a truth value."""
     _, k, of = body.nodes[i]
-    return body.put(f"extractelement {body.type(of)} {v}, i64 {k}")
+    return body.put(f"extractelement {body.type(of, 'i1' if i in body.truths else 'double')} {v}, i64 {k}")
 
 
 #: between numbers and vectors

@@ -157,6 +157,8 @@ def renumbered(node: Node, new: Any) -> Node:
 
 
 def is_truth(node: Node, truths: Container[int]) -> bool:
-    """Whether a node is a truth value, given which of those before it are."""
+    """Whether a node is a truth value, or a vector of such, given which of those before it are."""
     op = node[0]
-    return op in BOOLEAN or (op == "select" and node[2] in truths) or (op == "const" and isinstance(node[1], bool))
+    if op in ("const", "consts"):
+        return isinstance(node[1], bool)
+    return op in BOOLEAN or (op in ("select", "lane") and node[2] in truths) or (op == "pack" and node[1] in truths)

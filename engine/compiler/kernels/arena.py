@@ -7,6 +7,9 @@ before; if that fails, or more is wanted than it may have, what was asked for is
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,9 +29,19 @@ NO_MEMORY, NO_ROW, DIFFERENT = 1, 2, 4
 DESCRIPTOR = 64
 #: numbers that a loop passes on, from so many on at once
 TOGETHER = 16
-#: bytes of the first chunk, and most that one program may take in all
+#: bytes of the first chunk, and most that one program may take in all, where it is not known how much memory there is
 FIRST, MOST = 1 << 16, 1 << 36
 
+
+@functools.cache
+def most() -> int:
+    """Bytes that the tables of one program may take in all: half of this machine's memory, as what is beyond it ends the process."""
+    with contextlib.suppress(AttributeError, ValueError, OSError):             # where the system does not say
+        return max(FIRST, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
+    return MOST
+
+
+machine.FILLED |= {"arena.most": most, "rows.arena.most": most}
 TEXT = f"""@table.none = internal global [2 x i64] zeroinitializer, align 64
 
 define internal ptr @take(ptr %arena, i64 %bytes) alwaysinline nounwind {{
@@ -61,7 +74,8 @@ entry:
   %rows = call i64 @llvm.umax.i64(i64 %least, i64 %bytes)
   %size = add i64 %rows, 128
   %all = add i64 %taken, %size
-  %bounded = icmp ule i64 %all, {MOST}
+  %most = load i64, ptr @arena.most
+  %bounded = icmp ule i64 %all, %most
   br i1 %bounded, label %ask, label %none
 ask:
   %raw = call ptr @malloc(i64 %size)
@@ -178,9 +192,10 @@ end:
 }}"""
 
 
-def looping(name: str, body: str, columns: Sequence[int]) -> str:
+def looping(name: str, body: str, columns: Sequence[int], way: str) -> str:
     """IR of ``loop(in, out, work, limit)``, which repeats a body that makes tables, by turns in one of two arenas of its own, and copies
-    those that it passes on and did not make (of ``columns``; 0 of numbers), in the end all to the caller's."""
+    those that it passes on and did not make (of ``columns``; 0 of numbers), in the end all to the caller's. The end of a pass, where it has
+    one of its own, is its ``way`` on."""
     w, n = TableWriter([]), len(columns)
 
     def copies(whence: str, to: str, copy: str, other: str) -> None:
@@ -196,15 +211,20 @@ def looping(name: str, body: str, columns: Sequence[int]) -> str:
 
     w.lines += [f"  %flag = getelementptr double, ptr %in, i64 {n - 1}", "  %outer = load ptr, ptr %work",
                 *(f"  %lent{k} = call ptr @arena.lent(ptr {name}.spare{k})" for k in (0, 1)), "  br label %head", "head:",
-                "  %i = phi i64 [0, %entry], [%next, %passed]", "  %done = load double, ptr %flag", "  %open = fcmp une double %done, 1.0",
-                "  %more = icmp slt i64 %i, %limit", "  %go = and i1 %open, %more", "  br i1 %go, label %again, label %end", "again:",
+                f"  %i = phi i64 [0, %entry], [%next, %{'on' if way else 'passed'}]",
+                "  %limit.now = " + ("phi i64 [%limit, %entry], [%limit.next, %on]" if way else "add i64 %limit, 0"),
+                "  %done = load double, ptr %flag", "  %open = fcmp une double %done, 1.0",
+                "  %more = icmp slt i64 %i, %limit.now", "  %wanted = and i1 %open, %more",
+                f"  %state.p = getelementptr i64, ptr %outer, i64 {STATE}", "  %state = load i64, ptr %state.p",
+                f"  %lacking = and i64 %state, {NO_MEMORY}", "  %room = icmp eq i64 %lacking, 0",        # without, it would never end
+                "  %go = and i1 %wanted, %room", "  br i1 %go, label %again, label %end", "again:",
                 "  %turn = trunc i64 %i to i1", "  %own = select i1 %turn, ptr %lent1, ptr %lent0",
                 "  call void @arena.begin(ptr %own)", "  store ptr %own, ptr %work",
                 f"  call void {body}(ptr %in, ptr %out, ptr %work, i64 1, i64 0, i64 0, i64 0)"]  # fmt: skip
     copies("%out", "%in", "own", "%own")
     w.pass_on("%own", "%outer")
     w.begin("passed")
-    w.lines += ["  %next = add i64 %i, 1", "  br label %head", "end:"]
+    w.lines += ["  %next = add i64 %i, 1", way or "  br label %head", "end:"]
     copies("%in", "%out", "copy", "%outer")
     w.lines += ["  store ptr %outer, ptr %work",
                 *(f"  call void @arena.back(ptr {name}.spare{k}, ptr %lent{k})" for k in (0, 1))]
@@ -212,11 +232,11 @@ def looping(name: str, body: str, columns: Sequence[int]) -> str:
                       "  ret void", "}"])  # fmt: skip
 
 
-def put_looping(module: Any, name: str, body: str, columns: Sequence[int]) -> str:
+def put_looping(module: Any, name: str, body: str, columns: Sequence[int], way: str) -> str:
     """Add :func:`looping`, whose arenas stay from call to call, and return its name."""
     for k in (0, 1):
         put_spare(module, f"{name}.spare{k}")
-    return str(module.once(name, looping(name, body, columns)))
+    return str(module.once(name, looping(name, body, columns, way)))
 
 
 def put_spare(module: Any, place: str = "@arena.spare") -> None:
@@ -273,7 +293,7 @@ other:
 def put_arena(module: Any) -> None:
     """Add ``take(arena, bytes)``, ``arena.begin``, which makes one piece of what was taken before, and ``arena.free``."""
     module.once("@malloc", "declare ptr @malloc(i64)\ndeclare void @free(ptr)")
-    module.once("@take", f"{TEXT}\n{COPY}\n{OWN}")
+    module.once("@take", f"@arena.most = {module.constants_are} i64 {MOST}\n{TEXT}\n{COPY}\n{OWN}")
 
 
 class TableWriter(Writer):
@@ -389,6 +409,13 @@ class TableWriter(Writer):
             x, y = self.put(f"load {D}, ptr {a}, align 8"), self.put(f"load {D}, ptr {self.byte(row, 8 * c)}, align 8")
             self.lines.append(f"  store {D} {self.put(f'fadd {D} {x}, {y}')}, ptr {a}, align 8")
             c += n
+
+    def add_vectors(self, to: str, vectors: Sequence[str], width: int) -> None:
+        """Add vectors to what stands one after another in memory."""
+        for k, y in enumerate(vectors):
+            D, a = f"<{width} x double>", self.byte(to, 8 * width * k)
+            x = self.put(f"load {D}, ptr {a}, align 8")
+            self.lines.append(f"  store {D} {self.put(f'fadd {D} {x}, {y}')}, ptr {a}, align 8")
 
     def product(self, a: str, b: int | str, more: int = 0) -> str:
         """a b + more, whole numbers."""

@@ -268,5 +268,5 @@ def module_of(fn: Callable[..., Any], name: str, given: Sequence[int], checked: 
         lines += [f"  %none{k} = getelementptr ptr, ptr %out, i64 {k}", f"  store ptr @table.none, ptr %none{k}"]
     text = "\n".join([f"define hidden void {name}(ptr %arena, ptr %in, ptr %out) nounwind {{", "entry:", *w.lines, *main.begin,
                       "  br label %lines", "lines:", *lines, "  ret void", "}"])  # fmt: skip
-    memory_text = ["declare ptr @malloc(i64)", "declare void @free(ptr)", arena.TEXT]
+    memory_text = ["declare ptr @malloc(i64)", "declare void @free(ptr)", f"@arena.most = internal constant i64 {arena.MOST}", arena.TEXT]
     return "\n\n".join([*memory_text, *(f.text for f in library.functions.values()), text]), [rows.columns for rows, _ in results]

@@ -10,7 +10,7 @@ from engine.compiler.graph.vecmath import literal, splat
 from engine.compiler.kernels.arena import DESCRIPTOR, DIFFERENT, NO_ROW, SIZE, TableWriter, put_arena
 from engine.compiler.kernels.row_ends import Sink
 from engine.compiler.kernels.row_reads import Reader
-from engine.compiler.kernels.row_vectors import FEW, side_by_side, standing, stood, stride, unpacking
+from engine.compiler.kernels.row_vectors import FEW, rows_of, side_by_side, standing, stood, stride, unpacking
 from engine.ops.rows import PARTS
 
 #: groups of W rows that go together through a function, whose code is fetched as much less often
@@ -250,7 +250,8 @@ class Across(Reader):
                                f"i64 {w.product(rows, 8 * s.columns)}, i1 false)")  # fmt: skip
             if s.how == "chosen":
                 w.keep("0", memory, 0)
-            found.append((data, w.top(rows, W), own) if s.how == "added" else (data, memory, rows, own))
+            starts = w.put(f"call i64 @llvm.smax.i64(i64 {w.put(f'sub i64 {rows}, {W - 1}')}, i64 0)")
+            found.append((data, w.top(rows, W), own, starts) if s.how == "added" else (data, memory, rows, own))
         return found
 
     def from_outside(self, stage: str, lent: str, arena: str) -> list[str]:
@@ -319,8 +320,10 @@ class Across(Reader):
         w.lines += [f"  %l{k}.next = add i64 %l{k}, 1", f"  br label %one{k}.head", f"after{k}:"]
 
     def add_rows(self, k: int, s: Sink, c: int, at: tuple[str, ...], arena: str) -> None:
-        """A group's rows to those of their numbers, one row after another."""
-        w, W, (data, top, own) = self.w, self.W, at
+        """A group's rows to those of their numbers: where these follow one another all at once, else one row after another."""
+        w, W, (data, top, own, starts) = self.w, self.W, at
+        if alike := W > 1 and s.columns <= FEW and s.several <= 2:
+            self.add_beside(k, s, c, data, starts)
         apart, I = stride(W, s.columns), w.lanes(W)
         size = 8 * W * (apart + 1)
         for j in range(s.several):
@@ -340,6 +343,30 @@ class Across(Reader):
                 to = w.byte(data, w.element(w.byte(own, j * size), lane))
                 w.add_row(to, w.byte(own, j * size + 8 * (W + lane * apart)), s.columns)
         w.begin(f"after{k}")
+        if alike:
+            w.begin(f"added{k}")
+
+    def add_beside(self, k: int, s: Sink, c: int, data: str, starts: str) -> None:
+        """A group's rows to those of their numbers at once, where these follow one another, and go on at the label ``added``; else at
+        ``alone``. Of two that overlap, a row of the later numbers' comes first where both are added to it, as an earlier row's."""
+        w, W, m = self.w, self.W, s.columns
+        begin = [c + j * (m + 1) for j in range(s.several)]
+        side = [w.side_by_side(self.result(b), starts, W) for b in begin]
+        together = w.put(f"icmp eq i64 %alive, {W}")
+        for _, own in side:
+            together = w.put(f"and i1 {together}, {own}")
+        w.lines += [f"  br i1 {together}, label %beside{k}, label %alone{k}", f"beside{k}:"]
+        rows = [rows_of(w.put, [self.result(b + 1 + i) for i in range(m)], W) for b in begin]
+        to = [w.byte(data, w.product(first, 8 * m)) for first, _ in side]
+        if s.several == 2:
+            later = w.put(f"icmp sgt i64 {side[1][0]}, {side[0][0]}")
+            w.lines += [f"  br i1 {later}, label %second{k}, label %first{k}", f"second{k}:"]
+            w.add_vectors(to[1], rows[1], W)
+            w.add_vectors(to[0], rows[0], W)
+            w.lines += [f"  br label %added{k}", f"first{k}:"]
+        for place, vectors in zip(to, rows, strict=True):
+            w.add_vectors(place, vectors, W)
+        w.lines += [f"  br label %added{k}", f"alone{k}:"]
 
     def add_table(self, s: Sink, table: str, at: tuple[str, ...], arena: str) -> None:
         """A table of the row's added to another."""

@@ -25,7 +25,7 @@ from engine.compiler.kernels.stacks import Concatenated, Constants, Cut, Stack, 
 from engine.compiler.transforms.bodies import columns_of, extracted, scope_of
 from engine.compiler.transforms.instead import OR_SIZE, instead_of
 from engine.ops.elementwise import USERS
-from engine.ops.rows import common_count, indices_of_rows, is_number
+from engine.ops.rows import TRUTHS_EXPECTED, common_count, indices_of_rows, is_number
 
 Array = np.ndarray
 #: arrays of as many rows, or fewer, are dealt with row by row in a straight line, which is faster than a loop
@@ -228,7 +228,9 @@ def as_table(g: Graph, x: Any) -> Table:
         (handle,) = g.call(Stack(len(x), size(x.shape[1:])), flat)
     else:
         (handle,) = g.call(Constants(np.array([float(y) for y in flat]).reshape(len(x), size(x.shape[1:]))), [])
-    return Table(g, handle, x.shape[1:], count=len(x))
+    found = Table(g, handle, x.shape[1:], count=len(x))
+    found.truths = bool(flat) and all(map(g.holds_truth, flat))
+    return found
 
 
 def uncounted(g: Graph, x: Any) -> Table:
@@ -286,7 +288,11 @@ def concatenated(g: Graph, tables: Sequence[Any]) -> Table:
 
 def materialised(t: Table) -> Table:
     """A table whose rows lie in memory of its own."""
-    return row_loop(t.g, lambda x: x, [t]) if t.counting or t.through is not None else t
+    if not t.counting and t.through is None:
+        return t
+    found: Table = row_loop(t.g, lambda x: x, [t])
+    found.truths = t.truths
+    return found
 
 
 def known(tables: Sequence[Any]) -> int | None:
@@ -372,7 +378,7 @@ def gathered(g: Graph, table: Any, index: Any) -> Any:
     if i.row:
         raise g.refuse(f"numbers of rows of the shape {of_rows(i.row)}", "expected (n)")
     found = Table(g, t.handle, t.row, through=i.handle, count=i.count)
-    found.where = users_place()
+    found.where, found.truths = users_place(), t.truths
     return found
 
 
@@ -428,5 +434,7 @@ def chosen(g: Graph, table: Any, truth: Any) -> Table:
     t, c = as_table(g, table), as_table(g, truth)
     if c.row:
         raise g.refuse(f"rows chosen by truths of the shape {of_rows(c.row)}", "expected (n): a truth a row")
+    if not c.truths and c.count != 0:
+        raise g.refuse("rows chosen by numbers", f"expected {TRUTHS_EXPECTED}")
     made = looped(g, lambda c, x: (c, x), [c, t], lambda shapes: [Sink("chosen", size(shapes[1]))])[2]
     return Table(g, made[0], t.row)

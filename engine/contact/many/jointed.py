@@ -151,20 +151,23 @@ class JointedProblem(Smooth):
         return G
 
     def crossed(self, pushes: Any) -> Array:
-        """Return Σ (J_aᵀ K J_b + J_bᵀ K J_a) (nv, nv) of points."""
+        """Return X + Xᵀ (nv, nv), X = Σ J_aᵀ K J_b of points: K J_b is added up on each body a, so that a point costs nv and not nv²."""
         nv, n = self.axes.model.nv, len(self.axes.poses)
         J: Array = np.zeros((n, 6, nv), dtype=np.result_type(*self.axes.poses))
         for i, body in enumerate(self.axes.model.bodies):
             J[i] = J[body.parent] if body.parent >= 0 else 0.0
             for j, column in self.axes.columns[i]:
                 J[i, :, j] = J[i, :, j] + column
-        upper, table = np.triu_indices(nv), J.reshape(n, 6 * nv)
 
-        def one(FK: Array, J_a: Array, J_b: Array) -> Array:
-            X = J_a.reshape(6, nv).T @ (ops.symmetric(FK[6:], 6) @ J_b.reshape(6, nv))
-            return (X + X.T)[upper]
+        def between(FK: Array, a: Any, b: Any) -> tuple[Array, Any]:
+            return np.concatenate([FK[6:], [a, b]]), ops.logical_and(ops.largest(FK[6:]) > 0.0, ops.maximum(a, b) < n - 1.5)
 
-        return ops.symmetric(ops.total(ops.rows(one, pushes, *(ops.gather(table, k) for k in self.on))), nv)
+        pushed = ops.chosen(*ops.rows(between, pushes, *self.on))              # of many that are near, few
+        K, a, b = ops.rows(lambda x: (x[:21], x[21], x[22]), pushed)
+        KJ = ops.rows(lambda K, J: (ops.symmetric(K, 6) @ J.reshape(6, nv)).ravel(), K, ops.gather(J.reshape(n, 6 * nv), b))
+        on_a = np.asarray(ops.add_at(np.zeros((n, 6 * nv)), a, KJ))
+        X = ops.product(J.reshape(6 * n, nv).T, on_a.reshape(6 * n, nv))
+        return X + X.T
 
     def lagged(self, x: Array, friction: Any) -> tuple[Any, Any]:
         """Return the friction (p, 2 or 4) of all points that goes with the normal impulses at x (nv), and whether it is what was taken for

@@ -87,11 +87,14 @@ Status allowed(Instance *i, const char *function, int modes)
     return say(i, ERROR, "%s is called where the FMU is in %s; expected in %s", function, now, expected);
 }
 
+/* the first bit is that of model exchange, whose states are of another kind */
+static uint64_t own_key(const Instance *i) { return KEY | (uint64_t)(i->exchange != 0) << 63; }
+
 void reset(Instance *i)
 {
     static const double p[NP + 1] = P_FIRST, start[NSTART + 1] = START_FIRST;
     memset(&i->s, 0, sizeof i->s);
-    i->s.key = KEY;
+    i->s.key = own_key(i);
     i->s.mode = INSTANTIATED;
     memcpy(i->s.p, p, sizeof p);
     memcpy(i->s.start, start, sizeof start);
@@ -444,18 +447,32 @@ Status state_get(Instance *i, void **state)
 
 Status state_set(Instance *i, const void *state)
 {
-    if (!state || ((const State *)state)->key != KEY)
+    if (!state || ((const State *)state)->key != own_key(i))
         return say(i, ERROR, "what is to be the state is none of this FMU; expected one that it has given");
     memcpy(&i->s, state, sizeof(State));
     i->seen = 0;
     return OK;
 }
 
+/* of the bytes of a state, whose own sum counts as none: FNV-1a, which another value of any byte changes */
+static uint64_t sum_of(State s)
+{
+    const unsigned char *const bytes = (const unsigned char *)&s;
+    uint64_t sum = 14695981039346656037ull;
+    s.sum = 0;
+    for (size_t c = 0; c < sizeof s; ++c)
+        sum = (sum ^ bytes[c]) * 1099511628211ull;
+    return sum;
+}
+
 Status state_written(Instance *i, const void *state, void *bytes, size_t n)
 {
-    if (!state || n < sizeof(State))
-        return say(i, ERROR, "room for %lu bytes of a state; expected %lu", (unsigned long)n, (unsigned long)sizeof(State));
-    memcpy(bytes, state, sizeof(State));
+    State s;
+    if (!state || n < sizeof s)
+        return say(i, ERROR, "room for %lu bytes of a state; expected %lu", (unsigned long)n, (unsigned long)sizeof s);
+    memcpy(&s, state, sizeof s);
+    s.sum = sum_of(s);
+    memcpy(bytes, &s, sizeof s);
     return OK;
 }
 
@@ -465,7 +482,7 @@ Status state_read(Instance *i, const void *bytes, size_t n, void **state)
     if (!bytes || n != sizeof s)
         return say(i, ERROR, "%lu bytes of a state; expected %lu", (unsigned long)n, (unsigned long)sizeof s);
     memcpy(&s, bytes, sizeof s);
-    if (s.key != KEY || s.mode <= 0 || s.mode > TERMINATED || s.mode & (s.mode - 1) || !isfinite(s.t0) || !isfinite(s.k) || !isfinite(s.t))
+    if (s.key != own_key(i) || s.sum != sum_of(s))
         return say(i, ERROR, "the bytes are no state of this FMU; expected those that it has written");
     if (!state || (!*state && !(*state = malloc(sizeof s))))
         return say(i, ERROR, "there is no memory for a state; expected %lu bytes", (unsigned long)sizeof s);

@@ -40,7 +40,7 @@ typedef uint32_t Reference;
 enum { INSTANTIATED = 1, INITIALIZING = 2, STEPPING = 4, EVENT = 8, CONTINUOUS = 16, TERMINATED = 32, ANY = 63 };
 
 typedef struct {                                 /* all that a rollback restores */
-    uint64_t key;                                /* of the FMU: a state of another one is refused */
+    uint64_t key, sum;                           /* of the FMU, and of how it goes: others are refused; of bytes that are written */
     int64_t mode, begun, stale, stops;           /* whether x is known; whether momenta are of other masses; whether stop counts */
     double t0, k, t, stop;
     double p[NP + 1], start[NSTART + 1], x[NX + 1], xc[NXC + 1];

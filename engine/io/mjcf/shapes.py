@@ -150,8 +150,8 @@ class Shapes:
                 if made is None:
                     touched = node.whole("contype", 1) or node.whole("conaffinity", 1)
                     say = self.notes.warn if touched else self.notes.note
-                    say(node, f"the mesh '{short(node.text('mesh'))}' lies in no file that is drawn, and none is made; its mass counts, its "
-                              "shape is neither drawn nor touched")  # fmt: skip
+                    say(node, f"the mesh '{short(node.text('mesh'))}' lies in no file that is drawn, and none is made; its mass counts, "
+                              "its shape is neither drawn nor touched")  # fmt: skip
                 return None if made is None else Geometry(made.kind, made.size, made.placement, made.mesh, material, name, made.uri,
                                                           made.fault, up_axis=made.up_axis)  # fmt: skip
             if kind == "sphere":

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.viewer.draw.fonts import file_with, font
+from engine.viewer.draw.fonts import file_with, font, tell_boxes
 
 Array = np.ndarray
 Color = tuple[float, float, float, float]
@@ -62,6 +62,7 @@ class Atlas:
             if c not in numbers:
                 numbers[c] = len(glyphs)
                 glyphs.append(self._placed(c, size))
+        tell_boxes(text)
         g = np.array([glyphs[numbers[c]] for c in text]).reshape(-1, 7)        # left, top, width, height, u, v, advance
         for k in (k for k, c in enumerate(text) if c in ACCENTS and k):        # over the middle of what is before it
             g[k, 0], g[k, 6] = -0.5 * (g[k - 1, 6] + g[k, 2]), 0.0

@@ -10,6 +10,8 @@ from engine.checks import EngineWarning, warn
 
 #: parts of the names of files that hold Chinese, Japanese and Korean, the most even first
 EASTERN = ("NotoSansCJK", "SourceHanSans", "wqy", "DroidSansFallback", "msyh", "PingFang", "Hiragino", "simsun", "Unifont")
+#: characters that no font has, and those of them that were told
+NOWHERE, TOLD = set[str](), set[str]()
 
 
 class FontWarning(EngineWarning):
@@ -46,17 +48,21 @@ def has(file: str, character: str) -> bool:
 
 @functools.cache
 def file_with(character: str) -> str:
-    """Return the file of the first font that has a character.
-
-    Warns
-    -----
-    FontWarning : none has; Pillow's own draws a box
-    """
+    """Return the file of the first font that has a character; where none has, Pillow's own, which draws a box."""
     if character.isascii() or has("", character):
         return ""
     for file in files()[1:]:
         if has(file, character):
             return file
-    warn(f"no font here has '{character}', which becomes a box; expected one that has, such as Noto Sans CJK (on Debian and Ubuntu "
-         "'apt install fonts-noto-cjk')", FontWarning)  # fmt: skip
+    NOWHERE.add(character)
     return ""
+
+
+def tell_boxes(text: str) -> None:
+    """Warn, once for each character, of those of a text that no font has."""
+    new = [c for c in dict.fromkeys(text) if c in NOWHERE and c not in TOLD]
+    TOLD.update(new)
+    if new:
+        known = ", ".join(f"'{c}'" for c in new[:5]) + (f" and {len(new) - 5} more" if len(new) > 5 else "")
+        warn(f"no font here has {known}, which becomes a box; expected one that has, such as Noto Sans CJK (on Debian and Ubuntu "
+             "'apt install fonts-noto-cjk')", FontWarning)  # fmt: skip

@@ -29,10 +29,12 @@ from engine.viewer.scene.planets import BACKDROP
 Array = np.ndarray
 SHADOW, SKY = 1024, 192                     # texels along the side of the key light's map, and of the one from above
 COARSE = 0.12                               # of a map's texels, what its casters' detail is measured by: shadows are soft
+LARGE = 20.0                                # texels across, from which on stand-ins' edges are seen in the map: a twentieth of them
 DETAIL = 0.05                               # triangles of a surface for the square of its size in pixels
+SUNK = 1e-4                                 # of the robots' size: what is no deeper stands on the ground
 VEIL = 0.3                                  # how much the ground hides from below
 WHOLE = 200                                 # triangles that whatever is not tiny has
-BELOW = 1.25                                # a level may have so many times fewer triangles than are wanted
+BELOW = 1.4                                 # a level may have so many times fewer triangles than are wanted
 MOST = 350_000                              # triangles of a picture, about; eight times as many with samples
 BEHIND = 0.12                               # opacity of lines that a planet hides
 MANY = 1000                                 # instances, above which they are taken together
@@ -133,13 +135,14 @@ class Renderer:
         grounded, above = drawing.environment in GROUNDS, camera.eye[2] > drawing.floor
         marked = bool(marks.any() or len(drawing.lines[0]))
         if grounded and above:
-            sunk = bool((seen.centres[:, 2] - seen.radii < drawing.floor).any())                # the ground hides some
+            sunk = bool((drawing.corners()[:, 2] < drawing.floor - SUNK * seen.radius).any())                # the ground hides some
             Pass().begin()
             patch = shaded(drawing, light)
             self._square("shaded_ground", drawing, camera, light, shade, *patch)
-            near = None if marked or not there else beside(self._around(drawing, camera, 0.03 * size[1]), size)
-            Pass(behind=True, colors=sunk or not there, within=near).begin()     # of what is kept only the depths are wanted
-            self._ground(drawing, camera, light, shade, *patch)
+            if sunk or marked or not there or self.creases or not solid.all():   # of what is kept only the depths are wanted, if these are
+                near = None if marked or not there else beside(self._around(drawing, camera, 0.03 * size[1]), size)
+                Pass(behind=True, colors=sunk or not there, within=near).begin()
+                self._ground(drawing, camera, light, shade, *patch)
         if not there:
             self._background(drawing, light, camera, size)
         if self.creases and not drawing.wireframe:
@@ -158,6 +161,7 @@ class Renderer:
         if drawing.globe is not None and len(segments):
             colors = colors * np.where(drawing.globe.hides(camera.eye, segments.mean(axis=1)), BEHIND, [1.0])[:, None] ** [0, 0, 0, 1]
         self.lines.draw(segments, colors, self.scale * widths, camera.matrix(aspect), size)
+        Pass().begin()                                          # copies too keep within
         self.target.copy_to(self.picture.id)
         if not self.samples:
             self._smooth(drawing, camera)
@@ -225,7 +229,7 @@ class Renderer:
         """Draw the maps of the key light and from above; return the matrices from the world into them.
 
         What casts a sharp shadow is no coarser than what is seen, so large to the metre: what a stand-in's edges stick out of it lies in
-        their shadow, in streaks.
+        their shadow, in streaks; but for what is so small on the map that they stick out by less than the shadow is looked up beside them.
         """
         key, above = (orthographic(d, seen.middle, seen.radius) for d in (light.key, np.array([0.0, 0.0, 1.0])))
         Pass().begin()
@@ -236,7 +240,7 @@ class Renderer:
             gl.glClear(gl.GL_DEPTH_BUFFER_BIT | (gl.GL_COLOR_BUFFER_BIT if target.color else 0))
             texels = np.full(len(casting), COARSE * target.size[0] / seen.radius)
             if target is self.shadow_map:
-                texels = np.maximum(texels, pixels)
+                texels = np.where(seen.radii * SHADOW < LARGE * seen.radius, texels, np.maximum(texels, pixels))
             runs = self._fill(self.casters, drawing, seen, casting, texels)
             program.use(matrix=matrix, rows=0)
             self.casters.bind(0)

@@ -14,6 +14,7 @@ TEXT, LINE = 12.0, 15.0                     # sizes of labels and how far apart 
 INDENT = 31.0                               # where the legend's texts begin, px
 MOVES = (0.0, 15.0, -15.0, 30.0, -30.0)     # by which a label may be moved, px
 TINY, RING = 3.0, 6.0                       # radius below which a robot is marked, and of its mark, px
+SHADE = 0.02, 0.03, 0.05, 0.55              # behind what is written
 BRIGHT, INK, AMBER = (1.0, 1.0, 1.0, 1.0), (0.1, 0.1, 0.1, 1.0), (1.0, 0.72, 0.25, 1.0)
 
 
@@ -29,6 +30,8 @@ def draw(canvas: Canvas, drawing: Drawing, camera: Camera, size: tuple[int, int]
     for k, moved in zip(inside, apart(places[inside], wide), strict=True):
         if moved is not None:
             _, text, color = labels[k]
+            side = canvas.width(text, TEXT) + 8.0                              # white on white is not read
+            canvas.rect(places[k][0] - 0.5 * side, places[k][1] + moved - 11.5, side, LINE, SHADE, 4.0)
             canvas.text(places[k][0], places[k][1] + moved, text, color, TEXT, "center", halo=True)
 
 
@@ -38,7 +41,7 @@ def legend(canvas: Canvas, drawing: Drawing, corner: tuple[float, float], dark: 
         y = corner[1] - 14.0 - 17.0 * k
         text = canvas.elided(text, corner[0] - 1.3 * INDENT, TEXT)
         if dark:                                                               # whatever bright is behind
-            canvas.rect(12.0, y - 13.0, canvas.width(text, TEXT) + INDENT - 4.0, 17.0, (0.02, 0.03, 0.05, 0.55), 5.0)
+            canvas.rect(12.0, y - 13.0, canvas.width(text, TEXT) + INDENT - 4.0, 17.0, SHADE, 5.0)
         canvas.disc(20.0, y - 4.0, 4.0, color)
         canvas.text(INDENT, y, text, BRIGHT if dark else INK, TEXT, halo=dark)
 

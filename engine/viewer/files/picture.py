@@ -252,7 +252,8 @@ def pictures(scene: Scene, times: Any, cameras: Sequence[Camera], size: tuple[in
                 told.pace = pace(script.shots[script.which[frame]].speed * told.speed)
             if follow is not None:
                 for camera in cameras:
-                    camera.along(scene.place(follow, t))
+                    place = scene.place(follow, t)                             # near a planet that stays below
+                    camera.along(place, None if scene.sky is None else scene.upright(t, place))
             drawing, canvas = mark(scene, t, shown), Canvas(scale)
             if frame in looked:
                 for camera in cameras:

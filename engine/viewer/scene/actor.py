@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from engine.checks import warn
 from engine.io import RobotFileError, RobotFileWarning
 from engine.io.upright import tell, upright
 from engine.model import Geometry, Material, Model
@@ -20,6 +21,8 @@ from engine.viewer.scene.surface import Surface, surfaces
 Array = np.ndarray
 #: a robot of whose links a smaller share has shapes, and which has more bones than these, shows them
 BARE, MOST_BARE = 0.25, 8
+#: opacity of the few shapes that a robot with bones has
+VEIL = 0.35
 #: warnings of one robot's meshes, more of which are told as one
 MOST_TOLD = 3
 
@@ -115,11 +118,15 @@ def parts(model: Model, geometry: str = "visual") -> tuple[tuple[Part, ...], tup
     tell_of_looks(model, told)
     bare = len({p.link for p in found}) < BARE * len(model.links)
     if bare and not missing and len(bone := bones(model)) > MOST_BARE:
-        warnings.warn(f"'{model.name}' has shapes on {len({p.link for p in found})} of {len(model.links)} links; the others are drawn as "
-                      "lines between joints; expected shapes on most", RobotFileWarning, stacklevel=4)  # fmt: skip
-        shaped = {p.link for p in found}
-        found += [p for p in bone if p.link not in shaped]
+        warn(f"'{model.name}' has shapes on {len({p.link for p in found})} of {len(model.links)} links; the others are drawn as "
+             "lines between joints; expected shapes on most", RobotFileWarning)  # fmt: skip
+        found = [*(p if p.surface.ground else seen_through(p) for p in found), *bone]
     return tuple(found), tuple(missing)
+
+
+def seen_through(part: Part) -> Part:
+    """Return a part of a robot whose bones are drawn, which it may hide."""
+    return replace(part, surface=replace(part.surface, color=(*part.surface.color[:3], VEIL * part.surface.color[3])))
 
 
 def bones(model: Model) -> list[Part]:
@@ -149,7 +156,7 @@ def tell_of_looks(model: Model, told: list[warnings.WarningMessage]) -> None:
         first = next(iter(texts))
         texts = {f"{len(texts)} files of '{model.name}' are drawn without a part of their looks, such as {first}": RobotFileWarning}
     for text, category in texts.items():
-        warnings.warn(text, category, stacklevel=5)
+        warn(text, category)
 
 
 def tell_missing(found: list[tuple[Model, tuple[Part, ...], tuple[str, ...]]], whose: str, geometry: str) -> None:
@@ -161,14 +168,14 @@ def tell_missing(found: list[tuple[Model, tuple[Part, ...], tuple[str, ...]]], w
         raise ViewerError(f"{whose} have no {geometry} shapes{why}")
     for name, text in told.items():
         count = len(lacking[name])
-        warnings.warn(f"{count} {geometry} shape{'s' * (count > 1)} of '{name}' {'are' if count > 1 else 'is'} not drawn: {text}",
-                      RobotFileWarning, stacklevel=4)  # fmt: skip
+        warn(f"{count} {geometry} shape{'s' * (count > 1)} of '{name}' {'are' if count > 1 else 'is'} not drawn: {text}",
+             RobotFileWarning)  # fmt: skip
 
 
 def tell_tilted(models: list[Model], geometry: str) -> None:
     """Warn of COLLADA files whose axis that points up is another than z, for each model, unless someone said how to take them."""
     for model in dict.fromkeys(models):
-        tell(model, touching(model, geometry), stacklevel=4)
+        tell(model, touching(model, geometry))
 
 
 def touching(model: Model, geometry: str) -> bool:

@@ -48,6 +48,8 @@ class Camera:
         if self.target.shape != (3,) or not np.isfinite(self.target).all():
             raise ViewerError(f"the target of a camera is {shown(self.target.tolist())}; expected a point (3), m")
         number("distance", self.distance, "m above zero", above=0.0, error=ViewerError)
+        for what in ("azimuth", "elevation"):
+            number(what, getattr(self, what), "an angle, rad", error=ViewerError)
         number("fov", self.fov, "an angle of view between 0 and π, rad", above=0.0, below=np.pi, error=ViewerError)
 
     @property
@@ -117,11 +119,13 @@ class Camera:
         height = 2.0 * self.distance * np.tan(0.5 * self.fov)
         self.target = self.target + self.axes[:, :2] @ np.array([right, up]) * height
 
-    def along(self, point: Array) -> None:
-        """Move as a point (3), m, has since it was last told of; not at all, where there is no anchor yet."""
+    def along(self, point: Array, frame: Array | None = None) -> None:
+        """Move as a point (3), m, has since it was last told of, and turn about it as a frame (3, 3) has; not at all, where there is no
+        anchor yet."""
         if self.anchor is not None:
-            self.target = self.target + point - self.anchor
-        self.anchor = point
+            away = self.target - self.anchor
+            self.target = point + (away if frame is None else frame @ self.frame.T @ away)
+        self.anchor, self.frame = point, self.frame if frame is None else frame
 
     def dolly(self, factor: float) -> None:
         """Multiply the distance."""

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from engine.viewer.scene.surface import Surface, boxed
-from engine.viewer.scene.triangles import area_of, crossed, distinct, packed, smoothed, welded
+from engine.viewer.scene.torn import torn
+from engine.viewer.scene.triangles import crossed, distinct, packed, smoothed, welded
 
 Array = np.ndarray
-#: how quickly edges are given up: 0 keeps the shape best, 10 is quickest
-GENTLE, HARSH = 2.0, 7.0
-#: share of the area that is left of a surface that is not torn
-KEPT = 0.8
+#: how quickly edges are given up: 0 keeps the shape best, 10 is quickest; and in what share of what is seen the result may differ then,
+#: of which maps of one surface by other points have a hundredth
+GENTLE, HARSHER = 2.0, ((3.0, 0.07), (7.0, 0.02))
 #: triangles that only what is seen very small is asked to do with
 FEW = 100
 #: how high the strips on a surface's edges are, of its size
@@ -59,10 +59,13 @@ def hasty(points: Array, faces: Array, triangles: int) -> tuple[Array, Array]:
     import fast_simplification
 
     p, f = fast_simplification.simplify(points, faces, target_count=triangles, agg=GENTLE)
-    if len(f) >= 1.5 * triangles:                               # it gave up before it was there; the harsh way may tear what has many parts
-        fewer = fast_simplification.simplify(p, f, target_count=triangles, agg=HARSH)
-        if len(fewer[1]) < 1.5 * triangles and area_of(*fewer) > KEPT * area_of(p, f):
-            return fewer
+    for way, share in HARSHER:                                        # it gave up before it was there; a harsh way may tear what is thin
+        if len(f) < 1.5 * triangles:
+            break
+        fewer = fast_simplification.simplify(points, faces, target_count=triangles, agg=way)
+        if torn(points, faces, *fewer) > share:
+            break
+        p, f = fewer
     return p, f
 
 

@@ -21,7 +21,7 @@ from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.drawing import Drawing, measure
 from engine.viewer.scene.eye_marks import show_eyes
 from engine.viewer.scene.force_marks import FORCE, show_forces
-from engine.viewer.scene.orbit_marks import show_orbits
+from engine.viewer.scene.orbit_marks import show_orbits, tell_of_none
 from engine.viewer.scene.quantities import MOST, Quantities, quantities_of
 from engine.viewer.scene.scene import Scene
 from engine.viewer.scene.shown import Names, Shown, check, spot
@@ -65,6 +65,8 @@ def mark(scene: Scene, t: float, shown: Shown, picked: tuple[Actor, int, str] | 
         colors[[i for i, one in enumerate(every) if one == picked]] *= PICKED
         drawing = replace(drawing, colors=colors)
     drawing = without(drawing, scene, shown.hidden)
+    if scene.sky is None:
+        tell_of_none(scene, shown)
     if not shown.marks and scene.sky is None:
         return drawing
     symbols = Symbols()

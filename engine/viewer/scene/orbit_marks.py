@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.checks import warn
 from engine.space import axes
 from engine.spatial import quaternion, se3
+from engine.viewer.scene.errors import ViewerWarning
 from engine.viewer.scene.planets import Globe, Sky, origin
 from engine.viewer.scene.scene import NEAR, Scene
 from engine.viewer.scene.shown import Shown
@@ -18,6 +20,8 @@ ORBIT, TRACK = (0.45, 0.80, 1.0, 0.75), (1.0, 0.86, 0.25, 0.9)
 POINTS, TRACKED, OVER = 361, 1500, 1.002
 #: of the robot's size: the axes of LVLH
 AXES = 0.6
+#: radius of their shafts, of their length
+THIN = 0.014
 
 
 def show_orbits(symbols: Symbols, scene: Scene, t: float, shown: Shown, sizes: list[float]) -> None:
@@ -36,7 +40,16 @@ def show_orbits(symbols: Symbols, scene: Scene, t: float, shown: Shown, sizes: l
         if shown.track and isinstance(actor.source, Played):
             symbols.lines(chain(track(actor.source, scene.sky, globe, t)), TRACK, 1.8)
         if shown.lvlh:
-            symbols.frames(se3.pose(axes.lvlh(r, v), place)[None], AXES * size)
+            symbols.frames(se3.pose(axes.lvlh(r, v), place)[None], AXES * size, THIN)
+
+
+def tell_of_none(scene: Scene, shown: Shown) -> None:
+    """Warn, once, of marks of an orbit that are asked for of what flies about no planet."""
+    asked = ", ".join(name for name in ("orbit", "track", "lvlh") if getattr(shown, name))
+    if asked and asked not in scene.told:
+        scene.told.add(asked)
+        warn(f"{asked} of an orbit are not drawn: nothing here is known to fly about a planet; expected a run with CentralGravity or a "
+             "frame, or Scene(…, environment=engine.Sky(center=…))", ViewerWarning)  # fmt: skip
 
 
 def floats(source: Source) -> bool:
@@ -55,7 +68,8 @@ def about(source: Source, t: float, globe: Globe) -> tuple[Array, Array, Array]:
 
 
 def ellipse(r: Array, v: Array, mu: float) -> Array:
-    """Return points (n, 3) of the ellipse through r (3) with the velocity v (3), about its focus; none of an orbit that is open.
+    """Return points (n, 3) of the ellipse through r (3) with the velocity v (3), about its focus, r in their middle; none of an orbit that
+    is open.
 
     >>> points = ellipse(np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.1, 0.0]), 1.0)
     >>> bool(np.abs(points[:, 2]).max() == 0.0), round(float(norms(points).min()), 3), round(float(norms(points).max()), 3)
@@ -68,7 +82,8 @@ def ellipse(r: Array, v: Array, mu: float) -> Array:
         return np.zeros((0, 3))
     x = e / size if size > 1e-9 else r / d
     y = np.cross(h / norms(h), x)
-    E = np.linspace(0.0, 2.0 * np.pi, POINTS)[:, None]
+    begins = np.arctan2(r @ y / np.sqrt(1.0 - size**2), r @ x + a * size)
+    E = begins + np.pi * np.linspace(-1.0, 1.0, POINTS)[:, None] ** 3          # close together at the robot, which chords miss
     return a * (np.cos(E) - size) * x + a * np.sqrt(1.0 - size**2) * np.sin(E) * y
 
 

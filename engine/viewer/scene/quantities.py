@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from engine.checks import warn
 from engine.spatial import inertia
 from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.drawing import measure
@@ -55,16 +55,15 @@ class Quantities:
         """Warn, once, where rollouts differ in what marks are drawn from: they are those of the robot as its file has it."""
         if self._varied and what not in self._told:
             self._told.add(what)
-            warnings.warn(f"{what} of '{self.model.name}' are drawn with its file's numbers, where rollouts differ in "
-                          f"{', '.join(self._varied[:3])}; expected rollouts of one robot, or one of them",
-                          ViewerWarning, stacklevel=2)  # fmt: skip
+            warn(f"{what} of '{self.model.name}' are drawn with its file's numbers, where rollouts differ in "
+                 f"{', '.join(self._varied[:3])}; expected rollouts of one robot, or one of them", ViewerWarning)  # fmt: skip
 
     def miss(self, what: str) -> None:
         """Warn, once, of what is asked for and not drawn."""
         if what not in self._told:
             self._told.add(what)
-            warnings.warn(f"{what}, of '{self.model.name}' are not drawn; expected contacts of few bodies, or what "
-                          "trajectory('contacts') has, drawn by yourself", ViewerWarning, stacklevel=2)  # fmt: skip
+            warn(f"{what}, of '{self.model.name}' are not drawn; expected contacts of few bodies, or what "
+                 "trajectory('contacts') has, drawn by yourself", ViewerWarning)  # fmt: skip
 
     @cached_property
     def ellipsoids(self) -> Array:
@@ -74,10 +73,9 @@ class Quantities:
         large = (axes > LARGEST * self.whole).any(axis=1) & np.array([link.mass > 0 for link in self.model.links])
         if large.any():
             names = [link.name for link, one in zip(self.model.links, large, strict=True) if one]
-            warnings.warn(f"{len(names)} inertia ellipsoid{'s' * (len(names) > 1)} of '{self.model.name}' would be larger than the robot "
-                          f"({', '.join(names[:3])}{', …' if len(names) > 3 else ''}; semi-axes up to {axes[large].max():.3g} m): "
-                          f"drawn as balls of {SHRUNK * self.whole:.3g} m; expected moments that fit the masses",
-                          ViewerWarning, stacklevel=2)  # fmt: skip
+            warn(f"{len(names)} inertia ellipsoid{'s' * (len(names) > 1)} of '{self.model.name}' would be larger than the robot "
+                 f"({', '.join(names[:3])}{', …' if len(names) > 3 else ''}; semi-axes up to {axes[large].max():.3g} m): "
+                 f"drawn as balls of {SHRUNK * self.whole:.3g} m; expected moments that fit the masses", ViewerWarning)  # fmt: skip
         found[large, :3, :3] = SHRUNK * self.whole * np.eye(3)
         return found
 

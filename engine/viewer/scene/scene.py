@@ -25,6 +25,10 @@ Array = np.ndarray
 ENVIRONMENTS = ("ground", "space", "plain", "studio", "mars", "moon")
 #: a motion so much smaller than its planet is near it: a camera there has the planet below it
 NEAR, BEACONS = 0.05, 50
+#: of the size of a motion about a planet, at most: how far away it is from it
+BESIDE = 3.0
+#: unit vectors (26, 3) all around, to the faces, edges and corners of a cube
+ROUND = (lambda d: d / np.linalg.norm(d, axis=1, keepdims=True))(np.delete(np.array([*np.ndindex(3, 3, 3)]), 13, axis=0) - 1.0)
 #: times at which a motion is looked at before it is drawn, and instances of surfaces that are looked at in all, about
 LOOKS, MANY = 24, 50_000
 
@@ -71,6 +75,7 @@ class Scene:
         listed: Iterable[Any] = sources if isinstance(sources, (list, tuple)) else [sources]
         self.actors = [s if isinstance(s, Actor) else Actor(s, geometry) for s in listed]
         self.slopes: list[Thing] = []
+        self.told = set[str]()                                                 # what was warned of
         self._reach: dict[Actor, float] = {}                                   # how large robots are, m
         if not self.actors:
             raise ViewerError("there is nothing to show; expected a model, a trajectory, a running simulation, or a list of them")
@@ -249,7 +254,8 @@ class Scene:
         ------
         ViewerError : there is no such view
         """
-        camera = Camera(frame=self.upright(when if when is not None else self.span[0] if t is None else t))
+        begins = when if when is not None else self.span[0] if t is None else t
+        camera = Camera(frame=self.upright(begins, None if follow is None or self.sky is None else self.place(follow, begins)))
         if isinstance(view, str):
             if view not in VIEWS:
                 raise ViewerError(f"view {view!r} is not known; expected one of {', '.join(VIEWS)}, or (azimuth, elevation)")
@@ -260,12 +266,24 @@ class Scene:
                 raise ViewerError(f"view is {shown(view)}; expected one of {', '.join(VIEWS)}, or (azimuth, elevation), rad")
             camera.azimuth, camera.elevation = angles.tolist()
         if follow is not None:
-            points = self.along(follow, self.span[0] if t is None else t)
+            points = self.along(follow, begins)
+            if self.sky is not None:                                           # who flies along turns
+                place = self.place(follow, begins)
+                points = place + np.linalg.norm(points - place, axis=1).max() * ROUND
         else:
-            points = self.points if t is None else self.drawing(t).corners()
+            points = np.concatenate([self.points if t is None else self.drawing(t).corners(), self._planet(begins)])
         camera.fit(points if marks is None else np.concatenate([points, marks]), size[0] / size[1])
         camera.floor = self.floor if self.environment in GROUNDS else None
         return camera
+
+    def _planet(self, t: float) -> Array:
+        """Return points (n, 3), m, of the planet that a motion goes about at a time, s: none of one near it, or far from it."""
+        globe, (middle, radius) = self.globe(t), self.extent
+        if globe is None or globe.center is None or radius < NEAR * globe.body.radius:
+            return np.zeros((0, 3))
+        if np.linalg.norm(middle - globe.center) > BESIDE * radius:
+            return np.zeros((0, 3))
+        return globe.center + globe.body.radius * ROUND
 
     def carrier(self, link: str) -> Actor:
         """Return the first actor that has a link of that name.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from engine import dynamics
+from engine.checks import warn
 from engine.model import Model
 from engine.model.parameters import is_number
 from engine.simulation import Crossing, Live, Robot, Simulator, Trajectory, compile
@@ -348,8 +348,8 @@ def held(motion: Trajectory, bad: Array) -> Trajectory:
     which = np.flatnonzero(bad.any(axis=-1).reshape(-1))
     first = float(motion.t[int(np.argwhere(bad)[:, -1].min())])
     numbers = ", ".join(map(str, which[:5])) + (", …" if len(which) > 5 else "")
-    warnings.warn(f"{len(which)} of {bad[..., 0].size} rollouts of '{motion.model.name}' stopped being finite ({numbers}; the first at t = "
-                  f"{first:g} s): from there on they are drawn as they were last", ViewerWarning, stacklevel=4)  # fmt: skip
+    warn(f"{len(which)} of {bad[..., 0].size} rollouts of '{motion.model.name}' stopped being finite ({numbers}; the first at t = "
+         f"{first:g} s): from there on they are drawn as they were last", ViewerWarning)  # fmt: skip
 
     def still(x: Array) -> Array:
         return np.where(bad[..., None], 0.0, x)

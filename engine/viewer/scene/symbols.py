@@ -84,10 +84,10 @@ class Symbols:
         length = radius * norms(along)
         self.place(cone(), placed(turned(along / norms(along)[:, None]), feet, [0.17 * radius * small] * 2 + [length]), color)
 
-    def frames(self, T: Array, length: float) -> None:
-        """Add the axes of frames (n, 4, 4), of a length in m."""
+    def frames(self, T: Array, length: float, thin: float = 0.04) -> None:
+        """Add the axes of frames (n, 4, 4), of a length in m, with shafts of a radius of so much of that."""
         vectors = length * np.swapaxes(T[:, :3, :3], 1, 2)
-        self.arrows(np.repeat(T[:, :3, 3], 3, axis=0), vectors.reshape(-1, 3), np.tile([RED, GREEN, BLUE], (len(T), 1)), 0.04 * length)
+        self.arrows(np.repeat(T[:, :3, 3], 3, axis=0), vectors.reshape(-1, 3), np.tile([RED, GREEN, BLUE], (len(T), 1)), thin * length)
 
     def balls(self, points: Array, radii: Array) -> None:
         """Add marks of centres of mass at points (n, 3), of radii (n), m."""

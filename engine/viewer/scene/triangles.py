@@ -113,11 +113,12 @@ def corner_normals(points: Array, faces: Array, places: Array, given: Array) -> 
 
 
 def smoothed(points: Array, faces: Array, places: Array) -> Array:
-    """Return normals of corners (m, 3, 3): the mean, weighted by angle, of the faces around a place that no sharp edge separates.
+    """Return normals of corners (m, 3, 3): the mean, weighted by angle and area, of the faces around a place that no sharp edge separates.
+    By area, too, so that what is flat stays flat beside the narrow faces of its rounded edges.
 
     Where it leans from a face as far as over a sharp edge, as at a cone's tip, that face has its own.
     """
-    normals = unit(crossed(points, faces))
+    normals = unit(across := crossed(points, faces))
     h, g, _ = shared_edges(places)
     soft = np.einsum("ij,ij->i", normals[h // 3], normals[g // 3]) > CREASE
     h, g = h[soft], g[soft]
@@ -126,7 +127,7 @@ def smoothed(points: Array, faces: Array, places: Array) -> Array:
     opposed = place[h] == place[after_g]                        # triangles that are wound against each other share nothing
     i, j = np.concatenate([h[opposed], after_h[opposed]]), np.concatenate([after_g[opposed], g[opposed]])
     count, group = components(i, j, place.size)
-    weight = angles(points, faces).reshape(-1)
+    weight = (angles(points, faces) * np.linalg.norm(across, axis=1, keepdims=True)).reshape(-1)
     each = np.repeat(normals, 3, axis=0) * weight[:, None]
     total = np.stack([np.bincount(group, each[:, k], count) for k in range(3)], axis=1)
     mean = unit(total)[group].reshape(-1, 3, 3)

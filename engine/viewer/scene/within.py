@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
+from engine.checks import warn
 from engine.viewer.scene.drawing import Drawing, measure
 from engine.viewer.scene.errors import ViewerWarning
 from engine.viewer.scene.scene import Scene
@@ -22,8 +21,8 @@ def tell_within(scene: Scene, drawing: Drawing, eye: Array, t: float, told: set[
     found = {names[drawing.numbers[k] - 1] for k in np.flatnonzero(drawing.numbers > 0) if holds(drawing, int(k), eye)} - told
     told |= found
     if found:
-        warnings.warn(f"the camera is within {', '.join(sorted(found))} at t = {t:g} s, of which it sees nothing, or a part; expected a "
-                      "place outside, or Shown(hidden=…) with those links", ViewerWarning, stacklevel=5)  # fmt: skip
+        warn(f"the camera is within {', '.join(sorted(found))} at t = {t:g} s, of which it sees nothing, or a part; expected a "
+             "place outside, or Shown(hidden=…) with those links", ViewerWarning)  # fmt: skip
 
 
 def holds(drawing: Drawing, k: int, eye: Array) -> bool:
