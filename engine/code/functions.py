@@ -19,6 +19,7 @@ from engine.code.tables import TABLES, written
 from engine.code.translate import Expressions, decimal
 from engine.code.vectors import TYPE
 from engine.compiler.codegen.lanes import Laned, laned
+from engine.compiler.codegen.packs import ARITHMETIC
 from engine.compiler.codegen.schedule import STANDING, Stand, fused, runs, segments
 from engine.compiler.codegen.work import Work, laid_out
 from engine.compiler.graph.kernel import Kernel
@@ -93,7 +94,7 @@ class Writer:
 
         ``given`` are the parameters, ``passed`` the same as arguments, ``read`` and ``write`` how C has an input and a result by number.
         """
-        made = laned(*fused(program), [size(s) for s in program.shapes_in], LANES)
+        made = laned(*fused(program), [size(s) for s in program.shapes_in], LANES, ARITHMETIC)
         nodes, outputs = made.nodes, made.outputs
         called = {node[1] for node in nodes if node[0] in CALLS}
         callees = {k: self.function(f) for k, f in enumerate(program.functions) if k in called}

@@ -16,6 +16,8 @@ from engine.components.makers import Maker
 
 #: what functions may ask for of the motion itself
 TRUE = ("q", "v", "poses", "twists", "pose", "twist", "jacobian", "states", "origin", "vdot")
+#: of what acts, how many are named
+NAMED = 6
 #: of a box and what is between boxes, in the picture's units
 WIDE, HIGH, ACROSS, DOWN, EDGE, LETTER = 132.0, 44.0, 84.0, 26.0, 16.0, 7.2
 STYLE = ("text{font:12px system-ui,sans-serif;fill:#222}.s{font-size:10px;fill:#666}rect{fill:#fff;stroke:#555}"
@@ -94,7 +96,8 @@ def in_words(simulator: Any) -> str:
     parts += [f"contacts: {len(plant.contacts.pairs)} pairs"] if plant.contacts else []
     parts += [f"contacts: {many.pairs or 'all'} of {len(many.placed)} shapes, by tables"] if many else []
     parts += [f"signals: {told(plant.makers)}"] if plant.makers else []
-    parts += [f"acting: {', '.join(acting)}"] if acting else []
+    named = acting if len(acting) <= NAMED + 1 else [*acting[:NAMED], f"{len(acting) - NAMED} others"]
+    parts += [f"acting: {', '.join(named)}"] if named else []
     return "; ".join(parts + ([repr(plant.constraints)] if plant.constraints else [])) + ">"
 
 

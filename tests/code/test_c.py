@@ -1,6 +1,7 @@
 """Compiled functions as C99: the same bits as the engine's, without a warning, by every compiler."""
 
 import ctypes
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +14,7 @@ from engine.compiler.graph.operations import ROWS
 from engine.ops.box_qp import box_qp
 from tests.code.programs import FLAGS, FMA, Rows, needed, reported, run
 from tests.code.robots import ROBOTS, controllers, functions, pendulum
-from tests.compiler.programs import ARITHMETIC, SMOOTH, random_function
+from tests.compiler.programs import ARITHMETIC, SMOOTH, random_function, stops
 from tests.contact.scenes import ball, material, simulator
 
 COMPILERS = ("gcc", "clang")
@@ -181,6 +182,13 @@ def test_random_functions(folder, numbers, length):
 
     rows = Rows(folder / f"random{length}", {"by_chance": (engine.gufunc(together, "(4)->(8,3)"), None)})
     rows.require_same(rows.built("gcc"), "by_chance", rows.drawn("by_chance", 300))
+
+
+def test_stops_of_equal_limbs(folder):
+    """Choices, which machine code has in vectors, and C one by one, beside what both have in vectors."""
+    rows = Rows(folder / "stops", {"stops": (engine.gufunc(stops, "(n),(n)->(m)", n=13, m=25), None)})
+    rows.require_same(rows.built("gcc"), "stops", rows.drawn("stops", 300))
+    assert re.search(r"\bfma4\(", (rows.folder / "stops.c").read_text())
 
 
 # ---------------------------------------------------------------- robots

@@ -18,6 +18,7 @@ from engine.compiler.graph.numbers import is_number, numbered, places
 from engine.compiler.graph.program import Program
 from engine.compiler.gufunc import numpy_ufunc
 from engine.compiler.kernels.row_loop import RowLoop
+from engine.contact import hunt_crossley
 
 WIDTHS = (1, 2, 4, 8)
 #: constants that rules look for; sums and products of a few of them are exact
@@ -186,3 +187,17 @@ def require_one_code(program: Program, other: Program, width: int) -> None:
 
 def bits(x: Any) -> bytes:
     return np.ascontiguousarray(x, dtype=float).tobytes()
+
+
+def stops(x, u):
+    """Stops, dry friction and a switch at each of twelve joints, three a leg, whose numbers differ."""
+    x = ops.array([y for k in range(0, 12, 3) for y in (ops.sin(x[k]), x[k + 1] * ops.cos(x[k]), x[k + 2] / 1.5 + u[k] * u[k])] + [x[12]])
+    k = np.array([900.0, 400.0, 700.0] * 4) * (1.0 + 0.01 * np.arange(12))
+    forces = []
+    for i in range(12):
+        s = hunt_crossley.weight(1e-6 * k[i] * (1.0 + x[12]))
+        low, high = (hunt_crossley.normal_impulse(k[i], 0.2, 1e-3, s, 0.5, gap, u[i], u[i], 0.5 * u[i]) for gap in (x[i] + 1.0, 1.0 - x[i]))
+        rests = ops.logical_and(abs(u[i]) < 1e-2, ops.logical_not(x[i] < 0.1 * u[12]))
+        dry = ops.where(rests, -30.0 * u[i], ops.where(ops.logical_or(u[i] > 0.0, ops.equal(u[i], -1.0)), -0.3, 0.3))
+        forces += [low[0] - high[0] + dry, low[1] + high[1] + ops.where(rests, 1.0, 0.0)]
+    return ops.array([*forces, ops.largest(ops.array(forces))])

@@ -18,8 +18,7 @@ from engine.compiler.codegen.packs import Packs
 from engine.compiler.codegen.schedule import fused
 from engine.compiler.graph.operations import OPERATIONS
 from engine.compiler.graph.program import size
-from engine.contact import hunt_crossley
-from tests.compiler.programs import bits, limbs, random_function
+from tests.compiler.programs import bits, limbs, random_function, stops
 from tests.dynamics.support import robot
 
 
@@ -203,20 +202,6 @@ def test_equal_inputs_are_those_of_trying_all(lanes):
         assert equal == exhaustive(arguments, lanes)
         found += len(equal)
     assert found > 30
-
-
-def stops(x, u):
-    """Stops, dry friction and a switch at each of twelve joints, three a leg, whose numbers differ."""
-    x = ops.array([y for k in range(0, 12, 3) for y in (ops.sin(x[k]), x[k + 1] * ops.cos(x[k]), x[k + 2] / 1.5 + u[k] * u[k])] + [x[12]])
-    k = np.array([900.0, 400.0, 700.0] * 4) * (1.0 + 0.01 * np.arange(12))
-    forces = []
-    for i in range(12):
-        s = hunt_crossley.weight(1e-6 * k[i] * (1.0 + x[12]))
-        low, high = (hunt_crossley.normal_impulse(k[i], 0.2, 1e-3, s, 0.5, gap, u[i], u[i], 0.5 * u[i]) for gap in (x[i] + 1.0, 1.0 - x[i]))
-        rests = ops.logical_and(abs(u[i]) < 1e-2, ops.logical_not(x[i] < 0.1 * u[12]))
-        dry = ops.where(rests, -30.0 * u[i], ops.where(ops.logical_or(u[i] > 0.0, ops.equal(u[i], -1.0)), -0.3, 0.3))
-        forces += [low[0] - high[0] + dry, low[1] + high[1] + ops.where(rests, 1.0, 0.0)]
-    return ops.array([*forces, ops.largest(ops.array(forces))])
 
 
 @pytest.mark.filterwarnings("ignore:stops returned NaN")

@@ -332,3 +332,9 @@ def test_who_reads_the_truth_is_said_and_shown():
                     "watch": ("at every stage, reads true v, pose", True),
                     "controller": ("at every stage, reads true q, v", True)}  # fmt: skip
     assert not any("t" in g.get("class").split() for g in boxes(blind))
+
+
+def test_of_many_that_act_a_few_are_named():
+    model = engine.load(engine.example("seven_joint_arm"))
+    laws = [engine.Law(lambda t, q, v: -v, name=f"brake {k}") for k in range(9)]
+    assert "acting: friction, brake 0, brake 1, brake 2, brake 3, brake 4, 4 others>" in repr(engine.Simulator(model, forces=laws))

@@ -7,7 +7,7 @@ rounds once, as they do.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,10 +39,10 @@ class Laned:
     together: list[Pack] = field(default_factory=list)
 
 
-def laned(nodes: list[Node], outputs: list[int], sizes: Sequence[int], most: int) -> Laned:
-    """The program in vectors of up to ``most`` lanes, if that is worth it; arguments have these sizes."""
+def laned(nodes: list[Node], outputs: list[int], sizes: Sequence[int], most: int, packed: Container[str] = frozenset(PACKED)) -> Laned:
+    """The program in vectors of up to ``most`` lanes, of operations that may be packed, if that is worth it; arguments have these sizes."""
     enough = count(nodes) * WORTH
-    for packs in found(nodes, outputs, sizes, most) if most > 1 and len(nodes) <= LONGEST else ():
+    for packs in found(nodes, outputs, sizes, most, packed) if most > 1 and len(nodes) <= LONGEST else ():
         if len(packs.pack) * (1 - 1 / packs.lanes) <= enough:                  # all that packs may save
             continue
         writer = Writer(packs, ordered(packs))

@@ -14,7 +14,7 @@ import heapq
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,8 +25,9 @@ Array = np.ndarray
 Pack = tuple[int, ...]
 #: an input's node, and its colours round by round
 Appearance = tuple[int, tuple[int, ...]]
-#: operations that are an instruction or a few on a vector
-PACKED = {"add", "sub", "mul", "fma", "div", "sqrt", "abs", "min", "max", "select", "lt", "le", "eq", "and", "or", "not"}
+#: operations that are an instruction on a vector, and those that are one or a few where truth values are vectors too
+ARITHMETIC = {"add", "sub", "mul", "fma", "div", "sqrt"}
+PACKED = ARITHMETIC | {"abs", "min", "max", "select", "lt", "le", "eq", "and", "or", "not"}
 #: of these, those whose first two operands may change places; of a difference they do so with its sign
 SWAPPED = {"add", "sub", "mul", "fma", "min", "max", "eq", "and", "or"}
 #: how far from the inputs colours look, and how deep from the results :meth:`Packs.likely` does
@@ -61,7 +62,7 @@ class Packs:
     order : node of a pack -> its operands, so that those of all lanes match
     """
 
-    def __init__(self, nodes: list[Node]) -> None:
+    def __init__(self, nodes: list[Node], packed: Container[str] = frozenset(PACKED)) -> None:
         self.nodes, self.lanes = nodes, 0
         self.base, self.minus = list(range(len(nodes))), [False] * len(nodes)
         self.reads: list[list[int]] = [[] for _ in nodes]
@@ -74,7 +75,7 @@ class Packs:
             for j in self.reads[i]:
                 self.readers[j].append(i)
         known = {i for i, node in enumerate(nodes) if node[0] == "const" and isinstance(node[1], bool)}
-        self.fits = [node[0] in PACKED and known.isdisjoint(reads) for node, reads in zip(nodes, self.reads, strict=True)]
+        self.fits = [node[0] in packed and known.isdisjoint(reads) for node, reads in zip(nodes, self.reads, strict=True)]
         self.leaf: dict[int, tuple[Any, int]] = {}
         self.pack: dict[int, Pack] = {}
         self.order: dict[int, list[int]] = {}
@@ -211,12 +212,13 @@ class Packs:
                     heapq.heappush(todo, (-max(below), below))
 
 
-def found(nodes: list[Node], outputs: list[int], sizes: Sequence[int], most: int) -> Iterator[Packs]:
-    """The packs of a program of arguments of these sizes: of four lanes, then of two, where there may be some."""
+def found(nodes: list[Node], outputs: list[int], sizes: Sequence[int], most: int, packed: Container[str]) -> Iterator[Packs]:
+    """The packs of a program of arguments of these sizes, of operations that may be packed: of four lanes, then of two, where there may be
+    some."""
     sizes = [n for one, run in itertools.groupby(sizes, lambda n: n == 1) for n in ([len(list(run))] if one else run)]
     if max(sizes, default=0) < 4:                                              # of which no two blocks of two are equal
         return
-    packs = Packs(nodes)
+    packs = Packs(nodes, packed)
     looks = appearances(packs, sizes)
     equal = {lanes: equal_inputs(looks, lanes) for lanes in (4, 2) if lanes <= most}
     for lanes, inputs in equal.items():
