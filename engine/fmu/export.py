@@ -158,6 +158,9 @@ def archived(machine: Machine, name: str, version: str, flat: bool, parameters: 
              sources: bool, rows: int) -> dict[str, bytes]:  # fmt: skip
     """Return the files of an FMU, by their places in it."""
     variables = variables_of(machine, parameters, version == "3.0", flat)
+    if apart := [f"{v.called} is '{v.name}', as '{v.wanted}' is another variable" for v in variables if v.wanted]:
+        more = f"; and so on, {len(apart)} in all" if len(apart) > 8 else ""
+        warn(f"names fall together in the FMU: {'; '.join(apart[:8])}{more}; expected other names, or importers that set it as this says")
     own, wrappers, work = written(machine, name, rows)
     said = repr([version, flat, machine.words, machine.x.tolist(), machine.p.tolist(), *own.items(), *variables])
     digest = hashlib.sha256(said.encode()).digest()

@@ -166,6 +166,19 @@ def test_an_output_with_an_inputs_name_says_that_it_is_one(tmp_path, version, na
     assert validation.validate_fmu(str(path)) == []
 
 
+@pytest.mark.parametrize(("of", "law", "how", "says"), [
+    ({"a_1": 1.0, "a": np.ones(2)}, lambda t, q, v, a_1, a: a * a_1, "flat", "a[0] is 'a_1_2', as 'a_1' is another variable"),
+    ({"time": 1.0}, lambda t, q, v, time: time * np.ones(2), "structured", "time is 'time.n2', as 'time' is another variable"),
+])  # fmt: skip
+def test_names_that_fall_together_are_told(tmp_path, recwarn, of, law, how, says):
+    """Else what is set as 'a_1', the first number of a, lands in a scalar of that name."""
+    made = engine.Simulator(arm(), controller=law, parameters=of)
+    path = engine.export_fmu(made, tmp_path / "arm.fmu", platforms=[], names=how)
+    told = [str(w.message) for w in recwarn.list]
+    assert says is None or (len(told) == 1 and told[0].startswith(f"names fall together in the FMU: {says}; expected")), told
+    assert len({*names(path)}) == len(names(path))
+
+
 def test_branches_of_a_field_are_named(tmp_path, recwarn):
     """A law that switches in t, one that clips; not one of a motion's lengths, nor of a parameter alone."""
     def export(**more):
