@@ -53,7 +53,8 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
     outputs : "q", "v", "vdot", "tau" and the names of signals; by default q, v and tau, of a controller all that it commands. One that has
         an input's or a parameter's name is ``output.tau`` (an EngineWarning says so)
     poses : links, of which position (3), m, and rotation matrix (3, 3) in the world are outputs
-    parameters : of those that are no inputs, which may be tuned while it runs: all by default, but for inertias and placements
+    parameters : of those that are no inputs, which may be tuned while it runs: all by default, but for inertias and placements, and of a
+        controller those that nothing in it depends on
     q0, v0 : where it begins, by default the model's initial configuration, at rest; also the parameters start.q and start.v, which may be
         set before it begins, but where constraints hold, or components begin as these say. Quaternions are made unit ones, or refused
         where their length is not 1 within 2 %
@@ -147,7 +148,7 @@ def require_own(path: Path) -> None:
 def tuned(machine: Machine, parameters: Sequence[str] | None) -> list[str]:
     """Return the names of the parameters that may be tuned."""
     left = [n for n in machine.parameters.shapes if n not in machine.inputs]
-    found = [n for n in left if is_steered(n)] if parameters is None else [*require_names("parameters", parameters, left)]
+    found = [n for n in left if is_steered(n) and n not in machine.unread] if parameters is None else [*require_names("parameters", parameters, left)]
     for n in (*(n for n in machine.inputs if n not in machine.signals), *found):
         if not is_steered(n):
             raise ExportError(f"the parameter '{n}' would have to be checked as a whole; expected mass, center or displacement instead")

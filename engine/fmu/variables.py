@@ -23,7 +23,7 @@ Array = np.ndarray
 UNITS = {
     "rad": {"rad": 1}, "m": {"m": 1}, "s": {"s": 1}, "kg": {"kg": 1}, "rad/s": {"rad": 1, "s": -1}, "m/s": {"m": 1, "s": -1},
     "1/s": {"s": -1}, "rad/s2": {"rad": 1, "s": -2}, "m/s2": {"m": 1, "s": -2}, "N.m": {"kg": 1, "m": 2, "s": -2},
-    "N": {"kg": 1, "m": 1, "s": -2},
+    "N": {"kg": 1, "m": 1, "s": -2}, "N.m.s": {"kg": 1, "m": 2, "s": -1},
     "W": {"kg": 1, "m": 2, "s": -3},
 }  # fmt: skip
 #: what changes in a second
@@ -192,7 +192,8 @@ class Table:
             text: str = "", flags: tuple[str, ...] = (), of: str | None = None) -> None:  # fmt: skip
         """Add what has a name: an array where all has one unit and FMI has arrays, else number by number."""
         found, n = entries(self.machine.model, of or name), math.prod(shape)
-        units = found[1] if found else [unit_of(of or name)] * n
+        own = self.machine.units.get(of or name, "") if "." in name or kind == "Y" or name in self.machine.signals else ""
+        units = found[1] if found else [own or unit_of(of or name)] * n
         base = parts_of(name)
         if shape and n and self.arrays and len({*units}) == 1:
             self.put(self.names.name(base), kind, at, causality, variability, shape, start, units[0], text, flags, base)
@@ -220,6 +221,20 @@ class Table:
             self.variables.append(dataclasses.replace(
                 x, name=self.names.rate(x.name), kind="DX", causality="local", unit=RATES[x.unit], text="", reference=len(self.variables),
                 state=x.reference, wanted=""))  # fmt: skip
+
+
+def text_of(name: str, signal: bool) -> str:
+    """Return what an output is: of a controller a command, else a ``signal``.
+
+    >>> text_of("vdot", True), text_of("pose.hand.position", True), text_of("wheels", False)
+    ('accelerations', "position of the link 'hand' in the world", "the command 'wheels'")
+    """
+    first, _, rest = name.partition(".")
+    if first == "pose":
+        link, _, what = rest.rpartition(".")
+        return f"{'position' if what == 'position' else 'rotation matrix'} of the link '{link}' in the world"
+    known = {"vdot": "accelerations", "tau": "torques and forces in joints"}
+    return known.get(name) or f"the {'signal' if signal else 'command'} '{name}'"
 
 
 def twice(machine: Machine, tuned: Iterable[str]) -> list[str]:
@@ -255,7 +270,7 @@ def variables_of(machine: Machine, tuned: Iterable[str], arrays: bool, flat: boo
         if name in both:
             table.add(f"{OUTPUT}.{name}", "Y", at, shape, "output", "continuous", text=f"the output '{name}', beside what is set", of=name)
         else:
-            table.add(name, "Y", at, shape, "output", "continuous")
+            table.add(name, "Y", at, shape, "output", "continuous", text=text_of(name, "q" not in machine.parameters.shapes))
         at += math.prod(shape)
     if machine.exchange:
         table.add_rates()

@@ -148,6 +148,45 @@ def test_names_units_and_starts(simulator, tmp_path):
     assert all(n.isidentifier() for n in names(flat))
 
 
+def satellite() -> engine.Simulator:
+    """A bus whose wheels follow a gyro; a star tracker that nothing asks."""
+    builder = engine.Builder("bus")
+    builder.add_link("bus", inertia=engine.spatial.inertia.box(10.0, [0.8, 1.0, 1.2]))
+    return engine.Simulator(
+        builder.model(floating_base=True), dt=0.01, gravity=(0, 0, 0), parameters={"k": 3.0},
+        actuators=[engine.components.actuators.ReactionWheels("bus", torque=2.0, inertia=0.01)],
+        sensors=[engine.sensors.Gyro("bus", noise=1e-4), engine.sensors.StarTracker("bus", noise=1e-5)],
+        controller=lambda t, q, v, gyro, k: {"wheels": -k * gyro})  # fmt: skip
+
+
+@pytest.mark.parametrize("version", ["2.0", "3.0"])
+def test_units_and_words_of_what_components_say(tmp_path, version):
+    validation = pytest.importorskip("fmpy.validation")
+
+    def of(**more):
+        path = engine.export_fmu(satellite(), tmp_path / "bus.fmu", version=version, platforms=[], **more)
+        assert validation.validate_fmu(str(path)) == []
+        return {v.get("name").partition("[")[0]: ((v[0] if version == "2.0" else v).get("unit"), v.get("description"))
+                for v in description(path).find("ModelVariables")}  # fmt: skip
+
+    found = of(outputs=["gyro", "wheels.speed", "wheels.torque", "wheels.momentum", "vdot"], poses=["bus"])
+    assert [found[n][0] for n in ("gyro", "gyro.bias", "wheels.speed", "wheels.torque", "wheels.momentum", "gyro.noise")] == \
+        ["rad/s", "rad/s", "rad/s", "N.m", "N.m.s", None]  # fmt: skip
+    assert [found[n][1] for n in ("gyro", "vdot.floating_base.wx", "pose.bus.position", "pose.bus.rotation")] == \
+        ["the signal 'gyro'", "accelerations", "position of the link 'bus' in the world", "rotation matrix of the link 'bus' in the world"]
+    law = of(part="controller")
+    assert law["wheels"] == ("N.m", "the command 'wheels'")
+    assert law["gyro"] == ("rad/s", "the signal 'gyro' that is read")
+
+
+def test_a_controller_has_no_parameters_that_it_does_not_use(tmp_path):
+    path = engine.export_fmu(satellite(), tmp_path / "law.fmu", part="controller", platforms=[])
+    assert {n.partition("[")[0].partition(".")[0] for n in names(path)} == {"time", "k", "q", "v", "gyro", "wheels"}
+    assert not [n for n in names(path) if n.startswith(("gyro.", "noise.", "star_tracker."))]
+    path = engine.export_fmu(satellite(), tmp_path / "law.fmu", part="controller", platforms=[], parameters=["gyro.noise"])
+    assert "gyro.noise[1]" in names(path)                                      # who names one has it
+
+
 @pytest.mark.parametrize("names_are", ["structured", "flat"])
 @pytest.mark.parametrize("version", ["2.0", "3.0"])
 def test_an_output_with_an_inputs_name_says_that_it_is_one(tmp_path, version, names_are):
