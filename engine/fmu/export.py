@@ -18,7 +18,7 @@ from engine.code.exported import WRITER, identifier, require_export, require_nam
 from engine.code.memory import with_tables
 from engine.code.reserved import is_taken
 from engine.code.sources import rows_of
-from engine.fmu.binaries import PLATFORMS, compiler, here, made, require_platforms
+from engine.fmu.binaries import PLATFORMS, compiler, complaint, here, made, require_platforms
 from engine.fmu.branches import branching
 from engine.fmu.description import build_description, model_description
 from engine.fmu.machine import Machine, of_controller, of_simulator, require_names
@@ -63,7 +63,8 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
         There are no event indicators: an EngineWarning names the components whose forces branch by t, q or v
     platforms : of binaries, such as ``["x86_64-linux", "x86_64-windows"]``: by default this machine, if there is a C compiler. Others are
         made by zig, which the extra "fmu" brings. Those of x86-64 want AVX2 and FMA (x86-64-v3), and say so
-    sources : whether the C is in it
+    sources : whether the C is in it; with no platforms this machine's C compiler, if there is one, reads it, and an EngineWarning says what
+        it does not take
     room : where contacts are rows of tables, and only there, how many rows there is memory for, for good: by default 32 for each shape
         that may touch. A step that needs more is "discarded"
     part : "controller": the law alone, which has q, v and the signals that it reads, such as a sensor's, as inputs, its commands as
@@ -168,6 +169,8 @@ def archived(machine: Machine, name: str, version: str, flat: bool, parameters: 
     token, key = str(uuid.UUID(bytes=digest[:16], version=4)), int.from_bytes(digest[16:23], "big")
     token = token if version == "3.0" else f"{{{token}}}"
     text = {**own, **own_sources(version), "model.h": model_header(machine, variables, token, key, wrappers, work, rows, [*own])}
+    if not platforms and (said := complaint(text)):
+        warn(f"this machine's C compiler does not take the FMU's sources: {said}; expected one of C99")
     units = [n for n in text if n.endswith(".c")]
     description = model_description(machine, variables, name, token, version, flat, WRITER, units if sources else [])
     files = {"modelDescription.xml": description.encode()}

@@ -10,6 +10,7 @@ import pytest
 
 import engine
 from engine import ops
+from engine.fmu import export as export_module
 from tests.code.programs import needed
 from tests.fmu.robots import arm, driven, flyer, free
 
@@ -216,6 +217,16 @@ def test_names_that_fall_together_are_told(tmp_path, recwarn, of, law, how, says
     told = [str(w.message) for w in recwarn.list]
     assert says is None or (len(told) == 1 and told[0].startswith(f"names fall together in the FMU: {says}; expected")), told
     assert len({*names(path)}) == len(names(path))
+
+
+def test_sources_that_do_not_compile_are_told_of_without_platforms_too(tmp_path, monkeypatch, recwarn):
+    needed("cc")
+    engine.export_fmu(driven(), tmp_path / "arm.fmu", platforms=[])
+    assert not recwarn.list
+    real = export_module.own_sources
+    monkeypatch.setattr(export_module, "own_sources", lambda version: real(version) | {"more.c": "double f(void) { return g(); }\n"})
+    with pytest.warns(engine.EngineWarning, match="C compiler does not take the FMU's sources: .*more.c.*; expected one of C99"):
+        engine.export_fmu(driven(), tmp_path / "arm.fmu", platforms=[])
 
 
 def test_branches_of_a_field_are_named(tmp_path, recwarn):
