@@ -149,7 +149,8 @@ def require_own(path: Path) -> None:
 def tuned(machine: Machine, parameters: Sequence[str] | None) -> list[str]:
     """Return the names of the parameters that may be tuned."""
     left = [n for n in machine.parameters.shapes if n not in machine.inputs]
-    found = [n for n in left if is_steered(n) and n not in machine.unread] if parameters is None else [*require_names("parameters", parameters, left)]
+    usual = [n for n in left if is_steered(n) and n not in machine.unread]
+    found = usual if parameters is None else [*require_names("parameters", parameters, left)]
     for n in (*(n for n in machine.inputs if n not in machine.signals), *found):
         if not is_steered(n):
             raise ExportError(f"the parameter '{n}' would have to be checked as a whole; expected mass, center or displacement instead")

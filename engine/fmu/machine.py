@@ -238,4 +238,5 @@ def of_controller(simulator: Simulator, inputs: Sequence[str], outputs: Sequence
     read = functools.reduce(int.__or__, (mask >> 3 for program in programs.values() for mask in reached(program)), 0)
     unread = tuple(n for n in stepper.parameters.shapes if not read >> at[n].start & ((1 << at[n].stop - at[n].start) - 1))
     return Machine(model, dt, programs, given, p, memory, (*own, "q", "v", *signals.shapes), shapes_out, words,
-                   [*c.times] if memory.size else [], period=c.period, signals=(*signals.shapes,), units=units_of(plant), unread=unread)  # fmt: skip
+                   [*c.times] if memory.size else [], period=c.period, signals=(*signals.shapes,),
+                   units=units_of(plant), unread=unread)  # fmt: skip
