@@ -478,7 +478,7 @@ def test_progress_bar_counts_to_the_end(capsys):
     ({"integrator": "cg5"}, "no integrator 'cg5' (did you mean 'cg"),
     ({"gravity": (0, 0)}, "gravity is (0, 0); expected three finite numbers"),
     ({"controller": 3}, "a controller or force is 3; expected a function of (t, q, v)"),
-    ({"controller": lambda t, q: q}, "<lambda> takes (t, q); expected a function of (t, q, v)"),
+    ({"controller": lambda q, v, t: q}, "<lambda> takes (q, v, t), and is called as (t, q, v)"),
     ({"controller": lambda t, q, v: np.zeros(2)}, "<lambda> returned shape (2,); expected (1,) for 'pendulum'"),
     ({"forces": [lambda t, q, v: np.zeros(3)]}, "<lambda> returned shape (3,); expected (1,) or (2, 6) for 'pendulum'"),
     ({"controller": lambda t, q, v: v if t > 1 else -v}, "cannot be compiled: use engine.ops.where"),

@@ -74,7 +74,7 @@ def test_a_camera_that_goes_along_keeps_the_link_where_it_is(tmp_path):
         camera = Camera(np.array([0, 0, 10.0]), 8.0, 0.0, 0.0)
         engine.render(fall, tmp_path / "%d.png", size=SMALL, fps=2, camera=camera, follow=follow, environment="plain")
         pictures = [np.asarray(Image.open(tmp_path / f"{k}.png")).astype(float) for k in range(3)]
-        red = [np.nonzero(p[:, :, 0] - p[:, :, 1] > 60)[0] for p in pictures]
+        red = [np.nonzero(p[:, :, 0] - p[:, :, 1] > 40)[0] for p in pictures]
         middles[follow] = [rows.mean() if len(rows) else np.inf for rows in red]
     assert np.ptp(middles["ball"]) < 1.0 < np.ptp(np.clip(middles[None], 0, 1e3))
 

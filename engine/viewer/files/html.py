@@ -82,7 +82,7 @@ def document(scene: Scene, times: Array, pack: Pack, header: dict[str, Any], scr
     marks = pack.marks(sampled_marks(scene, times, shown, pack.surface, marked))
     space = pack.space(scene, times) if scene.environment == "space" else None
     title = ", ".join(dict.fromkeys(actor.model.name for actor in scene.actors))
-    points = outline(np.concatenate([scene.points, reach(scene, shown)]))
+    points = outline(np.concatenate([scene.points, scene.planet_around(float(times[0])), reach(scene, shown)]))
     extent = [scene.extent[0].tolist(), scene.extent[1]]
     header = {**header, "times": [times[0], times[-1], len(times)], "environment": scene.environment,
               "grounded": scene.environment in GROUNDS, "light": light, "floor": scene.floor, "extent": extent,

@@ -271,12 +271,12 @@ class Scene:
                 place = self.place(follow, begins)
                 points = place + np.linalg.norm(points - place, axis=1).max() * ROUND
         else:
-            points = np.concatenate([self.points if t is None else self.drawing(t).corners(), self._planet(begins)])
+            points = np.concatenate([self.points if t is None else self.drawing(t).corners(), self.planet_around(begins)])
         camera.fit(points if marks is None else np.concatenate([points, marks]), size[0] / size[1])
         camera.floor = self.floor if self.environment in GROUNDS else None
         return camera
 
-    def _planet(self, t: float) -> Array:
+    def planet_around(self, t: float) -> Array:
         """Return points (n, 3), m, of the planet that a motion goes about at a time, s: none of one near it, or far from it."""
         globe, (middle, radius) = self.globe(t), self.extent
         if globe is None or globe.center is None or radius < NEAR * globe.body.radius:
