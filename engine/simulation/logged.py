@@ -32,6 +32,7 @@ from engine.logs import (
 from engine.model import StateError
 from engine.recording import StorageError
 from engine.simulation.mounts import Mount
+from engine.simulation.parameters import with_parameters
 from engine.spatial import quaternion, se3, so3
 
 Array = np.ndarray
@@ -135,15 +136,15 @@ def outcome_of(trajectory: Any) -> dict[str, str]:
 
 
 def flight_of(trajectory: Any, described: bool = True, prefix: str = "") -> Flight:
-    """Return what a log of ROS says of a trajectory: of joints with one coordinate, of all links, of what sensors read, and of the robot if
-    that is to be ``described``. A sensor that is elsewhere than its link, or turned, is a frame of its own."""
+    """Return what a log of ROS says of a trajectory: of joints with one coordinate, of all links, of what sensors read, and of the robot, with
+    the run's parameters, if that is to be ``described``. A sensor that is elsewhere than its link, or turned, is a frame of its own."""
     model, coordinates = trajectory.model, trajectory.model.coordinates
     q_at, v_at = (np.cumsum([0, *(c[k] for c in coordinates)]) for k in (1, 2))
     single = [k for k, (_, nq, nv) in enumerate(coordinates) if nq == nv == 1]
     q, v = q_at[single], v_at[single]
     T = trajectory.poses()
     try:
-        description = urdf_text(model) if described else ""
+        description = urdf_text(with_parameters(model, trajectory.gravity, trajectory.parameters)[0]) if described else ""
     except RobotFileError as error:
         warn(f"the log has no robot_description, as '{model.name}' is no URDF: {error}", SimulationWarning)
         description = ""
