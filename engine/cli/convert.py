@@ -17,6 +17,7 @@ from engine.simulation.logged import ENDINGS, failures
 TABLES = (".mat", ".parquet")
 Link = Annotated[str | None, typer.Option(metavar="LINK", help="Of .oem and .aem: whose orbit or attitude it is.")]
 Epoch = Annotated[str | None, typer.Option(metavar="TIME", help="Of .oem and .aem: when it begins, UTC, such as 2026-11-27T12:00:00.")]
+Center = Annotated[str | None, typer.Option(metavar="NAME", help="Of .oem and .aem: about what it flies, such as EARTH.")]
 Prefix = Annotated[str, typer.Option(metavar="NAME/", help="Of .mcap and .rosbag2: of topics and frames, so that several robots differ.")]
 
 
@@ -29,6 +30,7 @@ def convert(
     epoch: Epoch = None,
     overwrite: Overwrite = False,
     prefix: Prefix = "",
+    center: Center = None,
 ) -> None:
     """Write a recording as a log that other tools read, or a campaign's runs as a table.
 
@@ -49,13 +51,13 @@ def convert(
         if ending not in TABLES:
             raise Failure(f"'{file}' is a folder, of a campaign whose runs make a table; expected {' or '.join(TABLES)}", 2)
         refuse_unread("is of recordings, and this is a campaign; expected it left out", rollout=rollout is not None, link=link is not None,
-                      epoch=epoch is not None, prefix=bool(prefix))  # fmt: skip
+                      epoch=epoch is not None, prefix=bool(prefix), center=center is not None)  # fmt: skip
         runs = engine.load_campaign(file)
         runs.save(out, overwrite)
         return say_written(out, f"{len(runs)} runs")
     with Recording.open(file) as recording:
         whole = bool(recording.batch) and rollout is None and ending in TABLES
     trajectory = engine.load_trajectory(file) if whole else one_rollout(file, rollout)
-    trajectory.save(out, overwrite, link, epoch, prefix)
+    trajectory.save(out, overwrite, link, epoch, prefix, center)
     ended = f"; failed: {failures(trajectory)}" if trajectory.failed.any() else ""
     print(f"{out}: {len(trajectory)} states, {trajectory.t[0]:g} … {trajectory.t[-1]:g} s{ended}")

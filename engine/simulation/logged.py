@@ -48,7 +48,8 @@ def is_log(path: Any) -> bool:
     return path_of(path, StorageError).suffix.lower() in ENDINGS
 
 
-def write_log(trajectory: Any, path: Any, overwrite: bool, link: str | None, epoch: str | None, prefix: str = "") -> Path:
+def write_log(trajectory: Any, path: Any, overwrite: bool, link: str | None, epoch: str | None, prefix: str = "",
+              center: str | None = None) -> Path:  # fmt: skip
     """Write a trajectory as what a path's ending says; return the path.
 
     Raises
@@ -65,8 +66,8 @@ def write_log(trajectory: Any, path: Any, overwrite: bool, link: str | None, epo
     messages = ending in (".oem", ".aem")
     if messages and (link is None or epoch is None):
         raise StateError(f"'{path.name}' says when and of what it is; expected link=, one of the robot's, and epoch='2026-11-27T12:00:00'")
-    if not messages and (link is not None or epoch is not None):
-        raise StateError(f"link and epoch are of .oem and .aem, and '{path.name}' is neither; expected none of them")
+    if not messages and (link is not None or epoch is not None or center is not None):
+        raise StateError(f"link, epoch and center are of .oem and .aem, and '{path.name}' is neither; expected none of them")
     if prefix and ending not in FRAMED:
         raise StateError(f"prefix is of {' and '.join(FRAMED)}, and '{path.name}' is neither; expected none of it")
     require_prefix(prefix, StorageError)
@@ -86,7 +87,7 @@ def write_log(trajectory: Any, path: Any, overwrite: bool, link: str | None, epo
             if ending == ".rosbag2":
                 waiting.mkdir()
             WRITERS[ending](trajectory, whole := waiting / f"{path.stem}_0" if ending == ".rosbag2" else waiting, link, epoch,
-                            prefix)
+                            prefix, center)
         with writing(path, StorageError, begun=False):
             if path.is_dir():
                 replace_bag(path.resolve(), whole)
@@ -250,11 +251,11 @@ def parquet(trajectory: Any, path: Path, *_: Any) -> None:
     write_parquet(path, columns, {"model": x.model.name, "gravity": " ".join(map(repr, map(float, x.gravity))), **outcome_of(x)})
 
 
-#: by ending: of a trajectory, a path, a link, an epoch and a prefix
+#: by ending: of a trajectory, a path, a link, an epoch, a prefix and a center
 WRITERS: dict[str, Any] = {
     ".mat": mat, ".parquet": parquet,
-    ".mcap": lambda x, path, link, epoch, prefix: write_mcap(path, flight_of(x, prefix=prefix)),
-    ".rosbag2": lambda x, path, link, epoch, prefix: write_rosbag2(path, flight_of(x, prefix=prefix)),
-    ".oem": lambda x, path, link, epoch, prefix: x.to_oem(path, link, epoch),
-    ".aem": lambda x, path, link, epoch, prefix: x.to_aem(path, link, epoch),
+    ".mcap": lambda x, path, link, epoch, prefix, center: write_mcap(path, flight_of(x, prefix=prefix)),
+    ".rosbag2": lambda x, path, link, epoch, prefix, center: write_rosbag2(path, flight_of(x, prefix=prefix)),
+    ".oem": lambda x, path, link, epoch, prefix, center: x.to_oem(path, link, epoch, center),
+    ".aem": lambda x, path, link, epoch, prefix, center: x.to_aem(path, link, epoch, center),
 }  # fmt: skip
