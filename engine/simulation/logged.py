@@ -31,7 +31,7 @@ from engine.logs import (
 )
 from engine.model import StateError
 from engine.recording import StorageError
-from engine.simulation.mounts import Mount
+from engine.simulation.mounts import Mount, samples_of
 from engine.simulation.parameters import with_parameters
 from engine.spatial import quaternion, se3, so3
 
@@ -151,6 +151,7 @@ def flight_of(trajectory: Any, described: bool = True, prefix: str = "") -> Flig
         description = ""
     links, world = [link.name for link in model.links], WORLD
     read, frames, more = read_by_sensors(trajectory, links)
+    samples = {n: x for n, mount in trajectory.sensors.items() if described and (x := samples_of(mount, trajectory.t)) is not None}
     T = np.concatenate([T, *(T[..., [links.index(link)], :, :] @ pose for link, pose in more)], axis=-3)
     links += frames
     if WORLD in links:                                                        # which tf has no transform of to itself
@@ -162,7 +163,7 @@ def flight_of(trajectory: Any, described: bool = True, prefix: str = "") -> Flig
                 world += "_"
     return Flight(trajectory.t, [coordinates[k][0] for k in single], trajectory.q[:, q], trajectory.v[:, v], trajectory.tau[:, v],
                   links, T[..., :3, 3], quaternion.from_matrix(T[..., :3, :3]), description, world,
-                  outcome_of(trajectory) if described else {}, prefix=prefix, **read)  # fmt: skip
+                  outcome_of(trajectory) if described else {}, prefix=prefix, samples=samples, **read)  # fmt: skip
 
 
 def read_by_sensors(trajectory: Any, links: list[str]) -> tuple[dict[str, dict[str, Any]], list[str], list[tuple[str, Array]]]:
@@ -218,7 +219,7 @@ def parts_of(trajectory: Any, name: str) -> dict[str, str]:
     wrench, distance, joints = {"force": f"{name}.force", "moment": f"{name}.moment"}, {"distance": name}, {"read": name}
     known = {"Gyro": {"rate": name}, "Accelerometer": {"force": name}, "IMU": {"rate": f"{name}.rate", "force": f"{name}.force"},
              "ForceTorque": wrench, "ContactForce": wrench, "Magnetometer": {"field": name}}  # fmt: skip
-    known |= {"RangeFinder": distance, "Lidar": distance, "Encoder": joints, "JointTorque": joints} if about else {}
+    known |= {"RangeFinder": distance, "Lidar": distance, "Encoder": joints, "JointTorque": joints} if {"near", "joints"} & {*about} else {}
     parts = known.get(kind, {})
     return parts if all(signal in trajectory.signals for signal in parts.values()) else {}
 

@@ -193,3 +193,32 @@ def test_a_header_that_says_nothing_of_sensors(said):
     with pytest.raises(engine.StorageError, match=r"header\['sensors'\] of 'run.h5' says of '.*; expected its kind, a link of the"):
         mounts_in(recording, ["tip"])
     assert mounts_in(SimpleNamespace(header={}, path="run.h5"), ["tip"]) == {}
+
+
+@pytest.mark.parametrize(("every", "ending", "read"), [(1, "mcap", of_mcap), (7, "rosbag2", of_bag)])
+def test_each_sample_is_said_once_when_it_came_and_stamped_with_when_it_was_taken(tmp_path, every, ending, read):
+    """A body that tumbles, whose rates no two samples have alike: what is said is the rate at the stamp, of the motion itself, and it comes
+    by the latency later, also where this is no multiple of the period. Nothing is said before the first. A file says the same."""
+    builder, s = engine.Builder("r"), engine.sensors
+    builder.add_link("r", inertia=engine.spatial.inertia.box(1.0, [0.1, 0.2, 0.3]))
+    model = builder.model(floating_base=True)
+    sensors = [s.Gyro("r", name="slow", period=0.01, latency=0.02), s.Gyro("r", name="off", period=0.01, latency=0.004, phase=0.003),
+               s.Gyro("r", name="late", latency=0.005), s.Gyro("r", name="each")]  # fmt: skip
+    run = engine.Simulator(model, gravity=(0, 0, 0), sensors=sensors).run(model.neutral(), [5.0, 1.0, 0.2, 0, 0, 0], 0.2)
+    assert run.sensors["off"].about == {"period": 0.01, "latency": 0.004, "phase": 0.003}
+    kept = engine.load_trajectory(run.save(tmp_path / "run.h5"))
+    found = read(kept[::every].save(tmp_path / f"run.{ending}"))
+    times = [at for topic in found.values() for at, _ in topic]
+    assert min(times) == 0
+    for name, period, latency, phase in (("slow", 0.01, 0.02, 0.0), ("off", 0.01, 0.004, 0.003), ("late", 0.001, 0.005, 0.0),
+                                         ("each", 0.001, 0.0, 0.0)):  # fmt: skip
+        said = found[f"/imu/{name}"]
+        stamps = [x.header.stamp.sec * 10**9 + x.header.stamp.nanosec for _, x in said]
+        due = [round((phase + k * period) * 1e9) for k in range(round((0.2 - latency - phase) / period + 1e-6) + 1)]
+        due = [x for x in due if x + round(latency * 1e9) <= 200_000_000]
+        assert {*stamps} <= {*due} and len({*stamps}) == len(stamps)
+        assert every > 1 or stamps == due
+        assert [at for at, _ in said] == [x + round(latency * 1e9) for x in stamps]
+        for (_, x), at in zip(said, stamps, strict=True):
+            assert numbers(x.angular_velocity) == run.v[round(at / 1e6), :3].tolist()
+    assert len(found["/imu/slow"]) == (19 if every == 1 else 18)
