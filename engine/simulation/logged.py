@@ -24,6 +24,7 @@ from engine.logs import (
     Wrench,
     bag_files,
     require_prefix,
+    topics_of,
     write_mat,
     write_mcap,
     write_parquet,
@@ -79,6 +80,10 @@ def write_log(trajectory: Any, path: Any, overwrite: bool, link: str | None, epo
         warn(f"'{path.name}' is of what failed: {failures(trajectory)}", SimulationWarning)
     if ending in FRAMED and (lacks := left_out(trajectory)):
         warn(f"'{path.name}' leaves out {', '.join(lacks)}; expected {path.stem}.h5 beside it, which holds them", SimulationWarning)
+    if ending in FRAMED and (renamed := [f"'{n}' as '{x}'" for n in trajectory.sensors if n != (x := topics_of([n])[n])]):
+        warn(f"'{path.name}' has sensors by other names, as topics have none but letters, digits and _, and numbered where two are "
+             f"alike: {', '.join(renamed)}",
+             SimulationWarning)  # fmt: skip
     with writing(path, StorageError, begun=False):
         path.parent.mkdir(parents=True, exist_ok=True)
     waiting = beside(path)
