@@ -209,6 +209,8 @@ class ReactionWheels(Component):
 
     keeps = True
 
+    units = {"": "N.m", "torque": "N.m", "speed": "rad/s", "momentum": "N.m.s", "angular_momentum": "N.m.s"}
+
     def __init__(self, link: str, axes: Any = np.eye(3), torque: float = np.inf, momentum: float = np.inf, initial: Any = None,
                  name: str = "wheels", static: Any = 0.0, dynamic: Any = 0.0, inertia: Any = None,
                  positions: Any = (0.0, 0.0, 0.0)) -> None:  # fmt: skip

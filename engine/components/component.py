@@ -352,6 +352,7 @@ class Component:
     steepness : how steeply a limit falls with a velocity, by the velocity's number, N·m·s/rad (N·s/m)
     efforts : by joint, the most that it may exert there, N·m or N
     counts : of its numbers those from 0 that parameters "name.what" may replace
+    units : FMI's units of its command or its own signal, "", and of its parts and parameters
     """
 
     name: str = ""
@@ -362,6 +363,7 @@ class Component:
     memory: Array = Nothing()  # type: ignore[assignment]
     times: tuple[int, ...] = ()
     command: tuple[int, ...] | None = None
+    units: Mapping[str, str] = types.MappingProxyType({})
     aims: bool = False
     bounds: int = 0
     steepness: Mapping[int, float] = types.MappingProxyType({})

@@ -85,6 +85,29 @@ def commands(name: str) -> tuple[list[str], list[str], list[str]]:
     return [*zig, "-fPIC"], fast, linked
 
 
+def put(files: Mapping[str, str], at: Path) -> None:
+    """Write files into a folder."""
+    for n, text in files.items():
+        (at / n).write_text(text, encoding="utf-8")
+
+
+def refusal(command: Sequence[str], at: Path) -> str:
+    """Return a line of what a compiler says where it fails, else ""."""
+    done = subprocess.run(command, cwd=at, capture_output=True, text=True, check=False)
+    said = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()[-1:] or ["nothing"]
+    return shown(" ".join(said[:1]), 200) if done.returncode else ""
+
+
+def complaint(files: Mapping[str, str]) -> str:
+    """Return what this machine's compiler, if there is one, has against sources of which it makes nothing; else ""."""
+    if not (cc := compiler()):
+        return ""
+    with tempfile.TemporaryDirectory() as folder:
+        put(files, Path(folder))
+        strict = [STANDARD, "-fsyntax-only", "-Werror=implicit-function-declaration"]
+        return refusal([cc, *strict, *(n for n in files if n.endswith(".c"))], Path(folder))
+
+
 def made(files: Mapping[str, str], identifier: str, name: str) -> bytes:
     """Return a library of the sources, for a platform. The processor's own instructions are for the programs: what is around them runs on
     any, and says so.
@@ -99,14 +122,11 @@ def made(files: Mapping[str, str], identifier: str, name: str) -> bytes:
     sources = [n for n in files if n.endswith(".c")]
     with tempfile.TemporaryDirectory() as folder:
         at = Path(folder)
-        for n, text in files.items():
-            (at / n).write_text(text, encoding="utf-8")
+        put(files, at)
 
         def run(command: Sequence[str]) -> None:
-            done = subprocess.run(command, cwd=at, capture_output=True, text=True, check=False)
-            if done.returncode:
-                said = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()[-1:]
-                raise ExportError(f"the C compiler fails for {name}: {shown(' '.join(said[:1]), 200)}; expected one of C99 that links")
+            if said := refusal(command, at):
+                raise ExportError(f"the C compiler fails for {name}: {said}; expected one of C99 that links")
 
         def one(n: str) -> None:
             run([*compile_, STANDARD, *(fast if n.startswith(f"{identifier}_") else []), "-c", n, "-o", f"{n}.o"])

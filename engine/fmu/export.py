@@ -18,7 +18,7 @@ from engine.code.exported import WRITER, identifier, require_export, require_nam
 from engine.code.memory import with_tables
 from engine.code.reserved import is_taken
 from engine.code.sources import rows_of
-from engine.fmu.binaries import PLATFORMS, compiler, here, made, require_platforms
+from engine.fmu.binaries import PLATFORMS, compiler, complaint, here, made, require_platforms
 from engine.fmu.branches import branching
 from engine.fmu.description import build_description, model_description
 from engine.fmu.machine import Machine, of_controller, of_simulator, require_names
@@ -53,7 +53,8 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
     outputs : "q", "v", "vdot", "tau" and the names of signals; by default q, v and tau, of a controller all that it commands. One that has
         an input's or a parameter's name is ``output.tau`` (an EngineWarning says so)
     poses : links, of which position (3), m, and rotation matrix (3, 3) in the world are outputs
-    parameters : of those that are no inputs, which may be tuned while it runs: all by default, but for inertias and placements
+    parameters : of those that are no inputs, which may be tuned while it runs: all by default, but for inertias and placements, and of a
+        controller those that nothing in it depends on
     q0, v0 : where it begins, by default the model's initial configuration, at rest; also the parameters start.q and start.v, which may be
         set before it begins, but where constraints hold, or components begin as these say. Quaternions are made unit ones, or refused
         where their length is not 1 within 2 %
@@ -62,7 +63,8 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
         There are no event indicators: an EngineWarning names the components whose forces branch by t, q or v
     platforms : of binaries, such as ``["x86_64-linux", "x86_64-windows"]``: by default this machine, if there is a C compiler. Others are
         made by zig, which the extra "fmu" brings. Those of x86-64 want AVX2 and FMA (x86-64-v3), and say so
-    sources : whether the C is in it
+    sources : whether the C is in it; with no platforms this machine's C compiler, if there is one, reads it, and an EngineWarning says what
+        it does not take
     room : where contacts are rows of tables, and only there, how many rows there is memory for, for good: by default 32 for each shape
         that may touch. A step that needs more is "discarded"
     part : "controller": the law alone, which has q, v and the signals that it reads, such as a sensor's, as inputs, its commands as
@@ -147,7 +149,8 @@ def require_own(path: Path) -> None:
 def tuned(machine: Machine, parameters: Sequence[str] | None) -> list[str]:
     """Return the names of the parameters that may be tuned."""
     left = [n for n in machine.parameters.shapes if n not in machine.inputs]
-    found = [n for n in left if is_steered(n)] if parameters is None else [*require_names("parameters", parameters, left)]
+    usual = [n for n in left if is_steered(n) and n not in machine.unread]
+    found = usual if parameters is None else [*require_names("parameters", parameters, left)]
     for n in (*(n for n in machine.inputs if n not in machine.signals), *found):
         if not is_steered(n):
             raise ExportError(f"the parameter '{n}' would have to be checked as a whole; expected mass, center or displacement instead")
@@ -158,12 +161,17 @@ def archived(machine: Machine, name: str, version: str, flat: bool, parameters: 
              sources: bool, rows: int) -> dict[str, bytes]:  # fmt: skip
     """Return the files of an FMU, by their places in it."""
     variables = variables_of(machine, parameters, version == "3.0", flat)
+    if apart := [f"{v.called} is '{v.name}', as '{v.wanted}' is another variable" for v in variables if v.wanted]:
+        more = f"; and so on, {len(apart)} in all" if len(apart) > 8 else ""
+        warn(f"names fall together in the FMU: {'; '.join(apart[:8])}{more}; expected other names, or importers that set it as this says")
     own, wrappers, work = written(machine, name, rows)
     said = repr([version, flat, machine.words, machine.x.tolist(), machine.p.tolist(), *own.items(), *variables])
     digest = hashlib.sha256(said.encode()).digest()
     token, key = str(uuid.UUID(bytes=digest[:16], version=4)), int.from_bytes(digest[16:23], "big")
     token = token if version == "3.0" else f"{{{token}}}"
     text = {**own, **own_sources(version), "model.h": model_header(machine, variables, token, key, wrappers, work, rows, [*own])}
+    if not platforms and (said := complaint(text)):
+        warn(f"this machine's C compiler does not take the FMU's sources: {said}; expected one of C99")
     units = [n for n in text if n.endswith(".c")]
     description = model_description(machine, variables, name, token, version, flat, WRITER, units if sources else [])
     files = {"modelDescription.xml": description.encode()}

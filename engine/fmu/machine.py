@@ -13,6 +13,7 @@ and the derivatives of (ξ̇, y, ξ) along a direction (δp, δξ), or those of 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,8 +28,10 @@ from engine.compiler import Program, calling, trace
 from engine.compiler.transforms.jacobians import jacobian
 from engine.components.layout import Layout
 from engine.components.reading import shown as shown_parts
+from engine.fmu.depends import reached
 from engine.model import Model
 from engine.simulation import Simulator
+from engine.simulation.plant import Plant
 
 Array = np.ndarray
 #: what a program's arguments are called
@@ -53,6 +56,8 @@ class Machine:
     notes : how many numbers ``step`` returns behind x⁺, and ``observe`` takes behind x: those of the step from there
     state_outputs : which of q and v are outputs
     signals : which inputs are signals that a controller reads
+    units : FMI's units of components' signals, commands and parameters, by name
+    unread : parameters that nothing here depends on
     words : what it is
     """
 
@@ -74,6 +79,8 @@ class Machine:
     notes: int = 0
     state_outputs: tuple[str, ...] = ()
     signals: tuple[str, ...] = ()
+    units: dict[str, str] = field(default_factory=dict)
+    unread: tuple[str, ...] = ()
 
     @property
     def quaternions(self) -> list[int]:
@@ -91,6 +98,11 @@ def require_names(what: str, names: Any, known: Sequence[str]) -> tuple[str, ...
     if len({*names}) < len(names):
         raise ExportError(f"{what} is {shown(names)}; expected each name once")
     return tuple(names)
+
+
+def units_of(plant: Plant) -> dict[str, str]:
+    """Return the units of what a plant's components have, say and are commanded, by name."""
+    return {f"{c.name}.{part}" if part else c.name: u for c in (*plant.components, *plant.makers) for part, u in c.units.items()}
 
 
 # ---------------------------------------------------------------- a simulator
@@ -140,7 +152,8 @@ def of_simulator(simulator: Simulator, inputs: Sequence[str], outputs: Sequence[
     return Machine(
         model, dt, programs, stepper.parameters, p, x, require_names("inputs", inputs, [*stepper.parameters.shapes]),
         dict(zip(seen.names, seen.shapes_out, strict=True)) if seen else {}, repr(simulator), stepper.times, n if free else 0,
-        stepper.layout.slices["state"], n, n * exchange, dt, notes, tuple(m for m in ("q", "v") if exchange or m in names))  # fmt: skip
+        stepper.layout.slices["state"], n, n * exchange, dt, notes, tuple(m for m in ("q", "v") if exchange or m in names),
+        units=units_of(s.plant))  # fmt: skip
 
 
 def of_exchange(s: Simulator, own: Sequence[str], placed: Callable[[Any], dict[str, Array]], p: Array, x: Array,
@@ -222,5 +235,8 @@ def of_controller(simulator: Simulator, inputs: Sequence[str], outputs: Sequence
     own = require_names("inputs", inputs, [*stepper.parameters.shapes])
     words = f"controller {c.called.name} of '{model.name}', asked at every {c.period!r} s"
     shapes_out = dict(zip(seen.names, seen.shapes_out, strict=True))
+    read = functools.reduce(int.__or__, (mask >> 3 for program in programs.values() for mask in reached(program)), 0)
+    unread = tuple(n for n in stepper.parameters.shapes if not read >> at[n].start & ((1 << at[n].stop - at[n].start) - 1))
     return Machine(model, dt, programs, given, p, memory, (*own, "q", "v", *signals.shapes), shapes_out, words,
-                   [*c.times] if memory.size else [], period=c.period, signals=(*signals.shapes,))  # fmt: skip
+                   [*c.times] if memory.size else [], period=c.period, signals=(*signals.shapes,),
+                   units=units_of(plant), unread=unread)  # fmt: skip

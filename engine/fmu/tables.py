@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -88,7 +89,16 @@ def model_header(machine: Machine, variables: Sequence[Variable], token: str, ke
         f"enum {{ {', '.join(KINDS)} }};", f"enum {{ {', '.join(f'{n} = {1 << k}' for k, n in enumerate(FLAGS))} }};",
         "typedef struct {", "    int kind, flags;", "    size_t at, n;", "} Variable;",
         f"#define VARIABLES {{{known}, {{0, 0, 0, 0}}}}", "",
-        *wrappers, "", "#endif", ""])  # fmt: skip
+        "#define NAMES {" + ", ".join([*(literal(v.name) for v in variables), "0"]) + "}", *wrappers, "", "#endif", ""])  # fmt: skip
+
+
+def literal(text: str) -> str:
+    """Return a text of ASCII as C writes it; no question marks, two of which begin trigraphs.
+
+    >>> print(literal("q.'a\\\\'b?'"))
+    "q.'a\\\\'b\\?'"
+    """
+    return '"' + re.sub(r'[\\"?]', lambda c: f"\\{c[0]}", text) + '"'
 
 
 def sizes(machine: Machine) -> int:

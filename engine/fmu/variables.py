@@ -23,7 +23,7 @@ Array = np.ndarray
 UNITS = {
     "rad": {"rad": 1}, "m": {"m": 1}, "s": {"s": 1}, "kg": {"kg": 1}, "rad/s": {"rad": 1, "s": -1}, "m/s": {"m": 1, "s": -1},
     "1/s": {"s": -1}, "rad/s2": {"rad": 1, "s": -2}, "m/s2": {"m": 1, "s": -2}, "N.m": {"kg": 1, "m": 2, "s": -2},
-    "N": {"kg": 1, "m": 1, "s": -2},
+    "N": {"kg": 1, "m": 1, "s": -2}, "N.m.s": {"kg": 1, "m": 2, "s": -1},
     "W": {"kg": 1, "m": 2, "s": -3},
 }  # fmt: skip
 #: what changes in a second
@@ -45,6 +45,7 @@ class Variable:
     start : values (size), or None of what is calculated
     reference : its number
     state : of a derivative, the reference of its state
+    wanted, called : the name that another has already, where it has one more to be told from that, and what it is in the engine
     """
 
     name: str
@@ -59,6 +60,8 @@ class Variable:
     flags: tuple[str, ...] = ()
     reference: int = 0
     state: int | None = None
+    wanted: str = ""
+    called: str = ""
 
     @property
     def size(self) -> int:
@@ -99,7 +102,7 @@ class Names:
     """Names of variables, each once: structured as FMI has them, ``q.elbow`` and ``torque[1]``, or flat, ``q_elbow`` and ``torque_1``."""
 
     def __init__(self, flat: bool) -> None:
-        self.flat, self.taken = flat, {"time"}
+        self.flat, self.taken, self.wanted = flat, {"time"}, dict[str, str]()
 
     def name(self, parts: Sequence[str], index: Sequence[int] = ()) -> str:
         """Return the name of what has these parts, and this index from 0 on; FMI's arrays count from 1."""
@@ -114,6 +117,8 @@ class Names:
             found = f"{base}_{k}" if self.flat else f"{base}.n{k}"
             k += 1
         self.taken.add(found)
+        if found != base:
+            self.wanted[found] = base
         return found
 
     def rate(self, name: str) -> str:
@@ -187,7 +192,8 @@ class Table:
             text: str = "", flags: tuple[str, ...] = (), of: str | None = None) -> None:  # fmt: skip
         """Add what has a name: an array where all has one unit and FMI has arrays, else number by number."""
         found, n = entries(self.machine.model, of or name), math.prod(shape)
-        units = found[1] if found else [unit_of(of or name)] * n
+        own = self.machine.units.get(of or name, "") if "." in name or kind == "Y" or name in self.machine.signals else ""
+        units = found[1] if found else [own or unit_of(of or name)] * n
         base = parts_of(name)
         if shape and n and self.arrays and len({*units}) == 1:
             self.put(self.names.name(base), kind, at, causality, variability, shape, start, units[0], text, flags, base)
@@ -197,22 +203,38 @@ class Table:
             parts = [*base[:-1], *found[0][k]] if found else base
             own_name = self.names.name(parts) if found else self.names.name(base, index)
             one = None if start is None else start[k : k + 1]
-            self.put(own_name, kind, at + k, causality, variability, (), one, units[k], text, flags, parts)
+            self.put(own_name, kind, at + k, causality, variability, (), one, units[k], text, flags, parts, () if found else index)
 
     def put(self, name: str, kind: str, at: int, causality: str, variability: str, shape: tuple[int, ...], start: Array | None, unit: str,
-            text: str, flags: tuple[str, ...], parts: Sequence[str]) -> None:  # fmt: skip
+            text: str, flags: tuple[str, ...], parts: Sequence[str], index: Sequence[int] = ()) -> None:  # fmt: skip
         """Add a variable, with what it is called in the engine where FMI has no such name."""
         whole = ".".join(parts)
         text = text if whole.isascii() else f"{text} ({whole})".strip()
         values = None if start is None else tuple(float(x) for x in start)
-        self.variables.append(Variable(name, kind, at, causality, variability, shape, values, unit, text, flags, len(self.variables)))
+        called = whole + (f"[{', '.join(map(str, index))}]" if index else "")
+        self.variables.append(Variable(name, kind, at, causality, variability, shape, values, unit, text, flags, len(self.variables),
+                                       wanted=self.names.wanted.get(name, ""), called=called))
 
     def add_rates(self) -> None:
         """Add the derivatives of the states."""
         for x in [v for v in self.variables if v.kind == "X"]:
             self.variables.append(dataclasses.replace(
                 x, name=self.names.rate(x.name), kind="DX", causality="local", unit=RATES[x.unit], text="", reference=len(self.variables),
-                state=x.reference))  # fmt: skip
+                state=x.reference, wanted=""))  # fmt: skip
+
+
+def text_of(name: str, signal: bool) -> str:
+    """Return what an output is: of a controller a command, else a ``signal``.
+
+    >>> text_of("vdot", True), text_of("pose.hand.position", True), text_of("wheels", False)
+    ('accelerations', "position of the link 'hand' in the world", "the command 'wheels'")
+    """
+    first, _, rest = name.partition(".")
+    if first == "pose":
+        link, _, what = rest.rpartition(".")
+        return f"{'position' if what == 'position' else 'rotation matrix'} of the link '{link}' in the world"
+    known = {"vdot": "accelerations", "tau": "torques and forces in joints"}
+    return known.get(name) or f"the {'signal' if signal else 'command'} '{name}'"
 
 
 def twice(machine: Machine, tuned: Iterable[str]) -> list[str]:
@@ -248,7 +270,7 @@ def variables_of(machine: Machine, tuned: Iterable[str], arrays: bool, flat: boo
         if name in both:
             table.add(f"{OUTPUT}.{name}", "Y", at, shape, "output", "continuous", text=f"the output '{name}', beside what is set", of=name)
         else:
-            table.add(name, "Y", at, shape, "output", "continuous")
+            table.add(name, "Y", at, shape, "output", "continuous", text=text_of(name, "q" not in machine.parameters.shapes))
         at += math.prod(shape)
     if machine.exchange:
         table.add_rates()

@@ -49,6 +49,7 @@ class Gyro(Inertial):
     """
 
     kind = "gyro"
+    units = dict.fromkeys(("", "bias", "quantum", "limit", "true", "true.bias"), "rad/s")
 
     def __init__(self, link: str, placement: Any = None, period: float | None = None, latency: float = 0.0, phase: float = 0.0,
                  noise: Any = 0.0, bias: Any = 0.0, walk: Any = None, scale: Any = None, misalignment: Any = None, quantum: Any = None,
@@ -92,6 +93,7 @@ class Accelerometer(Inertial):
     """
 
     kind = "accelerometer"
+    units = dict.fromkeys(("", "bias", "quantum", "limit", "true", "true.bias"), "m/s2")
 
     @property
     def feels(self) -> Sequence[str]:

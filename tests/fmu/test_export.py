@@ -10,6 +10,7 @@ import pytest
 
 import engine
 from engine import ops
+from engine.fmu import export as export_module
 from tests.code.programs import needed
 from tests.fmu.robots import arm, driven, flyer, free
 
@@ -148,6 +149,45 @@ def test_names_units_and_starts(simulator, tmp_path):
     assert all(n.isidentifier() for n in names(flat))
 
 
+def satellite() -> engine.Simulator:
+    """A bus whose wheels follow a gyro; a star tracker that nothing asks."""
+    builder = engine.Builder("bus")
+    builder.add_link("bus", inertia=engine.spatial.inertia.box(10.0, [0.8, 1.0, 1.2]))
+    return engine.Simulator(
+        builder.model(floating_base=True), dt=0.01, gravity=(0, 0, 0), parameters={"k": 3.0},
+        actuators=[engine.components.actuators.ReactionWheels("bus", torque=2.0, inertia=0.01)],
+        sensors=[engine.sensors.Gyro("bus", noise=1e-4), engine.sensors.StarTracker("bus", noise=1e-5)],
+        controller=lambda t, q, v, gyro, k: {"wheels": -k * gyro})  # fmt: skip
+
+
+@pytest.mark.parametrize("version", ["2.0", "3.0"])
+def test_units_and_words_of_what_components_say(tmp_path, version):
+    validation = pytest.importorskip("fmpy.validation")
+
+    def of(**more):
+        path = engine.export_fmu(satellite(), tmp_path / "bus.fmu", version=version, platforms=[], **more)
+        assert validation.validate_fmu(str(path)) == []
+        return {v.get("name").partition("[")[0]: ((v[0] if version == "2.0" else v).get("unit"), v.get("description"))
+                for v in description(path).find("ModelVariables")}  # fmt: skip
+
+    found = of(outputs=["gyro", "wheels.speed", "wheels.torque", "wheels.momentum", "vdot"], poses=["bus"])
+    assert [found[n][0] for n in ("gyro", "gyro.bias", "wheels.speed", "wheels.torque", "wheels.momentum", "gyro.noise")] == \
+        ["rad/s", "rad/s", "rad/s", "N.m", "N.m.s", None]  # fmt: skip
+    assert [found[n][1] for n in ("gyro", "vdot.floating_base.wx", "pose.bus.position", "pose.bus.rotation")] == \
+        ["the signal 'gyro'", "accelerations", "position of the link 'bus' in the world", "rotation matrix of the link 'bus' in the world"]
+    law = of(part="controller")
+    assert law["wheels"] == ("N.m", "the command 'wheels'")
+    assert law["gyro"] == ("rad/s", "the signal 'gyro' that is read")
+
+
+def test_a_controller_has_no_parameters_that_it_does_not_use(tmp_path):
+    path = engine.export_fmu(satellite(), tmp_path / "law.fmu", part="controller", platforms=[])
+    assert {n.partition("[")[0].partition(".")[0] for n in names(path)} == {"time", "k", "q", "v", "gyro", "wheels"}
+    assert not [n for n in names(path) if n.startswith(("gyro.", "noise.", "star_tracker."))]
+    path = engine.export_fmu(satellite(), tmp_path / "law.fmu", part="controller", platforms=[], parameters=["gyro.noise"])
+    assert "gyro.noise[1]" in names(path)                                      # who names one has it
+
+
 @pytest.mark.parametrize("names_are", ["structured", "flat"])
 @pytest.mark.parametrize("version", ["2.0", "3.0"])
 def test_an_output_with_an_inputs_name_says_that_it_is_one(tmp_path, version, names_are):
@@ -164,6 +204,29 @@ def test_an_output_with_an_inputs_name_says_that_it_is_one(tmp_path, version, na
     assert "the output 'tau', beside what is set" in found[seen[0]].get("description")
     assert not [n for n in found if n.endswith(("n2", "_2"))]
     assert validation.validate_fmu(str(path)) == []
+
+
+@pytest.mark.parametrize(("of", "law", "how", "says"), [
+    ({"a_1": 1.0, "a": np.ones(2)}, lambda t, q, v, a_1, a: a * a_1, "flat", "a[0] is 'a_1_2', as 'a_1' is another variable"),
+    ({"time": 1.0}, lambda t, q, v, time: time * np.ones(2), "structured", "time is 'time.n2', as 'time' is another variable"),
+])  # fmt: skip
+def test_names_that_fall_together_are_told(tmp_path, recwarn, of, law, how, says):
+    """Else what is set as 'a_1', the first number of a, lands in a scalar of that name."""
+    made = engine.Simulator(arm(), controller=law, parameters=of)
+    path = engine.export_fmu(made, tmp_path / "arm.fmu", platforms=[], names=how)
+    told = [str(w.message) for w in recwarn.list]
+    assert says is None or (len(told) == 1 and told[0].startswith(f"names fall together in the FMU: {says}; expected")), told
+    assert len({*names(path)}) == len(names(path))
+
+
+def test_sources_that_do_not_compile_are_told_of_without_platforms_too(tmp_path, monkeypatch, recwarn):
+    needed("cc")
+    engine.export_fmu(driven(), tmp_path / "arm.fmu", platforms=[])
+    assert not recwarn.list
+    real = export_module.own_sources
+    monkeypatch.setattr(export_module, "own_sources", lambda version: real(version) | {"more.c": "double f(void) { return g(); }\n"})
+    with pytest.warns(engine.EngineWarning, match="C compiler does not take the FMU's sources: .*more.c.*; expected one of C99"):
+        engine.export_fmu(driven(), tmp_path / "arm.fmu", platforms=[])
 
 
 def test_branches_of_a_field_are_named(tmp_path, recwarn):

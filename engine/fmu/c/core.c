@@ -8,6 +8,7 @@
 #define ROOM "the step at t = %.9g s needs memory for more than %d rows of contacts; expected an FMU that was exported with a larger room"
 
 static const Variable variables[NVARIABLES + 1] = VARIABLES;
+static const char *const names[NVARIABLES + 1] = NAMES;
 
 Status say(Instance *i, Status status, const char *format, ...)
 {
@@ -234,22 +235,22 @@ Status get(Instance *i, const char *function, const Reference r[], size_t n, dou
 
 static Status settable(Instance *i, const char *function, Reference r, const Variable *v, const double x[])
 {
-    const unsigned reference = (unsigned)r;
+    const char *const name = names[r];
     if (v->kind != P && v->kind != START)
-        return say(i, ERROR, "%s: the value reference %u is no input, parameter or start value; expected one", function, reference);
+        return say(i, ERROR, "%s: '%.120s' is no input, parameter or start value; expected one", function, name);
     if (v->kind == START && !(i->s.mode & (INSTANTIATED | INITIALIZING)))
-        return say(i, ERROR, "%s: the value reference %u is a start value; expected it in initialization mode or before", function, reference);
+        return say(i, ERROR, "%s: '%.120s' is a start value; expected it in initialization mode or before", function, name);
     if (!(v->flags & INPUT) && i->s.mode == CONTINUOUS)
-        return say(i, ERROR, "%s: the value reference %u is a parameter; expected it in event mode", function, reference);
+        return say(i, ERROR, "%s: '%.120s' is a parameter; expected it in event mode", function, name);
     for (size_t c = 0; c < v->n; ++c) {
         if (!isfinite(x[c]))
-            return say(i, ERROR, "%s: the value reference %u is set to %g; expected finite numbers", function, reference, x[c]);
+            return say(i, ERROR, "%s: '%.120s' is set to %g; expected finite numbers", function, name, x[c]);
         if ((v->flags & POSITIVE && !(x[c] > 0.0)) || (v->flags & NOT_NEGATIVE && !(x[c] >= 0.0)))
-            return say(i, ERROR, "%s: the value reference %u is set to %g; expected a number %s zero", function, reference, x[c],
+            return say(i, ERROR, "%s: '%.120s' is set to %g; expected a number %s zero", function, name, x[c],
                        v->flags & POSITIVE ? "above" : "from");
         if (v->flags & WHOLE && !(x[c] >= 0.0 && x[c] < 9007199254740992.0 && x[c] == floor(x[c])))
-            return say(i, ERROR, "%s: the value reference %u is set to %.17g; expected a whole number from 0, below 2^53", function,
-                       reference, x[c]);
+            return say(i, ERROR, "%s: '%.120s' is set to %.17g; expected a whole number from 0, below 2^53", function,
+                       name, x[c]);
     }
     return OK;
 }
@@ -292,8 +293,8 @@ Status step_to(Instance *i, double t, double h, double *reached)
     const double lost = i->s.k * 0.5 * DBL_EPSILON * fmax(fabs(i->s.t0), fabs(now));
     *reached = now;
     if (!(fabs(t - now) <= 1e-3 * DT + fmin(lost, 0.25 * DT)))
-        return say(i, ERROR, "the communication point is %.15g s; expected %.15g s, where the last step ended%s", t, now,
-                   t < now ? ", or a state that was saved there" : "");
+        return say(i, ERROR, "the communication point is %.15g s; expected %.15g s, where the last step ended%s, in steps (now of %.12g s) that "
+                   "are multiples of the FMU's own of %.17g s", t, now, t < now ? ", or a state that was saved there" : "", h, (double)DT);
     if (!(n >= 1.0) || !(fabs(n * DT - h) <= 1e-3 * DT) || !(i->s.k + n < 9007199254740992.0))
         return say(i, ERROR, "the communication step is %.12g s; expected a multiple of the FMU's own step of %.17g s", h, (double)DT);
     if (i->s.stops && end > i->s.stop + 1e-3 * DT)
@@ -383,7 +384,8 @@ static Status placed(Instance *i, const Reference r[], size_t n, int unknowns, d
     for (size_t j = 0; j < n; ++j) {
         const Variable *const v = r[j] < NVARIABLES ? &variables[r[j]] : NULL;
         if (!v || (unknowns ? unknown_at(v) : known_at(v)) < 0)
-            return say(i, ERROR, "a derivative %s the value reference %u; expected %s", unknowns ? "of" : "by", (unsigned)r[j],
+            return say(i, ERROR, "a derivative %s '%.120s' (value reference %u); expected %s", unknowns ? "of" : "by",
+                       v ? names[r[j]] : "?", (unsigned)r[j],
                        unknowns ? "an output or a derivative of a state" : "an input, a parameter or a continuous state");
         total += v->n;
     }
