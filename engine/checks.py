@@ -153,6 +153,10 @@ def truth(what: str, x: Any, error: type[EngineError] = EngineError) -> bool:
     return bool(x)
 
 
+#: bytes of a file's name
+LONGEST = 255
+
+
 def path_of(x: Any, error: type[EngineError] = EngineError) -> Path:
     """Return x as a path.
 
@@ -163,7 +167,10 @@ def path_of(x: Any, error: type[EngineError] = EngineError) -> Path:
     """
     if not isinstance(x, (str, os.PathLike)):
         raise error(f"a file is {shown(x)}; expected its path (str or pathlib.Path)")
-    return Path(x)
+    path = Path(x)
+    if "\0" in str(path) or any(len(os.fsencode(part)) > LONGEST for part in path.parts):
+        raise error(f"a file is {shown(str(path))}; expected names of at most {LONGEST} bytes, without NUL")
+    return path
 
 
 def writable(path: Any, suffixes: Iterable[str], error: type[EngineError] = EngineError) -> Path:

@@ -139,7 +139,7 @@ class Bridge:
     def _send(self, at: float) -> None:
         now = self.live.now
         f = flight_of(now, described=False, prefix=self.prefix)
-        wrenches = {n: wrench(f, f.wrenches.get(n) or wrench_of(now.signals[n], frame), 0) for n, frame in self.wrenches.items()}
+        wrenches = {n: wrench(f, f.wrenches.get(n) or wrench_of(now.signals[n], frame), 0, f.t[0]) for n, frame in self.wrenches.items()}
         self._transport.send(joint_state(f, 0), transforms(f, 0), wrenches)
         self.sent += 1
         self._times.append(at)

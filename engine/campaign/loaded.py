@@ -17,7 +17,7 @@ from engine.campaign.plot import figure
 from engine.campaign.storage import Storage, inside
 from engine.campaign.target import storage_of
 from engine.checks import beside, nearest, path_of, shown, warn, writing
-from engine.logs import matlab_names, write_mat, write_parquet
+from engine.logs import matched, matlab_names, write_mat, write_parquet
 from engine.recording import StorageError
 from engine.simulation import Trajectory
 from engine.simulation.columns import entries
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 #: variables of a .mat that are no columns
-OWN = ("run", "model", "reason", "kept")
+OWN = ("run", "model", "reason", "kept", "kept_names", "column_names")
 
 
 class Column:
@@ -185,8 +185,10 @@ class Runs:
         try:
             with writing(waiting, StorageError):
                 if path.suffix.lower() == ".mat":
-                    arrays = {own: found[n] for n, own in matlab_names([*OWN, *found]).items() if n in found}
-                    write_mat(waiting, {"run": self.numbers, **arrays}, {"kept": self._kept()}, {"model": name, "reason": self.reason})
+                    own = {n: x for n, x in matlab_names([*OWN, *found]).items() if n in found}
+                    arrays = {x: found[n] for n, x in own.items()}
+                    write_mat(waiting, {"run": self.numbers, **arrays}, {"kept": self._kept()},
+                              {"model": name, "reason": self.reason, **matched({"column": own})})
                 else:
                     each = {own: y for n, x in found.items() for own, y in entries(n, x, 1).items()}
                     write_parquet(waiting, {"run": self.numbers, **each, "reason": self.reason}, {"model": name})

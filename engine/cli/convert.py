@@ -1,5 +1,8 @@
 """``engine convert``: a recording, or a campaign, as a file of other tools."""
 
+import contextlib
+import functools
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -17,7 +20,20 @@ from engine.simulation.logged import ENDINGS, failures
 TABLES = (".mat", ".parquet")
 Link = Annotated[str | None, typer.Option(metavar="LINK", help="Of .oem and .aem: whose orbit or attitude it is.")]
 Epoch = Annotated[str | None, typer.Option(metavar="TIME", help="Of .oem and .aem: when it begins, UTC, such as 2026-11-27T12:00:00.")]
+Center = Annotated[str | None, typer.Option(metavar="NAME", help="Of .oem and .aem: about what it flies, such as EARTH.")]
 Prefix = Annotated[str, typer.Option(metavar="NAME/", help="Of .mcap and .rosbag2: of topics and frames, so that several robots differ.")]
+
+#: what Python's arguments are on the command line
+OPTIONS = {"overwrite=True": "--overwrite", "link=": "--link", "epoch=": "--epoch ", "center=,": "--center NAME,", "center=": "--center "}
+
+
+@contextlib.contextmanager
+def by_options() -> Iterator[None]:
+    """Say refusals with the command's options, not Python's arguments."""
+    try:
+        yield
+    except engine.EngineError as error:
+        raise Failure(functools.reduce(lambda text, pair: text.replace(*pair), OPTIONS.items(), str(error))) from error
 
 
 def convert(
@@ -29,6 +45,7 @@ def convert(
     epoch: Epoch = None,
     overwrite: Overwrite = False,
     prefix: Prefix = "",
+    center: Center = None,
 ) -> None:
     """Write a recording as a log that other tools read, or a campaign's runs as a table.
 
@@ -49,13 +66,15 @@ def convert(
         if ending not in TABLES:
             raise Failure(f"'{file}' is a folder, of a campaign whose runs make a table; expected {' or '.join(TABLES)}", 2)
         refuse_unread("is of recordings, and this is a campaign; expected it left out", rollout=rollout is not None, link=link is not None,
-                      epoch=epoch is not None, prefix=bool(prefix))  # fmt: skip
+                      epoch=epoch is not None, prefix=bool(prefix), center=center is not None)  # fmt: skip
         runs = engine.load_campaign(file)
-        runs.save(out, overwrite)
+        with by_options():
+            runs.save(out, overwrite)
         return say_written(out, f"{len(runs)} runs")
     with Recording.open(file) as recording:
         whole = bool(recording.batch) and rollout is None and ending in TABLES
     trajectory = engine.load_trajectory(file) if whole else one_rollout(file, rollout)
-    trajectory.save(out, overwrite, link, epoch, prefix)
+    with by_options():
+        trajectory.save(out, overwrite, link, epoch, prefix, center)
     ended = f"; failed: {failures(trajectory)}" if trajectory.failed.any() else ""
     print(f"{out}: {len(trajectory)} states, {trajectory.t[0]:g} … {trajectory.t[-1]:g} s{ended}")

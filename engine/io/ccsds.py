@@ -18,7 +18,7 @@ UNIT = 1e-6
 #: of the first line, by what a file holds
 KINDS = {"oem": ("CCSDS_OEM_VERS", "2.0"), "aem": ("CCSDS_AEM_VERS", "1.0")}
 #: what a message that is read has to say, of what changes what its numbers mean: EME2000's axes are 23 milliarcseconds off those of ICRF
-SAID = {"oem": {"CENTER_NAME": ("EARTH",), "REF_FRAME": ("ICRF", "GCRF", "EME2000"), "TIME_SYSTEM": ("UTC",)},
+SAID = {"oem": {"REF_FRAME": ("ICRF", "GCRF", "EME2000"), "TIME_SYSTEM": ("UTC",)},
         "aem": {"REF_FRAME_A": ("ICRF", "GCRF", "EME2000"), "ATTITUDE_DIR": ("A2B",), "TIME_SYSTEM": ("UTC",),
                 "ATTITUDE_TYPE": ("QUATERNION",), "QUATERNION_TYPE": ("LAST",)}}  # fmt: skip
 
@@ -50,8 +50,9 @@ def seconds(epoch: datetime.datetime, text: str) -> float:
     return (datetime.datetime.fromisoformat(whole) - epoch).total_seconds() + float(f"0.{part or 0}")
 
 
-def written(kind: str, path: Any, epoch: str, t: Array, rows: Array, name: str, meta: dict[str, str], digits: int) -> Path:
-    """Write a message; return its path."""
+def written(kind: str, path: Any, epoch: str, t: Array, rows: Array, name: str, center: str | None, meta: dict[str, str],
+            digits: int) -> Path:  # fmt: skip
+    """Write a message, which says when it was written; return its path."""
     path = path_of(path, StateError)
     if rows.ndim != 2 or len(t) < 1:
         raise StateError(f"a message has rows of shape {rows.shape}; expected those of one flight, such as trajectory.rollout(0)'s")
@@ -59,11 +60,13 @@ def written(kind: str, path: Any, epoch: str, t: Array, rows: Array, name: str, 
         raise StateError("a message would hold NaN or infinity; expected the part of a trajectory that is finite")
     if len(rows) != len(t) or not (np.diff(t) > 0.0).all():
         raise StateError(f"a message has {len(t)} times and {len(rows)} rows, or times that do not rise; expected as many, each later")
-    if not name.strip() or not name.isprintable():
-        raise StateError(f"a message is of the object {shown(name)}; expected a name on one line")
-    word, version = KINDS[kind]
-    head = [f"{word} = {version}", f"CREATION_DATE = {stamp(epoch, 0.0)}", "ORIGINATOR = ARTICULATED-ENGINE", "", "META_START",
-            f"OBJECT_NAME = {name}", f"OBJECT_ID = {name}", "CENTER_NAME = EARTH", *(f"{k} = {x}" for k, x in meta.items()),
+    for what, text in (("of the object", name), ("about the center", "EARTH" if center is None else center)):
+        if not isinstance(text, str) or not text.strip() or not text.isprintable():
+            raise StateError(f"a message is {what} {shown(text)}; expected a name on one line")
+    (word, version), now = KINDS[kind], datetime.datetime.now(datetime.UTC)
+    meta = {**({} if center is None else {"CENTER_NAME": center}), **meta}
+    head = [f"{word} = {version}", f"CREATION_DATE = {now:%Y-%m-%dT%H:%M:%S}", "ORIGINATOR = ARTICULATED-ENGINE", "", "META_START",
+            f"OBJECT_NAME = {name}", f"OBJECT_ID = {name}", *(f"{k} = {x}" for k, x in meta.items()),
             "TIME_SYSTEM = UTC", f"START_TIME = {stamp(epoch, t[0])}", f"STOP_TIME = {stamp(epoch, t[-1])}",
             *(["ATTITUDE_TYPE = QUATERNION", "QUATERNION_TYPE = LAST"] if kind == "aem" else []), "META_STOP", ""]  # fmt: skip
     data = [f"{stamp(epoch, time)} {' '.join(f'{x:.{digits}f}' for x in row)}" for time, row in zip(t, rows, strict=True)]
@@ -74,9 +77,9 @@ def written(kind: str, path: Any, epoch: str, t: Array, rows: Array, name: str, 
     return path
 
 
-def write_oem(path: Any, epoch: str, t: Array, r: Array, v: Array, name: str) -> Path:
-    """Write places r (T, 3), m, and velocities v (T, 3), m/s, at times t (T), s after an epoch, as an orbit ephemeris message (CCSDS
-    502.0-B-2): kilometres with 12 decimals.
+def write_oem(path: Any, epoch: str, t: Array, r: Array, v: Array, name: str, center: str = "EARTH") -> Path:
+    """Write places r (T, 3), m, and velocities v (T, 3), m/s, relative to a ``center``, at times t (T), s after an epoch, as an orbit
+    ephemeris message (CCSDS 502.0-B-2): kilometres with 12 decimals.
 
     >>> from tempfile import mkdtemp
     >>> x = np.array([[7e6, 0.0, 0.0], [7e6, 7500.0, 0.0]])
@@ -85,12 +88,12 @@ def write_oem(path: Any, epoch: str, t: Array, r: Array, v: Array, name: str) ->
     '2026-11-24T12:00:01.000000000 7000.000000000000 7.500000000000 '
     """
     rows = np.concatenate([np.asarray(r), np.asarray(v)], axis=-1) / KILO
-    return written("oem", path, epoch, np.asarray(t), rows, name, {"REF_FRAME": "ICRF"}, 12)
+    return written("oem", path, epoch, np.asarray(t), rows, name, center, {"REF_FRAME": "ICRF"}, 12)
 
 
-def write_aem(path: Any, epoch: str, t: Array, q: Array, name: str) -> Path:
+def write_aem(path: Any, epoch: str, t: Array, q: Array, name: str, center: str | None = None) -> Path:
     """Write unit quaternions q (T, 4), scalar first, body → world, at times t (T), s after an epoch, as an attitude ephemeris message
-    (CCSDS 504.0-B-1): from the world's axes, A, to the body's, B, scalar last.
+    (CCSDS 504.0-B-1): from the world's axes, A, to the body's, B, scalar last; of what flies about a ``center`` this is named.
 
     The rotation from A to B turns A's axes onto the body's. So does q, which takes a vector's coordinates from the body's axes to the
     world's: the two have the same axis and angle, and so the same numbers.
@@ -103,7 +106,7 @@ def write_aem(path: Any, epoch: str, t: Array, q: Array, name: str) -> Path:
     require_unit(np.asarray(q), "a message")
     rows = np.concatenate([np.asarray(q)[..., 1:], np.asarray(q)[..., :1]], axis=-1)
     meta = {"REF_FRAME_A": "ICRF", "REF_FRAME_B": "SC_BODY_1", "ATTITUDE_DIR": "A2B"}
-    return written("aem", path, epoch, np.asarray(t), rows, name, meta, 15)
+    return written("aem", path, epoch, np.asarray(t), rows, name, center, meta, 15)
 
 
 def require_unit(q: Array, where: str) -> None:
@@ -112,16 +115,16 @@ def require_unit(q: Array, where: str) -> None:
         raise StateError(f"{where} has quaternions that are no unit ones; expected |q| = 1")
 
 
-def require_said(kind: str, path: Path, lines: list[str], meta: dict[str, str]) -> None:
+def require_said(kind: str, path: Path, lines: list[str], meta: dict[str, str], center: str) -> None:
     """Refuse a message whose numbers mean something else than is read."""
     if (many := sum(line == "META_START" for line in lines)) > 1:
         raise StateError(f"'{path}' holds {many} segments; expected a message of one")
-    for key, known in SAID[kind].items():
+    for key, known in {**({"CENTER_NAME": (center,)} if kind == "oem" else {}), **SAID[kind]}.items():
         if meta.get(key) not in known:
             raise StateError(f"'{path}' says {key} = {meta.get(key, 'nothing')}; expected {' or '.join(known)}")
 
 
-def read(kind: str, path: Any, n: int) -> tuple[str, Array, Array]:
+def read(kind: str, path: Any, n: int, center: str = "EARTH") -> tuple[str, Array, Array]:
     """Return the epoch (START_TIME), times (T), s after it, and numbers (T, n) of a message."""
     path = path_of(path, StateError)
     try:
@@ -133,7 +136,7 @@ def read(kind: str, path: Any, n: int) -> tuple[str, Array, Array]:
     if "COVARIANCE_START" in lines:
         lines = lines[: lines.index("COVARIANCE_START")]
     meta = {key.strip(): x.strip() for key, equals, x in (line.partition("=") for line in lines) if equals}
-    require_said(kind, path, lines, meta)
+    require_said(kind, path, lines, meta, center)
     try:
         start = meta["START_TIME"]
         rows = [line.split() for line in lines if line[:1].isdigit() and "=" not in line]
@@ -149,9 +152,9 @@ def read(kind: str, path: Any, n: int) -> tuple[str, Array, Array]:
     return start.partition(".")[0], t, x
 
 
-def read_oem(path: Any) -> tuple[str, Array, Array, Array]:
+def read_oem(path: Any, center: str = "EARTH") -> tuple[str, Array, Array, Array]:
     """Return the epoch, times (T), s after it, places (T, 3), m, and velocities (T, 3), m/s, of an orbit ephemeris message of one object
-    about the Earth, in the axes of ICRF or EME2000 (23 milliarcseconds off, a metre at 9000 km), in UTC; any other is refused.
+    about a ``center``, in the axes of ICRF or EME2000 (23 milliarcseconds off, a metre at 9000 km), in UTC; any other is refused.
 
     >>> from tempfile import mkdtemp
     >>> x = np.array([[7e6, 0.0, 0.0], [7e6, 7500.0, 0.0]])
@@ -160,7 +163,7 @@ def read_oem(path: Any) -> tuple[str, Array, Array, Array]:
     >>> t, r[1]
     (array([0., 1.]), array([7000000.,    7500.,       0.]))
     """
-    epoch, t, x = read("oem", path, 6)
+    epoch, t, x = read("oem", path, 6, center)
     return epoch, t, KILO * x[:, :3], KILO * x[:, 3:]
 
 

@@ -88,6 +88,8 @@ class Flight:
     world : what the frame of the places is called, as no link
     outcome : how it ended, by names, in words
     inertial, wrenches, distances, fields, of_joints : what sensors read, by their names
+    samples : of those that do not sample at every state, by name: of each sample which state holds it first, when it was taken, and when it
+        came, s, no later than that state; of others each state is one
     prefix : of topics, and of all frames but the world: "arm1/"
 
     Raises
@@ -117,6 +119,7 @@ class Flight:
     distances: Mapping[str, Distances] = field(default_factory=dict)
     fields: Mapping[str, Field] = field(default_factory=dict)
     of_joints: Mapping[str, OfJoints] = field(default_factory=dict)
+    samples: Mapping[str, tuple[Array, Array, Array]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not len(self.t):

@@ -9,6 +9,7 @@ ended is in a record of metadata.
 from __future__ import annotations
 
 import functools
+import heapq
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -62,61 +63,65 @@ def transforms(f: Flight, k: int) -> dict[str, Any]:
                            for name, pose in zip(f.links, poses, strict=True)]}  # fmt: skip
 
 
-def imu(f: Flight, x: Inertial, k: int) -> dict[str, Any]:
+def imu(f: Flight, x: Inertial, k: int, t: float) -> dict[str, Any]:
     """Return what a sensor of turns and accelerations reads in state k. What it has not is marked so by a covariance that begins with −1;
     one of zeros is not known."""
     zero, lacks = np.zeros(3), [-1.0, *[0.0] * 8]
     there = {"angular_velocity": x.rate, "linear_acceleration": x.force}
     read = {n: vector(zero if a is None else a[k]) for n, a in there.items()}
     spread = {f"{n}_covariance": lacks if a is None else [0.0] * 9 for n, a in there.items()}
-    return {"header": header(f.t[k], f.framed(x.frame)), "orientation": {"x": 0.0, "y": 0.0, "z": 0.0, "w": 1.0},
+    return {"header": header(t, f.framed(x.frame)), "orientation": {"x": 0.0, "y": 0.0, "z": 0.0, "w": 1.0},
             "orientation_covariance": lacks, **read, **spread}  # fmt: skip
 
 
-def wrench(f: Flight, x: Wrench, k: int) -> dict[str, Any]:
+def wrench(f: Flight, x: Wrench, k: int, t: float) -> dict[str, Any]:
     """Return what is read of a wrench in state k."""
-    return {"header": header(f.t[k], f.framed(x.frame)), "wrench": {"force": vector(x.force[k]), "torque": vector(x.moment[k])}}
+    return {"header": header(t, f.framed(x.frame)), "wrench": {"force": vector(x.force[k]), "torque": vector(x.moment[k])}}
 
 
-def magnetic_field(f: Flight, x: Field, k: int) -> dict[str, Any]:
+def magnetic_field(f: Flight, x: Field, k: int, t: float) -> dict[str, Any]:
     """Return what a magnetometer reads in state k."""
-    return {"header": header(f.t[k], f.framed(x.frame)), "magnetic_field": vector(x.field[k]), "magnetic_field_covariance": [0.0] * 9}
+    return {"header": header(t, f.framed(x.frame)), "magnetic_field": vector(x.field[k]), "magnetic_field_covariance": [0.0] * 9}
 
 
-def encoder(f: Flight, x: OfJoints, k: int) -> dict[str, Any]:
+def encoder(f: Flight, x: OfJoints, k: int, t: float) -> dict[str, Any]:
     """Return what a sensor of joints reads in state k, and nothing of what it does not."""
     empty: dict[str, list[float]] = {"position": [], "velocity": [], "effort": []}
-    return {"header": header(f.t[k], ""), "name": [*x.joints], **empty, x.what: x.read[k].tolist()}
+    return {"header": header(t, ""), "name": [*x.joints], **empty, x.what: x.read[k].tolist()}
 
 
-def scan(f: Flight, x: Distances, k: int) -> dict[str, Any]:
+def scan(f: Flight, x: Distances, k: int, t: float) -> dict[str, Any]:
     """Return what a sensor of distances reads in state k."""
-    return {"header": header(f.t[k], f.framed(x.frame)), **distances(x, k)}
+    return {"header": header(t, f.framed(x.frame)), **distances(x, k)}
 
 
-def readings(f: Flight) -> Iterator[tuple[str, str, Any]]:
-    """Yield what sensors read: under which of TYPES, under which name, and the message of a state as a function of its number."""
-    kinds: list[tuple[str, Mapping[str, Any], Callable[[Flight, Any, int], dict[str, Any]]]] = [
+def readings(f: Flight) -> Iterator[Iterator[tuple[str, str, int, dict[str, Any]]]]:
+    """Yield for each sensor what it says. Each sample is stamped with when it was taken, as the poses at that time are, and is said when it
+    came."""
+    kinds: list[tuple[str, Mapping[str, Any], Callable[[Flight, Any, int, float], dict[str, Any]]]] = [
         (INERTIAL, f.inertial, imu), (WRENCH, f.wrenches, wrench), (FIELD, f.fields, magnetic_field), (ENCODER, f.of_joints, encoder),
         *((of, {name: x for name, x in f.distances.items() if kind_of(x) == of}, scan) for of in (RANGE, SCAN, CLOUD))]  # fmt: skip
     for of, each, said in kinds:
         names = topics_of([*each])
         for name, x in each.items():
-            yield of, names[name], functools.partial(said, f, x)
+            samples = f.samples.get(name, (np.arange(len(f.t)), f.t, f.t))
+            yield said_by(f"/{f.prefix}{of}/{names[name]}", of, functools.partial(said, f, x), samples)
+
+
+def said_by(topic: str, of: str, said: Callable[[int, float], dict[str, Any]], samples: Any) -> Iterator[tuple[str, str, int, Any]]:
+    """Yield what is said under one name, of samples: (in which states, when they were taken, when they came)."""
+    for k, taken, came in zip(*samples, strict=True):
+        yield topic, of, nanoseconds(came), said(k, taken)
 
 
 def messages(f: Flight) -> Iterator[tuple[str, str, int, dict[str, Any]]]:
-    """Yield what is said: under which name, of which of TYPES, when (ns), and the message as plain data."""
+    """Yield what is said, one after another: under which name, of which of TYPES, when (ns), and the message as plain data."""
     if f.description:
         yield f"/{f.prefix}{ROBOT}", ROBOT, nanoseconds(f.t[0]), {"data": f.description}
-    read = [*readings(f)]
-    for k, t in enumerate(f.t):
-        at = nanoseconds(t)
-        if len(f.joints):
-            yield f"/{f.prefix}{JOINTS}", JOINTS, at, joint_state(f, k)
-        yield f"/{f.prefix}{LINKS}", LINKS, at, transforms(f, k)
-        for of, name, said in read:
-            yield f"/{f.prefix}{of}/{name}", of, at, said(k)
+    states = np.arange(len(f.t)), f.t, f.t
+    own = [(JOINTS, joint_state)] * bool(len(f.joints)) + [(LINKS, transforms)]
+    each = [said_by(f"/{f.prefix}{of}", of, functools.partial(lambda said, k, t: said(f, k), said), states) for of, said in own]
+    yield from heapq.merge(*each, *readings(f), key=lambda x: x[2])
 
 
 def typestore() -> Any:

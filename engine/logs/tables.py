@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.checks import require_packages
+from engine.checks import require_packages, warn
 from engine.recording import StorageError
 
 Array = np.ndarray
@@ -34,11 +34,30 @@ def matlab_names(names: Iterable[str]) -> dict[str, str]:
     return found
 
 
+def matched(groups: Mapping[str, Mapping[str, str]]) -> dict[str, Array]:
+    """Return for each group GROUP_names, a table (n, 2) of names in MATLAB and what is meant, of :func:`matlab_names`; a warning says which of
+    MATLAB's do not show it: they are cut, or numbered as another has that name.
+
+    >>> matched({"signals": {"wheels.torque": "wheels_torque"}})["signals_names"].tolist()
+    [['wheels_torque', 'wheels.torque']]
+    """
+    pairs = [(own, name) for names in groups.values() for name, own in names.items()]
+    lost = [f"'{own}' is '{name}'" for own, name in pairs if re.sub(r"[^A-Za-z0-9_]", "_", name) not in (own, own[1:])]
+    if lost:
+        warn(f"names are cut at {LETTERS} letters in a .mat, or numbered where two are alike: {', '.join(lost[:5])}"
+             f"{', …' if len(lost) > 5 else ''}; {', '.join(f'{group}_names' for group in groups)} in it say all of them")  # fmt: skip
+    return {f"{group}_names": np.array([(own, name) for name, own in names.items()], dtype=object).reshape(-1, 2)
+            for group, names in groups.items()}  # fmt: skip
+
+
 def write_mat(path: Path, arrays: Mapping[str, Array], groups: Mapping[str, Mapping[str, Array]], texts: Mapping[str, Any]) -> None:
-    """Write arrays, structures of arrays, and texts or lists of texts, as a .mat file of version 5."""
+    """Write arrays, structures of arrays, and texts, lists or tables of texts, as a .mat file of version 5. Beside each structure is a table
+    GROUP_names of its names and what they are meant to be."""
     from scipy.io import savemat
 
-    inner = {group: {own: np.asarray(x[n]) for n, own in matlab_names(x).items()} for group, x in groups.items() if x}
+    names = {group: matlab_names(x) for group, x in groups.items() if x}
+    inner = {group: {own: np.asarray(groups[group][n]) for n, own in each.items()} for group, each in names.items()}
+    texts = {**texts, **matched(names)}
     for name, x in [*arrays.items(), *(pair for group in inner.values() for pair in group.items())]:
         if (size := np.asarray(x).nbytes) >= BYTES:
             raise StorageError(f"'{name}' has {size} bytes, and a .mat file of version 5 takes 2 GiB of each; expected fewer states, or "

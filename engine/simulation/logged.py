@@ -24,6 +24,7 @@ from engine.logs import (
     Wrench,
     bag_files,
     require_prefix,
+    topics_of,
     write_mat,
     write_mcap,
     write_parquet,
@@ -31,7 +32,8 @@ from engine.logs import (
 )
 from engine.model import StateError
 from engine.recording import StorageError
-from engine.simulation.mounts import Mount
+from engine.simulation.mounts import Mount, samples_of
+from engine.simulation.parameters import with_parameters
 from engine.spatial import quaternion, se3, so3
 
 Array = np.ndarray
@@ -47,7 +49,8 @@ def is_log(path: Any) -> bool:
     return path_of(path, StorageError).suffix.lower() in ENDINGS
 
 
-def write_log(trajectory: Any, path: Any, overwrite: bool, link: str | None, epoch: str | None, prefix: str = "") -> Path:
+def write_log(trajectory: Any, path: Any, overwrite: bool, link: str | None, epoch: str | None, prefix: str = "",
+              center: str | None = None) -> Path:  # fmt: skip
     """Write a trajectory as what a path's ending says; return the path.
 
     Raises
@@ -64,8 +67,8 @@ def write_log(trajectory: Any, path: Any, overwrite: bool, link: str | None, epo
     messages = ending in (".oem", ".aem")
     if messages and (link is None or epoch is None):
         raise StateError(f"'{path.name}' says when and of what it is; expected link=, one of the robot's, and epoch='2026-11-27T12:00:00'")
-    if not messages and (link is not None or epoch is not None):
-        raise StateError(f"link and epoch are of .oem and .aem, and '{path.name}' is neither; expected none of them")
+    if not messages and (link is not None or epoch is not None or center is not None):
+        raise StateError(f"link, epoch and center are of .oem and .aem, and '{path.name}' is neither; expected none of them")
     if prefix and ending not in FRAMED:
         raise StateError(f"prefix is of {' and '.join(FRAMED)}, and '{path.name}' is neither; expected none of it")
     require_prefix(prefix, StorageError)
@@ -77,6 +80,10 @@ def write_log(trajectory: Any, path: Any, overwrite: bool, link: str | None, epo
         warn(f"'{path.name}' is of what failed: {failures(trajectory)}", SimulationWarning)
     if ending in FRAMED and (lacks := left_out(trajectory)):
         warn(f"'{path.name}' leaves out {', '.join(lacks)}; expected {path.stem}.h5 beside it, which holds them", SimulationWarning)
+    if ending in FRAMED and (renamed := [f"'{n}' as '{x}'" for n in trajectory.sensors if n != (x := topics_of([n])[n])]):
+        warn(f"'{path.name}' has sensors by other names, as topics have none but letters, digits and _, and numbered where two are "
+             f"alike: {', '.join(renamed)}",
+             SimulationWarning)  # fmt: skip
     with writing(path, StorageError, begun=False):
         path.parent.mkdir(parents=True, exist_ok=True)
     waiting = beside(path)
@@ -85,7 +92,7 @@ def write_log(trajectory: Any, path: Any, overwrite: bool, link: str | None, epo
             if ending == ".rosbag2":
                 waiting.mkdir()
             WRITERS[ending](trajectory, whole := waiting / f"{path.stem}_0" if ending == ".rosbag2" else waiting, link, epoch,
-                            prefix)
+                            prefix, center)
         with writing(path, StorageError, begun=False):
             if path.is_dir():
                 replace_bag(path.resolve(), whole)
@@ -135,20 +142,21 @@ def outcome_of(trajectory: Any) -> dict[str, str]:
 
 
 def flight_of(trajectory: Any, described: bool = True, prefix: str = "") -> Flight:
-    """Return what a log of ROS says of a trajectory: of joints with one coordinate, of all links, of what sensors read, and of the robot if
-    that is to be ``described``. A sensor that is elsewhere than its link, or turned, is a frame of its own."""
+    """Return what a log of ROS says of a trajectory: of joints with one coordinate, of all links, of what sensors read, and of the robot, with
+    the run's parameters, if that is to be ``described``. A sensor that is elsewhere than its link, or turned, is a frame of its own."""
     model, coordinates = trajectory.model, trajectory.model.coordinates
     q_at, v_at = (np.cumsum([0, *(c[k] for c in coordinates)]) for k in (1, 2))
     single = [k for k, (_, nq, nv) in enumerate(coordinates) if nq == nv == 1]
     q, v = q_at[single], v_at[single]
     T = trajectory.poses()
     try:
-        description = urdf_text(model) if described else ""
+        description = urdf_text(with_parameters(model, trajectory.gravity, trajectory.parameters)[0]) if described else ""
     except RobotFileError as error:
         warn(f"the log has no robot_description, as '{model.name}' is no URDF: {error}", SimulationWarning)
         description = ""
     links, world = [link.name for link in model.links], WORLD
     read, frames, more = read_by_sensors(trajectory, links)
+    samples = {n: x for n, mount in trajectory.sensors.items() if described and (x := samples_of(mount, trajectory.t)) is not None}
     T = np.concatenate([T, *(T[..., [links.index(link)], :, :] @ pose for link, pose in more)], axis=-3)
     links += frames
     if WORLD in links:                                                        # which tf has no transform of to itself
@@ -160,7 +168,7 @@ def flight_of(trajectory: Any, described: bool = True, prefix: str = "") -> Flig
                 world += "_"
     return Flight(trajectory.t, [coordinates[k][0] for k in single], trajectory.q[:, q], trajectory.v[:, v], trajectory.tau[:, v],
                   links, T[..., :3, 3], quaternion.from_matrix(T[..., :3, :3]), description, world,
-                  outcome_of(trajectory) if described else {}, prefix=prefix, **read)  # fmt: skip
+                  outcome_of(trajectory) if described else {}, prefix=prefix, samples=samples, **read)  # fmt: skip
 
 
 def read_by_sensors(trajectory: Any, links: list[str]) -> tuple[dict[str, dict[str, Any]], list[str], list[tuple[str, Array]]]:
@@ -216,7 +224,7 @@ def parts_of(trajectory: Any, name: str) -> dict[str, str]:
     wrench, distance, joints = {"force": f"{name}.force", "moment": f"{name}.moment"}, {"distance": name}, {"read": name}
     known = {"Gyro": {"rate": name}, "Accelerometer": {"force": name}, "IMU": {"rate": f"{name}.rate", "force": f"{name}.force"},
              "ForceTorque": wrench, "ContactForce": wrench, "Magnetometer": {"field": name}}  # fmt: skip
-    known |= {"RangeFinder": distance, "Lidar": distance, "Encoder": joints, "JointTorque": joints} if about else {}
+    known |= {"RangeFinder": distance, "Lidar": distance, "Encoder": joints, "JointTorque": joints} if {"near", "joints"} & {*about} else {}
     parts = known.get(kind, {})
     return parts if all(signal in trajectory.signals for signal in parts.values()) else {}
 
@@ -249,11 +257,11 @@ def parquet(trajectory: Any, path: Path, *_: Any) -> None:
     write_parquet(path, columns, {"model": x.model.name, "gravity": " ".join(map(repr, map(float, x.gravity))), **outcome_of(x)})
 
 
-#: by ending: of a trajectory, a path, a link, an epoch and a prefix
+#: by ending: of a trajectory, a path, a link, an epoch, a prefix and a center
 WRITERS: dict[str, Any] = {
     ".mat": mat, ".parquet": parquet,
-    ".mcap": lambda x, path, link, epoch, prefix: write_mcap(path, flight_of(x, prefix=prefix)),
-    ".rosbag2": lambda x, path, link, epoch, prefix: write_rosbag2(path, flight_of(x, prefix=prefix)),
-    ".oem": lambda x, path, link, epoch, prefix: x.to_oem(path, link, epoch),
-    ".aem": lambda x, path, link, epoch, prefix: x.to_aem(path, link, epoch),
+    ".mcap": lambda x, path, link, epoch, prefix, center: write_mcap(path, flight_of(x, prefix=prefix)),
+    ".rosbag2": lambda x, path, link, epoch, prefix, center: write_rosbag2(path, flight_of(x, prefix=prefix)),
+    ".oem": lambda x, path, link, epoch, prefix, center: x.to_oem(path, link, epoch, center),
+    ".aem": lambda x, path, link, epoch, prefix, center: x.to_aem(path, link, epoch, center),
 }  # fmt: skip

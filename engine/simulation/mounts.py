@@ -10,18 +10,22 @@ import numpy as np
 
 from engine.components.makers import Maker
 from engine.recording import Recording, StorageError
+from engine.simulation.held import NOW
 from engine.spatial import so3
 
 Array = np.ndarray
 #: what else is known of sensors, by its name: how many numbers it is, None of any number; of texts "joints" and "of"
-ABOUT = {"direction": 3, "near": 0, "far": 0, "azimuths": None, "elevations": None}
+ABOUT = {"direction": 3, "near": 0, "far": 0, "azimuths": None, "elevations": None, "period": 0, "latency": 0, "phase": 0}
+#: of these, s, of which a period is no less than any
+TIMES = ("period", "latency", "phase")
 #: what an "of" may be
 QUANTITIES = ("position", "velocity", "effort")
 
 
 class Mount(NamedTuple):
     """A sensor: its kind, the link that it is on, "" where it is on none, its pose (4, 4) in that link's frame, and what else says what
-    its numbers are: which ``joints`` it reads, in which ``direction`` it looks, …"""
+    its numbers are: which ``joints`` it reads, in which ``direction`` it looks, …; of one that does not sample at every step, or is read
+    later, its ``period``, ``latency`` and ``phase``, s"""
 
     kind: str
     link: str
@@ -31,7 +35,40 @@ class Mount(NamedTuple):
 
 def mounts_of(makers: Iterable[Maker]) -> dict[str, Mount]:
     """Return the sensors among what makes signals, by name."""
-    return {maker.name: Mount(*maker.mounted, maker.about) for maker in makers if maker.mounted is not None}
+    return {maker.name: Mount(*maker.mounted, {**maker.about, **times_of(maker)}) for maker in makers if maker.mounted is not None}
+
+
+def times_of(maker: Maker) -> dict[str, float]:
+    """Return when a sensor samples, and how much later that is read, s; nothing of one that samples at every step and is read at once."""
+    law = maker.called.law
+    if law.period is None and not law.delay:
+        return {}
+    return {"period": float(maker.period), "latency": law.delay, "phase": law.phase}
+
+
+class Samples(NamedTuple):
+    """The samples that a motion's records hold: in which ``records`` (n) each is the first time, when it was ``taken`` (n), and when it
+    ``came`` (n), s."""
+
+    records: Array
+    taken: Array
+    came: Array
+
+
+def samples_of(mount: Mount, t: Array) -> Samples | None:
+    """Return the samples of a sensor that records at times t (T) hold: of those between two records the last alone. None of a sensor that
+    samples at every step. The first record's may be of before it.
+
+    >>> samples_of(Mount("Gyro", "", np.eye(4), {"period": 0.2, "latency": 0.1, "phase": 0.0}), np.linspace(0.0, 0.5, 6))
+    Samples(records=array([1, 3, 5]), taken=array([0. , 0.2, 0.4]), came=array([0.1, 0.3, 0.5]))
+    """
+    if "period" not in mount.about:
+        return None
+    period, latency, phase = (float(mount.about.get(n, 0.0)) for n in TIMES)
+    last = np.floor((t - phase - latency) / period + NOW).astype(int)
+    records = np.flatnonzero((last >= 0) & (np.diff(last, prepend=-1) > 0))
+    taken = phase + period * last[records]
+    return Samples(records, taken, np.clip(taken + latency, t[0], t[records]))
 
 
 def as_data(mounts: Mapping[str, Mount]) -> dict[str, Any]:
@@ -55,7 +92,7 @@ def is_about(x: Any) -> bool:
         else:
             numbers = np.asarray(y, dtype=float)
             n = ABOUT[name]
-            good = np.isfinite(numbers).all() and numbers.shape == (() if n == 0 else (len(y),)) and (not n or len(y) == n)
+            good = np.isfinite(numbers).all() and (name not in TIMES or (numbers >= 0.0).all() and (name != "period" or numbers.all())) and numbers.shape == (() if n == 0 else (len(y),)) and (not n or len(y) == n)
         if not good:
             return False
     return True

@@ -16,6 +16,7 @@ from engine.checks import nearest, path_of, require_packages, shown, writing
 from engine.compiled.robot import Robot, robot_of
 from engine.integrate.event import Crossing
 from engine.io.ccsds import write_aem, write_oem
+from engine.io.centers import center_of
 from engine.model import Model, StateError
 from engine.model.shown import figure, html
 from engine.recording import StorageError, saved
@@ -373,16 +374,16 @@ class Trajectory:
         return xr.Dataset(data, coordinates, {"model": self.model.name, "gravity": self.gravity})
 
     def save(self, path: str | Path, overwrite: bool = False, link: str | None = None, epoch: str | None = None,
-             prefix: str = "") -> Path:  # fmt: skip
+             prefix: str = "", center: str | None = None) -> Path:  # fmt: skip
         """Write the trajectory as an HDF5 file (.h5, .hdf5), which :func:`load_trajectory` reads, or for other tools; return its path.
 
         Of one flight: ".mcap", a log of ROS 2, which Foxglove opens; ".rosbag2", a folder that ``ros2 bag`` plays; ".oem" and ".aem" of a
-        ``link`` from an ``epoch`` on (:meth:`to_oem`, :meth:`to_aem`). Of a batch, too: MATLAB's ".mat", ".parquet". A
+        ``link`` from an ``epoch`` on, about a ``center`` (:meth:`to_oem`, :meth:`to_aem`). Of a batch, too: MATLAB's ".mat", ".parquet". A
         ``prefix``, "arm1/", is that of a log's topics and frames, but not of the world, so that several robots may be in one."""
         if is_log(path):
-            return write_log(self, path, overwrite, link, epoch, prefix)
-        if link is not None or epoch is not None or prefix:
-            raise StateError(f"link and epoch are of .oem and .aem, a prefix is of .mcap and .rosbag2, and '{path}' is none of them; "
+            return write_log(self, path, overwrite, link, epoch, prefix, center)
+        if link is not None or epoch is not None or prefix or center is not None:
+            raise StateError(f"link, epoch and center are of .oem and .aem, a prefix is of .mcap and .rosbag2, and '{path}' is none of them; "
                              "expected none of these")  # fmt: skip
         columns = {"q": self.q, "v": self.v, "tau": self.tau, "vdot": self.vdot, **self.signals}
         stopped, lead = {} if self.stopped is None else {"stopped": self.stopped}, self.q.ndim - 2
@@ -399,21 +400,25 @@ class Trajectory:
         return saved(checked_path(path), shapes, self.q.shape[:-2], header, records, stopped, overwrite,
                      {n: (COLUMNS, rows) for n, rows in tables.items()})  # fmt: skip
 
-    def to_oem(self, path: str | Path, link: str, epoch: str = "2000-01-01T12:00:00") -> Path:
+    def to_oem(self, path: str | Path, link: str, epoch: str = "2000-01-01T12:00:00", center: str | None = None) -> Path:
         """Write where a link flies as an orbit ephemeris message (CCSDS 502.0-B-2), with times after an ``epoch`` (UTC): km, 12 decimals;
-        return its path. It is of one flight with a :class:`engine.space.ReferenceOrbit`; :func:`engine.space.read_oem` reads it."""
+        return its path. It is of one flight with a :class:`engine.space.ReferenceOrbit`, about a ``center``: by default the Earth, Sun,
+        Moon, Mars, Venus or Jupiter, by how it pulls. :func:`engine.space.read_oem` reads it. StateError of one that pulls otherwise."""
         (r_O, rho), k = self.orbit(link), self.model.link_index(link)
         R, V = self.poses()[..., k, :3, :3], self.robot.twists(self.q, self.v)[..., k, 3:]
-        return write_oem(path, epoch, self.t, r_O + rho, self.signals["frame.velocity"] + np.einsum("...ij,...j->...i", R, V), link)
+        velocity = self.signals["frame.velocity"] + np.einsum("...ij,...j->...i", R, V)
+        return write_oem(path, epoch, self.t, r_O + rho, velocity, link, center_of(r_O, self.signals["frame.velocity"], center))
 
-    def to_aem(self, path: str | Path, link: str, epoch: str = "2000-01-01T12:00:00") -> Path:
+    def to_aem(self, path: str | Path, link: str, epoch: str = "2000-01-01T12:00:00", center: str | None = None) -> Path:
         """Write a link's attitude as an attitude ephemeris message (CCSDS 504.0-B-1), with times after an ``epoch`` (UTC), from the world's
         axes to its own, the scalar last; return its path. :func:`engine.space.read_aem` reads it. StateError of a link that nothing
         floating carries: such a message is of axes among the stars."""
         body = self.model.carrier[self.model.link_index(link)][0]
         if not any(body in tree and self.model.bodies[tree[0]].kind.floats for tree in self.model.trees):
             raise StateError(f"'{link}' hangs on what stands, and a message of attitude is of what flies; expected a link of what floats")
-        return write_aem(path, epoch, self.t, quaternion.from_matrix(self.pose(link)[..., :3, :3]), link)
+        orbit = [self.signals[n] for n in ("frame.origin", "frame.velocity") if n in self.signals]
+        center = center_of(*orbit, center) if orbit and len(self) > 1 else center
+        return write_aem(path, epoch, self.t, quaternion.from_matrix(self.pose(link)[..., :3, :3]), link, center)
 
     def to_csv(self, path: str | Path) -> Path:
         """Write time and :meth:`columns` of a single rollout as comma-separated values, with a line of names; return the path.

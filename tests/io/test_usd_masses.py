@@ -97,3 +97,35 @@ def test_axes_without_an_inertia_are_named(tmp_path):
     more = f"{MASS}\nquatf physics:principalAxes = (0.8, 0.6, 0, 0)"
     with pytest.warns(engine.RobotFileWarning, match="leaves out principal axes without an inertia along them: /a"):
         loaded(tmp_path, METRES + body("a", inside=box("x", 1), more=more), floating_base=True)
+
+
+@pytest.mark.parametrize("enabled", [(True, True), (True, False), (False, False)])
+def test_colliders_that_are_disabled_weigh_where_there_are_no_others(tmp_path, enabled):
+    """Never what only looks like something beside them. OpenUSD computes of those that are enabled, and of none else nothing, which is said:
+    cubes of 0.2 and 0.3 m of 1000 kg/m³."""
+    off = "bool physics:collisionEnabled = {:d}".format
+    inside = "".join(box(n, size, APIS, off(on)) for n, size, on in zip("cd", (0.2, 0.3), enabled, strict=True))
+    text = METRES + body("b", (0, 3, 1), inside=inside + box("looks", 0.5, '"PhysicsMassAPI"'))
+    if any(enabled):
+        model = loaded(tmp_path, text, floating_base=True)
+        expected = by_usd(tmp_path / "robot.usda")
+        assert np.abs(model.link("b").inertia - expected).max() < 1e-5 * np.abs(expected).max()
+    else:
+        with pytest.warns(engine.RobotFileWarning, match="OpenUSD computes no mass of colliders that are all disabled, .*: /b"):
+            model = loaded(tmp_path, text, floating_base=True)
+        with pytest.raises(engine.EngineError, match="mass is -1"):
+            by_usd(tmp_path / "robot.usda")
+        assert model.link("b").mass == pytest.approx(8.0 + 27.0)
+
+
+@pytest.mark.parametrize(("text", "what"), [
+    ('def Sphere "b" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"]) {{\n double radius = {0}\n}}\n',
+     "shape /b(: the size of| is) a sphere .*; expected .*numbers"),
+    ('def PhysicsScene "s" {{\n float physics:gravityMagnitude = {1}\n}}\n' + body("b", inside=box("c", 0.2)),
+     "scene /s has gravity of .* along .*; expected numbers"),
+])  # fmt: skip
+@pytest.mark.parametrize("values", [(0, "nan"), (-1, "inf"), ("nan", "nan")])
+def test_numbers_that_are_none_are_refused(tmp_path, text, what, values):
+    text = text.replace("{{", "{").replace("}}", "}").replace("{0}", str(values[0])).replace("{1}", str(values[1]))
+    with pytest.raises(engine.RobotFileError, match=what):
+        loaded(tmp_path, METRES + text, floating_base=True)

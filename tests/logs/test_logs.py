@@ -45,6 +45,24 @@ def test_an_mcap_file_read_by_mcap(flight, tmp_path):
     assert described.nv == one.model.nv - 6
 
 
+@pytest.mark.parametrize("ending", ["mcap", "rosbag2"])
+def test_the_robot_that_is_described_is_the_one_that_flew(tmp_path, ending):
+    """With the run's parameters: its masses are those flown, and the poses of its URDF those of the motion."""
+    highlevel = pytest.importorskip("rosbags.highlevel")
+    model = engine.load_urdf(engine.example("free_flyer"), floating_base=True)
+    moved = np.array(model.joint("shoulder_yaw").placement)
+    moved[0, 3] += 0.5
+    own = {"mass.gripper": 2.5, "placement.shoulder_yaw": moved}
+    run = engine.Simulator(model, gravity=(0, 0, 0), parameters=own).run(model.neutral(), np.zeros(model.nv), 0.003)
+    with highlevel.AnyReader([run.save(tmp_path / f"run.{ending}")]) as reader:
+        text = next(reader.deserialize(raw, c.msgtype).data for c, _, raw in reader.messages() if c.topic == "/robot_description")
+    (tmp_path / "run.urdf").write_text(text)
+    described = engine.load_urdf(tmp_path / "run.urdf", floating_base=True)
+    assert described.link("gripper").mass == 2.5
+    still = engine.Simulator(described, gravity=(0, 0, 0)).run(described.neutral(), np.zeros(described.nv), 0.003)
+    np.testing.assert_allclose(still.pose("gripper")[0], run.pose("gripper")[0], atol=1e-12)
+
+
 @pytest.mark.parametrize("floats", [False, True])
 def test_a_link_called_world_is_no_frame_in_itself(tmp_path, floats):
     """As robots on a stand have one: tf takes no transform from a frame to itself. Of one that moves the frame of reference is another."""
@@ -149,7 +167,7 @@ def test_messages_of_orbit_and_attitude(tmp_path):
     assert max(np.abs(np.array(s.position) * 1e3 - x).max() for s, x in zip(states, r, strict=True)) < 1e-6
     for name, more, text in (("x.oem", {}, "x.oem' says when and of what it is; expected link=, one of the robot's, and epoch="),
                              ("x.oem", {"link": "hul", "epoch": "2026-11-27"}, r"there is no link 'hul' \(did you mean 'hull'\?\)"),
-                             ("x.mat", {"link": "hull"}, "link and epoch are of .oem and .aem, and 'x.mat' is neither")):  # fmt: skip
+                             ("x.mat", {"link": "hull"}, "link, epoch and center are of .oem and .aem, and 'x.mat' is neither")):  # fmt: skip
         with pytest.raises(engine.StateError, match=text):
             run.save(tmp_path / name, **more)
 

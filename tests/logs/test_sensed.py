@@ -115,7 +115,8 @@ def test_names_that_a_topic_or_a_frame_has_already(tmp_path):
     sensors = [engine.sensors.Gyro("tip", name="a_b"), *(engine.sensors.Gyro("tip", POSE, name=n) for n in ("a-b", "base"))]
     sensors[1].of_file = True                                                  # whose names are its own
     run = engine.Simulator(arm(), dt=0.01, sensors=sensors).run(np.zeros(2), np.ones(2), 0.05)
-    found = of_mcap(run.save(tmp_path / "a.mcap"))
+    with pytest.warns(engine.SimulationWarning, match="numbered where two are alike: 'a-b' as 'a_b'$"):
+        found = of_mcap(run.save(tmp_path / "a.mcap"))
     assert {n for n in found if "imu" in n} == {"/imu/a_b", "/imu/a_b_2", "/imu/base"}
     assert found["/imu/base"][0][1].header.frame_id == "base_"
     assert {"base", "base_", "a-b"} <= {x.child_frame_id for x in found["/tf"][0][1].transforms}
@@ -193,3 +194,51 @@ def test_a_header_that_says_nothing_of_sensors(said):
     with pytest.raises(engine.StorageError, match=r"header\['sensors'\] of 'run.h5' says of '.*; expected its kind, a link of the"):
         mounts_in(recording, ["tip"])
     assert mounts_in(SimpleNamespace(header={}, path="run.h5"), ["tip"]) == {}
+
+
+@pytest.mark.parametrize(("every", "ending", "read"), [(1, "mcap", of_mcap), (7, "rosbag2", of_bag)])
+def test_each_sample_is_said_once_when_it_came_and_stamped_with_when_it_was_taken(tmp_path, every, ending, read):
+    """A body that tumbles, whose rates no two samples have alike: what is said is the rate at the stamp, of the motion itself, and it comes
+    by the latency later, also where this is no multiple of the period. Nothing is said before the first. A file says the same."""
+    builder, s = engine.Builder("r"), engine.sensors
+    builder.add_link("r", inertia=engine.spatial.inertia.box(1.0, [0.1, 0.2, 0.3]))
+    model = builder.model(floating_base=True)
+    sensors = [s.Gyro("r", name="slow", period=0.01, latency=0.02), s.Gyro("r", name="off", period=0.01, latency=0.004, phase=0.003),
+               s.Gyro("r", name="late", latency=0.005), s.Gyro("r", name="each")]  # fmt: skip
+    run = engine.Simulator(model, gravity=(0, 0, 0), sensors=sensors).run(model.neutral(), [5.0, 1.0, 0.2, 0, 0, 0], 0.2)
+    assert run.sensors["off"].about == {"period": 0.01, "latency": 0.004, "phase": 0.003}
+    kept = engine.load_trajectory(run.save(tmp_path / "run.h5"))
+    found = read(kept[::every].save(tmp_path / f"run.{ending}"))
+    times = [at for topic in found.values() for at, _ in topic]
+    assert min(times) == 0
+    for name, period, latency, phase in (("slow", 0.01, 0.02, 0.0), ("off", 0.01, 0.004, 0.003), ("late", 0.001, 0.005, 0.0),
+                                         ("each", 0.001, 0.0, 0.0)):  # fmt: skip
+        said = found[f"/imu/{name}"]
+        stamps = [x.header.stamp.sec * 10**9 + x.header.stamp.nanosec for _, x in said]
+        due = [round((phase + k * period) * 1e9) for k in range(round((0.2 - latency - phase) / period + 1e-6) + 1)]
+        due = [x for x in due if x + round(latency * 1e9) <= 200_000_000]
+        assert {*stamps} <= {*due} and len({*stamps}) == len(stamps)
+        assert every > 1 or stamps == due
+        assert [at for at, _ in said] == [x + round(latency * 1e9) for x in stamps]
+        for (_, x), at in zip(said, stamps, strict=True):
+            assert numbers(x.angular_velocity) == run.v[round(at / 1e6), :3].tolist()
+    assert len(found["/imu/slow"]) == (19 if every == 1 else 18)
+
+
+def test_names_that_files_cannot_have_are_told(tmp_path):
+    """In a .mat each field's own name is beside it, and what is cut or numbered is said; in logs what is called otherwise."""
+    from scipy.io import loadmat
+
+    builder, s, n = engine.Builder("r"), engine.sensors, "a" * 70
+    builder.add_link("r", inertia=engine.spatial.inertia.box(1.0, [0.1, 0.2, 0.3]))
+    model = builder.model(floating_base=True)
+    sensors = [s.Gyro("r", name=name, bias=0.1 * k) for k, name in enumerate((n + "A", n + "B", "g", "g_true", "gü"))]
+    run = engine.Simulator(model, gravity=(0, 0, 0), sensors=sensors).run(model.neutral(), np.zeros(6), 0.003)
+    with pytest.warns(UserWarning, match=r"names are cut at 63 letters in a .mat, or numbered .*'a*' is 'a*A'"):
+        found = loadmat(run.save(tmp_path / "run.mat"), simplify_cells=True)
+    table = {own: name for own, name in found["signals_names"]}
+    assert sorted(table.values()) == sorted(run.signals) and {*table} == {*found["signals"]}
+    for own, name in table.items():
+        assert (found["signals"][own] == run.signals[name]).all()
+    with pytest.warns(engine.SimulationWarning, match="'run.mcap' has sensors by other names, .*alike: 'gü' as 'g_'$"):
+        run.save(tmp_path / "run.mcap")

@@ -10,7 +10,7 @@ from engine.checks import EngineError
 from engine.io.errors import RobotFileError
 from engine.io.usd.shapes import encloses, shape_of, solid
 from engine.io.usd.stage import Stage, quaternion_of, value
-from engine.model import Geometry
+from engine.model import Geometry, ModelError
 from engine.spatial import inertia, quaternion, se3
 
 Array = np.ndarray
@@ -48,18 +48,29 @@ class Body:
         self.visuals: list[Geometry] = []
         self.collisions: list[Geometry] = []
         self.touching: list[Any] = []
+        self.disabled: list[tuple[Geometry, Any]] = []
         self.stands = not moves or bool(value(stage.Physics.RigidBodyAPI(prim).GetKinematicEnabledAttr(), False))
         for other in stage.below(prim) if moves else [prim]:
             if not other.IsA(stage.Geom.Gprim):
                 continue
-            shape = shape_of(stage, other, self.pose)
+            try:
+                shape = shape_of(stage, other, self.pose)
+            except ModelError as problem:
+                raise RobotFileError(f"shape {other.GetPath()}: {problem}", stage.file) from None
             if shape is None and not other.IsA(stage.Geom.Mesh):                # of which it says itself why
                 stage.leave("shapes that are not read", f"{other.GetTypeName()} {other.GetPath()}")
+            elif shape is not None and not sized(shape):
+                if other.HasAPI(stage.Physics.CollisionAPI):
+                    raise RobotFileError(f"shape {other.GetPath()} is a {shape.kind} of {', '.join(f'{x:g}' for x in shape.size)} m; expected "
+                                         "numbers above zero", stage.file)  # fmt: skip
+                stage.leave("shapes without a size", other.GetPath())
             elif shape is not None and stage.collides(other):
                 self.collisions.append(shape)
                 self.touching.append(other)
             elif shape is not None:
                 self.visuals.append(shape)
+                if other.HasAPI(stage.Physics.CollisionAPI):
+                    self.disabled.append((shape, other))
         self.inertia = np.zeros((6, 6)) if self.stands else self._inertia()
         if moves:
             self._motion()
@@ -78,12 +89,15 @@ class Body:
             self.stage.leave("that bodies sleep at first", self.path)
 
     def _inertia(self) -> Array:
-        """Return its inertia: what is said of it, and else that of its shapes; as ``ComputeMassProperties`` of UsdPhysics.RigidBodyAPI."""
+        """Return its inertia: what is said of it, and else that of its shapes; as ``ComputeMassProperties`` of UsdPhysics.RigidBodyAPI. Where
+        this computes none, of colliders that are all disabled, or of none, it is that of these, or of what it looks like."""
         said = self._said(self.prim, self.scale)
-        shapes = [*zip(self.collisions, self.touching, strict=True)] or [(s, None) for s in self.visuals]
+        shapes = [*zip(self.collisions, self.touching, strict=True)] or self.disabled or [(s, None) for s in self.visuals]
+        if self.disabled and not self.touching and not said.mass:
+            self.stage.leave("that OpenUSD computes no mass of colliders that are all disabled, which have that of their shapes here", self.path)
         if said.mass and said.tensor is not None and (said.center is not None or not shapes):
             return inertia.from_mass(said.mass, np.zeros(3) if said.center is None else said.center, said.tensor)
-        if shapes and not self.touching and not said.mass and not any(encloses(s) for s in self.visuals):
+        if shapes and not self.touching and not said.mass and not any(encloses(s) for s, _ in shapes):
             self.stage.leave("the mass of bodies whose shapes only look like something, enclose nothing, and have none", self.path)
             return np.zeros((6, 6))
         if shapes:
@@ -131,6 +145,13 @@ class Body:
         return Said(mass * stage.mass, density * stage.mass / stage.length**3,
                     center * scale * stage.length if np.isfinite(center).all() else None,
                     R @ np.diag(diagonal * stage.mass * stage.length**2) @ R.T if diagonal.any() else None)  # fmt: skip
+
+
+def sized(shape: Geometry) -> bool:
+    """Return whether a shape has a size; a capsule may have no height between its ends."""
+    sizes = np.array(shape.size)
+    least = sizes[:1] if shape.kind == "capsule" else sizes
+    return bool(np.isfinite(sizes).all() and (least > 0.0).all() and (sizes >= 0.0).all())
 
 
 def instead(G: Array, said: Said) -> Array:
