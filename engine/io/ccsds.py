@@ -63,7 +63,7 @@ def written(kind: str, path: Any, epoch: str, t: Array, rows: Array, name: str, 
     for what, text in (("of the object", name), ("about the center", "EARTH" if center is None else center)):
         if not isinstance(text, str) or not text.strip() or not text.isprintable():
             raise StateError(f"a message is {what} {shown(text)}; expected a name on one line")
-    (word, version), now = KINDS[kind], datetime.datetime.now(datetime.UTC)
+    (word, version), now = KINDS[kind], datetime.datetime.now(datetime.timezone.utc)
     meta = {**({} if center is None else {"CENTER_NAME": center}), **meta}
     head = [f"{word} = {version}", f"CREATION_DATE = {now:%Y-%m-%dT%H:%M:%S}", "ORIGINATOR = ARTICULATED-ENGINE", "", "META_START",
             f"OBJECT_NAME = {name}", f"OBJECT_ID = {name}", *(f"{k} = {x}" for k, x in meta.items()),

@@ -4,5 +4,5 @@ from engine.logs.flight import WORLD, Distances, Field, Flight, Inertial, OfJoin
 from engine.logs.ros import bag_files, write_mcap, write_rosbag2
 from engine.logs.tables import matched, matlab_names, write_mat, write_parquet
 
-__all__ = ["WORLD", "Distances", "Field", "Flight", "Inertial", "OfJoints", "Wrench", "bag_files", "matched", "matlab_names", "require_prefix",
-           "topics_of", "write_mat", "write_mcap", "write_parquet", "write_rosbag2"]  # fmt: skip
+__all__ = ["WORLD", "Distances", "Field", "Flight", "Inertial", "OfJoints", "Wrench", "bag_files", "matched", "matlab_names",
+           "require_prefix", "topics_of", "write_mat", "write_mcap", "write_parquet", "write_rosbag2"]  # fmt: skip

@@ -35,8 +35,8 @@ def matlab_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def matched(groups: Mapping[str, Mapping[str, str]]) -> dict[str, Array]:
-    """Return for each group GROUP_names, a table (n, 2) of names in MATLAB and what is meant, of :func:`matlab_names`; a warning says which of
-    MATLAB's do not show it: they are cut, or numbered as another has that name.
+    """Return for each group GROUP_names, a table (n, 2) of names in MATLAB and what is meant, of :func:`matlab_names`; a warning says
+    which of MATLAB's do not show it: they are cut, or numbered as another has that name.
 
     >>> matched({"signals": {"wheels.torque": "wheels_torque"}})["signals_names"].tolist()
     [['wheels_torque', 'wheels.torque']]
@@ -51,8 +51,8 @@ def matched(groups: Mapping[str, Mapping[str, str]]) -> dict[str, Array]:
 
 
 def write_mat(path: Path, arrays: Mapping[str, Array], groups: Mapping[str, Mapping[str, Array]], texts: Mapping[str, Any]) -> None:
-    """Write arrays, structures of arrays, and texts, lists or tables of texts, as a .mat file of version 5. Beside each structure is a table
-    GROUP_names of its names and what they are meant to be."""
+    """Write arrays, structures of arrays, and texts, lists or tables of texts, as a .mat file of version 5. Beside each structure is a
+    table GROUP_names of its names and what they are meant to be."""
     from scipy.io import savemat
 
     names = {group: matlab_names(x) for group, x in groups.items() if x}

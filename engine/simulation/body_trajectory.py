@@ -211,12 +211,12 @@ class BodyTrajectory(Trajectory):
         return np.array([body.spatial_inertia(*row) for row in rows(self.x, self.u, t)]).reshape(*self.x.shape[:-1], 6, 6)
 
     def save(self, path: str | Path, overwrite: bool = False, link: str | None = None, epoch: str | None = None,
-             prefix: str = "") -> Path:  # fmt: skip
+             prefix: str = "", center: str | None = None) -> Path:  # fmt: skip
         """Write the trajectory as an HDF5 file, which :func:`load_trajectory` reads as one of a model, or for other tools, as
         :meth:`Trajectory.save`; returns its path."""
         if callable(self.system.inertia) or callable(self.system.mass):
             raise StateError(f"the mass or the inertia of {self.system.name} varies, which a model's file cannot say; expected constants")
-        return super().save(path, overwrite, link, epoch, prefix)
+        return super().save(path, overwrite, link, epoch, prefix, center)
 
 
 def body_model(body: RigidBody, x: Array, u: Array, t: Array) -> Model:

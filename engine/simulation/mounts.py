@@ -92,7 +92,8 @@ def is_about(x: Any) -> bool:
         else:
             numbers = np.asarray(y, dtype=float)
             n = ABOUT[name]
-            good = np.isfinite(numbers).all() and (name not in TIMES or (numbers >= 0.0).all() and (name != "period" or numbers.all())) and numbers.shape == (() if n == 0 else (len(y),)) and (not n or len(y) == n)
+            good = bool(np.isfinite(numbers).all()) and numbers.shape == (() if n == 0 else (len(y),)) and (not n or len(y) == n)
+            good = good and (name not in TIMES or bool(numbers > 0.0 if name == "period" else numbers >= 0.0))
         if not good:
             return False
     return True

@@ -383,8 +383,8 @@ class Trajectory:
         if is_log(path):
             return write_log(self, path, overwrite, link, epoch, prefix, center)
         if link is not None or epoch is not None or prefix or center is not None:
-            raise StateError(f"link, epoch and center are of .oem and .aem, a prefix is of .mcap and .rosbag2, and '{path}' is none of them; "
-                             "expected none of these")  # fmt: skip
+            raise StateError(f"link, epoch and center are of .oem and .aem, a prefix is of .mcap and .rosbag2, and '{path}' is none of "
+                             "them; expected none of these")  # fmt: skip
         columns = {"q": self.q, "v": self.v, "tau": self.tau, "vdot": self.vdot, **self.signals}
         stopped, lead = {} if self.stopped is None else {"stopped": self.stopped}, self.q.ndim - 2
         shapes: dict[str, tuple[int, ...]] = {"t": (), **{n: x.shape[lead + 1 :] for n, x in columns.items()}}
@@ -417,7 +417,7 @@ class Trajectory:
         if not any(body in tree and self.model.bodies[tree[0]].kind.floats for tree in self.model.trees):
             raise StateError(f"'{link}' hangs on what stands, and a message of attitude is of what flies; expected a link of what floats")
         orbit = [self.signals[n] for n in ("frame.origin", "frame.velocity") if n in self.signals]
-        center = center_of(*orbit, center) if orbit and len(self) > 1 else center
+        center = center_of(orbit[0], orbit[1], center) if orbit and len(self) > 1 else center
         return write_aem(path, epoch, self.t, quaternion.from_matrix(self.pose(link)[..., :3, :3]), link, center)
 
     def to_csv(self, path: str | Path) -> Path:

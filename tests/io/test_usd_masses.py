@@ -101,7 +101,7 @@ def test_axes_without_an_inertia_are_named(tmp_path):
 
 @pytest.mark.parametrize("enabled", [(True, True), (True, False), (False, False)])
 def test_colliders_that_are_disabled_weigh_where_there_are_no_others(tmp_path, enabled):
-    """Never what only looks like something beside them. OpenUSD computes of those that are enabled, and of none else nothing, which is said:
+    """Never what only looks like something beside them. OpenUSD computes of those that are enabled, and else nothing, which is said:
     cubes of 0.2 and 0.3 m of 1000 kg/m³."""
     off = "bool physics:collisionEnabled = {:d}".format
     inside = "".join(box(n, size, APIS, off(on)) for n, size, on in zip("cd", (0.2, 0.3), enabled, strict=True))

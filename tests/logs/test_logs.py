@@ -167,7 +167,7 @@ def test_messages_of_orbit_and_attitude(tmp_path):
     assert max(np.abs(np.array(s.position) * 1e3 - x).max() for s, x in zip(states, r, strict=True)) < 1e-6
     for name, more, text in (("x.oem", {}, "x.oem' says when and of what it is; expected link=, one of the robot's, and epoch="),
                              ("x.oem", {"link": "hul", "epoch": "2026-11-27"}, r"there is no link 'hul' \(did you mean 'hull'\?\)"),
-                             ("x.mat", {"link": "hull"}, "link, epoch and center are of .oem and .aem, and 'x.mat' is neither")):  # fmt: skip
+                             ("x.mat", {"link": "hull"}, "link, epoch and center are of .oem and .aem, and 'x.mat' is")):  # fmt: skip
         with pytest.raises(engine.StateError, match=text):
             run.save(tmp_path / name, **more)
 

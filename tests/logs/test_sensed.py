@@ -236,7 +236,7 @@ def test_names_that_files_cannot_have_are_told(tmp_path):
     run = engine.Simulator(model, gravity=(0, 0, 0), sensors=sensors).run(model.neutral(), np.zeros(6), 0.003)
     with pytest.warns(UserWarning, match=r"names are cut at 63 letters in a .mat, or numbered .*'a*' is 'a*A'"):
         found = loadmat(run.save(tmp_path / "run.mat"), simplify_cells=True)
-    table = {own: name for own, name in found["signals_names"]}
+    table = dict(found["signals_names"])
     assert sorted(table.values()) == sorted(run.signals) and {*table} == {*found["signals"]}
     for own, name in table.items():
         assert (found["signals"][own] == run.signals[name]).all()

@@ -61,8 +61,8 @@ class Body:
                 stage.leave("shapes that are not read", f"{other.GetTypeName()} {other.GetPath()}")
             elif shape is not None and not sized(shape):
                 if other.HasAPI(stage.Physics.CollisionAPI):
-                    raise RobotFileError(f"shape {other.GetPath()} is a {shape.kind} of {', '.join(f'{x:g}' for x in shape.size)} m; expected "
-                                         "numbers above zero", stage.file)  # fmt: skip
+                    size = ", ".join(f"{x:g}" for x in shape.size)
+                    raise RobotFileError(f"shape {other.GetPath()} is a {shape.kind} of {size} m; expected numbers above zero", stage.file)
                 stage.leave("shapes without a size", other.GetPath())
             elif shape is not None and stage.collides(other):
                 self.collisions.append(shape)
@@ -89,12 +89,12 @@ class Body:
             self.stage.leave("that bodies sleep at first", self.path)
 
     def _inertia(self) -> Array:
-        """Return its inertia: what is said of it, and else that of its shapes; as ``ComputeMassProperties`` of UsdPhysics.RigidBodyAPI. Where
-        this computes none, of colliders that are all disabled, or of none, it is that of these, or of what it looks like."""
+        """Return its inertia: what is said of it, and else that of its shapes; as ``ComputeMassProperties`` of UsdPhysics.RigidBodyAPI.
+        Where this computes none, of colliders that are all disabled, or of none, it is that of these, or of what it looks like."""
         said = self._said(self.prim, self.scale)
         shapes = [*zip(self.collisions, self.touching, strict=True)] or self.disabled or [(s, None) for s in self.visuals]
         if self.disabled and not self.touching and not said.mass:
-            self.stage.leave("that OpenUSD computes no mass of colliders that are all disabled, which have that of their shapes here", self.path)
+            self.stage.leave("that OpenUSD computes no mass of colliders that are all disabled, which weigh as others here", self.path)
         if said.mass and said.tensor is not None and (said.center is not None or not shapes):
             return inertia.from_mass(said.mass, np.zeros(3) if said.center is None else said.center, said.tensor)
         if shapes and not self.touching and not said.mass and not any(encloses(s) for s, _ in shapes):

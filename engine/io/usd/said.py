@@ -49,8 +49,8 @@ def gravity_of(stage: Stage) -> tuple[float, float, float] | None:
     way = np.array(value(scene.GetGravityDirectionAttr(), (0.0, 0.0, 0.0)), dtype=float)
     most = float(value(scene.GetGravityMagnitudeAttr(), -np.inf))
     if np.isnan(most) or most == np.inf or not np.isfinite(way).all():
-        raise RobotFileError(f"scene {scene.GetPath()} has gravity of {most:g} along {way.tolist()}; expected numbers, or a magnitude below "
-                             "zero for the Earth's", stage.file)  # fmt: skip
+        raise RobotFileError(f"scene {scene.GetPath()} has gravity of {most:g} along {way.tolist()}; expected numbers, or a magnitude "
+                             "below zero for the Earth's", stage.file)  # fmt: skip
     down = stage.upright @ way / np.linalg.norm(way) if way.any() else np.array([0.0, 0.0, -1.0])
     x, y, z = (down * (most * stage.length if most >= 0.0 else EARTH) + 0.0).tolist()
     return x, y, z
