@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.components.law import NOW
 from engine.components.makers import Maker
 from engine.recording import Recording, StorageError
-from engine.simulation.held import NOW
 from engine.spatial import so3
 
 Array = np.ndarray
