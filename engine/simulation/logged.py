@@ -143,7 +143,8 @@ def outcome_of(trajectory: Any) -> dict[str, str]:
 
 def flight_of(trajectory: Any, described: bool = True, prefix: str = "") -> Flight:
     """Return what a log of ROS says of a trajectory: of joints with one coordinate, of all links, of what sensors read, and of the
-    robot, with the run's parameters, if that is to be ``described``. A sensor that is elsewhere than its link, or turned, is a frame of its own."""
+    robot, with the run's parameters, if that is to be ``described``. A sensor that is elsewhere than its
+    link, or turned, is a frame of its own."""
     model, coordinates = trajectory.model, trajectory.model.coordinates
     q_at, v_at = (np.cumsum([0, *(c[k] for c in coordinates)]) for k in (1, 2))
     single = [k for k, (_, nq, nv) in enumerate(coordinates) if nq == nv == 1]
