@@ -70,8 +70,8 @@ ROOMS = {
 #: layers of files in ``simulation``: a file imports only from those before its own
 SIMULATION = (
     ("motions", "mounts", "held"),
-    ("parameters", "own_states", "logged", "rounding", "checks", "columns", "resting_overlaps", "run_header", "constraints",
-     "growing_swings", "steep_places", "stiffness", "contact_table", "innovations", "blows"), ("allowances",),
+    ("parameters", "own_states", "rounding", "checks", "columns", "resting_overlaps", "run_header", "constraints",
+     "growing_swings", "steep_places", "stiffness", "contact_table", "innovations", "blows"), ("allowances", "logged"),
     ("impulses", "run", "doubts", "surroundings", "totals", "assessment", "cargo"), ("overlaps", "acting"), ("many_contacts",),
     ("contacts", "plant", "events", "trajectory"),
     ("after_flight", "asked", "effort_limits", "form", "halving", "impacts", "independent_trees", "unresolved"),
