@@ -82,7 +82,7 @@ def fixed(trajectory: Trajectory) -> Trajectory:
         return x
 
     parameters = {n: held(np.asarray(x)) for n, x in trajectory.parameters.items()}
-    return trajectory.mapped(lambda x, lead: held(x), held(trajectory.t), parameters=parameters)
+    return trajectory.mapped(lambda _, x, lead: held(x), held(trajectory.t), parameters=parameters)
 
 
 def column(trajectory: Trajectory, name: str) -> Array:

@@ -19,7 +19,7 @@ from engine.components.law import Law, Noise
 from engine.components.layout import Layout
 from engine.control.horizon import ControlError
 from engine.sensors import Camera, Sensor
-from engine.sensors.kalman import kept_definite, measurement_update, told_of_uneven_ticks
+from engine.sensors.kalman import kept_definite, measurement_update, tell_of_uneven_ticks
 from engine.simulation import Simulator
 from engine.spatial import quaternion
 
@@ -87,7 +87,7 @@ class Filter:
     def require_step(self, dt: float) -> None:
         """Refuse sensors of which samples are taken between the filter's ticks, by the dt of a simulation."""
         h = self.period
-        told_of_uneven_ticks(self.__name__, h, dt)
+        tell_of_uneven_ticks(self.__name__, h, dt)
         if dt > h * (1.0 - 1e-6):                                              # all that samples does so at its ticks
             return
         for c in self.sensors:

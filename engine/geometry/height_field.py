@@ -65,8 +65,8 @@ def field_points(field: HeightField, shape: Shape, T: Array) -> Points:
 
 
 class Facing(NamedTuple):
-    """A cell as a point p has it before it: the height of p above its plane, with the normal (3), whether the foot of p on it lies within,
-    the place (3) of the cell that is nearest, along x and y, and whether p is beyond the cell's upper ends, or its lower ones."""
+    """How a point p and a cell lie to each other: the height of p above the cell's tangent plane, that plane's normal (3), whether the foot
+    of p on it lies within the cell, the nearest place (3) of the cell, and along x and y whether p is beyond its upper, or lower, ends."""
 
     height: Any
     normal: Array
@@ -77,7 +77,7 @@ class Facing(NamedTuple):
 
 
 def facing(field: HeightField, p: Array, k: Array) -> Facing:
-    """Return how a point p (3) has the cell of the numbers k (2) before it."""
+    """Return how a point p (3) and the cell of the numbers k (2) lie to each other."""
     heights, x, y = patch(field, p, k)
     place, n = tangent(heights, x, y)
     height = n @ (p - place)

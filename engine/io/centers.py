@@ -10,8 +10,9 @@ from engine.checks import shown
 from engine.model import StateError
 
 Array = np.ndarray
-#: μ of what messages name as centres, m³/s²
-CENTERS = {"EARTH": 3.986004e14, "SUN": 1.327124e20, "MOON": 4.902800e12, "MARS": 4.2828e13, "VENUS": 3.2486e14, "JUPITER": 1.26687e17}
+#: μ of what messages name as centres, m³/s² (the Earth's of WGS 84)
+CENTERS = {"EARTH": 3.986004418e14, "SUN": 1.32712440018e20, "MOON": 4.9028e12, "MARS": 4.2828e13, "VENUS": 3.2486e14,
+           "JUPITER": 1.26687e17}  # fmt: skip
 #: by what part μ of an orbit may be off: by Jupiter's J2, at its poles, of all these the most, it is 4 %
 OFF = 0.05
 

@@ -16,7 +16,7 @@ from engine.components.component import SimulationError, SimulationWarning
 from engine.components.law import Law
 from engine.components.makers import Maker
 from engine.model import Model
-from engine.sensors.kalman import kept_positive, measurement_update, told_of_uneven_ticks
+from engine.sensors.kalman import kept_positive, measurement_update, tell_of_uneven_ticks
 from engine.sensors.sensor import require_arguments, signature_of
 from engine.spatial import quaternion, so3
 
@@ -140,7 +140,7 @@ class Estimate:
 
     def require_step(self, dt: float) -> None:
         """Warn of ticks that are not a period apart in a simulation of steps of dt."""
-        told_of_uneven_ticks(self.name, self.period, dt)
+        tell_of_uneven_ticks(self.name, self.period, dt)
 
     def require_signals(self, laws: Mapping[str, Law]) -> None:
         """Refuse a gyro that samples at other times, and a star tracker whose samples come later than is remembered."""

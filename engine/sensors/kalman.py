@@ -49,10 +49,10 @@ def measurement_update(P: Array, H: Array, R: Array, z: Array,
     return K @ z, after, z @ ops.solve(S, z), S
 
 
-def told_of_uneven_ticks(name: str, period: float, dt: float) -> None:
+def tell_of_uneven_ticks(name: str, period: float, dt: float) -> None:
     """Warn of a filter that takes its period for the time between its ticks, which are at the steps of dt that reach them.
 
-    >>> told_of_uneven_ticks("filter", 0.1, 0.025)
+    >>> tell_of_uneven_ticks("filter", 0.1, 0.025)
     """
     if abs(period / dt - round(period / dt)) > 1e-6:
         warn(f"'{name}' is asked every {period:g} s, which is no multiple of dt = {dt:g} s: the step that reaches a tick is up to {dt:g} s "

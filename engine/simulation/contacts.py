@@ -309,12 +309,6 @@ class PairByPair(Contacts):
     def many(self, model: Model) -> None:
         return None
 
-    def asked(self, names: list[str], links: Mapping[str, str]) -> list[str]:
-        """Return those of links' names that pairs name, or all where the ground or each other meets them."""
-        every = self.pairs is None or (self.ground is not None and not any(WORLD in pair for pair in self.pairs))
-        named = {links[n] for pair in self.pairs or () for n in pair}
-        return [n for n in names if every or n in named]
-
     def laws(self, model: Model, pairs: list[Pair]) -> ContactLaws:
         return ContactLaws(model, pairs, self.stiction_velocity)
 

@@ -78,7 +78,7 @@ def as_data(mounts: Mapping[str, Mount]) -> dict[str, Any]:
 
 
 def is_about(x: Any) -> bool:
-    """Return whether something is what may be known of a sensor.
+    """Return whether x is a description of a sensor as :attr:`Mount.about` may be: ABOUT's numbers, names of joints, and a quantity.
 
     >>> is_about({"joints": ["hip"], "of": "effort"}), is_about({"near": [0.0]})
     (True, False)

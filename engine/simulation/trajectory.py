@@ -154,16 +154,16 @@ class Trajectory:
 
     # ------------------------------------------------------------ parts of it
 
-    def mapped(self, take: Callable[[Array, int], Array], t: Array, **more: Any) -> Trajectory:
-        """Return the trajectory of what ``take`` makes of every array, whose time axis is the one before its core dimensions."""
+    def mapped(self, take: Callable[[str, Array, int], Array], t: Array, **more: Any) -> Trajectory:
+        """Return the trajectory of what ``take`` makes of every array, by name; their time axes are before their core dimensions."""
         lead = self.q.ndim - 2
-        arrays = {n: take(vars(self)[n], lead) if n in vars(self) else None for n in ("q", "v", "tau", "vdot")}
-        return replace(self, t=t, signals={n: take(x, lead) for n, x in self.signals.items()}, **{"touching": None, **arrays, **more})
+        arrays = {n: take(n, vars(self)[n], lead) if n in vars(self) else None for n in ("q", "v", "tau", "vdot")}
+        return replace(self, t=t, signals={n: take(n, x, lead) for n, x in self.signals.items()}, **{"touching": None, **arrays, **more})
 
     def _row(self, k: Any, **more: Any) -> Trajectory:
         """Return one rollout of a batch, or several, with all of its records."""
         own = {n: x[k] for n, x in self.parameters.items()}
-        return self.mapped(lambda x, lead: x[k], self.t, parameters=own, touching=self.touching and self.touching.of(k), **more)
+        return self.mapped(lambda _, x, lead: x[k], self.t, parameters=own, touching=self.touching and self.touching.of(k), **more)
 
     def __getitem__(self, part: Any) -> Trajectory:
         """Return a slice, an index or a mask in time.
@@ -183,7 +183,7 @@ class Trajectory:
             t = None
         if t is None or t.ndim != 1:
             raise StateError(f"trajectory[{shown(part)}] is no part of its {len(self)} states in time; expected an index, slice or mask")
-        return self.mapped(lambda x, lead: x[(slice(None),) * lead + (part,)], t, touching=self.touching and self.touching.part(part))
+        return self.mapped(lambda _, x, lead: x[(slice(None),) * lead + (part,)], t, touching=self.touching and self.touching.part(part))
 
     def rollout(self, k: Any) -> Trajectory:
         """Return one rollout of a batch.
@@ -245,11 +245,12 @@ class Trajectory:
         d = m.minus(q0, q1)
         q = m.plus(q0, hermite(s, h, np.zeros_like(d), d, v0, m.dexp_inv(d, v1)))
         v = hermite(s, h, v0, v1, a0, a1)
-        axis, makers = self.q.ndim - 2, {*self.sensors, *(n.partition(".")[0] for n in self.names if n != "contacts")}
-        forces: dict[str, Any] = {n: between(vars(self)[n], k, s, axis, stands(n, self.held)) if n in vars(self) else None
-                                  for n in ("tau", "vdot")}  # fmt: skip
-        found = {n: between(x, k, s, axis, stands(n, self.held, makers)) for n, x in self.signals.items()}
-        return replace(self, t=times, q=m.normalized(q), v=v, signals=found, touching=None, **forces)
+        makers = {*self.sensors, *(n.partition(".")[0] for n in self.names if n != "contacts")}
+
+        def taken(name: str, x: Array, lead: int) -> Array:
+            return between(x, k, s, lead, stands(name, self.held, makers))
+
+        return self.mapped(taken, times, q=m.normalized(q), v=v)
 
     # ------------------------------------------------------------ what follows from it
 

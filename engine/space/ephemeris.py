@@ -11,11 +11,12 @@ from numpy.polynomial import chebyshev
 from engine import ops
 from engine.checks import number, shown, whole
 from engine.components.component import Beyond, SimulationError
+from engine.io.centers import CENTERS
 from engine.space.epoch import DAY, Epoch
 
 Array = np.ndarray
 ASTRONOMICAL_UNIT = 149597870700.0
-SUN_MU, SUN_RADIUS, MOON_MU = 1.32712440018e20, 695700000.0, 4.9028e12
+SUN_MU, SUN_RADIUS, MOON_MU = CENTERS["SUN"], 695700000.0, CENTERS["MOON"]
 
 
 class Ephemeris:

@@ -12,13 +12,11 @@ import numpy as np
 from engine import ops
 from engine.checks import number, numbers, shown, warn
 from engine.components.component import SimulationError, SimulationWarning
-from engine.space.ephemeris import MOON_MU, SUN_MU
+from engine.io.centers import CENTERS
 
 Array = np.ndarray
 #: the Earth's μ, m³/s², radius, m, and J2 (WGS 84, EGM 96)
-EARTH_MU, EARTH_RADIUS, EARTH_J2 = 3.986004418e14, 6378137.0, 1.08262668e-3
-#: μ of the Earth, the Sun, the Moon, Mars, Venus and Jupiter, m³/s²
-PLANETS = EARTH_MU, SUN_MU, MOON_MU, 4.2828e13, 3.2486e14, 1.26687e17
+EARTH_MU, EARTH_RADIUS, EARTH_J2 = CENTERS["EARTH"], 6378137.0, 1.08262668e-3
 
 #: of a radius: what poles may be nearer to the centre
 FLATTENED = 0.01
@@ -194,7 +192,7 @@ class GravityField:
                  harmonics: Harmonics | None = None, third_bodies: Sequence[ThirdBody] = (),
                  gradient: bool | str = True, pole: Any = (0.0, 0.0, 1.0)) -> None:  # fmt: skip
         self.mu = number("mu", mu, "m³/s² above 0", above=0.0, error=SimulationError)
-        if any(abs(self.mu * 1e9 - known) < 0.01 * known for known in PLANETS):
+        if any(abs(self.mu * 1e9 - known) < 0.01 * known for known in CENTERS.values()):
             raise SimulationError(f"mu is {mu:g} m³/s²; expected {self.mu * 1e9:g}: it looks like km³/s²")
         if radius is None and (zonals or harmonics is not None) and abs(self.mu - EARTH_MU) > 0.01 * EARTH_MU:
             raise SimulationError(f"harmonics of mu = {mu:g} m³/s², which is not the Earth's, without a radius; expected that by which "

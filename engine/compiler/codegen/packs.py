@@ -214,7 +214,7 @@ class Packs:
 
 def found(nodes: list[Node], outputs: list[int], sizes: Sequence[int], most: int, packed: Container[str]) -> Iterator[Packs]:
     """The packs of a program of arguments of these sizes, of operations that may be packed: of four lanes, then of two, where there may be
-    some."""
+    some. Single numbers side by side, as functions that are called and loops get theirs, are looked at as one argument."""
     sizes = [n for one, run in itertools.groupby(sizes, lambda n: n == 1) for n in ([len(list(run))] if one else run)]
     if max(sizes, default=0) < 4:                                              # of which no two blocks of two are equal
         return
