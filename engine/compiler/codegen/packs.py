@@ -3,7 +3,7 @@
 A pack is a tuple of nodes, a lane each, that do the same to packs, to what all lanes share, to constants and to inputs; constants, inputs
 and signs may differ, since a left leg is the right one's mirror image (superword-level parallelism, Larsen and Amarasinghe, 2000; packs are
 found here from the whole graph, not from neighbours in memory). Inputs that look alike from where they are read are the beginning
-(:func:`equal_inputs`); from them packs grow towards the results (:meth:`Packs.up`) until parts differ. They go on from results that look
+(:mod:`engine.compiler.codegen.equal_inputs`); from them packs grow towards the results (:meth:`Packs.up`) until parts differ. They go on from results that look
 alike down to there (:meth:`Packs.likely`) towards the inputs (:meth:`Packs.down`), where a part that differs costs itself alone.
 """
 
@@ -12,28 +12,22 @@ from __future__ import annotations
 import functools
 import heapq
 import itertools
-import math
-from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from engine.compiler.codegen.equal_inputs import LONGEST, SHORTEST, colours, equal_inputs, looks
 from engine.compiler.graph.operations import Node, operands
 
-Array = np.ndarray
 Pack = tuple[int, ...]
-#: an input's node, and its colours round by round
-Appearance = tuple[int, tuple[int, ...]]
 #: operations that are an instruction on a vector, and those that are one or a few where truth values are vectors too
 ARITHMETIC = {"add", "sub", "mul", "fma", "div", "sqrt"}
 PACKED = ARITHMETIC | {"abs", "min", "max", "select", "lt", "le", "eq", "and", "or", "not"}
 #: of these, those whose first two operands may change places; of a difference they do so with its sign
 SWAPPED = {"add", "sub", "mul", "fma", "min", "max", "eq", "and", "or"}
-#: how far from the inputs colours look, and how deep from the results :meth:`Packs.likely` does
-ROUNDS, DEPTH = 3, 4
-#: what speaks against two inputs being equal, and what must speak for some that are; numbers of the longest argument that is looked at
-DOUBT, SURE, LONGEST = 0.3, 2.0, 256
+#: how deep from the results :meth:`Packs.likely` looks
+DEPTH = 4
 
 
 def kind(op: str) -> str:
@@ -216,11 +210,16 @@ def found(nodes: list[Node], outputs: list[int], sizes: Sequence[int], most: int
     """The packs of a program of arguments of these sizes, of operations that may be packed: of four lanes, then of two, where there may be
     some. Single numbers side by side, as functions that are called and loops get theirs, are looked at as one argument."""
     sizes = [n for one, run in itertools.groupby(sizes, lambda n: n == 1) for n in ([len(list(run))] if one else run)]
-    if max(sizes, default=0) < 4:                                              # of which no two blocks of two are equal
+    if max(sizes, default=0) < SHORTEST:
         return
     packs = Packs(nodes, packed)
-    looks = appearances(packs, sizes)
-    equal = {lanes: equal_inputs(looks, lanes) for lanes in (4, 2) if lanes <= most}
+    colour = colours([kind(node[0]) for node in nodes], packs.reads, packs.readers)
+    input = np.full(sum(sizes), -1)
+    for i, node in enumerate(nodes):
+        if node[0] == "input":
+            input[node[1]] = i
+    arguments = [looks(own, colour) for own in np.split(input, np.cumsum(sizes)[:-1]) if SHORTEST <= len(own) <= LONGEST]
+    equal = {lanes: equal_inputs(arguments, lanes) for lanes in (4, 2) if lanes <= most}
     for lanes, inputs in equal.items():
         if inputs and lanes * len(inputs) >= len(equal[2]):
             packs.begin(lanes, inputs)
@@ -229,102 +228,3 @@ def found(nodes: list[Node], outputs: list[int], sizes: Sequence[int], most: int
             packs.up()
             if packs.pack:
                 yield packs
-
-
-def appearances(packs: Packs, sizes: Sequence[int]) -> list[list[Appearance | None]]:
-    """Of each argument's numbers: their nodes, and what they look like from where they are read; None of those that are not."""
-    colour = colours(packs)
-    node = {x[1]: i for i, x in enumerate(packs.nodes) if x[0] == "input"}
-    arguments = [range(end - n, end) for n, end in zip(sizes, itertools.accumulate(sizes), strict=True) if n <= LONGEST]
-    return [[(node[k], tuple(colour(node[k], r) for r in range(ROUNDS + 1))) if k in node else None for k in a] for a in arguments]
-
-
-def equal_inputs(arguments: Sequence[Sequence[Appearance | None]], lanes: int) -> list[Pack]:
-    """Inputs that are equal in blocks: in each argument, a run of numbers that look like those at a distance, and at its multiples.
-
-    What a look says is −log of how many of an argument's numbers have it. The distance is the one that says most in all arguments together:
-    a leg has as many positions as velocities.
-    """
-    distances = max(map(len, arguments), default=0) // lanes
-    left = [Blocks(looks, lanes, distances) for looks in arguments]
-    equal: list[Pack] = []
-    enough = SURE
-    while True:
-        bounds = sum((own.bounds for own in left), np.zeros(distances + 1))
-        total, runs = 0.0, list[tuple[int, range]]()
-        for distance in np.flatnonzero(bounds >= enough).tolist():
-            if bounds[distance] >= total:                                      # of two that say as much, the shorter one
-                tried = [own.best_run(distance) for own in left]
-                if (said := sum(x for x, _ in tried)) > total:
-                    total, runs = said, [(distance, run) for _, run in tried]
-        if total < enough:
-            return equal
-        enough = max(enough, total / 4)                                        # what says much less says nothing
-        for own, (distance, run) in zip(left, runs, strict=True):
-            for k in run:
-                block = range(k, k + distance * lanes, distance)
-                equal.append(tuple(look[0] for i in block if (look := own.looks[i])))
-                own.take(block)
-
-
-class Blocks:
-    """Of an argument's numbers, what blocks of them say: a number, and those at a distance and at its multiples.
-
-    Attributes
-    ----------
-    worth : of blocks, by their distance and their first number; −∞ where there is none, or something of it was taken
-    """
-
-    def __init__(self, looks: Sequence[Appearance | None], lanes: int, distances: int) -> None:
-        self.looks, self.lanes, n = looks, lanes, len(looks)
-        count = Counter((r, x) for look in looks if look for r, x in enumerate(look[1]))
-        none = range(-1, -2 - ROUNDS, -1)
-        colour = np.array([look[1] if look else none for look in looks], dtype=int).reshape(n, ROUNDS + 1)
-        says = np.array([[math.log(n / count[r, x]) - DOUBT if look else 0.0 for r, x in enumerate(look[1] if look else none)]
-                         for look in looks]).reshape(n, ROUNDS + 1)  # fmt: skip
-        self.worth = np.full((distances + 1, n), -np.inf)
-        for distance in range(2, min(distances, (n - 1) // (lanes - 1)) + 1):
-            m = n - distance * (lanes - 1)
-            same = np.all([colour[:m] == colour[i * distance : i * distance + m] for i in range(1, lanes)], axis=0)
-            self.worth[distance, :m] = says[np.arange(m), ROUNDS - np.argmax(same[:, ::-1], axis=1)]
-        self.take([k for k, look in enumerate(looks) if look is None])
-
-    @property
-    def bounds(self) -> Array:
-        """What runs say at most, by their distance."""
-        most: Array = np.maximum(self.worth, 0.0).sum(axis=1) * (1.0 + 1e-9)
-        return most
-
-    def best_run(self, distance: int) -> tuple[float, range]:
-        """What blocks at a distance say together, of a run of two or more, and their first numbers."""
-        if not self.looks:
-            return 0.0, range(0)
-        each = np.append(self.worth[distance], np.full(distance - 1, -np.inf))
-        totals = np.cumsum(np.lib.stride_tricks.sliding_window_view(each, distance), axis=1)     # from each first number on
-        first, more = divmod(int(np.argmax(totals[:, 1:])), distance - 1)
-        best = float(totals[first, more + 1])
-        return (best, range(first, first + more + 2)) if best > 0.0 else (0.0, range(0))
-
-    def take(self, block: Iterable[int]) -> None:
-        """Take numbers, and with them the blocks that they are in."""
-        distances = np.arange(2, len(self.worth))
-        for k in block:
-            for first in (k - i * distances for i in range(self.lanes)):
-                self.worth[distances[first >= 0], first[first >= 0]] = -np.inf
-
-
-def colours(packs: Packs) -> Callable[[int, int], int]:
-    """What a node looks like after some rounds (Weisfeiler and Leman): a number that is the same for nodes with the same neighbours."""
-    names: dict[Any, int] = {}
-    known: list[dict[int, int]] = [{} for _ in range(ROUNDS + 1)]
-
-    def colour(i: int, rounds: int) -> int:
-        if i not in known[rounds]:
-            look: Any = kind(packs.nodes[i][0])
-            if rounds:
-                around = (tuple(sorted(colour(j, rounds - 1) for j in near[i])) for near in (packs.reads, packs.readers))
-                look = colour(i, rounds - 1), *around
-            known[rounds][i] = names.setdefault(look, len(names))
-        return known[rounds][i]
-
-    return colour
