@@ -20,9 +20,10 @@ Layers, from the bottom up; a file imports from those named before it only:
   ``table`` (traced tables), ``loop`` (a loop as one node), ``implicit`` (roots and their derivatives), ``sparse`` (tangents),
   ``autodiff`` (derivatives), ``row_derivatives`` (of loops over rows), ``loop_derivatives`` (of loops of several passes), ``jacobians``
   (of programs), ``trace`` (the program of a function);
-- codegen: ``schedule`` (fusion and registers), ``packs`` (equal parts), ``lanes`` (those as vectors), ``work`` (its memory), ``counters``
-  (of calls, for profiles), ``body`` (instructions of nodes), ``looking`` (for Ctrl-C), ``short_loop`` (a loop whose body stands within),
-  ``llvm`` (a program in LLVM IR), ``call_writer`` (of what Python calls), ``entry`` (its calls), ``rollout`` (a step repeated);
+- codegen: ``schedule`` (fusion and registers), ``equal_inputs``, ``packs`` (equal parts), ``lanes`` (those as vectors), ``work`` (its
+  memory), ``counters`` (of calls, for profiles), ``body`` (instructions of nodes), ``looking`` (for Ctrl-C), ``short_loop`` (a loop whose
+  body stands within), ``llvm`` (a program in LLVM IR), ``call_writer`` (of what Python calls), ``entry`` (its calls), ``rollout`` (a step
+  repeated);
 - last: ``threads``, ``signature`` (shapes as text), ``gufunc``, ``scan``, ``derivative`` (compiled functions).
 """
 

@@ -11,7 +11,7 @@ import pytest
 import engine
 from engine import ops
 from engine.compiler import gufunc, trace
-from engine.compiler.codegen import packs
+from engine.compiler.codegen import equal_inputs
 from engine.compiler.codegen.lanes import Laned, Writer, count, laned, ordered
 from engine.compiler.codegen.llvm import Module
 from engine.compiler.codegen.packs import Packs
@@ -156,8 +156,8 @@ def test_robots_have_limbs(name, floats, lanes, saved):
 
 
 def exhaustive(arguments, lanes):
-    """Blocks of equal inputs by trying every run at every distance: what packs.equal_inputs finds by bounds and vectors."""
-    left, equal, enough = [list(looks) for looks in arguments], [], packs.SURE
+    """Blocks of equal inputs by trying every run at every distance: what equal_inputs finds by bounds and vectors."""
+    left, equal, enough = [list(looks) for looks in arguments], [], equal_inputs.SURE
     counts = [Counter((r, x) for look in looks if look for r, x in enumerate(look[1])) for looks in arguments]
 
     def worth(a, block):
@@ -165,7 +165,7 @@ def exhaustive(arguments, lanes):
         if None in looks:
             return -math.inf
         last = max(r for r, same in enumerate(zip(*(look[1] for look in looks), strict=True)) if len(set(same)) == 1)
-        return math.log(len(left[a]) / counts[a][last, looks[0][1][last]]) - packs.DOUBT
+        return math.log(len(left[a]) / counts[a][last, looks[0][1][last]]) - equal_inputs.DOUBT
 
     def best_run(a, d):
         each = [worth(a, range(k, k + d * lanes, d)) for k in range(len(left[a]) - d * (lanes - 1))]
@@ -192,16 +192,31 @@ def test_equal_inputs_are_those_of_trying_all(lanes):
     rng, found = random.Random(lanes), 0
     for _ in range(40):
         numbers, arguments = itertools.count(), []
-        for n in (rng.randint(0, 26) for _ in range(rng.randint(1, 3))):
+        for n in (rng.randint(4, 20 + 4 * lanes) for _ in range(rng.randint(1, 3))):
             period, looks = rng.randint(1, 7), []
             for k in range(n):
                 x = k % period if rng.random() < 0.9 else rng.randint(0, 9)
                 looks.append((next(numbers), (0, x // 3, 10 * (x // 3) + x // 2, 100 * x + x // 2)) if rng.random() < 0.9 else None)
             arguments.append(looks)
-        equal = packs.equal_inputs(arguments, lanes)
+        node = [np.array([look[0] if look else -1 for look in looks]) for looks in arguments]
+        colour = np.array([look[1] for looks in arguments for look in looks if look]).T
+        equal = equal_inputs.equal_inputs([equal_inputs.looks(own, colour) for own in node], lanes)
         assert equal == exhaustive(arguments, lanes)
         found += len(equal)
     assert found > 30
+
+
+def test_colours_are_those_of_neighbours():
+    """As by the neighbours' colours themselves, in order, in place of sums of 64 bits."""
+    packs = Packs(fused(trace(*limbs(True, (5, 4, 5, 3))))[0])
+    known = [packs.kind]
+    for _ in range(equal_inputs.ROUNDS):
+        around = [[tuple(sorted(known[-1][j] for j in near[i])) for near in (packs.reads, packs.readers)] for i in range(len(packs.kind))]
+        looks = [(own, *near) for own, near in zip(known[-1], around, strict=True)]
+        number = {look: k for k, look in enumerate(dict.fromkeys(looks))}
+        known.append([number[look] for look in looks])
+    for found, expected in zip(equal_inputs.colours(packs.kind, packs.reads, packs.readers).tolist(), known, strict=True):
+        assert len({*zip(found, expected, strict=True)}) == len({*found}) == len({*expected})
 
 
 @pytest.mark.filterwarnings("ignore:stops returned NaN")

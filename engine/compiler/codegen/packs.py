@@ -3,8 +3,9 @@
 A pack is a tuple of nodes, a lane each, that do the same to packs, to what all lanes share, to constants and to inputs; constants, inputs
 and signs may differ, since a left leg is the right one's mirror image (superword-level parallelism, Larsen and Amarasinghe, 2000; packs are
 found here from the whole graph, not from neighbours in memory). Inputs that look alike from where they are read are the beginning
-(:mod:`engine.compiler.codegen.equal_inputs`); from them packs grow towards the results (:meth:`Packs.up`) until parts differ. They go on from results that look
-alike down to there (:meth:`Packs.likely`) towards the inputs (:meth:`Packs.down`), where a part that differs costs itself alone.
+(:mod:`engine.compiler.codegen.equal_inputs`); from them packs grow towards the results (:meth:`Packs.up`) until parts differ. They go on
+from results that look alike down to there (:meth:`Packs.likely`) towards the inputs (:meth:`Packs.down`), where a part that differs costs
+itself alone.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import functools
 import heapq
 import itertools
+import operator
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -35,30 +37,28 @@ def kind(op: str) -> str:
     return "add" if op == "sub" else op
 
 
-def alike(op: str, columns: Sequence[Any]) -> tuple[Any, ...]:
-    """What two nodes of an operation have in common if their operands have: in any order where that does not matter."""
-    return (kind(op), *sorted(columns[:2]), *columns[2:]) if op in SWAPPED else (op, *columns)
-
-
 class Packs:
     """A program's nodes, and those found to go together.
 
     Attributes
     ----------
     lanes : of a pack
+    kind : of each node, its operation, signs apart
     base, minus : of each node, what it is the negative of, or itself, and which of both
     reads, readers : of each node, its operands and who reads it, signs apart
     fits : of each node, whether it may be part of a pack: truth values that are known make no vector
+    what, lane : of each node, a number that is the same for what is equal in all lanes, and its lane; −1 if it is in none, where what looks
+        the same but for its constants is equal
     sides : of each node, the lanes whose inputs it depends on, a bit each
-    form : of each node that depends on none of them, what it looks like, constants apart: as what all lanes share, but for its numbers
-    leaf : input that is equal to others, its sine or cosine -> what it is, the same in all lanes, and its lane
+    leaves : inputs that are equal to others, their sines and cosines
     pack : node -> the pack that it is in
     order : node of a pack -> its operands, so that those of all lanes match
     """
 
     def __init__(self, nodes: list[Node], packed: Container[str] = frozenset(PACKED)) -> None:
-        self.nodes, self.lanes = nodes, 0
-        self.base, self.minus = list(range(len(nodes))), [False] * len(nodes)
+        self.nodes, self.lanes, n = nodes, 0, len(nodes)
+        self.kind = [kind(node[0]) for node in nodes]
+        self.base, self.minus = list(range(n)), [False] * n
         self.reads: list[list[int]] = [[] for _ in nodes]
         self.readers: list[list[int]] = [[] for _ in nodes]
         for i, node in enumerate(nodes):
@@ -70,121 +70,124 @@ class Packs:
                 self.readers[j].append(i)
         known = {i for i, node in enumerate(nodes) if node[0] == "const" and isinstance(node[1], bool)}
         self.fits = [node[0] in packed and known.isdisjoint(reads) for node, reads in zip(nodes, self.reads, strict=True)]
-        self.leaf: dict[int, tuple[Any, int]] = {}
-        self.pack: dict[int, Pack] = {}
-        self.order: dict[int, list[int]] = {}
 
     def begin(self, lanes: int, equal: Iterable[Pack]) -> None:
         """Begin with so many lanes and these inputs, nodes."""
-        self.lanes, self.leaf, self.pack, self.order = lanes, {}, {}, {}
+        n = len(self.nodes)
+        self.lanes, self.what, self.lane, self.sides = lanes, list(range(n)), [-1] * n, [0] * n
+        self.leaves, self.pack, self.order = set[int](), dict[int, Pack](), dict[int, list[int]]()
+        self.names: dict[Any, int] = {}
         for t in equal:
             self.equate(t)
-        self.sides = [0] * len(self.nodes)
-        self.form: list[int | None] = [None] * len(self.nodes)
         for i, reads in enumerate(self.reads):
-            self.sides[i] = 1 << self.leaf[i][1] if i in self.leaf else 0
+            side = 1 << self.lane[i] if i in self.leaves else 0
             for j in reads:
-                self.sides[i] |= self.sides[j]
-            if not self.sides[i]:
-                self.form[i] = hash(("const", 0) if self.nodes[i][0] == "const" else
-                                    alike(self.nodes[i][0], [self.form[j] for j in reads]) if reads and self.fits[i] else i)
+                side |= self.sides[j]
+            self.sides[i] = side
+            if self.kind[i] == "const":
+                self.what[i] = self.named("const")
+            elif not side and reads and self.fits[i]:
+                self.what[i] = self.named(self.alike(i))
+
+    def named(self, what: Any) -> int:
+        """The number of what is equal in all lanes, which is no node's."""
+        return self.names.setdefault(what, len(self.nodes) + len(self.names))
+
+    def alike(self, i: int) -> tuple[Any, ...]:
+        """What a node has in common with those whose operands are equal to its own, in any order where that does not matter."""
+        own = [self.what[j] for j in self.reads[i]]
+        if self.nodes[i][0] in SWAPPED and own[0] > own[1]:
+            own[0], own[1] = own[1], own[0]
+        return (self.kind[i], *own)
 
     def equate(self, t: Pack) -> None:
         """Take these inputs, nodes, for equal; and so their sines and cosines."""
         for lane, i in enumerate(t):
-            self.leaf[i] = ("input", t[0]), lane
-            self.leaf |= {j: ((self.nodes[j][0], t[0]), lane) for j in self.readers[i] if self.nodes[j][0] in ("sin", "cos")}
-
-    def found(self, i: int) -> tuple[Any, int]:
-        """What a node is, the same in all lanes, and its lane; −1 if it is in none, and perhaps shared by all."""
-        if i in self.pack:
-            t = self.pack[i]
-            return ("pack", t[0]), t.index(i)
-        if i in self.leaf:
-            return self.leaf[i]
-        return ("node", i) if self.form[i] is None else ("form", self.form[i]), -1
+            for j in (i, *(j for j in self.readers[i] if self.kind[j] in ("sin", "cos"))):
+                self.what[j], self.lane[j] = self.named((self.kind[j], t[0])), lane
+                self.leaves.add(j)
 
     def join(self, t: Pack) -> list[Pack]:
         """Make a pack; return the columns of its operands."""
         rows = [list(operands(self.nodes[i])) for i in t]
         if self.nodes[t[0]][0] in SWAPPED:
+            a, b = rows[0][:2]
             for row in rows[1:]:
-                if self.match(rows[0], row) < self.match(rows[0], [row[1], row[0]]):
-                    row[0], row[1] = row[1], row[0]
-        for i, row in zip(t, rows, strict=True):
-            self.pack[i], self.order[i] = t, row
+                c, d = row[:2]
+                if self.match(a, c) + self.match(b, d) < self.match(a, d) + self.match(b, c):
+                    row[:2] = d, c
+        what = self.named(("pack", t[0]))
+        for lane, (i, row) in enumerate(zip(t, rows, strict=True)):
+            self.pack[i], self.order[i], self.what[i], self.lane[i] = t, row, what, lane
         return self.columns(t)
 
     def columns(self, t: Pack) -> list[Pack]:
         """Operands of a pack, those of all lanes together."""
         return list(zip(*(self.order[i] for i in t), strict=True))
 
-    def match(self, a: Sequence[int], b: Sequence[int]) -> int:
-        """How well the first two operands of two lanes match."""
-        score = 0
-        for i, j in zip(a[:2], b[:2], strict=True):
-            i, j = self.base[i], self.base[j]
-            t = self.pack.get(i)
-            if i == j or (t and t == self.pack.get(j)):
-                score += 8
-            elif kind(self.nodes[i][0]) == kind(self.nodes[j][0]):
-                score += 1 - 3 * ((i in self.pack) + (j in self.pack))
-            else:
-                score -= 2
-        return score
+    def match(self, i: int, j: int) -> int:
+        """How well operands of two lanes match."""
+        i, j = self.base[i], self.base[j]
+        if i == j or (self.what[i] == self.what[j] and i in self.pack):
+            return 8
+        return 1 - 3 * ((i in self.pack) + (j in self.pack)) if self.kind[i] == self.kind[j] else -2
 
     def up(self, apart: bool = False) -> None:
         """Pack nodes that do the same to packs and inputs, from these on; if ``apart``, only what depends on one lane's inputs alone."""
-        def look(i: int) -> tuple[Any, int]:
-            if i in self.pack or not self.fits[i]:
-                return None, -1
-            operands = [self.found(j) for j in self.reads[i]]
-            own = {lane for _, lane in operands if lane >= 0}
-            lane = own.pop() if len(own) == 1 else -1
-            mixed = apart and lane >= 0 and self.sides[i] != 1 << lane
-            return alike(self.nodes[i][0], [what for what, _ in operands]), -1 if mixed else lane
+        def lane_of(i: int) -> int:
+            """The lane of a node that may be packed, −1 if it may not."""
+            own = {self.lane[j] for j in self.reads[i]} - {-1}
+            if len(own) != 1 or i in self.pack or not self.fits[i]:
+                return -1
+            lane = own.pop()
+            return -1 if apart and self.sides[i] != 1 << lane else lane
 
         waiting: dict[Any, list[list[int]]] = {}
-        todo = sorted({j for i in (*self.leaf, *self.pack) for j in self.readers[i]})   # a heap
+        todo = sorted({j for i in (*self.leaves, *self.pack) for j in self.readers[i]})        # a heap
+        there = set(todo)
         while todo:
-            i = heapq.heappop(todo)
-            what, lane = look(i)
-            if lane < 0:
+            there.remove(i := heapq.heappop(todo))
+            if (lane := lane_of(i)) < 0:
                 continue
+            what = self.alike(i)
             rows = waiting.setdefault(what, [[] for _ in range(self.lanes)])
             if i not in rows[lane]:
                 rows[lane].append(i)
-            for k, row in enumerate(rows if all(rows) else ()):
-                rows[k] = [j for j in row if look(j) == (what, k)]             # others are packed by now, or read what is
-            if all(rows):
+            while all(rows):
+                for k, row in enumerate(rows):                                 # others are packed by now, or read what is
+                    rows[k] = [j for j in row if lane_of(j) == k and self.alike(j) == what]
+                if not all(rows):
+                    break
                 t = tuple(row.pop(0) for row in rows)
                 own = [tuple(self.base[j] for j in column) for column in self.join(t)]
-                self.down([x for x in own if len(set(x)) > 1 and all(self.form[j] is not None for j in x)])
-                for j in t:
-                    for reader in self.readers[j]:
-                        heapq.heappush(todo, reader)
+                self.down([x for x in own if len(set(x)) > 1 and not any(self.sides[j] for j in x)])
+                new = {reader for j in t for reader in self.readers[j]} - there
+                there |= new
+                for reader in new:
+                    heapq.heappush(todo, reader)
 
     def likely(self, outputs: Sequence[int]) -> list[Pack]:
         """Results that look alike down to packs and inputs, one of each lane."""
 
         @functools.cache
-        def look(i: int, depth: int) -> tuple[int, frozenset[int]]:
-            """What a node looks like, and the lanes of what it reads."""
-            what, lane = self.found(i)
-            own, op = frozenset({lane} - {-1}), self.nodes[i][0]
-            if what[0] != "node" or not self.reads[i]:
-                return hash(what), own
+        def look(i: int, depth: int) -> tuple[int, int]:
+            """What a node looks like, and the lanes of what it reads, a bit each."""
+            lane = self.lane[i]
+            if lane >= 0 or self.what[i] != i or not self.reads[i]:
+                return self.what[i], 1 << lane if lane >= 0 else 0
             if not depth:
-                return hash(kind(op)), own
+                return self.named(self.kind[i]), 0
             below = [look(j, depth - 1) for j in self.reads[i]]
-            return hash(alike(op, [h for h, _ in below])), own.union(*(lanes for _, lanes in below))
+            own = [h for h, _ in below]
+            own[:2] = sorted(own[:2]) if self.nodes[i][0] in SWAPPED else own[:2]
+            return self.named((self.kind[i], *own)), functools.reduce(operator.or_, (lanes for _, lanes in below))
 
         groups: dict[int, list[list[int]]] = {}
         for i in dict.fromkeys(self.base[i] for i in outputs):
             if i not in self.pack:
                 what, own = look(i, DEPTH)
-                if len(own) == 1:
-                    groups.setdefault(what, [[] for _ in range(self.lanes)])[min(own)].append(i)
+                if own.bit_count() == 1:
+                    groups.setdefault(what, [[] for _ in range(self.lanes)])[own.bit_length() - 1].append(i)
         return [t for rows in groups.values() for t in zip(*rows, strict=False)]
 
     def down(self, packs: Sequence[Pack]) -> None:
@@ -193,12 +196,12 @@ class Packs:
         heapq.heapify(todo)
         while todo:
             t = heapq.heappop(todo)[1]
-            ops = {kind(self.nodes[i][0]) for i in t}
-            twice = len(set(t)) < len(t) and (len(set(t)) == 1 or any(self.form[i] is None for i in t))
+            ops = {self.kind[i] for i in t}
+            twice = len(set(t)) < len(t) and (len(set(t)) == 1 or any(self.sides[i] for i in t))
             if len(ops) > 1 or twice or any(i in self.pack for i in t):
                 continue
             if ops == {"input"}:
-                if not any(i in self.leaf for i in t):
+                if self.leaves.isdisjoint(t):
                     self.equate(t)
             elif all(self.fits[i] for i in t):
                 for column in self.join(t):
@@ -213,7 +216,7 @@ def found(nodes: list[Node], outputs: list[int], sizes: Sequence[int], most: int
     if max(sizes, default=0) < SHORTEST:
         return
     packs = Packs(nodes, packed)
-    colour = colours([kind(node[0]) for node in nodes], packs.reads, packs.readers)
+    colour = colours(packs.kind, packs.reads, packs.readers)
     input = np.full(sum(sizes), -1)
     for i, node in enumerate(nodes):
         if node[0] == "input":
