@@ -314,8 +314,7 @@ class Trajectory:
         if name.removesuffix(".names") in self.names and name.endswith(".names"):
             return np.array(self.names[name.removesuffix(".names")])
         if name == "contacts" and self.touching is not None:
-            table: Any = self.touching()
-            return table
+            return self.touching()  # type: ignore[return-value]
         if name not in self.signals:
             if name == "contacts" and "contacts.force" in self.signals and "contacts.count" not in self.signals:
                 raise StateError("no table 'contacts' where few pairs may touch, twenty of shapes at most: each point has its own column "
@@ -326,7 +325,8 @@ class Trajectory:
             if self.touching is not None and name.startswith("contacts."):
                 raise StateError(f"no signal '{name}' where more than 400 points may touch, or bodies meet by tables; expected 'contacts', "
                                  "the table of those that do, contacts.wrench, contacts.count or contacts.overlap")  # fmt: skip
-            raise StateError(f"no signal '{name}'{nearest(name, self.signals)}; expected one of {', '.join(self.signals)}")
+            raise StateError(f"no signal '{name}'{nearest(name, self.signals)}; expected one of {', '.join(self.signals)}, or of q, "
+                             "v, tau and vdot, whose entries columns() has by name")  # fmt: skip
         return self.signals[name]
 
     # ------------------------------------------------------------ out of here

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from engine import simulator_of
 from engine.io import RobotFileError, RobotFileWarning, check, load
 from tests.io.mjcf_peer import Pair
 
@@ -130,3 +131,14 @@ def test_a_mesh_that_mujoco_splits_in_its_own_way_is_named(tmp_path):
     pair = Pair(mujoco, written(tmp_path / "ball.xml", faces))
     assert abs(pair.m.body_mass[1] / pair.model.links[1].mass - 1.0) > 1e-6
     assert "the mesh 'm' has faces of more than three corners" in str(check(tmp_path / "ball.xml"))
+
+
+def test_passive_forces_that_are_off_are_all_off():
+    """As by the flags that newer files have in place of that one, with nothing of a fluid and of what carries weight."""
+    text = """<mujoco><option density="1.2" viscosity="0.1"><flag %s/></option><worldbody><body name="a" gravcomp="%s">
+      <joint name="j" axis="0 1 0" stiffness="3" damping="2" frictionloss="0.5"/><geom size="0.1"/></body></worldbody></mujoco>"""
+    none = load(text.replace('density="1.2" viscosity="0.1"', "") % ('spring="disable" damper="disable"', "0"))
+    off = load(text % ('passive="disable"', "1"))
+    assert off.joints[0].damping == none.joints[0].damping == 0.0 and off.joints[0].friction == 0.5
+    runs = [simulator_of(model).run([0.4], [1.0], 0.1) for model in (off, none)]
+    assert np.array_equal(runs[0].q, runs[1].q) and runs[0].q[-1] != 0.4

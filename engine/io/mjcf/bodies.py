@@ -160,7 +160,7 @@ class Bodies:
         except ModelError as problem:
             raise node.error(str(problem)) from None
         tree.shapes[name] = shapes
-        if share := node.number("gravcomp", 0.0):
+        if (share := node.number("gravcomp", 0.0)) and "passive" not in self.settings.off:
             tree.weights[name] = share, node
         for child, F, c in parts:
             if child.tag not in ("joint", "freejoint", "geom", "inertial"):

@@ -11,7 +11,7 @@ from engine.io.mjcf.document import Node
 GRAVITY = (0.0, 0.0, -9.81)
 #: flags of <option> that are on unless a file says otherwise, and mean something here
 FLAGS = ("contact", "equality", "frictionloss", "limit", "spring", "damper", "gravity", "clampctrl", "actuation", "constraint",
-         "filterparent")  # fmt: skip
+         "filterparent", "passive")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Settings:
     inertiafromgeom : "true", "false" or "auto": where a body has no <inertial>
     gravity, dt : m/s² and s
     density, viscosity, wind : of the fluid that all bodies move in, kg/m³, Pa·s, m/s
-    off : names of the flags that are disabled
+    off : names of the flags that are disabled; "passive", of files before MuJoCo 3.4, is all passive forces
     """
 
     radians: float = pi / 180
@@ -63,6 +63,8 @@ def settings_of(root: Node) -> Settings:
         option.line, option.file = node.line, node.file
         for flag in node.all("flag"):
             off |= {name for name in FLAGS if flag.choice(name, ("enable", "disable"), "enable") == "disable"}
+    fluid = "passive" not in off
+    off |= set() if fluid else {"spring", "damper"}
     if compiler.choice("coordinate", ("local", "global"), "local") == "global":
         raise compiler.error("coordinate is 'global', which MuJoCo has given up; expected 'local'")
     sequence = compiler.text("eulerseq", "xyz")
@@ -91,7 +93,7 @@ def settings_of(root: Node) -> Settings:
         gravity=(0.0, 0.0, 0.0) if "gravity" in off else (x, y, z),
         dt=dt,
         off=frozenset(off),
-        density=option.positive("density", 0.0),
-        viscosity=option.positive("viscosity", 0.0),
+        density=option.positive("density", 0.0) if fluid else 0.0,
+        viscosity=option.positive("viscosity", 0.0) if fluid else 0.0,
         wind=(wind[0], wind[1], wind[2]),
     )
