@@ -63,7 +63,8 @@ class EffortLimits:
             return (ops.while_loop(again, none, PASSES)[0],)
         q, v, z = by.flown(x)
         start, ahead = by.beyond(begun, q, v, z, m, p), by.beyond(over, plant.model.manifold.plus(q, h * v), v, z, m, p)
-        return (ops.when(ops.largest(np.concatenate([start, ahead])) > 0.5, lambda: ops.while_loop(again, none, PASSES)[0], none),)
+        some = ops.largest(np.concatenate([start, ahead])) > 0.5
+        return (ops.when(some, lambda: ops.while_loop(again, none, PASSES, ops.logical_not(some))[0], none),)    # known there, and traced
 
     def numbers(self, by: Any, t: Any, h: Any, x: Array, end: Array, m: Array, p: Array, modes: Array) -> Array:
         """Return what impulses meet of stiff forces with limits (11, velocities that these move), after a flight of h from t and x = (q, v,
