@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.dynamics.crba import crba
+from engine.dynamics.crba import crba, solve_from_leaves
 from engine.dynamics.each_tree import each_tree, velocities
 from engine.dynamics.kinematics import GRAVITY, Motion, body_wrenches, falling, within_range
 from engine.dynamics.rnea import rnea
@@ -155,6 +155,6 @@ def bodies_of_rows(model: Model) -> list[Body]:
 def coupled(model: Model, q: Array, v: Array, tau: Array, gravity: Any, wrenches: Array | None) -> Array:
     """Return v̇ of M v̇ = tau − bias, factored as LDLᵀ with the tree's zeros (Featherstone, §6.4–6.5)."""
     bias = rnea(model, q, v, np.zeros(model.nv), gravity, wrenches)
-    M = crba(model, q)[::-1, ::-1]  # numbered from the leaves, a branch fills in nothing that is not on a path to the root
-    require_inertia(M, np.abs(M).max(initial=0.0) if M.dtype != object else 0.0, bodies_of_rows(model)[::-1])
-    return ops.solve(M, (tau - bias)[::-1])[::-1]
+    M = crba(model, q)
+    require_inertia(M[::-1, ::-1], np.abs(M).max(initial=0.0) if M.dtype != object else 0.0, bodies_of_rows(model)[::-1])
+    return solve_from_leaves(M, tau - bias)
