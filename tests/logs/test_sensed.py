@@ -8,6 +8,7 @@ import pytest
 
 import engine
 from engine.logs import Flight, Inertial
+from engine.logs.cdr import encoded
 from engine.simulation.mounts import mounts_in
 from engine.spatial import se3, so3
 from tests.fmu.robots import arm
@@ -15,6 +16,7 @@ from tests.fmu.robots import arm
 highlevel = pytest.importorskip("rosbags.highlevel")
 reader = pytest.importorskip("mcap.reader")
 decoder = pytest.importorskip("mcap_ros2.decoder")
+typesys = pytest.importorskip("rosbags.typesys")
 #: of the gyro on the trunk: elsewhere, and turned
 POSE = se3.pose(so3.exp(np.array([0.1, -0.2, 0.3])), np.array([0.05, 0.0, 0.1]))
 
@@ -223,6 +225,20 @@ def test_each_sample_is_said_once_when_it_came_and_stamped_with_when_it_was_take
         for (_, x), at in zip(said, stamps, strict=True):
             assert numbers(x.angular_velocity) == run.v[round(at / 1e6), :3].tolist()
     assert len(found["/imu/slow"]) == (19 if every == 1 else 18)
+
+
+@pytest.mark.filterwarnings("ignore::engine.SimulationWarning")
+def test_bytes_are_those_of_another_writer(run, tmp_path):
+    """Of rosbags, message by message: all that is said, and what has no links, no joints, and a name of more bytes than letters."""
+    with highlevel.AnyReader([run[0].save(tmp_path / "run.mcap")]) as bag:
+        said = [(connection.msgtype, bytes(raw)) for connection, _, raw in bag.messages()]
+    assert len({kind for kind, _ in said}) == 5
+    store, head = typesys.get_typestore(typesys.Stores.ROS2_HUMBLE), {"stamp": {"sec": 1, "nanosec": np.arange(3)}, "frame_id": ""}
+    names = {"header": head, "name": ["é"], "position": [], "velocity": np.ones((3, 1)), "effort": []}
+    for kind, plain in (("tf2_msgs/msg/TFMessage", {"transforms": []}), ("sensor_msgs/msg/JointState", names)):
+        said += [(kind, row.tobytes()) for row in encoded(store, kind, plain)]
+    for kind, raw in said:
+        assert bytes(store.serialize_cdr(store.deserialize_cdr(raw, kind), kind)) == raw
 
 
 def test_names_that_files_cannot_have_are_told(tmp_path):
