@@ -112,6 +112,15 @@ def one(message: Any) -> Any:
     return message[0].tolist() if isinstance(message, np.ndarray) else message
 
 
+def sensors_of(f: Flight) -> list[tuple[str, str, str, Callable[..., dict[str, Any]]]]:
+    """Return of each sensor its name, which of TYPES it says, the last part of its topic, and what it says in some states."""
+    kinds: list[tuple[str, Mapping[str, Any], Callable[..., dict[str, Any]]]] = [
+        (INERTIAL, f.inertial, imu), (WRENCH, f.wrenches, wrench), (FIELD, f.fields, magnetic_field), (ENCODER, f.of_joints, encoder),
+        *((of, {name: x for name, x in f.distances.items() if kind_of(x) == of}, scan) for of in (RANGE, SCAN, CLOUD))]  # fmt: skip
+    return [(name, of, topic, functools.partial(said, f, each[name]))
+            for of, each, said in kinds for name, topic in topics_of([*each]).items()]  # fmt: skip
+
+
 def messages(f: Flight, store: Any) -> Iterator[tuple[str, str, int, bytes]]:
     """Yield what is said, one after another: under which name, of which of TYPES, when (ns), and the message. Each sample of a sensor is
     stamped with when it was taken, as the poses at that time are, and is said when it came."""
@@ -130,12 +139,7 @@ def messages(f: Flight, store: Any) -> Iterator[tuple[str, str, int, bytes]]:
         yield f"/{f.prefix}{ROBOT}", ROBOT, int(nanoseconds(f.t[0])), encoded(store, TYPES[ROBOT], {"data": f.description}).tobytes()
     each = [said_by(JOINTS, JOINTS, functools.partial(joint_state, f))] * bool(len(f.joints))
     each.append(said_by(LINKS, LINKS, functools.partial(transforms, f)))
-    kinds: list[tuple[str, Mapping[str, Any], Callable[[Flight, Any, Array, Array], dict[str, Any]]]] = [
-        (INERTIAL, f.inertial, imu), (WRENCH, f.wrenches, wrench), (FIELD, f.fields, magnetic_field), (ENCODER, f.of_joints, encoder),
-        *((of, {name: x for name, x in f.distances.items() if kind_of(x) == of}, scan) for of in (RANGE, SCAN, CLOUD))]  # fmt: skip
-    for of, sensors, said in kinds:
-        names = topics_of([*sensors])
-        each += [said_by(f"{of}/{names[n]}", of, functools.partial(said, f, x), f.samples.get(n, states)) for n, x in sensors.items()]
+    each += [said_by(f"{of}/{topic}", of, said, f.samples.get(name, states)) for name, of, topic, said in sensors_of(f)]
     yield from heapq.merge(*each, key=lambda x: x[2])
 
 
