@@ -67,12 +67,12 @@ def center_of(r: Array, v: Array, given: Any = None) -> str:
     if name is not None and (mu is None or name not in CENTERS):
         return name
     if mu is None:
-        raise StateError("one state does not show about what it flies; expected a second one, or center='EARTH'")
+        raise StateError("one state does not show about what it flies; expected a second one, or the center's name, such as EARTH")
     found = next((n for n, known in CENTERS.items() if abs(mu - known) <= OFF * known), None)
     if name is not None and found != name:
         raise StateError(f"center is '{name}', whose μ is {CENTERS[name]:.6g} m³/s², and this orbit's is {mu:.6g}; expected "
                          f"{found or 'the name of what it is about'}")  # fmt: skip
     if found is None:
         raise StateError(f"this orbit is about something of μ = {mu:.6g} m³/s², which is neither of {', '.join(CENTERS)}; expected "
-                         "center=, its name")  # fmt: skip
+                         "its name as the center")  # fmt: skip
     return found

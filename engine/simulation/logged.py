@@ -39,6 +39,8 @@ from engine.spatial import quaternion, se3, so3
 Array = np.ndarray
 #: what logs are written for, by their endings
 ENDINGS = (".mcap", ".rosbag2", ".mat", ".parquet", ".oem", ".aem")
+#: messages of where one link is, when
+MESSAGES = (".oem", ".aem")
 #: those of ROS 2, which have frames
 FRAMED = (".mcap", ".rosbag2")
 EXPECTED = f"expected .h5, .hdf5, {', '.join(ENDINGS)}"
@@ -64,7 +66,7 @@ def write_log(trajectory: Any, path: Any, overwrite: bool, link: str | None, epo
         raise StorageError(f"'{path}' exists; expected a new path{'' if path.is_dir() else ', or overwrite=True'}")
     if path.is_dir():
         bag_files(path)                                                       # before the work of writing another
-    messages = ending in (".oem", ".aem")
+    messages = ending in MESSAGES
     if messages and (link is None or epoch is None):
         raise StateError(f"'{path.name}' says when and of what it is; expected link=, one of the robot's, and epoch='2026-11-27T12:00:00'")
     if not messages and (link is not None or epoch is not None or center is not None):
