@@ -178,8 +178,11 @@ def of_exchange(s: Simulator, own: Sequence[str], placed: Callable[[Any], dict[s
     def both(t: Any, p: Array, xi: Array) -> Array:
         return np.concatenate([rates(t, p, xi), look(t, p, xi), xi])
 
-    found = {"field": trace(rates, [(), (np_,), (n,)]), "look": trace(look, [(), (np_,), (n,)])}
-    size = 2 * n + len(found["look"].outputs)
+    found = {"field": trace(rates, [(), (np_,), (n,)])}
+    seen = trace(look, [(), (np_,), (n,)])
+    if seen.outputs:                                                           # else q and v are all
+        found["look"] = seen
+    size = 2 * n + len(seen.outputs)
     along = trace(lambda t, e, p, xi, dp, dxi: both(t, p + e * dp, xi + e * dxi), [(), (), (np_,), (n,), (np_,), (n,)])
     found["push"] = jacobian(along, 1)
     if adjoint:

@@ -106,7 +106,7 @@ def test_to_foxglove(live):
         until(lambda: bridge.received >= 7)
         assert (bridge.refused, bridge.error) == (6, None)
         assert live.parameters["torque"].tolist() == [0.0, 0.5]
-        with pytest.raises(engine.BridgeError, match="another bridge has the port 18765; expected another prefix, or that one closed"):
+        with pytest.raises(engine.BridgeError, match="another bridge has the port 18765; expected another port, or that one closed"):
             engine.bridge(live, "foxglove", port=18765)
     engine.bridge(live, "foxglove", port=18765).close()                        # its port is free again
 

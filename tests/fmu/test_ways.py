@@ -36,7 +36,7 @@ def begun(simulator):
 
 def integrating(path, q, v, u):
     """An instance in continuous time."""
-    f = Instance(path, exchange=True).begin(start_q=q, start_v=v, torque=u)
+    f = Instance(path, exchange=True).begin(start_q=q, start_v=v, **({} if u is None else {"torque": u}))
     if not f.new:
         f.fmu.newDiscreteStates()
     f.fmu.enterContinuousTimeMode()
@@ -87,6 +87,23 @@ def test_all_derivatives_and_their_transpose_agree(smooth):
         assert abs(weights @ pushed - pulled @ seed) < 1e-14 * np.abs(weights * pushed).sum()
         assert np.abs(pushed).max() > 1.0
     f.close()
+
+
+@pytest.mark.parametrize("version", ["2.0", "3.0"])
+def test_the_state_may_be_all_that_is_put_out(tmp_path, version):
+    """The same derivatives as of an FMU that puts out more."""
+    needed("cc")
+    simulator, found = engine.Simulator(arm(), joint_dynamics="explicit"), []
+    q, v = np.full(2, 0.3), np.full(2, -0.2)
+    for outputs in (["q", "v"], ["q", "v", "vdot"]):
+        path = engine.export_fmu(simulator, tmp_path / f"arm{len(outputs)}.fmu", outputs=outputs, model_exchange=True, version=version)
+        f = integrating(path, q, v, None)
+        states = [w.derivative.valueReference for w in f.d.modelVariables if w.derivative is not None]
+        rates = [w.valueReference for w in f.d.modelVariables if w.derivative is not None]
+        read = f.fmu.getFloat64 if f.new else f.fmu.getReal
+        found.append([*read(rates), *f.fmu.getDirectionalDerivative(rates, states, [1.0, 2.0, 3.0, 4.0])])
+        f.close()
+    assert found[0] == found[1] and len(found[0]) == 8
 
 
 def test_derivatives_along_directions_are_the_jacobians(smooth):
