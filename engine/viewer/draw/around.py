@@ -27,8 +27,8 @@ class Around:
         self.surface = Program(("rows.vert", "surface.vert"), lit, **own)
         self.textured = Program(("rows.vert", "surface.vert"), lit, TEXTURED=1, **own)
         ground = ("around.frag", "light.frag", "ground.frag")
-        self.ground = Program(("ground.vert",), ground, **own)
-        self.shaded_ground = Program(("ground.vert",), ground, SHADOWED=1, **own)
+        self.ground = Program(("corner.vert", "ground.vert"), ground, **own)
+        self.shaded_ground = Program(("corner.vert", "ground.vert"), ground, SHADOWED=1, **own)
         self.sky = Program(("screen.vert",), ("around.frag", "light.frag", "behind.frag"), **own)
         self.behind, self.mirrored = uploaded((surroundings.behind,)), uploaded(surroundings.mirrored)
 

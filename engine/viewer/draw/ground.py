@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from engine.viewer.draw.cells import touched
 from engine.viewer.scene.camera import Camera
 from engine.viewer.scene.drawing import Drawing, about
 from engine.viewer.scene.light import GROUNDS, Light
 
 Array = np.ndarray
+CELLS = 12                                  # along each side of the rectangle that shadows lie in
 
 
 def near_origin(drawing: Drawing, camera: Camera) -> tuple[Drawing, Camera]:
@@ -33,14 +35,22 @@ def far(drawing: Drawing, camera: Camera) -> float:
     return 14.0 * max(drawing.extent[1], 0.5 * camera.distance)
 
 
-def shaded(drawing: Drawing, light: Light) -> tuple[Array, Array]:
-    """Return the rectangle of the ground under instances and in their shadows, with a margin: its middle (2), and from there to the middles
-    of two of its sides (2, 2), m."""
-    along = -light.key[:2] / np.linalg.norm(light.key[:2])
-    axes = np.array([along, [-along[1], along[0]]])
-    points = drawing.corners() if len(drawing.which) else drawing.extent[0][None]
-    drop = np.maximum(points[:, 2] - drawing.floor, 0.0)[:, None] * light.key[:2] / max(light.key[2], 0.05)
-    spread = np.concatenate([points[:, :2], points[:, :2] - drop]) @ axes.T
-    low, high = spread.min(axis=0), spread.max(axis=0)
-    margin = max(0.12 * float((high - low).max()), 1e-6)
-    return 0.5 * (low + high) @ axes, (0.5 * (high - low) + margin)[:, None] * axes
+def shaded(centres: Array, boxes: Array, light: Light, floor: float, soft: float) -> tuple[Array, Array, Array]:
+    """Return a rectangle of the ground under boxes and in their shadows, its middle (2), and from there to the middles of two of its sides
+    (2, 2), m, and which of its cells these shadows touch; of centres (n, 3) and half edges as columns (n, 3, 3), m, world axes, and how far
+    the shadow from above is blurred, m."""
+    if not len(centres):
+        return np.zeros(2), 1e-6 * np.eye(2), np.zeros((1, 1), bool)
+    level = float(np.linalg.norm(light.key[:2]))
+    x, y = -light.key[:2] / level
+    slope = level / max(light.key[2], 0.05)
+    low, high = [], []
+    for down, margin in (([[x, y, 0.0], [-y, x, 0.0]], soft), ([[x, y, slope], [-y, x, 0.0]], 0.2 * soft)):      # from above, from the key
+        at, reach = (centres - [0.0, 0.0, floor]) @ np.transpose(down), np.abs(np.array(down) @ boxes).sum(axis=2) + margin
+        low.append(at - reach)
+        high.append(at + reach)
+    first, last = np.concatenate(low).min(axis=0), np.concatenate(high).max(axis=0)
+    span = np.maximum(last - first, 1e-6)
+    cells = touched((np.concatenate(low) - first) / span, (np.concatenate(high) - first) / span, (CELLS, CELLS))
+    axes = np.array([[x, y], [-y, x]])
+    return (first + 0.5 * span) @ axes, 0.5 * span[:, None] * axes, cells

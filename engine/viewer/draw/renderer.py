@@ -12,6 +12,7 @@ import engine.viewer.draw.opengl as gl
 from engine.viewer.draw import wording
 from engine.viewer.draw.around import Around
 from engine.viewer.draw.canvas import Canvas
+from engine.viewer.draw.cells import WHOLE, Cells, on_screen
 from engine.viewer.draw.creases import Creases, beside
 from engine.viewer.draw.ground import far, near_origin, shaded, square
 from engine.viewer.draw.lines import Lines
@@ -33,19 +34,22 @@ LARGE = 20.0                                # texels across, from which on stand
 DETAIL = 0.05                               # triangles of a surface for the square of its size in pixels
 SUNK = 1e-4                                 # of the robots' size: what is no deeper stands on the ground
 VEIL = 0.3                                  # how much the ground hides from below
-WHOLE = 200                                 # triangles that whatever is not tiny has
+ENOUGH = 200                                # triangles that whatever is not tiny has
 BELOW = 1.4                                 # a level may have so many times fewer triangles than are wanted
 MOST = 350_000                              # triangles of a picture, about; eight times as many with samples
 BEHIND = 0.12                               # opacity of lines that a planet hides
+SOFT = 14.0 / SKY                           # of the radius of all that is seen, how far the map from above is blurred
 MANY = 1000                                 # instances, above which they are taken together
 
 
 @dataclass(frozen=True)
 class Seen:
-    """Spheres about the instances, centres (n, 3) and radii (n), their opacity (n), and a sphere about all of them; m, world axes."""
+    """Spheres about the instances, centres (n, 3) and radii (n), and boxes, half their edges as columns (n, 3, 3); their opacity (n), and a
+    sphere about all of them; m, world axes."""
 
     centres: Array
     radii: Array
+    boxes: Array
     opacity: Array
     middle: Array
     radius: float
@@ -73,7 +77,7 @@ class Renderer:
         self.samples = min((0 if software else 4) if samples is None else samples, most.value)
         self.detail = DETAIL * (8.0 if self.samples else 1.0)
         self.shelf, self.rows, self.casters = Shelf(), Rows(), Rows()
-        self.lines, self.painter = Lines(), Painter()
+        self.lines, self.painter, self.cells = Lines(), Painter(), Cells()
         self.creases = Creases() if (self.samples > 0 if creases is None else creases) else None
         self.space: Space | None = None
         self.around: Around | None = None
@@ -85,10 +89,10 @@ class Renderer:
         self.moments = Program(("rows.vert", "depth.vert"), ("moments.frag",))
         self.number = Program(("rows.vert", "depth.vert"), ("number.frag",))
         self.blur = Program(("screen.vert",), ("blur.frag",))
-        self.smooth = Program(("screen.vert",), ("smooth.frag",))
+        self.smooth = Program(("corner.vert", "part.vert"), ("smooth.frag",))
         self.sky = Program(("screen.vert",), ("sky.frag",))
-        self.ground = Program(("ground.vert",), ("light.frag", "ground.frag"), **sized)
-        self.shaded_ground = Program(("ground.vert",), ("light.frag", "ground.frag"), SHADOWED=1, **sized)
+        self.ground = Program(("corner.vert", "ground.vert"), ("light.frag", "ground.frag"), **sized)
+        self.shaded_ground = Program(("corner.vert", "ground.vert"), ("light.frag", "ground.frag"), SHADOWED=1, **sized)
         self.shadow_map = Framebuffer((SHADOW, SHADOW), None)
         bind_texture(0, self.shadow_map.depth)
         gl.glTexParameteri(gl.GL_TEXTURE_2D, gl.GL_TEXTURE_COMPARE_MODE, gl.GL_COMPARE_REF_TO_TEXTURE)
@@ -117,8 +121,9 @@ class Renderer:
         if (fine := widened(drawing, 0.5 * size[1] / np.tan(0.5 * camera.fov) / np.maximum(depth, camera.planes[0]))) is not drawing:
             drawing, seen = fine, self._seen(fine)
         solid, marks = seen.opacity > 0.995, drawing.numbers == 0
+        casting = (seen.opacity > 0.5) & ~marks
         runs = self._fill(self.rows, drawing, seen, solid & ~marks, pixels)    # first: shadows' stand-ins are made from these
-        shade = self._shadows(drawing, seen, light, pixels) | {
+        shade = self._shadows(drawing, seen, light, casting, pixels) | {
             "eye": camera.eye, "key": light.key, "key_color": light.key_color, "fill": light.fill, "fill_color": light.fill_color,
             "sky_color": light.sky_color, "ground_color": light.ground_color, "matrix": camera.matrix(aspect),
             "shadow_map": 1, "sky_map": 2,
@@ -135,14 +140,16 @@ class Renderer:
         grounded, above = drawing.environment in GROUNDS, camera.eye[2] > drawing.floor
         marked = bool(marks.any() or len(drawing.lines[0]))
         if grounded and above:
-            sunk = bool((drawing.corners()[:, 2] < drawing.floor - SUNK * seen.radius).any())                # the ground hides some
+            lowest = seen.centres[:, 2] - np.abs(seen.boxes[:, 2]).sum(axis=1)
+            sunk = bool((lowest < drawing.floor - SUNK * seen.radius).any())                                 # the ground hides some
             Pass().begin()
-            patch = shaded(drawing, light)
-            self._square("shaded_ground", drawing, camera, light, shade, *patch)
+            middle, halves, dark = shaded(seen.centres[casting], seen.boxes[casting], light, drawing.floor, SOFT * seen.radius)
+            self._square("shaded_ground", drawing, camera, light, shade, middle, halves, dark)
             if sunk or marked or not there or self.creases or not solid.all():   # of what is kept only the depths are wanted, if these are
                 near = None if marked or not there else beside(self._around(drawing, camera, 0.03 * size[1]), size)
                 Pass(behind=True, colors=sunk or not there, within=near).begin()
-                self._ground(drawing, camera, light, shade, *patch)
+                self._ground(drawing, camera, light, shade, middle, halves)
+                self._square("ground", drawing, camera, light, shade | {"hole": np.zeros(3)}, middle, halves, ~dark)
         if not there:
             self._background(drawing, light, camera, size)
         if self.creases and not drawing.wireframe:
@@ -164,7 +171,7 @@ class Renderer:
         Pass().begin()                                          # copies too keep within
         self.target.copy_to(self.picture.id)
         if not self.samples:
-            self._smooth(drawing, camera)
+            self._smooth(camera, seen)
         if drawing.labels or drawing.legend or drawing.beacons:
             canvas = Canvas(self.scale)
             wording.draw(canvas, drawing, camera, size, self.foot)
@@ -209,11 +216,12 @@ class Renderer:
         centres = np.einsum("nij,nj->ni", turned, 0.5 * boxes.sum(axis=1)[drawing.which]) + drawing.poses[:, :3, 3]
         scales = np.sqrt(np.einsum("nij,nij->nj", turned, turned).max(axis=1))
         radii = 0.5 * np.linalg.norm(np.ptp(boxes, axis=1), axis=1)[drawing.which] * scales
+        edges = turned * 0.5 * np.ptp(boxes, axis=1)[drawing.which, None]
         c, r = centres[drawing.numbers > 0], radii[drawing.numbers > 0]
         if not len(c):
-            return Seen(centres, radii, opacity, np.zeros(3), 1.0)
+            return Seen(centres, radii, edges, opacity, np.zeros(3), 1.0)
         middle = 0.5 * ((c - r[:, None]).min(axis=0) + (c + r[:, None]).max(axis=0))
-        return Seen(centres, radii, opacity, middle, float((np.linalg.norm(c - middle, axis=1) + r).max()))
+        return Seen(centres, radii, edges, opacity, middle, float((np.linalg.norm(c - middle, axis=1) + r).max()))
 
     def _around_of(self, drawing: Drawing) -> Around | None:
         """Return what draws in the light of a drawing's picture, if it has one."""
@@ -225,7 +233,7 @@ class Renderer:
             self.around = Around(drawing.around, **self.sized)
         return self.around
 
-    def _shadows(self, drawing: Drawing, seen: Seen, light: Light, pixels: Array) -> dict[str, Any]:
+    def _shadows(self, drawing: Drawing, seen: Seen, light: Light, casting: Array, pixels: Array) -> dict[str, Any]:
         """Draw the maps of the key light and from above; return the matrices from the world into them.
 
         What casts a sharp shadow is no coarser than what is seen, so large to the metre: what a stand-in's edges stick out of it lies in
@@ -234,7 +242,6 @@ class Renderer:
         key, above = (orthographic(d, seen.middle, seen.radius) for d in (light.key, np.array([0.0, 0.0, 1.0])))
         Pass().begin()
         gl.glClearColor(1.0, 1.0, 1.0, 1.0)
-        casting = (seen.opacity > 0.5) & (drawing.numbers > 0)
         for program, target, matrix in ((self.depth, self.shadow_map, key), (self.moments, self.sky_map, above)):
             target.bind()
             gl.glClear(gl.GL_DEPTH_BUFFER_BIT | (gl.GL_COLOR_BUFFER_BIT if target.color else 0))
@@ -261,7 +268,7 @@ class Renderer:
         if not len(index):
             return []
         across = 2.0 * seen.radii[index] * pixels[index]
-        wanted = self.detail * across**2 + np.minimum(across**2, WHOLE)
+        wanted = self.detail * across**2 + np.minimum(across**2, ENOUGH)
         total = float(np.minimum(wanted, np.array([len(s.faces) for s in drawing.surfaces])[drawing.which[index]]).sum())
         level = np.searchsorted(LEVELS, wanted * min(1.0, MOST * self.detail / DETAIL / total) / BELOW)
         kinds, inverse = np.unique(drawing.which[index] * 16 + level, return_inverse=True)
@@ -331,8 +338,8 @@ class Renderer:
         self._square("ground", drawing, camera, light, shade, drawing.extent[0][:2], far(drawing, camera) * np.eye(2))
 
     def _square(self, name: str, drawing: Drawing, camera: Camera, light: Light, shade: dict[str, Any], middle: Array,
-                halves: Array) -> None:  # fmt: skip
-        """Draw a rectangle of the ground: its middle (2), and from there to the middles of two of its sides (2, 2), m."""
+                halves: Array, chosen: Array = WHOLE) -> None:  # fmt: skip
+        """Draw cells of a rectangle of the ground: its middle (2), and from there to the middles of two of its sides (2, 2), m."""
         grid = (*drawing.extent[0][:2], far(drawing, camera), square(drawing))
         color, shares = (drawing.around.ground, drawing.around.shares) if drawing.around else (GROUNDS[drawing.environment], SHARES)
         if drawing.around and self.around:
@@ -340,8 +347,7 @@ class Renderer:
         program = getattr(self.around if drawing.around else self, name)
         program.use(**shade, grid=grid, horizon=np.sqrt(light.horizon), open_color=color, shares=shares,
                     middle=(*middle, drawing.floor), halves=halves.reshape(-1))  # fmt: skip
-        gl.glBindVertexArray(self.shelf.array)
-        gl.glDrawArrays(gl.GL_TRIANGLE_STRIP, 0, 4)
+        self.cells.draw(program, chosen)
 
     def _around(self, drawing: Drawing, camera: Camera, margin: float = 0.0) -> tuple[int, int, int, int]:
         """Return a rectangle about the instances: left, bottom, width, height, pixels."""
@@ -352,15 +358,14 @@ class Renderer:
         low, high = np.clip(np.floor(at.min(axis=0) - margin), 0, (w, h)), np.clip(np.ceil(at.max(axis=0) + margin), 0, (w, h))
         return int(low[0]), int(h - high[1]), int(high[0] - low[0]), int(high[1] - low[1])
 
-    def _smooth(self, drawing: Drawing, camera: Camera) -> None:
+    def _smooth(self, camera: Camera, seen: Seen) -> None:
         """Smooth the edges of a picture without samples, where the instances are."""
         assert self.target is not None and self.picture is not None
-        w, h = self.target.size
         self.picture.bind()
-        Pass(None, within=self._around(drawing, camera)).begin()
+        Pass(None).begin()
         bind_texture(0, self.target.color)
-        self.smooth.use(image=0, texel=(1.0 / w, 1.0 / h))
-        gl.glDrawArrays(gl.GL_TRIANGLES, 0, 3)
+        self.smooth.use(image=0, texel=1.0 / np.array(self.target.size))
+        self.cells.draw(self.smooth, on_screen(camera, self.target.size, seen.centres, seen.boxes, 2.0))
 
     def _pass(self, runs: list[tuple[int, int, int]], shade: dict[str, Any]) -> None:
         """Draw runs of instances, those with textures by their own program; in their order."""

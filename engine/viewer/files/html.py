@@ -38,7 +38,7 @@ SMALL = 8
 SHARED = ("depth.vert", "depth.frag", "moments.frag", "blur.frag", "screen.vert", "sky.frag", "ground.vert", "ground.frag", "light.frag",
           "surface.vert", "surface.frag", "globe.frag", "stars.vert", "stars.frag", "line.vert", "line.frag")  # fmt: skip
 #: what pages read otherwise, as WebGL has no buffer textures, and what they have alone
-OWN = ("rows.vert", "segments.vert", "dots.vert", "dots.frag")
+OWN = ("rows.vert", "corner.vert", "segments.vert", "dots.vert", "dots.frag")
 
 #: triangles that a page keeps, and that it draws at a time, at most
 DIFFERENT, DRAWN = 1_000_000, 1_000_000

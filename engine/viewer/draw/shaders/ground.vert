@@ -4,7 +4,7 @@ uniform mat4 matrix;
 out vec3 world;
 
 void main() {
-  vec2 corner = vec2(float(gl_VertexID & 1), float(gl_VertexID >> 1)) * 2.0 - 1.0;
-  world = middle + vec3(corner.x * halves.xy + corner.y * halves.zw, 0.0);
+  vec2 at = corner();
+  world = middle + vec3(at.x * halves.xy + at.y * halves.zw, 0.0);
   gl_Position = matrix * vec4(world, 1.0);
 }

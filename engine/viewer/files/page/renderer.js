@@ -20,8 +20,8 @@ class Renderer {
     this.moments = this.program(["rows.vert", "depth.vert"], ["moments.frag"]);
     this.blur = this.program(["screen.vert"], ["blur.frag"]);
     this.sky = this.program(["screen.vert"], ["sky.frag"]);
-    this.ground = this.program(["ground.vert"], ground, sized);
-    this.shaded_ground = this.program(["ground.vert"], ground, {...sized, SHADOWED: 1});
+    this.ground = this.program(["corner.vert", "ground.vert"], ground, sized);
+    this.shaded_ground = this.program(["corner.vert", "ground.vert"], ground, {...sized, SHADOWED: 1});
     if (scene.marks) this.open_marks(lit);
     this.shadow_map = this.shadow_target();
     this.sky_map = this.moment_target(true);
