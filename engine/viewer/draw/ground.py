@@ -12,7 +12,7 @@ from engine.viewer.scene.drawing import Drawing, about
 from engine.viewer.scene.light import GROUNDS, Light
 
 Array = np.ndarray
-CELLS = 12                                  # along each side of the rectangle that shadows lie in
+CELLS = 32                                  # along each side of the rectangle that shadows lie in
 
 
 def near_origin(drawing: Drawing, camera: Camera) -> tuple[Drawing, Camera]:
