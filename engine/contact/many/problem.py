@@ -108,15 +108,16 @@ class Evaluation(NamedTuple):
     blocks: Any
 
 
-def evaluated(x: Problem, V: Any, friction: Any) -> Evaluation:
-    """Return the gradient of the problem and its Jacobian at V (n, 6), with a friction (p, 2 or 4) of all points."""
+def evaluated(x: Problem, V: Any, friction: Any, bends: Any = None) -> Evaluation:
+    """Return the gradient of the problem and its Jacobian at V (n, 6), with a friction (p, 2 or 4) of all points, which in the Jacobian
+    ``bends`` (p) as :func:`engine.contact.point_law.wrench` has it."""
     of = of_pair(x)
 
-    def pushing(p: Array, f: Array, W: Array) -> Array:
+    def pushing(p: Array, f: Array, W: Array, *bends: Any) -> Array:
         c, row = parted(p[1:])
-        return point_law.wrench(c, row[None], f[None], W)
+        return point_law.wrench(c, row[None], f[None], W, *bends)
 
-    pushes = ops.rows(pushing, x.points, friction, ops.gather(twists(x.pairs, V), of))
+    pushes = ops.rows(pushing, x.points, friction, ops.gather(twists(x.pairs, V), of), *([] if bends is None else [bends]))
     sums = ops.add_at(ops.rows(lambda p: np.zeros(27), x.pairs), of, pushes)
 
     def divided(p: Array, sum: Array) -> tuple[Array, ...]:
