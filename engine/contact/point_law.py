@@ -213,6 +213,22 @@ def wrench(c: Array, rows: Array, friction: Array, W: Array, bends: Any = 1.0) -
     return total
 
 
+def along(c: Array, row: Array, friction: Array, W: Array, D: Array) -> Array:
+    """Return a point's part (2) of the slope of the cost along D (6) at a twist W, and of the slope's change: −F·D and D·K D of
+    :func:`wrench`."""
+    n, un, ut = split(row, W)
+    push, slope = pushed(c, row, un)
+    w = shifted(row, ut)
+    b, slides = drag(friction[0], friction[1], w)
+    du = velocity(D, row[7:10])
+    dn, turn = n @ du, w @ du
+    found = ops.array([b * turn - push * dn, b * (du @ du - dn * dn) + slope * dn * dn - b * slides * turn * turn])
+    if not turns(c):
+        return found
+    tau, held = couple(c, n, shifted_turning(row, W), friction[2:])
+    return found + ops.array([-(tau @ D[:3]), D[:3] @ (held @ D[:3])])
+
+
 def pressed(c: Array, row: Array, friction: Array, W: Array, place: Array) -> Array:
     """Return the normal impulse of a point, and that times its normal, its place, v_s, and how far it is from a line along the normal
     through a ``place`` (3), squared (9), and with couples ω_s (10): of several these add up."""

@@ -7,14 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import ops
+from engine.contact import line_search
 from engine.contact.many.islands import islands
 from engine.contact.many.problem import Evaluation, Problem, along, evaluated, lagged, of_pair, twists
 
 Array = np.ndarray
 #: of the momentum of a step: what may be left unbalanced
 TOLERANCE = 1e-6
-#: steps of Newton's method, tries of a length along each, and changes of friction, after which it stays what it is
-STEPS, TRIES, CHANGES = 200, 60, 20
+#: steps of Newton's method, and changes of friction, after which it stays what it is
+STEPS, CHANGES = 200, 20
 #: of friction: a difference at which what was known agrees with what it leads to
 AGREES = 1e-3
 #: of the momentum of a step: where more is left, friction that slides bends less than it does by so much, as who comes from afar passes
@@ -23,10 +24,6 @@ ROUGH, BENDS = 1e-2, 0.5
 #: of the momentum of a step: what moves with less before it is at rest, and of it what is left unbalanced there after one step more, so
 #: that what is held stands still
 REST, FINE = 1e-3, 1e-11
-#: of the slope at the beginning of a line: what is left of it where it is long enough; and of its length, what is one point
-FLAT, NARROW = 0.1, 1e-12
-#: a length that no line has
-FAR = 1e30
 
 
 class Solution(NamedTuple):
@@ -139,25 +136,9 @@ def line(x: Problem, island: Any, V: Any, d: Any, gradient: Any, friction: Any, 
         base = ops.rows(lambda f, a: ops.array([f[1] + a * f[2], f[2]]), first, alpha)
         parts = along(x, W, D, friction, ops.gather(ops.gather(alpha, island), of))
         now = ops.add_at(base, of_point, parts)
-        s = ops.rows(tried, s, first, now)
+        s = ops.rows(lambda s, first, now: line_search.tried(s, first[0], now[0], now[1]), s, first, now)
         return {"lines": s}, ops.equal(ops.total(ops.rows(lambda s: s[4], s)), 0.0)
 
-    begin = ops.rows(lambda on: ops.array([1.0, 0.0, FAR, 0.0, ops.where(on > 0.0, 1.0, 0.0)]), live)
-    z, _ = ops.while_loop(try_again, {"lines": begin}, TRIES)
+    begin = ops.rows(lambda on: line_search.begun(ops.where(on > 0.0, 1.0, 0.0)), live)
+    z, _ = ops.while_loop(try_again, {"lines": begin}, line_search.TRIES)
     return at_island(ops.rows(lambda s: s[0], z["lines"]), island)
-
-
-def tried(s: Array, first: Array, now: Array) -> Array:
-    """Return the next length α on an island's line, between two ends, by the slope and its change there, or halfway; and whether it
-    is still searched."""
-    a, low, high, halve, open_ = s
-    slope, bend = now
-    done = ops.logical_or(abs(slope) <= FLAT * abs(first[0]), high - low <= NARROW)
-    low, high = ops.where(slope < 0.0, a, low), ops.where(slope < 0.0, high, a)
-    newton = a - slope / ops.maximum(bend, 1e-300)
-    usable = ops.logical_and(halve < 0.5, ops.logical_and(low < newton, newton < high))
-    bounded = high < 0.5 * FAR
-    to = ops.where(usable, newton, ops.where(bounded, 0.5 * (low + high), 2.0 * a))
-    stays = ops.logical_or(done, open_ < 0.5)
-    new = ops.array([to, low, high, ops.where(bounded, 1.0 - halve, 0.0), 1.0])
-    return ops.where(stays, ops.array([a, s[1], s[2], halve, 0.0]), new)
