@@ -131,6 +131,21 @@ class ContactProblem(Smooth):
             gave = [np.append(S, np.zeros(9 - len(S))) for S in gave]
         return found, self.axes.force_back(self.axes.forces(F)), np.array(gave)
 
+    def seen(self, x: Array, impulses: list[Array]) -> Any:
+        """Return the points that push (p, 13 or 16), as :meth:`engine.contact.many.jointed.JointedProblem.seen` has them."""
+        names, V, found = [link.name for link in self.axes.model.links], self.axes.twists(x), []
+        couples = np.zeros(3 if any(p.pair.turns for p in self.patches) else 0)
+        for p, impulse in zip(self.patches, impulses, strict=True):
+            links = np.array([float(names.index(s.link) if s.link in names else len(names)) for s in (p.pair.a, p.pair.b)])
+            W, runs = relative(p.pair, V), p.pair.running(self.axes.poses) if p.pair.runs else np.zeros(3)
+            for row, g in zip(p.rows, impulse, strict=True):
+                n, un, ut = point_law.split(row, W)
+                slip = ut + runs - (n @ runs) * n
+                own = links, row[7:10] + self.axes.about, n, [point_law.gap_after(p.constants, row, un)], g[:3] / self.h, [ops.norm(slip)]
+                found.append(np.concatenate([*own, g[3:] / self.h if len(g) > 3 else couples]))
+        points = ops.table(np.array(found))
+        return ops.chosen(points, ops.rows(lambda y: ops.norm(y[9:12]) > 0.0, points))
+
     # ------------------------------------------------------------ what Newton's method asks
 
     def acting(self, x: Array, friction: Array) -> list[tuple[float, str]]:

@@ -10,7 +10,7 @@ import numpy as np
 from engine import ops
 from engine.constraints import Schur
 from engine.contact.hunt_crossley import EVENLY
-from engine.contact.newton import Law, Unsolved, minimum
+from engine.contact.newton import Law, Unsolved, balanced, minimum
 from engine.model import Model
 
 Array = np.ndarray
@@ -37,17 +37,24 @@ def velocity_after(M: Array, law: Law, before: Array, free: Array, J: Array | No
         residual = M @ (v - free) - impulse
         return residual if J is None else -Schur(ops.stop_gradient(M + G), J).accelerations(-residual, J @ (v - free))[0]
 
-    def solved(start: Array, friction: Any) -> tuple[Array, Any]:
-        after, found = minimum(M, free, law, friction, start, J)
+    def checked(after: Array, friction: Any, found: Any) -> Any:
         if after.dtype != object and not found and np.isfinite(free).all():
             left = M @ (after - free) - law.impulse(after, friction)[0]
             unsolved = Unsolved(in_words(law, after, friction, left, None if J is None else Schur(M, J)))
             unsolved.overrun = not np.isfinite(left).all()
             raise unsolved
-        return after, found
+        return found
+
+    def solved(start: Array, friction: Any) -> tuple[Array, Any]:
+        after, found = minimum(M, free, law, friction, start, J)
+        return after, checked(after, friction, found)
 
     friction = law.friction
-    if not any(is_table(leaf) or len(leaf) for leaf in ops.structure(friction)[0]):
+    if any(map(is_table, ops.structure(friction)[0])):
+        after, friction, found = balanced(M, free, law, start, J)
+        found = checked(after, friction, found)
+        return ops.where(found, 1.0, np.nan) * ops.implicit(unbalanced, after), agreed(law, after, friction)
+    if not any(map(len, ops.structure(friction)[0])):
         after, found = solved(start, friction)
         return ops.where(found, 1.0, np.nan) * ops.implicit(unbalanced, after), friction
 

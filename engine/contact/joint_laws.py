@@ -288,7 +288,7 @@ class Rubbing:
                  for rub in self.rubs for name, law in rub.laws]  # fmt: skip
         return [(size, name) for size, name in found if size]
 
-    def impulse(self, v: Array, friction: Array) -> tuple[Array, Array]:
+    def impulse(self, v: Array, friction: Array, bends: Any = 1.0) -> tuple[Array, Array]:
         """Return γ (nv) and G (nv, nv), diagonal."""
         total, slopes = [0.0] * self.nv, [0.0] * self.nv
         for rub in self.rubs:
@@ -300,6 +300,15 @@ class Rubbing:
                 g, slope = self.limited.impulse(j, v[j])
                 total[j], slopes[j] = total[j] + g, slopes[j] + slope
         return ops.array(total), np.diag(ops.array(slopes))
+
+    def along(self, v: Array, d: Array, friction: Array) -> Callable[[Any], Array]:
+        """Return the function of α that gives the slope (2) of ℓ at v + α d along d (nv), and how that changes."""
+
+        def at(a: Any) -> Array:
+            impulse, G = self.impulse(v + a * d, friction)
+            return ops.array([-(impulse @ d), (np.diag(G) * d) @ d])
+
+        return at
 
     def lasting(self, v: Array) -> Array:
         """Return what of the impulses (nv) goes on in the next step, about."""

@@ -12,6 +12,7 @@ import numpy as np
 from engine import ops
 from engine.checks import EngineError
 from engine.constraints import Schur
+from engine.contact import line_search
 from engine.dynamics.crba import solve_from_leaves
 
 Array = np.ndarray
@@ -25,6 +26,8 @@ TRIES = 20
 NARROW = 1e-12
 #: of the largest change of a velocity: a step of Newton that is the last but for rounding
 LAST = 1e-9
+#: of that, what is left where the last step is foreseen
+NEARER = 1e-2
 
 
 class Unsolved(EngineError):
@@ -128,6 +131,69 @@ def minimum(M: Array, free: Array, law: Law, friction: Any, start: Array, J: Arr
     at_rest = np.zeros(n if J is None else 2 * n)               # no direction yet, and no impulse of the constraints
     z, found = ops.while_loop(advance, np.concatenate([start, at_rest, [0.0, 1.0, 0.0, 2.0, 0.0]]), STEPS)
     return z[:n], found
+
+
+#: steps of Newton's method, and changes of friction, after which it stays what it is
+FEW_STEPS, CHANGES = 200, 20
+#: of the first residual: where more is left, friction that slides bends less than it does by so much, as who comes from afar passes its
+#: narrow wells one at a time
+ROUGH, BENDS = 1e-2, 0.5
+
+
+def balanced(M: Array, free: Array, law: Any, start: Array, J: Array | None = None) -> tuple[Array, Any, Any]:
+    """Return :func:`minimum` of a law of rows, that of contacts or with that of joints, with the friction for which it is one, which goes
+    with it.
+
+    Evaluations cost much there, and points little. So lines are searched on the points' own slopes; friction is that of the normal
+    impulses to which each step leads, until both agree; and the last step is not taken: when a step d has left r of the residual, the next
+    one would be r d, about, as steps converge quadratically.
+    """
+    n, over = len(start), 1.0 / np.diag(M)
+    none = np.zeros(0 if J is None else n)
+    begin = {"v": start, "friction": law.friction, "held": none, "size": 1.0, "first": 0.0, "far": line_search.FAR, "steps": 0.0}
+
+    def advance(z: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+        v = z["v"]
+        rubs, agrees = law.lagged(v, z["friction"])
+        agrees = ops.logical_or(agrees, z["steps"] >= CHANGES)
+        friction = ops.when(ops.logical_not(agrees), lambda: rubs, z["friction"])
+        rough = ops.logical_or(ops.equal(z["steps"], 0.0), z["size"] > ROUGH * ROUGH * z["first"])
+        with ops.part("impulses: laws", v):
+            impulse, G = law.impulse(v, friction, ops.where(rough, BENDS, 1.0))
+        residual = M @ (v - free) - impulse
+        residual = residual if J is None else residual - z["held"]
+        size = residual @ (over * residual)
+        slow = LAST * ops.largest(v - free) + 1e-4 * law.slow
+        found = ops.logical_and(agrees, z["far"] * z["far"] * size <= (NEARER * slow) ** 2 * z["size"])
+
+        def onward() -> tuple[Array, Array, Any]:
+            with ops.part("impulses: Newton's steps", v):
+                d, push = direction(M + G, residual, v, v - free, law, J)
+            a = searched(M, law.along(v, d, friction), (residual if J is None else residual - push) @ d, v - free, d)
+            return v + a * d, z["held"] + push, ops.largest(a * d)
+
+        v, held, far = ops.when(ops.logical_not(found), onward, (v, z["held"], z["far"]))
+        first = ops.where(ops.equal(z["steps"], 0.0), size, z["first"])
+        return {"v": v, "friction": friction, "held": held, "size": size, "first": first, "far": far, "steps": z["steps"] + 1.0}, found
+
+    z, found = ops.while_loop(advance, begin, FEW_STEPS)
+    return z["v"], z["friction"], found
+
+
+def searched(M: Array, along: Any, first: Any, change: Array, d: Array) -> Any:
+    """Return how far to go along d (nv) from v − ṽ = ``change`` (nv), where the slope of the cost is ``first``; ``along`` is the law's part
+    (2) of that and of its change at a length."""
+    Md = M @ d
+    own, bend = Md @ change, Md @ d
+
+    def again(s: Array) -> tuple[Array, Any]:
+        with ops.part("impulses: lengths", s):
+            law = along(s[0])
+        s = line_search.tried(s, first, own + s[0] * bend + law[0], bend + law[1])
+        return s, s[4] < 0.5
+
+    s, _ = ops.while_loop(again, line_search.begun(1.0), line_search.TRIES)
+    return s[0]
 
 
 def direction(H: Array, residual: Array, v: Array, change: Array, law: Law, J: Array | None) -> tuple[Array, Array]:

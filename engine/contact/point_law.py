@@ -183,11 +183,12 @@ def impulses(c: Array, rows: Array, friction: Array, W: Array) -> Array:
     return np.concatenate([*found, lasting])
 
 
-def wrench(c: Array, rows: Array, friction: Array, W: Array) -> Array:
+def wrench(c: Array, rows: Array, friction: Array, W: Array, bends: Any = 1.0) -> Array:
     """Return F = Σ Cᵀ g (6) and the upper triangle of K = Σ Cᵀ G C (21) of points at x, with u = C W.
 
     With G = b 1 + (a − b) n nᵀ − b w wᵀ/|w|², the last where it slides, K is a sum of squares of Cᵀ 1, Cᵀ n and Cᵀ w; couples add to
-    what is of moments and of turning.
+    what is of moments and of turning. Of that last, which is there since friction turns and does not grow with the slip, it has as much
+    as ``bends``: less holds a step of Newton's method back from where it begins to stick.
     """
     total: Any = np.zeros(27)
     for row, (rubs, slow, *turning) in zip(rows, friction, strict=True):
@@ -200,7 +201,7 @@ def wrench(c: Array, rows: Array, friction: Array, W: Array) -> Array:
             b, slides = drag(rubs, slow, shift)
             X = so3.hat(row[7:10])
             m, w = np.concatenate([X @ n, n]), np.concatenate([X @ shift, shift])
-            K = b * np.block([[-X @ X, X], [-X, np.eye(3)]]) + (slope - b) * np.outer(m, m) - b * slides * np.outer(w, w)
+            K = b * np.block([[-X @ X, X], [-X, np.eye(3)]]) + (slope - b) * np.outer(m, m) - bends * b * slides * np.outer(w, w)
             F = push * m - b * w
             if turns(c):
                 tau, held = couple(c, n, shifted_turning(row, W), np.array(turning))
@@ -210,6 +211,22 @@ def wrench(c: Array, rows: Array, friction: Array, W: Array) -> Array:
         rubs = turning[0] if turns(c) else rubs                                # a surface may turn against friction that slides without
         total = total + ops.when(ops.logical_or(push > 0.0, rubs > 0.0), acting, np.zeros(27))
     return total
+
+
+def along(c: Array, row: Array, friction: Array, W: Array, D: Array) -> Array:
+    """Return a point's part (2) of the slope of the cost along D (6) at a twist W, and of the slope's change: −F·D and D·K D of
+    :func:`wrench`."""
+    n, un, ut = split(row, W)
+    push, slope = pushed(c, row, un)
+    w = shifted(row, ut)
+    b, slides = drag(friction[0], friction[1], w)
+    du = velocity(D, row[7:10])
+    dn, turn = n @ du, w @ du
+    found = ops.array([b * turn - push * dn, b * (du @ du - dn * dn) + slope * dn * dn - b * slides * turn * turn])
+    if not turns(c):
+        return found
+    tau, held = couple(c, n, shifted_turning(row, W), friction[2:])
+    return found + ops.array([-(tau @ D[:3]), D[:3] @ (held @ D[:3])])
 
 
 def pressed(c: Array, row: Array, friction: Array, W: Array, place: Array) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,12 @@ class SumLaw:
         """Return what acts at v (nv), of all of them."""
         return [found for law, own in zip(self.laws, friction, strict=True) for found in law.acting(v, own)]
 
-    def impulse(self, v: Array, friction: Any) -> tuple[Array, Array]:
+    def along(self, v: Array, d: Array, friction: Any) -> Callable[[Any], Array]:
+        """Return the function of α that gives the sum of theirs (2)."""
+        given = [law.along(v, d, own) for law, own in zip(self.laws, friction, strict=True)]  # type: ignore[attr-defined]
+        return lambda a: np.asarray(sum(along(a) for along in given))
+
+    def impulse(self, v: Array, friction: Any, *bends: Any) -> tuple[Array, Array]:
         """Return γ (nv) and G (nv, nv)."""
-        given = [law.impulse(v, own) for law, own in zip(self.laws, friction, strict=True)]
+        given = [law.impulse(v, own, *bends) for law, own in zip(self.laws, friction, strict=True)]
         return sum(g for g, _ in given), sum(G for _, G in given)  # type: ignore[return-value]

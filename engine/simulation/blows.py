@@ -48,3 +48,9 @@ def in_words(name: str, speed: float, lasts: float, dt: float) -> str:
     return (f"'{name}' meet at {speed:.3g} m/s in a blow of about {lasts:.2g} s, {lasts / dt:.2g} steps, in which surfaces that lose "
             f"nothing lose up to four fifths of its energy; expected a dt of {lasts / RESOLVED:.2g} s or less, a softer material, or a "
             "dissipation of what is to be lost")  # fmt: skip
+
+
+def of_tables(speed: float) -> str:
+    """Return what is said of such a blow where points have no names."""
+    return (f"shapes meet at {speed:.3g} m/s in a blow of fewer than {STEPS:.0f} steps, in which surfaces that lose nothing lose up to "
+            "four fifths of its energy; expected a smaller dt, a softer material, or a dissipation of what is to be lost")  # fmt: skip

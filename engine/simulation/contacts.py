@@ -303,11 +303,15 @@ def one_by_one(pairs: int, shapes: Iterable[Placed]) -> bool:
     return pairs <= FEW_PAIRS or (pairs <= MANY_PAIRS and len({measures(s.shape)[0] for s in shapes}) > MOST_KINDS)
 
 
-class PairByPair(Contacts):
-    """Contacts of which each pair of shapes has a law of its own, however many there are: what has derivatives, and code in C."""
+class OneSystem(Contacts):
+    """Contacts of bodies that are one system of all their velocities, also where nothing but contacts joins them."""
 
     def many(self, model: Model) -> None:
         return None
+
+
+class PairByPair(OneSystem):
+    """Contacts of which each pair of shapes has a law of its own, however many there are: what has derivatives, and code in C."""
 
     def laws(self, model: Model, pairs: list[Pair]) -> ContactLaws:
         return ContactLaws(model, pairs, self.stiction_velocity)

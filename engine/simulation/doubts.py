@@ -15,7 +15,7 @@ from engine.components.component import SimulationWarning
 from engine.dynamics.momentum_conservation import Tree, central_momentum, common_turn, with_momentum
 from engine.model import Model
 from engine.simulation.allowances import Depths
-from engine.simulation.blows import in_words, speeds_of_blows
+from engine.simulation.blows import FALL, in_words, of_tables, speeds_of_blows
 from engine.simulation.innovations import Innovations, Known, of_columns
 from engine.spatial import quaternion
 
@@ -212,6 +212,8 @@ class Doubts:
                         "smaller dt, or gentler loads (run('contacts') names them)")  # fmt: skip
 
             self._note("depth", overlap > 0.1, t, overlaps, overlap)
+            if (meets := columns.get("contacts.blow")) is not None:
+                self._note("blow", meets > FALL, t, lambda k: of_tables(meets[k]), meets)
         elif "defect" in columns:                               # what contacts exchange of momentum is more than the robot has
             self._errors(t, v, columns["defect"], q)
         self._pass_by(t, q, v, columns.get("contacts.gap"))

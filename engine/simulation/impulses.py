@@ -13,7 +13,7 @@ from engine.components.layout import Layout
 from engine.contact import EVENLY, ContactLaws, JointLaws, Law, SumLaw, corrected, velocity_after
 from engine.contact.joint_laws import Rubbing
 from engine.contact.limited_forces import LimitedForces
-from engine.contact.many import JointedProblem, RowLaws
+from engine.contact.many import JointedProblem
 from engine.dynamics.momentum_conservation import Tree
 from engine.model import Model
 from engine.simulation.parameters import own as stands
@@ -135,10 +135,10 @@ class Impulses:
         return after if joints is None else ops.when(ops.logical_and(joints.acts, ops.logical_not(near)), rub, after)
 
     def points(self, model: Model, h: Any, q0: Array, before: Array, q: Array, free: Array, v: Array, stuck: Array) -> Any:
-        """Return the points (p, 13 or 16) that push in a step whose impulses leave v (nv), where contacts are rows of tables: see
+        """Return the points (p, 13 or 16) that push in a step whose impulses leave v (nv): see
         :func:`~engine.simulation.contact_table.table_of`."""
         contacts = self.contacts
-        assert isinstance(contacts, RowLaws)
+        assert contacts is not None
         law = contacts.step(h, q0, before, q, free, contacts.broad_phase(q, free, h), stuck, self.rubbing, self.way)
         x = law.axes.seen(v)
         return law.seen(x, law.impulses(x, law.lagged(x, law.friction)[0])[0])

@@ -36,8 +36,9 @@ class ManyContacts:
                  combine: str, apart: Sequence[tuple[int, int]] = ()) -> None:  # fmt: skip
         self.model, self.placed, self.stiction, self.combine = model, list(placed), stiction, combine
         self.kinds = kinds_of(placed)
-        #: how many pairs may touch, in words, where not all do
-        self.pairs = f"{pairs_of(placed) - len(apart)} pairs" if apart else ""
+        #: how many pairs may touch; and in words, where not all do
+        self.many = pairs_of(placed) - len(apart)
+        self.pairs = f"{self.many} pairs" if apart else ""
         #: whether some surface has torsional or rolling friction
         self.turns = any(surface.turns for surface in surfaces)
         self.shapes = tables(placed, surfaces, [self.mobility(s) for s in placed], apart)

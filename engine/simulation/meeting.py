@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -12,7 +13,7 @@ from engine.contact import ContactError, ContactLaws
 from engine.integrate import Method
 from engine.model import Model, many_equal_trees
 from engine.model.combine import WORLD
-from engine.simulation.contacts import Contacts
+from engine.simulation.contacts import MANY_PAIRS, Contacts, OneSystem
 from engine.simulation.independent_trees import JOINING, Kind, independent, joined
 from engine.simulation.many_contacts import ManyContacts
 
@@ -66,3 +67,16 @@ def require_touching(sensors: Iterable[Any], laws: ContactLaws | None) -> None:
         if not c.of_file:
             raise SimulationError(said)
         warn(f"{said.partition(';')[0]}: it reads zero", SimulationWarning)
+
+
+def of_own_steps(simulator: Any) -> Any:
+    """Return a simulator as steps want it that choose their own size: with joints whose losses and stops all act in flight, which that size
+    follows; and with free bodies that meet by tables, up to a hundred pairs of shapes, as one system."""
+    plant, meeting = simulator.plant, simulator._step.meeting
+    losing = plant.impulses is not None and plant.impulses.joints is not None
+    changes: dict[str, Any] = {"joint_dynamics": "explicit", "integrator": simulator.method.name} if losing else {}
+    if meeting is not None and meeting.many <= MANY_PAIRS:
+        changes = {"contacts": OneSystem(**vars(simulator._arguments["contacts"]))}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SimulationWarning)                     # of steps that are too long: these choose their own
+        return type(simulator)(simulator.model, **{**simulator._arguments, **changes}) if changes else simulator

@@ -17,6 +17,7 @@ from engine.compiler.transforms.trace import Program, calling, trace
 from engine.components.layout import Layout
 from engine.contact import EVENLY, point_law
 from engine.contact.many import Bodies, Shapes, impulses, momentum_changes, problem, touching, twists, velocities_after
+from engine.simulation.blows import ELASTIC, STEPS
 from engine.simulation.independent_trees import IndependentTrees, Kind
 from engine.simulation.many_contacts import ManyContacts
 from engine.simulation.own_states import MOMENTUM, STUCK
@@ -25,9 +26,9 @@ from engine.simulation.run import Kernel, Process
 from engine.spatial import se3
 
 Array = np.ndarray
-#: columns of what is recorded of a point: shapes, place, normal, gap, force, slip, and what steps can give back of its spring's energy;
-#: and beside couples, these
-POINT, ENERGY, TURNING = 14, 13, 17
+#: columns of what is recorded of a point: shapes, place, normal, gap, force, slip, what steps can give back of its spring's energy, and
+#: the speed of an elastic blow that begins there; and beside couples, these
+POINT, ENERGY, BLOW, TURNING = 15, 13, 14, 18
 #: where parts of what is seen of a body begin
 ENDS = (0, 12, 27, 29, 65, 71, 77, 87)
 #: s: a step in which nothing moves to speak of
@@ -69,10 +70,10 @@ class MeetingTrees(IndependentTrees):
 
     @functools.cached_property
     def record(self) -> Layout:
-        """The layout of a record: as of trees that nothing joins; the wrench on each link, how many points push, and how far shapes lie in
-        each other, of the thinner one."""
+        """The layout of a record: as of trees that nothing joins; the wrench on each link, how many points push, how far shapes lie in each
+        other, of the thinner one, and the speed of elastic blows that begin and are not resolved: see :mod:`~engine.simulation.blows`."""
         return Layout({**super().record.shapes, "contacts.wrench": (len(self.plant.model.links), 6), "contacts.count": (),
-                       "contacts.overlap": (), "contacts.energy": ()})  # fmt: skip
+                       "contacts.overlap": (), "contacts.energy": (), "contacts.blow": ()})  # fmt: skip
 
     @functools.cached_property
     def alone(self) -> IndependentTrees:
@@ -88,6 +89,7 @@ class MeetingTrees(IndependentTrees):
         record[at["contacts.wrench"]].reshape(-1, 6)[self.links] = notes.wrenches
         record[at["contacts.count"]] = len(pushing(notes.points))
         record[at["contacts.energy"]] = notes.points[:, ENERGY].sum()
+        record[at["contacts.blow"]] = pushing(notes.points)[:, BLOW].max(initial=0.0)
         record[at["contacts.overlap"]] = self.contacts.overlaps(notes.points).max(initial=0.0)
 
     # ------------------------------------------------------------ a step, traced
@@ -142,7 +144,9 @@ class MeetingTrees(IndependentTrees):
             gap = point_law.gap_after(p[1:10], p[10:], opens)
             begun, rate = p[11:12] - 0.5 * dt * (p[12:13] + p[13:14]), p[12:13]
             energy = point_law.kept_energy(p[1], p[4] / p[1], dt, begun, rate, p[20:21])
-            own = pair[3:5], p[17:20] + T[[3, 7, 11]], p[14:17], [gap], F[3:], [ops.norm(slip), energy]
+            short = ops.logical_and(p[2] <= ELASTIC, p[1] * p[7] * (STEPS * dt / np.pi) ** 2 > 1.0)
+            blow = ops.where(ops.logical_and(short, begun[0] > 0.0), -p[12], 0.0)
+            own = pair[3:5], p[17:20] + T[[3, 7, 11]], p[14:17], [gap], F[3:], [ops.norm(slip), energy, blow]
             return np.concatenate([*own, *(x[3:] / dt for x in g)])
 
         at_b, W = (ops.gather(table, i) for table, i in ((poses, at[1]), (twists(met.pairs, V), of)))
@@ -267,7 +271,7 @@ class MeetingTrees(IndependentTrees):
         """Return the points of contact (n, 13 or 16) in the steps of dt that begin at times (T) in states x (T, n)."""
         given = self.given(p)
         each = [pushing(self.moved(1.0, at, 0.0, dt, given, row)[1].points) for at, row in zip(t, x, strict=True)]
-        return [np.delete(points, ENERGY, axis=1) for points in each]
+        return [np.delete(points, [ENERGY, BLOW], axis=1) for points in each]
 
     def require_apart(self, p: Array, x: Array, dt: float) -> None:
         """Refuse states (..., n) in which shapes lie deep in each other, as :class:`~engine.simulation.impulses.Overlaps` does.
@@ -318,7 +322,7 @@ def so_many(rows: Any, n: int) -> Array:
 
 
 def pushing(points: Array) -> Array:
-    """Return those of points (p, 14 or 17) that push."""
+    """Return those of points (p, 15 or 18) that push."""
     return points[np.linalg.norm(points[:, 9:12], axis=1) > 0.0]
 
 

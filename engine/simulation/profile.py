@@ -37,6 +37,8 @@ ENOUGH = 0.1
 RECORDS = 9
 #: what Newton's method for impulses is called in programs: one of its steps, and one more length that is tried along it
 NEWTON, TRIED = "advance.onward", "advance.along"
+#: the part in which lengths are tried, also the first, where contacts are rows
+LENGTHS = "impulses: lengths"
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Profile:
     counted : s that it takes in code that counts
     parts : s of ``counted`` by part, the longest first: every component and controller by its name; "kinematics", "forward dynamics", "mass
         matrix", "stiffness", "broad phase" and "narrow phase" of contacts, "impulses" of contacts, stops and friction (what their
-        laws say, Newton's steps, and the rest),
+        laws say, Newton's steps, lengths along them where contacts are rows, and the rest),
         "carried impulses", "correction", "projection", "events"; what of a step is in none of these is "integrator", of a record
         "recording". They add up to ``counted``
     functions : by the programs' names, how often a step calls them, and s that they and what they call take in it
@@ -86,7 +88,8 @@ class Profile:
     @property
     def tried(self) -> float:
         """Lengths tried along them, besides the first, a step."""
-        return self.functions.get(TRIED, (0.0, 0.0))[0]
+        lengths = self.functions.get(LENGTHS, (self.newton, 0.0))[0]
+        return self.functions.get(TRIED, (0.0, 0.0))[0] + lengths - self.newton
 
     def __str__(self) -> str:
         wide = max(map(len, self.parts))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import types
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, overload
@@ -43,7 +42,7 @@ from engine.simulation.event_runs import blocks
 from engine.simulation.events import Watch
 from engine.simulation.impulses import Impulses
 from engine.simulation.linearization import Linearization
-from engine.simulation.meeting import bound
+from engine.simulation.meeting import bound, of_own_steps
 from engine.simulation.overlaps import Overlaps
 from engine.simulation.parameters import checked_parameters, checked_values, own, require_known, require_read, require_rigid
 from engine.simulation.plant import Plant
@@ -388,8 +387,8 @@ class Simulator(Fixed):
         >>> round(solution.events[0].t, 12)
         1.0
         """
-        if self.plant.impulses is not None and self.plant.impulses.joints is not None:
-            return self._flying.solve(q0, v0, duration, tolerance, events, max_step, parameters)
+        if self._solving is not self:
+            return self._solving.solve(q0, v0, duration, tolerance, events, max_step, parameters)
         self._step.require_one_program()
         p, x = self.stepper.begin(q0, v0, parameters)
         return solved(self._step, p, x, checked_duration(duration), checked_tolerance(tolerance), events, checked_max_step(max_step))
@@ -443,8 +442,7 @@ class Simulator(Fixed):
         return Simulator(self.model, **{**self._arguments, "contacts": contacts})
 
     @functools.cached_property
-    def _flying(self) -> Simulator:
-        """The same with joints whose losses and stops all act in flight, where the steps' size follows them."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SimulationWarning)                 # of steps that are too long: these choose their own size
-            return Simulator(self.model, **{**self._arguments, "joint_dynamics": "explicit", "integrator": self.method.name})
+    def _solving(self) -> Simulator:
+        """Itself, or such as steps want it that choose their own size: :func:`~engine.simulation.meeting.of_own_steps`."""
+        found: Simulator = of_own_steps(self)
+        return found

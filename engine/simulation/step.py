@@ -319,7 +319,7 @@ class Step(WholeStates):
         return self.plant.feels(s, m, vdot, dt, held)
 
     def points(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> Any:
-        """Return the points (p, 13 or 16) of contact that push in the k-th step of dt from x, where contacts are rows of tables."""
+        """Return the points (p, 13 or 16) of contact that push in the k-th step of dt from x."""
         t, y, m, p = self.begins(t0 + k * dt, dt, p, x)
         modes = self.modes(t, dt, y, m, p)
         method, system = self.system(m, p, modes)
@@ -330,8 +330,8 @@ class Step(WholeStates):
         """Refuse what is asked of the step as one function of the whole state, where bodies meet by tables, as it knows no contacts."""
         if self.meeting is not None:
             raise SimulationError(f"the step of '{self.plant.model.name}', whose bodies meet by tables, is no program of its state, as "
-                                  "derivatives, environments, profiles and adaptive runs want it; expected fewer bodies, or "
-                                  "Contacts with pairs=[...] of what matters, twenty of shapes at most")  # fmt: skip
+                                  "derivatives want it of twenty pairs of shapes at most, and adaptive runs of a hundred; "
+                                  "expected fewer bodies, or Contacts with pairs=[...] of what matters")  # fmt: skip
 
     @functools.cached_property
     def process(self) -> Process:
@@ -409,8 +409,8 @@ class Step(WholeStates):
         return dataclasses.replace(found, events=crossings(watch.names, memory["zeros"], found.t, q, v))
 
     def touching(self, records: Array, p: Array) -> Touching | None:
-        """Return what finds the points of contact of records (..., T, m), where these are rows of tables."""
-        if not self.touches_by_rows:
+        """Return what finds the points of contact of records (..., T, m), where there may be some."""
+        if not self.touches_by_rows and self.plant.contacts is None:
             return None
         t, x, batch = times(records), records[..., 1 : 1 + self.process.n], records.shape[:-2]
         many = math.prod(batch)
@@ -428,7 +428,7 @@ class Step(WholeStates):
 
     @property
     def touching_links(self) -> list[str]:
-        """The names that the points of contacts have numbers of, where these are rows of tables."""
+        """The names that the points of contacts have numbers of."""
         if isinstance(self.process, MeetingTrees):
             return [s.link for s in self.process.contacts.placed]
         return [*(link.name for link in self.plant.model.links), WORLD]

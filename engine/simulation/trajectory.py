@@ -317,8 +317,8 @@ class Trajectory:
             return self.touching()  # type: ignore[return-value]
         if name not in self.signals:
             if name == "contacts" and "contacts.force" in self.signals and "contacts.count" not in self.signals:
-                raise StateError("no table 'contacts' where few pairs may touch, twenty of shapes at most: each point has its own column "
-                                 "of contacts.force (T, points, 3), contacts.position, contacts.gap and contacts.slip, in the order of "
+                raise StateError("no table 'contacts' of few pairs in files, pickles or at other times: each point has its own column of "
+                                 "contacts.force (T, points, 3), contacts.position, contacts.gap and contacts.slip, in the order of "
                                  "contacts.names")  # fmt: skip
             if name == "contacts" and "contacts.wrench" in self.signals:
                 raise StateError("no points of contact of what was pickled, of other times, or of a batch in a file; expected a run")
@@ -393,7 +393,7 @@ class Trajectory:
         header |= outcome(self.reason, self.warnings)
         header["events"] = [{"function": e.function, "name": e.name, "t": e.t, "q": e.q, "v": e.v} for e in self.events]
         tables = {}
-        if self.touching is not None and not lead:
+        if self.touching is not None and not lead and "contacts.count" in self.signals:       # few points have columns of their own
             table = self.touching()
             header["contact_links"] = sorted({*table.a.tolist(), *table.b.tolist()})
             tables["contacts"] = table.rows(header["contact_links"])

@@ -48,6 +48,35 @@ def test_parts_and_rollouts_have_the_points_of_the_run(made):
         run.at([0.05])("contacts")
 
 
+def test_few_pairs_have_a_table_too():
+    """Of the points that push what their own columns say, and what the scene's rows say; of a file each has a column of its own."""
+    tables = []
+    with pytest.MonkeyPatch.context() as patch:
+        for rows in (False, True):
+            one = scene(patch, rows)
+            run = one.run(*start(one.model, 0.06, 0.3), 0.3, record_every=30)
+            tables.append(run("contacts"))
+            force = run("contacts.force")
+            pushes = np.linalg.norm(force, axis=-1) > 0.0
+            np.testing.assert_array_equal(np.diff(tables[-1].start), pushes.sum(axis=-1))
+            if not rows:
+                np.testing.assert_allclose(tables[0].force, force[pushes], atol=1e-9)      # of 50 N, μ F/v_s times some ulp of 1 m/s
+                named = [f"{a}:{b}" for a, b in zip(tables[0].a, tables[0].b, strict=True)]
+                assert named == [run("contacts.names")[k].rpartition(".")[0] or run("contacts.names")[k] for _, k in np.argwhere(pushes)]
+                few = run
+    assert len(tables[0]) and (few[3:]("contacts").at(0).force == tables[0].at(3).force).all()
+    for k in range(len(few)):
+        one, other = (table.at(k) for table in tables)
+        across = {frozenset((a, b)) for a, b in zip(one.a, one.b, strict=True)}
+        assert across == {frozenset((a, b)) for a, b in zip(other.a, other.b, strict=True)}
+        for name, off in {"gap": 1e-6, "slip": 1e-4}.items():
+            np.testing.assert_allclose(np.sort(getattr(one, name)), np.sort(getattr(other, name)), atol=off, err_msg=name)
+        np.testing.assert_allclose(np.sort(one.position, axis=0), np.sort(other.position, axis=0), atol=1e-5)
+        np.testing.assert_allclose(np.linalg.norm(one.normal, axis=1), 1.0, atol=1e-12)
+    with pytest.raises(engine.EngineError, match=r"no table 'contacts' of few pairs in files.*column of contacts\.force"):
+        few.at([0.05])("contacts")
+
+
 def test_files_have_the_points_of_the_run(made, tmp_path):
     """Recorded while it runs, gone on with, and saved afterwards; all of it, and parts."""
     one, q, v, n = made

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import engine
+from engine.components.component import SimulationWarning
 from engine.contact.many import islands, near, newton
 from engine.simulation import contacts as choice
 from engine.spatial import so3
@@ -65,7 +66,34 @@ def test_few_are_laws_of_their_pairs_and_many_are_tables(boxes):
     assert by_tables(boxes)
     assert not by_tables(simulator(["box"] * 2))
     with pytest.raises(engine.EngineError, match=r"is no program of its state.*expected fewer bodies"):
-        boxes.solve(*state(STACKS, UPRIGHT), 0.1)
+        simulator(["box"] * 14).solve(*state(heap(14)), 0.1)
+
+
+def test_steps_of_their_own_size_are_there_up_to_a_hundred_pairs():
+    """Balls that meet by tables at fixed steps fall and bounce as one system: to the error of the fixed ones, and each as alone."""
+    six, one = (simulator(["sphere"] * n, dt=1e-4) for n in (6, 1))
+    assert by_tables(six)
+    x = np.stack([0.5 * np.arange(6), np.zeros(6), np.full(6, HALF + 0.01)], axis=1)
+    q, v = state(x, UPRIGHT)
+    solved, run = six.solve(q, v, 0.06, tolerance=1e-5), six.run(q, v, 0.06, record_every=600)
+    np.testing.assert_allclose(solved(0.06)[0], run.q[-1], atol=2e-5)
+    alone = one.solve(*state(x[:1], UPRIGHT), 0.06, tolerance=1e-5)
+    np.testing.assert_allclose(solved(0.06)[0][6::7], alone(0.06)[0][6], atol=2e-5)
+
+
+def test_elastic_blows_that_steps_do_not_resolve_are_told():
+    """A ball of 1 kg on 2e5 N/m that loses nothing is thrown back within π √(m/k) = 7 ms: seven steps, and seventy."""
+    elastic = engine.ContactMaterial(stiffness=2e5, dissipation=0.0, friction=0.5)
+    x = np.stack([0.5 * np.arange(7), np.zeros(7), np.full(7, HALF + 0.05)], axis=1)
+    with pytest.warns(SimulationWarning, match=r"shapes meet at 0\.98\d m/s in a blow of fewer than 10 steps"):
+        simulator(["sphere"] * 7, material=elastic, dt=1e-3).run(*state(x, UPRIGHT), 0.2)
+    fine = simulator(["sphere"] * 7, material=elastic, dt=1e-4).run(*state(x, UPRIGHT), 0.2, record_every=10)
+    assert not fine.warnings
+    energy = sum(fine.energy())
+    np.testing.assert_allclose(energy, energy[0], rtol=1e-4)                   # what springs hold of it too
+    one = simulator(["sphere"], material=elastic, dt=1e-4).run(*state(x[:1], UPRIGHT), 0.2, record_every=10)
+    np.testing.assert_allclose(fine("contacts.energy"), 7.0 * one("contacts.energy"), atol=1e-12)
+    assert one("contacts.energy").max() > 0.3
 
 
 def test_named_pairs_are_tables_too_and_the_same_bits():

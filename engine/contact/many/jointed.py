@@ -4,7 +4,7 @@ the joints, as composite inertias are."""
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -110,23 +110,34 @@ class JointedProblem(Smooth):
         """Return the sums (n + 1, columns) of what points do to their bodies."""
         return np.asarray(ops.add_at(np.zeros((len(self.axes.poses), columns)), self.on, (to_a, to_b)))
 
-    def pushes(self, x: Array, friction: Any) -> Any:
+    def along(self, x: Array, d: Array, friction: Any) -> Callable[[Any], Array]:
+        """Return the function of α that gives the slope (2) of ℓ at x + α d along d (nv), and how that changes."""
+
+        W, D = (ops.rows(lambda V_a, V_b: V_b - V_a, *self.twists(y)) for y in (x, d))
+
+        def at(a: Any) -> Array:
+            return np.asarray(ops.total(ops.rows(lambda p, f, W, D: point_law.along(*parted(p), f, W + a * D, D), self.points, friction, W,
+                                                 D)))  # fmt: skip
+
+        return at
+
+    def pushes(self, x: Array, friction: Any, bends: Any = 1.0) -> Any:
         """Return F (6) and K (21) of the points at x (nv), as :func:`engine.contact.point_law.wrench` has them."""
 
         def one(p: Array, f: Array, V_a: Array, V_b: Array) -> Array:
             c, row = parted(p)
-            return point_law.wrench(c, row[None], f[None], V_b - V_a)
+            return point_law.wrench(c, row[None], f[None], V_b - V_a, bends)
 
         return ops.rows(one, self.points, friction, *self.twists(x))
 
-    def impulse(self, x: Array, friction: Any) -> tuple[Array, Array]:
-        """Return γ (nv) and G (nv, nv)."""
-        pushes = self.pushes(x, friction)
+    def impulse(self, x: Array, friction: Any, bends: Any = 1.0) -> tuple[Array, Array]:
+        """Return γ (nv) and G (nv, nv), in which friction that slides ``bends``: see :func:`engine.contact.point_law.wrench`."""
+        pushes = self.pushes(x, friction, bends)
         sums = self.on_bodies(ops.rows(lambda FK: np.concatenate([-FK[:6], FK[6:]]), pushes), pushes, 27)
         G, gamma = self.along_joints(sums[:, 6:]), self.axes.forces([*sums[:, :6]])
         if self.crosses is None:
             return gamma, G
-        crossed = ops.when(self.crosses, lambda: self.crossed(self.pushes(x, friction)), np.zeros(G.shape))
+        crossed = ops.when(self.crosses, lambda: self.crossed(pushes), np.zeros(G.shape))
         return gamma, G - crossed
 
     def along_joints(self, K: Array) -> Array:

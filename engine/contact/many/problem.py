@@ -15,11 +15,10 @@ import numpy as np
 
 from engine import ops
 from engine.contact import point_law
-from engine.contact.coulomb import couple, drag
 from engine.contact.many.manifolds import MATERIAL, MOBILITY, OUTLINE, SIZE, TURNING, Manifolds
 from engine.contact.many.sticking import Held, holding, kept_by, number_of
 from engine.contact.material import on_each_other, turning_of_two
-from engine.contact.point_law import joined, parted, velocity
+from engine.contact.point_law import joined, parted
 from engine.spatial import so3
 
 Array = np.ndarray
@@ -108,15 +107,16 @@ class Evaluation(NamedTuple):
     blocks: Any
 
 
-def evaluated(x: Problem, V: Any, friction: Any) -> Evaluation:
-    """Return the gradient of the problem and its Jacobian at V (n, 6), with a friction (p, 2 or 4) of all points."""
+def evaluated(x: Problem, V: Any, friction: Any, bends: Any = None) -> Evaluation:
+    """Return the gradient of the problem and its Jacobian at V (n, 6), with a friction (p, 2 or 4) of all points, which in the Jacobian
+    ``bends`` (p) as :func:`engine.contact.point_law.wrench` has it."""
     of = of_pair(x)
 
-    def pushing(p: Array, f: Array, W: Array) -> Array:
+    def pushing(p: Array, f: Array, W: Array, *bends: Any) -> Array:
         c, row = parted(p[1:])
-        return point_law.wrench(c, row[None], f[None], W)
+        return point_law.wrench(c, row[None], f[None], W, *bends)
 
-    pushes = ops.rows(pushing, x.points, friction, ops.gather(twists(x.pairs, V), of))
+    pushes = ops.rows(pushing, x.points, friction, ops.gather(twists(x.pairs, V), of), *([] if bends is None else [bends]))
     sums = ops.add_at(ops.rows(lambda p: np.zeros(27), x.pairs), of, pushes)
 
     def divided(p: Array, sum: Array) -> tuple[Array, ...]:
@@ -136,20 +136,9 @@ def along(x: Problem, W: Any, D: Any, friction: Any, alpha: Any) -> Any:
     twists (m, 6) of the pairs."""
     of = of_pair(x)
 
-    def part(p: Array, f: Array, W: Array, d: Array, a: Any) -> Array:
+    def part(p: Array, f: Array, W: Array, D: Array, a: Any) -> Array:
         c, row = parted(p[1:])
-        W = W + a * d
-        n, un, ut = point_law.split(row, W)
-        push, slope = point_law.pushed(c, row, un)
-        w = point_law.shifted(row, ut)
-        b, slides = drag(f[0], f[1], w)
-        du = velocity(d, row[7:10])
-        dn, turn = n @ du, w @ du
-        found = ops.array([b * turn - push * dn, b * (du @ du - dn * dn) + slope * dn * dn - b * slides * turn * turn])
-        if not x.turns:
-            return found
-        tau, held = couple(c, n, point_law.shifted_turning(row, W), f[2:])
-        return found + ops.array([-(tau @ d[:3]), d[:3] @ (held @ d[:3])])
+        return point_law.along(c, row, f, W + a * D, D)
 
     return ops.rows(part, x.points, friction, *(ops.gather(table, of) for table in (W, D, alpha)))
 

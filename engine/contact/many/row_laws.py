@@ -14,9 +14,10 @@ from engine.contact.hunt_crossley import EVENLY
 from engine.contact.many.jointed import JointedProblem
 from engine.contact.many.pair_rows import BEFORE, GAP, MATERIAL, NORMAL, PLACE, POINT, SHARE, A, B, Near, PairRows
 from engine.contact.many.sticking import places_of
+from engine.contact.pairs import GROUNDS
 from engine.contact.point_law import kept_energy, velocity
 from engine.contact.world_axes import WorldAxes
-from engine.dynamics.kinematics import body_poses
+from engine.dynamics.kinematics import body_motion, body_poses
 from engine.dynamics.momentum_conservation import Tree
 from engine.spatial import se3
 
@@ -48,7 +49,21 @@ class RowLaws(ContactLaws):
         return {**(law.forces(impulses) if self.dense else {}), **law.noted(impulses, carried)}
 
     def broad_phase(self, q: Array, v: Array, h: Any) -> Near:  # type: ignore[override]
-        return self.rows.near(body_poses(self.model, q), self.reach(v, h))
+        return self.rows.near(body_poses(self.model, q), self.ways(q, v, h))
+
+    def ways(self, q: Array, v: Array, h: Any) -> list[Any]:
+        """Return how far each body's shapes move within h at q (nq) and v (nv), at most, the world last: in a long chain, whose joints turn
+        against each other, much less than the sum of what each joint moves."""
+        V = body_motion(self.model, q, v).V
+        return [*(h * (ops.norm(V_i[3:]) + far * ops.norm(V_i[:3])) for V_i, far in zip(V, self.radii, strict=False)), 0.0]
+
+    @functools.cached_property
+    def radii(self) -> list[Any]:
+        """How far from its origin each body's own shapes reach."""
+        far: list[Any] = [0.0] * len(self.model.bodies)
+        for s in (s for pair in self.pairs for s in (pair.a, pair.b) if s.body >= 0 and not isinstance(s.shape, GROUNDS)):
+            far[s.body] = ops.maximum(far[s.body], ops.norm(s.center) + s.shape.bounding_radius)
+        return far
 
     @property
     def held(self) -> tuple[int, int]:
@@ -67,7 +82,7 @@ class RowLaws(ContactLaws):
     def found(self, q: Array, v: Array, h: Any) -> tuple[Any, Any]:
         """Return the points (p, 29) at q (nq) and v (nv), in world axes, and for each that there may be its row, below one of those that
         are not there, and how far what is around its shapes is apart (points, 2)."""
-        near = self.rows.near(body_poses(self.model, q), self.reach(v, h), every=True)
+        near = self.rows.near(body_poses(self.model, q), self.ways(q, v, h), every=True)
         points = self.rows.look(near, np.zeros(3), self.began(q, v), every=True)
         n = self.rows.points
         rows = ops.add_at(np.zeros(n), points[:, POINT], ops.rows(lambda k: k + 1.0, ops.row_numbers(points)))
