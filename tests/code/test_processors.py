@@ -100,7 +100,7 @@ def test_functions_that_a_module_is_given(tmp_path):
     f = engine.gufunc(lambda x, y: np.array([ops.sin(1e15 * x), ops.cos(1e15 * x), ops.tan(x), ops.arcsin(x), ops.arccos(x), ops.arctan(x),
                                              ops.arctan2(x, y), ops.power(abs(x), y), ops.fmod(y, x)]), "(),()->(n)")  # fmt: skip
     code = export_code(f, tmp_path / "other file.wasm", name="library").read_bytes()
-    assert all(bytes([3]) + b"env" + bytes([len(name)]) + name.encode() in code for name in GIVEN)
+    assert not [name for name in GIVEN if bytes([3]) + b"env" + bytes([len(name)]) + name.encode() not in code], "has no call above"
     assert reported_by_node(tmp_path, "library") == "ok: library, 20 samples, within 1e-12\n"
 
 

@@ -1,5 +1,7 @@
 """Sensors: what they measure by a second route, how noise falls with time, and that errors are parameters."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -262,8 +264,8 @@ WHITE = [
     (S.Magnetometer(HAND, (2e-5, 0, 1e-5), noise=1e-7), "", 1e-7), (S.GPS(HAND, position={"noise": 2.0}), "position", 2.0),
     (S.GPS(HAND, velocity={"noise": 0.1}, name="gps2"), "velocity", 0.1), (S.JointTorque(JOINTS, noise=0.5), "", 0.5),
     (S.ForceTorque(HAND, force={"noise": 0.5}, moment={"noise": 0.1}), "force", 0.5),
-    (S.ContactForce(HAND, moment={"noise": 0.1}), "moment", 0.1),
-    (S.Touch(HAND, noise=0.2), "", 0.2), (S.RelativePose(HAND, ARM.links[2].name, position={"noise": 0.01}), "position", 0.01),
+    (S.ContactForce("wrist_roll_link", moment={"noise": 0.1}), "moment", 0.1),
+    (S.Touch("wrist_roll_link", noise=0.2), "", 0.2), (S.RelativePose(HAND, ARM.links[2].name, position={"noise": 0.01}), "position", 0.01),
     (S.RelativePose(HAND, ARM.links[2].name, attitude={"noise": 1e-3}, name="relative2"), "q", 1e-3),
     (S.Range(HAND, ARM.links[2].name, noise=0.05), "distance", 0.05),
     (S.Camera(HAND, {"world": [[0.1, 0.1, 9.0], [0.0, 0.2, 8.0]]}, size=(1e5, 1e5), noise=0.7), "pixels", 0.7),
@@ -273,7 +275,8 @@ WHITE = [
 def test_every_sensors_noise_is_white():
     """Allan's variance N²/τ of what each reads less the truth, of an arm at rest, within three of the deviation that K clusters of so many
     independent numbers have; of an attitude or a direction the turn between both."""
-    simulator = engine.Simulator(ARM, dt=1.0, gravity=(0, 0, 0), joint_dynamics=None, sensors=[s for s, *_ in WHITE])
+    contacts = engine.Contacts(engine.HalfSpace(offset=-9.0), [("world", "wrist_roll_link")])      # which it never has
+    simulator = engine.Simulator(ARM, dt=1.0, gravity=(0, 0, 0), joint_dynamics=None, sensors=[s for s, *_ in WHITE], contacts=contacts)
     s = simulator.run(np.full(7, 0.3), np.zeros(7), 4000.0).signals
     for sensor, part, N in WHITE:
         own = sensor.name + (f".{part}" if part else "")
@@ -403,3 +406,10 @@ def test_functions_may_feel_too():
 def test_what_is_refused(make, text):
     with pytest.raises(engine.EngineError, match=text):
         make()
+
+
+def test_every_sensor_is_tried():
+    """By its name, in some file of this folder."""
+    texts = "".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("test_*.py"))
+    kinds = [name for name in S.__all__ if isinstance(x := getattr(S, name), type) and issubclass(x, S.Sensor) and not x.__subclasses__()]
+    assert not [name for name in kinds if f"{name}(" not in texts]
