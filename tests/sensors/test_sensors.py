@@ -265,7 +265,7 @@ WHITE = [
     (S.GPS(HAND, velocity={"noise": 0.1}, name="gps2"), "velocity", 0.1), (S.JointTorque(JOINTS, noise=0.5), "", 0.5),
     (S.ForceTorque(HAND, force={"noise": 0.5}, moment={"noise": 0.1}), "force", 0.5),
     (S.ContactForce("wrist_roll_link", moment={"noise": 0.1}), "moment", 0.1),
-    (S.Touch("wrist_roll_link", noise=0.2), "", 0.2), (S.RelativePose(HAND, ARM.links[2].name, position={"noise": 0.01}), "position", 0.01),
+    (S.Touch("wrist_roll_link", noise=0.2, bias=9.0), "", 0.2), (S.RelativePose(HAND, ARM.links[2].name, position={"noise": 0.01}), "position", 0.01),
     (S.RelativePose(HAND, ARM.links[2].name, attitude={"noise": 1e-3}, name="relative2"), "q", 1e-3),
     (S.Range(HAND, ARM.links[2].name, noise=0.05), "distance", 0.05),
     (S.Camera(HAND, {"world": [[0.1, 0.1, 9.0], [0.0, 0.2, 8.0]]}, size=(1e5, 1e5), noise=0.7), "pixels", 0.7),
