@@ -213,7 +213,7 @@ def found(nodes: list[Node], outputs: list[int], sizes: Sequence[int], most: int
     """The packs of a program of arguments of these sizes, of operations that may be packed: of four lanes, then of two, where there may be
     some. Single numbers side by side, as functions that are called and loops get theirs, are looked at as one argument."""
     sizes = [n for one, run in itertools.groupby(sizes, lambda n: n == 1) for n in ([len(list(run))] if one else run)]
-    if max(sizes, default=0) < SHORTEST:
+    if not nodes or max(sizes, default=0) < SHORTEST:
         return
     packs = Packs(nodes, packed)
     colour = colours(packs.kind, packs.reads, packs.readers)
