@@ -179,6 +179,22 @@ def test_blocks_slide_on_a_slope_as_coulomb_says():
     np.testing.assert_allclose((v[2] - v[1]) / 0.25, G * (np.sin(0.7) - 0.5 * np.cos(0.7)), rtol=1e-5)
 
 
+def test_friction_of_many_that_strike_at_once_is_coulombs_at_most():
+    """To what may be left of the difference of friction and normal impulses, of all of a step, also where they never agree."""
+    n, rough = 25, engine.ContactMaterial(stiffness=1e6, dissipation=20.0, friction=1.0)
+    z = (2.0 * np.arange(n) + 1.0) / n - 1.0
+    out = np.stack([np.cos(2.399 * np.arange(n)) * np.sqrt(1 - z * z), np.sin(2.399 * np.arange(n)) * np.sqrt(1 - z * z), z], axis=1)
+    model = engine.combine(**{f"b{k}": body(("box", "sphere")[k % 2], (1.0, 1e-3, 1.0, 1.0)[k % 4]) for k in range(n)})
+    made = engine.Simulator(model, dt=2e-4, contacts=engine.Contacts(material=rough), gravity=(0, 0, 0))
+    q, v = state(0.6 * out, UPRIGHT)
+    v.reshape(n, 6)[:, 3:] = -20.0 * out
+    t = made.run(q, v, 0.1, record_every=1)("contacts")
+    normal = (t.force * t.normal).sum(axis=1)
+    across = np.linalg.norm(t.force - normal[:, None] * t.normal, axis=1)
+    whole = np.sqrt(np.bincount(t.record, normal**2))[t.record]
+    assert len(normal) > 1000 and (across <= normal + 2.0 * newton.AGREES * whole).all()
+
+
 def test_blocks_stay_on_a_slope_of_nearly_their_angle_and_what_holds_them_is_state():
     """Where they gave way; from there on the same bits in parts, in a batch, and of a file that is resumed."""
     made, begin = on_slope(np.arctan(0.99 * 0.5))

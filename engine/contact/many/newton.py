@@ -14,8 +14,8 @@ from engine.contact.many.problem import Evaluation, Problem, along, evaluated, l
 Array = np.ndarray
 #: of the momentum of a step: what may be left unbalanced
 TOLERANCE = 1e-6
-#: steps of Newton's method, and changes of friction, after which it stays what it is
-STEPS, CHANGES = 200, 20
+#: steps of Newton's method; changes of friction, after which it only falls, and after which it stays what it is
+STEPS, CHANGES, FALLS = 200, 20, 60
 #: of friction: a difference at which what was known agrees with what it leads to
 AGREES = 1e-3
 #: of the momentum of a step: where more is left, friction that slides bends less than it does by so much, as who comes from afar passes
@@ -38,7 +38,8 @@ def velocities_after(x: Problem, before: Any) -> Solution:
     """Return V⁺ (n, 6) = argmin ½ (V − Ṽ)ᵀ M (V − Ṽ) + ℓ(V), from the velocities ``before`` (n, 6) where anything acts, else Ṽ.
 
     Friction is found with the normal impulses before the step, and with those to which each step of Newton's method leads, until both
-    agree, or ``CHANGES``. Where Newton's method does not converge, V is NaN.
+    agree; where these do not by then, it only falls from ``CHANGES`` on, so that it is Coulomb's at most. Where Newton's method does not
+    converge, V is NaN.
     """
     island = islands(x.free, x.pairs)
     body_of_point = ops.rows(lambda p: p[1], ops.gather(x.pairs, of_pair(x)))
@@ -51,9 +52,9 @@ def velocities_after(x: Problem, before: Any) -> Solution:
 
     def step(z: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         V = z["V"]
-        rubs, changes = lagged(x, V, z["friction"])
+        rubs, changes = lagged(x, V, z["friction"], z["steps"] >= CHANGES)
         both = ops.add_at(ops.rows(lambda i: np.zeros(2) * i, island), of_point, changes)
-        may = ops.where(z["steps"] < CHANGES, 1.0, 0.0)
+        may = ops.where(z["steps"] < FALLS, 1.0, 0.0)
         differs = ops.rows(lambda on, both: ops.where(both[0] > AGREES**2 * both[1], may * on, 0.0), z["live"], ops.gather(both, island))
         far, changed = (ops.gather(table, body_of_point) for table in (z["far"], differs))
         friction = ops.rows(lambda new, rubs, old: ops.where(new > 0.0, rubs, old), changed, rubs, z["friction"])
