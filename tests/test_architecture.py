@@ -44,7 +44,7 @@ ROOMS = {
     "examples": ({"checks", "io"}, set()),
     "inverse_kinematics": ({*PHYSICS, "dynamics", "constraints", "compiler"}, set()),
     "recording": ({"checks", "interrupts"}, {"h5py"}),
-    "logs": ({"checks", "recording"}, {"mcap_ros2", "rosbags", "ruamel", "scipy", "pyarrow"}),
+    "logs": ({"checks", "recording"}, {"mcap", "rosbags", "ruamel", "scipy", "pyarrow"}),
     "compiled": ({*PHYSICS, "dynamics", "constraints", "integrate", "compiler", "inverse_kinematics"}, set()),
     "components": ({*PHYSICS, "dynamics", "contact", "integrate", "compiler"}, set()),
     "space": ({*PHYSICS, "io", "dynamics", "compiler", "components"}, {"erfa", "scipy"}),
@@ -89,7 +89,7 @@ PARTS = {"scene": set(), "draw": {"scene"}, "display": {"scene", "draw"}, "files
 LATER = {"pyglet", "PIL", "av", "fast_simplification", "trimesh", "scipy", "matplotlib", "h5py", "lxml", "rich", "typer", "pandas",
          "xarray", "collada", "pinocchio", "mujoco", "distributed", "cloudpickle", "obstore", "gymnasium", "websockets", "anywidget",
          "traitlets", "rerun", "xacro", "erfa",
-         "mcap_ros2", "rosbags", "pyarrow", "cyclonedds", "foxglove", "pxr"}  # fmt: skip
+         "mcap", "rosbags", "pyarrow", "cyclonedds", "foxglove", "pxr"}  # fmt: skip
 
 
 def room_of(path: Path) -> str:

@@ -13,7 +13,7 @@ from engine.cli.campaign_file import tomllib
 
 #: modules that only extras bring
 OPTIONAL = ("anywidget", "av", "coacd", "collada", "cyclonedds", "distributed", "fast_simplification", "foxglove", "gymnasium",
-            "matplotlib", "mcap", "mcap_ros2", "obstore", "pandas", "PIL", "pxr", "pyarrow", "pyglet", "rosbags", "torch",
+            "matplotlib", "mcap", "obstore", "pandas", "PIL", "pxr", "pyarrow", "pyglet", "rosbags", "torch",
             "websockets", "xarray", "zarr", "ziglang")  # fmt: skip
 SCRIPT = f"""
 import json, sys

@@ -17,7 +17,7 @@ from engine.bridges.foxglove import Foxglove
 from engine.bridges.names import BridgeError, BridgeWarning
 from engine.checks import nearest, number, one_of, shown, warn
 from engine.logs import Flight, Wrench, require_prefix, topics_of
-from engine.logs.ros import joint_state, transforms, wrench
+from engine.logs.ros import joint_state, one, transforms, wrench
 from engine.simulation import Live
 from engine.simulation.live import TICK
 from engine.simulation.logged import flight_of
@@ -25,6 +25,8 @@ from engine.simulation.logged import flight_of
 Array = np.ndarray
 #: messages that are read in a turn, at most, and letters of what is said of one that was refused
 MOST, LETTERS = 100, 200
+#: of a state alone
+FIRST = np.arange(1)
 #: s from one look for commands, and for a state that is due, to the next, at most and at least
 SELDOM, OFTEN = 0.02, 1e-3
 #: s over which it is counted what is sent, and states that are, at least; and the part of the rate below which it is not met
@@ -139,8 +141,9 @@ class Bridge:
     def _send(self, at: float) -> None:
         now = self.live.now
         f = flight_of(now, described=False, prefix=self.prefix)
-        wrenches = {n: wrench(f, f.wrenches.get(n) or wrench_of(now.signals[n], frame), 0, f.t[0]) for n, frame in self.wrenches.items()}
-        self._transport.send(joint_state(f, 0), transforms(f, 0), wrenches)
+        read = {n: f.wrenches.get(n) or wrench_of(now.signals[n], frame) for n, frame in self.wrenches.items()}
+        said = joint_state(f, FIRST, f.t), transforms(f, FIRST, f.t), {n: wrench(f, x, FIRST, f.t) for n, x in read.items()}
+        self._transport.send(*map(one, said))
         self.sent += 1
         self._times.append(at)
 

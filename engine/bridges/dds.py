@@ -64,7 +64,7 @@ class Dds:
         from cyclonedds.util import duration
 
         self._name, self._topics = ("dds", domain, prefix), dict(wrenches)
-        take(self._name, f"'/{prefix}joint_states' in the domain {domain}")
+        take(self._name, f"'/{prefix}joint_states' in the domain {domain}", "prefix or domain")
         t = types()
         kinds = {"joint_states": t.JointState, "tf": t.TFMessage, **{f"wrench/{n}": t.WrenchStamped for n in wrenches.values()}}
         qos = Qos(Policy.Reliability.Reliable(duration(milliseconds=0)), Policy.Durability.Volatile, Policy.History.KeepLast(10))

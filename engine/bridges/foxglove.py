@@ -82,7 +82,7 @@ class Foxglove:
         from foxglove.channels import FrameTransformsChannel, JointStatesChannel
 
         self._name = ("foxglove", port)
-        take(self._name, f"the port {port}")
+        take(self._name, f"the port {port}", "port")
         self.commands = Commands(f"/{prefix}joint_commands")
         self._context, listener = foxglove.Context(), cast(Any, self.commands)
         try:

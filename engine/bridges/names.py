@@ -30,11 +30,11 @@ class BridgeWarning(EngineWarning):
     """
 
 
-def take(what: Hashable, words: str) -> None:
-    """Take a name for a bridge; BridgeError where another has it."""
+def take(what: Hashable, words: str, other: str) -> None:
+    """Take a name for a bridge; BridgeError where another bridge has it, which could have had an ``other`` one."""
     with _LOCK:
         if what in _TAKEN:
-            raise BridgeError(f"another bridge has {words}; expected another prefix, or that one closed")
+            raise BridgeError(f"another bridge has {words}; expected another {other}, or that one closed")
         _TAKEN.add(what)
 
 

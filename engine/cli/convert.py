@@ -1,8 +1,5 @@
 """``engine convert``: a recording, or a campaign, as a file of other tools."""
 
-import contextlib
-import functools
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -10,11 +7,11 @@ import typer
 
 import engine
 from engine.cli.ending import Failure, refuse_unread
-from engine.cli.files import require_ending, say_written
+from engine.cli.files import require_ending, require_new, say_written
 from engine.cli.options import Overwrite, Rollout
 from engine.cli.recordings import one_rollout
 from engine.recording import Recording
-from engine.simulation.logged import ENDINGS, failures
+from engine.simulation.logged import ENDINGS, MESSAGES, failures
 
 #: of what holds a whole batch, or a campaign's table
 TABLES = (".mat", ".parquet")
@@ -22,18 +19,6 @@ Link = Annotated[str | None, typer.Option(metavar="LINK", help="Of .oem and .aem
 Epoch = Annotated[str | None, typer.Option(metavar="TIME", help="Of .oem and .aem: when it begins, UTC, such as 2026-11-27T12:00:00.")]
 Center = Annotated[str | None, typer.Option(metavar="NAME", help="Of .oem and .aem: about what it flies, such as EARTH.")]
 Prefix = Annotated[str, typer.Option(metavar="NAME/", help="Of .mcap and .rosbag2: of topics and frames, so that several robots differ.")]
-
-#: what Python's arguments are on the command line
-OPTIONS = {"overwrite=True": "--overwrite", "link=": "--link", "epoch=": "--epoch ", "center=,": "--center NAME,", "center=": "--center "}
-
-
-@contextlib.contextmanager
-def by_options() -> Iterator[None]:
-    """Say refusals with the command's options, not Python's arguments."""
-    try:
-        yield
-    except engine.EngineError as error:
-        raise Failure(functools.reduce(lambda text, pair: text.replace(*pair), OPTIONS.items(), str(error))) from error
 
 
 def convert(
@@ -61,20 +46,21 @@ def convert(
     are in /joint_states, the poses of all links in /tf, the robot in /robot_description.
     """
     require_ending(out, *ENDINGS)
+    require_new(out, overwrite)
     ending = Path(out).suffix.lower()
+    if ending in MESSAGES and (link is None or epoch is None):
+        raise Failure(f"'{out}' says when and of what it is; expected --link, one of the robot's, and --epoch 2026-11-27T12:00:00")
     if Path(file).is_dir():
         if ending not in TABLES:
             raise Failure(f"'{file}' is a folder, of a campaign whose runs make a table; expected {' or '.join(TABLES)}", 2)
         refuse_unread("is of recordings, and this is a campaign; expected it left out", rollout=rollout is not None, link=link is not None,
                       epoch=epoch is not None, prefix=bool(prefix), center=center is not None)  # fmt: skip
         runs = engine.load_campaign(file)
-        with by_options():
-            runs.save(out, overwrite)
+        runs.save(out, overwrite)
         return say_written(out, f"{len(runs)} runs")
     with Recording.open(file) as recording:
         whole = bool(recording.batch) and rollout is None and ending in TABLES
     trajectory = engine.load_trajectory(file) if whole else one_rollout(file, rollout)
-    with by_options():
-        trajectory.save(out, overwrite, link, epoch, prefix, center)
+    trajectory.save(out, overwrite, link, epoch, prefix, center)
     ended = f"; failed: {failures(trajectory)}" if trajectory.failed.any() else ""
     print(f"{out}: {len(trajectory)} states, {trajectory.t[0]:g} … {trajectory.t[-1]:g} s{ended}")

@@ -45,6 +45,12 @@ def require_ending(name: str, *endings: str) -> None:
         raise Failure(f"'{name}' {has}; expected {', '.join(endings[:-1])}{' or ' * (len(endings) > 1)}{endings[-1]}")
 
 
+def require_new(name: str, overwrite: bool) -> None:
+    """Refuse a path to write to that is there, unless it is to be replaced."""
+    if os.path.exists(name) and not overwrite:
+        raise Failure(f"'{name}' exists; expected a new path{'' if os.path.isdir(name) else ', or --overwrite'}")
+
+
 def say_written(name: str, text: str) -> None:
     """Say what a file holds, unless it may be the very stream to say it on."""
     if os.path.isfile(name):

@@ -11,7 +11,7 @@ import typer
 import engine
 from engine.checks import nearest
 from engine.cli.ending import Failure
-from engine.cli.files import require_ending
+from engine.cli.files import require_ending, require_new
 from engine.cli.options import Floating, Gravity, Overwrite, Robot, Weightless, chosen_gravity, one_of, seconds
 from engine.cli.recordings import note_described, read_table, record
 from engine.dynamics import GRAVITY
@@ -64,8 +64,7 @@ def simulate(
         raise typer.BadParameter("--seed is given but nothing is random; expected --start random or --velocity random with it")
     g = chosen_gravity(gravity, zero_gravity)
     require_ending(out, ".h5", ".hdf5")
-    if os.path.isdir(out) or (os.path.exists(out) and not overwrite):
-        raise Failure(f"'{out}' exists; expected a new path{'' if os.path.isdir(out) else ', or --overwrite'}")
+    require_new(out, overwrite and not os.path.isdir(out))
     model = engine.load(robot, floating_base=floating)
     note_described(model)
     q0, v0, said = first_state(model, start, seed or 0, velocity or [])

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine.checks import path_of, shown, writing
+from engine.io.centers import require_line
 from engine.model import StateError
 
 Array = np.ndarray
@@ -60,9 +61,8 @@ def written(kind: str, path: Any, epoch: str, t: Array, rows: Array, name: str, 
         raise StateError("a message would hold NaN or infinity; expected the part of a trajectory that is finite")
     if len(rows) != len(t) or not (np.diff(t) > 0.0).all():
         raise StateError(f"a message has {len(t)} times and {len(rows)} rows, or times that do not rise; expected as many, each later")
-    for what, text in (("of the object", name), ("about the center", "EARTH" if center is None else center)):
-        if not isinstance(text, str) or not text.strip() or not text.isprintable():
-            raise StateError(f"a message is {what} {shown(text)}; expected a name on one line")
+    for what, text in {"a message's object": name, **({} if center is None else {"center": center})}.items():
+        require_line(what, text)
     (word, version), now = KINDS[kind], datetime.datetime.now(datetime.timezone.utc)
     meta = {**({} if center is None else {"CENTER_NAME": center}), **meta}
     head = [f"{word} = {version}", f"CREATION_DATE = {now:%Y-%m-%dT%H:%M:%S}", "ORIGINATOR = ARTICULATED-ENGINE", "", "META_START",

@@ -17,6 +17,15 @@ CENTERS = {"EARTH": 3.986004418e14, "SUN": 1.32712440018e20, "MOON": 4.9028e12, 
 OFF = 0.05
 
 
+def require_line(what: str, text: Any) -> None:
+    """Refuse what is no text for a line of a message.
+
+    >>> require_line("center", "EARTH")
+    """
+    if not isinstance(text, str) or not text.strip() or not text.isprintable():
+        raise StateError(f"{what} is {shown(text)}; expected a name on one line")
+
+
 def pull_of(r: Array, v: Array) -> float | None:
     """Return μ, m³/s², of the centre about which something at r (T, 3), m, moves at v (T, 3), m/s; None where these do not show it.
 
@@ -50,20 +59,20 @@ def center_of(r: Array, v: Array, given: Any = None) -> str:
     ------
     StateError : the name is none, or another's; none is given, and the orbit is about nothing known, or does not show about what it is
     """
-    if given is not None and (not isinstance(given, str) or not given.strip() or not given.isprintable()):
-        raise StateError(f"center is {shown(given)}; expected a name on one line, such as 'EARTH'")
+    if given is not None:
+        require_line("center", given)
     if np.ndim(r) != 2:
         raise StateError("a message is of one flight, and this is a batch; expected one of it, such as trajectory.rollout(0)")
     mu, name = pull_of(r, v), None if given is None else given.strip().upper()
     if name is not None and (mu is None or name not in CENTERS):
         return name
     if mu is None:
-        raise StateError("one state does not show about what it flies; expected a second one, or center='EARTH'")
+        raise StateError("one state does not show about what it flies; expected a second one, or the center's name, such as EARTH")
     found = next((n for n, known in CENTERS.items() if abs(mu - known) <= OFF * known), None)
     if name is not None and found != name:
         raise StateError(f"center is '{name}', whose μ is {CENTERS[name]:.6g} m³/s², and this orbit's is {mu:.6g}; expected "
                          f"{found or 'the name of what it is about'}")  # fmt: skip
     if found is None:
         raise StateError(f"this orbit is about something of μ = {mu:.6g} m³/s², which is neither of {', '.join(CENTERS)}; expected "
-                         "center=, its name")  # fmt: skip
+                         "its name as the center")  # fmt: skip
     return found

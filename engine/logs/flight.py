@@ -24,10 +24,10 @@ PREFIX = re.compile(r"([A-Za-z_][A-Za-z0-9_]*/)*")
 
 
 class Stamp(NamedTuple):
-    """A time as ROS has it."""
+    """Times as ROS has them."""
 
-    sec: int
-    nanosec: int
+    sec: Array
+    nanosec: Array
 
 
 class Inertial(NamedTuple):
@@ -192,19 +192,19 @@ def topics_of(names: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def nanoseconds(t: float) -> int:
-    """Return a time in nanoseconds.
+def nanoseconds(t: Array) -> Array:
+    """Return times in whole nanoseconds.
 
-    >>> nanoseconds(1.25)
-    1250000000
+    >>> nanoseconds(np.array([1.25, 3.0000000004]))
+    array([1250000000, 3000000000])
     """
-    return round(t * 1e9)
+    return np.rint(t * 1e9).astype(np.int64)
 
 
-def stamp(t: float) -> Stamp:
-    """Return a time as ROS has it.
+def stamp(t: Array) -> Stamp:
+    """Return times as ROS has them.
 
-    >>> stamp(3.0000000004)
-    Stamp(sec=3, nanosec=0)
+    >>> stamp(np.array([1.25, 3.0000000004]))
+    Stamp(sec=array([1, 3]), nanosec=array([250000000,         0]))
     """
     return Stamp(*divmod(nanoseconds(t), 10**9))

@@ -17,10 +17,14 @@ from typing import Any
 import numpy as np
 
 from engine.checks import require_packages
+from engine.logs.cdr import encoded
 from engine.logs.flight import Distances, Field, Flight, Inertial, OfJoints, Wrench, nanoseconds, stamp, topics_of
 from engine.logs.scans import CLOUD, RANGE, SCAN, distances, kind_of
 from engine.recording import StorageError
 
+Array = np.ndarray
+#: bytes of messages that are made at once, about
+ROOM = 1 << 22
 JOINTS, LINKS, ROBOT = "joint_states", "tf", "robot_description"
 #: the first part of the names of what sensors read
 INERTIAL, WRENCH, FIELD, ENCODER = "imu", "wrench", "magnetic_field", "encoder"
@@ -39,89 +43,104 @@ DEPTHS, NEVER = {LINKS: 100, ROBOT: 1}, (9223372036, 854775807)
 VERSION = 8
 
 
-def header(t: float, frame: str) -> dict[str, Any]:
-    """Return a header as plain data."""
+def header(t: Array, frame: str) -> dict[str, Any]:
+    """Return headers of times (T), as the messages here: plain data, with arrays of what differs from one to the next."""
     return {"stamp": stamp(t)._asdict(), "frame_id": frame}
 
 
-def vector(x: np.ndarray) -> dict[str, float]:
-    """Return a vector (3) as plain data."""
-    return dict(zip("xyz", x.tolist(), strict=True))
+def vector(x: Array) -> dict[str, Array]:
+    """Return vectors (T, 3)."""
+    return dict(zip("xyz", x.T, strict=True))
 
 
-def joint_state(f: Flight, k: int) -> dict[str, Any]:
-    """Return what /joint_states says of state k."""
+def joint_state(f: Flight, k: Array, t: Array) -> dict[str, Any]:
+    """Return what /joint_states says of states k (T), at times t (T)."""
     each = {"position": f.position, "velocity": f.velocity, "effort": f.effort}
-    return {"header": header(f.t[k], ""), "name": [*f.joints], **{n: x[k].tolist() for n, x in each.items()}}
+    return {"header": header(t, ""), "name": [*f.joints], **{n: x[k] for n, x in each.items()}}
 
 
-def transforms(f: Flight, k: int) -> dict[str, Any]:
-    """Return what /tf says of state k."""
-    poses = [{"translation": vector(place), "rotation": dict(zip("wxyz", turn.tolist(), strict=True))}
-             for place, turn in zip(f.places[k], f.turns[k], strict=True)]  # fmt: skip
-    return {"transforms": [{"header": header(f.t[k], f.world), "child_frame_id": f.framed(name), "transform": pose}
+def transforms(f: Flight, k: Array, t: Array) -> dict[str, Any]:
+    """Return what /tf says of states k."""
+    own, places, turns = header(t, f.world), f.places[k], f.turns[k]
+    poses = [{"translation": vector(places[:, m]), "rotation": dict(zip("wxyz", turns[:, m].T, strict=True))} for m in range(len(f.links))]
+    return {"transforms": [{"header": own, "child_frame_id": f.framed(name), "transform": pose}
                            for name, pose in zip(f.links, poses, strict=True)]}  # fmt: skip
 
 
-def imu(f: Flight, x: Inertial, k: int, t: float) -> dict[str, Any]:
-    """Return what a sensor of turns and accelerations reads in state k. What it has not is marked so by a covariance that begins with −1;
-    one of zeros is not known."""
-    zero, lacks = np.zeros(3), [-1.0, *[0.0] * 8]
+def imu(f: Flight, x: Inertial, k: Array, t: Array) -> dict[str, Any]:
+    """Return what a sensor of turns and accelerations reads in states k. What it has not is marked so by a covariance that begins with
+    −1; one of zeros is not known."""
+    zero, lacks = dict.fromkeys("xyz", 0.0), [-1.0, *[0.0] * 8]
     there = {"angular_velocity": x.rate, "linear_acceleration": x.force}
-    read = {n: vector(zero if a is None else a[k]) for n, a in there.items()}
+    read = {n: zero if a is None else vector(a[k]) for n, a in there.items()}
     spread = {f"{n}_covariance": lacks if a is None else [0.0] * 9 for n, a in there.items()}
     return {"header": header(t, f.framed(x.frame)), "orientation": {"x": 0.0, "y": 0.0, "z": 0.0, "w": 1.0},
             "orientation_covariance": lacks, **read, **spread}  # fmt: skip
 
 
-def wrench(f: Flight, x: Wrench, k: int, t: float) -> dict[str, Any]:
-    """Return what is read of a wrench in state k."""
+def wrench(f: Flight, x: Wrench, k: Array, t: Array) -> dict[str, Any]:
+    """Return what is read of a wrench in states k."""
     return {"header": header(t, f.framed(x.frame)), "wrench": {"force": vector(x.force[k]), "torque": vector(x.moment[k])}}
 
 
-def magnetic_field(f: Flight, x: Field, k: int, t: float) -> dict[str, Any]:
-    """Return what a magnetometer reads in state k."""
+def magnetic_field(f: Flight, x: Field, k: Array, t: Array) -> dict[str, Any]:
+    """Return what a magnetometer reads in states k."""
     return {"header": header(t, f.framed(x.frame)), "magnetic_field": vector(x.field[k]), "magnetic_field_covariance": [0.0] * 9}
 
 
-def encoder(f: Flight, x: OfJoints, k: int, t: float) -> dict[str, Any]:
-    """Return what a sensor of joints reads in state k, and nothing of what it does not."""
+def encoder(f: Flight, x: OfJoints, k: Array, t: Array) -> dict[str, Any]:
+    """Return what a sensor of joints reads in states k, and nothing of what it does not."""
     empty: dict[str, list[float]] = {"position": [], "velocity": [], "effort": []}
-    return {"header": header(t, ""), "name": [*x.joints], **empty, x.what: x.read[k].tolist()}
+    return {"header": header(t, ""), "name": [*x.joints], **empty, x.what: x.read[k]}
 
 
-def scan(f: Flight, x: Distances, k: int, t: float) -> dict[str, Any]:
-    """Return what a sensor of distances reads in state k."""
+def scan(f: Flight, x: Distances, k: Array, t: Array) -> dict[str, Any]:
+    """Return what a sensor of distances reads in states k."""
     return {"header": header(t, f.framed(x.frame)), **distances(x, k)}
 
 
-def readings(f: Flight) -> Iterator[Iterator[tuple[str, str, int, dict[str, Any]]]]:
-    """Yield for each sensor what it says. Each sample is stamped with when it was taken, as the poses at that time are, and is said when it
-    came."""
-    kinds: list[tuple[str, Mapping[str, Any], Callable[[Flight, Any, int, float], dict[str, Any]]]] = [
+def one(message: Any) -> Any:
+    """Return the first of messages as plain data.
+
+    >>> one({"name": ["hip"], "position": np.array([[0.5], [0.6]])})
+    {'name': ['hip'], 'position': [0.5]}
+    """
+    if isinstance(message, dict):
+        return {n: one(x) for n, x in message.items()}
+    if isinstance(message, list):
+        return [one(x) for x in message]
+    return message[0].tolist() if isinstance(message, np.ndarray) else message
+
+
+def sensors_of(f: Flight) -> list[tuple[str, str, str, Callable[..., dict[str, Any]]]]:
+    """Return of each sensor its name, which of TYPES it says, the last part of its topic, and what it says in some states."""
+    kinds: list[tuple[str, Mapping[str, Any], Callable[..., dict[str, Any]]]] = [
         (INERTIAL, f.inertial, imu), (WRENCH, f.wrenches, wrench), (FIELD, f.fields, magnetic_field), (ENCODER, f.of_joints, encoder),
         *((of, {name: x for name, x in f.distances.items() if kind_of(x) == of}, scan) for of in (RANGE, SCAN, CLOUD))]  # fmt: skip
-    for of, each, said in kinds:
-        names = topics_of([*each])
-        for name, x in each.items():
-            samples = f.samples.get(name, (np.arange(len(f.t)), f.t, f.t))
-            yield said_by(f"/{f.prefix}{of}/{names[name]}", of, functools.partial(said, f, x), samples)
+    return [(name, of, topic, functools.partial(said, f, each[name]))
+            for of, each, said in kinds for name, topic in topics_of([*each]).items()]  # fmt: skip
 
 
-def said_by(topic: str, of: str, said: Callable[[int, float], dict[str, Any]], samples: Any) -> Iterator[tuple[str, str, int, Any]]:
-    """Yield what is said under one name, of samples: (in which states, when they were taken, when they came)."""
-    for k, taken, came in zip(*samples, strict=True):
-        yield topic, of, nanoseconds(came), said(k, taken)
-
-
-def messages(f: Flight) -> Iterator[tuple[str, str, int, dict[str, Any]]]:
-    """Yield what is said, one after another: under which name, of which of TYPES, when (ns), and the message as plain data."""
-    if f.description:
-        yield f"/{f.prefix}{ROBOT}", ROBOT, nanoseconds(f.t[0]), {"data": f.description}
+def messages(f: Flight, store: Any) -> Iterator[tuple[str, str, int, bytes]]:
+    """Yield what is said, one after another: under which name, of which of TYPES, when (ns), and the message. Each sample of a sensor is
+    stamped with when it was taken, as the poses at that time are, and is said when it came."""
     states = np.arange(len(f.t)), f.t, f.t
-    own = [(JOINTS, joint_state)] * bool(len(f.joints)) + [(LINKS, transforms)]
-    each = [said_by(f"/{f.prefix}{of}", of, functools.partial(lambda said, k, t: said(f, k), said), states) for of, said in own]
-    yield from heapq.merge(*each, *readings(f), key=lambda x: x[2])
+
+    def said_by(name: str, of: str, said: Callable[..., dict[str, Any]], samples: Any = states) -> Iterator[tuple[str, str, int, bytes]]:
+        at, many, (k, taken, came) = 0, 1, samples
+        while at < len(k):
+            part = slice(at, at + many)
+            rows = encoded(store, TYPES[of], said(k[part], taken[part]))
+            for when, row in zip(nanoseconds(came[part]).tolist(), rows, strict=True):
+                yield f"/{f.prefix}{name}", of, when, row.tobytes()
+            at, many = part.stop, max(1, ROOM // rows.shape[1])
+
+    if f.description:
+        yield f"/{f.prefix}{ROBOT}", ROBOT, int(nanoseconds(f.t[0])), encoded(store, TYPES[ROBOT], {"data": f.description}).tobytes()
+    each = [said_by(JOINTS, JOINTS, functools.partial(joint_state, f))] * bool(len(f.joints))
+    each.append(said_by(LINKS, LINKS, functools.partial(transforms, f)))
+    each += [said_by(f"{of}/{topic}", of, said, f.samples.get(name, states)) for name, of, topic, said in sensors_of(f)]
+    yield from heapq.merge(*each, key=lambda x: x[2])
 
 
 def typestore() -> Any:
@@ -133,17 +152,21 @@ def typestore() -> Any:
 
 def write_mcap(path: Path, f: Flight) -> None:
     """Write a flight as an MCAP file, with the definitions of its messages: Foxglove, rosbag2 and MCAP's own readers open it."""
-    require_packages("an .mcap file", "logs", "mcap", "mcap_ros2", "rosbags", error=StorageError)
-    from mcap_ros2.writer import Writer
+    require_packages("an .mcap file", "logs", "mcap", "rosbags", error=StorageError)
+    from mcap.writer import Writer
 
     store = typestore()
+    schemas, channels = dict[str, int](), dict[str, int]()
     with path.open("wb") as file:
         writer = Writer(file)
-        known = {}
-        for name, of, at, message in messages(f):
-            if of not in known:
-                known[of] = writer.register_msgdef(TYPES[of], store.generate_msgdef(TYPES[of], ros_version=2)[0])
-            writer.write_message(name, known[of], message, log_time=at, publish_time=at)
+        writer.start("ros2", "articulated-engine")
+        for name, of, at, raw in messages(f, store):
+            if of not in schemas:
+                text = store.generate_msgdef(TYPES[of], ros_version=2)[0]
+                schemas[of] = writer.register_schema(TYPES[of], "ros2msg", text.encode())
+            if name not in channels:
+                channels[name] = writer.register_channel(name, "cdr", schemas[of])
+            writer.add_message(channels[name], at, raw, at)
         if f.outcome:
             writer.add_metadata(OUTCOME, dict(f.outcome))
         writer.finish()
@@ -159,10 +182,10 @@ def write_rosbag2(path: Path, f: Flight) -> None:
         for key, text in f.outcome.items():
             bag.set_custom_data(f"{OUTCOME}.{key}", text)
         known: dict[str, Any] = {}
-        for name, of, at, message in messages(f):
+        for name, of, at, raw in messages(f, store):
             if name not in known:
                 known[name] = bag.add_connection(name, TYPES[of], typestore=store, offered_qos_profiles=[quality(of)])
-            bag.write(known[name], at, store.serialize_cdr(typed(store, TYPES[of], message), TYPES[of]))
+            bag.write(known[name], at, raw)
 
 
 def quality(of: str) -> Any:
@@ -196,18 +219,3 @@ def bag_files(path: Path) -> list[str]:
     if others := sorted({x.name for x in path.iterdir() if x.is_dir() or x.name not in own}):
         raise StorageError(f"'{path}' holds '{others[0]}' too, which is not the bag's; expected a new path, or the bag alone")
     return [name for name in own if (path / name).is_file()]
-
-
-def typed(store: Any, name: str, plain: Any) -> Any:
-    """Return a message of plain data as rosbags has it, by its definition: with numbers of a list in arrays."""
-    from rosbags.interfaces import Nodetype
-
-    def one(kind: Any, x: Any) -> Any:
-        node, of = kind
-        if node == Nodetype.NAME:
-            return typed(store, of, x)
-        if node == Nodetype.BASE:
-            return x
-        return np.array(x, dtype=of[0][1][0]) if of[0][0] == Nodetype.BASE and of[0][1][0] != "string" else [one(of[0], y) for y in x]
-
-    return store.types[name](**{n: one(kind, plain[n]) for n, kind in store.fielddefs[name][1]})

@@ -32,28 +32,28 @@ def kind_of(x: Distances) -> str:
     return SCAN if len(even) > 1 and x.elevations.tolist() == [0.0] and np.abs(x.azimuths - even).max() < EQUAL else CLOUD
 
 
-def distances(x: Distances, k: int) -> dict[str, Any]:
-    """Return what a message says of state k, without its header."""
+def distances(x: Distances, k: Array) -> dict[str, Any]:
+    """Return what messages say of states k (T), without their headers."""
     kind, read = kind_of(x), np.where(x.distance[k] >= x.far, np.inf, x.distance[k])
     if kind == RANGE:
-        return {"radiation_type": INFRARED, "field_of_view": 0.0, "min_range": x.near, "max_range": x.far, "range": float(read[0, 0])}
+        return {"radiation_type": INFRARED, "field_of_view": 0.0, "min_range": x.near, "max_range": x.far, "range": read[:, 0, 0]}
     if kind == CLOUD:
         return cloud(x, read)
     a = x.azimuths
     assert a is not None
     return {"angle_min": float(a[0]), "angle_max": float(a[-1]), "angle_increment": float((a[-1] - a[0]) / (len(a) - 1)),
-            "time_increment": 0.0, "scan_time": 0.0, "range_min": x.near, "range_max": x.far, "ranges": read[0].tolist(),
+            "time_increment": 0.0, "scan_time": 0.0, "range_min": x.near, "range_max": x.far, "ranges": read[:, 0],
             "intensities": []}  # fmt: skip
 
 
 def cloud(x: Distances, read: Array) -> dict[str, Any]:
-    """Return the points (m, n) that rays reach, in the axes of the frame."""
+    """Return the points (T, m, n) that rays reach, in the axes of the frame."""
     assert x.azimuths is not None and x.elevations is not None
     a, e = x.azimuths[None], x.elevations[:, None]
-    ahead = np.cos(e)
+    ahead, there = np.cos(e), np.isfinite(read)
     rays = np.stack(np.broadcast_arrays(ahead * np.cos(a), ahead * np.sin(a), np.sin(e)), axis=-1)
-    points = np.where(np.isfinite(read)[..., None], np.where(np.isfinite(read), read, 0.0)[..., None] * rays, np.nan).astype("<f4")
-    rows, columns = read.shape
+    points = np.where(there[..., None], np.where(there, read, 0.0)[..., None] * rays, np.nan).astype("<f4")
+    many, rows, columns = read.shape
     fields = [{"name": n, "offset": 4 * c, "datatype": FLOAT32, "count": 1} for c, n in enumerate("xyz")]
     return {"height": rows, "width": columns, "fields": fields, "is_bigendian": False, "point_step": 12, "row_step": 12 * columns,
-            "data": [*points.tobytes()], "is_dense": bool(np.isfinite(read).all())}  # fmt: skip
+            "data": points.reshape(many, -1).view(np.uint8), "is_dense": there.all(axis=(1, 2))}  # fmt: skip

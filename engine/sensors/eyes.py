@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import types
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -41,6 +42,7 @@ class Eye(Mounted):
     outline : directions (k, 3) around what it sees, of a camera; step : between its neighbouring rays, where they are in a grid
     """
 
+    measures = types.MappingProxyType({"": "m"})
     shape: tuple[int, ...]
     outline: Array = np.zeros((0, 3))
     step = 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -28,6 +29,8 @@ class Magnetometer(Mounted):
     >>> Magnetometer("base", (2e-5, 0, -4e-5), noise=1e-8).errors[""].density
     False
     """
+
+    measures = types.MappingProxyType({"": "T"})
 
     def __init__(self, link: str, field: Callable[[Any, Any], Any] | Any, placement: Any = None, period: float | None = None,
                  latency: float = 0.0, phase: float = 0.0, noise: Any = 0.0, bias: Any = 0.0, scale: Any = None, misalignment: Any = None,
@@ -58,6 +61,7 @@ class GPS(Mounted):
     """
 
     of_parts = ("position", "velocity")
+    measures = types.MappingProxyType({"position": "m", "velocity": "m/s", "time": "s"})
 
     def __init__(self, link: str, placement: Any = None, period: float | None = None, latency: float = 0.0, phase: float = 0.0,
                  position: Mapping[str, Any] | None = None, velocity: Mapping[str, Any] | None = None, name: str = "gps") -> None:

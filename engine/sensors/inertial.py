@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -49,7 +50,7 @@ class Gyro(Inertial):
     """
 
     kind = "gyro"
-    units = dict.fromkeys(("", "bias", "quantum", "limit", "true", "true.bias"), "rad/s")
+    measures = types.MappingProxyType({"": "rad/s"})
 
     def __init__(self, link: str, placement: Any = None, period: float | None = None, latency: float = 0.0, phase: float = 0.0,
                  noise: Any = 0.0, bias: Any = 0.0, walk: Any = None, scale: Any = None, misalignment: Any = None, quantum: Any = None,
@@ -93,7 +94,7 @@ class Accelerometer(Inertial):
     """
 
     kind = "accelerometer"
-    units = dict.fromkeys(("", "bias", "quantum", "limit", "true", "true.bias"), "m/s2")
+    measures = types.MappingProxyType({"": "m/s2"})
 
     @property
     def feels(self) -> Sequence[str]:
@@ -121,6 +122,7 @@ class IMU(Mounted):
     """
 
     of_parts = ("rate", "force")
+    measures = types.MappingProxyType({"rate": "rad/s", "force": "m/s2", "angle": "rad", "velocity": "m/s"})
 
     def __init__(self, link: str, placement: Any = None, period: float | None = None, latency: float = 0.0, phase: float = 0.0,
                  rate: Mapping[str, Any] | None = None, force: Mapping[str, Any] | None = None, integrating: bool = False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -24,6 +25,7 @@ class OfJoints(Sensor):
     """A sensor of one joint, whose signal is a number, or of several, whose signal is (n); of ``what``: position, velocity, or effort."""
 
     what = "effort"
+    measures: Mapping[str, str] = types.MappingProxyType({})
 
     def of(self, joints: str | Sequence[str]) -> int | None:
         """Take note of the joints; return how many numbers are read, None for one."""
@@ -36,6 +38,10 @@ class OfJoints(Sensor):
 
     def bind(self, model: Model, dt: float) -> None:
         self.places = [one_coordinate(model, joint, self.name) for joint in self.joints]
+        moving = {model.joint(joint).type.units[0] for joint in self.joints}
+        if len(moving) == 1:
+            (u,) = moving
+            self.measures = {"": {"position": u, "velocity": f"{u}/s"}.get(self.what, "N.m" if u == "rad" else "N")}
         super().bind(model, dt)
 
     @property
@@ -108,6 +114,7 @@ class OfWrenches(Mounted):
 
     kind = ""
     of_parts = ("force", "moment")
+    measures = types.MappingProxyType({"force": "N", "moment": "N.m"})
 
     def __init__(self, link: str, placement: Any = None, period: float | None = None, latency: float = 0.0, phase: float = 0.0,
                  force: Any = None, moment: Any = None, name: str = "") -> None:  # fmt: skip
@@ -198,6 +205,8 @@ class Touch(Mounted):
     >>> Touch("foot", noise=0.5).parameters["touch.noise"]
     array(0.5)
     """
+
+    measures = types.MappingProxyType({"": "N"})
 
     def __init__(self, link: str, period: float | None = None, latency: float = 0.0, phase: float = 0.0, noise: Any = 0.0,
                  bias: Any = 0.0, scale: Any = None, quantum: Any = None, limit: Any = None, name: str = "touch") -> None:  # fmt: skip

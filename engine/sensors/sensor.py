@@ -19,6 +19,8 @@ from engine.model import Model
 from engine.spatial import se3, so3
 
 Array = np.ndarray
+#: units of what adds up over time
+SUMS = {"rad/s": "rad", "m/s2": "m/s"}
 Own = TypeVar("Own", bound="Sensor")
 
 
@@ -142,6 +144,8 @@ class Sensor(Maker):
     of_file = False
     #: what is read of its parts before there is a sample, where that is not zero
     first: Mapping[str, Array] = types.MappingProxyType({})
+    #: FMI's units of what it reads, by parts; of attitudes and directions, which have none, errors are turns
+    measures: Mapping[str, str] = types.MappingProxyType({})
     #: arguments that are errors of a part, as dictionaries
     of_parts: Sequence[str] = ()
 
@@ -180,6 +184,24 @@ class Sensor(Maker):
 
     def at_first(self) -> dict[str, Array]:
         return {f"now.{own}": x for n, x in self.first.items() for own in (n, f"true.{n}")}
+
+    @property
+    def units(self) -> Mapping[str, str]:  # type: ignore[override]
+        """FMI's units of its parts, of their truth, and of their errors, but for densities, whose units it has no words for.
+
+        >>> from engine.sensors import IMU
+        >>> imu = IMU("base", rate={"misalignment": (0.0, 0.0, 1e-3)})
+        >>> imu.units["true.force"], imu.units["rate.bias"], imu.units["rate.misalignment"]
+        ('m/s2', 'rad/s', 'rad')
+        """
+        found = {own: unit for part, unit in self.measures.items() for own in (part, f"true.{part}".rstrip("."))}
+        for part, e in self.errors.items():
+            unit = self.measures.get(part, "") or ("rad" if part in self.first else "")
+            for what in ("bias", "quantum", "limit", *["noise"] * (not e.density), "misalignment"):
+                known = {"misalignment": "rad", "quantum": SUMS.get(unit, unit) if e.carries else unit}
+                found[f"{e.name}.{what}"[len(self.name) + 1 :]] = known.get(what, unit)
+            found[f"true.{part}.bias".replace("..", ".")] = unit
+        return found
 
     @property
     def mounted(self) -> tuple[str, str, Array]:

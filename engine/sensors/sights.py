@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -30,6 +31,8 @@ class Sight(Mounted):
 
     Where it is blind its parts that have a value at ``first`` are those of the last sample that was valid, and before one as at first.
     """
+
+    measures = types.MappingProxyType({"position": "m", "distance": "m", "time": "s"})
 
     def __init__(self, name: str, period: float | None, latency: float, phase: float, errors: Mapping[str, Errors],
                  first: Mapping[str, Array]) -> None:  # fmt: skip

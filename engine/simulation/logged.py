@@ -24,7 +24,7 @@ from engine.logs import (
     Wrench,
     bag_files,
     require_prefix,
-    topics_of,
+    sensors_of,
     write_mat,
     write_mcap,
     write_parquet,
@@ -39,6 +39,8 @@ from engine.spatial import quaternion, se3, so3
 Array = np.ndarray
 #: what logs are written for, by their endings
 ENDINGS = (".mcap", ".rosbag2", ".mat", ".parquet", ".oem", ".aem")
+#: messages of where one link is, when
+MESSAGES = (".oem", ".aem")
 #: those of ROS 2, which have frames
 FRAMED = (".mcap", ".rosbag2")
 EXPECTED = f"expected .h5, .hdf5, {', '.join(ENDINGS)}"
@@ -64,7 +66,7 @@ def write_log(trajectory: Any, path: Any, overwrite: bool, link: str | None, epo
         raise StorageError(f"'{path}' exists; expected a new path{'' if path.is_dir() else ', or overwrite=True'}")
     if path.is_dir():
         bag_files(path)                                                       # before the work of writing another
-    messages = ending in (".oem", ".aem")
+    messages = ending in MESSAGES
     if messages and (link is None or epoch is None):
         raise StateError(f"'{path.name}' says when and of what it is; expected link=, one of the robot's, and epoch='2026-11-27T12:00:00'")
     if not messages and (link is not None or epoch is not None or center is not None):
@@ -80,10 +82,7 @@ def write_log(trajectory: Any, path: Any, overwrite: bool, link: str | None, epo
         warn(f"'{path.name}' is of what failed: {failures(trajectory)}", SimulationWarning)
     if ending in FRAMED and (lacks := left_out(trajectory)):
         warn(f"'{path.name}' leaves out {', '.join(lacks)}; expected {path.stem}.h5 beside it, which holds them", SimulationWarning)
-    if ending in FRAMED and (renamed := [f"'{n}' as '{x}'" for n in trajectory.sensors if n != (x := topics_of([n])[n])]):
-        warn(f"'{path.name}' has sensors by other names, as topics have none but letters, digits and _, and numbered where two are "
-             f"alike: {', '.join(renamed)}",
-             SimulationWarning)  # fmt: skip
+    subject = logged_flight(trajectory, path.name, prefix) if ending in FRAMED else trajectory
     with writing(path, StorageError, begun=False):
         path.parent.mkdir(parents=True, exist_ok=True)
     waiting = beside(path)
@@ -91,8 +90,8 @@ def write_log(trajectory: Any, path: Any, overwrite: bool, link: str | None, epo
         with writing(waiting, StorageError):
             if ending == ".rosbag2":
                 waiting.mkdir()
-            WRITERS[ending](trajectory, whole := waiting / f"{path.stem}_0" if ending == ".rosbag2" else waiting, link, epoch,
-                            prefix, center)
+            WRITERS[ending](subject, whole := waiting / f"{path.stem}_0" if ending == ".rosbag2" else waiting, link, epoch,
+                            center)
         with writing(path, StorageError, begun=False):
             if path.is_dir():
                 replace_bag(path.resolve(), whole)
@@ -169,6 +168,15 @@ def flight_of(trajectory: Any, described: bool = True, prefix: str = "") -> Flig
     return Flight(trajectory.t, [coordinates[k][0] for k in single], trajectory.q[:, q], trajectory.v[:, v], trajectory.tau[:, v],
                   links, T[..., :3, 3], quaternion.from_matrix(T[..., :3, :3]), description, world,
                   outcome_of(trajectory) if described else {}, prefix=prefix, samples=samples, **read)  # fmt: skip
+
+
+def logged_flight(trajectory: Any, file: str, prefix: str) -> Flight:
+    """Return what a log of ROS in a ``file`` says of a trajectory; a warning tells of sensors that have other names there."""
+    f = flight_of(trajectory, prefix=prefix)
+    if renamed := [f"'{name}' as '{topic}'" for name, _, topic, _ in sensors_of(f) if name != topic]:
+        warn(f"'{file}' has sensors by other names, as topics have none but letters, digits and _, and numbered where two are "
+             f"alike: {', '.join(renamed)}", SimulationWarning)  # fmt: skip
+    return f
 
 
 def read_by_sensors(trajectory: Any, links: list[str]) -> tuple[dict[str, dict[str, Any]], list[str], list[tuple[str, Array]]]:
@@ -257,11 +265,11 @@ def parquet(trajectory: Any, path: Path, *_: Any) -> None:
     write_parquet(path, columns, {"model": x.model.name, "gravity": " ".join(map(repr, map(float, x.gravity))), **outcome_of(x)})
 
 
-#: by ending: of a trajectory, a path, a link, an epoch, a prefix and a center
+#: by ending: of a trajectory, or its flight, a path, a link, an epoch and a center
 WRITERS: dict[str, Any] = {
     ".mat": mat, ".parquet": parquet,
-    ".mcap": lambda x, path, link, epoch, prefix, center: write_mcap(path, flight_of(x, prefix=prefix)),
-    ".rosbag2": lambda x, path, link, epoch, prefix, center: write_rosbag2(path, flight_of(x, prefix=prefix)),
-    ".oem": lambda x, path, link, epoch, prefix, center: x.to_oem(path, link, epoch, center),
-    ".aem": lambda x, path, link, epoch, prefix, center: x.to_aem(path, link, epoch, center),
+    ".mcap": lambda f, path, *_: write_mcap(path, f),
+    ".rosbag2": lambda f, path, *_: write_rosbag2(path, f),
+    ".oem": lambda x, path, link, epoch, center: x.to_oem(path, link, epoch, center),
+    ".aem": lambda x, path, link, epoch, center: x.to_aem(path, link, epoch, center),
 }  # fmt: skip

@@ -41,7 +41,7 @@ def test_by_dds_as_ros_names_it(live, monkeypatch):
         peer = subprocess.run([sys.executable, Path(__file__).parent / "peer.py", "42", "20"], capture_output=True, text=True, check=True,
                               timeout=60)  # fmt: skip
         until(lambda: bridge.received >= 4)
-        with pytest.raises(engine.BridgeError, match=r"another bridge has '/a/joint_states' in the domain 42; expected another prefix"):
+        with pytest.raises(engine.BridgeError, match=r"another bridge has '/a/joint_states' in the domain 42; expected another prefix or domain, or"):
             engine.bridge(live, "dds", prefix="a/", domain=42)
         engine.bridge(live, "dds", prefix="b/", domain=42).close()
         assert bridge.error is None
@@ -106,7 +106,7 @@ def test_to_foxglove(live):
         until(lambda: bridge.received >= 7)
         assert (bridge.refused, bridge.error) == (6, None)
         assert live.parameters["torque"].tolist() == [0.0, 0.5]
-        with pytest.raises(engine.BridgeError, match="another bridge has the port 18765; expected another prefix, or that one closed"):
+        with pytest.raises(engine.BridgeError, match="another bridge has the port 18765; expected another port, or that one closed"):
             engine.bridge(live, "foxglove", port=18765)
     engine.bridge(live, "foxglove", port=18765).close()                        # its port is free again
 

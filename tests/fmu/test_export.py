@@ -180,6 +180,31 @@ def test_units_and_words_of_what_components_say(tmp_path, version):
     assert law["gyro"] == ("rad/s", "the signal 'gyro' that is read")
 
 
+def test_units_of_what_sensors_read_and_of_their_errors(tmp_path):
+    """All but attitudes, directions, flags, seeds and densities, of which FMI has none."""
+    s, model = engine.sensors, engine.load_urdf(engine.example("free_flyer"), floating_base=True)
+    base, tip, joint = model.links[0].name, "gripper", "shoulder_yaw"
+    sensors = [s.IMU(base, rate={"walk": 1e-6, "misalignment": (0, 0, 1e-3)}),
+               s.IMU(base, integrating=True, force={"quantum": 1e-3}, name="sums"),
+               s.StarTracker(base), s.SunSensor(base), s.GPS(base), s.Magnetometer(base, (2e-5, 0, 0)), s.Encoder([joint], of="velocity"),
+               s.JointTorque(joint), s.ForceTorque(tip), s.Range(base, to=tip), s.RelativePose(base, tip), s.RangeFinder(base, noise=0.1),
+               s.Camera(base, {tip: [[0, 0, 1]]})]  # fmt: skip
+    simulator = engine.Simulator(model, sensors=sensors, joint_dynamics="explicit")
+    own = [n for n in simulator.stepper.programs[1].names if n.partition(".")[0] in {x.name for x in sensors}]
+    path = engine.export_fmu(simulator, tmp_path / "a.fmu", outputs=own, version="3.0", platforms=[])
+    found = {v.get("name"): v.get("unit") for v in description(path).find("ModelVariables")}
+    found = {n: unit for n, unit in found.items() if n.partition(".")[0] in {x.name for x in sensors}}
+    expected = {
+        "imu.true.rate": "rad/s", "imu.true.rate.bias": "rad/s", "imu.rate.bias": "rad/s", "imu.rate.misalignment": "rad",
+        "sums.velocity": "m/s", "sums.force.quantum": "m/s", "star_tracker.bias": "rad", "magnetometer": "T", "encoder": "rad/s",
+        "torque": "N.m", "wrist.moment": "N.m", "range.distance": "m", "relative.attitude.noise": "rad", "range_finder": "m",
+        "gps.velocity": "m/s"}  # fmt: skip
+    assert {n: found[n] for n in expected} == expected
+    without = {n for n, unit in found.items() if unit is None and not n.startswith("camera.")}
+    assert {n.rpartition(".")[2] for n in without} == {"q", "direction", "valid", "noise", "walk"}
+    assert {n.partition(".")[0] for n in without if n.endswith((".noise", ".walk"))} == {"imu", "sums"}
+
+
 def test_a_controller_has_no_parameters_that_it_does_not_use(tmp_path):
     path = engine.export_fmu(satellite(), tmp_path / "law.fmu", part="controller", platforms=[])
     assert {n.partition("[")[0].partition(".")[0] for n in names(path)} == {"time", "k", "q", "v", "gyro", "wheels"}

@@ -78,6 +78,20 @@ def test_what_cannot_be_opened_is_named(tmp_path, capfd):
     text = METRES + body("a", inside=box("x", 0.1) + 'def Xform "r" (prepend references = @./gone.usda@)\n{\n}\n')
     with pytest.warns(engine.RobotFileWarning, match="out what cannot be composed, such as references .*: Could not open asset @.*gone"):
         loaded(tmp_path, text, floating_base=True)
+    assert capfd.readouterr() == ("", "")                                      # where OpenUSD says it, too, in its own lines
+    with pytest.raises(engine.RobotFileError, match=r"no rigid bodies \(PhysicsRigidBodyAPI\), without what cannot be composed, .*gone"):
+        loaded(tmp_path, METRES + 'def Xform "r" (prepend references = @./gone.usda@)\n{\n}\n')
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_openusd_warns_of_besides_is_told(tmp_path, monkeypatch, capfd):
+    from pxr import Tf, UsdGeom
+
+    ask = UsdGeom.GetStageUpAxis
+    monkeypatch.setattr(UsdGeom, "GetStageUpAxis", lambda stage: (Tf.Warn("an axis of doubt"), ask(stage))[1])
+    with pytest.warns(engine.RobotFileWarning, match="leaves out what OpenUSD warns of: an axis of doubt$"):
+        loaded(tmp_path, METRES + body("a", inside=box("x", 0.1)), floating_base=True)
+    assert capfd.readouterr() == ("", "")
 
 
 def test_places_at_times_alone_are_named(tmp_path):

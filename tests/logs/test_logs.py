@@ -262,7 +262,7 @@ def test_without_the_packages_it_says_what_to_install(flight, tmp_path, monkeypa
     import sys
 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    for name in ("mcap", "mcap_ros2", "rosbags", "pyarrow"):
+    for name in ("mcap", "rosbags", "pyarrow"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     for ending in (".mcap", ".rosbag2", ".parquet"):
         with pytest.raises(engine.StorageError, match=r'not installed; expected pip install "articulated-engine\[logs\]"'):
@@ -300,7 +300,7 @@ def small(tmp_path):
     subprocess.run(["umount", tmp_path], check=True)
 
 
-@pytest.mark.parametrize(("ending", "package"), [("mcap", "mcap_ros2"), ("rosbag2", "rosbags"), ("mat", "scipy"), ("parquet", "pyarrow")])
+@pytest.mark.parametrize(("ending", "package"), [("mcap", "mcap"), ("rosbag2", "rosbags"), ("mat", "scipy"), ("parquet", "pyarrow")])
 def test_a_disk_that_is_full_indeed(flight, small, ending, package):
     """What does not fit is said, and taken away; what was there stays."""
     pytest.importorskip(package)

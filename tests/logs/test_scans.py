@@ -106,8 +106,9 @@ def test_a_recording_says_the_same(run, tmp_path):
 def test_which_message_has_them():
     eye = Distances("eye", np.array([[[0.5, 3.0, np.nan]]]), 0.1, 3.0, np.array([0.0, 0.1, 0.2]), np.zeros(1))
     assert kind_of(eye) == "scan"
-    assert distances(eye, 0)["ranges"][:2] == [0.5, np.inf]
-    assert np.isnan(distances(eye, 0)["ranges"][2])                            # of what failed
+    (ranges,) = distances(eye, np.arange(1))["ranges"]
+    assert ranges[:2].tolist() == [0.5, np.inf]
+    assert np.isnan(ranges[2])                                                 # of what failed
     assert kind_of(eye._replace(azimuths=np.array([0.0, 0.1, 0.3]))) == "points"
     assert kind_of(eye._replace(elevations=np.array([0.1]))) == "points"
     assert kind_of(eye._replace(azimuths=None, elevations=None)) == "range"

@@ -8,6 +8,7 @@ import pytest
 
 import engine
 from engine.logs import Flight, Inertial
+from engine.logs.cdr import encoded
 from engine.simulation.mounts import mounts_in
 from engine.spatial import se3, so3
 from tests.fmu.robots import arm
@@ -15,6 +16,7 @@ from tests.fmu.robots import arm
 highlevel = pytest.importorskip("rosbags.highlevel")
 reader = pytest.importorskip("mcap.reader")
 decoder = pytest.importorskip("mcap_ros2.decoder")
+typesys = pytest.importorskip("rosbags.typesys")
 #: of the gyro on the trunk: elsewhere, and turned
 POSE = se3.pose(so3.exp(np.array([0.1, -0.2, 0.3])), np.array([0.05, 0.0, 0.1]))
 
@@ -115,7 +117,7 @@ def test_names_that_a_topic_or_a_frame_has_already(tmp_path):
     sensors = [engine.sensors.Gyro("tip", name="a_b"), *(engine.sensors.Gyro("tip", POSE, name=n) for n in ("a-b", "base"))]
     sensors[1].of_file = True                                                  # whose names are its own
     run = engine.Simulator(arm(), dt=0.01, sensors=sensors).run(np.zeros(2), np.ones(2), 0.05)
-    with pytest.warns(engine.SimulationWarning, match="numbered where two are alike: 'a-b' as 'a_b'$"):
+    with pytest.warns(engine.SimulationWarning, match="numbered where two are alike: 'a-b' as 'a_b_2'$"):
         found = of_mcap(run.save(tmp_path / "a.mcap"))
     assert {n for n in found if "imu" in n} == {"/imu/a_b", "/imu/a_b_2", "/imu/base"}
     assert found["/imu/base"][0][1].header.frame_id == "base_"
@@ -225,6 +227,20 @@ def test_each_sample_is_said_once_when_it_came_and_stamped_with_when_it_was_take
     assert len(found["/imu/slow"]) == (19 if every == 1 else 18)
 
 
+@pytest.mark.filterwarnings("ignore::engine.SimulationWarning")
+def test_bytes_are_those_of_another_writer(run, tmp_path):
+    """Of rosbags, message by message: all that is said, and what has no links, no joints, and a name of more bytes than letters."""
+    with highlevel.AnyReader([run[0].save(tmp_path / "run.mcap")]) as bag:
+        said = [(connection.msgtype, bytes(raw)) for connection, _, raw in bag.messages()]
+    assert len({kind for kind, _ in said}) == 5
+    store, head = typesys.get_typestore(typesys.Stores.ROS2_HUMBLE), {"stamp": {"sec": 1, "nanosec": np.arange(3)}, "frame_id": ""}
+    names = {"header": head, "name": ["é"], "position": [], "velocity": np.ones((3, 1)), "effort": []}
+    for kind, plain in (("tf2_msgs/msg/TFMessage", {"transforms": []}), ("sensor_msgs/msg/JointState", names)):
+        said += [(kind, row.tobytes()) for row in encoded(store, kind, plain)]
+    for kind, raw in said:
+        assert bytes(store.serialize_cdr(store.deserialize_cdr(raw, kind), kind)) == raw
+
+
 def test_names_that_files_cannot_have_are_told(tmp_path):
     """In a .mat each field's own name is beside it, and what is cut or numbered is said; in logs what is called otherwise."""
     from scipy.io import loadmat
@@ -232,7 +248,8 @@ def test_names_that_files_cannot_have_are_told(tmp_path):
     builder, s, n = engine.Builder("r"), engine.sensors, "a" * 70
     builder.add_link("r", inertia=engine.spatial.inertia.box(1.0, [0.1, 0.2, 0.3]))
     model = builder.model(floating_base=True)
-    sensors = [s.Gyro("r", name=name, bias=0.1 * k) for k, name in enumerate((n + "A", n + "B", "g", "g_true", "gü"))]
+    names = (n + "A", n + "B", "g", "g_true", "gü", "gä")
+    sensors = [s.Gyro("r", name=name, bias=0.1 * k) for k, name in enumerate(names)]
     run = engine.Simulator(model, gravity=(0, 0, 0), sensors=sensors).run(model.neutral(), np.zeros(6), 0.003)
     with pytest.warns(UserWarning, match=r"names are cut at 63 letters in a .mat, or numbered .*'a*' is 'a*A'"):
         found = loadmat(run.save(tmp_path / "run.mat"), simplify_cells=True)
@@ -240,5 +257,5 @@ def test_names_that_files_cannot_have_are_told(tmp_path):
     assert sorted(table.values()) == sorted(run.signals) and {*table} == {*found["signals"]}
     for own, name in table.items():
         assert (found["signals"][own] == run.signals[name]).all()
-    with pytest.warns(engine.SimulationWarning, match="'run.mcap' has sensors by other names, .*alike: 'gü' as 'g_'$"):
+    with pytest.warns(engine.SimulationWarning, match="'run.mcap' has sensors by other names, .*alike: 'gü' as 'g_', 'gä' as 'g__2'$"):
         run.save(tmp_path / "run.mcap")

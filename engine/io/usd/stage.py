@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import re
@@ -45,6 +46,7 @@ class Stage:
     length, mass : m and kg of its units
     left_out : what is not read, and of whom
     read : names of attributes that are, of those that simulators add
+    uncomposed : what OpenUSD says of what it cannot compose
     """
 
     def __init__(self, file: str) -> None:
@@ -65,8 +67,9 @@ class Stage:
         self.places = UsdGeom.XformCache()
         self.left_out: dict[str, list[str]] = {}
         self.read: set[str] = set()
-        for error in self.stage.GetCompositionErrors():
-            line, text = first_of([str(error)], file, LETTERS)
+        self.uncomposed = [str(error) for error in self.stage.GetCompositionErrors()]
+        for said in self.uncomposed:
+            line, text = first_of([said], file)
             self.leave("what cannot be composed, such as references that cannot be opened", f"{text}{f' (line {line})' if line else ''}")
         whole = self.stage.GetRootLayer()
         own = {"metersPerUnit": self.length, "kilogramsPerUnit": self.mass, "upAxis": str(UsdGeom.GetStageUpAxis(self.stage))}
@@ -140,6 +143,19 @@ class Stage:
                     self.leave("values by time samples without a default, which count as not said", a.GetPath())
                 if (name := str(a.GetName())).startswith(FOREIGN) and name not in self.read:
                     self.leave("what the schema of UsdPhysics has not", f"{name} of {prim.GetPath()}")
+
+
+@contextlib.contextmanager
+def listening() -> Iterator[list[str]]:
+    """Hear what OpenUSD warns of, which it would print."""
+    from pxr import UsdUtils
+
+    listener, heard = UsdUtils.CoalescingDiagnosticDelegate(), list[str]()
+    try:
+        yield heard
+    finally:
+        heard += [x.commentary for x in listener.TakeUncoalescedDiagnostics()]
+        del listener                                                           # by which it prints again
 
 
 def first_of(texts: list[str], file: str, most: int = LETTERS) -> tuple[int, str]:

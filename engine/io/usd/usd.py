@@ -21,7 +21,7 @@ from engine.io.usd import said
 from engine.io.usd.bodies import Body
 from engine.io.usd.joints import Hung, Tie, standing_at, ties_of, trees_of
 from engine.io.usd.shapes import TURNS
-from engine.io.usd.stage import Stage, Whose, value
+from engine.io.usd.stage import Stage, Whose, first_of, listening, value
 from engine.model import Builder, Described, Geometry, Model, ModelError, Part
 from engine.spatial import inertia, quaternion, se3
 
@@ -63,10 +63,21 @@ def read(path: str | os.PathLike[str], floating_base: bool = False) -> tuple[Mod
     file = os.fsdecode(path)
     if not os.path.isfile(file):
         raise RobotFileError("there is no such file; expected a stage of USD", file)
+    with listening() as heard:
+        found, stage = built(file, floating_base)
+    for text in heard:
+        if not any(composed in text for composed in stage.uncomposed):
+            stage.leave("what OpenUSD warns of", first_of([text], file)[1])
+    return found, stage
+
+
+def built(file: str, floating_base: bool) -> tuple[Model, Stage]:
+    """Return the model of a stage's file, and the stage."""
     stage = Stage(file)
     bodies = {str(p.GetPath()): Body(stage, p) for p in stage.prims() if stage.is_body(p)}
     if not bodies:
-        raise RobotFileError("it has no rigid bodies (PhysicsRigidBodyAPI); expected a mechanism of USD physics", file)
+        lacks = "".join(f", without {what}: {names[0]}" for what, names in stage.left_out.items())
+        raise RobotFileError(f"it has no rigid bodies (PhysicsRigidBodyAPI){lacks}; expected a mechanism of USD physics", file)
     ties = ties_of(stage, bodies)
     trees, closing = trees_of(stage, bodies, ties)
     try:
