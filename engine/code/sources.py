@@ -163,8 +163,8 @@ def step_of(simulator: Simulator, name: str, q0: Any, v0: Any) -> Exported:
     if p.size:
         summary.append("Nothing here checks the ranges of p; Simulator.run refuses what is out of them.")
     if asked := stepper.begins:
-        summary.append(f"x is that of these parameters: {', '.join(c.name for c in asked)} begin by p, or by q and v; after another p take x of "
-                       "simulator.start(q, v, parameters).origin.x.")  # fmt: skip
+        own = ", ".join(c.name for c in asked)
+        summary.append(f"States of {own} in x are at first those of q, v and p; after another p take simulator.start(q, v, parameters).")
     stays = with_tables(stepper.program) or plant.constraints is not None      # rows want room, and loops are closed
 
     def draw(rng: np.random.Generator) -> list[Any]:
