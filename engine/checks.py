@@ -9,6 +9,7 @@ import functools
 import importlib.util
 import inspect
 import itertools
+import math
 import os
 import pickle
 import sys
@@ -17,7 +18,7 @@ import types
 import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -48,6 +49,24 @@ class Fixed:
         if self._made and not name.startswith("_"):
             raise EngineError(f"'{name}' of a {type(self).__name__} cannot be set: it was compiled with what it has; expected a new one")
         super().__setattr__(name, value)
+
+
+class Range(NamedTuple):
+    """From what to what a number is; ``above`` says that the least itself is out of it.
+
+    >>> Range(0.0, above=True).words, Range(0.0, 60.0).words, Range().words
+    ('above 0', 'from 0 to 60', '')
+    """
+
+    least: float = -math.inf
+    most: float = math.inf
+    above: bool = False
+
+    @property
+    def words(self) -> str:
+        """What is expected of it."""
+        low = "" if self.least == -math.inf else f"{'above' if self.above else 'from'} {self.least:.9g}"
+        return low if self.most == math.inf else f"{low} to {self.most:.9g}".strip()
 
 
 class EngineWarning(UserWarning):

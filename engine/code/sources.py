@@ -160,6 +160,11 @@ def step_of(simulator: Simulator, name: str, q0: Any, v0: Any) -> Exported:
     summary = [f"step of {simulator!r}", f"x is the whole state; that of any q and v at first is simulator.start(q, v).origin.x, "
                f"and that {'at rest' if q0 is None and v0 is None else 'of q0 and v0'} is {name.upper()}_INITIAL_X, from which the "
                f"first samples of {name}_test.c go on; the others go on from another."]  # fmt: skip
+    if p.size:
+        summary.append("Nothing here checks the ranges of p; Simulator.run refuses what is out of them.")
+    if asked := stepper.begins:
+        own = ", ".join(c.name for c in asked)
+        summary.append(f"States of {own} in x are at first those of q, v and p; after another p take simulator.start(q, v, parameters).")
     stays = with_tables(stepper.program) or plant.constraints is not None      # rows want room, and loops are closed
 
     def draw(rng: np.random.Generator) -> list[Any]:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import dynamics, ops
-from engine.checks import EngineError, EngineWarning, nearest, numeric, shown
+from engine.checks import EngineError, EngineWarning, Range, nearest, numeric, shown
 from engine.model import Model
 
 Array = np.ndarray
@@ -402,6 +402,12 @@ class Component:
     def possible(self, what: str, x: Array) -> Any:
         """Return whether x (*shape) is a value of the parameter "name.what" that :meth:`require_parameter` takes. Traceable."""
         return ops.less_equal(0.0, x[()]) if what in self.counts else True
+
+    def range_of(self, what: str, parameters: Mapping[str, Array]) -> Range | None:
+        """Return the range of each number of the parameter "name.what", beside others; None where they have none each, as a matrix."""
+        if what in self.counts:
+            return Range(0.0)
+        return Range() if type(self).require_parameter is Component.require_parameter else None
 
     def require_together(self, own: Mapping[str, Array]) -> None:
         """Refuse values (...) of its parameters, by "what", that are possible one by one and not together; rows broadcast."""

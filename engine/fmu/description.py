@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -111,10 +112,15 @@ def started(machine: Machine) -> list[int]:
     """Return for each number of x at the start what it is made of: bits of the parameters, and behind them of the start values."""
     n = machine.parameters.n
     bare = [1 << n + k if k < machine.start else 0 for k in range(len(machine.x))]
-    if "prepare" not in machine.programs:
-        return bare
-    at = offsets(machine, "prepare")
-    own = [mask >> at["p"] for mask in reached(machine.programs["prepare"])]    # of p and x
+    for name in ("begin", "prepare"):
+        bare = after(machine, name, bare) if name in machine.programs else bare
+    return bare
+
+
+def after(machine: Machine, name: str, bare: list[int]) -> list[int]:
+    """Return what x is made of after a program of p and x, before which it was made of what is given."""
+    n, at = machine.parameters.n, offsets(machine, name)
+    own = [mask >> at["p"] for mask in reached(machine.programs[name])]    # of p and x
     return [through(mask & ((1 << n) - 1), [1 << k for k in range(n)]) | through(mask >> n, bare) for mask in own]
 
 
@@ -134,12 +140,17 @@ def units(variables: Sequence[Variable]) -> str:
 
 def least(v: Variable) -> str | None:
     """Return the least value of a variable, where there is one."""
-    return "0.0" if {"POSITIVE", "NOT_NEGATIVE", "WHOLE"} & {*v.flags} else None
+    return repr(v.range.least) if v.range.least > -math.inf else None
+
+
+def most(v: Variable) -> str | None:
+    """Return the greatest value of a variable, where there is one."""
+    return repr(v.range.most) if v.range.most < math.inf else None
 
 
 def written2(v: Variable) -> str:
     """Return a variable, a number, in FMI 2.0's words."""
-    real = attributes(unit=v.unit or None, min=least(v), start=None if v.start is None else numbers(v.start),
+    real = attributes(unit=v.unit or None, min=least(v), max=most(v), start=None if v.start is None else numbers(v.start),
                       derivative=None if v.state is None else v.state + 1)  # fmt: skip
     own = attributes(name=v.name, valueReference=v.reference, description=v.text or None, causality=v.causality, variability=v.variability,
                      initial=v.initial)  # fmt: skip
@@ -149,7 +160,7 @@ def written2(v: Variable) -> str:
 def written3(v: Variable) -> str:
     """Return a variable, a number or an array, in FMI 3.0's words."""
     own = attributes(name=v.name, valueReference=v.reference, description=v.text or None, causality=v.causality, variability=v.variability,
-                     initial=v.initial, unit=v.unit or None, derivative=v.state, min=least(v),
+                     initial=v.initial, unit=v.unit or None, derivative=v.state, min=least(v), max=most(v),
                      start=None if v.start is None else numbers(v.start))  # fmt: skip
     sizes = "".join(f"<Dimension{attributes(start=n)}/>" for n in v.shape)
     return f"<Float64{own}>{sizes}</Float64>" if sizes else f"<Float64{own}/>"

@@ -23,7 +23,8 @@ from engine.fmu.branches import branching
 from engine.fmu.description import build_description, model_description
 from engine.fmu.machine import Machine, of_controller, of_simulator, require_names
 from engine.fmu.tables import model_header, own_sources, written
-from engine.fmu.variables import OUTPUT, is_steered, twice, variables_of
+from engine.fmu.variables import OUTPUT, range_of, twice, variables_of
+from engine.model.parameters import is_number
 from engine.simulation import Simulator
 
 VERSIONS = ("2.0", "3.0")
@@ -53,11 +54,12 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
     outputs : "q", "v", "vdot", "tau" and the names of signals; by default q, v and tau, of a controller all that it commands. One that has
         an input's or a parameter's name is ``output.tau`` (an EngineWarning says so)
     poses : links, of which position (3), m, and rotation matrix (3, 3) in the world are outputs
-    parameters : of those that are no inputs, which may be tuned while it runs: all by default, but for inertias and placements, and of a
-        controller those that nothing in it depends on
+    parameters : of those that are no inputs, which may be tuned while it runs, or before it begins if a component begins by them, as
+        "tank.fuel": all by default, but for those that are checked as a whole, as
+        inertias, placements and matrices, and of a controller those that nothing in it depends on
     q0, v0 : where it begins, by default the model's initial configuration, at rest; also the parameters start.q and start.v, which may be
-        set before it begins, but where constraints hold, or components begin as these say. Quaternions are made unit ones, or refused
-        where their length is not 1 within 2 %
+        set before it begins, but where constraints hold. Quaternions are made unit ones, or refused where their length is not 1 within
+        2 %
     version : of FMI, "2.0" or "3.0", which has arrays and adjoint derivatives
     model_exchange : whether the tool may integrate it, too: of a smooth field of q and v alone, with its derivatives along directions.
         There are no event indicators: an EngineWarning names the components whose forces branch by t, q or v
@@ -149,11 +151,15 @@ def require_own(path: Path) -> None:
 def tuned(machine: Machine, parameters: Sequence[str] | None) -> list[str]:
     """Return the names of the parameters that may be tuned."""
     left = [n for n in machine.parameters.shapes if n not in machine.inputs]
-    usual = [n for n in left if is_steered(n) and n not in machine.unread]
+    usual = [n for n in left if range_of(machine, n) and n not in machine.unread]
     found = usual if parameters is None else [*require_names("parameters", parameters, left)]
     for n in (*(n for n in machine.inputs if n not in machine.signals), *found):
-        if not is_steered(n):
-            raise ExportError(f"the parameter '{n}' would have to be checked as a whole; expected mass, center or displacement instead")
+        if range_of(machine, n) is None:
+            other = "mass, center or displacement instead" if is_number(n) else "it as it is, or as a constant"
+            raise ExportError(f"the parameter '{n}' would have to be checked as a whole; expected {other}")
+    if late := next((n for n in machine.inputs if n in machine.fixed), None):
+        raise ExportError(f"inputs have '{late}', by which a component begins and which nothing follows later; expected it among the "
+                          "parameters")  # fmt: skip
     return found
 
 

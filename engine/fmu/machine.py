@@ -2,9 +2,10 @@
 
 The state after the k-th step from t0, the outputs at its beginning, and the state at the start are::
 
-    x⁺ = step(t0, k, dt, p, x),   y = observe(t0, k, dt, p, x),   x₀ = prepare(t0, p, x)                      (1)
+    x⁺ = step(t0, k, dt, p, x),   y = observe(t0, k, dt, p, x),   x₀ = prepare(t0, p, begin(p, x))            (1)
 
-with parameters p, inputs among them. Of model exchange, with the continuous states ξ = (q, v)::
+with parameters p, inputs among them; ``begin`` makes the states of components, ``prepare`` momenta. Of model exchange, with the
+continuous states ξ = (q, v)::
 
     ξ̇ = field(t, p, ξ),   y = look(t, p, ξ)                                                                   (2)
 
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.checks import nearest, shown
+from engine.checks import Range, nearest, shown
 from engine.code import ExportError
 from engine.code.sources import require_exportable
 from engine.compiler import Program, calling, trace
@@ -31,13 +32,15 @@ from engine.components.reading import shown as shown_parts
 from engine.fmu.depends import reached
 from engine.model import Model
 from engine.simulation import Simulator
+from engine.simulation.parameters import own
 from engine.simulation.plant import Plant
+from engine.simulation.stepper import Stepper
 
 Array = np.ndarray
 #: what a program's arguments are called
 STEP, MOMENT, AT = ("t0", "k", "dt", "p", "x"), ("t", "p", "x"), ("q", "p")
-ARGUMENTS = {"step": STEP, "observe": STEP, "prepare": MOMENT, "apart": AT, "field": MOMENT, "look": MOMENT,
-             "push": ("t", "e", "p", "x", "dp", "dx"), "pull": ("t", "px", "w")}  # fmt: skip
+ARGUMENTS = {"step": STEP, "observe": STEP, "prepare": MOMENT, "begin": ("p", "x"), "open": MOMENT, "apart": AT,
+             "field": MOMENT, "look": MOMENT, "push": ("t", "e", "p", "x", "dp", "dx"), "pull": ("t", "px", "w")}  # fmt: skip
 
 
 @dataclass
@@ -58,6 +61,8 @@ class Machine:
     signals : which inputs are signals that a controller reads
     units : FMI's units of components' signals, commands and parameters, by name
     unread : parameters that nothing here depends on
+    ranges : of components' and signals' parameters, by name: None of those that are no numbers with a range each
+    fixed : parameters that say how a component begins, and nothing after that
     words : what it is
     """
 
@@ -81,6 +86,8 @@ class Machine:
     signals: tuple[str, ...] = ()
     units: dict[str, str] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
+    ranges: dict[str, Range | None] = field(default_factory=dict)
+    fixed: tuple[str, ...] = ()
 
     @property
     def quaternions(self) -> list[int]:
@@ -122,7 +129,7 @@ def of_simulator(simulator: Simulator, inputs: Sequence[str], outputs: Sequence[
     usual = ["q", "v", *(["tau"] if "tau" in known else [])]                   # which free bodies have not
     names = require_names("outputs", usual if outputs is None else outputs, ["q", "v", *known])
     links = require_names("poses", poses, [link.name for link in model.links])
-    own = [n for n in names if n not in ("q", "v")]
+    told = [n for n in names if n not in ("q", "v")]
     notes = sum(int(np.prod(shape)) for shape in step.shapes_out) - stepper.layout.n
 
     def placed(context: Any) -> dict[str, Array]:
@@ -133,27 +140,45 @@ def of_simulator(simulator: Simulator, inputs: Sequence[str], outputs: Sequence[
         return found
 
     def observe(t0: Any, k: Any, dt: Any, p: Array, x: Array) -> dict[str, Any]:
-        found = dict(zip(record.names, calling(record)(t0, k, dt, p, x), strict=True)) if own else {}
-        chosen = {n: found[n] for n in own}
+        found = dict(zip(record.names, calling(record)(t0, k, dt, p, x), strict=True)) if told else {}
+        chosen = {n: found[n] for n in told}
         return chosen | placed(stepper.context(t0 + k * dt, p, x[: stepper.layout.n]))
 
     programs = {"step": step}
-    if own or links:
+    if told or links:
         programs["observe"] = trace(observe, [(), (), (), p.shape, (len(x) + notes,)], named=True)
-    free = stepper.starts_anywhere
+    free, moment = stepper.starts_anywhere, [(), p.shape, x.shape]
     if s.conserved:
-        programs["prepare"] = trace(stepper.prepared, [(), p.shape, x.shape])
+        programs["prepare"] = trace(stepper.prepared, moment)
+    if stepper.begins:
+        programs["begin"] = trace(stepper.began, moment[1:])
+    if stepper.moved:
+        programs["open"] = trace(lambda t, p, x: np.array([ops.where(stepper.open(t, p, x), 1.0, 0.0)]), moment)
     if free and stepper.apart(model.initial(), p):
         programs["apart"] = trace(lambda q, p: np.array([ops.where(stepper.apart(q, p)[0], 1.0, 0.0)]), [(model.nq,), p.shape])
     if exchange:
-        programs |= of_exchange(s, own, placed, p, x, adjoint)
+        programs |= of_exchange(s, told, placed, p, x, adjoint)
     seen = programs.get("observe")
     n = model.nq + model.nv
     return Machine(
         model, dt, programs, stepper.parameters, p, x, require_names("inputs", inputs, [*stepper.parameters.shapes]),
         dict(zip(seen.names, seen.shapes_out, strict=True)) if seen else {}, repr(simulator), stepper.times, n if free else 0,
         stepper.layout.slices["state"], n, n * exchange, dt, notes, tuple(m for m in ("q", "v") if exchange or m in names),
-        units=units_of(s.plant))  # fmt: skip
+        units=units_of(s.plant), ranges=stepper.ranges, fixed=fixed(stepper))  # fmt: skip
+
+
+def fixed(stepper: Stepper) -> tuple[str, ...]:
+    """Return the parameters by which components begin: nobody sets them later."""
+    if not stepper.begins:
+        return ()
+    at, begin = stepper.parameters.slices, trace(stepper.began, [(stepper.parameters.n,), (stepper.layout.n,)])
+    read = functools.reduce(int.__or__, reached(begin), 0)
+    return tuple(m for m in at if not own(m) and reads(read, at[m]))
+
+
+def reads(mask: int, where: slice) -> bool:
+    """Return whether a mask has bits of these numbers."""
+    return bool(mask >> where.start & ((1 << where.stop - where.start) - 1))
 
 
 def of_exchange(s: Simulator, own: Sequence[str], placed: Callable[[Any], dict[str, Array]], p: Array, x: Array,
@@ -235,11 +260,11 @@ def of_controller(simulator: Simulator, inputs: Sequence[str], outputs: Sequence
     if memory.size:
         programs["step"] = trace(lambda t0, k, dt, p, x: asked(t0 + k * dt, p, x, z)[0], [*shapes, memory.shape])
     seen = programs["observe"]
-    own = require_names("inputs", inputs, [*stepper.parameters.shapes])
+    steered = require_names("inputs", inputs, [*stepper.parameters.shapes])
     words = f"controller {c.called.name} of '{model.name}', asked at every {c.period!r} s"
     shapes_out = dict(zip(seen.names, seen.shapes_out, strict=True))
     read = functools.reduce(int.__or__, (mask >> 3 for program in programs.values() for mask in reached(program)), 0)
-    unread = tuple(n for n in stepper.parameters.shapes if not read >> at[n].start & ((1 << at[n].stop - at[n].start) - 1))
-    return Machine(model, dt, programs, given, p, memory, (*own, "q", "v", *signals.shapes), shapes_out, words,
+    unread = tuple(n for n in stepper.parameters.shapes if not reads(read, at[n]))
+    return Machine(model, dt, programs, given, p, memory, (*steered, "q", "v", *signals.shapes), shapes_out, words,
                    [*c.times] if memory.size else [], period=c.period, signals=(*signals.shapes,),
-                   units=units_of(plant), unread=unread)  # fmt: skip
+                   units=units_of(plant), unread=unread, ranges=stepper.ranges)  # fmt: skip

@@ -25,7 +25,7 @@ FAST = """#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) &&
 #endif
 """
 #: what an FMU's variable is to C: numbers of its flags, each a bit, and its vectors
-FLAGS = ("INPUT", "OWN", "POSITIVE", "NOT_NEGATIVE", "WHOLE")
+FLAGS = ("INPUT", "OWN", "ABOVE", "WHOLE", "FIRST")
 #: programs that share what they call, and are one file: what is asked at the start is found in each step, too
 SHARED = ("step", "apart")
 KINDS = ("TIME", "P", "START", "X", "Y", "DX")
@@ -77,19 +77,29 @@ def model_header(machine: Machine, variables: Sequence[Variable], token: str, ke
                "STATES": machine.states.stop - machine.states.start, "NQUATERNIONS": len(quaternions), "NTIMES": len(machine.times),
                "WORK": work, "NO_ROOM": NO_ROOM, "ROWS": rows,
                "NVARIABLES": len(variables), **{f"HAS_{n.upper()}": int(n in machine.programs) for n in ARGUMENTS}}  # fmt: skip
-    known = ", ".join(f"{{{v.kind}, {' | '.join(v.flags) or 0}, {v.at}, {v.size}}}" for v in variables)
+    known = ", ".join(f"{{{v.kind}, {' | '.join((*v.flags, *['ABOVE'] * v.range.above)) or 0}, {v.at}, {v.size}, {end(v.range.least)}, "
+                      f"{end(v.range.most)}}}" for v in variables)  # fmt: skip
     return "\n".join([
         comment(f"model.h: what core.c is told of {machine.words}", WRITTEN),
-        "#ifndef MODEL_H", "#define MODEL_H", "", "#include <stddef.h>",
+        "#ifndef MODEL_H", "#define MODEL_H", "", "#include <math.h>", "#include <stddef.h>",
         "#include <stdint.h>", "", *(f'#include "{n}"' for n in texts if n.endswith(".h")), "",
         *(f"#define {n} {x}" for n, x in numbers.items()), f"#define DT {machine.dt!r}", f"#define AWAY {AWAY!r}",
         f'#define TOKEN "{token}"', f"#define KEY {key}ull", "#define WORKED , i->work",
         *(f"#define {n} {row(x)}".replace("\n", " \\\n") for n, x in zip(("X_FIRST", "P_FIRST", "START_FIRST"), ends, strict=True)),
         *(f"#define {n} {{{', '.join(map(str, [*x, 0]))}}}" for n, x in (("QUATERNIONS", quaternions), ("TIMES", machine.times))), "",
         f"enum {{ {', '.join(KINDS)} }};", f"enum {{ {', '.join(f'{n} = {1 << k}' for k, n in enumerate(FLAGS))} }};",
-        "typedef struct {", "    int kind, flags;", "    size_t at, n;", "} Variable;",
-        f"#define VARIABLES {{{known}, {{0, 0, 0, 0}}}}", "",
+        "typedef struct {", "    int kind, flags;", "    size_t at, n;", "    double least, most;", "} Variable;",
+        f"#define VARIABLES {{{known}, {{0, 0, 0, 0, 0.0, 0.0}}}}", "",
         "#define NAMES {" + ", ".join([*(literal(v.name) for v in variables), "0"]) + "}", *wrappers, "", "#endif", ""])  # fmt: skip
+
+
+def end(x: float) -> str:
+    """Return the end of a range as C writes it.
+
+    >>> end(-float("inf")), end(60.0)
+    ('-INFINITY', '60.0')
+    """
+    return repr(x).replace("inf", "INFINITY")
 
 
 def literal(text: str) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.checks import Range
 from engine.components.law import SEEDS
 from engine.contact import is_material
 from engine.fmu.machine import Machine
@@ -30,6 +31,8 @@ UNITS = {
 RATES = {"": "1/s", "rad": "rad/s", "m": "m/s", "rad/s": "rad/s2", "m/s": "m/s2"}
 #: how names of parameters begin that must be above zero
 POSITIVE = ("mass.", "contact_stiffness.")
+#: what a number may be: anything, or no loss of a negative one
+ANY, LOSS = Range(), Range(0.0)
 #: how names of outputs begin that are an input's or a parameter's, too
 OUTPUT = "output"
 
@@ -45,6 +48,7 @@ class Variable:
     start : values (size), or None of what is calculated
     reference : its number
     state : of a derivative, the reference of its state
+    range : of its numbers
     wanted, called : the name that another has already, where it has one more to be told from that, and what it is in the engine
     """
 
@@ -60,6 +64,7 @@ class Variable:
     flags: tuple[str, ...] = ()
     reference: int = 0
     state: int | None = None
+    range: Range = ANY
     wanted: str = ""
     called: str = ""
 
@@ -170,15 +175,19 @@ def unit_of(name: str) -> str:
 
 def flags_of(name: str) -> tuple[str, ...]:
     """Return what C checks of a parameter, and whether momenta are others after it."""
-    sign = name.startswith(POSITIVE)
-    losses = is_material(name) or name.startswith(("damping.", "friction.", "armature."))
-    found = {"OWN": own(name), "POSITIVE": sign, "NOT_NEGATIVE": losses and not sign, "WHOLE": name in SEEDS}
+    found = {"OWN": own(name), "WHOLE": name in SEEDS}
     return tuple(n for n, there in found.items() if there)
 
 
-def is_steered(name: str) -> bool:
-    """Return whether C can check a parameter, so that it may be tuned: not an inertia, which has to be a body's, nor a pose."""
-    return not is_number(name) or not name.startswith(("inertia.", "placement."))
+def range_of(machine: Machine, name: str) -> Range | None:
+    """Return the range of a parameter's numbers; None where C cannot check them one by one: not of an inertia, which has to be a body's,
+    nor of a pose."""
+    if is_number(name) and name.startswith(("inertia.", "placement.")):
+        return None
+    if name.startswith(POSITIVE):
+        return Range(0.0, above=True)
+    losses = is_material(name) or name.startswith(("damping.", "friction.", "armature.")) or name in SEEDS
+    return LOSS if losses else machine.ranges.get(name, ANY)
 
 
 class Table:
@@ -189,31 +198,31 @@ class Table:
         self.variables = [Variable("time", "TIME", 0, "independent", "continuous", unit="s")]
 
     def add(self, name: str, kind: str, at: int, shape: tuple[int, ...], causality: str, variability: str, start: Array | None = None,
-            text: str = "", flags: tuple[str, ...] = (), of: str | None = None) -> None:  # fmt: skip
+            text: str = "", flags: tuple[str, ...] = (), of: str | None = None, within: Range = ANY) -> None:  # fmt: skip
         """Add what has a name: an array where all has one unit and FMI has arrays, else number by number."""
         found, n = entries(self.machine.model, of or name), math.prod(shape)
         own = self.machine.units.get(of or name, "") if "." in name or kind == "Y" or name in self.machine.signals else ""
         units = found[1] if found else [own or unit_of(of or name)] * n
         base = parts_of(name)
         if shape and n and self.arrays and len({*units}) == 1:
-            self.put(self.names.name(base), kind, at, causality, variability, shape, start, units[0], text, flags, base)
+            self.put(self.names.name(base), kind, at, causality, variability, shape, start, units[0], text, flags, base, within=within)
             return
         for k in range(n):
             index = tuple(int(i) for i in np.unravel_index(k, shape)) if shape else ()
             parts = [*base[:-1], *found[0][k]] if found else base
             own_name = self.names.name(parts) if found else self.names.name(base, index)
             one = None if start is None else start[k : k + 1]
-            self.put(own_name, kind, at + k, causality, variability, (), one, units[k], text, flags, parts, () if found else index)
+            self.put(own_name, kind, at + k, causality, variability, (), one, units[k], text, flags, parts, () if found else index, within)
 
     def put(self, name: str, kind: str, at: int, causality: str, variability: str, shape: tuple[int, ...], start: Array | None, unit: str,
-            text: str, flags: tuple[str, ...], parts: Sequence[str], index: Sequence[int] = ()) -> None:  # fmt: skip
+            text: str, flags: tuple[str, ...], parts: Sequence[str], index: Sequence[int] = (), within: Range = ANY) -> None:  # fmt: skip
         """Add a variable, with what it is called in the engine where FMI has no such name."""
         whole = ".".join(parts)
         text = text if whole.isascii() else f"{text} ({whole})".strip()
         values = None if start is None else tuple(float(x) for x in start)
         called = whole + (f"[{', '.join(map(str, index))}]" if index else "")
         self.variables.append(Variable(name, kind, at, causality, variability, shape, values, unit, text, flags, len(self.variables),
-                                       wanted=self.names.wanted.get(name, ""), called=called))
+                                       range=within, wanted=self.names.wanted.get(name, ""), called=called))
 
     def add_rates(self) -> None:
         """Add the derivatives of the states."""
@@ -253,10 +262,14 @@ def variables_of(machine: Machine, tuned: Iterable[str], arrays: bool, flat: boo
             table.add(name, "P", where.start, shape, "input", "continuous", value, f"the signal '{name}' that is read", ("INPUT",))
         elif name in machine.inputs:
             what = {"q": "configuration", "v": "velocities"}.get(name, f"the parameter '{name}' of the simulator, held over a step")
-            table.add(name, "P", where.start, shape, "input", "continuous", value, what, ("INPUT", *flags_of(name)))
+            table.add(name, "P", where.start, shape, "input", "continuous", value, what, ("INPUT", *flags_of(name)),
+                      within=range_of(machine, name) or ANY)  # fmt: skip
         elif name in tuned:
             what = f"the parameter '{name}' of the simulator"
-            table.add(name, "P", where.start, shape, "parameter", "tunable", value, what, flags_of(name))
+            first = name in machine.fixed
+            table.add(name, "P", where.start, shape, "parameter", "fixed" if first else "tunable", value,
+                      f"{what}, at the start" if first else what, (*flags_of(name), *["FIRST"] * first),
+                      within=range_of(machine, name) or ANY)  # fmt: skip
     if machine.start:
         for name, where in (("q", slice(0, model.nq)), ("v", slice(model.nq, machine.start))):
             table.add(f"start.{name}", "START", where.start, (where.stop - where.start,), "parameter", "fixed", machine.x[where],

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from engine.checks import shown
+from engine.checks import shown, warn
 from engine.model import StateError
 
 Array = np.ndarray
@@ -75,4 +76,13 @@ def center_of(r: Array, v: Array, given: Any = None) -> str:
     if found is None:
         raise StateError(f"this orbit is about something of μ = {mu:.6g} m³/s², which is neither of {', '.join(CENTERS)}; expected "
                          "its name as the center")  # fmt: skip
+    return found
+
+
+def orbit_of(name: str, signals: Mapping[str, Array]) -> list[Array]:
+    """Return where the world's origin flies and how fast, (T, 3) each; nothing of a flight without an orbit, of whose axes it warns."""
+    found = [signals[n] for n in ("frame.origin", "frame.velocity") if n in signals]
+    if not found:
+        warn(f"'{name}' flew without frame=, and its message says that the world's axes are those of ICRF; expected a flight in an "
+             "engine.space.ReferenceOrbit, or a world whose axes are these")  # fmt: skip
     return found

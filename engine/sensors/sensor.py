@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from engine import ops
-from engine.checks import nearest, number, numbers, shown
+from engine.checks import Range, nearest, number, numbers, shown
 from engine.components.component import Context, SimulationError
 from engine.components.law import Called, Law, Noise
 from engine.components.makers import Maker
@@ -225,6 +225,10 @@ class Sensor(Maker):
         known = f"{self.name}.{what}" in self.parameters
         return may_be(what.rpartition(".")[2], x) if known else True
 
+    def range_of(self, what: str, parameters: Mapping[str, Array]) -> Range | None:
+        last = what.rpartition(".")[2]
+        return Range(0.0, above=last in ABOVE) if f"{self.name}.{what}" in self.parameters and last in (*FROM, *ABOVE) else Range()
+
     def true(self, s: Context) -> dict[str, Any]:
         """Return what it would read without errors, by parts."""
         raise NotImplementedError
@@ -343,7 +347,7 @@ def of_numbers(x: Any) -> bool:
 def require_possible(name: str, what: str, a: Array, given: Any = None) -> None:
     """Refuse numbers of an error that it cannot have."""
     if not may_be(what, a):
-        least = "from 0" if what in ("noise", "walk") else "above 0"
+        least = "from 0" if what in FROM else "above 0"
         raise SimulationError(f"{name} is {shown(a.tolist() if given is None else given)}; expected numbers {least}")
 
 
@@ -353,9 +357,9 @@ def may_be(what: str, a: Array) -> Any:
     >>> bool(may_be("noise", np.zeros(3))), bool(may_be("quantum", np.zeros(3))), bool(may_be("bias", -np.ones(3)))
     (True, False, True)
     """
-    if what not in ("noise", "walk", "quantum", "limit"):
+    if what not in (*FROM, *ABOVE):
         return True
-    above = ops.less_equal if what in ("noise", "walk") else ops.less
+    above = ops.less_equal if what in FROM else ops.less
     return functools.reduce(ops.logical_and, [above(0.0, x) for x in np.ravel(a)])
 
 
@@ -402,6 +406,8 @@ def angle(name: str, x: Any) -> float:
     return number(name, x, "an angle from 0 to π, rad", least=0.0, below=np.nextafter(np.pi, 4.0), error=SimulationError)
 
 
+#: errors that are from 0, and above it
+FROM, ABOVE = ("noise", "walk"), ("quantum", "limit")
 #: errors that a vector may have
 OF_VECTORS = ("noise", "bias", "walk", "scale", "misalignment", "quantum", "limit")
 OF_SAMPLES = tuple(n for n in OF_VECTORS if n != "walk")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from engine.checks import shown
 from engine.components.box_drag import BoxDrag
 from engine.components.component import SimulationError
 from engine.components.forces import JointSpring, PointForce
@@ -61,6 +62,8 @@ def simulator_of(model: Model, **changes: Any) -> Simulator:
     >>> simulator_of(engine.load(text), gravity=(0, 0, 0))
     <simulator of 'robot': cg4, dt = 0.002 s; joints: ideal; acting: motor of hip, spring of hip>
     """
+    if not isinstance(model, Model):
+        raise SimulationError(f"simulator_of got {shown(model)}; expected a model, such as engine.load(…)")
     said = model.described
     if said is None:
         raise SimulationError(f"'{model.name}' has nothing described besides its tree; expected a model of an MJCF, SDF or USD file, or "

@@ -108,9 +108,9 @@ class Live:
     """A simulator that runs in a thread of its own, ``speed`` times as fast as time passes.
 
     It is asked for states and told what to do from any other thread; nothing of this makes it wait, and it makes nobody wait. What it is
-    told holds from the next tick on. A machine that is too slow skips time: :attr:`rate` says how fast it goes. Event functions stop the
-    motion where they stop a run. A turn that fails is taken again, step by step, to the last state before; a law in plain Python is asked
-    again in it.
+    told holds from the next tick on; a parameter by which a component begins, as "tank.fuel", from the next reset on. A machine that is
+    too slow skips time: :attr:`rate` says how fast it goes. Event functions stop the motion where they stop a run. A turn that fails is
+    taken again, step by step, to the last state before; a law in plain Python is asked again in it.
 
     >>> import engine
     >>> stone = engine.Builder("stone")
@@ -213,11 +213,11 @@ class Live:
             self._launch()
 
     def set(self, name: str, value: Any) -> None:
-        """Give a parameter another value, from the next tick on.
+        """Give a parameter another value, from the next tick on, or where a component begins by it from the next :meth:`reset` on.
 
         Raises
         ------
-        SimulationError : there is no such parameter, or the value is not of its shape
+        SimulationError : there is no such parameter, or the value is not of its shape or out of its range
         """
         self._set({name: self._checked(name, value)})
 

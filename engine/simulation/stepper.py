@@ -10,14 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine.checks import warn
+from engine import ops
+from engine.checks import Range, warn
 from engine.compiler import Program, trace
 from engine.components.component import Component, Context, SimulationError, SimulationWarning
 from engine.components.law import Ticking, asks_noise
 from engine.components.layout import Layout
 from engine.contact import ContactError
 from engine.simulation.asked import Asked
-from engine.simulation.cargo import begun
+from engine.simulation.cargo import beginning, begun
 from engine.simulation.doubts import require_within
 from engine.simulation.meeting_trees import MeetingTrees
 from engine.simulation.overlaps import Overlaps
@@ -173,11 +174,37 @@ class Stepper:
         return self._step.prepared(t, p, x)
 
     @property
+    def begins(self) -> list[Component]:
+        """The components whose states at the start are what q, v or parameters say."""
+        return beginning(self._step.plant)
+
+    def began(self, p: Array, x: Array) -> Array:
+        """Return x (n) with the states that components have at the start, of its q and v and of parameters p. Traceable."""
+        a = self.layout.split(x)
+        return self.layout.join({**a, "state": begun(self._step.plant, a["q"], a["v"], a["state"], p)})
+
+    def open(self, t: Any, p: Array, x: Array) -> Any:
+        """Return whether constraints are open at t in a state x (n), with parameters p. Traceable."""
+        plant, a = self._step.plant, self.layout.split(x)
+        s = plant.context(t, a["q"], a["v"], a["state"], p)
+        return plant.constraints.open(s, plant.memories.split(a["memory"])) if plant.constraints else ops.less(t, t)
+
+    @property
+    def moved(self) -> bool:
+        """Whether there are constraints that move as times and parameters say."""
+        return bool(self._step.plant.constraints and self._step.plant.constraints.motions)
+
+    @property
+    def ranges(self) -> dict[str, Range | None]:
+        """Within what each number of a parameter of components and signals lies, by name; None: that is not said number by number."""
+        plant, given = self._step.plant, self._step.plant.values
+        return {n: c.range_of(n.removeprefix(f"{c.name}."), given)
+                for c in (*plant.components, *plant.makers) for n in given if n.startswith(f"{c.name}.")}  # fmt: skip
+
+    @property
     def starts_anywhere(self) -> bool:
-        """Whether a state of other q and v at the start is :meth:`prepared` of these alone: nothing is to be closed, and no component
-        begins as they say."""
-        plant = self._step.plant
-        return plant.constraints is None and all(type(c).begun is Component.begun for c in plant.components)
+        """Whether q and v at the start may be others, with nothing to be closed."""
+        return self._step.plant.constraints is None
 
     @property
     def times(self) -> list[int]:

@@ -16,7 +16,7 @@ from engine.checks import nearest, path_of, require_packages, shown, writing
 from engine.compiled.robot import Robot, robot_of
 from engine.integrate.event import Crossing
 from engine.io.ccsds import write_aem, write_oem
-from engine.io.centers import center_of
+from engine.io.centers import center_of, orbit_of
 from engine.model import Model, StateError
 from engine.model.shown import figure, html
 from engine.recording import StorageError, saved
@@ -413,11 +413,11 @@ class Trajectory:
     def to_aem(self, path: str | Path, link: str, epoch: str = "2000-01-01T12:00:00", center: str | None = None) -> Path:
         """Write a link's attitude as an attitude ephemeris message (CCSDS 504.0-B-1), with times after an ``epoch`` (UTC), from the world's
         axes to its own, the scalar last; return its path. :func:`engine.space.read_aem` reads it. StateError of a link that nothing
-        floating carries: such a message is of axes among the stars."""
+        floating carries: such a message is of axes among the stars, and a warning says so where the flight has no orbit."""
         body = self.model.carrier[self.model.link_index(link)][0]
         if not any(body in tree and self.model.bodies[tree[0]].kind.floats for tree in self.model.trees):
             raise StateError(f"'{link}' hangs on what stands, and a message of attitude is of what flies; expected a link of what floats")
-        orbit = [self.signals[n] for n in ("frame.origin", "frame.velocity") if n in self.signals]
+        orbit = orbit_of(self.model.name, self.signals)
         center = center_of(orbit[0], orbit[1], center) if orbit and len(self) > 1 else center
         return write_aem(path, epoch, self.t, quaternion.from_matrix(self.pose(link)[..., :3, :3]), link, center)
 

@@ -256,10 +256,11 @@ class FlexibleBody(Component):
         """Return its state at first (2 n), of η̇ and the link's twist: π = Lᵀ V + M η̇."""
         eta, rate = self.initial
         w = math.sqrt(np.linalg.eigvals(self.inverse @ self.modes.stiffness).real.min())
-        if self.first_order and (turn := float(np.linalg.norm(s.twist(self.link)[:3]))) > FAST * w:
+        known = ops.graph_of(twist := s.twist(self.link)) is None
+        if known and self.first_order and (turn := float(np.linalg.norm(twist[:3]))) > FAST * w:
             warn(f"{self.name}: '{self.link}' turns at {turn:.3g} rad/s, and its modes are of the first order, from {w:.3g} rad/s: they "
                  f"know nothing of what turning stiffens; expected less than {FAST:g} of that", SimulationWarning)  # fmt: skip
-        return np.concatenate([eta, self.coupling(eta).T @ s.twist(self.link) + self.modes.mass @ rate])
+        return np.concatenate([eta, self.coupling(eta).T @ twist + self.modes.mass @ rate])
 
     # ------------------------------------------------------------ inertia and its derivatives
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.checks import number, shown, warn
+from engine.checks import Range, number, shown, warn
 from engine.components.component import Component, Context, Effect, SimulationError, SimulationWarning
 from engine.model import Model
 from engine.space.ephemeris import ASTRONOMICAL_UNIT, SUN_RADIUS
@@ -120,6 +120,15 @@ class SolarPressure(Component):
             if (most := float(np.max(r_s + r_d + np.zeros(len(areas))))) > 1.0:
                 named = " and ".join(f"'{self.name}.{what}'" for what in own if what in self.counts)
                 raise SimulationError(f"shares of '{link}' add up to {most:g} with {named}; expected up to 1 together")
+
+    def range_of(self, what: str, parameters: Mapping[str, Array]) -> Range | None:
+        """Of shares that add up to 1 at most: of one beside the other as it is; of both, none number by number."""
+        if what not in self.counts:
+            return Range()
+        if all(f"{self.name}.{n}" in parameters for n in self.counts):
+            return None
+        other = self.diffuse if what == "specular" else self.specular
+        return Range(0.0, 1.0 - float(max(x.max() for x in other.values())))
 
     def bind(self, model: Model, dt: float) -> None:
         self.facets.require_links(model, self.name)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.checks import number, numbers, one_of, shown
+from engine.checks import Range, number, numbers, one_of, shown
 from engine.components.actuators import require_moving
 from engine.components.assembly import LIQUID
 from engine.components.component import Component, Context, Effect, SimulationError
@@ -109,11 +109,19 @@ class Tank(Component):
         self.state = np.concatenate([[self.fuel], np.zeros(6)])
 
     def begun(self, s: Context) -> Array:
-        fuel = self.value(s, "fuel")
-        if ops.graph_of(fuel) is None and not 0.0 <= float(fuel) <= self.capacity:
-            raise SimulationError(f"parameter '{self.name}.fuel' is {float(fuel):g} kg, and {self.capacity:g} kg fit in; expected a number "
-                                  "from 0 to that")  # fmt: skip
-        return ops.array([fuel, *np.zeros(6)])
+        return ops.array([self.value(s, "fuel"), *np.zeros(6)])
+
+    def require_parameter(self, what: str, x: Array, shape: tuple[int, ...]) -> None:
+        if what == "fuel" and (shape or not ((x >= 0.0) & (x <= self.capacity)).all()):
+            given = f"has shape {shape}" if shape else f"is {x[~((x >= 0.0) & (x <= self.capacity))][0]:g} kg"
+            raise SimulationError(f"parameter '{self.name}.fuel' {given}, and {self.capacity:g} kg fit in; expected a number from 0 to "
+                                  "that")  # fmt: skip
+
+    def possible(self, what: str, x: Array) -> Any:
+        return ops.logical_and(ops.less_equal(0.0, x[()]), ops.less_equal(x[()], self.capacity)) if what == "fuel" else True
+
+    def range_of(self, what: str, parameters: Mapping[str, Array]) -> Range | None:
+        return Range(0.0, self.capacity) if what == "fuel" else Range()
 
     def bind(self, model: Model, dt: float) -> None:
         require_moving(model, self.link, self.name)

@@ -271,3 +271,15 @@ def test_a_self_test_of_what_rests_is_of_motions_too():
     assert (x[0] == y[9]).all()                                                # at rest, from INITIAL_X on
     assert (np.abs(x[10:, : model.nq + model.nv] - y[10:, : model.nq + model.nv]) > 0).all(axis=1).sum() >= 9
     assert (x[11:] == y[10:-1]).all() and np.isfinite(y).all()
+
+
+def test_a_step_says_what_of_its_parameters_nobody_checks(tmp_path):
+    builder = engine.Builder("craft")
+    builder.add_link("hub", inertia=engine.spatial.inertia.sphere(100.0, 1.0))
+    tank = engine.space.Tank("hub", capacity=60.0, fuel=40.0)
+    model = builder.model(floating_base=True)
+    simulator = engine.Simulator(model, dt=0.01, gravity=(0, 0, 0), actuators=[tank], parameters={"tank.fuel": 40.0})
+    engine.export_code(simulator, tmp_path / "tank.c")
+    said = " ".join((tmp_path / "tank.h").read_text().replace("\n *", " ").split())
+    assert "Nothing here checks the ranges of p" in said
+    assert "States of tank in x are at first those of q, v and p" in said

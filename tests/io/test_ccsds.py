@@ -112,3 +112,11 @@ def test_it_says_when_it_was_written(messages):
     for path in messages.values():
         said = next(x for x in path.read_text().splitlines() if x.startswith("CREATION_DATE")).partition(" = ")[2]
         assert abs(datetime.datetime.fromisoformat(said) - before) < datetime.timedelta(minutes=5)
+
+
+def test_axes_of_a_flight_without_an_orbit_are_told_of(tmp_path):
+    builder = engine.Builder("craft")
+    builder.add_link("hub", inertia=engine.spatial.inertia.sphere(1.0, 0.1))
+    run = engine.Simulator(builder.model(floating_base=True), dt=0.1, gravity=(0, 0, 0)).run([1.0, 0, 0, 0, 0, 0, 0], np.zeros(6), 1.0)
+    with pytest.warns(engine.EngineWarning, match=r"'craft' flew without frame=, and its message says that the world's axes"):
+        run.to_aem(tmp_path / "a.aem", "hub", EPOCH)

@@ -139,3 +139,31 @@ def test_a_part_in_other_units_is_named(tmp_path):
         with pytest.warns(engine.RobotFileWarning, match=rf"units and axes of parts that are others than the stage's: {other} of .*part"):
             model = loaded(tmp_path, text, floating_base=True)
     assert model.link("a").collisions[0].size == pytest.approx((0.2,) * 3)
+
+
+ROUND = """def {kind} "g" (prepend apiSchemas = ["PhysicsCollisionAPI"])
+{{
+    double radius = 0.1
+    double height = 0.5
+    uniform token axis = "{axis}"
+    float3 xformOp:scale = {scale}
+    uniform token[] xformOpOrder = ["xformOp:scale"]
+}}
+"""
+
+
+@pytest.mark.parametrize(("axis", "scale"), [("Z", (2, 2, 3)), ("X", (3, 2, 2)), ("Y", (2, 3, 2))])
+def test_a_cylinder_that_is_scaled_evenly_across_is_one(tmp_path, axis, scale):
+    model = quietly(tmp_path, METRES + body("b", inside=ROUND.format(kind="Cylinder", axis=axis, scale=scale)), floating_base=True)
+    (shape,) = model.link("b").collisions
+    np.testing.assert_allclose(shape.size, (0.2, 1.5), rtol=1e-7)              # of a file's float32
+    assert model.link("b").mass == pytest.approx(1000.0 * np.pi * 0.2**2 * 1.5, rel=1e-6)
+
+
+@pytest.mark.parametrize(("kind", "scale"), [("Cylinder", (2, 1, 1)), ("Capsule", (2, 2, 1))])
+def test_what_its_scale_makes_another_shape_is_named(tmp_path, kind, scale):
+    more = "float physics:mass = 3"
+    text = METRES + body("b", inside=ROUND.format(kind=kind, axis="Z", scale=scale), more=more)
+    said = rf"nor shapes that are read \({kind} /b/g, which its scale \({', '.join(map(str, scale))}\) makes none\)"
+    with pytest.raises(engine.RobotFileError, match=said):
+        loaded(tmp_path, text, floating_base=True)

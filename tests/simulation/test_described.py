@@ -132,3 +132,8 @@ def test_a_box_in_a_fluid_is_slowed_as_its_sides_say():
     for given, expected in (({"density": -1.0}, "density"), ({"wind": (1.0,)}, "wind"), ({"boxes": flat}, "edges")):
         with pytest.raises(SimulationError, match=expected):
             BoxDrag(**{"boxes": {}, **given}).bind(model, 1e-3)
+
+
+def test_a_path_is_no_model():
+    with pytest.raises(SimulationError, match=r"simulator_of got 'a\.usda'; expected a model, such as engine\.load"):
+        simulator_of("a.usda")

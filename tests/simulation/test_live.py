@@ -354,3 +354,19 @@ def test_callbacks_and_things_that_stand_are_refused():
     table.add_link("top")
     with pytest.raises(engine.SimulationError, match="nothing of 'table' moves"):
         Live(engine.Simulator(table.model()), np.zeros(0), np.zeros(0))
+
+
+def test_a_parameter_by_which_a_component_begins_holds_from_the_next_reset():
+    tank = engine.space.Tank("stone", capacity=60.0, fuel=40.0)
+    jet = engine.space.Thrusters("stone", [[0, 0, -1]], [[0, 0, 1]], most=1.0, tank=tank, isp=220.0)
+    simulator = engine.Simulator(stone(), dt=0.01, gravity=(0, 0, 0), actuators=[jet, tank], parameters={"tank.fuel": 40.0})
+    with Live(simulator, [1.0, 0, 0, 0, 0, 0, 0], np.zeros(6), paused=True) as live:
+        for fuel in (-1.0, 61.0):
+            with pytest.raises(engine.SimulationError, match=f"'tank.fuel' is {fuel:g} kg, and 60 kg fit in; expected a number"):
+                live.set("tank.fuel", fuel)
+        assert live.parameters["tank.fuel"] == 40.0
+        live.set("tank.fuel", 20.0)
+        assert live.state.signals["tank.fuel"] == 40.0
+        live.reset()
+        wait_until(lambda: live.state.signals["tank.fuel"] == 20.0)
+        assert live.error is None

@@ -141,6 +141,20 @@ static Status begin(Instance *i)
     if (good[0] == 0.0)
         return say(i, ERROR, "shapes lie deep in each other at start.q; expected shapes that touch at most");
 #endif
+#if HAS_OPEN
+    double open[1];
+    do_open(i->s.t0, i->s.p, i->a, open WORKED);
+    if (open[0] != 0.0)
+        return say(i, ERROR, "constraints that move are not closed at the start, t = %.9g s; expected the start time and the parameters that "
+                   "the FMU was exported with", i->s.t0);
+#endif
+#if HAS_BEGIN
+    if (i->s.elsewhere) {                                                      /* else as a run has it, to the bit */
+        if (do_begin(i->s.p, i->a, i->s.x WORKED))
+            return say(i, ERROR, "the state at the start is not finite; expected start values and parameters of a motion");
+        memcpy(i->a, i->s.x, sizeof i->s.x);
+    }
+#endif
 #if HAS_PREPARE
     if (do_prepare(i->s.t0, i->s.p, i->a, i->s.x WORKED))
         return say(i, ERROR, "the state at the start is not finite; expected start values and parameters of a motion");
@@ -240,14 +254,21 @@ static Status settable(Instance *i, const char *function, Reference r, const Var
         return say(i, ERROR, "%s: '%.120s' is no input, parameter or start value; expected one", function, name);
     if (v->kind == START && !(i->s.mode & (INSTANTIATED | INITIALIZING)))
         return say(i, ERROR, "%s: '%.120s' is a start value; expected it in initialization mode or before", function, name);
+    if (v->flags & FIRST && !(i->s.mode & (INSTANTIATED | INITIALIZING)))
+        return say(i, ERROR, "%s: '%.120s' is a parameter by which a component begins; expected it in initialization mode or before",
+                   function, name);
     if (!(v->flags & INPUT) && i->s.mode == CONTINUOUS)
         return say(i, ERROR, "%s: '%.120s' is a parameter; expected it in event mode", function, name);
     for (size_t c = 0; c < v->n; ++c) {
         if (!isfinite(x[c]))
             return say(i, ERROR, "%s: '%.120s' is set to %g; expected finite numbers", function, name, x[c]);
-        if ((v->flags & POSITIVE && !(x[c] > 0.0)) || (v->flags & NOT_NEGATIVE && !(x[c] >= 0.0)))
-            return say(i, ERROR, "%s: '%.120s' is set to %g; expected a number %s zero", function, name, x[c],
-                       v->flags & POSITIVE ? "above" : "from");
+        if (x[c] < v->least || x[c] > v->most || (v->flags & ABOVE && x[c] == v->least)) {
+            char to[40] = "";
+            if (isfinite(v->most))
+                snprintf(to, sizeof to, " to %.9g", v->most);
+            return say(i, ERROR, "%s: '%.120s' is set to %.9g; expected a number %s %.9g%s", function, name, x[c],
+                       v->flags & ABOVE ? "above" : "from", v->least, to);
+        }
         if (v->flags & WHOLE && !(x[c] >= 0.0 && x[c] < 9007199254740992.0 && x[c] == floor(x[c])))
             return say(i, ERROR, "%s: '%.120s' is set to %.17g; expected a whole number from 0, below 2^53", function,
                        name, x[c]);
@@ -278,6 +299,7 @@ Status set(Instance *i, const char *function, const Reference r[], size_t n, con
         const Variable v = variables[r[j]];
         memcpy((v.kind == P ? i->s.p : i->s.start) + v.at, in + at, sizeof(double) * v.n);
         i->s.stale |= v.flags & OWN;
+        i->s.elsewhere |= v.kind == START || v.flags & (OWN | FIRST);
         at += v.n;
     }
     if (i->s.mode & (INSTANTIATED | INITIALIZING))

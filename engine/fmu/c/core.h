@@ -4,6 +4,8 @@
  *   do_step(t0, k, p, x, x_next)        the state after the k-th step from t0, and notes of its impulses
  *   do_observe(t0, k, p, x, y)          the outputs, of the state with the notes of the step from there
  *   do_prepare(t, p, x, x_next)         momenta and the like, of the q and v in x
+ *   do_begin(p, x, x_next)              states of components at the start, of the q and v in x
+ *   do_open(t, p, x, bad)               whether constraints that move are open at the start
  *   do_apart(q, p, good)                whether shapes lie apart at the start
  *   do_field, do_look(t, p, xc, ...)     of model exchange, the derivatives of the continuous states and the outputs
  *   do_push, do_pull                     of model exchange, their derivatives along a direction, and those of a weighted sum
@@ -41,7 +43,7 @@ enum { INSTANTIATED = 1, INITIALIZING = 2, STEPPING = 4, EVENT = 8, CONTINUOUS =
 
 typedef struct {                                 /* all that a rollback restores */
     uint64_t key, sum;                           /* of the FMU, and of how it goes: others are refused; of bytes that are written */
-    int64_t mode, begun, stale, stops;           /* whether x is known; whether momenta are of other masses; whether stop counts */
+    int64_t mode, begun, stale, stops, elsewhere; /* whether x is known; momenta are of other masses; stop counts; the start is another */
     double t0, k, t, stop;
     double p[NP + 1], start[NSTART + 1], x[NX + 1], xc[NXC + 1];
 } State;

@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.checks import EngineError
 from engine.io.errors import RobotFileError
-from engine.io.usd.shapes import encloses, shape_of, solid
+from engine.io.usd.shapes import encloses, shape_of, solid, unread
 from engine.io.usd.stage import Stage, quaternion_of, value
 from engine.model import Geometry, ModelError
 from engine.spatial import inertia, quaternion, se3
@@ -46,6 +46,7 @@ class Body:
         self.stage, self.prim, self.path = stage, prim, str(prim.GetPath())
         self.pose, self.scale = stage.pose(prim)
         self.visuals: list[Geometry] = []
+        self.unread: list[str] = []
         self.collisions: list[Geometry] = []
         self.touching: list[Any] = []
         self.disabled: list[tuple[Geometry, Any]] = []
@@ -58,7 +59,8 @@ class Body:
             except ModelError as problem:
                 raise RobotFileError(f"shape {other.GetPath()}: {problem}", stage.file) from None
             if shape is None and not other.IsA(stage.Geom.Mesh):                # of which it says itself why
-                stage.leave("shapes that are not read", f"{other.GetTypeName()} {other.GetPath()}")
+                self.unread.append(unread(stage, other))
+                stage.leave("shapes that are not read", self.unread[-1])
             elif shape is not None and not sized(shape):
                 if other.HasAPI(stage.Physics.CollisionAPI):
                     size = ", ".join(f"{x:g}" for x in shape.size)
@@ -103,9 +105,10 @@ class Body:
         if shapes:
             return instead(np.sum([self._part(s, p, said.density) for s, p in shapes], axis=0), said)
         if said.mass or said.tensor is not None:
+            there = f" ({'; '.join(self.unread)})" if self.unread else ""
             lacks = "physics:diagonalInertia" if said.mass else "physics:mass"
             raise RobotFileError(f"body {self.path} has {'a mass' if said.mass else 'an inertia'}, and neither {lacks} nor shapes that are "
-                                 "read; expected one of both", self.stage.file)  # fmt: skip
+                                 f"read{there}; expected one of both", self.stage.file)  # fmt: skip
         self.stage.leave("the mass of bodies of which neither that nor a shape is read, and which have none", self.path)
         return np.zeros((6, 6))
 

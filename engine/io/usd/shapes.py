@@ -37,13 +37,23 @@ def shape_of(stage: Stage, prim: Any, base: Array) -> Geometry | None:
     if prim.IsA(G.Mesh):
         return mesh(stage, prim, at, scale)
     for kind in ("Cylinder", "Capsule"):
-        if prim.IsA(getattr(G, kind)) and even:
+        if prim.IsA(getattr(G, kind)):
             own = getattr(G, kind)(prim)
-            radius, height = (float(scale[0] * value(a, d)) * length
-                              for a, d in ((own.GetRadiusAttr(), 0.5), (own.GetHeightAttr(), 1.0)))  # fmt: skip
-            turn = se3.pose(TURNS[str(value(own.GetAxisAttr(), "Z"))], np.zeros(3))
-            return Geometry(kind.lower(), (radius, height), at @ turn, name=name)
+            axis = str(value(own.GetAxisAttr(), "Z"))
+            along, across = scale["XYZ".index(axis)], np.delete(scale, "XYZ".index(axis))
+            if not even and (kind == "Capsule" or np.ptp(across) >= 1e-6 * across.max()):
+                return None                                                    # ends are no half spheres, or a section no circle
+            radius, height = (float(s * value(a, d)) * length
+                              for s, a, d in ((across[0], own.GetRadiusAttr(), 0.5), (along, own.GetHeightAttr(), 1.0)))  # fmt: skip
+            return Geometry(kind.lower(), (radius, height), at @ se3.pose(TURNS[axis], np.zeros(3)), name=name)
     return None
+
+
+def unread(stage: Stage, prim: Any) -> str:
+    """Return of what kind a shape is that is not read, and where, and whether its scale is why."""
+    kind, scale = str(prim.GetTypeName()), ", ".join(f"{x:.6g}" for x in stage.pose(prim)[1])
+    more = f", which its scale ({scale}) makes none" if kind in ("Cylinder", "Capsule") else ""
+    return f"{kind} {prim.GetPath()}{more}"
 
 
 def mesh(stage: Stage, prim: Any, at: Array, scale: Array) -> Geometry | None:
