@@ -15,7 +15,7 @@ Array = np.ndarray
 #: of the momentum of a step: what may be left unbalanced
 TOLERANCE = 1e-6
 #: steps of Newton's method; changes of friction, after which it only falls, and after which it stays what it is
-STEPS, CHANGES, FALLS = 200, 20, 60
+STEPS, CHANGES, FALLS = 200, 20, 120
 #: of friction: a difference at which what was known agrees with what it leads to
 AGREES = 1e-3
 #: of the momentum of a step: where more is left, friction that slides bends less than it does by so much, as who comes from afar passes
