@@ -314,7 +314,8 @@ def main() -> None:
         print(f"the worst is run {worst}:")
         report(run)
         plot(run, data.with_name("mission_worst.png"))
-    beside = [(f"track.p[{k}]", f"relative.true.position[{k}]") for k in (0, 1)] + [("filter.rate[2]", "gyro.true[2]")]
+    beside = [(f"track.p[{k}]", f"relative.true.position[{k}]") for k in (0, 1)]
+    beside += [(f"filter.{part}[2]", f"gyro.true{true}[2]") for part, true in (("rate", ""), ("bias", ".bias"))]
     show.show(options, run, speed=8.0, view=(-0.9, 0.35), signals=beside)
 
 
