@@ -7,7 +7,8 @@
 A servicer with an arm flies to a tumbling satellite by thrusters, which empty a tank, waits, reaches for its handle with its base held by
 nothing, grips it, brakes the joints, takes the spin of both into its wheels, and the wheels' momentum into its thrusters. The world's
 origin is an orbit with J2; gravity differs along the bodies. No law sees the truth: a gyro and a star tracker give the attitude by a
-filter, a camera's relative pose the handle, encoders the arm, tachometers the wheels.
+filter, a camera's relative pose the handle, encoders the arm, tachometers the wheels. Nothing touches but by the grip: a hand that
+misses the handle goes through.
 Writes the trajectory (.h5), phases and estimates beside truth (.png) and who reads whom (.svg).
 """
 

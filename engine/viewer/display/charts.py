@@ -55,11 +55,11 @@ def draw_plot(canvas: Canvas, room: Box, plot: Plot, cursor: float | None) -> No
     if len(curves) == 1:
         canvas.text(x, y + 10, canvas.elided(plot.name, w - canvas.width(value, SMALL) - GAP, SMALL), DIM, SMALL)
     else:
-        at = x
+        left = x
         for k, wide in enumerate(shares([canvas.width(name, SMALL) + 16.0 for name, _, _ in curves], w - canvas.width(value, SMALL) - GAP)):
-            canvas.disc(at + 3, y + 6, 3, CURVES[k % len(CURVES)])
-            canvas.text(at + 9, y + 10, canvas.elided(curves[k][0], wide - 12, SMALL), DIM, SMALL)
-            at += wide
+            canvas.disc(left + 3, y + 6, 3, CURVES[k % len(CURVES)])
+            canvas.text(left + 9, y + 10, canvas.elided(curves[k][0], wide - 12, SMALL), DIM, SMALL)
+            left += wide
     chart, top, bottom = w - 50.0, y + 19.0, y + h - 2.0
     canvas.rect(x, bottom + 1, chart, 1, FAINT)
     t = np.asarray(plot.t, float)
