@@ -7,7 +7,8 @@
 A servicer with an arm flies to a tumbling satellite by thrusters, which empty a tank, waits, reaches for its handle with its base held by
 nothing, grips it, brakes the joints, takes the spin of both into its wheels, and the wheels' momentum into its thrusters. The world's
 origin is an orbit with J2; gravity differs along the bodies. No law sees the truth: a gyro and a star tracker give the attitude by a
-filter, a camera's relative pose the handle, encoders the arm, tachometers the wheels.
+filter, a camera's relative pose the handle, encoders the arm, tachometers the wheels. Nothing touches but by the grip: a hand that
+misses the handle goes through.
 Writes the trajectory (.h5), phases and estimates beside truth (.png) and who reads whom (.svg).
 """
 
@@ -314,7 +315,8 @@ def main() -> None:
         print(f"the worst is run {worst}:")
         report(run)
         plot(run, data.with_name("mission_worst.png"))
-    beside = [(f"track.p[{k}]", f"relative.true.position[{k}]") for k in (0, 1)] + [("filter.rate[2]", "gyro.true[2]")]
+    beside = [(f"track.p[{k}]", f"relative.true.position[{k}]") for k in (0, 1)]
+    beside += [(f"filter.{part}[2]", f"gyro.true{true}[2]") for part, true in (("rate", ""), ("bias", ".bias"))]
     show.show(options, run, speed=8.0, view=(-0.9, 0.35), signals=beside)
 
 

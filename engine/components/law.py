@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.checks import in_order, nearest, numbers, numeric, shown
+from engine.checks import nearest, numbers, numeric, shown
 from engine.compiler.transforms.trace import name_of, pure
 from engine.components.clips import Unclipped
 from engine.components.component import WILD, Component, Context, Effect, NotFinite, SimulationError, named
 from engine.components.layout import Layout
-from engine.components.reading import apart, by_names, first_three, with_signals
+from engine.components.reading import apart, by_names, first_three, in_places, with_signals
 from engine.components.reading import shown as shown_parts
 from engine.model import Model
 from engine.ops.structure import structure
@@ -178,7 +178,7 @@ class Called:
         self.named = by_name or self.law.by_name or any(n in signals for n in first_three(own)) or by_names(own, [*OFFERED, *parameters])
         self.fn = pure(with_signals(own, self.named, self.name) if self.named or signals else own)
         if not self.named:
-            in_order(self.name, self.fn, ("t", "q", "v"), SimulationError)
+            in_places(self.name, self.fn, signals)
         self.extra = self._asked(parameters, signals)
         self.reads = [n for n in self.extra if n in signals]
         self.ticks = self.law.period is not None or bool(self.law.memory.size or self.law.delay or {"noise", "vdot"} & {*self.extra})

@@ -88,7 +88,7 @@ class Mode:
     def __init__(self, name: str, phases: Mapping[str, tuple[Callable[..., Any], Any]], timeout: Mapping[str, tuple[float, str]],
                  abort: tuple[Callable[..., Any], str] | None, fade: float) -> None:  # fmt: skip
         self.__name__, self.fade = name, fade
-        if not isinstance(phases, Mapping) or not phases:
+        if not isinstance(phases, Mapping) or not phases or not all(isinstance(n, str) for n in phases):
             raise SimulationError(f"{name}: phases are {shown(phases)}; expected (law, exit) by name")
         self.names, self.laws, self.exits = [*phases], [], []
         for k, (of, given) in enumerate(phases.items()):
@@ -96,8 +96,15 @@ class Mode:
                 raise SimulationError(f"{name}: phase '{of}' is {shown(given)}; expected (law, exit), and None for one that is not left")
             law, leave = given
             ways = dict(leave) if isinstance(leave, Mapping) else {} if leave is None else self.following(k, of, leave)
+            if wrong := next((n for n, fn in ways.items() if not callable(fn)), None):
+                raise SimulationError(f"{name}: the exit of '{of}' to '{wrong}' is {shown(ways[wrong])}; expected a condition")
             self.laws.append(law)
             self.exits.append({self.place(n, f"the exit of '{of}'"): fn for n, fn in ways.items()})
+        timed = isinstance(timeout, Mapping) and all(isinstance(x, (tuple, list)) and len(x) == 2 for x in timeout.values())
+        if timeout and not timed:
+            raise SimulationError(f"{name}: timeout is {shown(timeout)}; expected (seconds, phase) by phase")
+        if abort is not None and not (isinstance(abort, (tuple, list)) and len(abort) == 2 and callable(abort[0])):
+            raise SimulationError(f"{name}: abort is {shown(abort)}; expected (condition, phase)")
         self.timeouts = {self.place(of, "a timeout"): (number(f"{name}: the timeout of '{of}'", s, "s above 0", above=0.0,
                                                                error=SimulationError), self.place(to, f"the timeout of '{of}'"))
                          for of, (s, to) in timeout.items()}  # fmt: skip

@@ -8,9 +8,16 @@ import inspect
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from engine.checks import nearest
+from engine.checks import in_order, nearest, warn
 from engine.compiler.frontend.arrays import NoEntry
-from engine.components.component import Context, SimulationError
+from engine.components.component import Context, SimulationError, SimulationWarning
+
+#: what t, q and v are called where they are called by their places
+CUSTOMARY = {"t": ("t", "time", "now"),
+             "q": ("q", "x", "qpos", "pos", "position", "positions", "configuration"),
+             "v": ("v", "qd", "dq", "qdot", "q_dot", "qvel", "vel", "velocity", "velocities", "w", "u")}  # fmt: skip
+#: a name that is so much like a signal's, by difflib's ratio, is meant for it
+LIKE = 0.7
 
 
 def first_three(fn: Callable[..., Any]) -> list[str]:
@@ -19,6 +26,28 @@ def first_three(fn: Callable[..., Any]) -> list[str]:
         return [*inspect.signature(fn).parameters][:3]
     except (TypeError, ValueError):                                            # a builtin without a signature
         return []
+
+
+def in_places(name: str, fn: Callable[..., Any], signals: Collection[str]) -> None:
+    """Refuse a function that has t, q or v in another place than that by which it is called, or there a name like a signal's; where there
+    are signals, warn of names that time, configuration and velocity never have: what was meant for a signal would get another thing.
+
+    >>> in_places("control", lambda t, q, gyr: gyr, ["gyro"])
+    Traceback (most recent call last):
+        ...
+    engine.components.component.SimulationError: control takes (t, q, gyr), and is called as (t, q, v): 'gyr' is v (did you mean 'gyro'?); \
+expected names of signals, and t, q, v by theirs
+    """
+    in_order(name, fn, tuple(CUSTOMARY), SimulationError)
+    if not signals or len(asked := first_three(fn)) < 3:
+        return
+    for own, (what, usual) in zip(asked, CUSTOMARY.items(), strict=False):
+        if own in usual or own.startswith("_"):
+            continue
+        text = f"{name} takes {inspect.signature(fn)}, and is called as ({', '.join(CUSTOMARY)}): '{own}' is {what}"
+        if meant := nearest(own, signals, LIKE):
+            raise SimulationError(f"{text}{meant}; expected names of signals, and t, q, v by theirs")
+        warn(f"{text}, and none of the signals {', '.join(signals)}; expected '{what}' for it, or a signal's name", SimulationWarning)
 
 
 def by_names(fn: Callable[..., Any], known: Collection[str]) -> bool:

@@ -25,7 +25,7 @@ def measurement_update(P: Array, H: Array, R: Array, z: Array,
     W = cov(H w) (m, m). Then, exactly,
 
         S = H P Hᵀ − H U − Uᵀ Hᵀ + W + R,   K = (P Hᵀ − U) S⁻¹,   L = 1 − K H
-        P ← L P Lᵀ + L U Kᵀ + K Uᵀ Lᵀ + K (R + W) Kᵀ
+        P ← L P Lᵀ + L U Kᵀ + K Uᵀ Lᵀ + K (R + W) Kᵀ = (L P + K Uᵀ) Lᵀ + (L U + K (R + W)) Kᵀ
 
     Reference: Bar-Shalom, Li & Kirubarajan, *Estimation with Applications to Tracking and Navigation*, §5.2; Bar-Shalom, *Update with
     out-of-sequence measurements in tracking: exact solution*, IEEE Trans. Aerosp. Electron. Syst. 38 (2002).
@@ -41,11 +41,11 @@ def measurement_update(P: Array, H: Array, R: Array, z: Array,
         HU = ops.product(H, U)
         HP, S, R = HP - U.T, S - HU - HU.T + W, R + W
     K = ops.solve(S, HP).T
-    left = np.eye(len(P)) - ops.product(K, H)
-    after = ops.product(ops.product(left, P), left.T) + K @ R @ K.T
+    L = np.eye(len(P)) - ops.product(K, H)
+    X, Y = ops.product(L, P), K @ R
     if late is not None:
-        both = ops.product(ops.product(left, U), K.T)
-        after = after + both + both.T
+        X, Y = X + ops.product(K, U.T), Y + ops.product(L, U)
+    after = ops.product(X, L.T) + ops.product(Y, K.T)
     return K @ z, after, z @ ops.solve(S, z), S
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from engine.dynamics.modal_momentum import Bend
 from engine.dynamics.momentum_conservation import Tree
 from engine.model import Model
 from engine.simulation.constraints import Gripper
+from engine.simulation.parameters import Read
 from engine.spatial import inertia
 
 Array = np.ndarray
@@ -29,8 +31,20 @@ def begun(plant: Any, q: Array, v: Array, z: Array, p: Array) -> Array:
     own = beginning(plant)
     if not own:
         return z
-    s = plant.context(0.0, q, v, z, p)
-    return np.asarray(plant.states.join({**s.states, **{c.name: c.begun(s) for c in own}}))
+    s: Any = AtFirst(plant, q, v, z, p)
+    return np.asarray(plant.states.join({**plant.states.split(z), **{c.name: c.begun(s) for c in own}}))
+
+
+class AtFirst:
+    """Time and state as a run begins, of which all but the parameters is found when it is asked for: a tank asks for these alone, and
+    every run of a campaign begins with a model of its own."""
+
+    def __init__(self, plant: Any, *given: Array) -> None:
+        self.context = functools.cache(lambda: plant.context(0.0, *given))
+        self.parameters = Read(plant.parameters.split(given[-1]), plant.read)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.context(), name)
 
 
 def require_own(components: Iterable[Component], values: Mapping[str, Array], nominal: Mapping[str, Array]) -> None:

@@ -155,10 +155,12 @@ def test_inputs_go_with_the_records(width, rows):
         assert bits(blind) == bits(records[..., :3])
 
 
-def remembering(t0, k, dt, p, x, reads=False):
-    """x is (a, memory (12), notes (2)): a moves, memory ticks at every fourth and third step, notes are remembered, and returned."""
+def remembering(t0, k, dt, p, x, reads=False, apart=0.0):
+    """x is (a, memory (12), notes (2)): a moves, memory ticks at every fourth and third step, notes are remembered, and returned; where
+    rows are ``apart`` each has ticks of its own."""
     a, memory = x[:1], x[1:13]
-    on, seldom = (ops.less(k / m - ops.floor(k / m + 0.1), 0.1) for m in (3.0, 4.0))
+    n = k + ops.floor(apart * a[0])
+    on, seldom = (ops.less(n / m - ops.floor(n / m + 0.1), 0.1) for m in (3.0, 4.0))
     first = ops.when(seldom, lambda: memory[:5] * 0.5 + ops.cos(a[0]), memory[:5])
     rest = ops.when(on, lambda: memory[5:] * 0.5 + ops.sin(first[0] + memory[:4:-1]), memory[5:])
     after = np.concatenate([first, rest])
@@ -169,11 +171,12 @@ def remembering(t0, k, dt, p, x, reads=False):
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("reads", [False, True])
-def test_what_a_step_seldom_changes_stands_where_it_is(width, reads):
+@pytest.mark.parametrize("apart", [0.0, 7.0])
+def test_what_a_step_seldom_changes_stands_where_it_is(width, reads, apart):
     """In the step's work, but where somebody reads it after the branch; notes are of the step that begins at a record, also where that
     is looked at again, and where no step lies between two records."""
     shapes = [(), (), (), (2,), (15,)]
-    one = trace(lambda *given: remembering(*given, reads=reads), shapes)
+    one = trace(lambda *given: remembering(*given, reads, apart), shapes)
     look = trace(lambda t0, k, dt, p, x: np.concatenate([[k], x]), [*shapes[:-1], (17,)])
     module = Module(width)
     f, _ = module.function(one, again=5)

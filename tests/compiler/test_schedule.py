@@ -11,7 +11,7 @@ from engine import ops
 from engine.compiler import interpret, trace, verify
 from engine.compiler.codegen import llvm
 from engine.compiler.codegen.lanes import laned
-from engine.compiler.codegen.schedule import STANDING, angles, fused, register_plan, segments
+from engine.compiler.codegen.schedule import STANDING, alone, angles, fused, register_plan, segments
 from engine.compiler.graph.operations import operands
 from engine.compiler.graph.program import Program
 from engine.compiler.gufunc import Gufunc
@@ -191,3 +191,13 @@ def test_cutting_changes_no_bit(f, limit, monkeypatch):
         assert bits([single(row) for row in x]) == bits(whole)
     if f is calls:
         np.testing.assert_allclose(whole, interpret(program, x), rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize(("looks", "expected"), [(False, True), (True, False)])
+def test_a_branch_that_looks_at_its_being_done_is_not_left_alone(looks, expected):
+    """What it returns where it is done is not looking: rows of a group that do not take it keep what they had."""
+    def body(x, done):
+        held = ops.logical_not(ops.equal(done, 0.0))
+        return np.array([ops.where(held, x, ops.where(held, 1.0, x) if looks else 2.0 * x), ops.logical_or(held, True)])
+
+    assert alone(trace(body, [(), ()])) == expected

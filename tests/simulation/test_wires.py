@@ -338,3 +338,21 @@ def test_of_many_that_act_a_few_are_named():
     model = engine.load(engine.example("seven_joint_arm"))
     laws = [engine.Law(lambda t, q, v: -v, name=f"brake {k}") for k in range(9)]
     assert "acting: friction, brake 0, brake 1, brake 2, brake 3, brake 4, 4 others>" in repr(engine.Simulator(model, forces=laws))
+
+
+@pytest.mark.parametrize(("where", "k"), [("controller", ...), ("forces", ...), ("events", 0)])
+def test_a_name_like_a_signal_s_is_not_taken_for_a_velocity(where, k):
+    """A function that asks for no signal by its right name is called as (t, q, v)."""
+    def make(fn):
+        engine.Simulator(MODEL, dt=DT, laws=[gauge], **{where: fn if where == "controller" else [fn]})
+
+    with pytest.raises(engine.SimulationError, match=r"'gaugee' is v \(did you mean 'gauge'\?\); expected names of signals"):
+        make(lambda t, q, gaugee: -gaugee[k])
+    with pytest.warns(engine.SimulationWarning, match=r"'torque' is v, and none of the signals gauge; expected 'v' for it"):
+        make(lambda t, q, torque: -torque[k])
+    for fn in (lambda t, q, v: -v[k], lambda _, q, qd: -qd[k], lambda time, x, velocity: -velocity[k], lambda *given: -given[2][k]):
+        make(fn)
+
+
+def test_without_signals_names_in_places_are_free():
+    engine.Simulator(MODEL, dt=DT, controller=lambda t, here, there: -there)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import engine
-from engine.viewer.display.charts import draw_bars
-from engine.viewer.display.facts import Bars
+from engine.viewer.display.charts import CURVES, draw_bars, draw_plot
+from engine.viewer.display.facts import Bars, Plot
 from engine.viewer.display.readings import Readings, parts_of_momentum
 from engine.viewer.draw.canvas import Canvas
 from engine.viewer.files.picture import render
@@ -60,6 +60,15 @@ def test_bars_below_zero_go_to_the_left():
     wide = colored[np.ptp(colored["position"][:, :, 0], axis=1) > 25]
     first, second = wide["position"][:, :, 0]
     assert first.max() <= second.min() + 3.0                                   # both end at the line of zero
+
+
+def test_of_curves_that_coincide_both_are_seen(monkeypatch):
+    """An estimate that is as good as the truth lies within it: the later curve is broader, and drawn before."""
+    t, widths = np.linspace(0.0, 1.0, 50), []
+    monkeypatch.setattr(Canvas, "line", lambda self, points, color, width: widths.append((color, width)))
+    draw_plot(Canvas(), (0.0, 0.0, 300.0, 80.0), Plot("estimate", "m", t, np.sin(t), 0.5, [("truth", np.sin(t), 0.5)]), None)
+    (below, broad), (above, narrow) = widths
+    assert (below, above) == (CURVES[1], CURVES[0]) and broad > narrow + 2.0
 
 
 def test_a_picture_has_bars(motion):

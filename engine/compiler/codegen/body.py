@@ -137,19 +137,28 @@ class Body:
         else:
             self.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {self.at(stand[0], stand[1])}, i64 {size}, i1 false)")
 
-    def branch(self, i: int, body: str, places: list[str], n: int, given: Sequence[int], arguments: int, unread: int,
+    def branch(self, i: int, body: str, places: list[str], n: int, given: Sequence[int], arguments: int, unread: int | None,
                counted: Any) -> None:  # fmt: skip
         """A loop of one pass at most, node i, which takes and returns n numbers: what it is given is passed on where it is taken, but for
-        the first that are not read, else the first n are the result."""
-        k, kept = self.count, (dict(self.have), dict(self.pairs))
+        the first that are not read, else the first n are the result, and of those lanes that do not take it where others do."""
+        k, kept, stored = self.count, (dict(self.have), dict(self.pairs)), n - (i in self.left or i in self.stay)
+        some_do = unread is not None and self.width > 1                        # else the body says what it keeps itself
         left = self.put(f"fcmp une {self.D} {self.number(given[n - 1])}, {splat('double', self.width, literal(1.0))}")
         self.lines += [f"  %some{k} = {vecmath.some(self.width, left)}", f"  br i1 %some{k}, label %take{k}, label %leave{k}", f"take{k}:"]
-        self.pass_on(given[unread:], arguments + unread)
-        call = counted(f"  call void {body}({', '.join(places)}, i64 1, i64 0, i64 0, i64 0)")
-        self.lines += [*call, f"  br label %after{k}", f"leave{k}:"]
+        if some_do:
+            self.lines += [f"  %all{k} = {vecmath.every(self.width, left)}", f"  br i1 %all{k}, label %go{k}, label %keep{k}", f"keep{k}:"]
+            self.pass_on(given[:stored], arguments)
+            self.lines += [f"  br label %go{k}", f"go{k}:"]
+            self.have, self.pairs = dict(kept[0]), dict(kept[1])
+        self.pass_on(given[unread or 0 :], arguments + (unread or 0))
+        self.lines += counted(f"  call void {body}({', '.join(places)}, i64 1, i64 0, i64 0, i64 0)")
+        if some_do:
+            self.lines += [f"  br i1 %all{k}, label %after{k}, label %blend{k}", f"blend{k}:"]
+            self.lines.append(f"  call void {self.module.blend()}({places[1]}, {places[0]}, {self.B} {left}, i64 {stored})")
+        self.lines += [f"  br label %after{k}", f"leave{k}:"]
         self.have, self.pairs = dict(kept[0]), dict(kept[1])                   # what was loaded within is not known after it
         if i not in self.stay:
-            self.pass_on(given[: n - (i in self.left)], self.place[i], self.base(i))
+            self.pass_on(given[:stored], self.place[i], self.base(i))
         self.lines += [f"  br label %after{k}", f"after{k}:"]
         self.have, self.pairs = kept
 
@@ -173,7 +182,7 @@ class Body:
                 counted = functools.partial(self.module.counted, program.key, program.functions[node[1]])
                 if once:
                     body = callees[node[1]][0]
-                    self.branch(i, body, places, n, given, arguments, self.module.unread.get(body, 0), counted)
+                    self.branch(i, body, places, n, given, arguments, self.module.unread.get(body), counted)
                 else:
                     f = self.module.loop(program.functions[node[1]], node[2])
                     self.lines += counted(f"  call void {f}({', '.join(places)}, i64 {node[2]})")

@@ -22,7 +22,7 @@ from engine.compiler.codegen import looking
 from engine.compiler.codegen.body import Body
 from engine.compiler.codegen.counters import Counters
 from engine.compiler.codegen.lanes import Laned, laned
-from engine.compiler.codegen.schedule import fused, runs, segments, taken
+from engine.compiler.codegen.schedule import alone, fused, runs, segments, taken
 from engine.compiler.codegen.short_loop import short_loop
 from engine.compiler.codegen.work import laid_out
 from engine.compiler.graph import exponentials, vecmath
@@ -136,6 +136,10 @@ class Module:
         """Name of a function of :mod:`engine.compiler.graph.exponentials`."""
         return self.once(f"@{name}.lanes", getattr(exponentials, name)(self.width))
 
+    def blend(self) -> str:
+        """Name of the function that keeps numbers in lanes that do not take a branch."""
+        return self.once("@blend", vecmath.blend(self.width))
+
     def stumpff(self) -> str:
         self.sincos()
         return self.once("@stumpff", vecmath.stumpff(self.width))
@@ -215,7 +219,8 @@ end:
                 made = laned(nodes, outputs, [size(s) for s in program.shapes_in], self.most())
             called, there = {node[1] for node in nodes if node[0] in CALLS}, passed(made, program.functions)
             without = {made.nodes[i][1] for i in there}                        # functions whose last result nobody reads
-            whole = {node[1] for node in nodes if node[0] in CALLS and not (self.width == 1 and node[0] == "loop" and node[2] == 1)}
+            whole = {node[1] for node in nodes if node[0] in CALLS
+                     and not (node[0] == "loop" and node[2] == 1 and (self.width == 1 or alone(program.functions[node[1]])))}
             bodies = called - {node[1] for node in nodes if node[0] == "call" or (node[0] == "loop" and node[2] == 1)}
             callees = {k: ("", int(f.tabled)) if k in bodies and self.is_short(f) else self.function(f, k not in whole, k in without)
                        for k, f in enumerate(program.functions) if k in called}  # fmt: skip

@@ -76,6 +76,24 @@ def taken(nodes: list[Node], outputs: list[int]) -> tuple[list[Node], list[int]]
     return live([renumbered(node, new) for node in nodes], [new[i] for i in outputs])
 
 
+def alone(program: Program) -> bool:
+    """Whether a branch's body looks at its being done for nothing but what it returns then: lanes that do not take it may keep that where
+    others do. One that looks besides, as where rows are not there, says itself what it does."""
+    nodes, outputs = program.nodes, program.outputs
+    done, going, ended = {i for i, node in enumerate(nodes) if node == ("input", len(outputs) - 1)}, set[int](), set[int]()
+    for i, node in enumerate(nodes):
+        if node[0] == "eq" and not done.isdisjoint(node[1:]) and any(nodes[j][:2] == ("const", 0.0) for j in node[1:]):
+            going.add(i)
+        elif node[0] == "not" and node[1] in going:
+            ended.add(i)
+        elif node[0] == "select" and node[1] in ended and i in outputs:
+            if any(nodes[node[2]] != ("input", k) for k, j in enumerate(outputs) if j == i) or (done | going | ended) & {*node[2:]}:
+                return False
+        elif not (done | going | ended).isdisjoint(operands(node)):
+            return False
+    return (done | going | ended).isdisjoint(outputs[:-1])
+
+
 def rootless(nodes: list[Node], outputs: list[int]) -> tuple[list[Node], list[int]]:
     """Nodes and outputs without roots, and without what only their derivatives ask for."""
     if not any(node[0] == "root" for node in nodes):

@@ -96,6 +96,35 @@ def some(width: int, mask: str) -> str:
     return f"icmp ne {vector('i1', width)} {mask}, 0" if width == 1 else f"call i1 @llvm.vector.reduce.or.v{width}i1(<{width} x i1> {mask})"
 
 
+def every(width: int, mask: str) -> str:
+    """Instruction's right-hand side: are all lanes of ``mask`` true?"""
+    return f"call i1 @llvm.vector.reduce.and.v{width}i1(<{width} x i1> {mask})"
+
+
+def blend(width: int) -> str:
+    """Definition of ``@blend(to, from, mask, n)``: n vectors of numbers are those ``from`` elsewhere in the lanes whose ``mask`` is not."""
+    D, B = vector("double", width), vector("i1", width)
+    return f"""define internal void @blend(ptr %to, ptr %from, {B} %mask, i64 %n) noinline nounwind {{
+entry:
+  br label %head
+head:
+  %k = phi i64 [0, %entry], [%next, %one]
+  %more = icmp slt i64 %k, %n
+  br i1 %more, label %one, label %end
+one:
+  %p = getelementptr {D}, ptr %to, i64 %k
+  %q = getelementptr {D}, ptr %from, i64 %k
+  %new = load {D}, ptr %p
+  %old = load {D}, ptr %q
+  %x = select {B} %mask, {D} %new, {D} %old
+  store {D} %x, ptr %p
+  %next = add i64 %k, 1
+  br label %head
+end:
+  ret void
+}}"""
+
+
 def sincos(width: int) -> str:
     """Definition of ``@sincos(x) -> {sin, cos}``, inlined where it is called."""
     D = vector("double", width)

@@ -14,6 +14,8 @@ from engine.ops.random import philox
 
 #: lanes from which on products of a vector's halves are faster than whole ones lane by lane
 WIDE = 4
+#: as many numbers are drawn without a loop
+FEW = 16
 
 
 class Uniform(Lanes):
@@ -41,11 +43,16 @@ class Uniform(Lanes):
             module.text.append(over_groups(name, self.all_lanes(module), room))
 
     def each(self, module: Any) -> str:
-        """Four at a time, into room for as many as that makes."""
+        """Four at a time: a few of them straight to where they belong, many in a loop, into room for as many as that makes."""
         n, writer = len(self.outputs), Writer([])
         lines, put = writer.lines, writer.put
         places = [put(f"getelementptr double, ptr %from, i64 {k * module.width}") for k in range(5)]
         given = [put(f"call i64 @llvm.fptosi.sat.i64.f64(double {put(f'load double, ptr {p}')})") for p in places]
+        if n <= FEW:
+            for block in range(0, n, 4):
+                for k, u in enumerate(drawn(put, 1, given, str(block // 4 + 1))[: n - block], block):
+                    lines.append(f"  store double {u}, ptr {put(f'getelementptr double, ptr %to, i64 {k * module.width}')}")
+            return "\n".join([*lines, "  br label %found"])
         lines += blocks(-(-n // 4), "lane")
         first = put("shl i64 %block, 2")
         for k, u in enumerate(drawn(put, 1, given, "%block.next")):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -54,10 +55,11 @@ def draw_plot(canvas: Canvas, room: Box, plot: Plot, cursor: float | None) -> No
     if len(curves) == 1:
         canvas.text(x, y + 10, canvas.elided(plot.name, w - canvas.width(value, SMALL) - GAP, SMALL), DIM, SMALL)
     else:
-        free = (w - canvas.width(value, SMALL) - GAP) / len(curves)
-        for k, (name, _, _) in enumerate(curves):
-            canvas.disc(x + k * free + 3, y + 6, 3, CURVES[k % len(CURVES)])
-            canvas.text(x + k * free + 9, y + 10, canvas.elided(name, free - 12, SMALL), DIM, SMALL)
+        left = x
+        for k, wide in enumerate(shares([canvas.width(name, SMALL) + 16.0 for name, _, _ in curves], w - canvas.width(value, SMALL) - GAP)):
+            canvas.disc(left + 3, y + 6, 3, CURVES[k % len(CURVES)])
+            canvas.text(left + 9, y + 10, canvas.elided(curves[k][0], wide - 12, SMALL), DIM, SMALL)
+            left += wide
     chart, top, bottom = w - 50.0, y + 19.0, y + h - 2.0
     canvas.rect(x, bottom + 1, chart, 1, FAINT)
     t = np.asarray(plot.t, float)
@@ -79,22 +81,36 @@ def draw_plot(canvas: Canvas, room: Box, plot: Plot, cursor: float | None) -> No
         a, b = (x + min(max((at - t[0]) * across, 0.0), chart) for at in (begin, end))
         canvas.rect(a, top - 2, b - a, bottom - top + 3, BAND if n % 2 else (0.0, 0.0, 0.0, 0.0))
         if canvas.width(name, SMALL) + 4 < b - a:
-            canvas.text(a + 2, top + 7, name, FAINT, SMALL)
+            canvas.text(a + 2, top + 7, name, DIM, SMALL)
     for event in plot.events:
         if t[0] <= event <= t[-1]:
             canvas.rect(x + (event - t[0]) * across, top - 2, 1, bottom - top + 3, (1.0, 1.0, 1.0, 0.22))
     k = len(t) if cursor is None else int(np.searchsorted(t, cursor, side="right"))
     for n, (_, values, here) in reversed([*enumerate(curves)]):
-        color = CURVES[n % len(CURVES)]
+        color, broad = CURVES[n % len(CURVES)], 1.4 + 2.4 * n                      # what lies under another is seen beside it
         points = np.stack([x + across * (t - t[0]), down(values)], axis=1)
         at = np.array([[now, down(here)]])
         past = np.concatenate([points[:k], at])
         if len(curves) == 1:
             canvas.area(past, bottom + 1, (*color[:3], 0.16))
         if k < len(t):
-            canvas.line(np.concatenate([at, points[k:]]), (*color[:3], 0.42), 1.4)
-        canvas.line(past, color, 1.4)
+            canvas.line(np.concatenate([at, points[k:]]), (*color[:3], 0.42), broad)
+        canvas.line(past, color, broad)
         if math.isfinite(here):
-            canvas.disc(now, float(at[0, 1]), 2.8, BRIGHT if len(curves) == 1 else color)
+            canvas.disc(now, float(at[0, 1]), 2.1 + 0.5 * broad, BRIGHT if len(curves) == 1 else color)
     if k < len(t):
         canvas.rect(now, top - 2, 1, bottom - top + 3, (1.0, 1.0, 1.0, 0.35))
+
+
+def shares(wanted: Sequence[float], room: float) -> list[float]:
+    """Return how much of a room each of several gets: what it wants where that is no more than an equal share of what is left by those
+    that want less, else that share.
+
+    >>> shares([10.0, 90.0, 60.0], 100.0)
+    [10.0, 45.0, 45.0]
+    """
+    found, left = [0.0] * len(wanted), room
+    for n, k in enumerate(sorted(range(len(wanted)), key=lambda k: wanted[k])):
+        found[k] = min(wanted[k], left / (len(wanted) - n))
+        left -= found[k]
+    return found
