@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
-from engine.collector import uncollected
+from engine.gc_pause import gc_paused
 
-with uncollected():
+with gc_paused():
     from engine import compiler, constraints, dynamics, integrate, io, model, ops, recording, rigid_body, simulation, spatial
     from engine.checks import EngineError, EngineWarning
     from engine.compiler import ArgumentError, Gufunc, TraceError, get_threads, gradient, gufunc, jacobian, set_threads
-    from engine.compiler.kept import remember
+    from engine.compiler.trace_cache import remember
     from engine.constraints import (
         Ball,
         ConstraintError,
@@ -105,5 +105,5 @@ def __dir__() -> list[str]:
 
 
 SHOWN_BY.append(load_viewer)
-with uncollected():
+with gc_paused():
     remember()

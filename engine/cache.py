@@ -6,7 +6,7 @@ make code, and their library of elementary functions; of parts see :mod:`engine.
 another key or to another user, is a link, or may be written by others, itself or its folder, is ignored, never executed. Files of other
 names are left alone.
 
-Set ``ENGINE_CACHE`` to choose the folder, or to ``0`` to keep nothing. (``ENGINE_LANES`` is of :mod:`engine.compiler.machine`.)
+Set ``ENGINE_CACHE`` to choose the folder, or to ``0`` to keep nothing. (``ENGINE_LANES`` is of :mod:`engine.compiler.native_code`.)
 """
 
 from __future__ import annotations

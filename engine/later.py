@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from engine.collector import uncollected
+from engine.gc_pause import gc_paused
 
 #: rooms, and their names in ``engine``
 LATER = {
@@ -22,7 +22,7 @@ LATER = {
 
 def loaded(room: str) -> Any:
     """Return the room, which is loaded now if it was not."""
-    with uncollected():
+    with gc_paused():
         if room == "campaign":
             import engine.campaign
         elif room == "code":

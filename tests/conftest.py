@@ -69,7 +69,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture
 def as_loaded() -> Iterator[None]:
     """As if the engine had been loaded now: whatever tests before have set in it is no change."""
-    from engine.compiler.kept import LOADED, Loaded
+    from engine.compiler.trace_cache import LOADED, Loaded
 
     before, LOADED[0] = LOADED[0], Loaded()
     yield

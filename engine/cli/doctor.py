@@ -10,7 +10,7 @@ from pathlib import Path
 
 import engine
 from engine import cache
-from engine.compiler import machine
+from engine.compiler import native_code
 from engine.viewer.draw.context import graphics
 
 #: extras that are not for who uses the engine, or that are of others alone
@@ -32,7 +32,8 @@ def lines() -> Iterator[tuple[str, str]]:
     yield "engine", f"{engine.__version__}, in {os.path.dirname(engine.__file__)}"
     free = "" if getattr(sys, "_is_gil_enabled", lambda: True)() else ", free-threaded"
     yield "Python", f"{platform.python_version()}{free}, {platform.system()} {platform.release()}, {platform.machine()}"
-    yield "processor", f"{machine.llvm().get_host_cpu_name()}: {machine.width()} numbers in a vector, {machine.registers()} registers"
+    name, lanes, registers = native_code.llvm().get_host_cpu_name(), native_code.width(), native_code.registers()
+    yield "processor", f"{name}: {lanes} numbers in a vector, {registers} registers"
     yield "threads", f"{engine.get_threads()} for batches (engine.set_threads), of {os.cpu_count()} processors"
     folder = cache.folder()
     yield "cache", f"{folder}: {kept(folder)}" if folder else "none is kept (ENGINE_CACHE chooses another folder)"

@@ -13,7 +13,7 @@ from engine.checks import one_of, shown
 from engine.code.exported import WRITER, Exported
 from engine.code.functions import ExportError
 from engine.code.texts import STACK
-from engine.compiler import machine
+from engine.compiler import native_code
 from engine.compiler.codegen.llvm import Module, put_finite
 from engine.compiler.graph.vecmath import literal
 
@@ -66,10 +66,10 @@ def object_code(e: Exported, target: str | None) -> tuple[bytes, int]:
     return assembled(text, name), work
 
 
-@machine.alone
+@native_code.alone
 def assembled(text: str, name: str | None) -> bytes:
     """Object code of IR text, whose segments are hidden from other objects."""
-    llvm = machine.llvm()
+    llvm = native_code.llvm()
     if name is None:
         host = llvm.Target.from_default_triple().create_target_machine(
             cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2, reloc="pic", codemodel="default")
@@ -81,7 +81,7 @@ def assembled(text: str, name: str | None) -> bytes:
         host = llvm.Target.from_triple(t.triple).create_target_machine(cpu=t.cpu, features=t.features, opt=2, reloc=reloc,
                                                                        codemodel="default", abiname=t.abi)  # fmt: skip
         text = f'target triple = "{t.triple}"\ntarget datalayout = "{host.target_data}"\n{text}'
-    return machine.assembled(text.replace("\ndefine hidden ", "\ndefine internal "), host)
+    return native_code.assembled(text.replace("\ndefine hidden ", "\ndefine internal "), host)
 
 
 def with_entry(e: Exported, module: Module) -> tuple[str, int]:

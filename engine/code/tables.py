@@ -14,7 +14,7 @@ from engine.compiler.kernels.procedure import Procedure
 from engine.compiler.kernels.row_ends import Sink
 from engine.compiler.kernels.row_loop import RowLoop
 from engine.compiler.kernels.stacks import Concatenated, Constants, Cut, Part, Stack, Unstack
-from engine.ops.rows import PARTS
+from engine.ops.tables import PARTS
 
 #: doubles that a loop keeps on the stack; more than that lie in its work
 LOCAL = 64

@@ -14,7 +14,7 @@ import numpy as np
 from numpy._core import _multiarray_umath as umath  # type: ignore[attr-defined]
 
 from engine.checks import nearest, warn, whole
-from engine.compiler import machine
+from engine.compiler import native_code
 from engine.compiler.codegen import entry
 from engine.compiler.codegen.call_writer import API, DOUBLE, HEADER, ITEMS, PROMISED, Equal
 from engine.compiler.graph.expr import Expr
@@ -78,8 +78,8 @@ def native(a: Any) -> np.ndarray:
 @functools.cache
 def _single_code(program: Program, strict: bool, equal: tuple[Equal, ...], rows: int) -> int:
     """Address of the method definition of a program's single-call code, with so many rows in the lanes."""
-    how = f"single{HEADER}.{ITEMS}.{machine.width()}.{rows}.{strict}{equal or ''}"
-    code = machine.Code(how, lambda: entry.single(program, strict, equal), "one call", [program])
+    how = f"single{HEADER}.{ITEMS}.{native_code.width()}.{rows}.{strict}{equal or ''}"
+    code = native_code.Code(how, lambda: entry.single(program, strict, equal), "one call", [program])
     table = (ctypes.c_void_p * len(API)).from_address(code.variable("api"))
     for k, name in enumerate(API):
         table[k] = _api()[name]
@@ -91,12 +91,13 @@ def _single_code(program: Program, strict: bool, equal: tuple[Equal, ...], rows:
 @functools.cache
 def _batch_code(program: Program, strict: bool) -> Any:
     """The NumPy gufunc of a program."""
-    code = machine.Code(f"batch{machine.width()}.{strict}", lambda: entry.batch(program, machine.width(), strict), "a batch", [program])
+    lanes = native_code.width()
+    code = native_code.Code(f"batch{lanes}.{strict}", lambda: entry.batch(program, lanes, strict), "a batch", [program])
     frozen = [",".join(f"({','.join(str(n or 'none') for n in s)})" for s in shapes) for shapes in (program.shapes_in, program.shapes_out)]
     return numpy_ufunc(code, program.name, "->".join(frozen))  # a size of zero must have a name
 
 
-def numpy_ufunc(code: machine.Code, name: str, signature: str) -> Any:
+def numpy_ufunc(code: native_code.Code, name: str, signature: str) -> Any:
     """A ``numpy.ufunc`` on the ``loop`` of loaded code."""
     left, right = signature.split("->")
     n_in, n_out = left.count("("), right.count("(")
@@ -157,7 +158,8 @@ class Gufunc:
         make = ctypes.pythonapi.PyCFunction_NewEx
         make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
         equal = tuple(self.equal_counts.values())
-        return make(_single_code(self.program, self.strict, equal, machine.rows()), (self._general, self._not_finite, self._failed), None)
+        code = _single_code(self.program, self.strict, equal, native_code.rows())
+        return make(code, (self._general, self._not_finite, self._failed), None)
 
     @once
     def equal_counts(self) -> dict[str, Equal]:

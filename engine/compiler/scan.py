@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from engine.compiler import machine
+from engine.compiler import native_code
 from engine.compiler.codegen.counters import Counted, Counters
 from engine.compiler.codegen.rollout import rollout
 from engine.compiler.graph.program import Program
@@ -16,15 +16,16 @@ from engine.compiler.gufunc import numpy_ufunc
 def rollout_ufunc(step: Program, observe: Program, width: int, inputs: int = 0) -> Any:
     """Return the NumPy gufunc ``(counts, t0, k, dt, p, x) -> records`` of ``codegen.rollout``, with inputs (r, inputs) last."""
     width = 1 if step.tabled or observe.tabled else width
-    how = f"rollout{width}.{machine.width()}.{inputs}"
-    code = machine.Code(how, lambda: rollout(step, observe, width, inputs), f"a run of {width} at once", [step, observe])
+    how = f"rollout{width}.{native_code.width()}.{inputs}"
+    code = native_code.Code(how, lambda: rollout(step, observe, width, inputs), f"a run of {width} at once", [step, observe])
     return numpy_ufunc(code, "rollout", _scan(step, observe, inputs))
 
 
 @functools.cache
 def counted_rollout(step: Program, observe: Program) -> tuple[Any, Counted]:
     """Return :func:`rollout_ufunc` of one rollout at a time, with counters in it, and these: :mod:`engine.compiler.codegen.counters`."""
-    code = machine.Code(f"counted{machine.width()}", lambda: rollout(step, observe, 1, 0, Counters()), "a counted run", [step, observe])
+    lanes = native_code.width()
+    code = native_code.Code(f"counted{lanes}", lambda: rollout(step, observe, 1, 0, Counters()), "a counted run", [step, observe])
     return numpy_ufunc(code, "counted_rollout", _scan(step, observe)), Counted(code)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from engine import ops
 from engine.checks import nearest, number, shown, warn
-from engine.compiler.kept import kept
+from engine.compiler.trace_cache import kept
 from engine.components.component import Component, SimulationError, SimulationWarning
 from engine.components.forces import DISSIPATION, JointFriction, JointStops, stop_stiffness
 from engine.components.forces import SLOW as SMOOTHED

@@ -10,7 +10,7 @@ import numpy as np
 
 from engine import ops
 from engine.contact import point_law
-from engine.contact.coulomb import SIZE
+from engine.contact.coulomb_friction import SIZE
 from engine.contact.newton import Smooth
 from engine.contact.pairs import Began, BroadPhase, Pair, look
 from engine.contact.point_law import HELD, RUNNING, TURNING

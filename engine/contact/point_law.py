@@ -9,7 +9,8 @@ c (9) of :func:`constants`, and for its points
 
     rows : (n, 11), σ, the gap, its rate before the step and that of flight, the normal n (3), the place x (3) from c, and how many points
         it counts as; or (n, 14) with ξ/h (3), where that is kept; or (n, 17) with the velocity (3) at which the second's surface runs along
-        the plane relative to that of the first, where one does as belts do; or (n, 20) with Θ/h (3) of :mod:`engine.contact.coulomb`
+        the plane relative to that of the first, where one does as belts do; or (n, 20) with Θ/h (3) of
+        :mod:`engine.contact.coulomb_friction`
     friction : (n, 2), μ times the normal impulse that is known, N·s, and the speed that counts as rest, m/s; or (n, 4) with that impulse,
         and the speed of turning that counts as rest, rad/s
     W : (6), the twist of the second body relative to the first, in world axes about c
@@ -26,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.contact.coulomb import STIFFEST, couple, drag, turned_by, turning_friction
+from engine.contact.coulomb_friction import STIFFEST, coulomb_friction, couple, drag, turned_by
 from engine.contact.hunt_crossley import lasts, normal_impulse, weight
 from engine.contact.material import STRIBECK
 from engine.contact.pairs import Pair
@@ -102,7 +103,7 @@ def shifted(row: Array, ut: Array) -> Array:
 
 
 def shifted_turning(row: Array, W: Array) -> Array:
-    """Return w = ω + Θ/h (3) of a point with couples: (1) of :mod:`engine.contact.coulomb`."""
+    """Return w = ω + Θ/h (3) of a point with couples: (1) of :mod:`engine.contact.coulomb_friction`."""
     return W[:3] + row[RUNNING:]
 
 
@@ -126,7 +127,7 @@ def rubbing(c: Array, normal: Any, slip2: Any) -> Array:
     kinetic, static, mobility, stiction = c[4:8]
     mu = kinetic + (static - kinetic) * ops.exp(-slip2 / STRIBECK**2)
     rubs = ops.array([mu * normal, ops.maximum(STIFFEST * mobility * mu * normal, stiction)])
-    return np.concatenate([rubs, turning_friction(c, normal)]) if turns(c) else rubs
+    return np.concatenate([rubs, coulomb_friction(c, normal)]) if turns(c) else rubs
 
 
 def begun(c: Array, position: Array, normal: Array, gap: Array, before: Array, share: Array, was: Array, flown: Array,

@@ -10,7 +10,7 @@ import numpy as np
 
 from engine import ops
 from engine.checks import EngineError, nearest, numbers, shown
-from engine.compiler import machine
+from engine.compiler import native_code
 from engine.compiler.gufunc import Gufunc, shaped
 from engine.compiler.scan import rollout_ufunc
 from engine.compiler.transforms.trace import trace
@@ -226,5 +226,5 @@ def scanned(step: Callable[..., Array], p: int, x: int, w: int, batch: bool) -> 
     """Return a scan ``(counts, t0, k, dt, p, x, w) -> x after each step`` of a step with inputs w."""
     shapes = [(), (), (), (p,), (w,), (x,)]
     look = trace(lambda t0, k, dt, p, w, x: x, shapes)
-    return rollout_ufunc(trace(step, shapes), look, machine.width() if batch else 1, w)
+    return rollout_ufunc(trace(step, shapes), look, native_code.width() if batch else 1, w)
 

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from engine.checks import EngineError, writing
-from engine.collector import uncollected
+from engine.gc_pause import gc_paused
 
 __all__ = ["DocsError", "build"]
 
@@ -38,7 +38,7 @@ def build(out: str | Path) -> Path:
     with writing(Path(out), DocsError, begun=False):
         Path(out).mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=out).close()                                # whether files can be made there
-    with tempfile.TemporaryDirectory() as kept, patch_docutils(PAGES), docutils_namespace(), uncollected():
+    with tempfile.TemporaryDirectory() as kept, patch_docutils(PAGES), docutils_namespace(), gc_paused():
         site = Sphinx(PAGES, PAGES, out, kept, "html", {"nitpicky": True}, status=None, warningiserror=True)
         site.build()
     if site.statuscode:

@@ -10,7 +10,7 @@ from typing import Any
 from xml.sax.saxutils import quoteattr
 
 from engine.fmu.depends import reached, through
-from engine.fmu.machine import ARGUMENTS, Machine
+from engine.fmu.programs import ARGUMENTS, Machine
 from engine.fmu.variables import UNITS, Variable
 
 #: what XML has no way to write

@@ -21,7 +21,7 @@ from engine.code.sources import rows_of
 from engine.fmu.binaries import PLATFORMS, compiler, complaint, here, made, require_platforms
 from engine.fmu.branches import branching
 from engine.fmu.description import build_description, model_description
-from engine.fmu.machine import Machine, of_controller, of_simulator, require_names
+from engine.fmu.programs import Machine, of_controller, of_simulator, require_names
 from engine.fmu.tables import model_header, own_sources, written
 from engine.fmu.variables import OUTPUT, range_of, twice, variables_of
 from engine.model.parameters import is_number

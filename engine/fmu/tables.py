@@ -14,7 +14,7 @@ from engine.code.memory import NO_ROOM, with_tables
 from engine.code.room import enough
 from engine.code.texts import STACK, WRITTEN, comment, header, row, sources
 from engine.components.component import AWAY
-from engine.fmu.machine import ARGUMENTS, Machine
+from engine.fmu.programs import ARGUMENTS, Machine
 from engine.fmu.variables import Variable
 
 Array = np.ndarray

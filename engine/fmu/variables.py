@@ -14,7 +14,7 @@ import numpy as np
 from engine.checks import Range
 from engine.components.law import SEEDS
 from engine.contact import is_material
-from engine.fmu.machine import Machine
+from engine.fmu.programs import Machine
 from engine.model import Model
 from engine.model.parameters import is_number
 from engine.simulation.parameters import own

@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from engine.checks import one_of, shown, warn, whole
-from engine.compiler import machine
+from engine.compiler import native_code
 from engine.compiler.scan import rollout_ufunc
 from engine.compiler.threads import get_threads, spread
 from engine.gymnasium.colours import Colours
@@ -123,7 +123,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Array, Array]):
 
     @functools.cached_property
     def _kernel(self) -> Callable[..., Array]:
-        return rollout_ufunc(*self.task.programs, machine.width() if self.num_envs > 1 else 1)
+        return rollout_ufunc(*self.task.programs, native_code.width() if self.num_envs > 1 else 1)
 
     def _advance(self, now: Array, then: Array, steps: int) -> None:
         """Fill rows with where others lead after so many steps of the simulator, on all threads."""
@@ -133,7 +133,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Array, Array]):
             old, new = now[a:b], then[a:b, None]
             self._kernel(counts, 0.0, old[:, s["k"].start], dt, old[:, s["p"]], old[:, s["x"]], out=new)
 
-        threads = min(get_threads(), len(now) // (4 * machine.width()))
+        threads = min(get_threads(), len(now) // (4 * native_code.width()))
         with np.errstate(all="ignore"):
             if threads <= 1:
                 return part(0, len(now))

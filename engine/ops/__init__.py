@@ -47,12 +47,12 @@ from engine.ops.flow import each, implicit, jacobian, part, root, shared, subrou
 from engine.ops.flow import poisoned as poisoned  # rooms' own, until they read it where it lives
 from engine.ops.linear import LDL, LU, cross, largest, lu_solve, norm, product, solve, symmetric
 from engine.ops.linear import there as there
+from engine.ops.lookups import dense, interp, interp2, row, spline
 from engine.ops.procedure import bit_count, floats, ints, lowest_bit, procedure
 from engine.ops.random import normal, uniform
-from engine.ops.rows import add_at, chosen, gather, row_numbers, rows, sized, table, total
 from engine.ops.sparse import Plan, block_cholesky, block_plan, block_solve
 from engine.ops.structure import structure as structure
-from engine.ops.tables import dense, interp, interp2, row, spline
+from engine.ops.tables import add_at, chosen, gather, row_numbers, rows, sized, table, total
 
 __all__ = [
     "LDL", "LU", "Plan", "absolute", "add_at", "arccos", "arcsin", "arctan", "arctan2", "array", "bit_count", "block_cholesky",

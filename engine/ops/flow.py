@@ -13,8 +13,8 @@ from engine.checks import EngineError, warn
 from engine.ops.elementwise import equal, floor, graph_of, logical_and, logical_not, logical_or, maximum, stop_gradient, where
 from engine.ops.functions import fitting, kind, place_of
 from engine.ops.linear import largest, lu_solve
-from engine.ops.rows import rows
 from engine.ops.structure import alike, structure, told
+from engine.ops.tables import rows
 
 #: passes of a loop that says itself when it ends
 MOST = 2**53

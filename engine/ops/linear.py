@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.ops.elementwise import absolute, array, graph_of, maximum, sqrt
 from engine.ops.procedure import floats, procedure
-from engine.ops.rows import gather
+from engine.ops.tables import gather
 
 #: operations of a system with many right sides, or of a product, from which it is a loop in machine code
 MANY = 2000

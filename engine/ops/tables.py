@@ -1,202 +1,295 @@
-"""Functions given by numbers: tables, splines, and dense layers. Traced, each is a few nodes, however many numbers it has."""
+"""Tables, arrays of as many rows as there are when the program runs, and loops over their rows.
+
+On floats a table is an array (n, …). Traced, it is memory with a count: one loop in machine code, its rows in the lanes of vectors, in
+place of n copies of what is done to each.
+"""
 
 from __future__ import annotations
 
-import math
+import functools
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy import asarray
+from numpy import asarray, stack, zeros
 
-from engine.checks import EngineError, numbers
-from engine.ops.elementwise import USERS, clip, graph_of, less_equal, logical_and, where
+from engine.checks import EngineError
+from engine.ops.elementwise import USERS, graph_of
+from engine.ops.functions import fitting, kind
+from engine.ops.structure import structure
 
 Array = np.ndarray
+#: sums that a total has, whatever the width of vectors: row k goes to the one numbered k modulo 8
+PARTS = 8
+#: operations on rows that are known while a function is traced: so many are written out, as a straight line, which batches have in lanes
+WRITTEN_OUT = 2000
 
 
-def breakpoints(what: str, x: Any) -> Array:
-    """Return increasing numbers (n), or refuse them."""
-    if graph_of(x) is not None:
-        raise EngineError(f"{what} is traced; expected tables that are known when tracing")
-    x = numbers(what, x)
-    if x.ndim != 1 or not len(x):
-        raise EngineError(f"{what} has shape {x.shape}; expected (n), n at least 1")
-    if not (np.diff(x) > 0.0).all():
-        bad = int(np.argmin(np.diff(x) > 0.0)) + 1
-        raise EngineError(f"{what}[{bad}] is not above the one before it; expected increasing numbers")
-    return x
+class Imagined(threading.local):
+    """Of a thread: whether a function is called of a row of zeros, to know what it would return if there was one."""
+
+    now = False
 
 
-def values(what: str, f: Any, shape: tuple[int, ...]) -> Array:
-    """Return numbers (*shape, ...), or refuse them."""
-    if graph_of(f) is not None:
-        raise EngineError(f"{what} is traced; expected tables that are known when tracing")
-    f = numbers(what, f)
-    if f.shape[: len(shape)] != shape:
-        raise EngineError(f"{what} has shape {f.shape}; expected ({', '.join(map(str, shape))}, ...)")
-    return f
+IMAGINED = Imagined()
 
 
-def row(x: Any, points: Array, rows: Array) -> Array:
-    """Return of rows (n, m) the one of the last of the points (n) that x has reached, (*x's shape, m)."""
-    x = asarray(x)
-    if x.dtype != object:
-        return rows[np.maximum(np.searchsorted(points, x, side="right") - 1, 0)]
-    graph = graph_of(x)
-    if graph is None:
-        return row(x.astype(float), points, rows).astype(object)
-    search, read = graph.kernel("search", points), graph.kernel("rows", rows)
-    found = [graph.call(read, graph.call(search, [y])) for y in x.flat]
-    return np.array(found, dtype=object).reshape(*x.shape, rows.shape[1])
-
-
-def interp(x: Any, xp: Any, fp: Any) -> Any:
-    """Piecewise linear function through the points (xp, fp), constant beyond the ends, as ``np.interp``.
-
-    At a breakpoint it is fp to the bit, and its derivative that of the piece after it. The breakpoint is found by halves: a table of 10⁵
-    costs seventeen comparisons.
+def rows(f: Callable[..., Any], *tables: Any) -> Any:
+    """Return ``f`` of each row of the tables.
 
     Parameters
     ----------
-    x : where (...), traced or not
-    xp : breakpoints (n), increasing; known when tracing
-    fp : values there (n, ...), known when tracing
+    f : a function of a row of each table, to an array (m…), or to a tuple, a named tuple or a dictionary of arrays; what it reads besides
+        is the same for all rows
+    tables : (n, …) each, or a tuple, a named tuple or a dictionary of such, of which ``f`` gets one of rows
 
     Returns
     -------
-    f : (*x's shape, *fp's shape[1:])
+    (n, m…), or a structure of them as ``f`` returns. Of traced arrays of a few rows an array, else a table
 
     Raises
     ------
-    EngineError : a table that is traced, not finite, of other shapes, or whose xp does not increase
+    EngineError : there is no table, or they have different numbers of rows
 
-    >>> interp(np.array([-1.0, 0.5, 9.0]), [0.0, 1.0, 2.0], [10.0, 20.0, 40.0])
-    array([10., 15., 40.])
-    >>> interp(1.5, [0.0, 1.0, 2.0], [[0.0, 1.0], [0.0, 2.0], [1.0, 2.0]])
-    array([0.5, 2. ])
+    Examples
+    --------
+    >>> rows(lambda x, y: x @ y, np.ones((3, 2)), np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
+    array([ 3.,  7., 11.])
+    >>> rows(lambda s: {"sum": s["a"] + s["b"]}, {"a": np.ones(2), "b": np.array([1.0, 2.0])})
+    {'sum': array([2., 3.])}
     """
-    xp = breakpoints("interp: xp", xp)
-    fp = values("interp: fp", fp, xp.shape)
-    columns, trailing = fp.reshape(len(fp), -1), fp.shape[1:]
-    slopes = np.zeros_like(columns)
-    slopes[:-1] = np.diff(columns, axis=0) / np.diff(xp)[:, None]
-    x, m = asarray(clip(x, xp[0], xp[-1])), columns.shape[1]
-    found = row(x, xp, np.concatenate([xp[:, None], columns, slopes], axis=1))
-    x_k, f_k, slope = found[..., :1], found[..., 1 : 1 + m], found[..., 1 + m :]
-    return USERS.made((f_k + (x[..., None] - x_k) * slope).reshape(x.shape + trailing)[()])
+    leaves, given = structure(tables)
+    for t in leaves:
+        if callable(t) or isinstance(t, str):
+            raise EngineError(f"rows got {kind(t)} in place of a table; expected rows(f, table, …)")
+    built: list[Callable[[list[Any]], Any]] = []
+
+    def one(*row: Any) -> Any:
+        found = fitting("rows", f, given([*row]), "a row of each table")
+        own, build = structure(found)
+        built.append(build)
+        return tuple(own) if isinstance(found, (tuple, dict)) else found
+
+    if (graph := graph_of(*leaves)) is not None:
+        made = graph.rows(functools.wraps(f)(one) if callable(f) else one, leaves)
+    else:
+        arrays = [asarray(t) for t in leaves]
+        made = each_row(one, arrays) if (loop := of_known_rows(one, arrays)) is None else loop
+    return built[0]([*made]) if isinstance(made, tuple) else made
 
 
-def interp2(x: Any, y: Any, xp: Any, yp: Any, fp: Any) -> Any:
-    """Piecewise bilinear function on a grid, constant beyond its edges.
+def each_row(f: Callable[..., Any], arrays: list[Array]) -> Any:
+    """``f`` of each row of arrays, to an array or a tuple of arrays."""
+    n = common_count([len(a) if a.ndim else -1 for a in arrays])
+    each = [f(*row) for row in zip(*arrays, strict=True)]
+    if not n:
+        before, IMAGINED.now = IMAGINED.now, True
+        try:
+            with np.errstate(all="ignore"):
+                each = [f(*(zeros(a.shape[1:]) for a in arrays))]
+        finally:
+            IMAGINED.now = before
+    if isinstance(each[0], tuple):
+        return tuple(stack(column)[:n] for column in zip(*each, strict=True))
+    return stack(each)[:n]
+
+
+def of_known_rows(f: Callable[..., Any], arrays: list[Array]) -> Any:
+    """``f`` of each row of arrays whose numbers are known while a function is traced, as a loop: if what it makes of the first is traced,
+    and of all would be many operations. Else, and where it looks at these numbers, None: then each row is written out."""
+    graph, n = USERS.graph, common_count([len(a) if a.ndim else -1 for a in arrays])
+    if graph is None or n <= PARTS or any(a.dtype.kind not in "fiu" for a in arrays):
+        return None
+    before = len(graph.nodes)
+    first = f(*(a[0] for a in arrays))
+    if graph_of(*(first if isinstance(first, tuple) else (first,))) is not graph or n * (len(graph.nodes) - before) <= WRITTEN_OUT:
+        return None
+    return graph.known_rows(f, arrays)
+
+
+def common_count(counts: list[int]) -> int:
+    """Return the number of rows that all have; a number, which has none, counts as −1."""
+    if not counts:
+        raise EngineError("rows got no table; expected one at least")
+    if -1 in counts:
+        raise EngineError("a number in place of a table; expected an array (n, …)")
+    if len(set(counts)) > 1:
+        raise EngineError(f"tables of {', '.join(map(str, counts))} rows go together; expected as many in each")
+    return counts[0]
+
+
+def table(x: Any) -> Any:
+    """Return an array (n, …) as a table, which says how many rows it has when the program runs: traced, it goes through calls, branches
+    and loops as one number, however many it holds. :func:`sized` gives the array back.
+
+    >>> table(np.eye(2))
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    return asarray(x) if (graph := graph_of(x)) is None else graph.table(x)
+
+
+def sized(table: Any, n: int) -> Any:
+    """Return the rows of a table that has n as an array (n, …).
+
+    Raises
+    ------
+    EngineError : it has another number of rows; within a simulation the result is NaN, which ends it
+
+    >>> sized(chosen(np.array([1.0, -2.0, 3.0]), np.array([True, False, True])), 2)
+    array([1., 3.])
+    """
+    if (graph := graph_of(table)) is not None:
+        return graph.sized(table, n)
+    common_count([len(table), n])
+    return asarray(table)
+
+
+def row_numbers(table: Any) -> Any:
+    """Return the numbers 0, 1, … of a table's rows, (n).
+
+    >>> row_numbers(np.ones((3, 2)))
+    array([0., 1., 2.])
+    """
+    require_table("row_numbers", table)
+    graph = graph_of(table)
+    return np.arange(float(len(table))) if graph is None else graph.row_numbers(table)
+
+
+def gather(table: Any, index: Any) -> Any:
+    """Return rows of a table (n, …) by their numbers (k), whole numbers as floats or integers: (k, …); by one number, that row (…).
+
+    Raises
+    ------
+    IndexError : a number is not that of a row; within a simulation the result is NaN, which ends it
+
+    >>> gather(np.array([10.0, 20.0, 30.0]), [2, 0])
+    array([30., 10.])
+    """
+    require_table("gather", table)
+    if (graph := graph_of(table, index)) is not None:
+        return graph.gather(table, index)
+    if IMAGINED.now and not len(table):
+        return zeros((*np.shape(index), *np.shape(table)[1:]))
+    return asarray(table)[indices_of_rows(index, len(table))]
+
+
+def indices_of_rows(index: Any, n: int) -> Array:
+    """Return numbers of rows, of which there are n, as integers."""
+    k = asarray(index)
+    if k.dtype == bool:
+        raise IndexError("row numbers are truths; expected whole numbers, or engine.ops.chosen(table, truths)")
+    if k.dtype.kind == "f" and not (k == np.floor(k)).all():
+        raise IndexError(f"row {k[k != np.floor(k)].flat[0]:g} of a table; expected whole numbers")
+    if k.size and not ((k >= 0) & (k < n)).all():
+        there = f"0 … {n - 1}" if n else "none"
+        raise IndexError(f"row {k[(k < 0) | (k >= n)].flat[0]:g} of a table of {n} rows; expected {there}")
+    return k.astype(np.int64)
+
+
+def add_at(table: Any, index: Any, more: Any) -> Any:
+    """Return a table (n, …) with rows added to those of some numbers: row after row, what comes first is added first.
 
     Parameters
     ----------
-    x, y : where, numbers, traced or not
-    xp, yp : breakpoints (n), (m), increasing, at least two each; known when tracing
-    fp : values there (n, m), known when tracing
+    table : (n, …)
+    index : (k), numbers of the table's rows, or one number; or a tuple of several such
+    more : (k, …), what is added there, or one row (…); or a tuple of as many. Of the same row, the first of the tuple comes first
 
     Raises
     ------
-    EngineError : as for :func:`interp`
+    IndexError : a number is not that of a row; within a simulation the result is NaN, which ends it
 
-    >>> float(interp2(0.5, 1.5, [0.0, 1.0], [0.0, 1.0, 2.0], [[0.0, 0.0, 2.0], [1.0, 2.0, 3.0]]))
-    1.75
+    Examples
+    --------
+    >>> add_at(np.zeros(3), [0, 2, 0], np.array([1.0, 2.0, 3.0]))
+    array([4., 0., 2.])
     """
-    xp, yp = breakpoints("interp2: xp", xp), breakpoints("interp2: yp", yp)
-    if min(len(xp), len(yp)) < 2:
-        raise EngineError(f"interp2: xp and yp have {len(xp)} and {len(yp)} breakpoints; expected at least two each")
-    fp = values("interp2: fp", fp, (len(xp), len(yp)))
-    x, y = clip(x, xp[0], xp[-1]), clip(y, yp[0], yp[-1])
-    cells = [np.stack([p[:-1], 1.0 / np.diff(p), np.arange(len(p) - 1.0)], axis=1) for p in (xp, yp)]
-    (x_i, per_x, i), (y_j, per_y, j) = row(x, xp[:-1], cells[0]), row(y, yp[:-1], cells[1])
-    corners = np.stack([fp[:-1, :-1], fp[1:, :-1], fp[:-1, 1:], fp[1:, 1:]], axis=-1).reshape(-1, 4)
-    a, b, c, d = row(i * (len(yp) - 1.0) + j, np.arange(float(len(corners))), corners)
-    s, t = (x - x_i) * per_x, (y - y_j) * per_y
-    return (a + s * (b - a)) + t * ((c + s * (d - c)) - (a + s * (b - a)))
+    places, given = (index, more) if isinstance(index, tuple) else ((index,), (more,))
+    if not places:
+        raise EngineError("add_at got no row numbers; expected those of one place at least")
+    if hasattr(given, "by_rows") or len(given) != len(places):
+        raise EngineError(f"add_at got {len(places)} places, and {kind(given)} to add; expected a tuple of as many")
+    if all(is_number(i) for i in places):
+        places, given = tuple(asarray([i]) for i in places), tuple(asarray(y)[None] for y in given)
+    require_table("add_at", table)
+    if (graph := graph_of(table, *places, *given)) is not None:
+        return graph.add_at(table, places, given)
+    result = np.array(table, dtype=float)
+    for i, y in zip(places, given, strict=True):
+        if np.shape(y) != (expected := (*np.shape(i), *result.shape[1:])):
+            raise EngineError(f"rows {told(np.shape(y))} added at {told(np.shape(i))} places of a table {told(result.shape)}; expected "
+                              f"{told(expected)}")  # fmt: skip
+    k = stack([indices_of_rows(i, len(result)) for i in places], axis=1)
+    np.add.at(result, k.ravel(), stack([asarray(y) for y in given], axis=1).reshape(k.size, *result.shape[1:]))
+    return result
 
 
-def spline(curve: Any) -> Callable[[Any], Any]:
-    """A spline of ``scipy.interpolate`` as a function that compiles: x (...) to (*x's shape, *the curve's values' shape).
+def is_number(x: Any) -> bool:
+    """Return whether something is one number, traced or not: no array and no table."""
+    return not hasattr(x, "by_rows") and np.ndim(x) == 0
 
-    Beyond its ends it goes on as its first and last pieces do, or not at all, as the curve does (NaN).
 
-    Parameters
-    ----------
-    curve : a ``CubicSpline``, ``PchipInterpolator``, ``Akima1DInterpolator``, ``PPoly``, or a ``BSpline`` (as ``make_interp_spline``
-        gives them), along its first axis
+def require_table(caller: str, table: Any) -> None:
+    """Refuse a number in place of a table."""
+    if is_number(table):
+        raise EngineError(f"{caller} got {kind(table)}; expected a table, or an array (n, …)")
+
+
+def told(shape: tuple[int, ...]) -> str:
+    """A shape in words.
+
+    >>> told((3,)), told((3, 2))
+    ('(3)', '(3, 2)')
+    """
+    return f"({', '.join(map(str, shape))})"
+
+
+def total(table: Any) -> Any:
+    """Return the sum of a table's rows: of eight partial sums, row k to the one numbered k modulo 8, the second half to the first.
+
+    >>> total(np.arange(10.0))
+    np.float64(45.0)
+    """
+    if is_number(table) or isinstance(table, (tuple, dict)):
+        raise EngineError(f"total got {kind(table)}; expected one table, or an array (n, …)")
+    if (graph := graph_of(table)) is not None:
+        return graph.total(table)
+    x = asarray(table, dtype=float)
+    parts = zeros((PARTS, *x.shape[1:]))
+    for k in range(0, len(x), PARTS):
+        parts[: len(x) - k] += x[k : k + PARTS]
+    while len(parts) > 1:
+        parts = parts[: len(parts) // 2] + parts[len(parts) // 2 :]
+    return parts[0]
+
+
+#: what numbers are not
+TRUTHS_EXPECTED = "truths, such as x > 0.0; rows of these numbers are engine.ops.gather(table, numbers)"
+
+
+def chosen(table: Any, truth: Any) -> Any:
+    """Return the rows of a table (n, …) where a truth (n) holds, in their order.
 
     Raises
     ------
-    EngineError : anything else; a periodic curve; coefficients that are not finite
+    EngineError : numbers in place of truths, or not one of each row
 
-    >>> from scipy.interpolate import CubicSpline
-    >>> f = spline(CubicSpline([0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 8.0, 27.0]))
-    >>> round(float(f(1.5)), 12)
-    3.375
+    >>> chosen(np.array([1.0, -2.0, 3.0]), np.array([True, False, True]))
+    array([1., 3.])
     """
-    from scipy.interpolate import BSpline, PPoly
-
-    pieces = of_powers(curve) if isinstance(curve, BSpline) else curve
-    if not isinstance(pieces, PPoly):
-        raise EngineError(f"spline got a {type(curve).__name__}; expected a spline of scipy.interpolate, such as a CubicSpline")
-    if pieces.extrapolate == "periodic" or getattr(pieces, "axis", 0) != 0:
-        raise EngineError("spline got a curve that is periodic, or not along its first axis; expected one along axis 0")
-    x, c = breakpoints("spline: its breakpoints", pieces.x[np.append(np.diff(pieces.x) > 0.0, True)]), pieces.c
-    c = values("spline: its coefficients", c[:, np.diff(pieces.x) > 0.0], (c.shape[0], len(x) - 1))
-    degree, trailing = len(c), c.shape[2:]
-    rows = np.concatenate([x[:-1, None], np.moveaxis(c, 1, 0).reshape(len(x) - 1, -1)], axis=1)
-
-    def f(at: Any) -> Any:
-        at = asarray(at)
-        found = row(at, x[:-1], rows)
-        s, y = at[..., None] - found[..., :1], found[..., 1:].reshape(*at.shape, degree, -1)
-        result = y[..., 0, :]
-        for k in range(1, degree):
-            result = result * s + y[..., k, :]
-        if not pieces.extrapolate:
-            inside = logical_and(less_equal(x[0], at), less_equal(at, x[-1]))
-            result = where(asarray(inside)[..., None], result, np.nan)
-        return USERS.made(result.reshape(at.shape + trailing)[()])
-
-    return f
+    require_table("chosen", table)
+    if (graph := graph_of(table, truth)) is not None:
+        return graph.chosen(table, truth)
+    c = asarray(truth)
+    if c.ndim != 1:
+        raise EngineError(f"chosen got truths of the shape {c.shape}; expected (n): a truth a row")
+    if len(c) != len(table):
+        raise EngineError(f"chosen got {len(c)} truths of a table of {len(table)} rows; expected one of each")
+    if c.dtype.kind != "b" and not all(isinstance(x, (bool, np.bool_)) for x in c):
+        raise EngineError(f"chosen got numbers; expected {TRUTHS_EXPECTED}")
+    return asarray(table)[c.astype(bool)]
 
 
-def of_powers(curve: Any) -> Any:
-    """Return a ``BSpline`` as a ``PPoly``: Taylor's polynomials at the breakpoints, Σ s⁽ʲ⁾(x_i)/j! (x − x_i)ʲ."""
-    from scipy.interpolate import PPoly
-
-    k = curve.k
-    x = np.unique(curve.t[k : len(curve.t) - k])
-    rates = [(curve.derivative(j) if j else curve)(x[:-1]) / math.factorial(j) for j in range(k, -1, -1)]
-    return PPoly(np.array(rates), x, extrapolate=curve.extrapolate, axis=curve.axis)
-
-
-def dense(W: Any, x: Any, b: Any = None) -> Any:
-    """A dense layer W x + b: one node, however large W is.
-
-    Parameters
-    ----------
-    W : (n, m); of known numbers, or traced, such as parameters
-    x : (m)
-    b : (n), or nothing
-
-    Raises
-    ------
-    EngineError : shapes that do not match; numbers that are not finite
-
-    >>> dense([[1.0, 2.0], [3.0, 4.0]], np.array([1.0, -1.0]), [0.5, 0.5])
-    array([-0.5, -0.5])
-    """
-    n, m = np.shape(W) if np.ndim(W) == 2 else (0, 0)
-    b = np.zeros(n) if b is None else b
-    if np.ndim(W) != 2 or np.shape(x) != (m,) or np.shape(b) != (n,):
-        raise EngineError(f"dense: W has shape {np.shape(W)}, x {np.shape(x)} and b {np.shape(b)}; expected (n, m), (m) and (n)")
-    graph = graph_of(W, x, b)
-    given = [asarray(a) if graph_of(a) is not None else numbers(f"dense: {name}", a) for name, a in (("W", W), ("b", b))]
-    if graph is None:
-        return given[0] @ numbers("dense: x", x) + given[1]
-    W, b = given
-    if graph_of(W, b) is None:
-        return USERS.made(np.array(graph.call(graph.kernel("dense", W, b), list(asarray(x))), dtype=object))
-    return USERS.made(np.array(graph.call(graph.kernel("dense", (n, m)), [*asarray(x), *W.ravel(), *b]), dtype=object))
+__all__ = ["add_at", "chosen", "gather", "row_numbers", "rows", "sized", "table", "total"]

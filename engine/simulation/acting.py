@@ -19,7 +19,7 @@ from engine.components.layout import Layout
 from engine.components.makers import Maker, told
 from engine.components.reading import apart
 from engine.model import Model
-from engine.simulation.cargo import together
+from engine.simulation.variable_mass import together
 
 Array = np.ndarray
 

@@ -11,7 +11,7 @@ from engine.contact import ContactLaws
 from engine.contact.joint_laws import Row
 from engine.geometry import Plane
 from engine.model import Model
-from engine.simulation.blows import blows_of
+from engine.simulation.unresolved_impacts import blows_of
 
 Array = np.ndarray
 #: of half the thickness of the thinner of two shapes: as deep as they may be in each other

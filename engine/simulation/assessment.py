@@ -14,7 +14,7 @@ from engine import dynamics, ops
 from engine.checks import warn
 from engine.compiler.graph.interp import interpret
 from engine.compiler.graph.program import Program, result
-from engine.compiler.kept import kept
+from engine.compiler.trace_cache import kept
 from engine.compiler.transforms.trace import trace
 from engine.components.actuators import Drive
 from engine.components.component import Component, SimulationWarning

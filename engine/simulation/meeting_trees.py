@@ -17,12 +17,12 @@ from engine.compiler.transforms.trace import Program, calling, trace
 from engine.components.layout import Layout
 from engine.contact import EVENLY, point_law
 from engine.contact.many import Bodies, Shapes, impulses, momentum_changes, problem, touching, twists, velocities_after
-from engine.simulation.blows import ELASTIC, STEPS
 from engine.simulation.independent_trees import IndependentTrees, Kind
 from engine.simulation.many_contacts import ManyContacts
 from engine.simulation.own_states import MOMENTUM, STUCK
 from engine.simulation.plant import Plant
 from engine.simulation.run import Kernel, Process
+from engine.simulation.unresolved_impacts import ELASTIC, STEPS
 from engine.spatial import se3
 
 Array = np.ndarray
@@ -71,7 +71,8 @@ class MeetingTrees(IndependentTrees):
     @functools.cached_property
     def record(self) -> Layout:
         """The layout of a record: as of trees that nothing joins; the wrench on each link, how many points push, how far shapes lie in each
-        other, of the thinner one, and the speed of elastic blows that begin and are not resolved: see :mod:`~engine.simulation.blows`."""
+        other, of the thinner one, and the speed of elastic blows that begin and are not resolved: see
+        :mod:`~engine.simulation.unresolved_impacts`."""
         return Layout({**super().record.shapes, "contacts.wrench": (len(self.plant.model.links), 6), "contacts.count": (),
                        "contacts.overlap": (), "contacts.energy": (), "contacts.blow": ()})  # fmt: skip
 

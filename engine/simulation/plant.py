@@ -31,13 +31,13 @@ from engine.integrate import FreeBody, Mechanical, Stiff, System
 from engine.model import Model
 from engine.simulation.acting import Acting
 from engine.simulation.assessment import Look
-from engine.simulation.cargo import between_links, carried, drained, loaded, modal, moved_by, with_drains, without_inner
 from engine.simulation.constraints import Constraints
 from engine.simulation.impulses import Impulses
 from engine.simulation.own_states import DEFECT, LASTING, MOMENTUM, OWN, STUCK
 from engine.simulation.parameters import Read, with_parameters
 from engine.simulation.parameters import own as stands
 from engine.simulation.stiffness import Stiffness
+from engine.simulation.variable_mass import between_links, carried, drained, loaded, modal, moved_by, with_drains, without_inner
 
 Array = np.ndarray
 #: the memory of what is noted of the impulses of the step before, where somebody feels it

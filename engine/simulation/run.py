@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from engine.checks import EngineError
-from engine.compiler import machine
+from engine.compiler import native_code
 from engine.compiler.gufunc import WORTH_THREADS
 from engine.compiler.scan import rollout_ufunc
 from engine.compiler.threads import get_threads, spread
@@ -128,9 +128,9 @@ class Process:
             return self._plain
         if not batch:
             return self._alone
-        kernel = rollout_ufunc(*self.programs, machine.width())
+        kernel = rollout_ufunc(*self.programs, native_code.width())
         rows = math.prod(batch)
-        threads = min(get_threads(), rows // (4 * machine.width()))
+        threads = min(get_threads(), rows // (4 * native_code.width()))
         if threads <= 1:
             return kernel
 

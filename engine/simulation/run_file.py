@@ -21,12 +21,12 @@ from engine.recording import Recorder, Recording, StorageError, aside, require_f
 from engine.simulation.checks import checked_duration
 from engine.simulation.contact_table import COLUMNS, whole
 from engine.simulation.diagnosis import ended, failed, warn_of
-from engine.simulation.doubts import Doubts
 from engine.simulation.event_runs import blocks
 from engine.simulation.mounts import mounts_of
 from engine.simulation.own_states import DEFECT, OWN
 from engine.simulation.run import Diverged, Failures, steps_in, times
 from engine.simulation.run_header import checked_path, ended_how, header_in, header_of, outcome, parameter_in, robot_in, too_short
+from engine.simulation.run_warnings import Doubts
 from engine.simulation.step import Step
 
 Array = np.ndarray

@@ -33,7 +33,6 @@ from engine.model import Model
 from engine.progress import progress_bar
 from engine.simulation.adaptive import solved
 from engine.simulation.assessment import flight
-from engine.simulation.cargo import require_own
 from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance, listed
 from engine.simulation.constraints import Constraints
 from engine.simulation.contacts import Contacts, PairByPair
@@ -55,6 +54,7 @@ from engine.simulation.stepper import Stepper
 from engine.simulation.surroundings import Kept, require_found_again, surroundings
 from engine.simulation.trajectory import Trajectory
 from engine.simulation.unresolved import Unresolved
+from engine.simulation.variable_mass import require_own
 from engine.simulation.wires import Diagram, diagram, in_words
 
 Array = NDArray[np.float64]

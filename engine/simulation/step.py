@@ -15,7 +15,7 @@ from engine import ops
 from engine.compiler.debug import say
 from engine.compiler.graph.program import COUNTED, Program
 from engine.compiler.gufunc import shaped
-from engine.compiler.kept import Foreign, kept, kept_under, key_of
+from engine.compiler.trace_cache import Foreign, kept, kept_under, key_of
 from engine.compiler.transforms.trace import TraceError, calling, trace
 from engine.components.component import Context, Felt, SimulationError
 from engine.components.law import Ticking
@@ -30,12 +30,10 @@ from engine.simulation.after_flight import AfterFlight, described, without_actin
 from engine.simulation.allowances import Depths, depths_of, governed
 from engine.simulation.asked import asked
 from engine.simulation.contact_table import ContactTable, Touching, table_of
-from engine.simulation.doubts import Doubts
 from engine.simulation.effort_limits import EffortLimits
 from engine.simulation.events import Watch
 from engine.simulation.form import Form
 from engine.simulation.halving import HalvedFlight
-from engine.simulation.held import held_of
 from engine.simulation.independent_trees import IndependentTrees, Kind
 from engine.simulation.innovations import Known
 from engine.simulation.many_contacts import ManyContacts
@@ -45,10 +43,12 @@ from engine.simulation.own_states import STUCK
 from engine.simulation.plant import STRUCK, Plant
 from engine.simulation.rounding import found as unusual
 from engine.simulation.run import Process, times
+from engine.simulation.run_start import WholeStates
+from engine.simulation.run_warnings import Doubts
+from engine.simulation.sampled_columns import held_of
 from engine.simulation.stiffness import Slopes
 from engine.simulation.surroundings import fingerprint
 from engine.simulation.trajectory import Trajectory
-from engine.simulation.whole_states import WholeStates
 
 Array = np.ndarray
 Value = TypeVar("Value")

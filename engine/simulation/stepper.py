@@ -18,17 +18,17 @@ from engine.components.law import Ticking, asks_noise
 from engine.components.layout import Layout
 from engine.contact import ContactError
 from engine.simulation.asked import Asked
-from engine.simulation.cargo import beginning, begun
-from engine.simulation.doubts import require_within
 from engine.simulation.meeting_trees import MeetingTrees
 from engine.simulation.overlaps import Overlaps
 from engine.simulation.own_states import OWN
 from engine.simulation.parameters import possible
 from engine.simulation.plant import Plant
 from engine.simulation.run_file import header
+from engine.simulation.run_warnings import require_within
 from engine.simulation.step import Step
 from engine.simulation.surroundings import Kept
 from engine.simulation.trajectory import Trajectory
+from engine.simulation.variable_mass import beginning, begun
 
 Array = np.ndarray
 

@@ -22,11 +22,11 @@ from engine.model.shown import figure, html
 from engine.recording import StorageError, saved
 from engine.simulation.columns import described, entries, not_finite, spells, write_columns
 from engine.simulation.contact_table import COLUMNS, Touching
-from engine.simulation.held import between, stands
 from engine.simulation.logged import is_log, write_log
 from engine.simulation.mounts import Mount
 from engine.simulation.parameters import moves_shapes, own, with_parameters
 from engine.simulation.run_header import checked_path, header_of, outcome
+from engine.simulation.sampled_columns import between, stands
 from engine.simulation.totals import About, central, compiled_sum
 from engine.spatial import quaternion
 from engine.spatial.manifold import hermite

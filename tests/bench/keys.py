@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import engine
-from engine.compiler import machine
+from engine.compiler import native_code
 from engine.compiler.codegen import entry
 from engine.compiler.graph.program import Program
 
@@ -44,7 +44,7 @@ def found(path: Path) -> dict[str, str]:
     for name, program in programs(model):
         text = program.key
         if name == "aba":
-            text += entry.single(program) + entry.batch(program, machine.width())
+            text += entry.single(program) + entry.batch(program, native_code.width())
         digests[name] = hashlib.sha256(text.encode()).hexdigest()
     return digests
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.compiler import machine
+from engine.compiler import native_code
 from engine.compiler.codegen import entry
 from engine.compiler.graph.numbers import is_number, numbered, places
 from engine.compiler.graph.program import Program
@@ -146,7 +146,7 @@ def fractions(seed: int, n: int = 4) -> list[Fraction]:
 
 def loop(program: Program, width: int) -> np.ufunc:
     """The compiled gufunc of a program, on vectors of ``width`` lanes."""
-    code = machine.Code(f"batch{width}", lambda: entry.batch(program, width), programs=[program])
+    code = native_code.Code(f"batch{width}", lambda: entry.batch(program, width), programs=[program])
     sizes = [",".join(f"({','.join(map(str, s))})" for s in shapes) for shapes in (program.shapes_in, program.shapes_out)]
     return numpy_ufunc(code, program.name, "->".join(sizes))
 
@@ -178,7 +178,7 @@ def require_one_code(program: Program, other: Program, width: int) -> None:
     ours, theirs = numbered([program]), numbered([other])
     assert ours.key == theirs.key and len(ours.numbers) == len(theirs.numbers)
     texts = [entry.batch(p, width) for p in (program, other)]
-    tables = [[(name, lanes, places(x, n.numbers)) for name, lanes, x in machine.constants(text)]
+    tables = [[(name, lanes, places(x, n.numbers)) for name, lanes, x in native_code.constants(text)]
               for text, n in zip(texts, (ours, theirs), strict=True)]  # fmt: skip
     first, second = (re.sub(r"(?m)^(@[\w.]*constants = ).*$", r"\1", text) for text in texts)
     assert first == second

@@ -17,7 +17,7 @@ import pytest
 
 import engine
 from engine import cache, ops
-from engine.compiler import machine, trace
+from engine.compiler import native_code, trace
 from engine.compiler.codegen import entry
 from engine.compiler.graph import vecmath
 from engine.compiler.gufunc import numpy_ufunc
@@ -35,7 +35,7 @@ def folder(tmp_path, monkeypatch):
 def build(number=1.0, width=2):
     """Code of a number that is part of it: so often is the sine added up."""
     program = trace(lambda x: sum([np.sin(x)] * int(number)), [(3,)])
-    return machine.Code(f"batch{width}", lambda: entry.batch(program, width), programs=[program])
+    return native_code.Code(f"batch{width}", lambda: entry.batch(program, width), programs=[program])
 
 
 def works(code, number=1.0):
@@ -54,7 +54,7 @@ def test_the_second_time_is_from_disk(folder):
 def test_text_is_not_made_for_what_is_kept(folder):
     build()
     program = trace(lambda x: sum([np.sin(x)]), [(3,)])
-    assert machine.Code("batch2", lambda: pytest.fail("compiled again"), programs=[program]).cached
+    assert native_code.Code("batch2", lambda: pytest.fail("compiled again"), programs=[program]).cached
 
 
 @pytest.mark.parametrize("damage", {
@@ -92,12 +92,12 @@ def test_a_file_of_another_key_is_not_executed(folder):
 @pytest.mark.parametrize("part", ["get_default_triple", "get_host_cpu_name"])
 def test_code_for_another_machine_is_not_used(folder, monkeypatch, part):
     build()
-    monkeypatch.setattr(machine.llvm(), part, lambda: "elsewhere")
-    machine.identity.cache_clear()
-    key = machine.identity()
-    machine.identity.cache_clear()
+    monkeypatch.setattr(native_code.llvm(), part, lambda: "elsewhere")
+    native_code.identity.cache_clear()
+    key = native_code.identity()
+    native_code.identity.cache_clear()
     monkeypatch.undo()
-    assert key != machine.identity() and "elsewhere" in key
+    assert key != native_code.identity() and "elsewhere" in key
 
 
 @pytest.mark.parametrize(("name", "other"), [("SERIES_BELOW", 0.5), ("alternating", lambda first: [0.5] * 9)])
@@ -105,24 +105,24 @@ def test_code_with_other_constants_is_not_used(folder, monkeypatch, name, other)
     """Those of engine.ops are compiled in: the series of the Stumpff functions."""
     def build():
         program = trace(lambda x: ops.c2(x), [()])
-        return machine.Code("batch2", lambda: entry.batch(program, 2), programs=[program])
+        return native_code.Code("batch2", lambda: entry.batch(program, 2), programs=[program])
 
     build()
     assert build().cached
     monkeypatch.setattr(vecmath, name, other)                                 # whatever changed them
-    machine.identity.cache_clear()
+    native_code.identity.cache_clear()
     code = build()
     monkeypatch.undo()
-    machine.identity.cache_clear()
+    native_code.identity.cache_clear()
     assert not code.cached
 
 
 def test_the_key_names_this_compiler_and_its_tools():
     import llvmlite
 
-    parts = machine.identity().split("|")
-    assert llvmlite.__version__ in parts and str(machine.llvm().llvm_version_info) in parts and re.fullmatch("[0-9a-f]{64}", parts[-1])
-    assert parts[-2] == machine.TEXTS == hashlib.sha256(machine.texts()).hexdigest()
+    parts = native_code.identity().split("|")
+    assert llvmlite.__version__ in parts and str(native_code.llvm().llvm_version_info) in parts and re.fullmatch("[0-9a-f]{64}", parts[-1])
+    assert parts[-2] == native_code.TEXTS == hashlib.sha256(native_code.texts()).hexdigest()
 
 
 def test_the_key_names_all_texts_that_make_code():
@@ -132,7 +132,7 @@ def test_the_key_names_all_texts_that_make_code():
         name = to_read.pop()
         seen.add(name)
         source = Path(importlib.util.find_spec(name).origin).read_text()
-        assert source.encode() in machine.texts(), name
+        assert source.encode() in native_code.texts(), name
         for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.ImportFrom) and node.module.startswith("engine"):
                 found = [f"{node.module}.{a.name}" for a in node.names if importlib.util.find_spec(node.module).submodule_search_locations]

@@ -15,8 +15,8 @@ import pytest
 import engine
 from engine import cache, integrate
 from engine.compiler import kept as rooms
-from engine.compiler import machine, trace
-from engine.compiler.kept import LOADED, Foreign, kept, key_of, pickled
+from engine.compiler import native_code, trace
+from engine.compiler.trace_cache import LOADED, Foreign, kept, key_of, pickled
 from engine.components.actuators import Motor
 from engine.contact import ContactMaterial, joint_laws
 from engine.spatial import so3
@@ -134,7 +134,7 @@ def test_other_sources_libraries_processors_and_options_are_other_keys(folder, m
             rooms.installed.cache_clear()
             keys.append(key_of(1.0))
     rooms.installed.cache_clear()
-    machine.identity.cache_clear()
+    native_code.identity.cache_clear()
     assert len({*keys}) == len(keys) and key_of(1.0) == keys[0]
 
 

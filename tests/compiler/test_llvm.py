@@ -10,7 +10,7 @@ import pytest
 
 import engine
 from engine import ops
-from engine.compiler import interpret, machine, trace
+from engine.compiler import interpret, native_code, trace
 from engine.compiler.codegen import entry, llvm
 from engine.compiler.graph.operations import ARITY
 from engine.compiler.graph.program import Program
@@ -137,11 +137,11 @@ def test_random_programs_are_interpreted_to_rounding_and_the_same_bits_at_every_
 
 def random_code(monkeypatch, cpu: str, width: int) -> np.ndarray:
     """Results of a random program compiled for another processor of this kind, or for this one."""
-    host = machine.llvm().Target.from_default_triple()
+    host = native_code.llvm().Target.from_default_triple()
     monkeypatch.setenv("ENGINE_CACHE", "0")
     with monkeypatch.context() as m:
         if cpu:  # this one may lack what others of its name have
-            m.setattr(machine, "target", lambda level=0: host.create_target_machine(cpu=cpu, features="", opt=2, jit=True))
+            m.setattr(native_code, "target", lambda level=0: host.create_target_machine(cpu=cpu, features="", opt=2, jit=True))
         x = np.random.default_rng(0).uniform(-2, 2, (37, 4))
         x[5, 2] = 1e20
         return loop(again(trace(random_function(1, 200, SMOOTH, ()), [(4,)])), width)(x)
@@ -150,24 +150,24 @@ def random_code(monkeypatch, cpu: str, width: int) -> np.ndarray:
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="names of x86 processors")
 def test_other_processors_give_the_same_bits(monkeypatch):
     """Vectors of two without fused multiply-adds (the C library does them), of four and of eight with them."""
-    features = machine.llvm().get_host_cpu_features()
-    own = random_code(monkeypatch, "", machine.width())
+    features = native_code.llvm().get_host_cpu_features()
+    own = random_code(monkeypatch, "", native_code.width())
     for cpu, needs, width in [("x86-64", "sse2", 2), ("sandybridge", "avx", 4), ("haswell", "avx2", 4), ("skylake-avx512", "avx512bw", 8)]:
         if features.get(needs):
             assert bits(random_code(monkeypatch, cpu, width)) == bits(own), cpu
 
 
 def test_code_for_arm_can_be_made(monkeypatch):
-    llvm = machine.llvm()
+    llvm = native_code.llvm()
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     arm = llvm.Target.from_triple("aarch64-unknown-linux-gnu")
-    monkeypatch.setattr(machine, "target", lambda level=0: arm.create_target_machine(cpu="generic", opt=2, jit=True))
+    monkeypatch.setattr(native_code, "target", lambda level=0: arm.create_target_machine(cpu="generic", opt=2, jit=True))
     program = trace(random_function(1, 60, SMOOTH, ()), [(4,)])
     for text in (entry.batch(program, 2), entry.single(program)):
-        assert machine.assemble(text)[0][:4] == b"\x7fELF"
+        assert native_code.assemble(text)[0][:4] == b"\x7fELF"
     module = llvm.parse_assembly(entry.batch(program, 2))
-    assert "fmla\tv" in machine.target().emit_assembly(module)  # fused, on vectors
+    assert "fmla\tv" in native_code.target().emit_assembly(module)  # fused, on vectors
 
 
 def test_every_segment_is_straight_vector_code():
@@ -177,7 +177,7 @@ def test_every_segment_is_straight_vector_code():
     text = str(module)
     body = text[text.index("define hidden void @f0.0") : text.index("define internal void @f0(")]
     assert body.count("br ") == 3 and "extractelement" not in body and "<8 x double>" in body and body.count("call") == body.count("@llvm.")
-    assert machine.assemble(text)
+    assert native_code.assemble(text)
 
 
 def test_zeros_between_blocks_are_one_call():
@@ -253,7 +253,7 @@ def nearest_multiples(exponent: int) -> list[float]:
 
 @pytest.fixture(scope="module")
 def sincos():
-    return loop(trace(lambda x: (ops.sin(x), ops.cos(x)), [()]), machine.width())
+    return loop(trace(lambda x: (ops.sin(x), ops.cos(x)), [()]), native_code.width())
 
 
 def test_the_reference_is_right():
@@ -282,7 +282,7 @@ def test_sine_and_cosine_are_within_one_and_a_half_ulp(sincos, x):
 @pytest.mark.parametrize(("name", "bound"), [("exp", 0.9), ("log", 0.9), ("tanh", 2.6)])
 def test_exponentials_are_within_some_ulp(name, bound):
     """Of all sizes, close to 0, and where results are subnormal; at the ends as NumPy's."""
-    rng, f = np.random.default_rng(0), loop(trace(lambda x: getattr(ops, name)(x), [()]), machine.width())
+    rng, f = np.random.default_rng(0), loop(trace(lambda x: getattr(ops, name)(x), [()]), native_code.width())
     x = np.concatenate([*(rng.uniform(*ends, 20000) for ends in ((-1, 1), (-745, 709.7), (-25, 25))), 1e-3 * rng.normal(size=9000)])
     x = np.concatenate([2.0**x, 1.0 + 1e-8 * x, [5e-324, 1e-310, 1.7e308]]) if name == "log" else x
     exact = getattr(np, name)(x.astype(np.longdouble))
@@ -347,7 +347,7 @@ def test_a_large_angle_does_not_touch_its_neighbours(f):
 
 @pytest.fixture(scope="module")
 def series():
-    return loop(trace(lambda x: (ops.c2(x), ops.c3(x)), [()]), machine.width())
+    return loop(trace(lambda x: (ops.c2(x), ops.c3(x)), [()]), native_code.width())
 
 
 def test_the_reference_of_stumpff_functions_is_right():

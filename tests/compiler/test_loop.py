@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from engine import EngineWarning, ops
-from engine.compiler import TraceError, interpret, machine, trace, verify
+from engine.compiler import TraceError, interpret, native_code, trace, verify
 from engine.compiler.codegen import llvm
 from engine.compiler.graph.program import Program
 from engine.compiler.gufunc import Gufunc, gufunc, shaped
@@ -315,9 +315,9 @@ def test_loops_cross_segments(monkeypatch, segment):
     rng = np.random.default_rng(1)
     x = rng.uniform(0, 1, (37, 2)), rng.uniform(0.2, 1.5, 37), rng.uniform(0.2, 1.5, 37)
     program = trace(lambda *row: reads(*row, calling(INNER))[0], [(2,), (), ()])
-    whole = loop(program, machine.width())(*x)
+    whole = loop(program, native_code.width())(*x)
     monkeypatch.setattr(llvm, "SEGMENT", segment)
-    assert bits(loop(again(program), machine.width())(*x)) == bits(whole)
+    assert bits(loop(again(program), native_code.width())(*x)) == bits(whole)
 
 
 def step(t0, k, dt, x):

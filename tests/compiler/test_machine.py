@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from engine import EngineError
-from engine.compiler import machine
+from engine.compiler import native_code
 
 #: a function of every kind of entry, a robot's and a rollout, alone and in batches with and without a rest: prints a hash of all bits
 SCRIPT = """
@@ -42,8 +42,8 @@ for rows in (1, 2, 3, 7, 8, 9, 19):
     for many, one in zip(batches, alone):
         assert many.tobytes() == np.array(one).tobytes(), rows
         h.update(many.tobytes())
-from engine.compiler import machine
-print(machine.width(), h.hexdigest())
+from engine.compiler import native_code
+print(native_code.width(), h.hexdigest())
 """
 
 
@@ -62,7 +62,7 @@ def test_samples_are_the_same_bits_at_every_width():
 def test_other_numbers_of_lanes_are_refused(monkeypatch, wrong):
     monkeypatch.setenv("ENGINE_LANES", wrong)
     with pytest.raises(EngineError, match=f"ENGINE_LANES is '{wrong}'; expected 1, 2, 4 or 8"):
-        machine.width.__wrapped__()
+        native_code.width.__wrapped__()
 
 
 def test_single_calls_refuse_other_numbers_of_lanes_too():
@@ -73,8 +73,8 @@ def test_single_calls_refuse_other_numbers_of_lanes_too():
 
 def test_the_processor_chooses_by_itself(monkeypatch):
     monkeypatch.delenv("ENGINE_LANES", raising=False)
-    own = machine.width.__wrapped__()
-    assert own in (2, 4, 8) and (own == 8) == bool(machine.llvm().get_host_cpu_features().get("avx512f"))
+    own = native_code.width.__wrapped__()
+    assert own in (2, 4, 8) and (own == 8) == bool(native_code.llvm().get_host_cpu_features().get("avx512f"))
 
 
 FORKS = """

@@ -9,7 +9,7 @@ import pytest
 
 import engine
 from engine import dynamics, ops
-from engine.compiler import machine, trace
+from engine.compiler import native_code, trace
 from engine.compiler.codegen import entry
 from engine.compiler.graph.numbers import numbered, places
 from engine.compiler.gufunc import _batch_code, _single_code, numpy_ufunc
@@ -29,7 +29,7 @@ def scaled(a, b, c):
 
 def code(f, width=2):
     program = trace(f, [(2,)])
-    made = machine.Code(f"batch{width}", lambda: entry.batch(program, width), programs=[program])
+    made = native_code.Code(f"batch{width}", lambda: entry.batch(program, width), programs=[program])
     return made, numpy_ufunc(made, "f", "(2)->(6)")
 
 
@@ -86,13 +86,13 @@ def test_calls_loops_and_rows(width):
 
 SCRIPT = """
 import numpy as np, engine
-from engine.compiler import machine
+from engine.compiler import native_code
 made = []
-before = machine.Code.__init__
+before = native_code.Code.__init__
 def noted(self, *args, **named):
     before(self, *args, **named)
     made.append(self.cached)
-machine.Code.__init__ = noted
+native_code.Code.__init__ = noted
 model = engine.load(engine.example("quadruped"), floating_base=True)
 link = model.links[0].name
 model = model.with_parameters({{f"mass.{{link}}": {mass}}})

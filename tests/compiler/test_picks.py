@@ -6,7 +6,7 @@ from scipy.spatial import cKDTree
 
 import engine
 from engine import ops
-from engine.compiler import interpret, machine, verify
+from engine.compiler import interpret, native_code, verify
 from engine.compiler.graph.program import Program
 from engine.compiler.gufunc import Gufunc
 from tests.compiler.programs import WIDTHS, bits
@@ -78,7 +78,7 @@ def drawn(n):
 
 def at_width(f, width, monkeypatch):
     """f compiled with so many rows in the lanes."""
-    monkeypatch.setattr(machine, "rows", lambda: width)
+    monkeypatch.setattr(native_code, "rows", lambda: width)
     made = engine.gufunc(f, SIGNATURES[f])
     verify(made.program)
     p = made.program
@@ -116,7 +116,7 @@ def test_the_nearest_are_those_of_a_tree():
 @pytest.mark.parametrize("width", WIDTHS)
 def test_a_row_that_is_not_there_is_said(width, monkeypatch):
     """Of the one lane that asks for it; not of lanes that have ended, nor of those that stand idle behind the last row."""
-    monkeypatch.setattr(machine, "rows", lambda: width)
+    monkeypatch.setattr(native_code, "rows", lambda: width)
     f = engine.gufunc(lambda x, i: ops.rows(lambda k: ops.gather(x, k) + width, i), "(n),(k)->(k)")
     assert f([1.0, 2.0, 3.0], [2.0, 0.0, 1.0, 1.0, 2.0]).tolist() == [3.0 + width, 1.0 + width, 2.0 + width, 2.0 + width, 3.0 + width]
     for bad in (3.0, -1.0, 0.5, np.nan, np.inf, -np.inf, 1e300):

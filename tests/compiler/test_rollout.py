@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine import ops
-from engine.compiler import interpret, machine, trace
+from engine.compiler import interpret, native_code, trace
 from engine.compiler.codegen.llvm import Module
 from engine.compiler.gufunc import Gufunc
 from engine.compiler.scan import rollout_ufunc
@@ -37,7 +37,7 @@ P = np.array([0.1, 1.5])
 STEP, OBSERVE = trace(step, SHAPES), trace(observe, SHAPES)
 ONE_STEP = Gufunc(STEP, "(),(),(),(2),(3)->(3)", ["t0", "k", "dt", "p", "x"])
 LOOK = Gufunc(OBSERVE, "(),(),(),(2),(3)->(),(),(),(3),(),()", ["t0", "k", "dt", "p", "x"])
-WIDTHS = sorted({1, 2, 4, machine.width()})
+WIDTHS = sorted({1, 2, 4, native_code.width()})
 
 
 def by_hand(counts, t0, k, dt, p, x, advance=ONE_STEP, look=LOOK):
@@ -66,7 +66,7 @@ def test_a_scan_is_the_steps_one_by_one(width, rows):
 
 def test_it_is_the_interpreted_steps_to_rounding():
     counts, x = np.full(10, 5.0), states(3)
-    records = rollout_ufunc(STEP, OBSERVE, machine.width())(counts, 0.0, 0.0, 0.02, P, x)
+    records = rollout_ufunc(STEP, OBSERVE, native_code.width())(counts, 0.0, 0.0, 0.02, P, x)
     expected = by_hand(counts, 0.0, 0.0, 0.02, P, x[1], lambda *a: interpret(STEP, *a), lambda *a: interpret(OBSERVE, *a))
     np.testing.assert_allclose(records[1], expected, rtol=1e-12, atol=1e-13)
 
@@ -80,7 +80,7 @@ def test_time_is_counted_not_added_up():
 
 
 def test_a_scan_goes_on_where_another_stopped():
-    kernel, x = rollout_ufunc(STEP, OBSERVE, machine.width()), states(9)
+    kernel, x = rollout_ufunc(STEP, OBSERVE, native_code.width()), states(9)
     whole = kernel(np.array([3.0, 4.0, 0.0, 6.0]), 0.0, 0.0, 0.01, P, x)
     first = kernel(np.array([3.0, 4.0]), 0.0, 0.0, 0.01, P, x)
     second = kernel(np.array([0.0, 6.0]), 0.0, 7.0, 0.01, P, first[:, -1, 3:6])
@@ -106,7 +106,7 @@ def test_every_argument_broadcasts_and_strides(width):
 
 
 def test_nothing_to_do():
-    kernel = rollout_ufunc(STEP, OBSERVE, machine.width())
+    kernel = rollout_ufunc(STEP, OBSERVE, native_code.width())
     assert kernel(np.zeros(0), 0.0, 0.0, 0.1, P, states(4)).shape == (4, 0, 8)
     assert kernel(np.ones(3), 0.0, 0.0, 0.1, P, np.zeros((0, 3))).shape == (0, 3, 8)
     assert (kernel(np.zeros(2), 0.0, 0.0, 0.1, P, states(4))[:, 1, 3:6] == states(4)).all()
@@ -115,7 +115,7 @@ def test_nothing_to_do():
 
 
 def test_one_lane_that_diverges_leaves_the_others_alone_and_no_flags():
-    kernel, x = rollout_ufunc(STEP, OBSERVE, machine.width()), states(9)
+    kernel, x = rollout_ufunc(STEP, OBSERVE, native_code.width()), states(9)
     counts = np.full(4, 3.0)
     fine = kernel(counts, 0.0, 0.0, 0.01, P, x)
     x[4] = np.inf

@@ -142,7 +142,7 @@ def test_truths_are_truths_wherever_they_come_from(truths):
 
 def test_a_table_that_grows_without_end_is_told_before_memory_is_gone(monkeypatch):
     """Of half of the machine's memory, here of less, and the loop ends where there is none left: it would go on for ever with no rows."""
-    monkeypatch.setitem(engine.compiler.machine.FILLED, "arena.most", lambda: 1 << 24)
+    monkeypatch.setitem(engine.compiler.native_code.FILLED, "arena.most", lambda: 1 << 24)
     f = engine.gufunc(lambda x: ops.while_loop(lambda s: (np.concatenate([s, s]), ops.total(s) < -1.5), x, 2**53)[0], "(n)->(m)")
     with pytest.raises(MemoryError, match="its tables need more memory than there is"):
         f(X)

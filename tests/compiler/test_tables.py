@@ -9,7 +9,7 @@ import pytest
 
 import engine
 from engine import ArgumentError, EngineError, TraceError, ops
-from engine.compiler import interpret, machine, trace, verify
+from engine.compiler import interpret, native_code, trace, verify
 from engine.compiler.graph.program import COUNTED, Program
 from engine.compiler.gufunc import Gufunc
 from engine.compiler.kernels.row_loop import RowLoop
@@ -97,7 +97,7 @@ COUNTS = (0, 1, 3, 8, 33)
 
 def at_width(f, width, monkeypatch):
     """f compiled with so many rows in the lanes."""
-    monkeypatch.setattr(machine, "rows", lambda: width)
+    monkeypatch.setattr(native_code, "rows", lambda: width)
     made = engine.gufunc(f, SIGNATURES[f])
     verify(made.program)
     program = Program(made.program.nodes, made.program.outputs, made.program.shapes_in, made.program.shapes_out, made.program.functions)
@@ -391,7 +391,7 @@ def test_steps_and_records_with_tables(batch):
         return np.array([t0 + k * dt, ops.total(ops.rows(lambda x: 2.0 * x, x)), *x])
 
     shapes = [(), (), (), (0,), (9,)]
-    rollout = rollout_ufunc(trace(step, shapes), trace(observe, shapes), machine.width())
+    rollout = rollout_ufunc(trace(step, shapes), trace(observe, shapes), native_code.width())
     x = np.linspace(0.1, 0.9, 9) * np.ones((*batch, 1))
     found = rollout(np.array([0.0, 3.0, 2.0]), 0.0, 0.0, 0.1, np.zeros(0), x)
     for count, record in zip((0, 3, 2), np.moveaxis(found, -2, 0), strict=True):
@@ -478,7 +478,7 @@ def test_rows_one_by_one_into_a_table():
 @pytest.mark.parametrize("width", WIDTHS)
 def test_rows_that_stand_side_by_side_are_those_of_their_numbers(m, width, monkeypatch):
     """Whole vectors are read and written where numbers follow one another: from any row on, at the end, and where one of them does not."""
-    monkeypatch.setattr(machine, "rows", lambda: width)
+    monkeypatch.setattr(native_code, "rows", lambda: width)
 
     def f(x, i, j):
         near, far = ops.gather(x, i), ops.gather(x, j)
@@ -524,7 +524,7 @@ def test_rows_side_by_side_that_are_not_all_there(first):
 @pytest.mark.parametrize("width", WIDTHS)
 def test_rows_added_side_by_side_come_in_the_order_of_rows(m, width, monkeypatch):
     """Of two that overlap, to the bit, in numbers that every addition rounds: each before, behind, and upon the other."""
-    monkeypatch.setattr(machine, "rows", lambda: width)
+    monkeypatch.setattr(native_code, "rows", lambda: width)
     shape, rng = "(n)" if m == 1 else f"(n,{m})", np.random.default_rng(m)
     two = engine.gufunc(lambda x, i, j, f, g: ops.add_at(x, (i, j), (f, g)), f"{shape},(k),(k),{shape.replace('n', 'k')},"
                         f"{shape.replace('n', 'k')}->{shape}")  # fmt: skip

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.contact import ContactLaws, contact_problem, correction, coulomb, newton
+from engine.contact import ContactLaws, contact_problem, correction, coulomb_friction, newton
 from engine.contact.many import RowLaws
 from engine.simulation import contacts as choice
 from engine.simulation.meeting_trees import MeetingTrees
@@ -290,9 +290,10 @@ def test_a_couple_is_the_gradient_of_a_convex_function(seed):
     n /= np.linalg.norm(n)
     for scale in (1e-4, 1e-3, 1.0):
         w, f = scale * rng.normal(size=3), np.array([5.0, 1e-3])
-        tau, held = coulomb.couple(c, n, w, f)
+        tau, held = coulomb_friction.couple(c, n, w, f)
         e = 1e-6 * scale * np.eye(3)
-        differences = -np.array([coulomb.couple(c, n, w + d, f)[0] - coulomb.couple(c, n, w - d, f)[0] for d in e]).T / (2e-6 * scale)
+        couple = coulomb_friction.couple
+        differences = -np.array([couple(c, n, w + d, f)[0] - couple(c, n, w - d, f)[0] for d in e]).T / (2e-6 * scale)
         np.testing.assert_allclose(held, differences, atol=1e-6 * np.abs(held).max())
         assert np.abs(held - held.T).max() <= 1e-12 * np.abs(held).max() and np.linalg.eigvalsh(held).min() > -1e-12 * np.abs(held).max()
         assert tau @ w < 0.0 and abs(tau @ n) <= 0.02 * 5.0 * (1 + 1e-12)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.fmu.machine import of_controller
+from engine.fmu.programs import of_controller
 from tests.code.programs import needed
 from tests.fmu.instances import Instance
 from tests.fmu.robots import arm, flyer, free

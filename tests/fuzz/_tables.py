@@ -21,7 +21,7 @@ from engine import ops
 from engine.code import export_code
 from engine.code.room import grows
 from engine.code.texts import SLACK
-from engine.compiler import machine
+from engine.compiler import native_code
 from engine.compiler.graph.program import COUNTED, Program, is_table
 from engine.compiler.gufunc import Gufunc
 from engine.compiler.kernels.row_loop import RowLoop, sunk
@@ -316,12 +316,12 @@ def flat(program: Program, x: list[Array]) -> list[Any]:
 @contextmanager
 def lanes(width: int) -> Any:
     """So many rows at once."""
-    before = machine.rows
-    machine.rows = lambda: width
+    before = native_code.rows
+    native_code.rows = lambda: width
     try:
         yield
     finally:
-        machine.rows = before
+        native_code.rows = before
 
 
 def at_width(f: Gufunc, width: int) -> Gufunc:

@@ -22,7 +22,7 @@ import numpy as np
 
 from engine import ops
 from engine.checks import EngineWarning
-from engine.compiler import get_threads, interpret, machine, set_threads, trace, verify
+from engine.compiler import get_threads, interpret, native_code, set_threads, trace, verify
 from engine.compiler.codegen.schedule import fused
 from engine.compiler.graph.expr import Expr, Graph
 from engine.compiler.graph.kernel import Kernel
@@ -200,7 +200,7 @@ def compiled(rng: np.random.Generator, program: Program, X: Array) -> Array:
     require("one row broadcast", f(np.broadcast_to(X[k], X.shape)), np.broadcast_to(alone[k], alone.shape))
     with threads(int(rng.integers(2, 4))):
         require("on threads", f(X), alone)
-    width = int(rng.choice([w for w in WIDTHS if w != machine.width()]))
+    width = int(rng.choice([w for w in WIDTHS if w != native_code.width()]))
     require(f"at {width} lanes", loop(program, width)(X), alone)
     require_one_code(program, with_other_numbers(program, rng), width)
     return alone

@@ -419,7 +419,7 @@ def test_poses_of_long_chains_need_no_compiler(monkeypatch):
         builder.add_joint(f"joint{k}", "revolute", f"link{k}", f"link{k + 1}", placement=placement, axis=(0, 1, 0))
     model = builder.model()
     q = np.random.default_rng(0).uniform(-0.1, 0.1, (2, model.nq))
-    monkeypatch.setattr("engine.compiler.machine.assemble", None)
+    monkeypatch.setattr("engine.compiler.native_code.assemble", None)
     np.testing.assert_array_equal(Actor(model, q=q).poses(0.0)[1], dynamics.forward_kinematics(model, q[1]))
 
 

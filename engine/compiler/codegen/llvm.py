@@ -17,7 +17,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from engine.compiler import debug, machine
+from engine.compiler import debug, native_code
 from engine.compiler.codegen import looking
 from engine.compiler.codegen.body import Body
 from engine.compiler.codegen.counters import Counters
@@ -88,7 +88,7 @@ class Module:
 
     def rows(self, f: Program) -> Module:
         """The module of functions on rows of tables: of vectors, or this one, where a function has tables of its own."""
-        if f.single or (width := machine.rows()) == 1:
+        if f.single or (width := native_code.rows()) == 1:
             return self
         self.lent = self.lent or Module(width)
         return self.lent
@@ -114,11 +114,11 @@ class Module:
 
     def registers(self) -> int:
         """How many vector registers there are."""
-        return machine.registers()
+        return native_code.registers()
 
     def most(self) -> int:
         """Lanes that one sample's equal parts go in."""
-        return machine.width() if self.width == 1 else 1
+        return native_code.width() if self.width == 1 else 1
 
     def constant(self, *c: str) -> int:
         """Where constants stand side by side in their table."""

@@ -11,7 +11,7 @@ import functools
 import os
 import threading
 
-from engine.compiler import machine
+from engine.compiler import native_code
 
 #: passes from one look to the next; loops of no more end by themselves
 PASSES = 1 << 16
@@ -82,7 +82,7 @@ define i32 @raise(ptr %nothing) {{
 @functools.cache
 def look() -> int:
     """The address of ``look()``: whether a loop in this thread is to end."""
-    code = machine.Code("looks for Ctrl-C", lambda: TEXT)
+    code = native_code.Code("looks for Ctrl-C", lambda: TEXT)
     main = ctypes.c_uint64.from_address(code.variable("main"))
 
     def remember() -> None:
@@ -96,8 +96,8 @@ def look() -> int:
 
 
 #: code that loops call as long as the process lives
-_kept: list[machine.Code] = []
-machine.FILLED |= dict.fromkeys((VARIABLE, f"rows.{VARIABLE}"), look)
+_kept: list[native_code.Code] = []
+native_code.FILLED |= dict.fromkeys((VARIABLE, f"rows.{VARIABLE}"), look)
 
 
 def next_pass(after: str) -> str:

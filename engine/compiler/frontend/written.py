@@ -29,7 +29,7 @@ from engine.compiler.graph.expr import Expr
 from engine.compiler.graph.refusals import TraceError, is_installed, is_ours
 from engine.ops.elementwise import USERS, floor_mod
 
-#: held while something is lent; a fork waits for it, as for :data:`engine.compiler.machine.LOCK`
+#: held while something is lent; a fork waits for it, as for :data:`engine.compiler.native_code.LOCK`
 LOCK = threading.RLock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)

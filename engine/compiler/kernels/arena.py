@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.compiler import machine
+from engine.compiler import native_code
 from engine.compiler.graph.vecmath import literal
 from engine.compiler.kernels.instructions import Writer
 
@@ -41,7 +41,7 @@ def most() -> int:
     return MOST
 
 
-machine.FILLED |= {"arena.most": most, "rows.arena.most": most}
+native_code.FILLED |= {"arena.most": most, "rows.arena.most": most}
 TEXT = f"""@table.none = internal global [2 x i64] zeroinitializer, align 64
 
 define internal ptr @take(ptr %arena, i64 %bytes) alwaysinline nounwind {{
@@ -404,7 +404,7 @@ class TableWriter(Writer):
         """Add a row to another, as many columns at a time as there are lanes."""
         c = 0
         while c < columns:
-            n = next(n for n in (8, 4, 2, 1) if n <= min(columns - c, machine.width()))
+            n = next(n for n in (8, 4, 2, 1) if n <= min(columns - c, native_code.width()))
             D, a = f"<{n} x double>", self.byte(to, 8 * c)
             x, y = self.put(f"load {D}, ptr {a}, align 8"), self.put(f"load {D}, ptr {self.byte(row, 8 * c)}, align 8")
             self.lines.append(f"  store {D} {self.put(f'fadd {D} {x}, {y}')}, ptr {a}, align 8")

@@ -13,7 +13,7 @@ from engine.compiler.kernels.arena import NO_ROW, TableWriter
 from engine.compiler.kernels.row_ends import Sink, Source
 from engine.compiler.kernels.row_loop import RowLoop, zeros_like
 from engine.compiler.kernels.stacks import Stack
-from engine.ops.rows import indices_of_rows
+from engine.ops.tables import indices_of_rows
 
 #: the number of a row that nobody asks for, of a lane whose loop has ended: one that nobody computes by chance
 IDLE = -float(np.finfo(float).max)

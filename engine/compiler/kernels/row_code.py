@@ -11,7 +11,7 @@ from engine.compiler.kernels.arena import DESCRIPTOR, DIFFERENT, NO_ROW, SIZE, T
 from engine.compiler.kernels.row_ends import Sink
 from engine.compiler.kernels.row_reads import Reader
 from engine.compiler.kernels.row_vectors import FEW, rows_of, side_by_side, standing, stood, stride, unpacking
-from engine.ops.rows import PARTS
+from engine.ops.tables import PARTS
 
 #: groups of W rows that go together through a function, whose code is fetched as much less often
 GROUPS = 4

@@ -25,7 +25,7 @@ from engine.compiler.graph.operations import Node
 from engine.compiler.graph.program import COUNTED, Program
 from engine.compiler.kernels.row_code import Across, within
 from engine.compiler.kernels.row_ends import Sink, Source
-from engine.ops.rows import common_count, indices_of_rows
+from engine.ops.tables import common_count, indices_of_rows
 
 Array = np.ndarray
 

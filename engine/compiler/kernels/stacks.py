@@ -10,7 +10,7 @@ from engine.compiler.graph.kernel import Call, Kernel, for_one, is_zero, over_gr
 from engine.compiler.graph.program import COUNTED, Shape
 from engine.compiler.kernels.arena import DESCRIPTOR, TableWriter, put_arena
 from engine.compiler.kernels.row_loop import zeros_like
-from engine.ops.rows import common_count
+from engine.ops.tables import common_count
 
 Array = np.ndarray
 

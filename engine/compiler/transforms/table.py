@@ -23,9 +23,9 @@ from engine.compiler.kernels.row_ends import Sink, Source
 from engine.compiler.kernels.row_loop import RowLoop
 from engine.compiler.kernels.stacks import Concatenated, Constants, Cut, Stack, Unstack
 from engine.compiler.transforms.bodies import columns_of, extracted, scope_of
-from engine.compiler.transforms.instead import OR_SIZE, instead_of
+from engine.compiler.transforms.table_hints import OR_SIZE, instead_of
 from engine.ops.elementwise import USERS
-from engine.ops.rows import TRUTHS_EXPECTED, common_count, indices_of_rows, is_number
+from engine.ops.tables import TRUTHS_EXPECTED, common_count, indices_of_rows, is_number
 
 Array = np.ndarray
 #: arrays of as many rows, or fewer, are dealt with row by row in a straight line, which is faster than a loop

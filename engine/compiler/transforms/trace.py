@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.collector import uncollected
 from engine.compiler import debug
 from engine.compiler.frontend.written import as_written
 from engine.compiler.graph.expr import SCALAR, Expr, Graph
@@ -35,6 +34,7 @@ from engine.compiler.transforms.implicit import implicit
 from engine.compiler.transforms.loop import branch, while_loop
 from engine.compiler.transforms.loop_derivatives import derivatives
 from engine.compiler.transforms.parts import body_in_parts, in_parts
+from engine.gc_pause import gc_paused
 from engine.ops.functions import name_of, place_of
 from engine.ops.structure import form, structure
 
@@ -148,7 +148,7 @@ class NumericTracer(Tracer):
         return result if type(result) is Expr else Expr(self, self.index(result))
 
 
-@uncollected()
+@gc_paused()
 def trace(fn: Callable[..., Any], shapes: Sequence[Shape], fold: bool = True, named: bool = False, parts: bool = False) -> Program:
     """Return the program of ``fn`` called on arrays of the given shapes (``()`` is a scalar).
 

@@ -16,8 +16,8 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from engine.collector import uncollected
 from engine.dynamics.crba import crba
+from engine.gc_pause import gc_paused
 from engine.io.errors import RobotFileError, RobotFileWarning, short
 from engine.io.given import TEXT
 from engine.io.mjcf.actuators import Actuators
@@ -70,7 +70,7 @@ def load_mjcf(path: str | os.PathLike[str], floating_base: bool = False,
     return model
 
 
-@uncollected()
+@gc_paused()
 def read(path: Any, floating_base: bool, package_dirs: Iterable[str | os.PathLike[str]]) -> tuple[Model, Notes]:
     """Return the model of a file, and all that is to be said of it."""
     document = Document(path, package_dirs)

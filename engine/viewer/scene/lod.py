@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from engine.viewer.scene.lod_check import torn
 from engine.viewer.scene.surface import Surface, boxed
-from engine.viewer.scene.torn import torn
 from engine.viewer.scene.triangles import crossed, distinct, packed, smoothed, welded
 
 Array = np.ndarray

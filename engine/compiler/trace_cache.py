@@ -28,7 +28,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from engine import cache
-from engine.compiler import debug, machine
+from engine.compiler import debug, native_code
 
 Value = TypeVar("Value")
 #: rooms of functions of their arguments alone, and those whose classes are data besides; packages whose classes are; functions of others'
@@ -160,7 +160,7 @@ def key_of(inputs: Any) -> str:
     if changed := LOADED[0].changed():
         raise Foreign(changed)
     chosen = sorted((n, x) for n, x in os.environ.items() if n.startswith("ENGINE_") and n not in ("ENGINE_CACHE", "ENGINE_DEBUG"))
-    around = [LOADED[0].texts, machine.identity(), sys.version, repr(sys.flags), *map(installed, UNDER), repr(chosen)]
+    around = [LOADED[0].texts, native_code.identity(), sys.version, repr(sys.flags), *map(installed, UNDER), repr(chosen)]
     return "kept|" + hashlib.sha256("\0".join(around).encode() + b"\0" + pickled(inputs)).hexdigest()
 
 

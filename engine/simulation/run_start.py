@@ -1,4 +1,4 @@
-"""Whole states: how a run begins, and which of them have ended."""
+"""How a run begins, in whole states, and which of them have ended."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from engine import ops
 from engine.compiler.gufunc import shaped
 from engine.components.component import AWAY, Context, SimulationError
 from engine.components.layout import Layout
-from engine.simulation.cargo import started
 from engine.simulation.events import Watch
 from engine.simulation.independent_trees import IndependentTrees
 from engine.simulation.plant import Plant
 from engine.simulation.run import Process
+from engine.simulation.variable_mass import started
 
 Array = np.ndarray
 Value = TypeVar("Value")

@@ -15,8 +15,8 @@ from engine.components.component import SimulationWarning
 from engine.dynamics.momentum_conservation import Tree, central_momentum, common_turn, with_momentum
 from engine.model import Model
 from engine.simulation.allowances import Depths
-from engine.simulation.blows import FALL, in_words, of_tables, speeds_of_blows
 from engine.simulation.innovations import Innovations, Known, of_columns
+from engine.simulation.unresolved_impacts import FALL, in_words, of_tables, speeds_of_blows
 from engine.spatial import quaternion
 
 Array = np.ndarray

@@ -34,7 +34,7 @@ def drag(rubs: Any, slow: Any, w: Array) -> tuple[Any, Any]:
     return rubs / ops.sqrt(most), ops.where(slip2 > slow2, 1.0 / most, 0.0)
 
 
-def turning_friction(c: Array, normal: Any) -> Array:
+def coulomb_friction(c: Array, normal: Any) -> Array:
     """Return what couples there are (2) by a normal impulse that is known: this, and ω_s."""
     most, size = ops.maximum(c[TORSION], c[ROLLING]), c[SIZE]
     return ops.array([normal, ops.maximum(STIFFEST * c[MOBILITY] / (size * size) * most * normal, c[STICTION] / size)])

@@ -27,17 +27,17 @@ import numpy as np
 
 from engine import cache
 from engine.checks import EngineError
-from engine.collector import uncollected
 from engine.compiler import debug
 from engine.compiler.graph import vecmath
 from engine.compiler.graph.numbers import numbered, places
+from engine.gc_pause import gc_paused
 
 
 def texts() -> bytes:
     """Return the texts of all modules that make code: this compiler's, and those of the engine's that it imports."""
     here = Path(__file__).parent
     try:
-        alone = (here.with_name(f"{n}.py") for n in ("cache", "checks", "collector"))
+        alone = (here.with_name(f"{n}.py") for n in ("cache", "checks", "gc_pause"))
         files = [*here.rglob("*.py"), *here.with_name("ops").glob("*.py"), *alone]
         return b"".join(file.read_bytes() for file in sorted(files))
     except OSError:  # in an archive, say: what this process keeps is found by no other
@@ -255,7 +255,7 @@ class Code:
             kept = next((found for key in keys if (found := cache.load(key)) is not None), None)
             self.cached = kept is not None
             if kept is None:
-                with uncollected(), debug.stage("written"):
+                with gc_paused(), debug.stage("written"):
                     made = text()
                 main, loops = divided(made)
                 with debug.stage("LLVM"):

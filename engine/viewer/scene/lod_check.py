@@ -1,4 +1,4 @@
-"""Whether a stand-in of a surface looks like it: by the depths at which both are met from six sides."""
+"""Check a decimated surface against its original, by the depths at which both are met from six sides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python's collector of garbage, at rest while much is made that stays."""
+"""Pause Python's garbage collector while much is made that stays."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def uncollected() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """Let Python's collector rest while many small things are made, nearly all to be kept: it would look through them again and again."""
     on = gc.isenabled()
     gc.disable()
