@@ -14,8 +14,8 @@ import pytest
 
 import engine
 from engine import cache, integrate
-from engine.compiler import kept as rooms
 from engine.compiler import native_code, trace
+from engine.compiler import trace_cache as rooms
 from engine.compiler.trace_cache import LOADED, Foreign, kept, key_of, pickled
 from engine.components.actuators import Motor
 from engine.contact import ContactMaterial, joint_laws
