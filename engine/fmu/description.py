@@ -120,7 +120,7 @@ def started(machine: Machine) -> list[int]:
 def after(machine: Machine, name: str, bare: list[int]) -> list[int]:
     """Return what x is made of after a program of p and x, before which it was made of what is given."""
     n, at = machine.parameters.n, offsets(machine, name)
-    own = [mask >> at["p"] for mask in reached(machine.programs[name])]    # of p and x
+    own = [mask >> at["p"] for mask in reached(machine.programs[name])]                # of p and x
     return [through(mask & ((1 << n) - 1), [1 << k for k in range(n)]) | through(mask >> n, bare) for mask in own]
 
 

@@ -34,7 +34,6 @@ from engine.model import Model
 from engine.simulation import Simulator
 from engine.simulation.parameters import own
 from engine.simulation.plant import Plant
-from engine.simulation.stepper import Stepper
 
 Array = np.ndarray
 #: what a program's arguments are called
@@ -164,16 +163,13 @@ def of_simulator(simulator: Simulator, inputs: Sequence[str], outputs: Sequence[
         model, dt, programs, stepper.parameters, p, x, require_names("inputs", inputs, [*stepper.parameters.shapes]),
         dict(zip(seen.names, seen.shapes_out, strict=True)) if seen else {}, repr(simulator), stepper.times, n if free else 0,
         stepper.layout.slices["state"], n, n * exchange, dt, notes, tuple(m for m in ("q", "v") if exchange or m in names),
-        units=units_of(s.plant), ranges=stepper.ranges, fixed=fixed(stepper))  # fmt: skip
+        units=units_of(s.plant), ranges=stepper.ranges, fixed=fixed(stepper.parameters, programs.get("begin")))  # fmt: skip
 
 
-def fixed(stepper: Stepper) -> tuple[str, ...]:
-    """Return the parameters by which components begin: nobody sets them later."""
-    if not stepper.begins:
-        return ()
-    at, begin = stepper.parameters.slices, trace(stepper.began, [(stepper.parameters.n,), (stepper.layout.n,)])
-    read = functools.reduce(int.__or__, reached(begin), 0)
-    return tuple(m for m in at if not own(m) and reads(read, at[m]))
+def fixed(parameters: Layout, begin: Program | None) -> tuple[str, ...]:
+    """Return the parameters by which components begin, as the program ``begin`` has them: nobody sets them later."""
+    read = functools.reduce(int.__or__, reached(begin), 0) if begin else 0
+    return tuple(n for n, at in parameters.slices.items() if not own(n) and reads(read, at))
 
 
 def reads(mask: int, where: slice) -> bool:
