@@ -13,21 +13,23 @@ from engine import ops
 from engine.checks import EngineError
 from engine.constraints import Schur
 from engine.contact import line_search
+from engine.contact.line_search import FLAT, NARROW
 from engine.dynamics.crba import solve_from_leaves
 
 Array = np.ndarray
 #: evaluations of the law: steps of Newton, and tries of a length along each
 STEPS = 1000
-#: of the slope at the beginning of a line: what is left of it where it is long enough
-FLAT = 0.1
 #: tries of the pieces of dry friction that a step of Newton leads to: random ones of thirty rows take six, seldom more than ten
 TRIES = 20
-#: of a step: as close together as the ends of a search are one point
-NARROW = 1e-12
 #: of the largest change of a velocity: a step of Newton that is the last but for rounding
 LAST = 1e-9
 #: of that, what is left where the last step is foreseen
 NEARER = 1e-2
+#: where contacts are many: steps of Newton's method, and changes of friction before it rises no more
+FEW_STEPS, CHANGES = 200, 20
+#: of what is to be balanced at first: where more is left, friction that slides bends less than it does by so much, as who comes from afar
+#: passes its narrow wells one at a time
+ROUGH, BENDS = 1e-2, 0.5
 
 
 class Unsolved(EngineError):
@@ -131,13 +133,6 @@ def minimum(M: Array, free: Array, law: Law, friction: Any, start: Array, J: Arr
     at_rest = np.zeros(n if J is None else 2 * n)               # no direction yet, and no impulse of the constraints
     z, found = ops.while_loop(advance, np.concatenate([start, at_rest, [0.0, 1.0, 0.0, 2.0, 0.0]]), STEPS)
     return z[:n], found
-
-
-#: steps of Newton's method, and changes of friction, after which it stays what it is
-FEW_STEPS, CHANGES = 200, 20
-#: of the first residual: where more is left, friction that slides bends less than it does by so much, as who comes from afar passes its
-#: narrow wells one at a time
-ROUGH, BENDS = 1e-2, 0.5
 
 
 def balanced(M: Array, free: Array, law: Any, start: Array, J: Array | None = None) -> tuple[Array, Any, Any]:

@@ -112,7 +112,6 @@ class JointedProblem(Smooth):
 
     def along(self, x: Array, d: Array, friction: Any) -> Callable[[Any], Array]:
         """Return the function of α that gives the slope (2) of ℓ at x + α d along d (nv), and how that changes."""
-
         W, D = (ops.rows(lambda V_a, V_b: V_b - V_a, *self.twists(y)) for y in (x, d))
 
         def at(a: Any) -> Array:

@@ -8,19 +8,16 @@ import numpy as np
 
 from engine import ops
 from engine.contact import line_search
+from engine.contact.contact_problem import AGREES
 from engine.contact.many.islands import islands
 from engine.contact.many.problem import Evaluation, Problem, along, evaluated, lagged, of_pair, twists
+from engine.contact.newton import BENDS, CHANGES, FEW_STEPS, ROUGH
 
 Array = np.ndarray
 #: of the momentum of a step: what may be left unbalanced
 TOLERANCE = 1e-6
-#: steps of Newton's method; changes of friction, after which it only falls, and after which it stays what it is
-STEPS, CHANGES, FALLS = 200, 20, 120
-#: of friction: a difference at which what was known agrees with what it leads to
-AGREES = 1e-3
-#: of the momentum of a step: where more is left, friction that slides bends less than it does by so much, as who comes from afar passes
-#: its narrow wells one at a time
-ROUGH, BENDS = 1e-2, 0.5
+#: changes of friction, after which it stays what it is; after CHANGES it only falls
+FALLS = 120
 #: of the momentum of a step: what moves with less before it is at rest, and of it what is left unbalanced there after one step more, so
 #: that what is held stands still
 REST, FINE = 1e-3, 1e-11
@@ -71,7 +68,7 @@ def velocities_after(x: Problem, before: Any) -> Solution:
         return {"V": moved, "friction": friction, "live": live, "far": far, "left": left, "steps": z["steps"] + 1.0}, ops.logical_not(go)
 
     begin = {"V": V, "friction": x.friction, "live": live, "far": live, "left": ops.rows(lambda on: 0.0 * on, live), "steps": 0.0}
-    z, found = ops.while_loop(step, begin, STEPS)
+    z, found = ops.while_loop(step, begin, FEW_STEPS)
     V, friction = z["V"], z["friction"]
 
     def rests(on: Any, left: Any, speed: Any, s: Any) -> Any:
