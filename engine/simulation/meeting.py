@@ -73,10 +73,11 @@ def of_own_steps(simulator: Any) -> Any:
     """Return a simulator as steps want it that choose their own size: with joints whose losses and stops all act in flight, which that size
     follows; and with free bodies that meet by tables, up to a hundred pairs of shapes, as one system."""
     plant, meeting = simulator.plant, simulator._step.meeting
-    losing = plant.impulses is not None and plant.impulses.joints is not None
-    changes: dict[str, Any] = {"joint_dynamics": "explicit", "integrator": simulator.method.name} if losing else {}
+    changes: dict[str, Any] = {}
     if meeting is not None and meeting.many <= MANY_PAIRS:
         changes = {"contacts": OneSystem(**vars(simulator._arguments["contacts"]))}
+    elif plant.impulses is not None and plant.impulses.joints is not None:
+        changes = {"joint_dynamics": "explicit", "integrator": simulator.method.name}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SimulationWarning)                     # of steps that are too long: these choose their own
         return type(simulator)(simulator.model, **{**simulator._arguments, **changes}) if changes else simulator

@@ -22,7 +22,7 @@ from engine.compiler.codegen import looking
 from engine.compiler.codegen.body import Body
 from engine.compiler.codegen.counters import Counters
 from engine.compiler.codegen.lanes import Laned, laned
-from engine.compiler.codegen.schedule import alone, fused, runs, segments, taken
+from engine.compiler.codegen.schedule import blendable, fused, runs, segments, taken
 from engine.compiler.codegen.short_loop import short_loop
 from engine.compiler.codegen.work import laid_out
 from engine.compiler.graph import exponentials, vecmath
@@ -220,7 +220,7 @@ end:
             called, there = {node[1] for node in nodes if node[0] in CALLS}, passed(made, program.functions)
             without = {made.nodes[i][1] for i in there}                        # functions whose last result nobody reads
             whole = {node[1] for node in nodes if node[0] in CALLS
-                     and not (node[0] == "loop" and node[2] == 1 and (self.width == 1 or alone(program.functions[node[1]])))}
+                     and not (node[0] == "loop" and node[2] == 1 and (self.width == 1 or blendable(program.functions[node[1]])))}
             bodies = called - {node[1] for node in nodes if node[0] == "call" or (node[0] == "loop" and node[2] == 1)}
             callees = {k: ("", int(f.tabled)) if k in bodies and self.is_short(f) else self.function(f, k not in whole, k in without)
                        for k, f in enumerate(program.functions) if k in called}  # fmt: skip

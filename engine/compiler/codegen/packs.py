@@ -87,18 +87,21 @@ class Packs:
             if self.kind[i] == "const":
                 self.what[i] = self.named("const")
             elif not side and reads and self.fits[i]:
-                self.what[i] = self.named(self.alike(i))
+                self.what[i] = self.named(self.look(i))
 
     def named(self, what: Any) -> int:
         """The number of what is equal in all lanes, which is no node's."""
         return self.names.setdefault(what, len(self.nodes) + len(self.names))
 
-    def alike(self, i: int) -> tuple[Any, ...]:
-        """What a node has in common with those whose operands are equal to its own, in any order where that does not matter."""
-        own = [self.what[j] for j in self.reads[i]]
-        if self.nodes[i][0] in SWAPPED and own[0] > own[1]:
-            own[0], own[1] = own[1], own[0]
-        return (self.kind[i], *own)
+    def alike(self, i: int, columns: list[int]) -> tuple[Any, ...]:
+        """What a node with such operands, numbers of what they are, has in common with others: in any order where that does not matter."""
+        if self.nodes[i][0] in SWAPPED and columns[0] > columns[1]:
+            columns[0], columns[1] = columns[1], columns[0]
+        return (self.kind[i], *columns)
+
+    def look(self, i: int) -> tuple[Any, ...]:
+        """What a node has in common with those whose operands are equal to its own."""
+        return self.alike(i, [self.what[j] for j in self.reads[i]])
 
     def equate(self, t: Pack) -> None:
         """Take these inputs, nodes, for equal; and so their sines and cosines."""
@@ -149,13 +152,13 @@ class Packs:
             there.remove(i := heapq.heappop(todo))
             if (lane := lane_of(i)) < 0:
                 continue
-            what = self.alike(i)
+            what = self.look(i)
             rows = waiting.setdefault(what, [[] for _ in range(self.lanes)])
             if i not in rows[lane]:
                 rows[lane].append(i)
             while all(rows):
                 for k, row in enumerate(rows):                                 # others are packed by now, or read what is
-                    rows[k] = [j for j in row if lane_of(j) == k and self.alike(j) == what]
+                    rows[k] = [j for j in row if lane_of(j) == k and self.look(j) == what]
                 if not all(rows):
                     break
                 t = tuple(row.pop(0) for row in rows)
@@ -178,9 +181,7 @@ class Packs:
             if not depth:
                 return self.named(self.kind[i]), 0
             below = [look(j, depth - 1) for j in self.reads[i]]
-            own = [h for h, _ in below]
-            own[:2] = sorted(own[:2]) if self.nodes[i][0] in SWAPPED else own[:2]
-            return self.named((self.kind[i], *own)), functools.reduce(operator.or_, (lanes for _, lanes in below))
+            return self.named(self.alike(i, [h for h, _ in below])), functools.reduce(operator.or_, (lanes for _, lanes in below))
 
         groups: dict[int, list[list[int]]] = {}
         for i in dict.fromkeys(self.base[i] for i in outputs):

@@ -76,9 +76,9 @@ def taken(nodes: list[Node], outputs: list[int]) -> tuple[list[Node], list[int]]
     return live([renumbered(node, new) for node in nodes], [new[i] for i in outputs])
 
 
-def alone(program: Program) -> bool:
-    """Whether a branch's body looks at its being done for nothing but what it returns then: lanes that do not take it may keep that where
-    others do. One that looks besides, as where rows are not there, says itself what it does."""
+def blendable(program: Program) -> bool:
+    """Whether lanes that do not take a branch may be given back what they had, where others take it: its body asks whether it is done for
+    nothing but what it returns then. One that asks besides, as where rows are not there, says itself what it does."""
     nodes, outputs = program.nodes, program.outputs
     done, going, ended = {i for i, node in enumerate(nodes) if node == ("input", len(outputs) - 1)}, set[int](), set[int]()
     for i, node in enumerate(nodes):

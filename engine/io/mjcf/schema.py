@@ -74,8 +74,7 @@ ROWS: dict[str, Kind] = {
                    "integrator cone jacobian solver iterations tolerance ls_iterations ls_tolerance noslip_iterations noslip_tolerance "
                    "ccd_iterations ccd_tolerance mpr_iterations mpr_tolerance sdf_iterations sdf_initpoints impratio magnetic "
                    "o_margin o_solref o_solimp apirate sleep_tolerance collision"),
-    "flag": kind("", "contact equality frictionloss limit spring damper gravity clampctrl actuation constraint filterparent "
-                 "passive",
+    "flag": kind("", "contact equality frictionloss limit spring damper gravity clampctrl actuation constraint filterparent passive",
                  "autoreset diagexact energy eulerdamp fwdinv invdiscrete ipc island midphase multiccd nativeccd override refsafe sensor "
                  "sleep speculative warmstart"),
     "default": kind(f"default mesh=mesh_default texture material joint=joint_default geom=geom_default site=site_default camera light pair "

@@ -63,8 +63,8 @@ def settings_of(root: Node) -> Settings:
         option.line, option.file = node.line, node.file
         for flag in node.all("flag"):
             off |= {name for name in FLAGS if flag.choice(name, ("enable", "disable"), "enable") == "disable"}
-    fluid = "passive" not in off
-    off |= set() if fluid else {"spring", "damper"}
+    if passive := "passive" in off:
+        off |= {"spring", "damper"}
     if compiler.choice("coordinate", ("local", "global"), "local") == "global":
         raise compiler.error("coordinate is 'global', which MuJoCo has given up; expected 'local'")
     sequence = compiler.text("eulerseq", "xyz")
@@ -93,7 +93,7 @@ def settings_of(root: Node) -> Settings:
         gravity=(0.0, 0.0, 0.0) if "gravity" in off else (x, y, z),
         dt=dt,
         off=frozenset(off),
-        density=option.positive("density", 0.0) if fluid else 0.0,
-        viscosity=option.positive("viscosity", 0.0) if fluid else 0.0,
+        density=0.0 if passive else option.positive("density", 0.0),
+        viscosity=0.0 if passive else option.positive("viscosity", 0.0),
         wind=(wind[0], wind[1], wind[2]),
     )

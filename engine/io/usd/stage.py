@@ -161,7 +161,7 @@ def listening() -> Iterator[list[str]]:
 def first_of(texts: list[str], file: str, most: int = LETTERS) -> tuple[int, str]:
     """Return the line of a file that one of USD's texts names, and what it says there; of texts that name none 0, and the first.
 
-    >>> first_of(["/tmp/a.usda:9:4: Expected } at 'float x = = 3' in </a>", "Failed to open layer"], "/tmp/a.usda")
+    >>> first_of(["arm.usda:9:4: Expected } at 'float x = = 3' in </a>", "Failed to open layer"], "arm.usda")
     (9, "Expected } at 'float x = = 3' in </a>")
     """
     each = [" ".join(text.split()) for text in texts]
