@@ -11,7 +11,7 @@ from engine import ops
 from engine.compiler import interpret, trace, verify
 from engine.compiler.codegen import llvm
 from engine.compiler.codegen.lanes import laned
-from engine.compiler.codegen.schedule import STANDING, alone, angles, fused, register_plan, segments
+from engine.compiler.codegen.schedule import STANDING, angles, blendable, fused, register_plan, segments
 from engine.compiler.graph.operations import operands
 from engine.compiler.graph.program import Program
 from engine.compiler.gufunc import Gufunc
@@ -200,4 +200,4 @@ def test_a_branch_that_looks_at_its_being_done_is_not_left_alone(looks, expected
         held = ops.logical_not(ops.equal(done, 0.0))
         return np.array([ops.where(held, x, ops.where(held, 1.0, x) if looks else 2.0 * x), ops.logical_or(held, True)])
 
-    assert alone(trace(body, [(), ()])) == expected
+    assert blendable(trace(body, [(), ()])) == expected
