@@ -1,9 +1,12 @@
 """Who may import whom, what ``import engine`` loads, what lies at the top, and that public names are there and documented."""
 
 import ast
+import contextlib
 import importlib
 import inspect
 import json
+import operator
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -381,3 +384,36 @@ def test_what_is_public_is_documented(room):
 def test_every_module_says_what_it_is():
     for path in FILES:
         assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), f"{path.relative_to(TOP)} has no docstring"
+
+
+# ---------------------------------------------------------------- names in texts
+
+
+def stands(name: str) -> bool:
+    """Whether a dotted name is a module, or what can be had from one."""
+    parts = name.split(".")
+    for n in range(len(parts), 0, -1):
+        with contextlib.suppress(ModuleNotFoundError, AttributeError):
+            operator.attrgetter(".".join(parts[n:]) or "__name__")(importlib.import_module(".".join(parts[:n])))
+            return True
+    return False
+
+
+def test_names_in_pages_scripts_and_docstrings_stand():
+    """A file that is renamed is named elsewhere: in the gate's scripts, pages, and references of docstrings."""
+    pages = [*ENGINE.rglob("*.md"), TOP / "README.md", *(TOP / ".ci").glob("*")]
+    named = {(path, name) for path in pages for name in re.findall(r"\bengine(?:\.\w+)+(?![\w.]*/)", path.read_text(encoding="utf-8"))}
+    named |= {(path, name) for path in FILES for name in re.findall(r":\w+:`[~!]?(engine(?:\.\w+)+)`", path.read_text(encoding="utf-8"))}
+    lost = sorted(f"{path.relative_to(TOP)}: {name}" for path, name in named if not stands(name))
+    assert not lost, "\n".join(lost)
+
+
+def test_files_in_pages_are_there():
+    picture = (ENGINE / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    rooms = {room_of(path) for path in FILES}
+    lost = [name for name in re.findall(r"`(\w+(?:/\w+)+)(?:\.py)?/?`", picture)
+            if name.split("/")[0] in rooms and not (ENGINE / name).is_dir() and not (ENGINE / f"{name}.py").is_file()]  # fmt: skip
+    for page in ENGINE.rglob("*.md"):
+        included = re.findall(r"literalinclude\} (\S+)", page.read_text(encoding="utf-8"))
+        lost += [f"{page.name}: {name}" for name in included if not (page.parent / name).is_file()]
+    assert not lost, lost

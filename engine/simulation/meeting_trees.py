@@ -275,7 +275,7 @@ class MeetingTrees(IndependentTrees):
         return [np.delete(points, [ENERGY, BLOW], axis=1) for points in each]
 
     def require_apart(self, p: Array, x: Array, dt: float) -> None:
-        """Refuse states (..., n) in which shapes lie deep in each other, as :class:`~engine.simulation.impulses.Overlaps` does.
+        """Refuse states (..., n) in which shapes lie deep in each other, as :class:`~engine.simulation.overlaps.Overlaps` does.
 
         Raises
         ------

@@ -44,7 +44,7 @@ class Fields(NamedTuple):
 
 
 class Stepper:
-    """What :attr:`engine.Simulator.stepper` is: campaigns, environments, exported code and controllers step by it.
+    """Several steps of a simulator in one call: campaigns, environments, exported code and controllers step by it.
 
     Attributes
     ----------
