@@ -72,7 +72,7 @@ ROOMS = {
 }
 #: layers of files in ``simulation``: a file imports only from those before its own
 SIMULATION = (
-    ("motions", "mounts", "sampled_columns"),
+    ("motions", "mounts", "sampled_columns", "passing_bodies"),
     ("parameters", "own_states", "rounding", "checks", "columns", "resting_overlaps", "run_header", "constraints",
      "growing_swings", "steep_places", "stiffness", "contact_table", "innovations", "unresolved_impacts"), ("allowances", "logged"),
     ("impulses", "run", "run_warnings", "surroundings", "totals", "assessment", "variable_mass"),

@@ -11,6 +11,7 @@ from engine.contact import ContactLaws
 from engine.contact.joint_laws import Row
 from engine.geometry import Plane
 from engine.model import Model
+from engine.simulation.passing_bodies import PassingBodies
 from engine.simulation.unresolved_impacts import blows_of
 
 Array = np.ndarray
@@ -20,21 +21,22 @@ DEEP = 0.2
 
 class Depths(NamedTuple):
     """What is known of contacts before a run: the points' names, and how deep each is in doubt, m; what is thin, by :func:`thinnest`, and
-    how many times half of that a step may go; and how long a blow at each point lasts whose surfaces lose next to nothing, s, infinite
-    where they lose more."""
+    how many times half of that a step may go; how long a blow at each point lasts whose surfaces lose next to nothing, s, infinite
+    where they lose more; and what is known of free bodies that meet by tables."""
 
     names: list[str]
     deepest: Array
     thin: dict[tuple[int, int], tuple[float, list[int]]]
     most: float
     blows: Array = np.zeros(0)
+    free: PassingBodies | None = None
 
 
-def depths_of(model: Model, contacts: ContactLaws | None, meeting: ContactLaws | None) -> Depths:
-    """Return what is known of contacts, or else of ideal impacts ``meeting``, of which none is in doubt for its depth."""
+def depths_of(model: Model, contacts: ContactLaws | None, impacts: ContactLaws | None, free: PassingBodies | None) -> Depths:
+    """Return what is known of contacts, those of ``free`` bodies too, or else of ideal ``impacts``, of which no depth is in doubt."""
     names, deepest = (contacts.names, DEEP * contacts.sizes) if contacts else ([], np.zeros(0))
-    return Depths(names, deepest, thinnest(model, contacts or meeting), 1.0 if contacts else 2.0,   # springs turn about in the middle
-                  blows_of(contacts) if contacts else np.zeros(0))  # fmt: skip
+    return Depths(names, deepest, thinnest(model, contacts or impacts), 1.0 if contacts else 2.0,   # springs turn about in the middle
+                  blows_of(contacts) if contacts else np.zeros(0), free)  # fmt: skip
 
 
 def thinnest(model: Model, laws: ContactLaws | None) -> dict[tuple[int, int], tuple[float, list[int]]]:

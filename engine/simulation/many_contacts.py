@@ -16,6 +16,7 @@ from engine.contact.material import on_each_other
 from engine.geometry import Plane
 from engine.model import Model
 from engine.simulation.overlaps import require_shallow, warn_of_springs
+from engine.simulation.passing_bodies import PassingBodies, passing_bodies
 
 Array = np.ndarray
 
@@ -35,7 +36,7 @@ class ManyContacts:
     def __init__(self, model: Model, placed: Sequence[Placed], surfaces: Sequence[ContactMaterial], stiction: float,
                  combine: str, apart: Sequence[tuple[int, int]] = ()) -> None:  # fmt: skip
         self.model, self.placed, self.stiction, self.combine = model, list(placed), stiction, combine
-        self.kinds = kinds_of(placed)
+        self.kinds, self.apart = kinds_of(placed), tuple(apart)
         #: how many pairs may touch; and in words, where not all do
         self.many = pairs_of(placed) - len(apart)
         self.pairs = f"{self.many} pairs" if apart else ""
@@ -80,6 +81,11 @@ class ManyContacts:
         """The tables, one after another."""
         s = self.shapes
         return [s.outlines, *s.kinds, s.start, s.others, s.grounds]
+
+    @functools.cached_property
+    def passing(self) -> PassingBodies:
+        """What is known before a run of bodies that may pass through each other."""
+        return passing_bodies(self.model, self.placed, self.shapes.outlines, self.apart)
 
     def of(self, flat: Sequence[Array]) -> Shapes:
         """Return such tables by their names."""

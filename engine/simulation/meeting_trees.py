@@ -118,7 +118,7 @@ class MeetingTrees(IndependentTrees):
             V, friction, acts = velocities_after(met, before)
             push, stuck = impulses(met, V, friction, acts, dt, self.contacts.held[0])
         with ops.part("correction", k):
-            changes = momentum_changes(met, found, shapes.outlines, poses, momenta, push, EVENLY * dt)
+            changes = momentum_changes(met, poses, momenta, push, EVENLY * dt)
         begin, after = 0.0, []
         for kind, values, given in zip(self.kinds, p, flown, strict=True):
             own = [ops.gather(table, ops.rows(lambda i, n=begin: i + n, ops.row_numbers(given))) for table in (V, free, changes)]
@@ -140,18 +140,18 @@ class MeetingTrees(IndependentTrees):
         at = tuple(ops.rows(lambda p, k=k: p[k], pairs) for k in (0, 1))
         wrenches = ops.add_at(ops.rows(lambda V: 0.0 * V, V), at, (to_a, force))
 
-        def point(pair: Array, p: Array, T: Array, F: Array, W: Array, *g: Array) -> Array:
+        def point(pair: Array, drift: Array, p: Array, T: Array, F: Array, W: Array, *g: Array) -> Array:
             _, opens, slip = point_law.split(p[10:], W)
             gap = point_law.gap_after(p[1:10], p[10:], opens)
             begun, rate = p[11:12] - 0.5 * dt * (p[12:13] + p[13:14]), p[12:13]
             energy = point_law.kept_energy(p[1], p[4] / p[1], dt, begun, rate, p[20:21])
             short = ops.logical_and(p[2] <= ELASTIC, p[1] * p[7] * (STEPS * dt / np.pi) ** 2 > 1.0)
             blow = ops.where(ops.logical_and(short, begun[0] > 0.0), -p[12], 0.0)
-            own = pair[3:5], p[17:20] + T[[3, 7, 11]], p[14:17], [gap], F[3:], [ops.norm(slip), energy, blow]
+            own = pair[3:5], p[17:20] - drift + T[[3, 7, 11]], p[14:17], [gap], F[3:], [ops.norm(slip), energy, blow]
             return np.concatenate([*own, *(x[3:] / dt for x in g)])
 
         at_b, W = (ops.gather(table, i) for table, i in ((poses, at[1]), (twists(met.pairs, V), of)))
-        points = ops.rows(point, pairs, met.points, at_b, force, W, *([push] if self.contacts.turns else []))
+        points = ops.rows(point, pairs, ops.gather(met.drifts, of), met.points, at_b, force, W, *([push] if self.contacts.turns else []))
         return Notes(change, wrenches, points)
 
     @functools.cached_property

@@ -357,6 +357,8 @@ class Doubts:
     def _pass_by(self, t: Array, q: Array, v: Array, gaps: Array | None) -> None:
         """Note where what floats goes farther in a step, relative to what it may meet, than that is thick, and is not far from it: as far
         as it goes until the next record. Gaps (..., T, points) are those of contacts, if there are any."""
+        if self.depths.free is not None:
+            self._note("thin", *self.depths.free.passing(self.dt, t, q, v))
         for (a, b), (size, points) in self.depths.thin.items():
             speed = np.linalg.norm(drifting(self.model, a, q, v) - drifting(self.model, b, q, v), axis=-1)
             fast = self.dt * speed > self.depths.most * size

@@ -177,8 +177,8 @@ class Step(WholeStates):
 
     @functools.cached_property
     def depths(self) -> Depths:
-        """What doubts of every run know of contacts, of which there may be thousands of points."""
-        return depths_of(self.plant.model, self.plant.contacts, self.watch.meeting)
+        """What doubts of every run know of contacts."""
+        return depths_of(self.plant.model, self.plant.contacts, self.watch.meeting, self.meeting.passing if self.meeting else None)
 
     @functools.cached_property
     def speeds(self) -> NDArray[np.float64]:

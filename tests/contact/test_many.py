@@ -96,6 +96,53 @@ def test_elastic_blows_that_steps_do_not_resolve_are_told():
     assert one("contacts.energy").max() > 0.3
 
 
+def test_bodies_that_may_pass_through_each_other_are_told():
+    """A ball that goes 0.4 m in a step at others of 0.2 m: not where it goes by far away, nor through what it never touches."""
+    made = simulator(["sphere"] * 8, ground=False, gravity=(0, 0, 0))
+    q, v = state(np.outer(np.arange(8.0), [0.0, 0.5, 0.0]), UPRIGHT)
+    assert not made.run(q, v, 0.01).warnings
+    v[3], q[4] = 200.0, 50.0
+    assert not made.run(q, v, 0.01).warnings                                   # away from all
+    q[4] = -1.0
+    with pytest.warns(SimulationWarning, match=r"b0/floating_base' goes 0.4 m in a step, relative to joint 'b[1-7]/.* 0.2 m thick"):
+        made.run(q, v, 0.01, record_every=5)
+    q[4:7] = 0.0, 0.0, 5.0
+    assert not made.run(q, v, 0.01, record_every=5).warnings
+    alone = [("b0/body", f"b{k}/body") for k in range(1, 8)]
+    model = engine.combine(**{f"b{k}": body("sphere") for k in range(8)})
+    free = engine.Contacts(pairs=[p for p in itertools.combinations([f"b{k}/body" for k in range(8)], 2) if p not in alone])
+    apart = engine.Simulator(model, dt=H, gravity=(0, 0, 0), contacts=free)
+    q[4:7] = -1.0, 0.0, 0.0
+    assert by_tables(apart) and not apart.run(q, v, 0.01, record_every=5).warnings
+
+
+@pytest.mark.filterwarnings("ignore:.*over a tenth")
+def test_a_ball_that_heavy_bodies_pinch_is_not_spun_up():
+    """Impulses act at arms of the middle of a step in velocities, too: in steps over which all go as far as the ball is thick."""
+    inertia = engine.spatial.inertia
+    sizes = {"light": ("sphere", (0.05,), inertia.sphere(0.01, 0.05)), "box": ("box", (0.4, 0.3, 0.2), inertia.box(10.0, (0.4, 0.3, 0.2)))}
+    sizes |= {"ball": ("sphere", (0.2,), inertia.sphere(10.0, 0.2))}
+    parts = {}
+    for name, (kind, size, own) in sizes.items():
+        parts[name] = engine.Builder(name)
+        parts[name].add_link("body", inertia=own, collisions=[engine.Geometry(kind, size)])
+    model = engine.combine(**{name: part.model(floating_base=True) for name, part in parts.items()})
+    contacts = engine.Contacts(material=engine.ContactMaterial(stiffness=1e5, dissipation=20.0, friction=0.8))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(choice, "FEW_PAIRS", -1)
+        made = engine.Simulator(model, dt=5e-3, gravity=(0, 0, 0), contacts=contacts)
+    rng, rows = np.random.default_rng(0), 200
+    x = rng.normal(size=(rows, 3)) * [0.08, 0.08, 0.0]
+    q = np.tile([*UPRIGHT, 0, 0, 0, *UPRIGHT, 0, 0, -0.155, *UPRIGHT, 0, 0, 0.255], (rows, 1))
+    q[:, 4:7] += 0.5 * x
+    q[:, 18:21] += x
+    v = rng.normal(size=(rows, 18)) * ([10.0] * 3 + [0.0] * 3 + [1.0] * 6 + [5.0] * 3 + [1.0] * 3)
+    v[:, [11, 17]] += [3.0, -3.0]
+    run = made.run(q, v, 0.2)
+    kinetic = np.asarray(run.energy()[0])
+    assert np.diff(kinetic).max() < 0.1                                        # what springs give back; half a joule otherwise, of 134
+
+
 def test_named_pairs_are_tables_too_and_the_same_bits():
     """All pairs by name, as a file has them, are as none are; of which one is left out goes through the other."""
     model = engine.combine(**{f"b{k}": body() for k in range(7)})

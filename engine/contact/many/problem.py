@@ -5,6 +5,14 @@ digits. Of a pair, r goes from the origin of A to that of B, about which are the
 
     W = V_b − S V_a,   S (ω, v) = (ω, v + ω × r),   F_b = F,   F_a = −Sᵀ F                                      (1)
     H_bb = K,   H_ab = −Sᵀ K,   H_aa = Sᵀ K S,   K = −∂F/∂W                                                      (2)
+
+Impulses act at one place x of both bodies, a = c h before flight ends, when x was at x − a ẋ and a centre of mass at c − a p/m. So their
+arms there are, where both bodies move::
+
+    x − c_b + d_b,   x − c_a + d_a,   d = a (p/m − ẋ)                                                            (3)
+
+and r is longer by d_a − d_b. By these arms are momenta changed, and velocities: so what impulses take from the bodies' energy is what
+the problem says of it, however far bodies go in a step.
 """
 
 from __future__ import annotations
@@ -15,10 +23,11 @@ import numpy as np
 
 from engine import ops
 from engine.contact import point_law
-from engine.contact.many.manifolds import MATERIAL, MOBILITY, OUTLINE, SIZE, TURNING, Manifolds
+from engine.contact.many.manifolds import MATERIAL, MOBILITY, OUTLINE, ROUNDNESS, SIZE, TURNING, Manifolds, carried
 from engine.contact.many.sticking import Held, holding, kept_by, number_of
 from engine.contact.material import on_each_other, turning_of_two
-from engine.contact.point_law import joined, parted
+from engine.contact.momenta import place_velocity
+from engine.contact.point_law import joined, parted, velocity
 from engine.spatial import so3
 
 Array = np.ndarray
@@ -34,6 +43,7 @@ class Problem(NamedTuple):
     inertia : (n, 36), M of each body about its origin, in world axes, row by row
     free : (n, 6), the velocities where flight ends
     pairs : (m, 6), the bodies of both, the second twice where the first stands still; whether the first moves; and r (3)
+    drifts : (m, 3), d_b of (3)
     points : (p, 24), the pair, the constants (9) and the row (14) of :mod:`engine.contact.point_law`; or (p, 33), as its ``joined`` has it
     friction : (p, 2 or 4), that of the normal impulses before the step
     acts : (p), the normal impulse where flight leads
@@ -43,6 +53,7 @@ class Problem(NamedTuple):
     inertia: Any
     free: Any
     pairs: Any
+    drifts: Any
     points: Any
     friction: Any
     acts: Any
@@ -54,29 +65,47 @@ def problem(found: Manifolds, stuck: Any, outlines: Any, poses: Any, inertia: An
             combine: str, way: float, turns: bool) -> Problem:  # fmt: skip
     """Return the problem of what touches in a step of h, by what is ``stuck`` (k, 7 or 10), with the velocities (n, 6) before it and where
     its flight ends."""
-    a, b, one, two = (ops.rows(lambda p, k=k: p[k], found.pairs) for k in (A, B, 3, 4))
-    pairs = ops.rows(lambda p, T_a, T_b: np.concatenate([p[:3], p[MOVES] * (T_b - T_a)[[3, 7, 11]]]), found.pairs,
-                     ops.gather(poses, a), ops.gather(poses, b))  # fmt: skip
+    one, two = (ops.gather(outlines, ops.rows(lambda p, k=k: p[k], found.pairs)) for k in (3, 4))
+
+    def between(p: Array, s_a: Array, s_b: Array, T_a: Array, T_b: Array, M_a: Array, M_b: Array, V_a: Array,
+                V_b: Array) -> tuple[Array, Array]:  # fmt: skip
+        path = place_velocity(s_a[ROUNDNESS], s_b[ROUNDNESS], of_centre(s_a, T_a, V_a), of_centre(s_b, T_b, V_b))
+        d_a, d_b = (p[MOVES] * way * h * (velocity_of_mass(M, V) - path) for M, V in ((M_a, V_a), (M_b, V_b)))     # (3)
+        return np.concatenate([p[:3], p[MOVES] * (T_b - T_a)[[3, 7, 11]] + d_a - d_b]), d_b
+
+    tables = [y for table in (poses, inertia, free) for y in ends(found.pairs, table)]
+    pairs, drifts = ops.rows(between, found.pairs, one, two, *tables)
 
     def own(p: Array, x: Any, y: Any) -> tuple[Any, ...]:
         surface = [*on_each_other(x[MATERIAL], y[MATERIAL], combine), x[MOBILITY] + y[MOBILITY]]
         turning = [*turning_of_two(x[TURNING], y[TURNING], combine), ops.minimum(x[SIZE], y[SIZE])] if len(x) > OUTLINE else []
         return ops.array([*surface, *turning]), number_of(x, y, p), ops.minimum(x[SIZE], y[SIZE])
 
-    surfaces, number, size = ops.rows(own, found.pairs, ops.gather(outlines, one), ops.gather(outlines, two))
+    surfaces, number, size = ops.rows(own, found.pairs, one, two)
     held = holding(found.pairs, number, size, poses, stuck, turns)
     of = ops.rows(lambda x: x[0], found.points)
 
-    def begun(x: Array, surface: Array, stuck: Array, was: Array, flown: Array) -> tuple[Array, Array, Any]:
+    def begun(x: Array, surface: Array, stuck: Array, drift: Array, was: Array, flown: Array) -> tuple[Array, Array, Any]:
         k, d, mu, static, w, *turning = surface
         c = ops.array([k, d, h, k * w * x[10], mu, static, w, stiction, way, *turning])
         rubs = 4 if turning else 2
-        row = point_law.begun(c, x[None, 1:4], x[None, 4:7], x[None, 7], x[None, 8], x[None, 9], was, flown, stuck)
+        row = point_law.begun(c, x[None, 1:4] + drift, x[None, 4:7], x[None, 7], x[None, 8], x[None, 9], was, flown, stuck)
         return np.concatenate([x[:1], joined(c, row[: -rubs - 1])]), row[-rubs - 1 : -1], row[-1]
 
-    given = surfaces, held.stuck, *(twists(pairs, V) for V in (before, free))
+    given = surfaces, held.stuck, drifts, *(twists(pairs, V) for V in (before, free))
     points, friction, acts = ops.rows(begun, found.points, *(ops.gather(x, of) for x in given))
-    return Problem(inertia, free, pairs, points, friction, acts, held, turns)
+    return Problem(inertia, free, pairs, drifts, points, friction, acts, held, turns)
+
+
+def of_centre(shape: Array, T: Array, V: Array) -> Array:
+    """Return the velocity (3) of the centre of a shape of a body at T (3×4, flattened) with the twist V (6)."""
+    return velocity(V, carried(T, shape) - T[[3, 7, 11]])
+
+
+def velocity_of_mass(M: Array, V: Array) -> Array:
+    """Return the velocity p/m (3) of the centre of mass of a body with the inertia M (36) and the twist V (6)."""
+    M = M.reshape(6, 6)
+    return np.asarray(M[3:] @ V / M[5, 5])
 
 
 def twists(pairs: Any, V: Any) -> Any:

@@ -1,0 +1,92 @@
+"""Warn of free bodies, of which any may meet any, that go so far in a step that they may pass through each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.contact.many.manifolds import CENTER, RADIUS, SIZE
+from engine.contact.pairs import GROUNDS, Placed
+from engine.model import Model
+from engine.spatial import quaternion
+
+Array = np.ndarray
+#: of each record so many bodies are held against all others: those that go farthest, of what they are thick
+FASTEST = 4
+
+
+class PassingBodies(NamedTuple):
+    """What is known of shapes before a run: of each the body it is on (−1: the world), the centre (3) of a ball around it, in the body's
+    frame, that ball's radius, m, and half of how thick it is; and pairs of shapes that never touch."""
+
+    model: Model
+    body: Array
+    center: Array
+    radius: Array
+    size: Array
+    apart: frozenset[tuple[int, int]]
+
+    def passing(self, dt: float, t: Array, q: Array, v: Array) -> tuple[Array, Array, Callable[[tuple[int, ...]], str]]:
+        """Return where (..., T) in records of q (..., T, nq) and v (..., T, nv) one of the fastest bodies goes farther in a step of dt,
+        relative to another, than half of what the thinner is thick, and is not far from it: as far as it goes until the next record; the
+        times (T); and what is said of such a record."""
+        batch = q.shape[:-1]
+        where, worst = np.zeros(batch, dtype=bool), {}
+        between = np.diff(t, prepend=t[0] - dt, append=t[-1] + dt).max()
+        drifts = self._drifts(q, v)
+        far = dt * np.linalg.norm(drifts, axis=-1) / self.size                 # of what it is thick
+        for k in zip(*np.nonzero(far.max(axis=-1, initial=0.0) > 0.5), strict=True):
+            if (found := self._of_record(dt, between, q[k], drifts[k], far[k])) is not None:
+                where[k], worst[tuple(map(int, k))] = True, found
+
+        def passes(k: tuple[int, ...]) -> str:
+            a, b, way, size = worst[tuple(map(int, k))]
+            other = f", relative to {self._name(b)}" if self.body[b] >= 0 else ""
+            return (f"{self._name(a)} goes {way:.3g} m in a step{other}, by shapes that are {2.0 * size:.3g} m thick, and may pass "
+                    "through; expected a smaller dt")  # fmt: skip
+
+        return where, t, passes
+
+    def _of_record(self, dt: float, between: float, q: Array, drifts: Array, far: Array) -> tuple[int, int, float, float] | None:
+        """Return two shapes that may pass through each other, as :meth:`passing` has it; how far one goes, and half of how thick they
+        are."""
+        x = self._centres(q)
+        for a in np.argsort(far)[: -FASTEST - 1 : -1]:
+            speed, size = np.linalg.norm(drifts - drifts[a], axis=-1), np.minimum(self.size, self.size[a])
+            near = np.linalg.norm(x - x[a], axis=-1) <= self.radius + self.radius[a] + speed * between
+            for b in np.flatnonzero(near & (dt * speed > size) & (self.body != self.body[a])).tolist():
+                if (min(a, b), max(a, b)) not in self.apart:
+                    return int(a), b, float(dt * speed[b]), float(size[b])
+        return None
+
+    def _drifts(self, q: Array, v: Array) -> Array:
+        """Return the velocities (..., n, 3) of the origins of the shapes' bodies, in world axes."""
+        own = [self.model.bodies[max(i, 0)] for i in self.body.tolist()]
+        turns, moves = (np.array([[*range(x.start, x.stop)] for x in at]) for at in ([b.q for b in own], [b.v for b in own]))
+        u = quaternion.rotate(q[..., turns[:, :4]], v[..., moves[:, 3:]])
+        on_world = np.array([b.placement[:3, :3] for b in own])
+        return np.where(self.body[:, None] >= 0, np.einsum("nij,...nj->...ni", on_world, u), 0.0)
+
+    def _centres(self, q: Array) -> Array:
+        """Return the centres (n, 3) of the balls around the shapes, in the world."""
+        found = self.center.copy()
+        for i in {*self.body.tolist()} - {-1}:
+            on, T = self.body == i, self.model.bodies[i].pose(q)
+            found[on] = self.center[on] @ T[:3, :3].T + T[:3, 3]
+        return found
+
+    def _name(self, shape: int) -> str:
+        return f"joint '{self.model.bodies[int(self.body[shape])].joint.name}'"
+
+
+def passing_bodies(model: Model, placed: Sequence[Placed], outlines: Array, apart: Iterable[tuple[int, int]]) -> PassingBodies:
+    """Return what is known beforehand of shapes with such ``outlines``, of :class:`~engine.contact.many.Shapes`, of which some pairs of
+    numbers never touch; of grounds, which nothing is behind, nothing."""
+    kept = [k for k, s in enumerate(placed) if not isinstance(s.shape, GROUNDS)]
+    number = {k: n for n, k in enumerate(kept)}
+    center = np.array([placed[k].pose[:3, :3] @ outlines[k, CENTER] + placed[k].pose[:3, 3] for k in kept]).reshape(-1, 3)
+    pairs = frozenset((min(number[a], number[b]), max(number[a], number[b])) for a, b in apart if {a, b} <= {*kept})
+    body, radius, size = np.array([placed[k].body for k in kept]), outlines[kept, RADIUS], outlines[kept, SIZE]
+    return PassingBodies(model, body, center, radius, size, pairs)
