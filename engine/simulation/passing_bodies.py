@@ -19,7 +19,8 @@ FASTEST = 4
 
 class PassingBodies(NamedTuple):
     """What is known of shapes before a run: of each the body it is on (−1: the world), the centre (3) of a ball around it, in the body's
-    frame, that ball's radius, m, and half of how thick it is; and pairs of shapes that never touch."""
+    frame, that ball's radius, m, and half of how thick it is; pairs of shapes that never touch; and of their bodies where in q (n, 7) and v
+    (n, 3) they are and how their origins move, in axes of ``placements`` (n, 4, 4)."""
 
     model: Model
     body: Array
@@ -27,18 +28,19 @@ class PassingBodies(NamedTuple):
     radius: Array
     size: Array
     apart: frozenset[tuple[int, int]]
+    turns: Array
+    moves: Array
+    placements: Array
 
     def passing(self, dt: float, t: Array, q: Array, v: Array) -> tuple[Array, Array, Callable[[tuple[int, ...]], str]]:
         """Return where (..., T) in records of q (..., T, nq) and v (..., T, nv) one of the fastest bodies goes farther in a step of dt,
         relative to another, than half of what the thinner is thick, and is not far from it: as far as it goes until the next record; the
         times (T); and what is said of such a record."""
-        batch = q.shape[:-1]
-        where, worst = np.zeros(batch, dtype=bool), {}
+        where, worst = np.zeros(q.shape[:-1], dtype=bool), {}
         between = np.diff(t, prepend=t[0] - dt, append=t[-1] + dt).max()
-        drifts = self._drifts(q, v)
-        far = dt * np.linalg.norm(drifts, axis=-1) / self.size                 # of what it is thick
+        far = dt * np.linalg.norm(v[..., self.moves], axis=-1) * (self.body >= 0) / self.size      # of half of what it is thick
         for k in zip(*np.nonzero(far.max(axis=-1, initial=0.0) > 0.5), strict=True):
-            if (found := self._of_record(dt, between, q[k], drifts[k], far[k])) is not None:
+            if (found := self._of_record(dt, between, q[k], v[k], far[k])) is not None:
                 where[k], worst[tuple(map(int, k))] = True, found
 
         def passes(k: tuple[int, ...]) -> str:
@@ -49,33 +51,20 @@ class PassingBodies(NamedTuple):
 
         return where, t, passes
 
-    def _of_record(self, dt: float, between: float, q: Array, drifts: Array, far: Array) -> tuple[int, int, float, float] | None:
+    def _of_record(self, dt: float, between: float, q: Array, v: Array, far: Array) -> tuple[int, int, float, float] | None:
         """Return two shapes that may pass through each other, as :meth:`passing` has it; how far one goes, and half of how thick they
         are."""
-        x = self._centres(q)
+        turns, still, R = q[self.turns], self.body[:, None] < 0, self.placements[:, :3, :3]
+        u = np.where(still, 0.0, np.einsum("nij,nj->ni", R, quaternion.rotate(turns[:, :4], v[self.moves])))
+        own = quaternion.rotate(turns[:, :4], self.center) + turns[:, 4:]
+        x = np.where(still, self.center, np.einsum("nij,nj->ni", R, own) + self.placements[:, :3, 3])
         for a in np.argsort(far)[: -FASTEST - 1 : -1]:
-            speed, size = np.linalg.norm(drifts - drifts[a], axis=-1), np.minimum(self.size, self.size[a])
+            speed, size = np.linalg.norm(u - u[a], axis=-1), np.minimum(self.size, self.size[a])
             near = np.linalg.norm(x - x[a], axis=-1) <= self.radius + self.radius[a] + speed * between
             for b in np.flatnonzero(near & (dt * speed > size) & (self.body != self.body[a])).tolist():
                 if (min(a, b), max(a, b)) not in self.apart:
                     return int(a), b, float(dt * speed[b]), float(size[b])
         return None
-
-    def _drifts(self, q: Array, v: Array) -> Array:
-        """Return the velocities (..., n, 3) of the origins of the shapes' bodies, in world axes."""
-        own = [self.model.bodies[max(i, 0)] for i in self.body.tolist()]
-        turns, moves = (np.array([[*range(x.start, x.stop)] for x in at]) for at in ([b.q for b in own], [b.v for b in own]))
-        u = quaternion.rotate(q[..., turns[:, :4]], v[..., moves[:, 3:]])
-        on_world = np.array([b.placement[:3, :3] for b in own])
-        return np.where(self.body[:, None] >= 0, np.einsum("nij,...nj->...ni", on_world, u), 0.0)
-
-    def _centres(self, q: Array) -> Array:
-        """Return the centres (n, 3) of the balls around the shapes, in the world."""
-        found = self.center.copy()
-        for i in {*self.body.tolist()} - {-1}:
-            on, T = self.body == i, self.model.bodies[i].pose(q)
-            found[on] = self.center[on] @ T[:3, :3].T + T[:3, 3]
-        return found
 
     def _name(self, shape: int) -> str:
         return f"joint '{self.model.bodies[int(self.body[shape])].joint.name}'"
@@ -89,4 +78,6 @@ def passing_bodies(model: Model, placed: Sequence[Placed], outlines: Array, apar
     center = np.array([placed[k].pose[:3, :3] @ outlines[k, CENTER] + placed[k].pose[:3, 3] for k in kept]).reshape(-1, 3)
     pairs = frozenset((min(number[a], number[b]), max(number[a], number[b])) for a, b in apart if {a, b} <= {*kept})
     body, radius, size = np.array([placed[k].body for k in kept]), outlines[kept, RADIUS], outlines[kept, SIZE]
-    return PassingBodies(model, body, center, radius, size, pairs)
+    own = [model.bodies[max(i, 0)] for i in body.tolist()]
+    turns, moves = (np.array([[*range(x.start, x.stop)] for x in at]) for at in ([b.q for b in own], [b.v for b in own]))
+    return PassingBodies(model, body, center, radius, size, pairs, turns, moves[:, 3:], np.array([b.placement for b in own]))
