@@ -278,7 +278,7 @@ class Rubbing:
 
     friction = np.zeros(0)                                      # that of joints does not lag
 
-    def lagged(self, v: Array, friction: Array) -> tuple[Array, Any]:
+    def lagged(self, v: Array, friction: Array, falls: Any = None) -> tuple[Array, Any]:
         """Nothing lags."""
         return friction, True
 

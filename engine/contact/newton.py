@@ -25,8 +25,8 @@ TRIES = 20
 LAST = 1e-9
 #: of that, what is left where the last step is foreseen
 NEARER = 1e-2
-#: where contacts are many: steps of Newton's method, and changes of friction before it rises no more
-FEW_STEPS, CHANGES = 200, 20
+#: where contacts are many: steps of Newton's method, changes of friction before it rises no more, and before it stays what it is
+FEW_STEPS, CHANGES, FALLS = 200, 20, 120
 #: of what is to be balanced at first: where more is left, friction that slides bends less than it does by so much, as who comes from afar
 #: passes its narrow wells one at a time
 ROUGH, BENDS = 1e-2, 0.5
@@ -140,7 +140,8 @@ def balanced(M: Array, free: Array, law: Any, start: Array, J: Array | None = No
     with it.
 
     Evaluations cost much there, and points little. So lines are searched on the points' own slopes; friction is that of the normal
-    impulses to which each step leads, until both agree; and the last step is not taken: when a step d has left r of the residual, the next
+    impulses to which each step leads, until both agree, and where these do not by then, it only falls from ``CHANGES`` on, so that it is
+    Coulomb's at most; and the last step is not taken: when a step d has left r of the residual, the next
     one would be r d, about, as steps converge quadratically.
     """
     n, over = len(start), 1.0 / np.diag(M)
@@ -149,8 +150,8 @@ def balanced(M: Array, free: Array, law: Any, start: Array, J: Array | None = No
 
     def advance(z: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         v = z["v"]
-        rubs, agrees = law.lagged(v, z["friction"])
-        agrees = ops.logical_or(agrees, z["steps"] >= CHANGES)
+        rubs, agrees = law.lagged(v, z["friction"], z["steps"] >= CHANGES)
+        agrees = ops.logical_or(agrees, z["steps"] >= FALLS)
         friction = ops.when(ops.logical_not(agrees), lambda: rubs, z["friction"])
         rough = ops.logical_or(ops.equal(z["steps"], 0.0), z["size"] > ROUGH * ROUGH * z["first"])
         with ops.part("impulses: laws", v):

@@ -156,14 +156,18 @@ def begun(c: Array, position: Array, normal: Array, gap: Array, before: Array, s
     return np.concatenate([*rows, *friction, [ops.largest(acts)]])
 
 
-def lagged(c: Array, rows: Array, friction: Array, W: Array) -> Array:
-    """Return the friction (n, 2 or 4), flattened, that goes with a twist, the largest difference of its impulses from what they were
-    taken for, and the largest of them; the speeds go along with the impulses."""
+def lagged(c: Array, rows: Array, friction: Array, W: Array, falls: Any = None) -> Array:
+    """Return the friction (n, 2 or 4), flattened, that goes with a twist, or as much of that as was taken for it, where it ``falls`` only;
+    the largest difference of its impulses from what they were taken for, and the largest of them; the speeds go along with the
+    impulses."""
     found = []
-    for row in rows:
+    for row, taken in zip(rows, friction, strict=True):
         _, un, ut = split(row, W)
         ut = slip(row, ut)
-        found.append(rubbing(c, pushed(c, row, un)[0], ut @ ut))
+        rubs = rubbing(c, pushed(c, row, un)[0], ut @ ut)
+        if falls is not None:
+            rubs = np.where(np.arange(len(rubs)) % 2, rubs, ops.minimum(rubs, ops.where(falls, taken, np.inf)))
+        found.append(rubs)
     rubs, known = np.array(found)[:, ::2].ravel(), friction[:, ::2].ravel()
     return np.concatenate([*found, [ops.largest(rubs - known), ops.largest(rubs)]])
 

@@ -43,9 +43,9 @@ class SumLaw:
         """The friction of each."""
         return tuple(law.friction for law in self.laws)
 
-    def lagged(self, v: Array, friction: Any) -> tuple[Any, Any]:
+    def lagged(self, v: Array, friction: Any, *falls: Any) -> tuple[Any, Any]:
         """Return the friction that goes with v (nv), and whether all agree."""
-        found, agree = zip(*(law.lagged(v, own) for law, own in zip(self.laws, friction, strict=True)), strict=True)
+        found, agree = zip(*(law.lagged(v, own, *falls) for law, own in zip(self.laws, friction, strict=True)), strict=True)
         return found, functools.reduce(ops.logical_and, agree)
 
     def acting(self, v: Array, friction: Any) -> list[tuple[float, str]]:

@@ -179,13 +179,13 @@ class JointedProblem(Smooth):
         X = ops.product(J.reshape(6 * n, nv).T, on_a.reshape(6 * n, nv))
         return X + X.T
 
-    def lagged(self, x: Array, friction: Any) -> tuple[Any, Any]:
-        """Return the friction (p, 2 or 4) of all points that goes with the normal impulses at x (nv), and whether it is what was taken for
-        it, about."""
+    def lagged(self, x: Array, friction: Any, falls: Any = None) -> tuple[Any, Any]:
+        """Return the friction (p, 2 or 4) of all points that goes with the normal impulses at x (nv), or as much of that as was taken for
+        it, where it ``falls`` only; and whether it is what was taken for it, about."""
 
         def one(p: Array, f: Array, V_a: Array, V_b: Array) -> tuple[Array, Array]:
             c, row = parted(p)
-            *rubs, change, most = point_law.lagged(c, row[None], f[None], V_b - V_a)
+            *rubs, change, most = point_law.lagged(c, row[None], f[None], V_b - V_a, falls)
             return ops.array(rubs), ops.array([change * change, most * most])
 
         found, both = ops.rows(one, self.points, friction, *self.twists(x))

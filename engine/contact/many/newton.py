@@ -11,13 +11,11 @@ from engine.contact import line_search
 from engine.contact.contact_problem import AGREES
 from engine.contact.many.islands import islands
 from engine.contact.many.problem import Evaluation, Problem, along, evaluated, lagged, of_pair, twists
-from engine.contact.newton import BENDS, CHANGES, FEW_STEPS, ROUGH
+from engine.contact.newton import BENDS, CHANGES, FALLS, FEW_STEPS, ROUGH
 
 Array = np.ndarray
 #: of the momentum of a step: what may be left unbalanced
 TOLERANCE = 1e-6
-#: changes of friction, after which it stays what it is; after CHANGES it only falls
-FALLS = 120
 #: of the momentum of a step: what moves with less before it is at rest, and of it what is left unbalanced there after one step more, so
 #: that what is held stands still
 REST, FINE = 1e-3, 1e-11

@@ -172,17 +172,14 @@ def along(x: Problem, W: Any, D: Any, friction: Any, alpha: Any) -> Any:
     return ops.rows(part, x.points, friction, *(ops.gather(table, of) for table in (W, D, alpha)))
 
 
-def lagged(x: Problem, V: Any, friction: Any, falls: Any = False) -> tuple[Any, Any]:
+def lagged(x: Problem, V: Any, friction: Any, falls: Any) -> tuple[Any, Any]:
     """Return the friction (p, 2 or 4) that goes with V (n, 6), or as much of that as was taken for it, where it ``falls`` only; and (p, 2)
     how far its impulses are from what they were taken for, and what they are, squared."""
 
     def one(p: Array, f: Array, W: Array) -> tuple[Array, Array]:
         c, row = parted(p[1:])
-        *rubs, _, most = point_law.lagged(c, row[None], f[None], W)
-        less = [ops.minimum(rub, f[k]) if k % 2 == 0 else rub for k, rub in enumerate(rubs)]         # of impulses, not their speeds
-        now = ops.where(falls, np.array(less), np.array(rubs))
-        change = ops.largest((now - f)[::2])
-        return now, ops.array([change * change, most * most])
+        *rubs, change, most = point_law.lagged(c, row[None], f[None], W, falls)
+        return np.array(rubs), ops.array([change * change, most * most])
 
     return ops.rows(one, x.points, friction, ops.gather(twists(x.pairs, V), of_pair(x)))
 
