@@ -352,7 +352,7 @@ class Component:
     steepness : how steeply a limit falls with a velocity, by the velocity's number, N·m·s/rad (N·s/m)
     efforts : by joint, the most that it may exert there, N·m or N
     counts : of its numbers those from 0 that parameters "name.what" may replace
-    units : FMI's units of its command or its own signal, "", and of its parts and parameters
+    units : FMI's units of its command or its own signal, "", and of its parts and parameters; of several numbers one for all, or for each
     """
 
     name: str = ""
@@ -363,7 +363,7 @@ class Component:
     memory: Array = Nothing()  # type: ignore[assignment]
     times: tuple[int, ...] = ()
     command: tuple[int, ...] | None = None
-    units: Mapping[str, str] = types.MappingProxyType({})
+    units: Mapping[str, str | tuple[str, ...]] = types.MappingProxyType({})
     aims: bool = False
     bounds: int = 0
     steepness: Mapping[int, float] = types.MappingProxyType({})

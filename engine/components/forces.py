@@ -17,6 +17,10 @@ from engine.spatial import inertia
 from engine.spatial.se3 import inv
 
 Array = np.ndarray
+#: FMI's units of a force, by what it moves in
+FORCES = {"rad": "N.m", "m": "N"}
+#: those of wrenches, and of momenta, [angular; linear]
+WRENCH, MOMENTUM = ("N.m",) * 3 + ("N",) * 3, ("N.m.s",) * 3 + ("N.s",) * 3
 #: speed, rad/s or m/s, at which smoothed Coulomb friction has 1/√2 of its force
 SLOW = 1e-3
 #: a stop takes about π times so long, s, and dissipates so much, s/rad or s/m
@@ -42,6 +46,7 @@ class JointFriction(Component):
         checked = {n: checked_vector(model, f"{self.name}: {n}", x) if x is not None else own[n] for n, x in given.items()}
         self.losses = {n: checked[n] for n, x in given.items() if x is not None}
         number(f"{self.name}: slow", self.slow, "a number above 0", above=0.0, error=SimulationError)
+        self.units = {"force": units_of_forces(model)}
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         tau = dynamics.friction_forces(s.model, s.v, self.slow, **self.losses)
@@ -72,6 +77,7 @@ class JointStops(Component):
         number(f"{self.name}: dissipation", self.dissipation, "0 or more", least=0.0, error=SimulationError)
         only = {b.joint.name for b in model.bodies} if self.only is None else {model.joint(name).name for name in self.only}
         self.rows = [r for r in rows_of(model) if r.joint in only and np.isfinite([r.low, r.high]).any()]
+        self.units = {"force": units_of_forces(model)}
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         tau: list[Any] = [0.0] * s.model.nv
@@ -108,6 +114,8 @@ class JointSpring(Component):
         number(f"{self.name}: rest", self.rest, "a finite number", error=SimulationError)
         for what in ("stiffness", "damping"):
             number(f"{self.name}: {what}", getattr(self, what), "zero or more", least=0.0, error=SimulationError)
+        moves, force = units_at(model, self.joint)
+        self.units = {"stiffness": f"{force}/{moves}", "damping": f"{force}.s/{moves}", "rest": moves}
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         tau: list[Any] = [0.0] * s.model.nv
@@ -208,6 +216,17 @@ def checked_vector(model: Model, what: str, x: Any) -> Array:
     if a.shape != (model.nv,) or not np.isfinite(a).all() or (a < 0).any():
         raise SimulationError(f"{what} is {x!r}; expected a number, or {model.nv} of them, zero or more")
     return a
+
+
+def units_at(model: Model, joint: str) -> tuple[str, str]:
+    """Return FMI's units of the motion of a joint with one coordinate, and of the force along it."""
+    (moves,) = model.joint(joint).type.units
+    return moves, FORCES[moves]
+
+
+def units_of_forces(model: Model) -> tuple[str, ...]:
+    """Return FMI's units of a generalized force (nv)."""
+    return tuple(FORCES[moves] for b in model.bodies if not b.mimics for moves in b.kind.units)
 
 
 def one_coordinate(model: Model, joint: str, name: str) -> tuple[int, int]:

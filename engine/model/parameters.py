@@ -23,23 +23,26 @@ Model = Any
 
 
 class Number(NamedTuple):
-    """What a model has for each of its links, or joints: its shape, and what it is expected to be."""
+    """What a model has for each of its links, or joints: its shape, what it is expected to be, and FMI's unit of it, or of each of its
+    numbers, or by what the joint moves in; "" where it has several."""
 
     owner: str
     shape: tuple[int, ...]
     expected: str
+    unit: str | tuple[str, ...] | Mapping[str, str] = ""
 
 
 #: the numbers of a model that may be parameters, by the name's first part
 NUMBERS = {
-    "mass": Number("link", (), "a mass above zero, of a link with mass"),
-    "center": Number("link", (3,), "the centre of mass, of a link that is a rigid body with mass"),
+    "mass": Number("link", (), "a mass above zero, of a link with mass", "kg"),
+    "center": Number("link", (3,), "the centre of mass, of a link that is a rigid body with mass", "m"),
     "inertia": Number("link", (6, 6), "a 6×6 inertia"),
     "placement": Number("joint", (4, 4), "a pose, of a joint that does not float"),
-    "displacement": Number("joint", (6,), "a twist that takes the joint from its placement, of one that does not float"),
-    "damping": Number("joint", (), "a number from zero, of a joint that moves and does not float"),
-    "friction": Number("joint", (), "a number from zero, of a joint that moves and does not float"),
-    "armature": Number("joint", (), "a number from zero, of a joint that moves and does not float"),
+    "displacement": Number("joint", (6,), "a twist that takes the joint from its placement, of one that does not float",
+                           ("rad",) * 3 + ("m",) * 3),
+    "damping": Number("joint", (), "a number from zero, of a joint that moves and does not float", {"rad": "N.m.s/rad", "m": "N.s/m"}),
+    "friction": Number("joint", (), "a number from zero, of a joint that moves and does not float", {"rad": "N.m", "m": "N"}),
+    "armature": Number("joint", (), "a number from zero, of a joint that moves and does not float", {"rad": "kg.m2", "m": "kg"}),
 }
 #: numbers of which one follows from the other
 EXCLUSIVE = (("mass", "inertia"), ("center", "inertia"), ("placement", "displacement"))
@@ -83,6 +86,16 @@ def fault(model: Model, kind: str, owner: str) -> str:
     if joint.type.floats:
         return f"joint '{owner}' floats"
     return f"joint '{owner}' is fixed" if joint.kind == "fixed" and kind in ("damping", "friction", "armature") else ""
+
+
+def unit_of(model: Model, name: str) -> str | tuple[str, ...]:
+    """Return FMI's unit of a model's number of that name, or of each of its numbers; "" where it has none, or several."""
+    kind, owner = split(name)
+    unit = NUMBERS[kind].unit
+    if not isinstance(unit, Mapping):
+        return unit
+    moves = {*model.joint(owner).type.units}
+    return unit[moves.pop()] if len(moves) == 1 else ""
 
 
 def nominal(model: Model, name: str) -> Array:

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import threading
 import time
+import types
 from collections import deque
 from collections.abc import Callable, Mapping
 from queue import Empty, SimpleQueue
@@ -83,6 +84,7 @@ class Pull(Component):
     """
 
     name = "pull"
+    units = types.MappingProxyType({"point": "m", "target": "m", "stiffness": "N/m", "damping": "N.s/m"})
 
     @staticmethod
     def released(model: Model) -> dict[str, Array]:

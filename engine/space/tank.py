@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import types
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from engine.checks import Range, number, numbers, one_of, shown
 from engine.components.actuators import require_moving
 from engine.components.assembly import LIQUID
 from engine.components.component import Component, Context, Effect, SimulationError
+from engine.components.forces import MOMENTUM
 from engine.model import Model
 from engine.spatial import inertia, se3, so3
 
@@ -75,6 +77,7 @@ class Tank(Component):
     """
 
     command = (16,)
+    units = types.MappingProxyType({"fuel": "kg", "flow": "kg/s", "pressure": "Pa", "momentum": MOMENTUM})
 
     def __init__(self, link: str, capacity: float, fuel: float | None = None, shape: str = "uniform", placement: Any = (0.0, 0.0, 0.0),
                  density: float = 1000.0, radius: float | None = None, gyration: Any = (0.0, 0.0, 0.0), pressure: float | None = None,
