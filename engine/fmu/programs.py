@@ -36,7 +36,6 @@ from engine.fmu.depends import reached
 from engine.model import Model
 from engine.model.parameters import is_number, split, unit_of
 from engine.simulation import Simulator
-from engine.simulation.parameters import own
 from engine.simulation.plant import Plant
 
 Array = np.ndarray
@@ -210,13 +209,7 @@ def of_simulator(simulator: Simulator, inputs: Sequence[str], outputs: Sequence[
         dict(zip(seen.names, seen.shapes_out, strict=True)) if seen else {}, repr(simulator), stepper.times, n if free else 0,
         stepper.layout.slices["state"], n, n * exchange, dt, notes, tuple(m for m in ("q", "v") if exchange or m in names),
         units=units_of(s.plant), given=units_given(s.plant), ranges=stepper.ranges,
-        fixed=fixed(stepper.parameters, programs.get("begin")))  # fmt: skip
-
-
-def fixed(parameters: Layout, begin: Program | None) -> tuple[str, ...]:
-    """Return the parameters by which components begin, as the program ``begin`` has them: nobody sets them later."""
-    read = functools.reduce(int.__or__, reached(begin), 0) if begin else 0
-    return tuple(n for n, at in parameters.slices.items() if not own(n) and reads(read, at))
+        fixed=stepper.firsts)  # fmt: skip
 
 
 def reads(mask: int, where: slice) -> bool:

@@ -269,7 +269,8 @@ class Live:
 
     def _set(self, values: dict[str, Array]) -> None:
         self.parameters = {**self.parameters, **values}
-        self._tell(functools.partial(self._new.update, values))
+        later = {n: x for n, x in values.items() if n not in self.simulator.stepper.firsts}
+        self._tell(functools.partial(self._new.update, later))
 
     def _tell(self, order: Callable[[], Any]) -> None:
         if self.error is None:  # otherwise nobody listens

@@ -233,7 +233,8 @@ class Simulator(Fixed):
         return self._state(*self.stepper.begin(q0, v0, parameters), 0.0, 0, 0)
 
     def step(self, state: State, steps: int = 1, parameters: Mapping[str, Any] | None = None) -> State:
-        """Return the state a number of steps later; parameters given here hold from now on.
+        """Return the state a number of steps later; parameters given here hold from now on; those by which a
+        component begins, as "tank.fuel", are refused.
 
         Where a mass changes, velocities go on as they are.
 
@@ -248,6 +249,7 @@ class Simulator(Fixed):
         self.stepper.require_unchanged(0.1)
         (x, begun, done), p = state.resumed(self._step), state.origin.parameters
         if parameters:
+            self.stepper.require_later(parameters)
             given, p = self.values_of(parameters), p.copy()
             for name, value in given.items():
                 lead = value.shape[: value.ndim - np.ndim(self.parameters[name])]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +28,7 @@ from engine.simulation.run_warnings import require_within
 from engine.simulation.step import Step
 from engine.simulation.surroundings import Kept
 from engine.simulation.trajectory import Trajectory
-from engine.simulation.variable_mass import beginning, begun
+from engine.simulation.variable_mass import beginning, beginning_by, begun
 
 Array = np.ndarray
 
@@ -177,6 +177,17 @@ class Stepper:
     def begins(self) -> list[Component]:
         """The components whose states at the start are what q, v or parameters say."""
         return beginning(self._step.plant)
+
+    @functools.cached_property
+    def firsts(self) -> tuple[str, ...]:
+        """The parameters by which components begin, and nothing after that, as "tank.fuel"."""
+        return beginning_by(self._step.plant)
+
+    def require_later(self, parameters: Iterable[str]) -> None:
+        """Refuse among parameters that are set while a run goes on one that says how it begins."""
+        if late := next((n for n in parameters if n in self.firsts), None):
+            raise SimulationError(f"parameter '{late}' says how a run begins, and nothing after that; expected it in "
+                                  "start(…, parameters=…)")  # fmt: skip
 
     def began(self, p: Array, x: Array) -> Array:
         """Return x (n) with the states that components have at the start, of its q and v and of parameters p. Traceable."""

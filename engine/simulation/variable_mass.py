@@ -63,6 +63,15 @@ def beginning(plant: Any) -> list[Component]:
     return [c for c in plant.components if type(c).begun is not Component.begun and (not c.rigid or c.name in scattered)]
 
 
+def beginning_by(plant: Any) -> tuple[str, ...]:
+    """Return the parameters by which components begin: nobody sets them later."""
+    s: Any = AtFirst(plant, plant.model.initial(), np.zeros(plant.model.nv), plant.initial_states(), plant.parameters.join(plant.values))
+    s.parameters = Read(plant.values, names := set[str]())
+    for c in beginning(plant):
+        c.begun(s)
+    return tuple(n for n in plant.parameters.shapes if n in names)
+
+
 def started(plant: Any, layout: Layout, x: Array, p: Array | None = None) -> Array:
     """Return whole states x (..., n) as runs with parameters p (..., np), by default the nominal ones, begin: see :func:`begun`."""
     if beginning(plant):
