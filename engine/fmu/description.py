@@ -16,7 +16,7 @@ from engine.fmu.variables import Variable, exponents
 #: what XML has no way to write
 NONE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 #: what compilers are told; the flags that only some know are in the sources
-OPTIONS = "-O2 -ffp-contract=off"
+OPTIONS = "-O3 -ffp-contract=off"
 
 
 @dataclass(frozen=True)
