@@ -85,17 +85,18 @@ def lessons() -> None:
     write("lesson-contact", box["slide"], t=0.105, view=(-1.3, -0.1), environment="plain",
           shown=engine.Shown(contacts=True, transparent=True))
     pole = names_of("course/control", 4)["balance"].run([0.5, 0.2], np.zeros(2), 6.0)
-    write("lesson-control", pole, t=0.7, view=(-np.pi / 2, 0.15), environment="plain", signals=("q.slide", "q.pivot"))
+    write("lesson-control", pole, t=0.7, view=(-np.pi / 2, 0.15), environment="plain", signals=("q.slide", "q.pivot"),
+          size=(720, 480))
     orbit = names_of("course/orbit", 4)
     rod = orbit["hangs"].run(orbit["hanging"](0.5), orbit["turning"], 3000.0)
     write("lesson-orbit", rod, t=1000.0, shown=engine.Shown(lvlh=True))
 
 
-def write(name: str, source: Any, **look: Any) -> None:
-    """Draw a picture at twice its size, and write it smaller, in few colours."""
+def write(name: str, source: Any, size: tuple[int, int] = (1440, 960), **look: Any) -> None:
+    """Draw a picture, by default at twice its size, and write it smaller, in few colours."""
     from PIL import Image
 
-    picture = Image.fromarray(np.asarray(engine.render(source, size=(1440, 960), **look)))
+    picture = Image.fromarray(np.asarray(engine.render(source, size=size, **look)))
     small(picture, name)
 
 
