@@ -294,7 +294,7 @@ def quietly() -> Iterator[None]:
 
 @held(at_once=True)
 def placed(data: bytes, kind: str, named: Named) -> list[tuple[Any, Array]]:
-    """Return the trimesh meshes in a file, their vertices as they are written, each with its placement (4, 4)."""
+    """Return the meshes in a file (trimesh's, or COLLADA's), their vertices as they are written, each with its placement (4, 4)."""
     if kind == ".dae":
         meshes, unit = collada_meshes(data, named)
         return [(mesh, np.diag([unit, unit, unit, 1.0])) for mesh in meshes]
