@@ -11,7 +11,7 @@ import numpy as np
 from engine import ops
 from engine.components.layout import Layout
 from engine.contact import EVENLY, ContactLaws, JointLaws, Law, SumLaw, corrected, velocity_after
-from engine.contact.joint_laws import Rubbing
+from engine.contact.joint_laws import JointStepLaws
 from engine.contact.limited_forces import LimitedForces
 from engine.contact.many import JointedProblem
 from engine.dynamics.momentum_conservation import Tree
@@ -64,7 +64,7 @@ class Impulses:
         self.joints, self.contacts, self.conserved, self.way = joints, contacts, conserved, way
         self.nv, self.constrained = nv, constrained
         self.trees, self.held = len(conserved) if contacts else 0, contacts.held if contacts else (0, 6)
-        self.rubbing = frozenset(row.j for row in joints.rows) if joints else frozenset()
+        self.rubbing = frozenset(c.j for c in joints.coordinates) if joints else frozenset()
         self.notes = Layout({"change": (nv,), **(contacts.notes if contacts else {}), **dict.fromkeys(RUBS, (nv + 1,) if joints else (0,)),
                              "resist": (nv,) if constrained else (0,)})  # fmt: skip
 
@@ -86,7 +86,7 @@ class Impulses:
         rubbing = self.rubbing | frozenset(limited.rows if limited else ())
         joints = self.joints.step(h, before, q, free, self.way, limited) if self.joints else None
         if joints is None and limited is not None:
-            joints = Rubbing([], np.inf, free, limited)
+            joints = JointStepLaws([], np.inf, free, limited)
 
         def noted(v: Array, own: Mapping[str, Any], pushes: Callable[[], Array]) -> dict[str, Any]:
             """What is noted of impulses after which there is v (nv)."""

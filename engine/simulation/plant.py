@@ -298,8 +298,8 @@ class Plant(Acting):
     @functools.cached_property
     def limited(self) -> bool:
         """Whether stops hold joints within their limits."""
-        rows = self.impulses.joints.rows if self.impulses and self.impulses.joints else []
-        return any(isinstance(c, JointStops) for c in self.components) or any(np.isfinite([r.low, r.high]).any() for r in rows)
+        joints = self.impulses.joints.coordinates if self.impulses and self.impulses.joints else []
+        return any(isinstance(c, JointStops) for c in self.components) or any(np.isfinite([c.low, c.high]).any() for c in joints)
 
     @property
     def holding(self) -> list[Component]:

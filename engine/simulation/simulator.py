@@ -20,7 +20,7 @@ from engine.components.component import Component, Interrupted, SimulationError,
 from engine.components.controller import Controller
 from engine.components.first_values import with_seeds
 from engine.components.frame import Frame
-from engine.components.joint_dynamics import mode_of, planned
+from engine.components.joint_dynamics import mode_of, plan_joint_dynamics
 from engine.components.law import Law, Ticking
 from engine.components.makers import makers_of
 from engine.constraints import Constraint, Prescribed
@@ -133,7 +133,7 @@ class Simulator(Fixed):
         }  # fmt: skip
         require_acting(controller, forces, actuators)
         makers, mode = makers_of(sensors, laws, self.parameters), mode_of(joint_dynamics)
-        joints = planned(model, self.dt, self.method, mode, forces, self.parameters, actuators)
+        joints = plan_joint_dynamics(model, self.dt, self.method, mode, forces, self.parameters, actuators)
         exact = Constraints(model, constraints, self.parameters) if constraints else None
         inside = [*joints.components, *([*exact.grippers, *exact.motions] if exact else ())]
         self.components = assembled(model, self.dt, forces, actuators, inside, mode is not None, self.parameters, frame, makers)

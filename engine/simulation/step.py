@@ -27,7 +27,7 @@ from engine.integrate import step as one_step
 from engine.integrate.event import crossings
 from engine.model.combine import WORLD
 from engine.simulation.after_flight import AfterFlight, described, without_acting
-from engine.simulation.allowances import Depths, depths_of, governed
+from engine.simulation.allowances import Depths, depths_of, speed_limits
 from engine.simulation.asked import asked
 from engine.simulation.contact_table import ContactTable, Touching, table_of
 from engine.simulation.effort_limits import EffortLimits
@@ -184,7 +184,7 @@ class Step(WholeStates):
     def speeds(self) -> NDArray[np.float64]:
         """The limits (nv) of joints' speeds that are held."""
         joints = self.plant.impulses.joints if self.plant.impulses else None
-        return governed(joints.rows if joints else (), self.plant.model.nv)
+        return speed_limits(joints.coordinates if joints else (), self.plant.model.nv)
 
     @functools.cached_property
     def names(self) -> dict[str, tuple[str, ...]]:
