@@ -16,8 +16,8 @@ from engine.checks import array, nearest, numbers, shown
 from engine.model import graph as graphs
 from engine.model import parameters
 from engine.model.body import Body, assembled, kept, reflected
-from engine.model.described import Described
 from engine.model.errors import ModelError, StateError
+from engine.model.file_extras import Described
 from engine.model.shown import html
 from engine.model.tree import Joint, Link, ReadOnly, frozen
 from engine.spatial import quaternion

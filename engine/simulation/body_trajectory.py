@@ -16,7 +16,7 @@ from engine.compiled.function import Function
 from engine.compiler.transforms.trace import TraceError
 from engine.model import Builder, Geometry, Model, StateError
 from engine.rigid_body import BodyError, ControlSystem, RigidBody
-from engine.simulation.columns import described, not_finite
+from engine.simulation.columns import describe_run, not_finite
 from engine.simulation.totals import About, central
 from engine.simulation.trajectory import Trajectory
 from engine.spatial import inertia, se3
@@ -60,7 +60,7 @@ class StateTrajectory:
         return len(self.t)
 
     def __repr__(self) -> str:
-        return described(self.system.name, self.t, self.x)
+        return describe_run(self.system.name, self.t, self.x)
 
     def __getitem__(self, part: Any) -> StateTrajectory:
         """Return a slice or a mask in time."""
@@ -147,7 +147,7 @@ class BodyTrajectory(Trajectory):
             return self.__dict__[name]
 
     def __repr__(self) -> str:
-        return described(self.system.name, self.t, self.x)
+        return describe_run(self.system.name, self.t, self.x)
 
     @property
     def x(self) -> Array:

@@ -17,12 +17,12 @@ from engine.components.component import Component, Context, SimulationError, Sim
 from engine.components.law import Ticking, asks_noise
 from engine.components.layout import Layout
 from engine.contact import ContactError
-from engine.simulation.asked import Asked
 from engine.simulation.meeting_trees import MeetingTrees
 from engine.simulation.overlaps import Overlaps
 from engine.simulation.own_states import OWN
 from engine.simulation.parameters import possible
 from engine.simulation.plant import Plant
+from engine.simulation.python_controllers import PythonControllerRun
 from engine.simulation.run_file import header
 from engine.simulation.run_warnings import require_within
 from engine.simulation.step import Step
@@ -67,7 +67,7 @@ class Stepper:
         self._step, self._values_of, self._kept, self._overlaps = step, values_of, kept, overlaps
         self.dt, self.layout, self.parameters = step.dt, step.layout, step.plant.parameters
         self.meeting = isinstance(step.process, MeetingTrees)
-        self.asked, self.signals = isinstance(step.process, Asked), tuple(c.name for c in step.plant.makers)
+        self.asked, self.signals = isinstance(step.process, PythonControllerRun), tuple(c.name for c in step.plant.makers)
 
     @property
     def record(self) -> Layout:

@@ -20,7 +20,7 @@ from engine.io.centers import center_of, orbit_of
 from engine.model import Model, StateError
 from engine.model.shown import figure, html
 from engine.recording import StorageError, saved
-from engine.simulation.columns import described, entries, not_finite, spells, write_columns
+from engine.simulation.columns import describe_run, entries, not_finite, spells, write_columns
 from engine.simulation.contact_table import COLUMNS, Touching
 from engine.simulation.logged import is_log, write_log
 from engine.simulation.mounts import Mount
@@ -95,7 +95,7 @@ class Trajectory:
     held: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return described(f"'{self.model.name}'", self.t, self.q)
+        return describe_run(f"'{self.model.name}'", self.t, self.q)
 
     def _repr_html_(self) -> str | None:
         """Return what a notebook shows: a page that plays, and a table of what matters."""

@@ -13,7 +13,7 @@ from engine.io.mjcf.settings import Settings
 from engine.io.mjcf.tendons import Tendons, joint_of
 from engine.io.notes import Notes
 from engine.model import Part
-from engine.model.described import plain
+from engine.model.file_extras import to_plain
 from engine.spatial import se3
 
 Array = np.ndarray
@@ -62,7 +62,7 @@ class Equalities:
         if node.tag == "connect":
             p = np.zeros(3) if by_sites else np.array(node.numbers("anchor", 3))
             q = np.zeros(3) if by_sites else (se3.inv(T_ab) @ np.append(p, 1.0))[:3]
-            return Part("Ball", {"link_a": a, "link_b": b, "point_a": plain(p), "point_b": plain(q), **name})
+            return Part("Ball", {"link_a": a, "link_b": b, "point_a": to_plain(p), "point_b": to_plain(q), **name})
         if by_sites:
             T_ab = np.eye(4)
         elif "relpose" in node.attributes:
@@ -71,7 +71,7 @@ class Equalities:
                 T_ab = se3.pose(turned(node, numbers[3:], "relpose"), np.array(numbers[:3]))
         if node.number("torquescale", 1.0) == 0.0:
             self.notes.warn(node, "a weld without torque (torquescale 0) is held as one with it")
-        return Part("Weld", {"link_a": a, "link_b": b, "pose_ab": plain(T_ab), **name})
+        return Part("Weld", {"link_a": a, "link_b": b, "pose_ab": to_plain(T_ab), **name})
 
     def end(self, node: Node, what: str, site: bool) -> str:
         """Return the link of a body or site that an attribute names."""

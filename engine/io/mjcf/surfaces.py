@@ -14,7 +14,7 @@ from engine.io.mjcf.settings import Settings
 from engine.io.mjcf.shapes import FRICTION, Shape, roughness
 from engine.io.notes import Notes
 from engine.model import Model, Part
-from engine.model.described import plain
+from engine.model.file_extras import to_plain
 
 #: friction of a <pair>: along two directions, torsional, and against rolling in two directions
 PAIRED = (1.0, 1.0, 0.005, 0.0001, 0.0001)
@@ -103,7 +103,7 @@ class Surfaces:
             runs = [*runs, *[0.0] * (6 - len(runs))]
             if any(runs[3:]):
                 self.notes.warn(s.node, "surfacevel: a surface that turns is not read, but for what runs")
-            found["surface_velocity"] = plain(s.T[:3, :3] @ runs[:3])
+            found["surface_velocity"] = to_plain(s.T[:3, :3] @ runs[:3])
         return found
 
     # ------------------------------------------------------------ what two are together

@@ -20,7 +20,7 @@ from engine.io.mjcf.shapes import Shape
 from engine.io.mjcf.surfaces import Surfaces
 from engine.io.notes import MOST_TOUCHING, Notes
 from engine.model import Model, Part
-from engine.model.described import plain
+from engine.model.file_extras import to_plain
 
 Array = np.ndarray
 GROUND = "world"
@@ -103,7 +103,7 @@ class Touching:
         values: dict[str, Any] = {"pairs": pairs, "materials": materials, "combine": "max"}
         if ground is not None:
             normal = self.T[:3, 2]
-            values["ground"] = Part("HalfSpace", {"normal": plain(normal), "offset": float(normal @ self.T[:3, 3]), "material": ground})
+            values["ground"] = Part("HalfSpace", {"normal": to_plain(normal), "offset": float(normal @ self.T[:3, 3]), "material": ground})
         return Part("Contacts", values)
 
     # ------------------------------------------------------------ what meets

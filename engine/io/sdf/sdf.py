@@ -29,12 +29,12 @@ from engine.io.sdf.loops import closed, geared, split
 from engine.io.sdf.schema import examine
 from engine.io.sdf.sensors import sensors
 from engine.model import Described, Joint, Link, Model, ModelError, Part
-from engine.model.described import plain
+from engine.model.file_extras import to_plain
 from engine.spatial import inertia, quaternion
 
 Array = np.ndarray
 #: m/s², of worlds that say nothing; and of models by themselves, which have none of their own
-GRAVITY, USUAL = (0.0, 0.0, -9.8), plain(dynamics.GRAVITY)
+GRAVITY, USUAL = (0.0, 0.0, -9.8), to_plain(dynamics.GRAVITY)
 FLOATING_BASE = "floating_base"
 #: where a file begins
 START = Node("sdf", {})
@@ -203,7 +203,7 @@ class Source:
             if not frame.node.flag("gravity", default=True) and link.mass and not frame.scope.static and any(gravity):
                 force, point = -link.mass * np.array(gravity), inertia.center(link.inertia)
                 name = f"buoyancy of {frame.name}"
-                found.append(Part("PointForce", {"link": frame.name, "force": plain(force), "point": plain(point), "name": name}))
+                found.append(Part("PointForce", {"link": frame.name, "force": to_plain(force), "point": to_plain(point), "name": name}))
         return found
 
 

@@ -26,7 +26,7 @@ Direction = Callable[[Any], Any]
 UNTURNED, AHEAD = np.array([1.0, 0.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
 
 
-class Sight(Mounted):
+class OpticalSensor(Mounted):
     """A sensor whose signal says, besides what it reads, whether that is ``valid``, 1 or 0, and the ``time`` of the sample, s.
 
     Where it is blind its parts that have a value at ``first`` are those of the last sample that was valid, and before one as at first.
@@ -54,7 +54,7 @@ class Sight(Mounted):
         return {**found, "valid": ops.where(valid, 1.0, 0.0), "time": s.t}
 
 
-class StarTracker(Sight):
+class StarTracker(OpticalSensor):
     """A star tracker: the attitude of its axes in the world, q_WS ⊗ exp(bias + noise N).
 
     Parameters
@@ -95,7 +95,7 @@ class StarTracker(Sight):
         return {**true, "q": quaternion.product(true["q"], quaternion.exp(turn))}, walked
 
 
-class SunSensor(Sight):
+class SunSensor(OpticalSensor):
     """A sun sensor: the direction to the Sun (3) in its axes, turned by a little noise, where that is within its field of view.
 
     Parameters
@@ -133,7 +133,7 @@ class SunSensor(Sight):
         return {**true, "direction": quaternion.rotate(quaternion.exp(turn), true["direction"])}, walked
 
 
-class RelativePose(Sight):
+class RelativePose(OpticalSensor):
     """Where another link is, seen from a sensor: its place (3), m, and attitude q_ST (4), in the sensor's axes.
 
     Parameters
@@ -183,7 +183,7 @@ class RelativePose(Sight):
         return {**true, "position": position, "q": quaternion.product(true["q"], quaternion.exp(turn))}, walked
 
 
-class Range(Sight):
+class Range(OpticalSensor):
     """How far something is, m: another link's origin, or a plane along the sensor's z axis.
 
     Parameters
