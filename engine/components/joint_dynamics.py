@@ -181,10 +181,10 @@ def describe_joint_modes(rows: list[JointCoordinate], after: list[JointCoordinat
         of = [(r.joint, there(late)) for r, late in zip(rows, after, strict=True) if there(r)]
         for how, acts in (("implicit", True), ("not held" if what == "speed limits" else "explicit", False)):
             names = list(dict.fromkeys(joint for joint, implicit in of if implicit == acts))
-            words += [f"{what} of {listed(names)} {how}"] if names else []
+            words += [f"{what} of {list_names(names)} {how}"] if names else []
     return "; ".join(words)
 
 
-def listed(names: list[str]) -> str:
+def list_names(names: list[str]) -> str:
     """Return a few names as they are, and of many how many there are."""
     return ", ".join(f"'{name}'" for name in names) if len(names) <= 3 else f"{len(names)} joints"

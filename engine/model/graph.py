@@ -86,7 +86,7 @@ def read_described(graph: Any) -> tuple[Described, Origin] | None:
     return found[0] if found else None
 
 
-def written(graph: Any, name: str, links: Iterable[Link], joints: Iterable[Joint]) -> Any:
+def write_graph(graph: Any, name: str, links: Iterable[Link], joints: Iterable[Joint]) -> Any:
     """Return a frozen copy of a graph that holds these links and joints, and nothing of how else its root floated."""
     made = graph.copy()
     made.graph["name"] = name
@@ -100,7 +100,7 @@ def written(graph: Any, name: str, links: Iterable[Link], joints: Iterable[Joint
     return nx.freeze(made)
 
 
-def completed(graph: Any, joints: Sequence[Joint], extra: Mapping[str, Any], said: Described | None, origin: Origin) -> Any:
+def complete_graph(graph: Any, joints: Sequence[Joint], extra: Mapping[str, Any], said: Described | None, origin: Origin) -> Any:
     """Return a graph, or a frozen copy, that holds extra armature by the joints' names, and what a file says of its robot."""
     held = {j.name: data["armature"] for j in joints if "armature" in (data := _data(graph, j))}
     files = {key: x for key, x in graph.graph.items() if isinstance(key, Described)}

@@ -28,7 +28,7 @@ from engine.simulation.run_warnings import require_within
 from engine.simulation.step import Step
 from engine.simulation.surroundings import Kept
 from engine.simulation.trajectory import Trajectory
-from engine.simulation.variable_mass import beginning, begun
+from engine.simulation.variable_mass import beginning, initial_states
 
 Array = np.ndarray
 
@@ -165,7 +165,7 @@ class Stepper:
         if not np.result_type(q, v, p).hasobject:
             return self._step.prepare(p, self._step.begun(q, v, p=p))
         plant = self._step.plant
-        own = {"state": begun(plant, q, v, plant.initial_states(), p), "memory": plant.initial_memories(),
+        own = {"state": initial_states(plant, q, v, plant.initial_states(), p), "memory": plant.initial_memories(),
                "events": np.zeros(self._step.watch.memory.n)}  # fmt: skip
         return self._step.prepared(0.0, p, self.layout.join({"q": q, "v": v, **own}))
 
@@ -181,7 +181,7 @@ class Stepper:
     def began(self, p: Array, x: Array) -> Array:
         """Return x (n) with the states that components have at the start, of its q and v and of parameters p. Traceable."""
         a = self.layout.split(x)
-        return self.layout.join({**a, "state": begun(self._step.plant, a["q"], a["v"], a["state"], p)})
+        return self.layout.join({**a, "state": initial_states(self._step.plant, a["q"], a["v"], a["state"], p)})
 
     def open(self, t: Any, p: Array, x: Array) -> Any:
         """Return whether constraints are open at t in a state x (n), with parameters p. Traceable."""

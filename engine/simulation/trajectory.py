@@ -26,7 +26,7 @@ from engine.simulation.logged import is_log, write_log
 from engine.simulation.mounts import Mount
 from engine.simulation.parameters import moves_shapes, own, with_parameters
 from engine.simulation.run_header import checked_path, header_of, outcome
-from engine.simulation.sampled_columns import between, stands
+from engine.simulation.sampled_columns import interpolate_columns, stands
 from engine.simulation.totals import About, central, compiled_sum
 from engine.spatial import quaternion
 from engine.spatial.manifold import hermite
@@ -248,7 +248,7 @@ class Trajectory:
         makers = {*self.sensors, *(n.partition(".")[0] for n in self.names if n != "contacts")}
 
         def taken(name: str, x: Array, lead: int) -> Array:
-            return between(x, k, s, lead, stands(name, self.held, makers))
+            return interpolate_columns(x, k, s, lead, stands(name, self.held, makers))
 
         return self.mapped(taken, times, q=m.normalized(q), v=v)
 

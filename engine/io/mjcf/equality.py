@@ -8,7 +8,7 @@ from engine.io.errors import short
 from engine.io.mjcf.bodies import WORLD, Tree
 from engine.io.mjcf.defaults import Defaults
 from engine.io.mjcf.document import Node
-from engine.io.mjcf.orientation import turned
+from engine.io.mjcf.orientation import read_quaternion
 from engine.io.mjcf.settings import Settings
 from engine.io.mjcf.tendons import Tendons, joint_of
 from engine.io.notes import Notes
@@ -68,7 +68,7 @@ class Equalities:
         elif "relpose" in node.attributes:
             numbers = node.numbers("relpose", 7)
             if any(numbers[3:]):
-                T_ab = se3.pose(turned(node, numbers[3:], "relpose"), np.array(numbers[:3]))
+                T_ab = se3.pose(read_quaternion(node, numbers[3:], "relpose"), np.array(numbers[:3]))
         if node.number("torquescale", 1.0) == 0.0:
             self.notes.warn(node, "a weld without torque (torquescale 0) is held as one with it")
         return Part("Weld", {"link_a": a, "link_b": b, "pose_ab": to_plain(T_ab), **name})

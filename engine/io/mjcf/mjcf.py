@@ -31,7 +31,7 @@ from engine.io.mjcf.schema import examine
 from engine.io.mjcf.sensors import sensors
 from engine.io.mjcf.settings import Settings, settings_of
 from engine.io.mjcf.shapes import Shapes
-from engine.io.mjcf.states import keyframes, written
+from engine.io.mjcf.states import initial_configuration, keyframes
 from engine.io.mjcf.tendons import Tendons
 from engine.io.mjcf.touching import Touching
 from engine.io.notes import Notes
@@ -100,7 +100,7 @@ def with_file_extras(source: Source, model: Model, touching: Touching) -> Model:
     added = (("damping", reader.damping), ("armature", reader.armature))
     numbers = {f"{what}.{j}": getattr(model.joint(j), what) + x for what, more in added for j, x in more.items()}
     model = model.with_parameters(numbers) if numbers else model
-    q = written(tree, model)
+    q = initial_configuration(tree, model)
     model, springs = with_springs(source, model, q)
     measured = sensors(source.root, tree, settings.dt, notes)
     said = Described(

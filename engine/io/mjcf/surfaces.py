@@ -123,7 +123,7 @@ class Surfaces:
                 differs = any(abs(x - y) > NEARLY * max(abs(x), abs(y)) for x, y in zip(here, there, strict=True))
                 soft += [t.node] if differs and pair is None else []
                 k, d = here if pair is None else there
-                other = together(one, two) != rubs or (differs and pair is not None)
+                other = combine_frictions(one, two) != rubs or (differs and pair is not None)
                 others.append((s, t, Part("ContactMaterial", {"stiffness": k, "dissipation": d, **rubs}) if other else None))
             found |= self.overrides((a, b), others)
         if soft:
@@ -178,7 +178,7 @@ def turning(condim: int, spins: float, rolls: float) -> dict[str, float]:
     return {what: x for what, x in found if x}
 
 
-def together(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, float]:
+def combine_frictions(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, float]:
     """Return the frictions of two materials: those of the higher priority, or the larger."""
     first, second = (m.get("priority", 0) for m in (one, two))
     ruling = [one, two] if first == second else [two if second > first else one]

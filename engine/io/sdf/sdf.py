@@ -82,7 +82,7 @@ def read(path: Any, model: str | None = None, package_dirs: Iterable[str | os.Pa
     document, notes = Document(path, package_dirs), Notes()
     notes.file = document.file
     root = expanded(document, document.root)
-    place, models = chosen(root, model)
+    place, models = choose_models(root, model)
     examine(root if model is None else models[0], notes)
     with np.errstate(all="ignore"):             # absurd numbers overflow, and are refused by what they make
         source = Source(document, notes, world(place, models))
@@ -90,7 +90,7 @@ def read(path: Any, model: str | None = None, package_dirs: Iterable[str | os.Pa
         return replace(found, described=source.said(found)), notes
 
 
-def chosen(root: Node, name: str | None) -> tuple[Node, list[Node]]:
+def choose_models(root: Node, name: str | None) -> tuple[Node, list[Node]]:
     """Return the world of a file (or its <sdf> element), and the models to read."""
     worlds = [*root.all("world")]
     place = worlds[0] if worlds else root
