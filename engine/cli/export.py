@@ -8,7 +8,7 @@ import typer
 
 import engine
 from engine.cli.ending import refuse_unread
-from engine.cli.files import require_ending, say_written, written
+from engine.cli.files import require_ending, say_written, write_atomically
 from engine.cli.options import (
     Collision,
     Environment,
@@ -75,7 +75,7 @@ def export(
             refuse_unread(f"is for a page, and '{out}' is none; expected {PAGE}, or the option left out", show=show, trail=trail, hide=hide,
                           signal=signal, plots=plots != "right")  # fmt: skip
         source = shown(file, floating, rollout, package_dir, up_axis)
-        with written(out, file, overwrite) as path:
+        with write_atomically(out, file, overwrite) as path:
             engine.export(source, path, fps, environment, "collision" if collision else "visual",
                           shown=overlaid(show, trail, hide, None) if show or trail or hide else None,
                           signals=plotted(signal), plots=plots)  # fmt: skip
@@ -84,7 +84,7 @@ def export(
                   fps=fps != 30, environment=environment, collision=collision, floating=floating, package_dir=package_dir,
                   up_axis=up_axis is not None, show=show, trail=trail, hide=hide, signal=signal, plots=plots != "right")  # fmt: skip
     count = start = 0
-    with written(out, file, overwrite) as path, path.open("w", newline="") as opened:
+    with write_atomically(out, file, overwrite) as path, path.open("w", newline="") as opened:
         while start == count * every:                 # as long as pieces are whole
             part = one_rollout(file, rollout, start, start + PIECE * every, every)
             columns = {"t": part.t, **part.columns()}

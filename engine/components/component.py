@@ -83,7 +83,7 @@ class NotFinite(SimulationError):
 
 
 @contextlib.contextmanager
-def named(name: str, traced: bool = False) -> Iterator[None]:
+def name_in_errors(name: str, traced: bool = False) -> Iterator[None]:
     """Let what is raised by a function of the user's on floats say whose it is; where it is traced, the user's line is in the traceback."""
     try:
         yield
@@ -101,7 +101,7 @@ WILD, AWAY = 1e100, 1e30
 AS_IT_IS = 9.0
 
 
-def between(x: Any, low: Any, top: Any) -> Any:
+def clamp(x: Any, low: Any, top: Any) -> Any:
     """Return x, or the end that it is beyond."""
     return ops.minimum(ops.maximum(x, low), top)
 
@@ -197,11 +197,11 @@ class Context:
         the end of the step that decides; or that it is x that does (AS_IT_IS).
         """
         (down, up), none = (low, top) if lines is None else lines, 0.0 * x
-        highest, least = (top, low) if lines is None else (between(up, none, top), between(down, low, none))
+        highest, least = (top, low) if lines is None else (clamp(up, none, top), clamp(down, low, none))
         above, below = (1.0, -1.0) if lines is None else (ops.where(ops.less(top, up), 1.0, ops.where(ops.less(up, none), 3.0, 2.0)),
                                                           ops.where(ops.less(down, low), -1.0, ops.where(ops.less(none, down), -3.0, -2.0)))
         beyond = ops.where(ops.less(highest, x), above, ops.where(ops.less(x, least), below, 0.0))
-        within = between(x, least, highest)
+        within = clamp(x, least, highest)
         if name not in self.modes:
             return within, beyond
         mode, said = self.modes[name], x

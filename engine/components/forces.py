@@ -10,7 +10,7 @@ import numpy as np
 from engine import dynamics, ops
 from engine.checks import number, numbers
 from engine.components.component import Component, Context, Effect, SimulationError
-from engine.contact import Row, rows_of, rows_on
+from engine.contact import JointCoordinate, joint_coordinates, with_mobilities
 from engine.dynamics.friction import dry_friction
 from engine.model import Model
 from engine.spatial import inertia
@@ -76,12 +76,12 @@ class JointStops(Component):
         number(f"{self.name}: time", self.time, "a number above 0", above=0.0, error=SimulationError)
         number(f"{self.name}: dissipation", self.dissipation, "0 or more", least=0.0, error=SimulationError)
         only = {b.joint.name for b in model.bodies} if self.only is None else {model.joint(name).name for name in self.only}
-        self.rows = [r for r in rows_of(model) if r.joint in only and np.isfinite([r.low, r.high]).any()]
+        self.ends = [r for r in joint_coordinates(model) if r.joint in only and np.isfinite([r.low, r.high]).any()]
         self.units = {"force": units_of_forces(model)}
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         tau: list[Any] = [0.0] * s.model.nv
-        for r in rows_on(s.model, self.rows, s.parameters):
+        for r in with_mobilities(s.model, self.ends, s.parameters):
             k = stop_stiffness(r, self.time)
             x, u = r.ratio * s.q[r.i] + r.offset, r.ratio * s.v[r.j]
             for end, sign in ((r.high, 1.0), (r.low, -1.0)):
@@ -91,7 +91,7 @@ class JointStops(Component):
         return Effect(tau=ops.array(tau), signals={"force": ops.array(tau)})
 
 
-def stop_stiffness(r: Row, time: float = STOP_TIME) -> Any:
+def stop_stiffness(r: JointCoordinate, time: float = STOP_TIME) -> Any:
     """Return the stiffness of a joint's stops, N·m/rad or N/m, with which they take about π times so long, s."""
     return 1.0 / (r.mobility * time * time)
 

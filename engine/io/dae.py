@@ -104,7 +104,7 @@ def read_document(data: bytes, named: Any) -> Any:
     space = root.tag.partition("}")[0] + "}" if root.tag.startswith("{") else ""
     check_polygons(root, space)
     check_instances(root, space)
-    document = loaded(root)
+    document = load_collada(root)
     held = sum(g.find(f"{space}mesh") is not None for g in root.iterfind(f"{space}library_geometries/{space}geometry"))
     if len(document.geometries) < held:
         raise RobotFileError(f"a geometry of the mesh cannot be read ({short(str(document.errors[0]))}); expected a whole .dae file")
@@ -114,10 +114,10 @@ def read_document(data: bytes, named: Any) -> Any:
     bound = [b for b in root.iter(f"{space}instance_material") if b.get("target") not in known]
     for binding in bound:
         binding.getparent().remove(binding)
-    return loaded(root) if bound else document
+    return load_collada(root) if bound else document
 
 
-def loaded(root: Any) -> Any:
+def load_collada(root: Any) -> Any:
     """Return pycollada's document of an element; what it cannot read is in its ``errors``."""
     require_packages("a COLLADA file", "viewer", "collada", error=RobotFileError)
     import collada

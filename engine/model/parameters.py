@@ -191,7 +191,7 @@ def changed(model: Model, values: Mapping[str, Any]) -> tuple[list[Link], list[J
         own[NUMBERS[kind].owner].setdefault(owner, {})[kind] = x
     links = [link if link.name not in own["link"] else with_numbers(link, inertia=moved(link.inertia, **own["link"][link.name]))
              for link in model.links]  # fmt: skip
-    joints = [j if j.name not in own["joint"] else with_numbers(j, **placed(j, **own["joint"][j.name])) for j in model.joints]
+    joints = [j if j.name not in own["joint"] else with_numbers(j, **with_placement(j, **own["joint"][j.name])) for j in model.joints]
     return links, joints
 
 
@@ -203,7 +203,7 @@ def moved(G: Array, **numbers: Any) -> Array:
     return G * (numbers["mass"] / G[5, 5]) if "mass" in numbers else G
 
 
-def placed(joint: Joint, placement: Any = None, displacement: Any = None, **numbers: Any) -> dict[str, Any]:
+def with_placement(joint: Joint, placement: Any = None, displacement: Any = None, **numbers: Any) -> dict[str, Any]:
     """Return a joint's numbers, with its placement among them where that is another."""
     if placement is not None:
         T = np.asarray(placement)
