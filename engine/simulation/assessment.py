@@ -119,7 +119,7 @@ def assessed(plant: Any, method: Method, dt: float, compiled: bool, forced: bool
             whole, alone[name] = max(whole, rate(w, k.sum(axis=0), d.sum(axis=0))), there
             all_K, all_D, W = np.append(all_K, [k.sum(axis=0)], axis=0), np.append(all_D, [d.sum(axis=0)], axis=0), [*W, w]
     if dt * whole <= RESOLVED and not forced and not asked:
-        warn_of_growing_swings(model, method, dt, moving, first_order(W[0], all_K[0], all_D[0]))
+        warn_of_growing_swings(model, method, dt, moving, [first_order(*x) for x in zip(W[: len(states)], all_K, all_D, strict=False)])
         return None
     stiff = frozenset(name for c, name in enumerate(names) if name in asked or dt * alone[name] > PART * RESOLVED or (forced and acts[c]))
     places = slice(len(states)), *(slice(i, i + 1) for i in range(len(states), len(W)))
