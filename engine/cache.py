@@ -39,10 +39,10 @@ def folder() -> Path | None:
         status = path.stat()
     except (OSError, RuntimeError):  # not to be made; no home
         return None
-    return path if own(status) else None
+    return path if is_private(status) else None
 
 
-def own(status: os.stat_result) -> bool:
+def is_private(status: os.stat_result) -> bool:
     """Return whether a file or folder is the user's, and nobody else may write to it."""
     return os.name != "posix" or (status.st_uid == os.getuid() and not status.st_mode & 0o022)
 
@@ -104,7 +104,7 @@ def content(path: Path) -> bytes:
     handle = os.open(path, os.O_RDONLY | sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY", "O_CLOEXEC")))
     try:
         status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode) or not own(status):
+        if not stat.S_ISREG(status.st_mode) or not is_private(status):
             raise OSError(f"{path} is not the user's own file")
         with open(handle, "rb", closefd=False) as file:
             return file.read()

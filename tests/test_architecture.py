@@ -78,12 +78,12 @@ SIMULATION = (
     ("impulses", "run", "run_warnings", "surroundings", "totals", "assessment", "variable_mass"),
     ("overlaps", "acting"), ("many_contacts",),
     ("contacts", "plant", "events", "trajectory"),
-    ("after_flight", "asked", "effort_limits", "form", "halving", "impacts", "independent_trees", "unresolved"),
+    ("after_flight", "python_controllers", "effort_limits", "form", "halving", "impacts", "independent_trees", "unresolved"),
     ("meeting_trees", "meeting", "origins", "run_start"),
     ("step", "body_trajectory"),
     ("culprit", "event_runs", "state", "linearization"),
     ("diagnosis",), ("run_file", "compiled_system", "profile", "adaptive", "wires"), ("stepper",), ("simulator", "compile"),
-    ("described", "live", "load", "rollouts"), ("warm",), ("__init__",),
+    ("from_file", "live", "load", "rollouts"), ("warm",), ("__init__",),
 )  # fmt: skip
 #: part of the viewer -> parts that it may import from; its own modules always
 PARTS = {"scene": set(), "draw": {"scene"}, "display": {"scene", "draw"}, "files": {"scene", "draw", "display"},

@@ -65,12 +65,12 @@ def computed(plan: Plan, first: int, count: int, shapes: Mapping[str, tuple[int,
             said[k] = f"{said[k]}; {text}" if k in said else text
     numbers = plan.keep.rows(first, count)
     if plan.keep.shapes:
-        arrays |= kept(plan, trajectory, rows, numbers - first) | {"kept_runs": numbers}
+        arrays |= keep_columns(plan, trajectory, rows, numbers - first) | {"kept_runs": numbers}
     named = [re.sub(r"in rollout \[(\d+)\]", lambda found: f"in run {first + rows[int(found[1])]}", text) for text in notes]
     return Chunk(first, arrays, dict(sorted(said.items())), named, values, trajectory, good)
 
 
-def kept(plan: Plan, trajectory: Any, rows: list[int], wanted: Array) -> dict[str, Array]:
+def keep_columns(plan: Plan, trajectory: Any, rows: list[int], wanted: Array) -> dict[str, Array]:
     """Return what is kept (n, T, *shape) of the wanted ones of a chunk's runs, whose ``rows`` the trajectory has."""
     at = {row: k for k, row in enumerate(rows)}
     there = [k for k, row in enumerate(wanted.tolist()) if row in at]

@@ -44,10 +44,10 @@ class Independent(Draw):
         try:
             found = self.values(np.repeat(PROBES[:, None], self.size, axis=1))
         except (ValueError, TypeError) as error:
-            raise CampaignError(f"{what} is {named(x)}, which gives no values of shape {shape} ({error}); expected {EXAMPLE}") from None
+            raise CampaignError(f"{what} is {spell_out(x)}, which gives no values of shape {shape} ({error}); expected {EXAMPLE}") from None
         if not np.isfinite(found).all():
-            raise CampaignError(f"{what} is {named(x)}, whose quantiles are NaN or infinite; expected numbers that it can have")
-        self.words = {"distribution": named(x), "quantiles": hashlib.sha256(found.astype("<f8").tobytes()).hexdigest()[:16]}
+            raise CampaignError(f"{what} is {spell_out(x)}, whose quantiles are NaN or infinite; expected numbers that it can have")
+        self.words = {"distribution": spell_out(x), "quantiles": hashlib.sha256(found.astype("<f8").tobytes()).hexdigest()[:16]}
 
     def values(self, u: Array) -> Array:
         quantile = getattr(self.x, "ppf", None) or self.x.icdf
@@ -118,7 +118,7 @@ def draw_of(what: str, x: Any, shape: tuple[int, ...], grid: bool, attitude: boo
             raise CampaignError(f"{what} is '{x}'; expected 'uniform', or rotation vectors: scipy.stats.multivariate_normal(…)")
         return UniformRotation()
     if isinstance(x, type) or (callable(x) and hasattr(x, "ppf")):
-        raise CampaignError(f"{what} is {named(x)} without its numbers; expected {EXAMPLE}")
+        raise CampaignError(f"{what} is {spell_out(x)} without its numbers; expected {EXAMPLE}")
     if hasattr(x, "ppf") or hasattr(x, "icdf"):
         return Independent(what, x, shape)
     if hasattr(x, "mean") and hasattr(x, "cov") and hasattr(x, "rvs") and not callable(x.mean):
@@ -126,7 +126,7 @@ def draw_of(what: str, x: Any, shape: tuple[int, ...], grid: bool, attitude: boo
     raise CampaignError(f"{what} is {shown(x)}; expected {EXAMPLE}" + (", or 'uniform'" if attitude else ""))
 
 
-def named(x: Any) -> str:
+def spell_out(x: Any) -> str:
     """Return a distribution with its numbers, in words that are the same in every process."""
     kind = getattr(getattr(x, "dist", None), "name", None) or getattr(x, "name", None)
     if hasattr(x, "dist"):

@@ -45,7 +45,7 @@ class Folder(Storage):
         return Path(self.path, f"shard-{k:06d}.h5")
 
     def _write(self, k: int, arrays: Mapping[str, Array], said: Mapping[str, Any]) -> None:
-        self.place.put(self.shard(k).name, shard.packed(*self.span(k), self.digest, arrays, said), self.require_own)
+        self.place.put(self.shard(k).name, shard.pack_shard(*self.span(k), self.digest, arrays, said), self.require_own)
 
     def faults(self, thorough: bool = True) -> dict[int, str]:
         """Return of the shards that are there what is wrong with them, "" where they are whole."""

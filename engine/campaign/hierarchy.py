@@ -64,7 +64,7 @@ class Hierarchy(Storage):
         parts = {f"{name}/{zarr.META}": zarr.text(x) for name, x in arrays.items()}
         for name, x in self._coordinates.items():
             _, rows, dtype, fill, _ = columns[name]
-            parts[zarr.key(name, 0, 1)] = zarr.packed(x, rows, dtype, fill)
+            parts[zarr.key(name, 0, 1)] = zarr.pack_rows(x, rows, dtype, fill)
         self.place.each(lambda name: self.place.put(name, parts[name]), parts)
         attributes = {"model": said["model_name"], "seed": said["seed"], "design": said["design"], "campaign": text}
         self.place.put(zarr.META, zarr.text(zarr.group(attributes, arrays)))
@@ -139,7 +139,7 @@ class Hierarchy(Storage):
         for name, x in {**arrays, "failed": failed}.items():
             if name != "kept_runs":
                 _, size, dtype, fill, _ = self._columns[name.rpartition("/")[2]]
-                parts |= {of: zarr.packed(x[rows], size, dtype, fill) for of, rows in self._objects(k, name)}
+                parts |= {of: zarr.pack_rows(x[rows], size, dtype, fill) for of, rows in self._objects(k, name)}
         self.place.each(lambda name: self.place.put(name, parts[name], self.require_own), parts)
         sums = {name: [len(data), zarr.checksum(data)] for name, data in parts.items()}
         mark = {"kind": KIND, "first": first, "count": count, "digest": self.digest, "objects": sums, "said": said}
@@ -195,7 +195,7 @@ class Hierarchy(Storage):
         if wrong := wrong_size(len(data), size) or DAMAGED * (crc != (zarr.checksum(data) if "digest" in mark else zlib.crc32(data))):
             raise StorageError(f"'{self.where(name)}' {wrong}; {ANEW}")
         try:
-            return zarr.unpacked(data, rows, dtype, shape[1:])
+            return zarr.unpack_rows(data, rows, dtype, shape[1:])
         except (ValueError, zlib.error):
             raise StorageError(f"'{self.where(name)}' {DAMAGED}; {ANEW}") from None
 

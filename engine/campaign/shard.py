@@ -28,7 +28,7 @@ HEAD = 512
 KIND = "campaign shard"
 
 
-def packed(first: int, count: int, digest: str, arrays: Mapping[str, Array], said: Mapping[str, Any]) -> bytes:
+def pack_shard(first: int, count: int, digest: str, arrays: Mapping[str, Array], said: Mapping[str, Any]) -> bytes:
     """Return the bytes of a shard of runs first … first + count − 1 of the campaign with that digest."""
     import h5py
 

@@ -51,7 +51,7 @@ def key(name: str, at: int, dimensions: int) -> str:
     return "/".join([name, "c", str(at), *["0"] * (dimensions - 1)])
 
 
-def packed(x: Array, rows: int, dtype: str, fill: Any) -> bytes:
+def pack_rows(x: Array, rows: int, dtype: str, fill: Any) -> bytes:
     """Return the bytes of an object: some rows, and behind the last of an array what fills it up."""
     whole = np.full((rows, *x.shape[1:]), float(fill) if isinstance(fill, str) else fill, dtype)
     whole[: len(x)] = x
@@ -59,7 +59,7 @@ def packed(x: Array, rows: int, dtype: str, fill: Any) -> bytes:
     return squeeze.compress(whole.tobytes()) + squeeze.flush()
 
 
-def unpacked(data: bytes, rows: int, dtype: str, rest: Sequence[int]) -> Array:
+def unpack_rows(data: bytes, rows: int, dtype: str, rest: Sequence[int]) -> Array:
     """Return all rows (rows, *rest) of an object; ValueError or zlib.error where it holds something else, of which no more is unpacked."""
     size, squeezed = math.prod((rows, *rest)) * np.dtype(dtype).itemsize, zlib.decompressobj(31)
     found = squeezed.decompress(data, size + 1)
@@ -73,7 +73,7 @@ def checksum(data: bytes) -> int:
 
     That of the object itself would say nothing: a CRC of something and its CRC is the same whatever it is.
 
-    >>> a, b = (packed(np.full(3, x), 3, "<f8", "NaN") for x in (1.0, 2.0))
+    >>> a, b = (pack_rows(np.full(3, x), 3, "<f8", "NaN") for x in (1.0, 2.0))
     >>> zlib.crc32(a) == zlib.crc32(b), checksum(a) == zlib.crc32(np.full(3, 1.0)), checksum(a) == checksum(b)
     (True, True, False)
     """

@@ -7,7 +7,7 @@ import typer
 
 import engine
 from engine import cache
-from engine.cli.doctor import kept
+from engine.cli.doctor import describe_cache
 from engine.cli.ending import Failure
 from engine.cli.options import Floating, Gravity, Robot, Weightless, chosen_gravity, seconds
 from engine.cli.simulate import Ideal, Integrator
@@ -45,4 +45,4 @@ def compile(
         dt = (says.dt if says else None) or 1e-3 if dt is None else dt
         g = (says.gravity if says else None) or GRAVITY if g is None else g
         simulator = engine.warm(engine.Simulator(model, dt, integrator, g, joint_dynamics=not ideal_joints), rows)
-    print(f"{simulator}\nready in {time.perf_counter() - begun:.2g} s; {folder} has {kept(folder)}")
+    print(f"{simulator}\nready in {time.perf_counter() - begun:.2g} s; {folder} has {describe_cache(folder)}")

@@ -36,21 +36,21 @@ def lines() -> Iterator[tuple[str, str]]:
     yield "processor", f"{name}: {lanes} numbers in a vector, {registers} registers"
     yield "threads", f"{engine.get_threads()} for batches (engine.set_threads), of {os.cpu_count()} processors"
     folder = cache.folder()
-    yield "cache", f"{folder}: {kept(folder)}" if folder else "none is kept (ENGINE_CACHE chooses another folder)"
+    yield "cache", f"{folder}: {describe_cache(folder)}" if folder else "none is kept (ENGINE_CACHE chooses another folder)"
     try:
         yield "OpenGL", graphics()
     except engine.EngineError as error:
         yield "OpenGL", str(error)
     yield "display", os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or "none: pictures and films all the same, no windows"
     asked = [*required()]
-    yield "core", ", ".join(f"{name} {importlib.metadata.version(name)}" for name, extra in asked if not extra and there(name))
+    yield "core", ", ".join(f"{name} {importlib.metadata.version(name)}" for name, extra in asked if not extra and is_installed(name))
     optional = {name: extra for name, extra in asked if extra and not {name, extra} & {*OTHERS}}
-    yield "extras", ", ".join(f"{name} {importlib.metadata.version(name)}" for name in optional if there(name)) or "none"
-    missing = [f"{name} ({extra})" for name, extra in optional.items() if not there(name)]
+    yield "extras", ", ".join(f"{name} {importlib.metadata.version(name)}" for name in optional if is_installed(name)) or "none"
+    missing = [f"{name} ({extra})" for name, extra in optional.items() if not is_installed(name)]
     yield "not there", ", ".join(missing) + ': pip install "articulated-engine[EXTRA]"' if missing else "nothing"
 
 
-def kept(folder: Path) -> str:
+def describe_cache(folder: Path) -> str:
     """Return what lies in the cache."""
     sizes = [size for _, size, _ in cache.files(folder)]
     return f"{len(sizes)} files, {sum(sizes) / 2**20:.3g} of at most {cache.KEEP / 2**20:g} MiB"
@@ -63,7 +63,7 @@ def required() -> Iterator[tuple[str, str]]:
         yield name, "".join(extra)
 
 
-def there(package: str) -> bool:
+def is_installed(package: str) -> bool:
     """Return whether a package is installed."""
     try:
         importlib.metadata.version(package)

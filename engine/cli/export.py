@@ -8,7 +8,7 @@ import typer
 
 import engine
 from engine.cli.ending import refuse_unread
-from engine.cli.files import require_ending, say_written, written
+from engine.cli.files import require_ending, say_written, write_atomically
 from engine.cli.options import (
     Collision,
     Environment,
@@ -17,11 +17,14 @@ from engine.cli.options import (
     Overlays,
     Overwrite,
     Packages,
+    Plots,
     Rate,
     Rollout,
+    Signals,
     Trails,
     UpAxis,
     overlaid,
+    plotted,
 )
 from engine.cli.recordings import one_rollout, shown
 from engine.simulation.columns import write_columns
@@ -43,6 +46,8 @@ def export(
     show: Overlays = None,
     trail: Trails = None,
     hide: Hidden = None,
+    signal: Signals = None,
+    plots: Plots = "right",
     package_dir: Packages = None,
     up_axis: UpAxis = None,
     overwrite: Overwrite = False,
@@ -55,6 +60,7 @@ def export(
     engine export batch.h5 third.csv --rollout 2
     engine export run.h5 run.html             plays in any browser
     engine export run.h5 run.html --show momentum --trail gripper
+    engine export run.h5 run.html --signal q.elbow,q.wrist --plots left
     engine export run.h5 run.glb --fps 60     for Blender, game engines
     engine export run.h5 run.rrd              for the viewer of rerun, with plots
     engine export robot.urdf robot.glb
@@ -66,17 +72,19 @@ def export(
     if Path(out).suffix.lower() in WRITERS:
         refuse_unread(f"is for a CSV file, and '{out}' is none; expected .csv, or the option left out", every=every != 1)
         if Path(out).suffix.lower() != PAGE:
-            refuse_unread(f"is for a page, and '{out}' is none; expected {PAGE}, or the option left out", show=show, trail=trail, hide=hide)
+            refuse_unread(f"is for a page, and '{out}' is none; expected {PAGE}, or the option left out", show=show, trail=trail, hide=hide,
+                          signal=signal, plots=plots != "right")  # fmt: skip
         source = shown(file, floating, rollout, package_dir, up_axis)
-        with written(out, file, overwrite) as path:
+        with write_atomically(out, file, overwrite) as path:
             engine.export(source, path, fps, environment, "collision" if collision else "visual",
-                          shown=overlaid(show, trail, hide, None) if show or trail or hide else None)  # fmt: skip
+                          shown=overlaid(show, trail, hide, None) if show or trail or hide else None,
+                          signals=plotted(signal), plots=plots)  # fmt: skip
         return say_written(out, f"{os.path.getsize(out) / 1e6:.2g} MB")
     refuse_unread(f"is for what is looked at, and '{out}' is a CSV file; expected {', '.join(WRITERS)}, or the option left out",
                   fps=fps != 30, environment=environment, collision=collision, floating=floating, package_dir=package_dir,
-                  up_axis=up_axis is not None, show=show, trail=trail, hide=hide)  # fmt: skip
+                  up_axis=up_axis is not None, show=show, trail=trail, hide=hide, signal=signal, plots=plots != "right")  # fmt: skip
     count = start = 0
-    with written(out, file, overwrite) as path, path.open("w", newline="") as opened:
+    with write_atomically(out, file, overwrite) as path, path.open("w", newline="") as opened:
         while start == count * every:                 # as long as pieces are whole
             part = one_rollout(file, rollout, start, start + PIECE * every, every)
             columns = {"t": part.t, **part.columns()}

@@ -10,7 +10,7 @@ from engine.cli.ending import Failure
 
 
 @contextlib.contextmanager
-def written(name: str, source: str, overwrite: bool) -> Iterator[Path]:
+def write_atomically(name: str, source: str, overwrite: bool) -> Iterator[Path]:
     """Give a path to write to, which takes the named file's place once it is whole; the source is never replaced."""
     if os.path.isdir(name):
         raise Failure(f"'{name}' is a folder; expected a file to write")

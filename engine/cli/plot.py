@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from engine.cli.ending import Failure
-from engine.cli.files import say_written, written
+from engine.cli.files import say_written, write_atomically
 from engine.cli.options import Overwrite, Rollout, Run
 from engine.cli.recordings import thinned
 
@@ -35,7 +35,7 @@ def plot(
     if not Path(picture).suffix:
         raise Failure(f"'{picture}' has no ending; expected one that says what to draw, such as .png, .pdf or .svg")
     try:
-        with written(picture, recording, overwrite) as path:
+        with write_atomically(picture, recording, overwrite) as path:
             trajectory.plot(path)
     except ValueError as error:
         if "is not supported" not in str(error):

@@ -13,7 +13,7 @@ import typer
 import engine
 from engine.checks import nearest
 from engine.cli.ending import Failure, refuse_unread
-from engine.cli.files import require_ending, written
+from engine.cli.files import require_ending, write_atomically
 from engine.cli.options import (
     Collision,
     Colors,
@@ -134,7 +134,7 @@ def render(
         raise Failure(f"--time {at:g}: '{file}' lasts from {span[0]:g} to {span[1]:g} s; expected a time within")
     width, height = map(int, size.split("x"))
     views: Any = sides or None                        # what their callback has made of the texts
-    with contextlib.nullcontext(Path(out)) if numbered else written(out, file, overwrite) as path:
+    with contextlib.nullcontext(Path(out)) if numbered else write_atomically(out, file, overwrite) as path:
         engine.render(source, path, at, (width, height), fps, speed, views, follow=follow, environment=environment, samples=samples,
                       geometry="collision" if collision else "visual", progress=moves and sys.stdout.isatty(),
                       shown=overlaid(show, trail, hide, colors), caption=caption, clock=clock, signals=plotted(signal), plots=plots,

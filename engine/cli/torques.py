@@ -6,7 +6,7 @@ import typer
 
 import engine
 from engine.cli.ending import Failure, note
-from engine.cli.files import require_ending, say_written, written
+from engine.cli.files import require_ending, say_written, write_atomically
 from engine.cli.options import Floating, Gravity, Overwrite, Robot, Rollout, Weightless, chosen_gravity, expect
 from engine.cli.recordings import read_table
 from engine.cli.tables import gravity_text, print_peaks
@@ -60,7 +60,7 @@ def torques(
     g = chosen or recorded or GRAVITY
     tau = engine.compile(model, g).rnea(q, v, vdot)
     if out is not None:
-        with written(out, trajectory, overwrite) as path, path.open("w", newline="") as file:
+        with write_atomically(out, trajectory, overwrite) as path, path.open("w", newline="") as file:
             write_columns(file, {"t": t, **{f"tau.{n}": x for n, x in zip(model.labels("v"), tau.T, strict=True)}})
     whose = " (the recording's)" if g is recorded else ""
     print(f"{model.name}: {len(t)} rows, {t[0]:g} … {t[-1]:g} s; gravity {gravity_text(g)}{whose}\n{how}")

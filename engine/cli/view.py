@@ -76,7 +76,7 @@ def view(
     """
     if web:
         refuse_unread("is for a window; expected none with --web, where the mouse turns the view", view=side, follow=follow,
-                      show=show, trail=trail, hide=hide, colors=colors, signal=signal, plots=plots != "right")  # fmt: skip
+                      colors=colors)
     source = shown(file, floating, rollout, package_dir, up_axis, follow)
     chosen = overlaid(show, trail, hide, colors)
     force = chosen_gravity(gravity, zero_gravity)
@@ -91,6 +91,6 @@ def view(
         engine.view(source, view=side, environment=environment, geometry=geometry, follow=follow, shown=chosen,
                     signals=plotted(signal), plots=plots)  # fmt: skip
         return
-    with engine.serve(source, environment=environment, geometry=geometry) as server:
+    with engine.serve(source, environment=environment, geometry=geometry, shown=chosen, signals=plotted(signal), plots=plots) as server:
         print(server.url, flush=True)
         server.wait()

@@ -52,7 +52,7 @@ def units(manifold: Manifold, q: Array) -> list[Any]:
     return [quaternion.is_unit(q[i][:4]) for m, i, _ in manifold.parts if m.attitude]
 
 
-def parted(nq: int, nv: int, y: Array) -> tuple[Array, Array]:
+def split_state(nq: int, nv: int, y: Array) -> tuple[Array, Array]:
     """Return q and v of states (..., n) that begin with them."""
     return y[..., :nq], y[..., nq : nq + nv]
 

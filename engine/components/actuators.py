@@ -6,6 +6,7 @@ that its torque counts in a trajectory's ``tau`` and its rotor in the model's ar
 
 from __future__ import annotations
 
+import types
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 from engine import ops
 from engine.checks import number, numbers, shown
 from engine.components.component import Component, Context, Effect, SimulationError
-from engine.components.forces import one_coordinate
+from engine.components.forces import WRENCH, one_coordinate, units_at
 from engine.model import Model
 
 Array = np.ndarray
@@ -47,6 +48,7 @@ class Motor(Component):
 
     def bind(self, model: Model, dt: float) -> None:
         self.i, self.j = one_coordinate(model, self.joint, self.name)
+        self.units = dict.fromkeys(("", "torque"), units_at(model, self.joint)[1])
         self.limit = (model.joint(self.joint).limits.effort or np.inf) if self.effort is None else self.effort
         self.bounds = int(self.limit != np.inf)
         self.require_gear()
@@ -106,6 +108,7 @@ class Thrusters(Component):
     """
 
     counts = ("most",)
+    units = types.MappingProxyType(dict.fromkeys(("", "most", "thrust"), "N"))
 
     def __init__(self, link: str, positions: Any, directions: Any, most: float, least: float = 0.0, pulse: float | None = None,
                  name: str = "thrusters", tank: Any = None, isp: float | None = None, plume: Any = None) -> None:  # fmt: skip
@@ -208,8 +211,8 @@ class ReactionWheels(Component):
     """
 
     keeps = True
-
-    units = {"": "N.m", "torque": "N.m", "speed": "rad/s", "momentum": "N.m.s", "angular_momentum": "N.m.s"}
+    units = types.MappingProxyType({"": "N.m", "torque": "N.m", "speed": "rad/s", "momentum": "N.m.s", "angular_momentum": "N.m.s",
+                                    "shake": WRENCH})  # fmt: skip
 
     def __init__(self, link: str, axes: Any = np.eye(3), torque: float = np.inf, momentum: float = np.inf, initial: Any = None,
                  name: str = "wheels", static: Any = 0.0, dynamic: Any = 0.0, inertia: Any = None,

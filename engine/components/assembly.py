@@ -25,8 +25,8 @@ SPRUNG = "sprung_by"
 LIQUID = "liquid"
 
 
-def assembled(model: Model, dt: float, forces: list[Any], actuators: list[Component], joints: list[Component], limited: bool,
-              parameters: Mapping[str, Any], frame: Frame | None = None, makers: Sequence[Maker] = ()) -> list[Component]:  # fmt: skip
+def assemble(model: Model, dt: float, forces: list[Any], actuators: list[Component], joints: list[Component], limited: bool,
+             parameters: Mapping[str, Any], frame: Frame | None = None, makers: Sequence[Maker] = ()) -> list[Component]:  # fmt: skip
     """Return all components, named, and bound to the model: copies, as another simulator may have the same ones; bind the makers of signals
     that functions among them may read."""
     actuators, forces = [copy.copy(a) for a in actuators], [copy.copy(f) if isinstance(f, Component) else f for f in forces]

@@ -83,7 +83,7 @@ class NotFinite(SimulationError):
 
 
 @contextlib.contextmanager
-def named(name: str, traced: bool = False) -> Iterator[None]:
+def name_in_errors(name: str, traced: bool = False) -> Iterator[None]:
     """Let what is raised by a function of the user's on floats say whose it is; where it is traced, the user's line is in the traceback."""
     try:
         yield
@@ -101,7 +101,7 @@ WILD, AWAY = 1e100, 1e30
 AS_IT_IS = 9.0
 
 
-def between(x: Any, low: Any, top: Any) -> Any:
+def clamp(x: Any, low: Any, top: Any) -> Any:
     """Return x, or the end that it is beyond."""
     return ops.minimum(ops.maximum(x, low), top)
 
@@ -197,11 +197,11 @@ class Context:
         the end of the step that decides; or that it is x that does (AS_IT_IS).
         """
         (down, up), none = (low, top) if lines is None else lines, 0.0 * x
-        highest, least = (top, low) if lines is None else (between(up, none, top), between(down, low, none))
+        highest, least = (top, low) if lines is None else (clamp(up, none, top), clamp(down, low, none))
         above, below = (1.0, -1.0) if lines is None else (ops.where(ops.less(top, up), 1.0, ops.where(ops.less(up, none), 3.0, 2.0)),
                                                           ops.where(ops.less(down, low), -1.0, ops.where(ops.less(none, down), -3.0, -2.0)))
         beyond = ops.where(ops.less(highest, x), above, ops.where(ops.less(x, least), below, 0.0))
-        within = between(x, least, highest)
+        within = clamp(x, least, highest)
         if name not in self.modes:
             return within, beyond
         mode, said = self.modes[name], x
@@ -352,7 +352,7 @@ class Component:
     steepness : how steeply a limit falls with a velocity, by the velocity's number, N·m·s/rad (N·s/m)
     efforts : by joint, the most that it may exert there, N·m or N
     counts : of its numbers those from 0 that parameters "name.what" may replace
-    units : FMI's units of its command or its own signal, "", and of its parts and parameters
+    units : FMI's units of its command or its own signal, "", and of its parts and parameters; of several numbers one for all, or for each
     """
 
     name: str = ""
@@ -363,7 +363,7 @@ class Component:
     memory: Array = Nothing()  # type: ignore[assignment]
     times: tuple[int, ...] = ()
     command: tuple[int, ...] | None = None
-    units: Mapping[str, str] = types.MappingProxyType({})
+    units: Mapping[str, str | tuple[str, ...]] = types.MappingProxyType({})
     aims: bool = False
     bounds: int = 0
     steepness: Mapping[int, float] = types.MappingProxyType({})

@@ -11,7 +11,7 @@ import numpy as np
 from engine.checks import nearest
 from engine.compiler.transforms.trace import pure
 from engine.components.actuators import Drive
-from engine.components.component import Component, Context, Effect, SimulationError, named
+from engine.components.component import Component, Context, Effect, SimulationError, name_in_errors
 
 Array = np.ndarray
 
@@ -27,7 +27,7 @@ def effect(c: Component, s: Context, state: Array, memory: Array, command: Any) 
 
     @functools.wraps(c.act)
     def acting(q: Array) -> Effect:
-        with named(c.name, traced):
+        with name_in_errors(c.name, traced):
             does = c.act(s, state, memory, command)
             if not isinstance(does, Effect):
                 raise SimulationError(f"act of {c.name!r} returned {type(does).__name__}; expected an engine.simulation.Effect")

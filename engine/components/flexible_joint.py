@@ -10,7 +10,7 @@ from engine import ops
 from engine.checks import number
 from engine.components.actuators import Motor
 from engine.components.component import Context, Effect, SimulationError
-from engine.components.forces import one_coordinate
+from engine.components.forces import one_coordinate, units_at
 from engine.model import Joint, Link, Model
 
 Array = np.ndarray
@@ -100,6 +100,8 @@ class FlexibleJoint(Motor):
         if self.turning not in {j.name for j in model.joints}:
             raise SimulationError(f"{self.name}: '{model.name}' has no rotor at joint '{self.joint}'; expected FlexibleJoint(…).on(model)")
         self.m, self.r = one_coordinate(model, self.turning, self.name)
+        moves, force = units_at(model, self.joint)
+        self.units = {**self.units, "deflection": moves, "spring": force}
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         effect = super().act(s, state, memory, command)

@@ -10,13 +10,17 @@ import numpy as np
 from engine import dynamics, ops
 from engine.checks import number, numbers
 from engine.components.component import Component, Context, Effect, SimulationError
-from engine.contact import Row, rows_of, rows_on
+from engine.contact import JointCoordinate, joint_coordinates, with_mobilities
 from engine.dynamics.friction import dry_friction
 from engine.model import Model
 from engine.spatial import inertia
 from engine.spatial.se3 import inv
 
 Array = np.ndarray
+#: FMI's units of a force, by what it moves in
+FORCES = {"rad": "N.m", "m": "N"}
+#: those of wrenches, and of momenta, [angular; linear]
+WRENCH, MOMENTUM = ("N.m",) * 3 + ("N",) * 3, ("N.m.s",) * 3 + ("N.s",) * 3
 #: speed, rad/s or m/s, at which smoothed Coulomb friction has 1/√2 of its force
 SLOW = 1e-3
 #: a stop takes about π times so long, s, and dissipates so much, s/rad or s/m
@@ -42,6 +46,7 @@ class JointFriction(Component):
         checked = {n: checked_vector(model, f"{self.name}: {n}", x) if x is not None else own[n] for n, x in given.items()}
         self.losses = {n: checked[n] for n, x in given.items() if x is not None}
         number(f"{self.name}: slow", self.slow, "a number above 0", above=0.0, error=SimulationError)
+        self.units = {"force": units_of_forces(model)}
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         tau = dynamics.friction_forces(s.model, s.v, self.slow, **self.losses)
@@ -71,11 +76,12 @@ class JointStops(Component):
         number(f"{self.name}: time", self.time, "a number above 0", above=0.0, error=SimulationError)
         number(f"{self.name}: dissipation", self.dissipation, "0 or more", least=0.0, error=SimulationError)
         only = {b.joint.name for b in model.bodies} if self.only is None else {model.joint(name).name for name in self.only}
-        self.rows = [r for r in rows_of(model) if r.joint in only and np.isfinite([r.low, r.high]).any()]
+        self.ends = [r for r in joint_coordinates(model) if r.joint in only and np.isfinite([r.low, r.high]).any()]
+        self.units = {"force": units_of_forces(model)}
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         tau: list[Any] = [0.0] * s.model.nv
-        for r in rows_on(s.model, self.rows, s.parameters):
+        for r in with_mobilities(s.model, self.ends, s.parameters):
             k = stop_stiffness(r, self.time)
             x, u = r.ratio * s.q[r.i] + r.offset, r.ratio * s.v[r.j]
             for end, sign in ((r.high, 1.0), (r.low, -1.0)):
@@ -85,7 +91,7 @@ class JointStops(Component):
         return Effect(tau=ops.array(tau), signals={"force": ops.array(tau)})
 
 
-def stop_stiffness(r: Row, time: float = STOP_TIME) -> Any:
+def stop_stiffness(r: JointCoordinate, time: float = STOP_TIME) -> Any:
     """Return the stiffness of a joint's stops, N·m/rad or N/m, with which they take about π times so long, s."""
     return 1.0 / (r.mobility * time * time)
 
@@ -108,6 +114,8 @@ class JointSpring(Component):
         number(f"{self.name}: rest", self.rest, "a finite number", error=SimulationError)
         for what in ("stiffness", "damping"):
             number(f"{self.name}: {what}", getattr(self, what), "zero or more", least=0.0, error=SimulationError)
+        moves, force = units_at(model, self.joint)
+        self.units = {"stiffness": f"{force}/{moves}", "damping": f"{force}.s/{moves}", "rest": moves}
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:
         tau: list[Any] = [0.0] * s.model.nv
@@ -208,6 +216,17 @@ def checked_vector(model: Model, what: str, x: Any) -> Array:
     if a.shape != (model.nv,) or not np.isfinite(a).all() or (a < 0).any():
         raise SimulationError(f"{what} is {x!r}; expected a number, or {model.nv} of them, zero or more")
     return a
+
+
+def units_at(model: Model, joint: str) -> tuple[str, str]:
+    """Return FMI's units of the motion of a joint with one coordinate, and of the force along it."""
+    (moves,) = model.joint(joint).type.units
+    return moves, FORCES[moves]
+
+
+def units_of_forces(model: Model) -> tuple[str, ...]:
+    """Return FMI's units of a generalized force (nv)."""
+    return tuple(FORCES[moves] for b in model.bodies if not b.mimics for moves in b.kind.units)
 
 
 def one_coordinate(model: Model, joint: str, name: str) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ class Frame(Component):
     """
 
     name = "frame"
+    units = types.MappingProxyType({"origin": "m", "velocity": "m/s"})
     #: what it was made of, as numbers: by it states of one frame are told from those of another
     known: tuple[float, ...] = ()
 

@@ -14,7 +14,7 @@ from engine.compiler.trace_cache import kept
 from engine.components.component import Component, SimulationError, SimulationWarning
 from engine.components.forces import DISSIPATION, JointFriction, JointStops, stop_stiffness
 from engine.components.forces import SLOW as SMOOTHED
-from engine.contact import JointLaws, Row, rows_of
+from engine.contact import JointCoordinate, JointLaws, joint_coordinates
 from engine.integrate import FreeBody, Mechanical, Method, step
 from engine.model import Model
 from engine.model.parameters import split
@@ -34,7 +34,7 @@ ROUNDING = 1e-12
 #: of a joint's range, or of a rad or m where that has one end: as deep as its own effort pushes it into a stop at most
 DEEP = 0.01
 #: what a row may have
-KINDS: dict[str, Callable[[Row], bool]] = {
+KINDS: dict[str, Callable[[JointCoordinate], bool]] = {
     "damping": lambda r: bool(r.damping), "friction": lambda r: bool(r.friction), "speed limits": lambda r: bool(np.isfinite(r.speed)),
     "stops": lambda r: bool(np.isfinite([r.low, r.high]).any()),
 }  # fmt: skip
@@ -45,15 +45,15 @@ class Plan(NamedTuple):
 
     components: list[Component]
     laws: JointLaws | None
-    rows: list[Row]
-    after: list[Row]
+    rows: list[JointCoordinate]
+    after: list[JointCoordinate]
 
     def words(self, stiff: Any = None) -> str:
         """Return which is which in words, and what is ``stiff`` in flight (see :mod:`engine.simulation.stiffness`), if anything is."""
         late = {(r.joint, r.j): r for r in self.after}
         damped = stiff is not None and JointFriction.__name__ in stiff.kinds
-        after = [late.get((r.joint, r.j), without(r))._replace(damping=damped * r.damping) for r in self.rows]
-        return "; ".join(filter(None, [described(self.rows, after) or "ideal", stiff and f"stiff: {stiff.words}"]))
+        after = [late.get((r.joint, r.j), without_laws(r))._replace(damping=damped * r.damping) for r in self.rows]
+        return "; ".join(filter(None, [describe_joint_modes(self.rows, after) or "ideal", stiff and f"stiff: {stiff.words}"]))
 
 
 def mode_of(given: Any) -> str | None:
@@ -70,15 +70,15 @@ def is_large(model: Model) -> bool:
     return len(model.roots) == 1 and model.nv >= LARGE
 
 
-def rows_kept(model: Model, varied: frozenset[str]) -> list[Row]:
-    """Return :func:`engine.contact.joint_laws.rows_of`, or what it found before."""
+def coordinates_kept(model: Model, varied: frozenset[str]) -> list[JointCoordinate]:
+    """Return :func:`engine.contact.joint_laws.joint_coordinates`, or what it found before."""
     if not is_large(model):
-        return rows_of(model, varied)
-    return kept(f"the joints of '{model.name}'", ("rows_of", model, varied), lambda: rows_of(model, varied))
+        return joint_coordinates(model, varied)
+    return kept(f"the joints of '{model.name}'", ("joint coordinates", model, varied), lambda: joint_coordinates(model, varied))
 
 
-def planned(model: Model, dt: float, method: Method, mode: str | None, given: list[Component], parameters: Iterable[str] = (),
-            actuators: Iterable[Any] = ()) -> Plan:  # fmt: skip
+def plan_joint_dynamics(model: Model, dt: float, method: Method, mode: str | None, given: list[Component], parameters: Iterable[str] = (),
+                        actuators: Iterable[Any] = ()) -> Plan:  # fmt: skip
     """Return how the joints' damping, friction, stops and speed limits act, but for what the user gives components for; of ``parameters``
     "damping.JOINT" acts in flight, and "friction.JOINT" as an impulse whatever its value, or in flight where all does. Stops hold the
     joint's effort, or, where the model limits none, what its ``actuators`` may exert.
@@ -106,12 +106,12 @@ def planned(model: Model, dt: float, method: Method, mode: str | None, given: li
                  "joint_dynamics=None", SimulationWarning)  # fmt: skip
     rubs, ends = not own, not any(isinstance(c, JointStops) for c in given)
     varied = varied if rubs else frozenset()
-    rows = [r._replace(damping=rubs * r.damping, friction=rubs * r.friction) for r in rows_kept(model, varied)]
+    rows = [r._replace(damping=rubs * r.damping, friction=rubs * r.friction) for r in coordinates_kept(model, varied)]
     most = efforts(actuators)
     rows = [r if np.isfinite(r.effort) else r._replace(effort=most.get(r.joint, np.inf)) for r in rows]
     rows = rows if ends else [r._replace(low=-np.inf, high=np.inf) for r in rows]
     floats = {b.joint.name for b in model.bodies if b.kind.floats}             # what brakes these is momentum that leaves
-    after = [without(r) if mode == "explicit" or r.joint in floats else stiff(r, dt) if mode == "auto" else r._replace(damping=0.0)
+    after = [without_laws(r) if mode == "explicit" or r.joint in floats else stiff(r, dt) if mode == "auto" else r._replace(damping=0.0)
              for r in rows]  # fmt: skip
     damping, friction, stopped = np.zeros(model.nv), np.zeros(model.nv), dict[str, None]()
     for r, late in zip(rows, after, strict=True):
@@ -148,7 +148,7 @@ def most_damping(method: Method) -> float:
     return np.inf if all(stable) else float(TRIED[stable.index(False) - 1])
 
 
-def stiff(r: Row, dt: float) -> Row:
+def stiff(r: JointCoordinate, dt: float) -> JointCoordinate:
     """Return what of a row is too stiff for steps of dt but for damping; speed limits are held where all is asked to be implicit."""
     hard = dt * dt * stiffness(r) * r.max_mobility > STIFF_SPRING or stiffness(r) > stop_stiffness(r)
     return r._replace(speed=np.inf, damping=0.0, low=r.low if hard else -np.inf, high=r.high if hard else np.inf)
@@ -162,29 +162,29 @@ def efforts(actuators: Iterable[Any]) -> dict[str, float]:
     return found
 
 
-def stiffness(r: Row) -> Any:
+def stiffness(r: JointCoordinate) -> Any:
     """Return the stiffness of a row's stops, N·m/rad or N/m: that of :class:`JointStops`, or what holds the joint's own effort."""
     span = r.high - r.low if np.isfinite([r.low, r.high]).all() and r.high > r.low else 1.0
     held = r.effort / (DEEP * span) if np.isfinite(r.effort) and np.isfinite([r.low, r.high]).any() else 0.0
     return ops.maximum(stop_stiffness(r), held)
 
 
-def without(r: Row) -> Row:
+def without_laws(r: JointCoordinate) -> JointCoordinate:
     """Return a row on which nothing acts."""
     return r._replace(damping=0.0, friction=0.0, low=-np.inf, high=np.inf, speed=np.inf)
 
 
-def described(rows: list[Row], after: list[Row]) -> str:
+def describe_joint_modes(rows: list[JointCoordinate], after: list[JointCoordinate]) -> str:
     """Return in words how many joints' losses and ends are implicit in a step, and how many not."""
     words = []
     for what, there in KINDS.items():
         of = [(r.joint, there(late)) for r, late in zip(rows, after, strict=True) if there(r)]
         for how, acts in (("implicit", True), ("not held" if what == "speed limits" else "explicit", False)):
             names = list(dict.fromkeys(joint for joint, implicit in of if implicit == acts))
-            words += [f"{what} of {listed(names)} {how}"] if names else []
+            words += [f"{what} of {list_names(names)} {how}"] if names else []
     return "; ".join(words)
 
 
-def listed(names: list[str]) -> str:
+def list_names(names: list[str]) -> str:
     """Return a few names as they are, and of many how many there are."""
     return ", ".join(f"'{name}'" for name in names) if len(names) <= 3 else f"{len(names)} joints"

@@ -16,7 +16,7 @@ from engine import ops
 from engine.checks import nearest, numbers, numeric, shown
 from engine.compiler.transforms.trace import name_of, pure
 from engine.components.clips import Unclipped
-from engine.components.component import WILD, Component, Context, Effect, NotFinite, SimulationError, named
+from engine.components.component import WILD, Component, Context, Effect, NotFinite, SimulationError, name_in_errors
 from engine.components.layout import Layout
 from engine.components.reading import apart, by_names, first_three, in_places, with_signals
 from engine.components.reading import shown as shown_parts
@@ -220,7 +220,7 @@ class Called:
         for n in self.reads:
             heard = s.before if n in self.law.before and n in s.before else s.signals
             extra |= {f"{n}.{part}": x for part, x in shown_parts(heard[n]).items()}
-        with named(self.name, s.q.dtype == object):
+        with name_in_errors(self.name, s.q.dtype == object):
             result = self.fn(s.t, s.q, s.v, **extra)
         if any(hasattr(x, "by_rows") and x.count is None for x in structure(result)[0]):
             raise SimulationError(f"{self.name} returned a table; expected arrays, as engine.ops.sized(table, n) makes them of tables")

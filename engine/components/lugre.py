@@ -9,7 +9,7 @@ import numpy as np
 from engine import ops
 from engine.checks import number
 from engine.components.component import Component, Context, Effect, SimulationError
-from engine.components.forces import one_coordinate
+from engine.components.forces import one_coordinate, units_at
 from engine.model import Model
 
 Array = np.ndarray
@@ -63,6 +63,7 @@ class LuGre(Component):
 
     def bind(self, model: Model, dt: float) -> None:
         _, self.j = one_coordinate(model, self.joint, self.name)
+        self.units = dict(zip(("bristle", "force"), units_at(model, self.joint), strict=True))
 
     def slips_at(self, v: Any) -> Any:
         """Return g(v), the force at which it slips at a steady speed."""

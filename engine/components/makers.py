@@ -46,6 +46,11 @@ class Maker(Ticking):
                                   "delay too")  # fmt: skip
 
     @property
+    def units(self) -> Mapping[str, str]:  # type: ignore[override]
+        """FMI's units of what it says, by parts, where its function has such."""
+        return getattr(self.called.law.fn, "units", {})
+
+    @property
     def mounted(self) -> tuple[str, str, Array] | None:
         """Of a sensor its kind, the link that it is on, "" of none, and its pose (4, 4) there; None of a law."""
         return None

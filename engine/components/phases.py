@@ -155,7 +155,7 @@ class Mode:
         moves = ops.logical_not(ops.equal(to, now))
         before, entered = ops.where(moves, now, before), ops.where(moves, t, entered)
         known["since"] = t - entered
-        said = [self.parts(k, called(law, known)) for k, law in enumerate(self.laws)]
+        said = [self.parts(k, call_by_names(law, known)) for k, law in enumerate(self.laws)]
         shapes: dict[str, tuple[int, ...]] = {}
         for k, parts in enumerate(said):
             for n, x in parts.items():
@@ -183,14 +183,14 @@ class Mode:
             here = ops.equal(now, float(k))
             way = now
             for target, fn in reversed(ways.items()):
-                way = ops.where(truth(called(fn, known)), float(target), way)
+                way = ops.where(truth(call_by_names(fn, known)), float(target), way)
             if k in self.timeouts:
                 seconds, target = self.timeouts[k]
                 way = ops.where(ops.less(seconds - 1e-9, known["since"]), float(target), way)
             to = ops.where(here, way, to)
         if self.abort is not None:
             fn, target = self.abort
-            to = ops.where(truth(called(fn, known)), float(target), to)
+            to = ops.where(truth(call_by_names(fn, known)), float(target), to)
         return to
 
     def chosen(self, phase: Any, name: str, said: list[dict[str, Any]], shape: tuple[int, ...]) -> Any:
@@ -207,7 +207,7 @@ def arguments(fn: Callable[..., Any]) -> list[str]:
     return [p.name for p in inspect.signature(fn).parameters.values() if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
 
 
-def called(fn: Callable[..., Any], known: Mapping[str, Any]) -> Any:
+def call_by_names(fn: Callable[..., Any], known: Mapping[str, Any]) -> Any:
     """Return what a function says of what it asks for by name."""
     return fn(**{n: known[n] for n in arguments(fn)})
 

@@ -77,7 +77,7 @@ def of_numbers(network: Any, activation: str, output: str) -> list[tuple[Any, An
         raise EngineError(f"policy got {type(network).__name__}; expected a list of layers (W, b), or a torch.nn.Sequential")
     names = [activation] * (len(network) - 1) + [output]
     layers = enumerate(zip(network, names, strict=True))
-    return connected([(checked(k, "W", W), checked(k, "b", b), named(name)) for k, ((W, b), name) in layers])
+    return connected([(checked(k, "W", W), checked(k, "b", b), find_activation(name)) for k, ((W, b), name) in layers])
 
 
 def of_torch(network: Any) -> list[tuple[Any, Any, Callable[[Any], Any]]]:
@@ -91,7 +91,7 @@ def of_torch(network: Any) -> list[tuple[Any, Any, Callable[[Any], Any]]]:
             layers.append((checked(len(layers), "W", W), checked(len(layers), "b", b), ACTIVATIONS["linear"]))
         elif layers and kind.lower() in ACTIVATIONS:
             W, b, before = layers[-1]
-            layers[-1] = W, b, after(before, named(kind.lower()), as_is(module))
+            layers[-1] = W, b, compose(before, find_activation(kind.lower()), as_is(module))
         elif kind not in ("Dropout", "Identity", "Flatten"):
             raise EngineError(f"policy: a layer of kind {kind}; expected Linear layers, each before one of {', '.join(ACTIVATIONS)}")
     if not layers:
@@ -120,7 +120,7 @@ def as_is(module: Any) -> tuple[float, float]:
     return beta, 1.0 / beta
 
 
-def after(first: Callable[[Any], Any], then: Callable[[Any], Any], scales: tuple[float, float]) -> Callable[[Any], Any]:
+def compose(first: Callable[[Any], Any], then: Callable[[Any], Any], scales: tuple[float, float]) -> Callable[[Any], Any]:
     """Return one function after another, with what it gets and returns multiplied."""
     return lambda x: scales[1] * then(scales[0] * first(x))
 
@@ -145,7 +145,7 @@ def connected(layers: list[tuple[Any, Any, Any]]) -> list[tuple[Any, Any, Any]]:
     return layers
 
 
-def named(activation: str) -> Callable[[Any], Any]:
+def find_activation(activation: str) -> Callable[[Any], Any]:
     if activation not in ACTIVATIONS:
         raise EngineError(f"policy: no activation '{activation}'{nearest(str(activation), ACTIVATIONS)}; expected {', '.join(ACTIVATIONS)}")
     return ACTIVATIONS[activation]

@@ -7,18 +7,18 @@ from engine.constraints.multipliers import Schur, constrained_dynamics, schur
 from engine.constraints.projection import (
     accelerations_beside,
     allowed,
-    beside,
     closed_start,
+    constraint_violation,
     farthest,
+    gap_text,
     generic_redundancy,
-    in_words,
     moved_whole,
     projected,
     redundancy,
 )
 
 __all__ = [
-    "Ball", "Constraint", "ConstraintError", "Coupling", "Distance", "Grip", "Hinge", "Led", "Loops", "Prescribed", "Schur", "Slider",
-    "Weld", "accelerations_beside", "allowed", "beside", "closed_start", "constrained_dynamics", "constrained_inverse_dynamics", "farthest",
-    "generic_redundancy", "in_words", "moved_whole", "projected", "redundancy", "schur",
+    "Ball", "Constraint", "ConstraintError", "Coupling", "Distance", "Grip", "Hinge", "Led", "Loops", "Prescribed", "Schur",
+    "Slider", "Weld", "accelerations_beside", "allowed", "closed_start", "constrained_dynamics", "constrained_inverse_dynamics",
+    "constraint_violation", "farthest", "gap_text", "generic_redundancy", "moved_whole", "projected", "redundancy", "schur",
 ]  # fmt: skip

@@ -12,7 +12,7 @@ import numpy as np
 
 from engine import ops
 from engine.constraints.kinds import ROWS, Between, Constraint, ConstraintError, Coupling, Distance, Grip, Prescribed
-from engine.dynamics.jacobian import above, assembled, carried
+from engine.dynamics.jacobian import above, assemble_columns, move_columns
 from engine.dynamics.kinematics import path
 from engine.model import Body, Model
 from engine.model.combine import WORLD
@@ -88,10 +88,10 @@ class Closure:
     def jacobian(self, q: Array, held: Held) -> Array:
         frame = self.frame(held, self.F_a)
         T = self.pose(q, frame)
-        relative = {k: -carried(T, X_S) for k, _, X_S in above(self.model, q, self.a, frame, self.top)}
+        relative = {k: -move_columns(T, X_S) for k, _, X_S in above(self.model, q, self.a, frame, self.top)}
         relative |= {k: X_S for k, _, X_S in above(self.model, q, self.b, self.F_b, self.top)}
         G = self.rates(T)
-        return self.closed(held) * assembled(self.model, {k: G @ X_S for k, X_S in relative.items()}, self.n)
+        return self.closed(held) * assemble_columns(self.model, {k: G @ X_S for k, X_S in relative.items()}, self.n)
 
     def bias(self, q: Array, v: Array, held: Held) -> Array:
         frame = self.frame(held, self.F_a)
@@ -267,7 +267,7 @@ class Loops:
             if not isinstance(c, (Between, Coupling, Prescribed)):
                 raise ConstraintError(f"a constraint is {c!r}; expected engine.Hinge, Ball, Weld, Distance, Slider, Coupling, Prescribed "
                                       "or Grip")  # fmt: skip
-            rows = rows_of(model, c)
+            rows = constraint_rows(model, c)
             self.parts.append((rows, slice(self.n, self.n + rows.n)))
             self.n += rows.n
             self.units += rows.units
@@ -354,7 +354,7 @@ class Loops:
         return [*ends.values()]
 
 
-def rows_of(model: Model, c: Constraint) -> Rows:
+def constraint_rows(model: Model, c: Constraint) -> Rows:
     """Return a constraint on a model."""
     if isinstance(c, Prescribed):
         return Led(model, c)

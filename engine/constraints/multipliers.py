@@ -29,7 +29,7 @@ from engine.constraints.loops import Held, Loops
 from engine.dynamics import GRAVITY, crba, rnea
 from engine.dynamics.aba import bodies_of_rows, require_inertia
 from engine.model import Model
-from engine.ops.linear import there
+from engine.ops.linear import is_nonzero
 
 Array = np.ndarray
 #: μ, of the largest entry on the diagonal of Λ: so small that a mechanism passes through postures in which all is in line
@@ -56,7 +56,7 @@ class Schur:
         self.inertia = M if isinstance(M, ops.LDL) else ops.LDL(M[::-1, ::-1])
         self.Y = self.inertia.forward(J.T[::-1])
         n, D = len(J), self.inertia.reciprocal
-        columns = [{k: y for k, y in enumerate(self.Y[:, i]) if there(y)} for i in range(n)]
+        columns = [{k: y for k, y in enumerate(self.Y[:, i]) if is_nonzero(y)} for i in range(n)]
         upper = [[dot(columns[i], columns[j], D) if i <= j else 0.0 for j in range(n)] for i in range(n)]
         size = ops.largest([upper[i][i] for i in range(n)])
         self.mu = PROXIMAL * ops.where(size > 0.0, size, 1.0)

@@ -82,7 +82,7 @@ def moved_whole(model: Model, loops: Loops, q: Array, v: Array, held: Held, led:
     return on, v - step(loops.rate(loops.jacobian(on, held), v, held))
 
 
-def beside(loops: Loops, q: Array, v: Array, held: Held, J: Array | None = None) -> Any:
+def constraint_violation(loops: Loops, q: Array, v: Array, held: Held, J: Array | None = None) -> Any:
     """Return how far q and v are beside the constraints: the larger of φ and φ̇, of 1 and the largest of q and v. Traceable."""
     J = loops.jacobian(q, held) if J is None else J
     return ops.maximum(ops.largest(loops.residual(q, held)) / (1.0 + ops.largest(q)),
@@ -102,7 +102,7 @@ def accelerations_beside(model: Model, loops: Loops, q: Array, v: Array, tau: Ar
         q_on, v_on, _ = projected(model, loops, q, v, held, STAGE)
         return np.concatenate(accelerations(model, loops, q_on, v_on, tau, gravity, wrenches, held)[:2])
 
-    off = beside(loops, q, v, held, solver.J)
+    off = constraint_violation(loops, q, v, held, solver.J)
     found = np.concatenate([vdot, forces])
     nearer = ops.when(ops.logical_and(solver.weak, off > BESIDE), on, found)
     found = found + ops.stop_gradient(nearer - found)                          # derivatives do not pass through loops: those of beside do
@@ -142,10 +142,10 @@ def farthest(loops: Loops, q: Array) -> tuple[str, float, float]:
     return max(gaps, key=lambda gap: gap[1] + gap[2], default=("", 0.0, 0.0))
 
 
-def in_words(metres: float, radians: float) -> str:
+def gap_text(metres: float, radians: float) -> str:
     """Return a gap in words.
 
-    >>> in_words(0.25, 0.0), in_words(0.0, 0.1)
+    >>> gap_text(0.25, 0.0), gap_text(0.0, 0.1)
     ('0.25 m', '0.1 rad')
     """
     parts = [f"{x:.3g} {unit}" for x, unit in ((metres, "m"), (radians, "rad"))
@@ -162,12 +162,12 @@ def closed_start(model: Model, loops: Loops, q: Array, v: Array, most: float, he
     """
     title, metres, radians = farthest(loops, q)
     if not metres + radians <= most:
-        raise ConstraintError(f"{title} is open by {in_words(metres, radians)} at the start; expected a configuration that closes it, to "
+        raise ConstraintError(f"{title} is open by {gap_text(metres, radians)} at the start; expected a configuration that closes it, to "
                               f"{most:g} m and rad")  # fmt: skip
     with np.errstate(all="ignore"):
         on, moves, closed = projected(model, loops, q, v, held, 100)
     if not (closed and np.isfinite(on).all()):
-        left = f", and {in_words(*farthest(loops, on)[1:])} at best" if np.isfinite(on).all() else ""
-        raise ConstraintError(f"{title} cannot be closed: it is open by {in_words(metres, radians)} at the start{left}; expected lengths "
+        left = f", and {gap_text(*farthest(loops, on)[1:])} at best" if np.isfinite(on).all() else ""
+        raise ConstraintError(f"{title} cannot be closed: it is open by {gap_text(metres, radians)} at the start{left}; expected lengths "
                               "and a configuration that close it")  # fmt: skip
     return on, moves

@@ -40,7 +40,7 @@ def velocity_after(M: Array, law: Law, before: Array, free: Array, J: Array | No
     def checked(after: Array, friction: Any, found: Any) -> Any:
         if after.dtype != object and not found and np.isfinite(free).all():
             left = M @ (after - free) - law.impulse(after, friction)[0]
-            unsolved = Unsolved(in_words(law, after, friction, left, None if J is None else Schur(M, J)))
+            unsolved = Unsolved(describe_unsolved(law, after, friction, left, None if J is None else Schur(M, J)))
             unsolved.overrun = not np.isfinite(left).all()
             raise unsolved
         return found
@@ -85,7 +85,7 @@ def is_table(x: Any) -> bool:
     return hasattr(x, "by_rows") or np.ndim(x) > 1
 
 
-def in_words(law: Law, v: Array, friction: Array, left: Array, constraints: Schur | None) -> str:
+def describe_unsolved(law: Law, v: Array, friction: Array, left: Array, constraints: Schur | None) -> str:
     """Return in words that M (v − ṽ) − γ(v) = ``left`` (nv) at the last v (nv), of which constraints take a part, and what acts there with
     a friction (n)."""
     if constraints is not None:

@@ -24,7 +24,7 @@ Array = np.ndarray
 #: what a joint loses, by a parameter's name
 LOSSES = "damping", "friction"
 #: the time in which a speed beyond its limit decays, s
-GOVERNED = 5e-3
+SPEED_DECAY = 5e-3
 NONE: frozenset[str] = frozenset()
 #: configurations, within the joints' limits, that are looked at besides the neutral one
 SOME = 16
@@ -32,8 +32,8 @@ SOME = 16
 MOBILITIES: weakref.WeakKeyDictionary[Model, tuple[Array, Array]] = weakref.WeakKeyDictionary()
 
 
-class Row(NamedTuple):
-    """A coordinate of a joint: it moves at u = ratio · v[j], and is at x = ratio · q[i] + offset.
+class JointCoordinate(NamedTuple):
+    """A coordinate of a joint, with its losses, its limits and its mobility: x = ratio · q[i] + offset, u = ratio · v[j].
 
     Attributes
     ----------
@@ -62,8 +62,17 @@ class Row(NamedTuple):
         """Whether anything ever acts on it."""
         return bool(self.damping or self.friction or np.isfinite([self.low, self.high, self.speed]).any())
 
+    @property
+    def has_friction(self) -> bool:
+        """Whether its dry friction may be other than zero, as that of a traced parameter may."""
+        return ops.graph_of(self.friction) is not None or bool(self.friction)
 
-def rows_of(model: Model, varied: Container[str] = ()) -> list[Row]:
+    def velocity(self, v: Array) -> Any:
+        """Return its velocity u, rad/s or m/s, of the model's v (nv)."""
+        return self.ratio * v[self.j]
+
+
+def joint_coordinates(model: Model, varied: Container[str] = ()) -> list[JointCoordinate]:
     """Return the coordinates of joints that rub or end somewhere, or whose losses are ``varied`` parameters ("damping.JOINT",
     "friction.JOINT"), mimic joints' own ones among them.
 
@@ -74,24 +83,25 @@ def rows_of(model: Model, varied: Container[str] = ()) -> list[Row]:
     >>> arm = Builder()
     >>> _ = arm.add_link("base"), arm.add_link("block", inertia=inertia.sphere(2.0, 0.1))
     >>> _ = arm.add_joint("slide", "prismatic", "base", "block", friction=3.0)
-    >>> [(row.joint, row.friction, row.mobility) for row in rows_of(arm.model())]
+    >>> [(c.joint, c.friction, c.mobility) for c in joint_coordinates(arm.model())]
     [('slide', 3.0, 0.5)]
     """
-    rows = []
+    found = []
     for b in model.bodies:
         limits, flat = b.joint.limits, b.kind.manifold.flat
         varies = any(f"{loss}.{b.joint.name}" in varied for loss in LOSSES)
         for k in range(b.kind.nv):
             low, high = (limits.lower, limits.upper) if flat else (-np.inf, np.inf)
-            row = Row(b.joint.name, b.q.start + k, b.v.start + k, b.ratio, b.offset, b.joint.damping, b.joint.friction, low, high,
-                      limits.velocity if limits.velocity > 0.0 else np.inf, limits.effort if limits.effort > 0.0 else np.inf,
-                      0.0, 0.0)  # fmt: skip
-            rows += [row] if row.acts or varies else []
-    if not rows:
+            speed = limits.velocity if limits.velocity > 0.0 else np.inf
+            effort = limits.effort if limits.effort > 0.0 else np.inf
+            c = JointCoordinate(b.joint.name, b.q.start + k, b.v.start + k, b.ratio, b.offset, b.joint.damping, b.joint.friction,
+                                low, high, speed, effort, 0.0, 0.0)  # fmt: skip
+            found += [c] if c.acts or varies else []
+    if not found:
         return []
     w, most = mobilities(model)
-    rows = [r._replace(mobility=r.ratio**2 * float(w[r.j]), max_mobility=r.ratio**2 * float(most[r.j])) for r in rows]
-    return [r for r in rows if r.mobility > 0.0]
+    found = [c._replace(mobility=c.ratio**2 * float(w[c.j]), max_mobility=c.ratio**2 * float(most[c.j])) for c in found]
+    return [c for c in found if c.mobility > 0.0]
 
 
 def mobilities(model: Model) -> tuple[Array, Array]:
@@ -124,19 +134,19 @@ def configurations(model: Model, n: int) -> list[Array]:
     return [model.within_limits(q) for q in found]
 
 
-def rows_on(model: Model, rows: list[Row], values: Iterable[str]) -> list[Row]:
-    """Return the rows of a model in which parameters of those names stand: their max_mobility is in proportion to their mobility."""
+def with_mobilities(model: Model, coordinates: list[JointCoordinate], values: Iterable[str]) -> list[JointCoordinate]:
+    """Return the coordinates with the mobilities of a model in which parameters of those names stand: the largest are in proportion."""
     if not changes_inertia(values):
-        return rows
+        return coordinates
     inverse = inverse_diagonal(model)
-    found = [r.ratio**2 * inverse[r.j] for r in rows]
-    return [r._replace(mobility=w, max_mobility=w * (r.max_mobility / r.mobility)) for r, w in zip(rows, found, strict=True)]
+    found = [c.ratio**2 * inverse[c.j] for c in coordinates]
+    return [c._replace(mobility=w, max_mobility=w * (c.max_mobility / c.mobility)) for c, w in zip(coordinates, found, strict=True)]
 
 
-class Rub(NamedTuple):
-    """What a row meets in a step of h: numbers that hold during the step, and the impulse (and its slope −∂γ/∂u) at u after it."""
+class JointStep(NamedTuple):
+    """The laws of one joint coordinate in a step of h: numbers that hold during the step, impulses γ(u) and slopes −∂γ/∂u at u after it."""
 
-    row: Row
+    coordinate: JointCoordinate
     h: Any
     slow: float                                                 # the speed that counts as rest, below which friction is in proportion to it
     before: Any                                                 # u before the step
@@ -152,18 +162,18 @@ class Rub(NamedTuple):
 
     def piece(self, u: Any) -> Any:
         """Return on which piece of dry friction u is: −1 and 1 where it slides, 0 where it rests."""
-        most = ops.where(ops.less(0.0, self.row.friction), self.slow, np.inf)
+        most = ops.where(ops.less(0.0, self.coordinate.friction), self.slow, np.inf)
         return ops.where(u > most, 1.0, ops.where(u < -most, -1.0, 0.0))
 
     def dry_on(self, u: Any, piece: Any) -> tuple[Any, Any]:
         """Return :meth:`dry` at u, if it goes on as it is on a piece."""
-        f, s = self.h * self.row.friction, self.slow
+        f, s = self.h * self.coordinate.friction, self.slow
         rests = ops.equal(piece, 0.0)
         return ops.where(rests, -f * u / s, -f * piece), ops.where(rests, f / s, 0.0)
 
     def stop(self, u: Any, end: float, into: float) -> tuple[Any, Any]:
         """A spring at an end of the range; ``into`` is the sign of a velocity that goes deeper."""
-        k, s = self.stiffness, weight(self.h * self.h * self.stiffness * self.row.max_mobility)
+        k, s = self.stiffness, weight(self.h * self.h * self.stiffness * self.coordinate.max_mobility)
         gap = -into * (self.x - end)
         push, slope = normal_impulse(k, self.dissipation, self.h, s, self.way, gap, -into * self.before, -into * self.free, -into * u)
         return -into * push, slope
@@ -173,28 +183,28 @@ class Rub(NamedTuple):
         gap = -into * (self.x - end)
         return ops.where(lasts(self.h, self.way, gap, -into * self.free, -into * u), 1.0, 0.0) * self.stop(u, end, into)[0]
 
-    def governor(self, u: Any) -> tuple[Any, Any]:
+    def speed_limit(self, u: Any) -> tuple[Any, Any]:
         """γ = −h c (u − u_max) beyond a speed limit: what is beyond decays in about the time 1/(c w)."""
-        c, h, most = 1.0 / (self.row.mobility * GOVERNED), self.h, self.row.speed
-        s = weight((h / GOVERNED) ** 2)
+        c, h, most = 1.0 / (self.coordinate.mobility * SPEED_DECAY), self.h, self.coordinate.speed
+        s = weight((h / SPEED_DECAY) ** 2)
         mean = 0.5 * ((1.0 - s) * self.before + (1.0 + s) * u)
         over = ops.maximum(mean - most, 0.0) + ops.minimum(mean + most, 0.0)
         return -h * c * over, ops.where(abs(mean) > most, 0.5 * h * c * (1.0 + s), 0.0)
 
     def lasting(self, u: Any) -> Any:
         """Return what of γ goes on in the next step, about."""
-        ends = [(self.row.low, -1.0), (self.row.high, 1.0)]
+        ends = [(self.coordinate.low, -1.0), (self.coordinate.high, 1.0)]
         steady = sum(law(u)[0] for name, law in self.laws if name != "stop")
         return steady + sum(self.lasting_stop(u, end, into) for end, into in ends if np.isfinite(end))
 
     @property
     def laws(self) -> list[tuple[str, Callable[[Any], tuple[Any, Any]]]]:
         """What acts: its name, and γ and −∂γ/∂u as a function of u."""
-        r = self.row
-        given = [("friction", self.dry, there(r.friction)), ("governor", self.governor, np.isfinite(r.speed)),
-                 ("stop", lambda u: self.stop(u, r.low, -1.0), np.isfinite(r.low)),
-                 ("stop", lambda u: self.stop(u, r.high, 1.0), np.isfinite(r.high))]  # fmt: skip
-        return [(name, law) for name, law, there in given if there]
+        c = self.coordinate
+        given = [("friction", self.dry, c.has_friction), ("speed limit", self.speed_limit, np.isfinite(c.speed)),
+                 ("stop", lambda u: self.stop(u, c.low, -1.0), np.isfinite(c.low)),
+                 ("stop", lambda u: self.stop(u, c.high, 1.0), np.isfinite(c.high))]  # fmt: skip
+        return [(name, law) for name, law, acts in given if acts]
 
     def impulse(self, u: Any) -> tuple[Any, Any]:
         """Return γ and −∂γ/∂u."""
@@ -202,78 +212,73 @@ class Rub(NamedTuple):
         return sum(g for g, _ in given), sum(s for _, s in given)
 
 
-def there(x: Any) -> bool:
-    """Return whether a number, or an array of one, may be other than zero."""
-    return ops.graph_of(x) is not None or bool(x)
-
-
 class JointLaws:
-    """The laws of rows in one step: a :class:`~engine.contact.newton.Law`.
+    """The impulse laws of some joint coordinates: dry friction, stops and speed limits.
 
     Parameters
     ----------
     slow : the speed, rad/s or m/s, that counts as rest
-    stiffness : of a row's stops, N·m/rad (N/m)
+    stiffness : of a coordinate's stops, N·m/rad (N/m)
     dissipation : of a stop, s/rad (s/m)
-    varied : names of parameters that count instead of the rows' own friction, "friction.JOINT"
+    varied : names of parameters that count instead of the joints' own friction, "friction.JOINT"
 
     A block of 2 kg on which 3 N rub loses 3 mm/s in a millisecond:
 
-    >>> row = Row("slide", 0, 0, 1.0, 0.0, 0.0, 3.0, -np.inf, np.inf, np.inf, np.inf, 0.5, 0.5)
-    >>> law = JointLaws([row], 1e-5, lambda row: 0.0, 0.0).step(1e-3, np.ones(1), np.zeros(1), np.ones(1))
+    >>> slide = JointCoordinate("slide", 0, 0, 1.0, 0.0, 0.0, 3.0, -np.inf, np.inf, np.inf, np.inf, 0.5, 0.5)
+    >>> law = JointLaws([slide], 1e-5, lambda c: 0.0, 0.0).step(1e-3, np.ones(1), np.zeros(1), np.ones(1))
     >>> law.impulse(np.ones(1), law.friction)[0].round(9)
     array([-0.003])
     """
 
-    def __init__(self, rows: list[Row], slow: float, stiffness: Callable[[Row], Any], dissipation: float,
+    def __init__(self, coordinates: list[JointCoordinate], slow: float, stiffness: Callable[[JointCoordinate], Any], dissipation: float,
                  varied: frozenset[str] = NONE) -> None:  # fmt: skip
-        self.rows, self.slow, self.stiffness, self.dissipation, self.varied = rows, slow, stiffness, dissipation, varied
+        self.coordinates, self.slow, self.stiffness, self.dissipation, self.varied = coordinates, slow, stiffness, dissipation, varied
 
     def of(self, model: Model, values: Mapping[str, Any]) -> JointLaws:
-        """Return the laws of a model with other numbers, with parameters in place of the rows' friction."""
-        rows = [r._replace(friction=values[name]) if (name := f"friction.{r.joint}") in self.varied and name in values else r
-                for r in rows_on(model, self.rows, values)]  # fmt: skip
-        return JointLaws(rows, self.slow, self.stiffness, self.dissipation, self.varied)
+        """Return the laws of a model with other numbers, with parameters in place of the joints' friction."""
+        found = [c._replace(friction=values[name]) if (name := f"friction.{c.joint}") in self.varied and name in values else c
+                 for c in with_mobilities(model, self.coordinates, values)]  # fmt: skip
+        return JointLaws(found, self.slow, self.stiffness, self.dissipation, self.varied)
 
-    def step(self, h: Any, before: Array, q: Array, free: Array, way: float = EVENLY, limited: LimitedForces | None = None) -> Rubbing:
+    def step(self, h: Any, before: Array, q: Array, free: Array, way: float = EVENLY,
+             limited: LimitedForces | None = None) -> JointStepLaws:  # fmt: skip
         """Return the laws of a step of h from the velocity ``before`` (nv), whose flight ends at q (nq) and ``free`` (nv), and in which
         impulses go so far of their ``way`` (c of :func:`~engine.contact.hunt_crossley.normal_impulse`); and those of ``limited`` forces."""
-        rubs = []
-        for r in self.rows:
-            rubs.append(Rub(r, h, self.slow, r.ratio * before[r.j], r.ratio * free[r.j], r.ratio * q[r.i] + r.offset, self.stiffness(r),
-                            self.dissipation, way))  # fmt: skip
-        return Rubbing(rubs, self.slow, free, limited)
+        joints = [JointStep(c, h, self.slow, c.velocity(before), c.velocity(free), c.ratio * q[c.i] + c.offset, self.stiffness(c),
+                            self.dissipation, way) for c in self.coordinates]  # fmt: skip
+        return JointStepLaws(joints, self.slow, free, limited)
 
 
-class Rubbing:
-    """The laws of a step, and those of stiff forces that are ``limited``, whose flight ends at v = ``free`` (nv)."""
+class JointStepLaws:
+    """The laws of all joints in a step whose flight ends at v = ``free`` (nv), and those of stiff forces that are ``limited``: a
+    :class:`~engine.contact.newton.Law`."""
 
-    def __init__(self, rubs: list[Rub], slow: float, free: Array, limited: LimitedForces | None = None) -> None:
-        self.rubs, self.slow, self.nv, self.free, self.limited = rubs, slow, len(free), free, limited
+    def __init__(self, joints: list[JointStep], slow: float, free: Array, limited: LimitedForces | None = None) -> None:
+        self.joints, self.slow, self.nv, self.free, self.limited = joints, slow, len(free), free, limited
 
     @property
     def acts(self) -> Any:
         """Whether there is an impulse where flight leads."""
         held = self.limited
         limited = [held.impulse(j, self.free[j])[0] for j in held.rows] if held else []
-        return ops.largest(np.array([*(rub.impulse(rub.free)[0] for rub in self.rubs), *limited])) > 0.0
+        return ops.largest(np.array([*(joint.impulse(joint.free)[0] for joint in self.joints), *limited])) > 0.0
 
     @property
-    def dry_rubs(self) -> list[Rub]:
+    def with_friction(self) -> list[JointStep]:
         """Those with dry friction."""
-        return [rub for rub in self.rubs if there(rub.row.friction)]
+        return [joint for joint in self.joints if joint.coordinate.has_friction]
 
     def pieces(self, v: Array) -> Array:
-        """Return on which piece of its dry friction each of :attr:`dry_rubs` is at v (nv)."""
-        return ops.array([rub.piece(rub.row.ratio * v[rub.row.j]) for rub in self.dry_rubs])
+        """Return on which piece of its dry friction each of :attr:`with_friction` is at v (nv)."""
+        return ops.array([joint.piece(joint.coordinate.velocity(v)) for joint in self.with_friction])
 
     def dry(self, v: Array, pieces: Array) -> tuple[Array, Array]:
         """Return the impulses (nv) of dry friction, and their slopes (nv), on such pieces."""
         total, slopes = [0.0] * self.nv, [0.0] * self.nv
-        for rub, piece in zip(self.dry_rubs, pieces, strict=True):
-            r = rub.row
-            g, slope = rub.dry_on(r.ratio * v[r.j], piece)
-            total[r.j], slopes[r.j] = total[r.j] + r.ratio * g, slopes[r.j] + r.ratio * r.ratio * slope
+        for joint, piece in zip(self.with_friction, pieces, strict=True):
+            c = joint.coordinate
+            g, slope = joint.dry_on(c.velocity(v), piece)
+            total[c.j], slopes[c.j] = total[c.j] + c.ratio * g, slopes[c.j] + c.ratio * c.ratio * slope
         return ops.array(total), ops.array(slopes)
 
     friction = np.zeros(0)                                      # that of joints does not lag
@@ -284,17 +289,17 @@ class Rubbing:
 
     def acting(self, v: Array, friction: Array) -> list[tuple[float, str]]:
         """Return the impulses at v (nv) that are not zero, and their names."""
-        found = [(abs(float(law(rub.row.ratio * v[rub.row.j])[0])), f"the {name} of joint '{rub.row.joint}'")
-                 for rub in self.rubs for name, law in rub.laws]  # fmt: skip
+        found = [(abs(float(law(joint.coordinate.velocity(v))[0])), f"the {name} of joint '{joint.coordinate.joint}'")
+                 for joint in self.joints for name, law in joint.laws]  # fmt: skip
         return [(size, name) for size, name in found if size]
 
     def impulse(self, v: Array, friction: Array, bends: Any = 1.0) -> tuple[Array, Array]:
         """Return γ (nv) and G (nv, nv), diagonal."""
         total, slopes = [0.0] * self.nv, [0.0] * self.nv
-        for rub in self.rubs:
-            r = rub.row
-            g, slope = rub.impulse(r.ratio * v[r.j])
-            total[r.j], slopes[r.j] = total[r.j] + r.ratio * g, slopes[r.j] + r.ratio * r.ratio * slope
+        for joint in self.joints:
+            c = joint.coordinate
+            g, slope = joint.impulse(c.velocity(v))
+            total[c.j], slopes[c.j] = total[c.j] + c.ratio * g, slopes[c.j] + c.ratio * c.ratio * slope
         if self.limited is not None:
             for j in self.limited.rows:
                 g, slope = self.limited.impulse(j, v[j])
@@ -313,22 +318,22 @@ class Rubbing:
     def lasting(self, v: Array) -> Array:
         """Return what of the impulses (nv) goes on in the next step, about."""
         total = [0.0] * self.nv
-        for rub in self.rubs:
-            r = rub.row
-            total[r.j] = total[r.j] + r.ratio * rub.lasting(r.ratio * v[r.j])
+        for joint in self.joints:
+            c = joint.coordinate
+            total[c.j] = total[c.j] + c.ratio * joint.lasting(c.velocity(v))
         return ops.array(total)
 
     @property
     def names(self) -> dict[str, None]:
         """What there is of "friction", with damping and speed limits, and "stops"."""
-        return dict.fromkeys("stops" if name == "stop" else "friction" for rub in self.rubs for name, _ in rub.laws)
+        return dict.fromkeys("stops" if name == "stop" else "friction" for joint in self.joints for name, _ in joint.laws)
 
     def parts(self, v: Array) -> dict[str, Array]:
         """Return the impulses (nv) of what there is of "friction" and "stops"."""
         found: dict[str, list[Any]] = {name: [0.0] * self.nv for name in self.names}
-        for rub in self.rubs:
-            r = rub.row
-            for name, law in rub.laws:
+        for joint in self.joints:
+            c = joint.coordinate
+            for name, law in joint.laws:
                 total = found["stops" if name == "stop" else "friction"]
-                total[r.j] = total[r.j] + r.ratio * law(r.ratio * v[r.j])[0]
+                total[c.j] = total[c.j] + c.ratio * law(c.velocity(v))[0]
         return {name: ops.array(total) for name, total in found.items()}

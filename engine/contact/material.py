@@ -20,6 +20,8 @@ ROUGHEST = 1e100
 #: parameters that count instead of a number of a surface: of a link's, or of the ground's, "world"
 PARAMETERS = {f"contact_{n}": n for n in ("stiffness", "dissipation", "friction", "static_friction", "torsional_friction",
                                           "rolling_friction")}  # fmt: skip
+#: FMI's units of these; coefficients have none
+UNITS = {"contact_stiffness": "N/m", "contact_dissipation": "s/m", "contact_torsional_friction": "m", "contact_rolling_friction": "m"}
 #: numbers of a surface that resist turning: lengths, m
 TURNING = "torsional_friction", "rolling_friction"
 

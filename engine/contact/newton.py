@@ -92,10 +92,10 @@ def minimum(M: Array, free: Array, law: Law, friction: Any, start: Array, J: Arr
 
     A block of 2 kg at 1 mm/s on which 3 N rub for a millisecond stops:
 
-    >>> from engine.contact.joint_laws import JointLaws, Row
-    >>> row = Row("slide", 0, 0, 1.0, 0.0, 0.0, 3.0, -np.inf, np.inf, np.inf, np.inf, 0.5, 0.5)
+    >>> from engine.contact.joint_laws import JointCoordinate, JointLaws
+    >>> slide = JointCoordinate("slide", 0, 0, 1.0, 0.0, 0.0, 3.0, -np.inf, np.inf, np.inf, np.inf, 0.5, 0.5)
     >>> free = np.array([1e-3])
-    >>> law = JointLaws([row], 1e-5, lambda row: 0.0, 0.0).step(1e-3, free, np.zeros(1), free)
+    >>> law = JointLaws([slide], 1e-5, lambda c: 0.0, 0.0).step(1e-3, free, np.zeros(1), free)
     >>> v, found = minimum(np.array([[2.0]]), free, law, law.friction, free)
     >>> bool(found), bool(0.0 < v[0] < 1e-5)
     (True, True)

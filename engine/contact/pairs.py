@@ -200,9 +200,10 @@ def look(pair: Pair, poses: list[Array], about: Array, began: Began) -> tuple[Ar
 
 
 @functools.cache
-def looking(*kinds: Any, points: Callable[..., geometry.Points] = geometry.points) -> Callable[..., tuple[Array, ...]]:
+def looking(*kinds: Any, near: bool = False) -> Callable[..., tuple[Array, ...]]:
     """Return the function that looks where two shapes touch: of both bodies' T_WB (3×4), R_WB and twist before the step, shape's T_BS (3×4)
-    and centre, of the point to see it from, and of the measures of shapes that are known by their kind alone."""
+    and centre, of the point to see it from, and of the measures of shapes that are known by their kind alone; where only what is ``near``
+    counts, of how far that is, m, before these."""
 
     def rate(place: Array, c: Array, y: Array) -> Array:
         """The velocity at the beginning of the step of what was then where y (3) is now, as seen from the shape's centre."""
@@ -210,9 +211,10 @@ def looking(*kinds: Any, points: Callable[..., geometry.Points] = geometry.point
         return R @ V[3:] + ops.cross(R @ V[:3], y - c + R @ center)            # so that a rolling ball is asked where it touched then
 
     def looks(a: Array, b: Array, about: Array, *given: Array) -> tuple[Array, ...]:
-        left, (T_a, T_b) = iter(given), (whole(x[:12]) @ whole(x[27:39]) for x in (a, b))
+        left, far = iter(given[near:]), given[:near]
+        T_a, T_b = (whole(x[:12]) @ whole(x[27:39]) for x in (a, b))
         one, two = (k if isinstance(k, Shape) else geometry.measured(k, next(left)) for k in kinds)
-        p = points(one, two, se3.inv(T_a) @ T_b)
+        p = geometry.touching_points(one, two, se3.inv(T_a) @ T_b, *far) if near else geometry.points(one, two, se3.inv(T_a) @ T_b)
         R, o, centers = se3.rotation(T_a), se3.position(T_a), [placed(whole(x[:12]), x[39:]) for x in (a, b)]
         places, normals = [R @ x + o for x in p.position], [R @ x for x in p.normal]
         rates = [n @ (rate(b, centers[1], y) - rate(a, centers[0], y)) for n, y in zip(normals, places, strict=True)]

@@ -78,7 +78,7 @@ class WorldAxes:
             T, own = self.poses[i], self.model.bodies[i].v
             M[own, own] = inertia.transformed(T, M[own, own])
             for j in range(len(M)):
-                if not own.start <= j < own.stop and any(map(ops.there, M[own, j])):
+                if not own.start <= j < own.stop and any(map(ops.is_nonzero, M[own, j])):
                     M[own, j] = M[j, own] = se3.wrench_to_parent(T, M[own, j])
         return M
 

@@ -276,7 +276,7 @@ class Filter:
         for j, other in enumerate(self.visits):
             if other.late:
                 at, rows = self.places(j)
-                moved = turned(self.sensors[other.sensor], expected[at], d[rows])
+                moved = turn_attitudes(self.sensors[other.sensor], expected[at], d[rows])
                 expected = np.concatenate([expected[: at.start], moved, expected[at.stop :]])
         x = self.linear.plus(x, d[: self.n])
         return np.concatenate([x, theta + d[self.n : self.N], expected, after[np.triu_indices(self.M)], [square]])
@@ -364,20 +364,20 @@ def size_of(c: Sensor) -> int:
 
 def innovation(c: Sensor, expected: Array, y: Array) -> Array:
     """Return y ⊖ expected, of what a sensor reads: attitudes by the turn from one to the other."""
-    both = zip(c.errors, parted(c, expected), parted(c, y), strict=True)
+    both = zip(c.errors, split_reading(c, expected), split_reading(c, y), strict=True)
     return np.concatenate([turn(a, b) if part == "q" else b - a for part, a, b in both])
 
 
-def turned(c: Sensor, expected: Array, d: Array) -> Array:
+def turn_attitudes(c: Sensor, expected: Array, d: Array) -> Array:
     """Return expected ⊕ d (m), attitudes turned by three of them."""
     found = []
-    for part, a in zip(c.errors, parted(c, expected), strict=True):
+    for part, a in zip(c.errors, split_reading(c, expected), strict=True):
         own, d = (d[:3], d[3:]) if part == "q" else (d[: len(a)], d[len(a) :])
         found.append(quaternion.normalize(quaternion.product(a, quaternion.exp(own))) if part == "q" else a + own)
     return np.concatenate(found)
 
 
-def parted(c: Sensor, y: Array) -> list[Array]:
+def split_reading(c: Sensor, y: Array) -> list[Array]:
     """Return what is read of a sensor by its parts."""
     return np.split(y, np.cumsum([4 if part == "q" else int(np.prod(e.shape)) for part, e in c.errors.items()])[:-1])
 

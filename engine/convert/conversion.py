@@ -17,7 +17,7 @@ Array = np.ndarray
 
 def outward(library: Library, model: Model, joints: Iterable[str] | None, **given: Any) -> Any:
     """Return the library's vectors of ours: those of q, v, vdot and tau that are not None, one alone or a tuple."""
-    parts, ours = parts_of(library, model, joints), whole(model, given, None, library.name)
+    parts, ours = parts_of(library, model, joints), as_batch(model, given, None, library.name)
     found: dict[str, list[Array]] = {name: [] for name in ours}
     for part in parts:
         body = part.body
@@ -26,14 +26,14 @@ def outward(library: Library, model: Model, joints: Iterable[str] | None, **give
             x = {name: 0.0 * a if name == "tau" else body.ratio * a + (body.offset if name == "q" else 0.0) for name, a in x.items()}
         for name, a in x.items():
             found[name].append(part.row.to(part.placed(a)) if name == "q" else part.seen(x["q"], a, x["v"] if name == "vdot" else None))
-    return several([joined(pieces, ours["q"].shape[:-1]) for pieces in found.values()])
+    return several([join_pieces(pieces, ours["q"].shape[:-1]) for pieces in found.values()])
 
 
 def inward(library: Library, model: Model, joints: Iterable[str] | None, **given: Any) -> Any:
     """Return our vectors of the library's; what mimic joints have must be what their sources make of them."""
     parts = parts_of(library, model, joints)
     nq, nv = sum(part.row.nq for part in parts), sum(part.body.kind.nv for part in parts)
-    theirs = whole(model, given, {"q": nq, "v": nv, "vdot": nv, "tau": nv}, library.name)
+    theirs = as_batch(model, given, {"q": nq, "v": nv, "vdot": nv, "tau": nv}, library.name)
     found: dict[str, dict[int, Array]] = {name: {} for name in theirs}
     mimics: list[tuple[Part, dict[str, Array]]] = []
     i = j = 0
@@ -57,12 +57,12 @@ def inward(library: Library, model: Model, joints: Iterable[str] | None, **given
                 found[name][at] = found[name][at] + part.body.ratio * a
             else:
                 require_mimicry(part, name, a, found[name][at], next(p for p in parts if p.body.q == part.body.q and not p.body.mimics))
-    results = [joined([pieces[k] for k in sorted(pieces)], theirs["q"].shape[:-1]) for pieces in found.values()]
+    results = [join_pieces([pieces[k] for k in sorted(pieces)], theirs["q"].shape[:-1]) for pieces in found.values()]
     model.checked("q", results[0], batched=True)
     return several(results)
 
 
-def whole(model: Model, given: Mapping[str, Any], sizes: Mapping[str, int] | None, library: str) -> dict[str, Array]:
+def as_batch(model: Model, given: Mapping[str, Any], sizes: Mapping[str, int] | None, library: str) -> dict[str, Array]:
     """Return what is given as arrays of one batch: ours, or of the library's sizes."""
     if given["vdot"] is not None and given["v"] is None:
         raise StateError("vdot is given without v; expected both, as accelerations in axes that turn need the velocity")
@@ -83,7 +83,7 @@ def whole(model: Model, given: Mapping[str, Any], sizes: Mapping[str, int] | Non
     return {name: np.broadcast_to(a, (*batch, a.shape[-1])) for name, a in found.items()}
 
 
-def joined(pieces: Sequence[Array], batch: tuple[int, ...]) -> Array:
+def join_pieces(pieces: Sequence[Array], batch: tuple[int, ...]) -> Array:
     """Return the pieces side by side."""
     return np.concatenate([np.zeros((*batch, 0)), *pieces], axis=-1)
 

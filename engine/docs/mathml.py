@@ -18,12 +18,12 @@ ElementTree.register_namespace("", MATHML[1:-1])
 
 def mathml(tex: str, block: bool) -> str:
     r"""Return a formula as MathML, by docutils, less its slips: \tfrac12 is a half there too, and not 12 over what follows; an index of a
-    letter with a dot stands beside it, and not below, as of a sum; bars of an absolute value have no space within."""
+    letter with a dot stands beside it, and not below, as of a sum; bars of an absolute value have no space within, and do not stretch."""
     text = tex2mathml(re.sub(r"frac(\d)(\d)", r"frac{\1}{\2}", tex), as_block=block)
     tree = ElementTree.fromstring(re.sub(r"&(?!lt;|gt;|amp;)\w+;", lambda entity: unescape(entity[0]), text))
     for parent in [*tree.iter()]:
         if parent.text == "|":
-            parent.attrib.update(lspace="0", rspace="0")
+            parent.attrib.update(lspace="0", rspace="0", stretchy="false")
         for k, part in enumerate(parent):
             if part.tag == f"{MATHML}munderover" and part[2].text in ACCENTS:
                 dotted, indexed = ElementTree.Element(f"{MATHML}mover", accent="true"), ElementTree.Element(f"{MATHML}msub")

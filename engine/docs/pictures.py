@@ -16,6 +16,7 @@ import numpy as np
 
 import engine
 from engine.components.controllers import computed_torque, minimum_jerk
+from engine.docs.lessons import within
 
 HERE = Path(__file__).parent
 PICTURES, DEMOS = HERE / "pictures", HERE.parents[1] / "demos"
@@ -50,20 +51,52 @@ def eyes() -> None:
     import matplotlib
     from PIL import Image
 
-    page: dict[str, Any] = {}
-    for block in re.findall("```python\n(.*?)```", (HERE / "eyes.md").read_text(), re.DOTALL)[:3]:
-        exec(block, page)
+    page = names_of("eyes", 3)
     write("eyes", page["run"], t=4.0, view=(-2.3, 0.5), shown=engine.Shown(eyes=(page["finder"], page["lidar"], page["camera"])))
     depth = page["depths"][2] / page["large"].far
     colors = (255.0 * matplotlib.colormaps["viridis"](depth)[..., :3]).astype(np.uint8)
     Image.fromarray(np.concatenate([page["pictures"][2], colors], axis=1)).save(PICTURES / "eyes-camera.png", optimize=True)
 
 
-def write(name: str, source: Any, **look: Any) -> None:
-    """Draw a picture at twice its size, and write it smaller, in few colours."""
+def names_of(page: str, count: int) -> dict[str, Any]:
+    """Return the names that the first examples of a page give, by running them."""
+    names: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder, within(folder):
+        for block in re.findall("```python\n(.*?)```", (HERE / f"{page}.md").read_text(encoding="utf-8"), re.DOTALL)[:count]:
+            exec(block, names)
+    return names
+
+
+def lessons() -> None:
+    """Draw the pictures of the course, of what its lessons' own lines make."""
+    twist = np.array([0.0, 0.0, 2.0, 0.0, 1.0, 0.4])
+    screw = names_of("course/twists", 5)["screw"].run([1.0, 0, 0, 0, 0.5, 0, 0], twist, 4.0, parameters={"goal": twist})
+    write("lesson-twists", screw, view=(0.7, 0.3), environment="plain",
+          shown=engine.Shown(trails=(("body", (0.3, 0.2, 0.1)),), trail_time=4.0, screws=("body",)))
+    swing = names_of("course/lagrangian", 4)["swing"].run([1.5, -0.7], np.zeros(2), 4.0)
+    write("lesson-lagrangian", swing, view=(-np.pi / 2, 0.1), environment="plain",
+          shown=engine.Shown(trails=(("lower", (0.0, 0.0, -1.0)),), trail_time=4.0))
+    arm = names_of("course/recursions", 4)["floats"].run([0.3, 0.6, 0.0, 1.2, 0.0, 0.6, 0.0], np.zeros(7), 0.01)
+    write("lesson-recursions", arm, view=(-0.9, 0.2), environment="plain", shown=engine.Shown(torques=True))
+    spin = names_of("course/integrators", 5)["spin"].run([1.0, 0, 0, 0, 0, 0, 0], [0.02, 3.0, 0.02, 0, 0, 0], 6.0)
+    write("lesson-integrators", spin, view=(0.8, 0.3), environment="plain",
+          shown=engine.Shown(momentum=True, trails=(("top", (0.5, 0.3, 0.125)),), trail_time=6.0))
+    box = names_of("course/contact", 1)
+    write("lesson-contact", box["slide"], t=0.105, view=(-1.3, -0.1), environment="plain",
+          shown=engine.Shown(contacts=True, transparent=True))
+    pole = names_of("course/control", 4)["balance"].run([0.5, 0.2], np.zeros(2), 6.0)
+    write("lesson-control", pole, t=0.7, view=(-np.pi / 2, 0.15), environment="plain", signals=("q.slide", "q.pivot"),
+          size=(720, 480))
+    orbit = names_of("course/orbit", 4)
+    rod = orbit["hangs"].run(orbit["hanging"](0.5), orbit["turning"], 3000.0)
+    write("lesson-orbit", rod, t=1000.0, shown=engine.Shown(lvlh=True))
+
+
+def write(name: str, source: Any, size: tuple[int, int] = (1440, 960), **look: Any) -> None:
+    """Draw a picture, by default at twice its size, and write it smaller, in few colours."""
     from PIL import Image
 
-    picture = Image.fromarray(np.asarray(engine.render(source, size=(1440, 960), **look)))
+    picture = Image.fromarray(np.asarray(engine.render(source, size=size, **look)))
     small(picture, name)
 
 
@@ -176,7 +209,7 @@ def motions() -> None:
     save(figure, "motions")
 
 
-ALL = {f.__name__: f for f in (frames, recoil, eyes, jacobians, coordinates, motions, demos)}
+ALL = {f.__name__: f for f in (frames, recoil, eyes, lessons, jacobians, coordinates, motions, demos)}
 
 if __name__ == "__main__":
     for chosen in sys.argv[1:] or ALL:

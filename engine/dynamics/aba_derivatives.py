@@ -44,7 +44,7 @@ def aba_derivatives(model: Model, q: Array, v: Array, tau: Array, gravity: Any =
     """
     vdot = aba(model, q, v, tau, gravity, wrenches)
     dq, dv, M = differentiated(model, q, v, vdot, gravity, wrenches)
-    found = solved(model, M, np.concatenate([-dq, -dv, np.eye(model.nv)], axis=1))                              # (1)
+    found = solve_inertia(model, M, np.concatenate([-dq, -dv, np.eye(model.nv)], axis=1))                              # (1)
     return found[:, : model.nv], found[:, model.nv : 2 * model.nv], found[:, 2 * model.nv :]
 
 
@@ -60,10 +60,10 @@ def minv(model: Model, q: Array) -> Array:
     >>> minv(arm.model(), np.zeros(1)).round(9)                                  # 1/(2 kg · 9 m²)
     array([[0.05555556]])
     """
-    return solved(model, crba(model, q), np.eye(model.nv))
+    return solve_inertia(model, crba(model, q), np.eye(model.nv))
 
 
-def solved(model: Model, M: Array, b: Array) -> Array:
+def solve_inertia(model: Model, M: Array, b: Array) -> Array:
     """Return M⁻¹ b, from the leaves on: so elimination keeps the tree's zeros (Featherstone, §6.4)."""
     if not len(M):
         return b

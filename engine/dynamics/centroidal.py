@@ -11,7 +11,7 @@ import numpy as np
 from engine.dynamics.crba import composite
 from engine.dynamics.kinematics import body_motion, body_poses
 from engine.dynamics.momentum import center_of_mass, moving_mass, total_mass
-from engine.dynamics.stages import carried, swept
+from engine.dynamics.stages import sum_over_subtrees, swept
 from engine.model import Model
 from engine.spatial.inertia import first_moment, mass, transformed
 from engine.spatial.se3 import ad, wrench_to_parent
@@ -104,7 +104,7 @@ def momentum_derivatives(model: Model, q: Array, v: Array) -> tuple[Array, Array
     q, v = model.checked("q", q), model.checked("v", v)
     seen = swept(model, q, v, np.zeros(model.nv), np.zeros(6))
     own = [transformed(T, body.inertia) for body, T in zip(model.bodies, seen.T, strict=False)]
-    I, P = carried(model, own), carried(model, [G @ V for G, V in zip(own, seen.V, strict=False)])
+    I, P = sum_over_subtrees(model, own), sum_over_subtrees(model, [G @ V for G, V in zip(own, seen.V, strict=False)])
     dq, dv = ([np.zeros(6)] * model.nv for _ in range(2))
     for stage in seen.stages:
         i = stage.body

@@ -53,14 +53,14 @@ def each_tree(whole: Callable[[Model, list[tuple[EqualTrees, Any]]], Any]) -> Ca
                 return f(*args, **named)
             for name in given.keys() & (OWN.keys() - {"wrenches"}):
                 given[name] = model.checked(name, given[name])
-            return whole(model, [(kind, rows_of(f, kind, given)) for kind in kinds])
+            return whole(model, [(kind, evaluate_kind(f, kind, given)) for kind in kinds])
 
         return of
 
     return decorated
 
 
-def rows_of(f: Callable[..., Any], kind: EqualTrees, given: dict[str, Any]) -> Any:
+def evaluate_kind(f: Callable[..., Any], kind: EqualTrees, given: dict[str, Any]) -> Any:
     """Return a function's results (n, …) for trees of a kind."""
     own = [name for name in OWN if given.get(name) is not None]
     tables = [np.asarray(given[name])[getattr(kind, OWN[name])] for name in own]
@@ -76,13 +76,13 @@ def rows_of(f: Callable[..., Any], kind: EqualTrees, given: dict[str, Any]) -> A
 
 def velocities(model: Model, results: list[tuple[EqualTrees, Any]]) -> Array:
     """Return what has an entry for each velocity (nv)."""
-    return placed(np.zeros(model.nv, dtype=object), [(kind.v, x) for kind, x in results])
+    return place_parts(np.zeros(model.nv, dtype=object), [(kind.v, x) for kind, x in results])
 
 
 def links(model: Model, results: list[tuple[EqualTrees, Any]]) -> Array:
     """Return what has a row for each link (nlinks, …)."""
     shape = np.asarray(results[0][1]).shape[2:]
-    return placed(np.zeros((len(model.links), *shape), dtype=object), [(kind.links, x) for kind, x in results])
+    return place_parts(np.zeros((len(model.links), *shape), dtype=object), [(kind.links, x) for kind, x in results])
 
 
 def blocks(model: Model, results: list[tuple[EqualTrees, Any]]) -> Array:
@@ -100,7 +100,7 @@ def sums(model: Model, results: list[tuple[EqualTrees, Any]]) -> Any:
     return sum(ops.total(x) for _, x in results)
 
 
-def placed(whole: Array, parts: list[tuple[Array, Any]]) -> Array:
+def place_parts(whole: Array, parts: list[tuple[Array, Any]]) -> Array:
     """Return an array with parts where they belong."""
     for places, x in parts:
         whole[places] = np.asarray(x)

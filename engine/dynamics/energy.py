@@ -10,7 +10,7 @@ from engine.dynamics.centroidal import momentum_matrix, weighing
 from engine.dynamics.each_tree import each_tree, sums
 from engine.dynamics.kinematics import GRAVITY, body_motion, body_poses, checked_gravity
 from engine.dynamics.momentum import from_center
-from engine.dynamics.stages import carried, swept
+from engine.dynamics.stages import sum_over_subtrees, swept
 from engine.model import Model
 from engine.spatial.inertia import first_moment, mass, transformed
 
@@ -96,7 +96,7 @@ def energy_derivatives(model: Model, q: Array, v: Array, gravity: Any = GRAVITY)
     """
     q, v = model.checked("q", q), model.checked("v", v)
     seen = swept(model, q, v, np.zeros(model.nv), np.zeros(6))
-    P = carried(model, [transformed(T, body.inertia) @ V for body, T, V in zip(model.bodies, seen.T, seen.V, strict=False)])
+    P = sum_over_subtrees(model, [transformed(T, body.inertia) @ V for body, T, V in zip(model.bodies, seen.T, seen.V, strict=False)])
     dq, dv = [0.0] * model.nv, list(model.armature * v)
     for stage in seen.stages:
         for k, psidot, s in zip(stage.rows, stage.Psidot.T, stage.S.T, strict=True):

@@ -76,7 +76,7 @@ def generalized_jacobian(model: Model, q: Array, link: str, base: str = "floatin
     array([0.  , 0.  , 0.  , 0.75, 0.  , 0.  ])
     """
     model, q = carrying(model, q, link)
-    e, k = rows(model, base)
+    e, k = free_and_kept_rows(model, base)
     J = jacobian(model, q, link)
     M = crba(model, q)
     return J[:, k] - J[:, e] @ yielding(model, M, e, M[e, k])
@@ -101,7 +101,7 @@ def free_floating_inertia(model: Model, q: Array, base: str = "floating") -> Arr
     >>> free_floating_inertia(model, model.neutral()), free_floating_inertia(model, model.neutral(), base="fixed")
     (array([[0.75]]), array([[1.]]))
     """
-    e, k = rows(model, base)
+    e, k = free_and_kept_rows(model, base)
     M = crba(model, q)
     return mirrored(M[k, k] - M[k, e] @ yielding(model, M, e, M[e, k])).reshape(M[k, k].shape)
 
@@ -129,7 +129,7 @@ def free_floating_bias(model: Model, q: Array, v: Array, gravity: Any = GRAVITY,
     >>> free_floating_bias(model, q, v)
     array([-1.5])
     """
-    e, k = rows(model, base)
+    e, k = free_and_kept_rows(model, base)
     b, M = bias(model, q, v, gravity, wrenches), crba(model, q)
     return b[k] - M[k, e] @ yielding(model, M, e, b[e])
 
@@ -166,7 +166,7 @@ def floating_inverse_dynamics(model: Model, q: Array, v: Array, qddot: Array, gr
     >>> float(tau[0]), float(V0dot[3])
     (0.75, -0.25)
     """
-    e, k = rows(model, base)
+    e, k = free_and_kept_rows(model, base)
     wanted = array("qddot", qddot, StateError)
     if wanted.shape != (model.nv - k.start,):
         raise StateError(f"qddot has shape {wanted.shape}; expected ({model.nv - k.start},) for '{model.name}' with its base {base}")
@@ -197,7 +197,7 @@ def base_reaction(model: Model, q: Array, v: Array, vdot: Array, gravity: Any = 
     >>> base_reaction(model, model.neutral(), np.zeros(7), np.array([0.0, 0, 0, -0.25, 0, 0, 1.0]), gravity=(0, 0, 0))
     array([ 0.  ,  0.  ,  0.  , -0.75,  0.  ,  0.  ])
     """
-    rows(model)
+    free_and_kept_rows(model)
     q, v, vdot = model.checked("q", q), model.checked("v", v), model.checked("vdot", vdot)
     root = model.bodies[0]
     V0dot = twist_to_child(root.pose(q), falling(gravity)) + vdot[:6]
@@ -234,7 +234,7 @@ def velocity_from_momentum(model: Model, q: Array, P: Array, qdot: Array | None 
     >>> velocity_from_momentum(model, model.neutral(), [0, 0, 0, 6.0, 0, 0])
     array([0., 0., 0., 3., 0., 0.])
     """
-    e, k = rows(model)
+    e, k = free_and_kept_rows(model)
     n = model.nv - 6
     q = model.checked("q", q)
     P = vector("P", P, 6, "six finite numbers, [angular about the world's origin; linear] in world axes")
@@ -268,7 +268,7 @@ def reaction_null_space(model: Model, q: Array) -> Array:
     array([[ 0.5, -0.5],
            [-0.5,  0.5]])
     """
-    e, k = rows(model)
+    e, k = free_and_kept_rows(model)
     M = crba(model, q)
     B = yielding(model, M, e, M[e, k])[:3]
     least = 1e-12 * ops.largest(B.ravel())
@@ -384,7 +384,7 @@ def carrying(model: Model, q: Array, link: str) -> tuple[Model, Array]:
     return tree.model, model.checked("q", q)[tree.q]
 
 
-def rows(model: Model, base: str = "floating") -> tuple[slice, slice]:
+def free_and_kept_rows(model: Model, base: str = "floating") -> tuple[slice, slice]:
     """Return which rows e of the base's twist are free, and which rows k of all velocities are kept."""
     if not model.floats:
         roots = [model.bodies[i] for i in model.roots]

@@ -10,7 +10,7 @@ from engine import ops
 from engine.checks import number
 from engine.model import Model, StateError
 from engine.model.body import reflected
-from engine.ops.linear import there
+from engine.ops.linear import is_nonzero
 
 Array = np.ndarray
 
@@ -66,7 +66,7 @@ def friction_forces(model: Model, v: Array, smoothing: float, damping: Array | N
     s = number("smoothing", smoothing, "a speed greater than zero, such as 1e-3 (rad/s and m/s)", above=0.0, error=StateError)
     tau = -(np.diag(damping_matrix(model)) if damping is None else model.checked("damping", damping)) * v
     for ratio, f in dry_friction(model).items() if friction is None else ((1.0, model.checked("friction", friction)),):
-        if any(map(there, f)):
+        if any(map(is_nonzero, f)):
             u = ratio * v
             tau = tau - ratio * f * (u / ops.sqrt(u * u + s**2))
     return tau

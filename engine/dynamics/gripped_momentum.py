@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import ops
-from engine.dynamics.momentum_conservation import Tree, Whole, motion_to, moved_rigidly, parted, together, united, with_momentum
+from engine.dynamics.momentum_conservation import Tree, Whole, join_trees, motion_to, moved_rigidly, split_tree, united, with_momentum
 from engine.model import Model
 
 Array = np.ndarray
@@ -27,10 +27,10 @@ class Join(NamedTuple):
     closed: Any
 
 
-def joined(n: int, joins: Sequence[Join]) -> Array:
+def joined_trees(n: int, joins: Sequence[Join]) -> Array:
     """Return which of n trees and what stands, the last, are one (n + 1, n + 1): 1 or 0.
 
-    >>> joined(3, [Join(0, 1, 1.0), Join(1, -1, 0.0), Join(2, -1, 1.0)]).astype(int)
+    >>> joined_trees(3, [Join(0, 1, 1.0), Join(1, -1, 0.0), Join(2, -1, 1.0)]).astype(int)
     array([[1, 1, 0, 0],
            [1, 1, 0, 0],
            [0, 0, 1, 1],
@@ -52,7 +52,7 @@ class Kind(NamedTuple):
     """What trees of a kind are moved by: of rigid links, or of such that bend (:mod:`engine.dynamics.modal_momentum`)."""
 
     with_momentum: Callable[[Model, Tree, Array, Array, Array], tuple[Array, Array, Array]] = with_momentum
-    together: Callable[[Model, list[Tree], Array, Array], Whole] = together
+    join_trees: Callable[[Model, list[Tree], Array, Array], Whole] = join_trees
     united: Callable[[Sequence[Whole]], Whole] = united
     motion_to: Callable[[Whole, Array], tuple[Array, Array, Array]] = motion_to
     change_of: Callable[[Whole, Whole, Array], Array] = change_of
@@ -72,15 +72,15 @@ def with_momenta(model: Model, trees: Sequence[Tree], q: Array, v: Array, P: Arr
             q, v, moved[k] = by.with_momentum(model, tree, q, v, P[k])
     if not gripped:
         return q, v, P, np.array(moved).reshape(len(trees), 4)
-    now, one = list(P), joined(len(trees), joins)
-    alone = [by.together(model, parted(model, trees[k]), q, v) for k in gripped]
+    now, one = list(P), joined_trees(len(trees), joins)
+    alone = [by.join_trees(model, split_tree(model, trees[k]), q, v) for k in gripped]
     wanted = [own._replace(momentum=P[k]) for k, own in zip(gripped, alone, strict=True)]
     for k, own in zip(gripped, alone, strict=True):
         shares, floats = one[k][gripped], 1.0 - one[k][-1]
         whole = by.united([share_of(part, share) for part, share in zip(alone, shares, strict=True)])
         target = by.united([share_of(part, share) for part, share in zip(wanted, shares, strict=True)]).momentum
         V, shift, found = (floats * x for x in by.motion_to(whole, target))
-        q, v = moved_rigidly(model, parted(model, trees[k]), q, v, whole.centre, V, shift)
+        q, v = moved_rigidly(model, split_tree(model, trees[k]), q, v, whole.centre, V, shift)
         then = own.momentum + np.concatenate([by.change_of(own, whole, V), shift])
         single = ops.logical_and(sum(shares) < 1.5, floats > 0.5)
         now[k], moved[k] = np.array([ops.where(single, x, y) for x, y in zip(P[k], then, strict=True)]), found

@@ -52,7 +52,7 @@ def jacobian(model: Model, q: Array, link: str, frame: str = "body", point: Any 
     (array([0., 0., 1., 0., 2., 0.]), array([ 0.,  0.,  1., -2.,  0.,  0.]))
     """
     q, p = model.checked("q", q), checked_point(frame, point)
-    J = assembled(model, {i: X_S for i, _, X_S in above(model, q, *model.carrier[model.link_index(link)])})
+    J = assemble_columns(model, {i: X_S for i, _, X_S in above(model, q, *model.carrier[model.link_index(link)])})
     return _seen_from(model, q, link, frame, p, J)
 
 
@@ -84,11 +84,11 @@ def jacobian_dot(model: Model, q: Array, v: Array, link: str, frame: str = "body
     V_L = twist_to_child(T_BL, V[body])
     J, Jdot = {}, {}
     for i, T_iL, J_i in above(model, q, body, T_BL):
-        J[i], Jdot[i] = J_i, ad(twist_to_child(T_iL, V[i]) - V_L) @ J_i + carried(T_iL, model.bodies[i].subspace_rate(q, v))    # (1)
-    rates = assembled(model, Jdot)
+        J[i], Jdot[i] = J_i, ad(twist_to_child(T_iL, V[i]) - V_L) @ J_i + move_columns(T_iL, model.bodies[i].subspace_rate(q, v))    # (1)
+    rates = assemble_columns(model, Jdot)
     if frame != "body":
         V_F = V_L if frame == "world" else np.concatenate([V_L[:3], ops.cross(p, V_L[:3])])
-        rates = rates + ad(V_F) @ assembled(model, J)
+        rates = rates + ad(V_F) @ assemble_columns(model, J)
     return _seen_from(model, q, link, frame, p, rates)
 
 
@@ -140,18 +140,18 @@ def above(model: Model, q: Array, i: int, T: Array, top: int = -1) -> list[tuple
     path = []
     while i != top:
         body = model.bodies[i]
-        path.append((i, T, carried(T, body.subspace(q))))
+        path.append((i, T, move_columns(T, body.subspace(q))))
         T = body.pose(q) @ T
         i = body.parent
     return path
 
 
-def carried(T: Array, S: Array) -> Array:
+def move_columns(T: Array, S: Array) -> Array:
     """Return Ad(T)⁻¹ S, column by column."""
     return np.stack([twist_to_child(T, S[:, k]) for k in range(S.shape[1])], axis=1)
 
 
-def assembled(model: Model, columns: dict[int, Array], rows: int = 6) -> Array:
+def assemble_columns(model: Model, columns: dict[int, Array], rows: int = 6) -> Array:
     """Return the matrix (rows, nv) of the bodies' columns; those of a mimic joint add to its source's."""
     J: list[Any] = [np.zeros(rows)] * model.nv
     for i, X_S in columns.items():

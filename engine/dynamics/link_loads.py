@@ -40,10 +40,10 @@ def accelerations(model: Model, q: Array, v: Array, vdot: Array, gravity: Any = 
     >>> accelerations(arm, np.zeros(7), np.zeros(7), np.zeros(7), (0.0, 0.0, -9.81))[0]
     array([0.  , 0.  , 0.  , 0.  , 0.  , 9.81])
     """
-    return moved(model, q, v, vdot, gravity)[1]
+    return link_motions(model, q, v, vdot, gravity)[1]
 
 
-def moved(model: Model, q: Array, v: Array, vdot: Array, gravity: Any) -> tuple[Array, Array]:
+def link_motions(model: Model, q: Array, v: Array, vdot: Array, gravity: Any) -> tuple[Array, Array]:
     """Return the twists of all links, and their rates, (nlinks, 6) each."""
     q, v, vdot = model.checked("q", q), model.checked("v", v), model.checked("vdot", vdot)
     motion, Vdot, _ = accelerated(model, q, v, vdot, falling(gravity), [np.zeros(6)] * (len(model.bodies) + 1))
@@ -84,11 +84,11 @@ def transmitted_wrench(model: Model, q: Array, v: Array, vdot: Array, link: str,
     array([  0.  , -58.86,   0.  ,   0.  ,   0.  ,  19.62])
     """
     model.link_index(link)
-    V, Vdot = moved(model, q, v, vdot, gravity)
+    V, Vdot = link_motions(model, q, v, vdot, gravity)
     outside = np.zeros((len(model.links), 6)) if wrenches is None else link_wrenches(model, wrenches)
     T, total = forward_kinematics(model, q), np.zeros(6)
     own = se3.inv(T[model.link_index(link)])
-    for name in carried(model, link):
+    for name in links_carried_by(model, link):
         k = model.link_index(name)
         G = model.links[k].inertia
         F = wrench(G, V[k], Vdot[k]) - outside[k]
@@ -96,7 +96,7 @@ def transmitted_wrench(model: Model, q: Array, v: Array, vdot: Array, link: str,
     return total
 
 
-def carried(model: Model, link: str) -> list[str]:
+def links_carried_by(model: Model, link: str) -> list[str]:
     """Return a link and all that hangs on it, by joints and welds."""
     found = [link]
     for joint in model.joints:                                                 # parents come before their children

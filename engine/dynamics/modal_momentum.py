@@ -21,10 +21,10 @@ from engine.dynamics.momentum_conservation import (
     Whole,
     corrected,
     moved_rigidly,
-    parted,
     radius_of_gyration,
     root_pose,
     slip,
+    split_tree,
     united,
 )
 from engine.model import Model
@@ -80,12 +80,12 @@ def masses(model: Model, trees: Sequence[Tree], bends: Mapping[int, Bend]) -> li
     return [momentum_conservation.mass(model, tree) + sum(inertia.mass(bends[i].hidden) for i in tree if i in bends) for tree in trees]
 
 
-def about(F: Array, c: Array) -> Array:
+def shift_momentum(F: Array, c: Array) -> Array:
     """Return a momentum or wrench (6) about another point c (3)."""
     return np.concatenate([F[:3] - ops.cross(c, F[3:]), F[3:]])
 
 
-def turned(R: Array, F: Array) -> Array:
+def rotate_momentum(R: Array, F: Array) -> Array:
     """Return a momentum or wrench (6) in other axes."""
     return np.concatenate([R @ F[:3], R @ F[3:]])
 
@@ -94,25 +94,25 @@ def central_momentum(model: Model, tree: Tree, q: Array, v: Array, bends: Mappin
     """Return [angular momentum about the centre of mass; linear; the centre of mass] of a tree in world axes (9)."""
     if not bends.keys() & {*tree}:
         return momentum_conservation.central_momentum(model, tree, q, v)
-    if len(parts := parted(model, tree)) > 1:
-        return together(model, parts, q, v, bends).momentum
+    if len(parts := split_tree(model, tree)) > 1:
+        return join_trees(model, parts, q, v, bends).momentum
     (R, p), whole = root_pose(model, tree, q), composite(model, tree, q, v, bends)
     P = whole.inertia @ v[model.bodies[tree[0]].v] + whole.carried
-    return np.concatenate([turned(R, about(P, whole.centre)), p + R @ whole.centre])
+    return np.concatenate([rotate_momentum(R, shift_momentum(P, whole.centre)), p + R @ whole.centre])
 
 
 def momentum_rate(model: Model, tree: Tree, q: Array, loads: Array, P: Array, bends: Mapping[int, Bend]) -> Array:
     """Return the rate (9) of a tree's momentum state P (9) under generalized forces ``loads`` (nv) from outside."""
     if not bends.keys() & {*tree}:
         return momentum_conservation.momentum_rate(model, tree, q, loads, P)
-    if len(parts := parted(model, tree)) > 1:
-        one = together(model, parts, q, np.zeros(model.nv), bends)
+    if len(parts := split_tree(model, tree)) > 1:
+        one = join_trees(model, parts, q, np.zeros(model.nv), bends)
         poses, roots = ([f(part) for part in parts] for f in (lambda part: root_pose(model, part, q), lambda part: model.bodies[part[0]].v))
-        wrenches = [about(turned(R, loads[v]), one.centre - p) for (R, p), v in zip(poses, roots, strict=True)]
+        wrenches = [shift_momentum(rotate_momentum(R, loads[v]), one.centre - p) for (R, p), v in zip(poses, roots, strict=True)]
         return np.concatenate([sum(wrenches[1:], wrenches[0]), P[3:6] / one.mass])
     R, _ = root_pose(model, tree, q)
     whole = composite(model, tree, q, np.zeros(model.nv), bends)
-    return np.concatenate([turned(R, about(loads[model.bodies[tree[0]].v], whole.centre)), P[3:6] / whole.mass])
+    return np.concatenate([rotate_momentum(R, shift_momentum(loads[model.bodies[tree[0]].v], whole.centre)), P[3:6] / whole.mass])
 
 
 def momentum_rates(model: Model, trees: Sequence[Tree], q: Array, loads: Array, P: Array, bends: Mapping[int, Bend]) -> Array:
@@ -126,15 +126,15 @@ def with_momentum(model: Model, tree: Tree, q: Array, v: Array, P: Array, bends:
     (4), as :func:`engine.dynamics.momentum_conservation.with_momentum` says."""
     if not bends.keys() & {*tree}:
         return momentum_conservation.with_momentum(model, tree, q, v, P)
-    if len(parts := parted(model, tree)) > 1:
-        one = together(model, parts, q, v, bends)
+    if len(parts := split_tree(model, tree)) > 1:
+        one = join_trees(model, parts, q, v, bends)
         V, shift, moved = motion_to(one, P)
         return *moved_rigidly(model, parts, q, v, one.centre, V, shift), moved
     root, whole = model.bodies[tree[0]], composite(model, tree, q, v, bends)
     (R, _), c = root_pose(model, tree, q), whole.centre
-    wanted = about(turned(R.T, P[:6]), -c)
+    wanted = shift_momentum(rotate_momentum(R.T, P[:6]), -c)
     own = whole.inertia @ v[root.v]
-    error, sums = about(own + whole.carried - wanted, c), (about(own, c), about(whole.carried, c))
+    error, sums = shift_momentum(own + whole.carried - wanted, c), (shift_momentum(own, c), shift_momentum(whole.carried, c))
     turn, swing = (sum(x[k] @ x[k] for x in sums) for k in (slice(0, 3), slice(3, 6)))
     gyration = radius_of_gyration(whole.inertia[:3, :3], whole.mass)
     moved = ops.array([slip(error[:3] @ error[:3], turn + gyration * swing), turn, slip(error[3:] @ error[3:], swing), swing])
@@ -149,7 +149,7 @@ def with_momentum(model: Model, tree: Tree, q: Array, v: Array, P: Array, bends:
 def alone(model: Model, tree: Tree, q: Array, v: Array, bends: Mapping[int, Bend]) -> Whole:
     """Return a tree by itself: of its inertia a common twist about the centre of mass changes the momentum."""
     (R, p), own, V = root_pose(model, tree, q), composite(model, tree, q, v, bends), v[model.bodies[tree[0]].v]
-    parts = [turned(R, about(F, own.centre)) for F in (own.inertia @ V, own.carried)]
+    parts = [rotate_momentum(R, shift_momentum(F, own.centre)) for F in (own.inertia @ V, own.carried)]
     turns, shifts = (sum(F[k] @ F[k] for F in parts) for k in (slice(0, 3), slice(3, 6)))
     A, centre = inertia.transformed(se3.pose(R, -(R @ own.centre)), own.inertia), p + R @ own.centre
     return Whole(A, centre, own.mass, np.concatenate([parts[0] + parts[1], centre]), turns, shifts)
@@ -160,7 +160,7 @@ def with_body(A: Array, own: Array, _: Any, d: Array) -> Array:
     return A + inertia.transformed(se3.pose(np.eye(3), d), own)
 
 
-def together(model: Model, parts: Sequence[Tree], q: Array, v: Array, bends: Mapping[int, Bend]) -> Whole:
+def join_trees(model: Model, parts: Sequence[Tree], q: Array, v: Array, bends: Mapping[int, Bend]) -> Whole:
     """Return several trees as one."""
     return united([alone(model, part, q, v, bends) for part in parts], with_body)
 
@@ -180,6 +180,6 @@ def change_of(own: Whole, whole: Whole, V: Array) -> Array:
 def with_momenta(model: Model, trees: Sequence[Tree], q: Array, v: Array, P: Array, joins: Sequence[Join],
                  bends: Mapping[int, Bend]) -> tuple[Array, Array, Array, Array]:  # fmt: skip
     """Return what :func:`engine.dynamics.gripped_momentum.with_momenta` does, of trees some of which have links that bend."""
-    bending = Kind(functools.partial(with_momentum, bends=bends), functools.partial(together, bends=bends),
+    bending = Kind(functools.partial(with_momentum, bends=bends), functools.partial(join_trees, bends=bends),
                    functools.partial(united, with_body=with_body), motion_to, change_of)  # fmt: skip
     return gripped_momentum.with_momenta(model, trees, q, v, P, joins, bending if bends else Kind())

@@ -16,7 +16,7 @@ import numpy as np
 
 from engine import ops
 from engine.model import Model
-from engine.ops.linear import there as is_there
+from engine.ops.linear import is_nonzero as is_there
 from engine.spatial import inertia, quaternion, se3
 
 Array = np.ndarray
@@ -55,7 +55,7 @@ def joined_trees(model: Model, trees: tuple[Tree, ...], joined: Iterable[tuple[i
     return tuple(sum(whole, ()) for whole in wholes if all(tree[0] in floating for tree in whole))
 
 
-def moved(T: Array, I: Array, h: Array, m: Any, l: Array, f: Array) -> tuple[Array, Array, Array, Array]:
+def shift_inertia(T: Array, I: Array, h: Array, m: Any, l: Array, f: Array) -> tuple[Array, Array, Array, Array]:
     """Return inertia, first moment, and momentum [l; f], of a mass m, seen from the frame in which their own has the pose T."""
     R, p = se3.rotation(T), se3.position(T)
     h, l, f = R @ h, R @ l, R @ f
@@ -83,7 +83,7 @@ def composite(model: Model, tree: Tree, q: Array, v: Array) -> tuple[Array, Arra
         own_l, own_f = I[i] @ V[:3] + ops.cross(h[i], V[3:]), m[i] * V[3:] + ops.cross(V[:3], h[i])
         carried, size = (I[i], h[i], m[i], l[i] + own_l, f[i] + own_f), size + ops.array([own_l @ own_l, own_f @ own_f])
         for T in (body.joint_pose(q), body.placement):                         # one by one: each has zeros that their product has not
-            I_p, h_p, l_p, f_p = moved(T, *carried)
+            I_p, h_p, l_p, f_p = shift_inertia(T, *carried)
             carried = I_p, h_p, m[i], l_p, f_p
         I[p], h[p], m[p], l[p], f[p] = I[p] + I_p, h[p] + h_p, m[p] + m[i], l[p] + l_p, f[p] + f_p
     r = tree[0]
@@ -111,7 +111,7 @@ def root_pose(model: Model, tree: Tree, q: Array) -> tuple[Array, Array]:
     return se3.rotation(T) @ R, se3.position(T) + se3.rotation(T) @ x[4:]
 
 
-def parted(model: Model, tree: Tree) -> list[Tree]:
+def split_tree(model: Model, tree: Tree) -> list[Tree]:
     """Return the trees that one consists of."""
     starts = [k for k, i in enumerate(tree) if model.bodies[i].parent < 0]
     return [tree[i:j] for i, j in zip(starts, [*starts[1:], len(tree)], strict=True)]
@@ -119,8 +119,8 @@ def parted(model: Model, tree: Tree) -> list[Tree]:
 
 def central_momentum(model: Model, tree: Tree, q: Array, v: Array) -> Array:
     """Return [angular momentum about the centre of mass; linear; the centre of mass] of a tree in world axes (9)."""
-    if len(parts := parted(model, tree)) > 1:
-        return together(model, parts, q, v).momentum
+    if len(parts := split_tree(model, tree)) > 1:
+        return join_trees(model, parts, q, v).momentum
     (R, p), (I, c, m, l, f, _) = root_pose(model, tree, q), composite(model, tree, q, v)
     V = v[model.bodies[tree[0]].v]
     return np.concatenate([R @ (I @ V[:3] + l), R @ (m * (V[3:] + ops.cross(V[:3], c)) + f), p + R @ c])
@@ -128,8 +128,8 @@ def central_momentum(model: Model, tree: Tree, q: Array, v: Array) -> Array:
 
 def momentum_rate(model: Model, tree: Tree, q: Array, loads: Array, P: Array) -> Array:
     """Return the rate (9) of a tree's momentum state P (9) under generalized forces ``loads`` (nv), weight and wrenches among them."""
-    if len(parts := parted(model, tree)) > 1:
-        whole = together(model, parts, q, np.zeros(model.nv))
+    if len(parts := split_tree(model, tree)) > 1:
+        whole = join_trees(model, parts, q, np.zeros(model.nv))
         forces = [(R @ F[:3], R @ F[3:], p - whole.centre) for (R, p), F in
                   ((root_pose(model, part, q), loads[model.bodies[part[0]].v]) for part in parts)]  # fmt: skip
         moment, force = sum(m + ops.cross(r, f) for m, f, r in forces), sum(f for _, f, _ in forces)
@@ -154,7 +154,7 @@ def with_momentum(model: Model, tree: Tree, q: Array, v: Array, P: Array) -> tup
     are more than rounding, each beside the size, squared, of what it is a sum of, the root's share and what each joint moves (of the
     latter, |p| times the radius of gyration counts as angular too).
     """
-    if len(parts := parted(model, tree)) > 1:
+    if len(parts := split_tree(model, tree)) > 1:
         return moved_together(model, parts, q, v, P)
     root, whole = model.bodies[tree[0]], composite(model, tree, q, v)
     R, _ = root_pose(model, tree, q)
@@ -191,14 +191,14 @@ def sizes(V: Array, whole: tuple[Any, ...]) -> tuple[Any, Any]:
     return own @ own + turns + radius_of_gyration(I, m) * shifts, m * m * (V[3:] @ V[3:] + swing @ swing) + shifts
 
 
-def beside(moved: Array, stored: Array) -> Array:
+def append_stored(moved: Array, stored: Array) -> Array:
     """Return what was moved (4), as :func:`with_momentum` says, beside a momentum (9) that wheels store, which sums are of too."""
     dl, L, dp, p = moved
     size = L + stored[:3] @ stored[:3]
     return ops.array([slip(dl * dl, size), size, dp, p])
 
 
-def noted(sums: Array, moved: Array) -> Array:
+def add_moved(sums: Array, moved: Array) -> Array:
     """Return what the steps have moved until now (4), ``sums``, with what one more has: sums of the errors, and the largest sizes."""
     (angular, turn, linear, drift), (dl, l, dp, p) = sums, moved
     return ops.array([angular + dl, ops.maximum(turn, l), linear + dp, ops.maximum(drift, p)])
@@ -229,7 +229,7 @@ class Whole(NamedTuple):
     shifts: Any
 
 
-def together(model: Model, parts: list[Tree], q: Array, v: Array) -> Whole:
+def join_trees(model: Model, parts: list[Tree], q: Array, v: Array) -> Whole:
     """Return several trees as one."""
     alone = []
     for part in parts:
@@ -241,7 +241,7 @@ def together(model: Model, parts: list[Tree], q: Array, v: Array) -> Whole:
 
 def common_turn(model: Model, tree: Tree, q: Array, v: Array) -> float:
     """Return how fast a whole tree would turn, rad/s, if all that its angular momentum is a sum of had one direction."""
-    whole = together(model, parted(model, tree), q, v)
+    whole = join_trees(model, split_tree(model, tree), q, v)
     return float(np.sqrt(whole.turns) / (np.trace(whole.inertia) / 3.0))
 
 
@@ -290,6 +290,6 @@ def moved_rigidly(model: Model, parts: list[Tree], q: Array, v: Array, about: Ar
 def moved_together(model: Model, parts: list[Tree], q: Array, v: Array, P: Array) -> tuple[Array, Array, Array]:
     """Return q and v of several trees, moved as one rigid body, with the momentum and the centre of mass P (9), and what that moved (4),
     as :func:`with_momentum` does of one."""
-    whole = together(model, parts, q, v)
+    whole = join_trees(model, parts, q, v)
     V, shift, moved = motion_to(whole, P)
     return *moved_rigidly(model, parts, q, v, whole.centre, V, shift), moved

@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.dynamics.coriolis import ad_star, add
 from engine.dynamics.kinematics import GRAVITY, body_wrenches, falling
-from engine.dynamics.stages import carried, swept
+from engine.dynamics.stages import sum_over_subtrees, swept
 from engine.model import Model
 from engine.spatial.inertia import is_rigid, transformed, wrench
 from engine.spatial.se3 import ad, wrench_to_parent
@@ -70,7 +70,7 @@ def differentiated(model: Model, q: Array, v: Array, vdot: Array, gravity: Any, 
         I.append(transformed(T, body.inertia))
         f.append(wrench(I[i], V, seen.A[i]) - wrench_to_parent(T, F_ext[i]))                                    # (2)
         B.append(velocity_part(I[i], V, is_rigid(body.inertia)))                                                # (3)
-    I, f, B = (carried(model, x) for x in (I, f, B))                                                            # (4)
+    I, f, B = (sum_over_subtrees(model, x) for x in (I, f, B))                                                            # (4)
     dq, dv, M = ([[0.0] * model.nv for _ in range(model.nv)] for _ in range(3))
     for k, a in enumerate(model.armature.tolist()):
         M[k][k] = a

@@ -77,7 +77,7 @@ def swept(model: Model, q: Array, v: Array, vdot: Array, world: Array) -> Swept:
     return Swept(stages, frames, T, V, A)
 
 
-def carried(model: Model, x: list[Any]) -> list[Any]:
+def sum_over_subtrees(model: Model, x: list[Any]) -> list[Any]:
     """Return what is given for each body, and the world, summed over all that it carries."""
     total = list(x)
     for i, body in reversed(list(enumerate(model.bodies))):

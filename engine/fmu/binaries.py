@@ -37,7 +37,7 @@ PLATFORMS = {
 }
 #: of every compiler
 STANDARD = "-std=c99"
-FLAGS = ("-O2", "-ffp-contract=off", "-fvisibility=hidden", "-fno-asynchronous-unwind-tables")
+FLAGS = ("-O3", "-ffp-contract=off", "-fvisibility=hidden", "-fno-asynchronous-unwind-tables")
 #: of linkers that know it: no names but those that are called; and none that nobody has, which would show where it is loaded
 STRIPPED, DEFINED = ("-s",), ("-Wl,-z,defs",)
 #: of zig for Windows, linked with windows.c and what Windows brings: MinGW's C library is not called, of which a first link compiles

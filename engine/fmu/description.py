@@ -11,12 +11,12 @@ from xml.sax.saxutils import quoteattr
 
 from engine.fmu.depends import reached, through
 from engine.fmu.programs import ARGUMENTS, Machine
-from engine.fmu.variables import UNITS, Variable
+from engine.fmu.variables import Variable, exponents
 
 #: what XML has no way to write
 NONE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 #: what compilers are told; the flags that only some know are in the sources
-OPTIONS = "-O2 -ffp-contract=off"
+OPTIONS = "-O3 -ffp-contract=off"
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def numbers(values: Iterable[float]) -> str:
 def units(variables: Sequence[Variable]) -> str:
     """Return the definitions of the units that variables have."""
     used = sorted({v.unit for v in variables} - {""})
-    return "".join(f"<Unit{attributes(name=u)}><BaseUnit{attributes(**UNITS[u])}/></Unit>" for u in used)
+    return "".join(f"<Unit{attributes(name=u)}><BaseUnit{attributes(**exponents(u))}/></Unit>" for u in used)
 
 
 def least(v: Variable) -> str | None:

@@ -27,15 +27,20 @@ from engine.code import ExportError
 from engine.code.sources import require_exportable
 from engine.compiler import Program, calling, trace
 from engine.compiler.transforms.jacobians import jacobian
+from engine.components.forces import units_of_forces
 from engine.components.layout import Layout
 from engine.components.reading import shown as shown_parts
+from engine.contact import is_material
+from engine.contact.material import UNITS as MATERIALS
 from engine.fmu.depends import reached
 from engine.model import Model
+from engine.model.parameters import is_number, split, unit_of
 from engine.simulation import Simulator
-from engine.simulation.parameters import own
 from engine.simulation.plant import Plant
 
 Array = np.ndarray
+#: one for all numbers, or one for each
+Units = str | tuple[str, ...]
 #: what a program's arguments are called
 STEP, MOMENT, AT = ("t0", "k", "dt", "p", "x"), ("t", "p", "x"), ("q", "p")
 ARGUMENTS = {"step": STEP, "observe": STEP, "prepare": MOMENT, "begin": ("p", "x"), "open": MOMENT, "apart": AT,
@@ -58,7 +63,7 @@ class Machine:
     notes : how many numbers ``step`` returns behind x⁺, and ``observe`` takes behind x: those of the step from there
     state_outputs : which of q and v are outputs
     signals : which inputs are signals that a controller reads
-    units : FMI's units of components' signals, commands and parameters, by name
+    units : FMI's units of what components say and are commanded, by name; given : of parameters
     unread : parameters that nothing here depends on
     ranges : of components' and signals' parameters, by name: None of those that are no numbers with a range each
     fixed : parameters that say how a component begins, and nothing after that
@@ -83,7 +88,8 @@ class Machine:
     notes: int = 0
     state_outputs: tuple[str, ...] = ()
     signals: tuple[str, ...] = ()
-    units: dict[str, str] = field(default_factory=dict)
+    units: dict[str, Units] = field(default_factory=dict)
+    given: dict[str, Units] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
     ranges: dict[str, Range | None] = field(default_factory=dict)
     fixed: tuple[str, ...] = ()
@@ -106,9 +112,48 @@ def require_names(what: str, names: Any, known: Sequence[str]) -> tuple[str, ...
     return tuple(names)
 
 
-def units_of(plant: Plant) -> dict[str, str]:
+def units_of(plant: Plant) -> dict[str, Units]:
     """Return the units of what a plant's components have, say and are commanded, by name."""
-    return {f"{c.name}.{part}" if part else c.name: u for c in (*plant.components, *plant.makers) for part, u in c.units.items()}
+    said = {f"{c.name}.{part}" if part else c.name: u for c in (*plant.components, *plant.makers) for part, u in c.units.items()}
+    rubbing = {f"{name}.force": units_of_forces(plant.model) for name in ("friction", "stops")} if plant.impulses else {}
+    return {**rubbing, **said}
+
+
+def units_given(plant: Plant) -> dict[str, Units]:
+    """Return the units of a plant's parameters by name: its components', those of what they stand for, and of what is handed on."""
+    names = plant.parameters.shapes
+    known = {n: u for n, u in units_of(plant).items() if n in names and "." in n}
+    known |= {n: unit_of(plant.model, n) for n in names if is_number(n)}
+    known |= {n: MATERIALS.get(split(n)[0], "") for n in names if is_material(n)}
+    return handed_on(plant) | known | {"gravity": "m/s2"}
+
+
+def handed_on(plant: Plant) -> dict[str, Units]:
+    """Return the units of the parameters whose every number the controller commands as it is: those of what it commands."""
+    if plant.controller is None:
+        return {}
+    model, name = plant.model, plant.controller.name
+
+    def told(t: Any, q: Array, v: Array, p: Array) -> dict[str, Array]:
+        s = plant.in_flight(t, q, v, np.zeros(plant.flown), p)
+        return dict(plant.effects(s, np.zeros(plant.memories.n))[name].commands)
+
+    program = trace(told, [(), (model.nq,), (model.nv,), (plant.parameters.n,)], named=True)
+    known = {**units_of(plant), "tau": units_of_forces(model)}
+    units = [u for n, shape in zip(program.names, program.shapes_out, strict=True) for u in each(known.get(n, ""), int(np.prod(shape)))]
+    said: dict[int, set[str]] = {}
+    for i, unit in zip(program.outputs, units, strict=True):
+        op, *args = program.nodes[i]
+        op, *args = program.nodes[args[1]] if op == "select" else (op, *args)   # of what is finite
+        if op == "input":
+            said.setdefault(args[0] - 1 - model.nq - model.nv, set()).add(unit)
+    found = {n: tuple(unit for k in range(at.start, at.stop) for unit in said.get(k, {""})) for n, at in plant.parameters.slices.items()}
+    return {n: unit for n, unit in found.items() if len(unit) == plant.parameters.slices[n].stop - plant.parameters.slices[n].start}
+
+
+def each(unit: Units, n: int) -> list[str]:
+    """Return the units of n numbers."""
+    return [unit] * n if isinstance(unit, str) else [*unit]
 
 
 # ---------------------------------------------------------------- a simulator
@@ -163,13 +208,8 @@ def of_simulator(simulator: Simulator, inputs: Sequence[str], outputs: Sequence[
         model, dt, programs, stepper.parameters, p, x, require_names("inputs", inputs, [*stepper.parameters.shapes]),
         dict(zip(seen.names, seen.shapes_out, strict=True)) if seen else {}, repr(simulator), stepper.times, n if free else 0,
         stepper.layout.slices["state"], n, n * exchange, dt, notes, tuple(m for m in ("q", "v") if exchange or m in names),
-        units=units_of(s.plant), ranges=stepper.ranges, fixed=fixed(stepper.parameters, programs.get("begin")))  # fmt: skip
-
-
-def fixed(parameters: Layout, begin: Program | None) -> tuple[str, ...]:
-    """Return the parameters by which components begin, as the program ``begin`` has them: nobody sets them later."""
-    read = functools.reduce(int.__or__, reached(begin), 0) if begin else 0
-    return tuple(n for n, at in parameters.slices.items() if not own(n) and reads(read, at))
+        units=units_of(s.plant), given=units_given(s.plant), ranges=stepper.ranges,
+        fixed=stepper.firsts)  # fmt: skip
 
 
 def reads(mask: int, where: slice) -> bool:
@@ -263,4 +303,4 @@ def of_controller(simulator: Simulator, inputs: Sequence[str], outputs: Sequence
     unread = tuple(n for n in stepper.parameters.shapes if not reads(read, at[n]))
     return Machine(model, dt, programs, given, p, memory, (*steered, "q", "v", *signals.shapes), shapes_out, words,
                    [*c.times] if memory.size else [], period=c.period, signals=(*signals.shapes,),
-                   units=units_of(plant), unread=unread, ranges=stepper.ranges)  # fmt: skip
+                   units=units_of(plant), given=units_given(plant), unread=unread, ranges=stepper.ranges)  # fmt: skip

@@ -14,21 +14,21 @@ import numpy as np
 from engine.checks import Range
 from engine.components.law import SEEDS
 from engine.contact import is_material
-from engine.fmu.programs import Machine
+from engine.fmu.programs import Machine, each
 from engine.model import Model
 from engine.model.parameters import is_number
 from engine.simulation.parameters import own
 
 Array = np.ndarray
-#: of FMI's names of units, their exponents of base units
-UNITS = {
-    "rad": {"rad": 1}, "m": {"m": 1}, "s": {"s": 1}, "kg": {"kg": 1}, "rad/s": {"rad": 1, "s": -1}, "m/s": {"m": 1, "s": -1},
-    "1/s": {"s": -1}, "rad/s2": {"rad": 1, "s": -2}, "m/s2": {"m": 1, "s": -2}, "N.m": {"kg": 1, "m": 2, "s": -2},
-    "N": {"kg": 1, "m": 1, "s": -2}, "N.m.s": {"kg": 1, "m": 2, "s": -1},
-    "W": {"kg": 1, "m": 2, "s": -3}, "T": {"kg": 1, "s": -2, "A": -1},
+#: what names of units are made of, by exponents of base units
+SYMBOLS = {
+    **{base: {base: 1} for base in ("kg", "m", "s", "A", "rad")}, "N": {"kg": 1, "m": 1, "s": -2}, "J": {"kg": 1, "m": 2, "s": -2},
+    "W": {"kg": 1, "m": 2, "s": -3}, "Pa": {"kg": 1, "m": -1, "s": -2}, "T": {"kg": 1, "s": -2, "A": -1},
 }  # fmt: skip
 #: what changes in a second
 RATES = {"": "1/s", "rad": "rad/s", "m": "m/s", "rad/s": "rad/s2", "m/s": "m/s2"}
+#: units of what outputs are called at last, whoever says them
+USUAL = {"position": "m", "power": "W", "energy": "J"}
 #: how names of parameters begin that must be above zero
 POSITIVE = ("mass.", "contact_stiffness.")
 #: what a number may be: anything, or no loss of a negative one
@@ -162,12 +162,18 @@ def entries(model: Model, name: str) -> tuple[list[list[str]], list[str]] | None
     return labels, units
 
 
-def unit_of(name: str) -> str:
-    """Return the unit of a parameter or a signal by its name; "" where that says none."""
-    first, _, last = name.partition(".")
-    last = name.rpartition(".")[2]
-    known = {"mass": "kg", "center": "m", "gravity": "m/s2"}
-    return known.get(first, "") if own(name) else {"position": "m", "power": "W"}.get(last, "")
+def exponents(unit: str) -> dict[str, int]:
+    """Return the exponents of base units in a unit, symbols with their powers, of which those behind a stroke divide.
+
+    >>> exponents("N.m.s/rad"), exponents("m/s2")
+    ({'kg': 1, 'm': 2, 's': -1, 'rad': -1}, {'m': 1, 's': -2})
+    """
+    found = dict[str, int]()
+    for part, sign in zip(unit.split("/"), (1, -1), strict=False):
+        for symbol, power in re.findall(r"([A-Za-z]+)(\d*)", part):
+            for base, k in SYMBOLS[symbol].items():
+                found[base] = found.get(base, 0) + sign * k * int(power or 1)
+    return {base: k for base, k in found.items() if k}
 
 
 # ---------------------------------------------------------------- variables
@@ -201,8 +207,9 @@ class Table:
             text: str = "", flags: tuple[str, ...] = (), of: str | None = None, within: Range = ANY) -> None:  # fmt: skip
         """Add what has a name: an array where all has one unit and FMI has arrays, else number by number."""
         found, n = entries(self.machine.model, of or name), math.prod(shape)
-        own = self.machine.units.get(of or name, "") if "." in name or kind == "Y" or name in self.machine.signals else ""
-        units = found[1] if found else [own or unit_of(of or name)] * n
+        known = self.machine.units if kind == "Y" or name in self.machine.signals else self.machine.given
+        own = known.get(of or name, "") or (USUAL.get(name.rpartition(".")[2], "") if kind == "Y" else "")
+        units = found[1] if found else each(own, n)
         base = parts_of(name)
         if shape and n and self.arrays and len({*units}) == 1:
             self.put(self.names.name(base), kind, at, causality, variability, shape, start, units[0], text, flags, base, within=within)

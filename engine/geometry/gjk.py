@@ -15,7 +15,8 @@ Array = np.ndarray
 PASSES = 100
 
 
-def nearest(support: Callable[[Array], tuple[Array, Array]], d: Array, far: Any, exact: Any) -> tuple[Array, Array, Any]:
+def nearest(support: Callable[[Array], tuple[Array, Array]], d: Array, far: Any, exact: Any,
+            enough: Any = np.inf) -> tuple[Array, Array, Any]:  # fmt: skip
     """Return the point v (3) nearest to the origin of a convex set that does not hold it, what was said of v, and min c·v/|v| of the set.
 
     The set's point c farthest towards −v ends the search where v·(v − c) is no more than ``exact`` of v·v: all of the set lies beyond it.
@@ -27,6 +28,7 @@ def nearest(support: Callable[[Array], tuple[Array, Array]], d: Array, far: Any,
     d : direction (3) from the origin towards the set, such that all of it lies beyond the plane through the origin
     far : a distance in that direction from which every point of the set is nearer to the origin on the way there, m
     exact : the relative error at which to end, of the squared distance
+    enough : a distance at which to end, where the set is known to lie farther away, m
 
     References
     ----------
@@ -42,7 +44,7 @@ def nearest(support: Callable[[Array], tuple[Array, Array]], d: Array, far: Any,
     def advance(x: Array) -> tuple[Array, Any]:
         v = x[0]
         c, c_note = support(-v)
-        found = v @ (v - c) <= exact * (v @ v)
+        found = ops.logical_or(v @ (v - c) <= exact * (v @ v), v @ c > enough * ops.norm(v))
         new = reduced(c, c_note, [(x[k], x[k + 1]) for k in (2, 4, 6)])
         stuck = v @ v <= new[0] @ new[0]
         end = ops.logical_or(found, stuck)

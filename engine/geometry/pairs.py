@@ -63,9 +63,15 @@ def points(a: Shape, b: Shape, T_AB: ArrayLike) -> Points:
                         "one is a Plane or a HeightField")  # fmt: skip
 
 
-def touching_points(a: Shape, b: Shape, T_AB: Array) -> Points:
-    """Return :func:`points`, of boxes without looking for what is nearest where they are apart, so that no branch is taken."""
-    return convex_points(a, b, T_AB, box_separation(a, b, T_AB)) if isinstance(a, Box) and isinstance(b, Box) else points(a, b, T_AB)
+def touching_points(a: Shape, b: Shape, T_AB: Array, far: Any) -> Points:
+    """Return :func:`points`; of shapes that are ``far`` apart, m, some that are farther apart than that; and of boxes without looking for
+    what is nearest where they are apart, so that no branch is taken."""
+    if (kind(b), kind(a)) in POINTS and kind(a) is not kind(b):
+        return touching_points(b, a, se3.inv(T_AB), far).seen_from(T_AB)
+    if POINTS.get((kind(a), kind(b))) is not convex_points:
+        return points(a, b, T_AB)
+    boxes = isinstance(a, Box) and isinstance(b, Box)
+    return convex_points(a, b, T_AB, box_separation(a, b, T_AB) if boxes else separation(a, b, T_AB, False, far))  # type: ignore[arg-type]
 
 
 def distance(a: Shape, b: Shape, T_AB: ArrayLike) -> Separation:

@@ -12,7 +12,10 @@ direction about it is better. Apart, t is nought, and one search is all. Where t
 searches begin all about: but none within an angle φ of n is better than the point c of the set allows that is farthest against n, for
 s(m) ≤ m·c::
 
-    s(m) ≤ s(n) cos φ + |c − s(n) n| sin φ                                                                       (2)
+    s(m) ≤ (c·n) cos φ + |c − (c·n) n| sin φ                                                                     (2)
+
+and of any other points c of the set. Those farthest against directions that are tilted from the best normal that is known are about the
+borders of what touches there, and leave little.
 
 About round shapes the turns from n to n' become shorter by a ratio r each; after two of them the next search begins where they lead
 (Aitken)::
@@ -29,8 +32,8 @@ import numpy as np
 
 from engine import ops
 from engine.geometry.gjk import nearest
-from engine.geometry.shapes import Shape
-from engine.geometry.vectors import X, row, unit
+from engine.geometry.shapes import Hull, Shape
+from engine.geometry.vectors import X, across, row, unit
 
 Array = np.ndarray
 #: searches from a direction on
@@ -45,6 +48,8 @@ APART, CLEAR = 1e-2, 1e-4
 SAME = 1e-11
 #: directions all about, for shapes that are not made of a few faces
 LATTICE, REACH = 32, 0.372
+#: tilts from the best normal, rad, and how many ways about it, of points that bound what others can be
+TILTS, WAYS = (0.2, 0.8), 8
 
 
 class Separation(NamedTuple):
@@ -63,10 +68,11 @@ class Separation(NamedTuple):
     b: Array
 
 
-def separation(a: Shape, b: Shape, T: Array, meet: bool = True) -> Separation:
+def separation(a: Shape, b: Shape, T: Array, meet: bool = True, far: Any = None) -> Separation:
     """Return the signed distance of two convex shapes, B at the pose T (4, 4) in A's frame, in A's frame.
 
-    Where they overlap and a face's normal is the answer, the points need to ``meet`` only if that is wanted.
+    Where they overlap and a face's normal is the answer, the points need to ``meet`` only if that is wanted. Of shapes that are ``far``
+    apart, m, a separation that is farther is found, no more than their distance, if that is told.
 
     It is exact to rounding between boxes, capsules and spheres, overlapping or not, and of all shapes that are apart, where round to some
     1e-9. Of others that overlap, the way out is one than which none about it is shorter; deep in each other, in two poses of ten thousand
@@ -84,6 +90,7 @@ def separation(a: Shape, b: Shape, T: Array, meet: bool = True) -> Separation:
     size, reach = ops.minimum(a.bounding_radius, b.bounding_radius), ops.norm(p) + extent(a) + extent(b)
     directions, about, flat = starts(a, b, R, p)
     known_all = a.edges is not None and b.edges is not None
+    enough = np.inf if far is None else far + a.rounding + b.rounding
 
     def supports(n: Array) -> tuple[Array, Array]:
         """The point b − a that is farthest towards n, and a."""
@@ -101,41 +108,54 @@ def separation(a: Shape, b: Shape, T: Array, meet: bool = True) -> Separation:
             c, at = supports(d)
             return c + t * m, at
 
-        v, at_v, least = nearest(moved, m, 10.0 * reach * reach / (lag + t), exact)
+        apart = ops.equal(t, 0.0)                                              # where one search is all
+        exact = ops.where(apart, EXACT, exact)
+        v, at_v, least = nearest(moved, m, 10.0 * reach * reach / (lag + t), exact, ops.where(apart, enough, np.inf))
         after, _ = unit(v, m)
         better = least - t * (m @ after)                                       # (1)
         change, before = after - m, turn @ turn
-        same, up = change @ change < SAME * SAME, better - s > 0.01 * EXACT * size     # same: a face's normal stays to the bit
+        same, up = change @ change < SAME * SAME, ops.logical_or(apart, better - s > 0.01 * EXACT * size)
         known = ops.logical_and(after @ best > KNOWN, better <= s_best)        # on the way to the best there is
         slow = ops.logical_and(better - s < 0.1 * exact * size, ops.logical_or(change @ change < exact, m_is_n))
         ratio = ops.where(before > 0.0, ops.clip(change @ turn / ops.where(before > 0.0, before, 1.0), 0.0, 0.95), 0.0)
         further, _ = unit(after + ratio / (1.0 - ratio) * change)                                                           # (3)
-        kept = ops.logical_and(up, ops.logical_not(same))
+        kept = ops.logical_and(up, ops.logical_not(same))                      # where it is the same, a face's normal stays to the bit
         n, at, s = ops.where(kept, after, n), ops.where(ops.logical_or(up, m_is_n), at_v, at), ops.where(kept, better, s)
         turn = ops.where(ops.logical_and(up, ops.equal(before, 0.0)), change, 0.0)
         new = ops.array([*n, *at, *ops.where(up, further, n), *turn, *best, s, s_best, exact])
-        return new, functools.reduce(ops.logical_or, (same, ops.equal(t, 0.0), slow, known))
+        return new, functools.reduce(ops.logical_or, (same, apart, slow, known, better > enough))
 
     def look(x: Array) -> tuple[Array, Any]:
         """One direction: it is searched from if there may be a better one about it; and at last, exactly, the best there is."""
-        best, s_best, k, skew = x[:3], x[6], x[7], x[8]
+        best, s_best, k, skew, bounds = x[:3], x[6], x[7], x[8], x[9:].reshape(-1, 3)
         last = k > len(directions) - 0.5
         n, angle = ops.where(last, best, row(directions, k)), row(about, k)
         c, at = supports(-n)
-        s = c @ n
-        most = s * ops.cos(angle) + ops.norm(c - s * n) * ops.sin(angle)       # (2)
+        s, sine, cosine = c @ n, ops.sin(angle), ops.cos(angle)
+        if len(bounds):
+            bounds = ops.when(ops.equal(k, flat + 1.0), lambda: bounding(best), bounds)
+        most = functools.reduce(ops.minimum, [y @ n * cosine + ops.norm(y - (y @ n) * n) * sine for y in (c, *bounds)])         # (2)
         more = ops.where(k > flat + 0.5, EXACT, -EXACT) * size                 # of directions as good as each other a face's normal is best
         hopeless = ops.logical_and(most <= s_best + more, ops.logical_not(last))
         begin = ops.array([*n, *at, *n, *np.zeros(3), *ops.where(last, 0.0, best), s, s_best, ops.where(last, EXACT, ROUGH)])
         met = ops.logical_and(s_best <= 0.0, ops.logical_not(ops.logical_and(last, skew > 0.5)))
         settled = ops.logical_or(hopeless, met) if known_all and not meet else hopeless    # where they overlap, one of these is the answer
-        found, _ = ops.while_loop(search, begin, SEARCHES, settled)
+        found, _ = ops.while_loop(search, begin, SEARCHES, ops.logical_or(settled, s > enough))
         better = ops.logical_or(last, ops.logical_and(s_best + more < found[15], ops.logical_not(hopeless)))
         new = ops.where(better, ops.array([*found[:6], found[15]]), x[:7])
         skew = ops.where(ops.logical_and(better, ops.logical_not(last)), ops.where(k > flat + 0.5, 1.0, 0.0), skew)
-        return ops.array([*new, ops.where(new[6] > 0.0, ops.maximum(k + 1.0, len(directions)), k + 1.0), skew]), last
+        done = ops.logical_or(new[6] > enough, ops.logical_and(new[6] > 0.0, found[17] <= EXACT))
+        k = ops.where(new[6] > 0.0, ops.maximum(k + 1.0, len(directions)), k + 1.0)
+        return ops.array([*new, k, skew, *bounds.ravel()]), ops.logical_or(last, done)
 
-    x, _ = ops.while_loop(look, ops.array([*np.zeros(3), *np.zeros(3), -1e9, 0.0 * p[0], 0.0]), len(directions) + 1)
+    def bounding(n: Array) -> Array:
+        """The points of the set that are farthest against directions tilted from n."""
+        u, v = across(n)
+        ways = [np.cos(x) * u + np.sin(x) * v for x in 2.0 * np.pi / WAYS * np.arange(WAYS)]
+        return np.array([supports(-(np.cos(tilt) * n + np.sin(tilt) * way))[0] for tilt in TILTS for way in ways])
+
+    none = np.zeros(0 if known_all or isinstance(a, Hull) or isinstance(b, Hull) else 3 * WAYS * len(TILTS))
+    x, _ = ops.while_loop(look, ops.array([*np.zeros(6), -1e9, 0.0 * p[0], 0.0, *none]), len(directions) + 1)
     n, s = x[:3], x[6] - a.rounding - b.rounding
     at = x[3:6] + a.rounding * n
     return Separation(s, n, at, at + s * n)

@@ -97,7 +97,7 @@ def force_columns(unknowns: Unknowns, motion: Motion, part: slice, signs: Array)
     q, v, vdot = motion.q[part], motion.v[part], motion.vdot[part]
     Phi = losses(unknowns, v if motion.rubs else 0.0 * v, vdot, signs if motion.rubs else 0.0 * signs)
     columns = tuple(np.flatnonzero(unknowns.E.any(axis=1)).tolist())
-    return Phi + shown(unknowns.model, columns, motion.gravity)(q, v, vdot) @ unknowns.E[list(columns)] if columns else Phi
+    return Phi + regressor_columns(unknowns.model, columns, motion.gravity)(q, v, vdot) @ unknowns.E[list(columns)] if columns else Phi
 
 
 def losses(unknowns: Unknowns, v: Array, vdot: Array, signs: Array) -> Array:
@@ -138,7 +138,7 @@ def directions(unknowns: Unknowns, motion: Motion) -> tuple[Array, Array]:
 
 
 @functools.lru_cache(maxsize=16)
-def shown(model: Model, columns: tuple[int, ...], gravity: tuple[float, ...] | None) -> Gufunc:
+def regressor_columns(model: Model, columns: tuple[int, ...], gravity: tuple[float, ...] | None) -> Gufunc:
     """Return some columns of the regressor of forces ``(q, v, vdot) -> (nv, n)``, or without gravity of momentum ``(q, v) -> (6, n)``."""
     each = list(columns)
 

@@ -23,7 +23,7 @@ from engine.identification.motions import Motion, motions_of
 from engine.identification.physical import prior, scales
 from engine.identification.regression import Fit
 from engine.identification.result import Identification
-from engine.identification.solution import Solution, solved
+from engine.identification.solution import Solution, solve_equations
 from engine.identification.unknowns import Unknowns, unknowns_of
 from engine.model import Model
 
@@ -166,7 +166,7 @@ def identify(robot: Robot | Model, motion: Any, unknown: str | Sequence[str] = "
         solution, said, after = of_momentum(unknowns, motions, P, could)
         return identified(unknowns, solution, could, by, motions[0].gravity, dict(zip(MOMENTUM, after.tolist(), strict=True)), {}, said)
     equations = Equations.of_forces(unknowns, motions)
-    solution, joints = solved(unknowns, equations, could), robot.model.labels("v")
+    solution, joints = solve_equations(unknowns, equations, could), robot.model.labels("v")
     after = equations.errors(solution.x - unknowns.values)
     left = {name: int(count) for name, count in zip(joints, equations.left, strict=True) if count}
     return identified(unknowns, solution, could, by, motions[0].gravity, dict(zip(joints, after.tolist(), strict=True)), left,
@@ -232,7 +232,7 @@ def of_momentum(unknowns: Unknowns, motions: list[Motion], P: Array | None, coul
     x, noise, last = unknowns.values, np.ones(unknowns.model.nv), None
     for k in range(ROUNDS):
         rows = linear(unknowns, motions, P, x, noise, last is not None)
-        solution = solved(unknowns, rows.equations, could)
+        solution = solve_equations(unknowns, rows.equations, could)
         now = solution.fit.R @ solution.fit.base.B @ solution.x
         if last is not None and last.shape == now.shape and np.linalg.norm(now - last) < SETTLED * np.sqrt(len(now)):
             break

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.compiled.robot import robot_of
-from engine.identification.equations import Equations, shown, triangle
+from engine.identification.equations import Equations, regressor_columns, triangle
 from engine.identification.motions import Motion
 from engine.identification.unknowns import Unknowns
 
@@ -89,7 +89,7 @@ def linear(unknowns: Unknowns, motions: list[Motion], P: Array | None, x: Array,
 def columns(unknowns: Unknowns, motion: Motion, P: Array | None, v: Array) -> Array:
     """Return Y(v) (T, 6, n), the derivatives of momentum by the unknowns, about the world's origin, or near by where P is not known."""
     entries = tuple(np.flatnonzero(unknowns.E.any(axis=1)).tolist())
-    found: Array = shown(unknowns.model, entries, None)(near(unknowns, motion, P), v) @ unknowns.E[list(entries)]
+    found: Array = regressor_columns(unknowns.model, entries, None)(near(unknowns, motion, P), v) @ unknowns.E[list(entries)]
     return found
 
 

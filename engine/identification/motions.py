@@ -110,7 +110,7 @@ def of_arrays(model: Model, gravity: Any, given: Mapping[str, Any], by: str, smo
         if a.shape[:1] != (rows,) or a.shape[1:] not in shapes[name]:
             wanted = " or ".join(str((rows, *shape)) for shape in dict.fromkeys(shapes[name]))
             raise IdentificationError(f"{name} of a motion has shape {a.shape}; expected {wanted}, a row for each of q's (T, nq)")
-    return completed(model, gravity, found, "the motion", by, smooth)
+    return complete_motion(model, gravity, found, "the motion", by, smooth)
 
 
 def of_columns(model: Model, gravity: Any, table: Mapping[str, Array], name: str, by: str, smooth: int) -> Motion:
@@ -127,10 +127,10 @@ def of_columns(model: Model, gravity: Any, table: Mapping[str, Array], name: str
         raise IdentificationError(f"'{name}' has no column '{missing[0]}'{nearest(missing[0], table)}; expected the force of each joint: "
                                   f"{', '.join(f'tau.{n}' for n in names)}")  # fmt: skip
     tau = {} if missing else {"tau": np.column_stack([table[f"tau.{n}"] for n in names])}
-    return completed(model, gravity, {**found, "t": table["t"], **tau}, name, by, smooth)
+    return complete_motion(model, gravity, {**found, "t": table["t"], **tau}, name, by, smooth)
 
 
-def completed(model: Model, gravity: Any, found: dict[str, Array], name: str, by: str, smooth: int) -> Motion:
+def complete_motion(model: Model, gravity: Any, found: dict[str, Array], name: str, by: str, smooth: int) -> Motion:
     """Return the motion of arrays that are checked, with derivatives by fitting for those that are not there."""
     q, needed = model.normalized(found["q"]), ("v",) if by == "momentum" else ("v", "vdot")
     missing = [n for n in needed if n not in found]
@@ -152,11 +152,11 @@ def completed(model: Model, gravity: Any, found: dict[str, Array], name: str, by
     if tau.shape[1] < model.nv:                                                # nothing pushes the base
         tau = np.hstack([np.zeros((len(tau), model.nv - tau.shape[1])), tau])
     if "wrenches" in found:
-        tau = tau + pushed(model, q, found["wrenches"])
+        tau = tau + forces_of_wrenches(model, q, found["wrenches"])
     return Motion(q, found["v"], found["vdot"], tau, spin, g, ordered="t" in found)
 
 
-def pushed(model: Model, q: Array, wrenches: Array) -> Array:
+def forces_of_wrenches(model: Model, q: Array, wrenches: Array) -> Array:
     """Return the generalized forces (T, nv) of wrenches on the links (T, nlinks, 6)."""
     rest = np.zeros((len(q), model.nv))
     return -robot_of(model, (0.0, 0.0, 0.0)).rnea(q, rest, rest, wrenches)

@@ -183,7 +183,7 @@ def nearest(A: Array, b: Array, x0: Array, blocks: Blocks) -> Found:
     if size <= SAME * whole:
         return Found(x0, True, [])
     x, done = x0.copy(), False
-    start, near = begun(A, b, x0, blocks), list[str]()
+    start, near = starting_point(A, b, x0, blocks), list[str]()
     for _ in range(2 * len(blocks.numbers) + 2):                               # each finds better numbers, but for rounding
         zero = [j for j in blocks.numbers.values() if not start[j] > 0.0]
         used = [j for j in range(len(x0)) if j not in zero]
@@ -203,7 +203,7 @@ def nearest(A: Array, b: Array, x0: Array, blocks: Blocks) -> Found:
     return Found(x, float(np.linalg.norm(A @ x - b)) < ROUNDED * whole, near + at_zero, done)
 
 
-def begun(A: Array, b: Array, x0: Array, blocks: Blocks) -> Array:
+def starting_point(A: Array, b: Array, x0: Array, blocks: Blocks) -> Array:
     """Return x₀ (n) with the numbers that A x = b (r) tells by itself as of the non-negative least squares of all, others free."""
     from scipy.optimize import nnls
 

@@ -29,7 +29,7 @@ class Solution(NamedTuple):
     scale: Array
 
 
-def solved(unknowns: Unknowns, equations: Equations, could: BaseParameters) -> Solution:
+def solve_equations(unknowns: Unknowns, equations: Equations, could: BaseParameters) -> Solution:
     """Return what equations say of the unknowns, of which a robot could show some combinations."""
     x0, fit = unknowns.values, fitted(equations, could)
     scale = fit.sizes(equations)

@@ -125,7 +125,7 @@ def unknowns_of(model: Model, unknown: Any, by: str) -> Unknowns:
     for name in given:
         if not isinstance(name, str):
             raise IdentificationError(f"unknown holds {shown(name)}; expected names, such as 'inertia.LINK' or 'friction'")
-        names += named(model, name, by)
+        names += single_names(model, name, by)
     if not names:
         raise IdentificationError(f"unknown is {shown(unknown)}, which is nothing of '{model.name}'; expected names, such as "
                                   "'inertia.LINK' or 'friction'")  # fmt: skip
@@ -138,7 +138,7 @@ def unknowns_of(model: Model, unknown: Any, by: str) -> Unknowns:
     return Unknowns(model, tuple(names))
 
 
-def named(model: Model, name: str, by: str) -> list[str]:
+def single_names(model: Model, name: str, by: str) -> list[str]:
     """Return the names of single numbers that a name of what is unknown stands for."""
     kind, owner = split(name)
     if kind not in (*KINDS, *ENTRIES) or ((kind in ENTRIES or "." in name) and not owner):
@@ -150,7 +150,7 @@ def named(model: Model, name: str, by: str) -> list[str]:
             raise IdentificationError(f"unknown names '{name}', which momentum does not depend on; expected inertias and masses, or "
                                       "by='torques'")  # fmt: skip
         return [f"{kind}.{joint}" for joint in ([required_joint(model, name, owner)] if owner else rubbing(model))]
-    links = [required_link(model, name, owner)] if owner else [link.name for link in model.links if moves(model, link) and whole(link)]
+    links = [required_link(model, name, owner)] if owner else [link.name for link in model.links if moves(model, link) and has_mass(link)]
     return [f"{entry}.{link}" for link in links for entry in (ENTRIES if kind == "inertia" else (kind,))]
 
 
@@ -177,7 +177,7 @@ def required_link(model: Model, name: str, owner: str) -> str:
         what = "a link that does not move" if there else f"no link of '{model.name}'{nearest(owner, moving)}"
         raise IdentificationError(f"unknown names '{name}', and '{owner}' is {what}; expected one of {', '.join(moving)}")
     G = model.link(owner).inertia
-    if not whole(model.link(owner)):
+    if not has_mass(model.link(owner)):
         what = "is no rigid body's" if G.any() else "is zero"
         raise IdentificationError(f"unknown names '{name}', and the inertia of '{owner}' in the model {what}; expected a rigid body with "
                                   "mass, a guess, where the search begins")  # fmt: skip
@@ -189,6 +189,6 @@ def moves(model: Model, link: Link) -> bool:
     return model.carrier[model.link_index(link.name)][0] >= 0
 
 
-def whole(link: Link) -> bool:
+def has_mass(link: Link) -> bool:
     """Return whether a link is a rigid body with mass."""
     return link.mass > 0.0 and inertia.is_rigid(link.inertia)

@@ -11,7 +11,7 @@ import numpy as np
 
 from engine import dynamics, ops
 from engine.compiler.gufunc import Gufunc, shaped
-from engine.constraints import Constraint, ConstraintError, Grip, Loops, farthest, in_words
+from engine.constraints import Constraint, ConstraintError, Grip, Loops, farthest, gap_text
 from engine.dynamics.kinematics import path
 from engine.inverse_kinematics.result import IKResult
 from engine.inverse_kinematics.targets import KINDS, Target
@@ -132,11 +132,11 @@ class Task:
 def known(constraint: Constraint) -> Constraint:
     """Return an equal constraint: the same object for all that are equal, so that what was compiled of it is found again."""
     kind: Any = type(constraint)
-    return made(kind, *(frozen(getattr(constraint, field.name)) for field in dataclasses.fields(constraint)))
+    return rebuild(kind, *(frozen(getattr(constraint, field.name)) for field in dataclasses.fields(constraint)))
 
 
 @functools.lru_cache(maxsize=1024)
-def made(kind: Any, *values: Any) -> Any:
+def rebuild(kind: Any, *values: Any) -> Any:
     """Return kind(*values): the same object again."""
     return kind(*values)
 
@@ -360,7 +360,7 @@ class Problem:
     def reason(self, q: Array, residual: Array, limits: tuple[str, ...]) -> str:
         """Return which loop is open, and what is left (k, 2) of targets that are not reached, in words."""
         loop, *gap = farthest(self.loops, q)
-        texts = [f"{loop} is open by {in_words(*gap)}"] if sum(gap) > 2.0 * CLOSED else []
+        texts = [f"{loop} is open by {gap_text(*gap)}"] if sum(gap) > 2.0 * CLOSED else []
         for link, (angle, distance) in zip(self.links, residual, strict=True):
             off = [f"{x:.3g} {unit}" for x, unit in ((distance, "m"), (angle, "rad")) if x > self.tolerance]
             texts += [f"link '{link}' is {' and '.join(off)} off"] if off else []

@@ -90,7 +90,7 @@ def checked_target(model: Model, target: Any, k: int) -> Target:
     goal, kind = checked_array(here, target.goal, "a pose (..., 4, 4), a rotation (..., 3, 3) or a position (..., 3)", True,
                                {kind: KINDS[kind][0] for kind in kinds})  # fmt: skip
     if kind != "position":
-        turned(here, goal, kind, target.kind is None)
+        orthogonalize(here, goal, kind, target.kind is None)
     point, _ = checked_array(f"the point of {here}", target.point, "three numbers (m, in the link's frame)", False, {"": (3,)})
     weights, _ = checked_array(f"the weights of {here}", target.weights, "two numbers, of the angle and of the distance", False, {"": (2,)})
     if (weights < 0).any() or not weights[[*KINDS[kind][1]]].any():
@@ -98,7 +98,7 @@ def checked_target(model: Model, target: Any, k: int) -> Target:
     return Target(target.link, goal, point, weights, kind)
 
 
-def turned(here: str, goal: Array, kind: str, guessed: bool) -> None:
+def orthogonalize(here: str, goal: Array, kind: str, guessed: bool) -> None:
     """Make the rotations of goals (..., 3, 3) or (..., 4, 4) orthogonal to rounding, in place; refuse what is none."""
     R = goal[..., :3, :3]
     skew = np.abs(R @ np.swapaxes(R, -1, -2) - np.eye(3)).max(axis=(-2, -1), initial=0.0)

@@ -31,10 +31,10 @@ def stamp(epoch: str, t: float) -> str:
     '2026-11-25T11:59:59.250000000'
     """
     nano = round(t * 1e9)
-    return f"{begun(epoch) + datetime.timedelta(seconds=nano // 10**9):%Y-%m-%dT%H:%M:%S}.{nano % 10**9:09d}"
+    return f"{parse_epoch(epoch) + datetime.timedelta(seconds=nano // 10**9):%Y-%m-%dT%H:%M:%S}.{nano % 10**9:09d}"
 
 
-def begun(epoch: str) -> datetime.datetime:
+def parse_epoch(epoch: str) -> datetime.datetime:
     """Return an epoch's text as a time; refuse what is none."""
     try:
         found = datetime.datetime.fromisoformat(epoch.rstrip("Z"))
@@ -51,8 +51,8 @@ def seconds(epoch: datetime.datetime, text: str) -> float:
     return (datetime.datetime.fromisoformat(whole) - epoch).total_seconds() + float(f"0.{part or 0}")
 
 
-def written(kind: str, path: Any, epoch: str, t: Array, rows: Array, name: str, center: str | None, meta: dict[str, str],
-            digits: int) -> Path:  # fmt: skip
+def write_message(kind: str, path: Any, epoch: str, t: Array, rows: Array, name: str, center: str | None, meta: dict[str, str],
+                  digits: int) -> Path:  # fmt: skip
     """Write a message, which says when it was written; return its path."""
     path = path_of(path, StateError)
     if rows.ndim != 2 or len(t) < 1:
@@ -88,7 +88,7 @@ def write_oem(path: Any, epoch: str, t: Array, r: Array, v: Array, name: str, ce
     '2026-11-24T12:00:01.000000000 7000.000000000000 7.500000000000 '
     """
     rows = np.concatenate([np.asarray(r), np.asarray(v)], axis=-1) / KILO
-    return written("oem", path, epoch, np.asarray(t), rows, name, center, {"REF_FRAME": "ICRF"}, 12)
+    return write_message("oem", path, epoch, np.asarray(t), rows, name, center, {"REF_FRAME": "ICRF"}, 12)
 
 
 def write_aem(path: Any, epoch: str, t: Array, q: Array, name: str, center: str | None = None) -> Path:
@@ -106,7 +106,7 @@ def write_aem(path: Any, epoch: str, t: Array, q: Array, name: str, center: str 
     require_unit(np.asarray(q), "a message")
     rows = np.concatenate([np.asarray(q)[..., 1:], np.asarray(q)[..., :1]], axis=-1)
     meta = {"REF_FRAME_A": "ICRF", "REF_FRAME_B": "SC_BODY_1", "ATTITUDE_DIR": "A2B"}
-    return written("aem", path, epoch, np.asarray(t), rows, name, center, meta, 15)
+    return write_message("aem", path, epoch, np.asarray(t), rows, name, center, meta, 15)
 
 
 def require_unit(q: Array, where: str) -> None:

@@ -99,7 +99,7 @@ def check(path: str | os.PathLike[str], package_dirs: Iterable[str | os.PathLike
     """
     reader = Reader(path, package_dirs, up_axis=False)
     if reader.given.text is None and os.path.splitext(reader.file)[1].lower() in usd.SUFFIXES:
-        return of_nodes(reader.file, lambda: usd.noted(path, floating_base), START, "link", meshes)
+        return of_nodes(reader.file, lambda: usd.read_stage(path, floating_base), START, "link", meshes)
     kind = ""
     with contextlib.suppress(RobotFileError):                                  # the reader says what is wrong
         kind = outermost(reader.given.read(EXPECTED), reader.given.encoding)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from io import BytesIO
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from engine.checks import require_packages
 from engine.io.errors import RobotFileError, short
 from engine.io.prepared import MOST_PARTS, MOST_TRIANGLES
 from engine.io.unchanged import while_unchanged
-from engine.io.whole_trimesh import trimesh
 from engine.io.xml import root_of
 
 Array = np.ndarray
@@ -20,7 +19,36 @@ Array = np.ndarray
 TURNS = {"Y_UP": np.array([[1.0, 0, 0], [0, 0, -1.0], [0, 1.0, 0]]), "X_UP": np.array([[0, -1.0, 0], [0, 0, -1.0], [1.0, 0, 0]])}
 #: bytes of a file's beginning, in which its axis is named
 HEAD = 1 << 16
+#: the exponent of Phong's highlight where a file says none, as of an .mtl
+MATT = 1.0
 PRIMITIVES = ("triangles", "tristrips", "trifans", "polylist", "polygons", "lines", "linestrips")
+
+
+class Material(NamedTuple):
+    """What a surface looks like: its colour and opacity in [0, 1], a picture, and Phong's exponent."""
+
+    name: str
+    color: tuple[float, float, float, float]
+    image: Any
+    shininess: float
+
+
+class Looks(NamedTuple):
+    """How a mesh is coloured: "texture" by a material and by uv (n, 2), "vertex" by colours (n, 4), or not at all."""
+
+    kind: str | None
+    uv: Array | None
+    material: Material | None
+    vertex_colors: Array | None
+
+
+class ColladaMesh(NamedTuple):
+    """Triangles (m, 3) of vertices (n, 3) with normals (n, 3), as trimesh's meshes have them, whose import takes as long as ten files."""
+
+    vertices: Array
+    faces: Array
+    normals: Array | None
+    visual: Looks
 
 
 @while_unchanged(4096)
@@ -34,7 +62,7 @@ def up_axis_of(path: str) -> str:
     return named[1].decode() if named else "Z_UP"
 
 
-def collada_meshes(data: bytes, named: Any) -> tuple[list[Any], float]:
+def collada_meshes(data: bytes, named: Any) -> tuple[list[ColladaMesh], float]:
     """Return the triangles of every geometry in a file's scene, a mesh for each material, in the scene's frame; and the file's unit, m.
 
     References to nowhere are added to ``named.faults``; what names a material that cannot be read is a mesh without one.
@@ -46,8 +74,8 @@ def collada_meshes(data: bytes, named: Any) -> tuple[list[Any], float]:
     unit = 1.0 if document.assetInfo.unitmeter is None else float(document.assetInfo.unitmeter)
     if not 0 < unit < np.inf:
         raise RobotFileError(f"the mesh's unit is {unit:g} m; expected a positive number")
-    materials: dict[int, Any] = {}
-    meshes: list[Any] = []
+    materials: dict[int, Material] = {}
+    meshes: list[ColladaMesh] = []
     count = 0
     for shape in document.scene.objects("geometry") if document.scene is not None else ():
         for primitive in shape.primitives():
@@ -76,7 +104,7 @@ def read_document(data: bytes, named: Any) -> Any:
     space = root.tag.partition("}")[0] + "}" if root.tag.startswith("{") else ""
     check_polygons(root, space)
     check_instances(root, space)
-    document = loaded(root)
+    document = load_collada(root)
     held = sum(g.find(f"{space}mesh") is not None for g in root.iterfind(f"{space}library_geometries/{space}geometry"))
     if len(document.geometries) < held:
         raise RobotFileError(f"a geometry of the mesh cannot be read ({short(str(document.errors[0]))}); expected a whole .dae file")
@@ -86,10 +114,10 @@ def read_document(data: bytes, named: Any) -> Any:
     bound = [b for b in root.iter(f"{space}instance_material") if b.get("target") not in known]
     for binding in bound:
         binding.getparent().remove(binding)
-    return loaded(root) if bound else document
+    return load_collada(root) if bound else document
 
 
-def loaded(root: Any) -> Any:
+def load_collada(root: Any) -> Any:
     """Return pycollada's document of an element; what it cannot read is in its ``errors``."""
     require_packages("a COLLADA file", "viewer", "collada", error=RobotFileError)
     import collada
@@ -126,28 +154,40 @@ def check_instances(root: Any, space: str) -> None:
         raise RobotFileError(f"the mesh has {most} nodes and primitives; expected at most {MOST_PARTS}")
 
 
-def mesh_of(primitive: Any, material: Any) -> Any:
-    """Return a trimesh mesh with three vertices for every triangle."""
+def mesh_of(primitive: Any, material: Material | None) -> ColladaMesh:
+    """Return a mesh with three vertices for every triangle."""
     uv = colors = None
     if len(primitive.texcoordset):
         uv = primitive.texcoordset[0][primitive.texcoord_indexset[0]].reshape(3 * len(primitive), -1)[:, :2]
     for offset, _, _, _, source in primitive.original.sources.get("COLOR", [])[:1] if material is None else ():
-        colors = source.data[primitive.index[:, :, offset]].reshape(3 * len(primitive), -1)
-    textured = material is not None or (uv is not None and colors is None)
-    visual = trimesh().visual.TextureVisuals(uv=uv, material=material) if textured else None
-    normals = None if primitive.normal is None else primitive.normal[primitive.normal_index].reshape(-1, 3)
-    vertices = primitive.vertex[primitive.vertex_index].reshape(-1, 3)
-    return trimesh().Trimesh(vertices, np.arange(len(vertices)).reshape(-1, 3), vertex_normals=normals, vertex_colors=colors, visual=visual,
-                           process=False)  # fmt: skip
+        colors = color_bytes(source.data[primitive.index[:, :, offset]].reshape(3 * len(primitive), -1))
+    kind = "texture" if material is not None or (uv is not None and colors is None) else "vertex" if colors is not None else None
+    vertices = primitive.vertex[primitive.vertex_index].reshape(-1, 3).astype(float)
+    normals = None if primitive.normal is None else primitive.normal[primitive.normal_index].reshape(-1, 3).astype(float)
+    known = normals if normals is not None and normals.shape == vertices.shape else None
+    return ColladaMesh(vertices, np.arange(len(vertices)).reshape(-1, 3), known, Looks(kind, uv, material, colors))
 
 
-def material_of(effect: Any, name: str, named: Any) -> Any:
-    """Return a trimesh material, as of an .mtl: diffuse colour or picture, opacity and shininess."""
+def color_bytes(colors: Array) -> Array:
+    """Return colours (n, 3 or 4) in [0, 1] as red, green, blue, opacity (n, 4), uint8; what is not finite is zero.
+
+    >>> color_bytes(np.array([[0.0, 0.5, 2.0]])).tolist()
+    [[0, 128, 255, 255]]
+    """
+    if colors.shape[1] not in (3, 4):
+        raise RobotFileError(f"the mesh's colours have {colors.shape[1]} numbers; expected three or four")
+    found = np.full((len(colors), 4), 255, np.uint8)
+    found[:, : colors.shape[1]] = np.clip(255.0 * np.where(np.isfinite(colors), colors, 0.0), 0.0, 255.0).round()
+    return found
+
+
+def material_of(effect: Any, name: str, named: Any) -> Material:
+    """Return a material, as of an .mtl: diffuse colour or picture, opacity and shininess."""
     image = named.picture(effect.diffuse.sampler.surface.image.path) if hasattr(effect.diffuse, "sampler") else None
     color = next((c for c in (effect.diffuse, effect.emission) if isinstance(c, (tuple, list)) and len(c) >= 3), (1.0, 1.0, 1.0))
-    kd = [float(c) for c in np.clip(np.array(color[:3], float), 0, 1)] if image is None else [1.0, 1.0, 1.0]
-    shininess = effect.shininess if isinstance(effect.shininess, (int, float)) else None
-    return trimesh().visual.material.SimpleMaterial(image=image, diffuse=kd, glossiness=shininess, name=name, kd=kd, d=[opacity_of(effect)])
+    red, green, blue = (float(c) for c in np.clip(np.array(color[:3], float), 0, 1)) if image is None else (1.0, 1.0, 1.0)
+    shininess = effect.shininess if isinstance(effect.shininess, (int, float)) else MATT
+    return Material(name, (red, green, blue, opacity_of(effect)), image, shininess)
 
 
 def opacity_of(effect: Any) -> float:

@@ -91,13 +91,13 @@ def convex_parts(mesh: Trimesh) -> Parts:
     content = hashlib.sha256(b"|".join([str(v.shape).encode(), v.tobytes(), f.tobytes()])).hexdigest()
     key = "|".join(["convex parts", str(VERSION), content, str((OPTIONS, HULL, SPACING)), library()])
     if (data := cache.load(key)) is not None:
-        return unpacked(data)
+        return unpack_parts(data)
     parts = measured(mesh, [v])
     if library() and parts.beyond > HULL * parts.size:
         if len(found := decomposed(mesh)) < 2:                                 # not kept: another time it may succeed
             return parts
         parts = measured(mesh, found)
-    cache.store(key, packed(parts))
+    cache.store(key, pack_parts(parts))
     return parts
 
 
@@ -236,16 +236,16 @@ def winding(x: Array, triangles: Array) -> Array:
 # ---------------------------------------------------------------- on disk
 
 
-def packed(parts: Parts) -> bytes:
+def pack_parts(parts: Parts) -> bytes:
     """Return parts as bytes: three lengths, the number of parts, that of each one's points, and the points."""
     numbers = [parts.beyond, parts.outside, parts.size, len(parts.points), *(len(p) for p in parts.points)]
     return np.concatenate([numbers, *(p.ravel() for p in parts.points)]).astype("<f8").tobytes()
 
 
-def unpacked(data: bytes) -> Parts:
-    """Return what :func:`packed` made bytes of.
+def unpack_parts(data: bytes) -> Parts:
+    """Return what :func:`pack_parts` made bytes of.
 
-    >>> unpacked(packed(Parts([np.eye(3), np.ones((2, 3))], 1.0, 2.0, 3.0))).points[1]
+    >>> unpack_parts(pack_parts(Parts([np.eye(3), np.ones((2, 3))], 1.0, 2.0, 3.0))).points[1]
     array([[1., 1., 1.],
            [1., 1., 1.]])
     """

@@ -146,7 +146,7 @@ def triangles(path: str) -> tuple[Array, Array]:
     """Return vertices (n, 3), m, all different, and triangles (m, 3) of a file; read-only."""
     points, faces, count = [], [], 0
     for mesh, T in read(path).meshes:
-        points.append(moved(mesh.vertices, T))
+        points.append(transform_points(mesh.vertices, T))
         faces.append(np.asarray(mesh.faces)[:, :: -1 if np.linalg.det(T[:3, :3]) < 0 else 1] + count)
         count += len(points[-1])
     rows, corners, used = np.concatenate(points) + 0.0, np.concatenate(faces), np.zeros(count, dtype=bool)
@@ -172,7 +172,7 @@ def kept_mesh(points: Array, faces: Array) -> Path | None:
     return cache.file(head.encode() + points.astype("<f8").tobytes() + rows.tobytes(), ".ply")
 
 
-def moved(points: Array, T: Array) -> Array:
+def transform_points(points: Array, T: Array) -> Array:
     """Return points (n, 3) in the frame that T (4, 4) is a pose in, scales and shears with it."""
     return np.asarray(points) if np.array_equal(T, np.eye(4)) else points @ T[:3, :3].T + T[:3, 3]
 
@@ -268,7 +268,7 @@ def read(path: str) -> Contents:
         if said := weighed(data, kind):
             warnings.warn(f"{path}: {said}", RobotFileWarning, stacklevel=2)
         with quietly():
-            meshes = placed(ready, kind, named)
+            meshes = placed_meshes(ready, kind, named)
             check_sound(meshes)
     except RobotFileWarning:
         raise
@@ -293,8 +293,8 @@ def quietly() -> Iterator[None]:
 
 
 @held(at_once=True)
-def placed(data: bytes, kind: str, named: Named) -> list[tuple[Any, Array]]:
-    """Return the trimesh meshes in a file, their vertices as they are written, each with its placement (4, 4)."""
+def placed_meshes(data: bytes, kind: str, named: Named) -> list[tuple[Any, Array]]:
+    """Return the meshes in a file (trimesh's, or COLLADA's), their vertices as they are written, each with its placement (4, 4)."""
     if kind == ".dae":
         meshes, unit = collada_meshes(data, named)
         return [(mesh, np.diag([unit, unit, unit, 1.0])) for mesh in meshes]
@@ -317,7 +317,7 @@ def check_sound(meshes: list[tuple[Any, Array]]) -> None:
             raise RobotFileError("the mesh has triangles at vertices that are not there; expected a surface")
         used = np.zeros(len(points), dtype=bool)
         used[faces] = True
-        reach = np.abs(moved(points, T)).max(axis=1, where=used[:, None], initial=0.0)
+        reach = np.abs(transform_points(points, T)).max(axis=1, where=used[:, None], initial=0.0)
         if not np.isfinite(reach).all():
             raise RobotFileError("the mesh holds vertices that are not finite; expected a surface")
         if reach.max() > FARTHEST:

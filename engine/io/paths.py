@@ -40,7 +40,7 @@ class Finder:
     def __init__(self, file: str | os.PathLike[str], package_dirs: Iterable[str | os.PathLike[str]] = ()) -> None:
         self.file = os.path.abspath(file)
         given = [*package_dirs]
-        self.places = {scheme: unique(os.path.realpath(d) for d in [*given, *listed(*names)]) for scheme, names in SCHEMES.items()}
+        self.places = {scheme: unique(os.path.realpath(d) for d in [*given, *listed_folders(*names)]) for scheme, names in SCHEMES.items()}
         self.declared = self.places["package"]
         self._found: dict[str, Found] = {}
         self._real: dict[str, str] = {}
@@ -119,7 +119,7 @@ class Finder:
         return os.path.realpath(real) if name in ("", ".", "..") or os.path.islink(real) else real
 
 
-def listed(*names: str) -> list[str]:
+def listed_folders(*names: str) -> list[str]:
     """Return the folders in some variables of the environment."""
     return [p for name in names for p in os.environ.get(name, "").split(os.pathsep) if p]
 

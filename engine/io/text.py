@@ -48,13 +48,13 @@ def model_text(model: Model) -> str:
     plain = {
         "name": model.name,
         "floating_base": bool(model.joints) and model.joints[0].parent == "" and model.joints[0].kind == "floating",
-        "links": [packed(graph.nodes[n]["link"]) for n in graph],
-        "joints": [packed(j) for _, _, j in graph.edges.data("joint")],
+        "links": [pack_part(graph.nodes[n]["link"]) for n in graph],
+        "joints": [pack_part(j) for _, _, j in graph.edges.data("joint")],
     }
-    if plain["floating_base"] and packed(base := model.joints[0]) != packed(floating(base.child, {j.name for j in model.joints[1:]})):
-        plain["base"] = packed(base)
+    if plain["floating_base"] and pack_part(base := model.joints[0]) != pack_part(floating(base.child, {j.name for j in model.joints[1:]})):
+        plain["base"] = pack_part(base)
     if model.described is not None:
-        plain["described"] = packed(model.described)
+        plain["described"] = pack_part(model.described)
     return json.dumps(plain, sort_keys=True)
 
 
@@ -103,15 +103,15 @@ def model_from_text(text: str) -> Model:
     try:
         plain, unsure = json.loads(text), list[str]()
         graph: Any = nx.DiGraph(name=plain["name"])
-        for link in unpacked(plain["links"], unsure):
+        for link in unpack_part(plain["links"], unsure):
             graph.add_node(link.name, link=link)
-        for joint in unpacked(plain["joints"], unsure):
+        for joint in unpack_part(plain["joints"], unsure):
             graph.add_edge(joint.parent, joint.child, joint=joint)
         if "base" in plain:
-            base = unpacked(plain["base"], unsure)
+            base = unpack_part(plain["base"], unsure)
             graph.nodes[base.child]["joint"] = base
         model = Model.from_graph(graph, bool(plain["floating_base"]))
-        model = replace(model, described=unpacked(plain["described"], unsure)) if "described" in plain else model
+        model = replace(model, described=unpack_part(plain["described"], unsure)) if "described" in plain else model
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         if isinstance(error, ModelError):
             raise
@@ -123,29 +123,29 @@ def model_from_text(text: str) -> Model:
     return model
 
 
-def packed(x: Any) -> Any:
+def pack_part(x: Any) -> Any:
     """Return the plain lists, dictionaries, numbers and texts of a model's parts."""
     if is_dataclass(x) and not isinstance(x, type):
-        plain = {f.name: packed(getattr(x, f.name)) for f in fields(x)}
+        plain = {f.name: pack_part(getattr(x, f.name)) for f in fields(x)}
         named = [plain[n] for n in FILES if plain.get(n)]
         return {"is": type(x).__name__, **plain, **({"digest": digest(named[0])} if named else {})}
     if isinstance(x, Mapping):
-        return {"is": MAPPING, "items": {name: packed(y) for name, y in x.items()}}
+        return {"is": MAPPING, "items": {name: pack_part(y) for name, y in x.items()}}
     if isinstance(x, np.ndarray):
         return x.tolist()
     if isinstance(x, (tuple, list)):
-        return [packed(y) for y in x]
+        return [pack_part(y) for y in x]
     if isinstance(x, Path):
         return str(x)
     return x.item() if isinstance(x, np.generic) else x
 
 
-def unpacked(x: Any, unsure: list[str]) -> Any:
-    """Return the part that :func:`packed` made plain; files of which a digest of an earlier version knows the ends alone are ``unsure``."""
+def unpack_part(x: Any, unsure: list[str]) -> Any:
+    """Return the part that :func:`pack_part` made plain; files whose digest of an earlier version knows only their ends are ``unsure``."""
     if isinstance(x, dict):
         if x["is"] == MAPPING:
-            return {n: tupled(unpacked(y, unsure)) for n, y in x["items"].items()}
-        given = {n: unpacked(y, unsure) for n, y in x.items() if n not in ("is", "digest")}
+            return {n: tupled(unpack_part(y, unsure)) for n, y in x["items"].items()}
+        given = {n: unpack_part(y, unsure) for n, y in x.items() if n not in ("is", "digest")}
         for n in ("placement", "axis", "axis2", "inertia"):
             if n in given:
                 given[n] = np.array(given[n])
@@ -166,7 +166,7 @@ def unpacked(x: Any, unsure: list[str]) -> Any:
             if given.get(n) is not None:
                 given[n] = tuple(given[n])
         return CLASSES[x["is"]](**given)
-    return [unpacked(y, unsure) for y in x] if isinstance(x, list) else x
+    return [unpack_part(y, unsure) for y in x] if isinstance(x, list) else x
 
 
 def tupled(x: Any) -> Any:

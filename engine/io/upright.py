@@ -31,10 +31,10 @@ def shapes_of(link: Link, collisions: bool) -> tuple[Geometry, ...]:
 
 def upright(model: Model, link: Link, collisions: bool = False) -> tuple[Geometry, ...]:
     """Return the shapes of a model's link as they are meant: of COLLADA files whose up axis nobody spoke of, turned those that fit so."""
-    return tuple(replace(g, up_axis=turned(model, g, collisions)) if tilted(g) else g for g in shapes_of(link, collisions))
+    return tuple(replace(g, up_axis=is_turned(model, g, collisions)) if tilted(g) else g for g in shapes_of(link, collisions))
 
 
-def turned(model: Model, shape: Geometry, collisions: bool) -> bool:
+def is_turned(model: Model, shape: Geometry, collisions: bool) -> bool:
     """Whether a tilted shape is turned: the joints are much nearer to all of its axis then."""
     as_is, turned = off(model, collisions)[up_axis_of(file_of(shape))]
     return turned < CLEAR * as_is

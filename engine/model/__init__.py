@@ -3,9 +3,9 @@
 from engine.model.body import Body
 from engine.model.builder import Builder
 from engine.model.combine import Mounted, combine
-from engine.model.described import Described, Keyframe, Part
 from engine.model.equal_trees import EqualTrees, equal_trees, many_equal_trees
 from engine.model.errors import ModelError, StateError
+from engine.model.file_extras import Described, Keyframe, Part
 from engine.model.joint_types import KINDS, Kind, Limits
 from engine.model.model import Model, Tree
 from engine.model.tree import Geometry, Joint, Link, Material, Mimic

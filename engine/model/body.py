@@ -84,7 +84,7 @@ class Body(ReadOnly):
         return rate(self.joint, self.coordinates(q), v[self.v]) if rate else np.zeros((6, self.kind.nv))
 
 
-def assembled(links: Iterable[Link], joints: Sequence[Joint]) -> tuple[tuple[Body, ...], tuple[tuple[int, Array], ...]]:
+def assemble_bodies(links: Iterable[Link], joints: Sequence[Joint]) -> tuple[tuple[Body, ...], tuple[tuple[int, Array], ...]]:
     """Return the bodies of a tree, in the order of its joints, and for each link the body that carries it, with its pose in it."""
     mimics = _mimics(joints)
     q, v, nq, nv = {}, {}, 0, 0
@@ -100,7 +100,7 @@ def assembled(links: Iterable[Link], joints: Sequence[Joint]) -> tuple[tuple[Bod
         joint = above.get(link.name)
         body, T = carrier.get(joint.parent, (-1, ITSELF)) if joint else (-1, ITSELF)
         if joint:
-            T = kept(welded_pose(T, joint.placement), f"joint '{joint.name}': the pose in the body that carries it")
+            T = read_only(welded_pose(T, joint.placement), f"joint '{joint.name}': the pose in the body that carries it")
         if joint and joint.kind != "fixed":
             source, ratio, offset = mimics.get(joint.name, (joint.name, 1.0, 0.0))
             bodies.append(Body(joint, body, T, np.zeros((6, 6)), q[source], v[source], ratio, offset))
@@ -110,7 +110,7 @@ def assembled(links: Iterable[Link], joints: Sequence[Joint]) -> tuple[tuple[Bod
         G = link.inertia
         if body >= 0 and (G.dtype == object or G.any()):
             welded[body].append(inertia.mirrored(G) if T is ITSELF else inertia.transformed(T, G))
-    total = [kept(_without_dust(sum(w, np.zeros((6, 6)))), "inertia") for w in welded]
+    total = [read_only(_without_dust(sum(w, np.zeros((6, 6)))), "inertia") for w in welded]
     return tuple(replace(b, inertia=G) for b, G in zip(bodies, total, strict=True)), tuple(carrier.values())
 
 
@@ -123,7 +123,7 @@ def reflected(bodies: Iterable[Body], nv: int, number: str) -> Array:
     return np.array(total)
 
 
-def kept(x: Array, what: str) -> Array:
+def read_only(x: Array, what: str) -> Array:
     """Return x read-only and known to be finite, or traced as it is."""
     return x if x.dtype == object else frozen(x, x.shape, what)
 

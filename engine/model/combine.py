@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.checks import nearest, shown, warn
-from engine.model.described import together
 from engine.model.errors import ModelError
+from engine.model.file_extras import combine_extras
 from engine.model.model import Model
 from engine.model.tree import Joint, Link, frozen
 
@@ -100,7 +100,7 @@ def combine(**robots: Model | Mounted) -> Model:
     if touching := [f"'{name}'" for name, model in models.items() if model.described is not None and model.described.contacts is not None]:
         warn(f"the contacts that the file of {' and '.join(touching)} describes are of one robot alone, and are left out; expected "
              "contacts=engine.Contacts(...) for all of them")  # fmt: skip
-    described = together(q, {name: model.described for name, model in models.items()})
+    described = combine_extras(q, {name: model.described for name, model in models.items()})
     return replace(combined, armature=frozen(armature, (combined.nv,), "armature"), described=described)
 
 

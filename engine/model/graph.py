@@ -14,8 +14,8 @@ import networkx as nx
 import numpy as np
 
 from engine.checks import nearest, numbers, shown, warn
-from engine.model.described import Described, Keyframe, Part
 from engine.model.errors import ModelError
+from engine.model.file_extras import Described, Keyframe, Part
 from engine.model.tree import Joint, Link, frozen
 
 FLOATING_BASE = "floating_base"
@@ -74,10 +74,10 @@ def read(graph: Any, floating_base: bool | None) -> Read:
             armature[base.name] = graph.nodes[root]["armature"]
     former = Counter(link.name for link in own)
     labels = {link.name: n for n, link in zip(order, own, strict=True) if link.name != n and former[link.name] == 1}
-    return Read(links, joints, armature, labels, [name for name, count in former.items() if count > 1], described(graph))
+    return Read(links, joints, armature, labels, [name for name, count in former.items() if count > 1], read_described(graph))
 
 
-def described(graph: Any) -> tuple[Described, Origin] | None:
+def read_described(graph: Any) -> tuple[Described, Origin] | None:
     """Return what a file says of the robot of a graph, and of which model it said so; ModelError where several files do."""
     found = [(said, origin) for said, origin in graph.graph.items() if isinstance(said, Described)]
     if len(found) > 1:
@@ -86,7 +86,7 @@ def described(graph: Any) -> tuple[Described, Origin] | None:
     return found[0] if found else None
 
 
-def written(graph: Any, name: str, links: Iterable[Link], joints: Iterable[Joint]) -> Any:
+def write_graph(graph: Any, name: str, links: Iterable[Link], joints: Iterable[Joint]) -> Any:
     """Return a frozen copy of a graph that holds these links and joints, and nothing of how else its root floated."""
     made = graph.copy()
     made.graph["name"] = name
@@ -100,7 +100,7 @@ def written(graph: Any, name: str, links: Iterable[Link], joints: Iterable[Joint
     return nx.freeze(made)
 
 
-def completed(graph: Any, joints: Sequence[Joint], extra: Mapping[str, Any], said: Described | None, origin: Origin) -> Any:
+def complete_graph(graph: Any, joints: Sequence[Joint], extra: Mapping[str, Any], said: Described | None, origin: Origin) -> Any:
     """Return a graph, or a frozen copy, that holds extra armature by the joints' names, and what a file says of its robot."""
     held = {j.name: data["armature"] for j in joints if "armature" in (data := _data(graph, j))}
     files = {key: x for key, x in graph.graph.items() if isinstance(key, Described)}

@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from engine.checks import array, nearest, numbers, shown
 from engine.model import graph as graphs
 from engine.model import parameters
-from engine.model.body import Body, assembled, kept, reflected
-from engine.model.described import Described
+from engine.model.body import Body, assemble_bodies, read_only, reflected
 from engine.model.errors import ModelError, StateError
+from engine.model.file_extras import Described
 from engine.model.shown import html
 from engine.model.tree import Joint, Link, ReadOnly, frozen
 from engine.spatial import quaternion
@@ -61,7 +61,7 @@ class Model(ReadOnly):
         more = self.armature - reflected(self.bodies, self.nv, "armature")
         extra = {b.joint.name: tuple(more[b.v].tolist()) for b in self._own() if more[b.v].any()}
         origin = graphs.Origin(self.coordinates, frozenset(link.name for link in self.links), frozenset(j.name for j in self.joints))
-        object.__setattr__(self, "graph", graphs.completed(self.graph, self.joints, extra, self.described, origin))
+        object.__setattr__(self, "graph", graphs.complete_graph(self.graph, self.joints, extra, self.described, origin))
 
     @classmethod
     def from_graph(cls, graph: Any, floating_base: bool | None = None) -> Model:
@@ -98,7 +98,7 @@ class Model(ReadOnly):
         """
         found = graphs.read(graph, floating_base)
         name = graph.graph.get("name", "") or "robot"
-        own = graphs.written(graph, name, found.links, found.joints)
+        own = graphs.write_graph(graph, name, found.links, found.joints)
         model = cls._of(name, own, found.links, found.joints)
         described = found.described and graphs.refitted(*found.described, model, found.labels, found.copies)
         return replace(model, armature=graphs.armature(model, found.armature), described=described)
@@ -107,9 +107,9 @@ class Model(ReadOnly):
     def _of(cls, name: str, graph: Any, links: Sequence[Link], joints: Sequence[Joint], more: Any = 0.0,
             described: Described | None = None) -> Model:  # fmt: skip
         """Return the model of links and joints in topological order, with ``more`` armature (nv) than its joints have."""
-        bodies, carrier = assembled(links, joints)
+        bodies, carrier = assemble_bodies(links, joints)
         nq, nv = (sum(getattr(b.kind, n) for b in bodies if not b.mimics) for n in ("nq", "nv"))
-        armature = kept(reflected(bodies, nv, "armature") + more, "armature")
+        armature = read_only(reflected(bodies, nv, "armature") + more, "armature")
         return cls(name, graph, tuple(links), tuple(joints), bodies, carrier, nq, nv, armature, described)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -222,7 +222,7 @@ class Model(ReadOnly):
         more = self.armature - reflected(self.bodies, self.nv, "armature")
         graph = self.graph
         if not any(np.asarray(x).dtype == object for x in values.values()):
-            graph = graphs.written(graph, self.name, links, joints)
+            graph = graphs.write_graph(graph, self.name, links, joints)
         return Model._of(self.name, graph, links, joints, more, self.described)
 
     # ------------------------------------------------------------ rotors
@@ -337,8 +337,8 @@ class Model(ReadOnly):
         bodies = [b for b in self.bodies if b.joint.child in own]
         q, v = (slice(min(s.start for s in part), max(s.stop for s in part)) for part in ([b.q for b in bodies], [b.v for b in bodies]))
         links, joints = [link for link in self.links if link.name in own], [j for j in self.joints if j.child in own]
-        model = Model._of(name, graphs.written(self.graph.subgraph(own), name, links, joints), links, joints)
-        return Tree(name, replace(model, armature=kept(self.armature[v], "armature")), q, v)
+        model = Model._of(name, graphs.write_graph(self.graph.subgraph(own), name, links, joints), links, joints)
+        return Tree(name, replace(model, armature=read_only(self.armature[v], "armature")), q, v)
 
     @property
     def base(self) -> Body | None:

@@ -23,23 +23,26 @@ Model = Any
 
 
 class Number(NamedTuple):
-    """What a model has for each of its links, or joints: its shape, and what it is expected to be."""
+    """What a model has for each of its links, or joints: its shape, what it is expected to be, and FMI's unit of it, or of each of its
+    numbers, or by what the joint moves in; "" where it has several."""
 
     owner: str
     shape: tuple[int, ...]
     expected: str
+    unit: str | tuple[str, ...] | Mapping[str, str] = ""
 
 
 #: the numbers of a model that may be parameters, by the name's first part
 NUMBERS = {
-    "mass": Number("link", (), "a mass above zero, of a link with mass"),
-    "center": Number("link", (3,), "the centre of mass, of a link that is a rigid body with mass"),
+    "mass": Number("link", (), "a mass above zero, of a link with mass", "kg"),
+    "center": Number("link", (3,), "the centre of mass, of a link that is a rigid body with mass", "m"),
     "inertia": Number("link", (6, 6), "a 6×6 inertia"),
     "placement": Number("joint", (4, 4), "a pose, of a joint that does not float"),
-    "displacement": Number("joint", (6,), "a twist that takes the joint from its placement, of one that does not float"),
-    "damping": Number("joint", (), "a number from zero, of a joint that moves and does not float"),
-    "friction": Number("joint", (), "a number from zero, of a joint that moves and does not float"),
-    "armature": Number("joint", (), "a number from zero, of a joint that moves and does not float"),
+    "displacement": Number("joint", (6,), "a twist that takes the joint from its placement, of one that does not float",
+                           ("rad",) * 3 + ("m",) * 3),
+    "damping": Number("joint", (), "a number from zero, of a joint that moves and does not float", {"rad": "N.m.s/rad", "m": "N.s/m"}),
+    "friction": Number("joint", (), "a number from zero, of a joint that moves and does not float", {"rad": "N.m", "m": "N"}),
+    "armature": Number("joint", (), "a number from zero, of a joint that moves and does not float", {"rad": "kg.m2", "m": "kg"}),
 }
 #: numbers of which one follows from the other
 EXCLUSIVE = (("mass", "inertia"), ("center", "inertia"), ("placement", "displacement"))
@@ -83,6 +86,16 @@ def fault(model: Model, kind: str, owner: str) -> str:
     if joint.type.floats:
         return f"joint '{owner}' floats"
     return f"joint '{owner}' is fixed" if joint.kind == "fixed" and kind in ("damping", "friction", "armature") else ""
+
+
+def unit_of(model: Model, name: str) -> str | tuple[str, ...]:
+    """Return FMI's unit of a model's number of that name, or of each of its numbers; "" where it has none, or several."""
+    kind, owner = split(name)
+    unit = NUMBERS[kind].unit
+    if not isinstance(unit, Mapping):
+        return unit
+    moves = {*model.joint(owner).type.units}
+    return unit[moves.pop()] if len(moves) == 1 else ""
 
 
 def nominal(model: Model, name: str) -> Array:
@@ -178,7 +191,7 @@ def changed(model: Model, values: Mapping[str, Any]) -> tuple[list[Link], list[J
         own[NUMBERS[kind].owner].setdefault(owner, {})[kind] = x
     links = [link if link.name not in own["link"] else with_numbers(link, inertia=moved(link.inertia, **own["link"][link.name]))
              for link in model.links]  # fmt: skip
-    joints = [j if j.name not in own["joint"] else with_numbers(j, **placed(j, **own["joint"][j.name])) for j in model.joints]
+    joints = [j if j.name not in own["joint"] else with_numbers(j, **with_placement(j, **own["joint"][j.name])) for j in model.joints]
     return links, joints
 
 
@@ -190,7 +203,7 @@ def moved(G: Array, **numbers: Any) -> Array:
     return G * (numbers["mass"] / G[5, 5]) if "mass" in numbers else G
 
 
-def placed(joint: Joint, placement: Any = None, displacement: Any = None, **numbers: Any) -> dict[str, Any]:
+def with_placement(joint: Joint, placement: Any = None, displacement: Any = None, **numbers: Any) -> dict[str, Any]:
     """Return a joint's numbers, with its placement among them where that is another."""
     if placement is not None:
         T = np.asarray(placement)

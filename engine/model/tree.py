@@ -24,7 +24,7 @@ ONE = np.eye(3)
 SIZES = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1, "ellipsoid": 3, "heightfield": 2, "mesh": 3}
 
 
-def named(what: str, name: Any) -> None:
+def require_name(what: str, name: Any) -> None:
     """Refuse what is no name of a link or a joint: files and recordings hold none that is empty, or has control characters."""
     if not isinstance(name, str) or not name:
         raise ModelError(f"a {what} is named {name!r}; expected a text")
@@ -151,7 +151,7 @@ class Link(ReadOnly):
     collisions: tuple[Geometry, ...] = ()
 
     def __post_init__(self) -> None:
-        named("link", self.name)
+        require_name("link", self.name)
         if isinstance(self.inertia, np.ndarray) and self.inertia.dtype.hasobject:       # traced: a parameter of a simulation
             return
         G = frozen(self.inertia, (6, 6), f"link '{self.name}': inertia")
@@ -229,7 +229,7 @@ class Joint(ReadOnly):
 
     def __post_init__(self) -> None:
         here = f"joint '{self.name}'"
-        named("joint", self.name)
+        require_name("joint", self.name)
         if not isinstance(self.kind, str) or self.kind not in KINDS:
             raise ModelError(f"{here}: kind is {self.kind!r}{nearest(str(self.kind), KINDS)}; expected one of {', '.join(KINDS)}")
         object.__setattr__(self, "placement", frozen_pose(self.placement, f"{here}: placement"))

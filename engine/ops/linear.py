@@ -116,7 +116,7 @@ class LU:
             reciprocal = 1.0 / rows[k][k]
             for i in range(k + 1, n):
                 rows[i][k] = factor = rows[i][k] * reciprocal
-                if there(factor):
+                if is_nonzero(factor):
                     rows[i][k + 1 :] = [x - factor * y for x, y in zip(rows[i][k + 1 :], rows[k][k + 1 :], strict=True)]
         self.factors = np.array(rows).reshape(n, n)
 
@@ -137,11 +137,11 @@ class LU:
         x = list(np.asarray(b))
         for i, row in enumerate(self.factors):
             for k in range(i):
-                if there(row[k]):
+                if is_nonzero(row[k]):
                     x[i] = x[i] - row[k] * x[k]
         for i, row in reversed(list(enumerate(self.factors))):
             for k in range(i + 1, len(x)):
-                if there(row[k]):
+                if is_nonzero(row[k]):
                     x[i] = x[i] - row[k] * x[k]
             x[i] = x[i] / row[i]
         return np.array(x).reshape(np.shape(b))
@@ -166,7 +166,7 @@ class LDL:
         columns: list[list[int]] = [[] for _ in range(n)]
         reciprocal: list[Any] = [0.0] * n
         for j in range(n):
-            W = {i: A[i, j] for i in range(j) if there(A[i, j])}               # W_i = L_ji D_i, once row i is cleared
+            W = {i: A[i, j] for i in range(j) if is_nonzero(A[i, j])}               # W_i = L_ji D_i, once row i is cleared
             d = A[j, j]
             for i in range(j):
                 if i in W:
@@ -190,7 +190,7 @@ class LDL:
     def of(cls, lower: np.ndarray, reciprocal: np.ndarray) -> LDL:
         """Return what has these factors."""
         found, n = cls.__new__(cls), len(reciprocal)
-        found.rows = [{k: lower[i, k] for k in range(i) if there(lower[i, k])} for i in range(n)]
+        found.rows = [{k: lower[i, k] for k in range(i) if is_nonzero(lower[i, k])} for i in range(n)]
         found.columns = [[i for i in range(n) if k in found.rows[i]] for k in range(n)]
         found.reciprocal = reciprocal
         return found
@@ -222,6 +222,6 @@ class LDL:
         return self.backward([y[i] * r for i, r in enumerate(self.reciprocal)])
 
 
-def there(x: Any) -> bool:
+def is_nonzero(x: Any) -> bool:
     """Whether a number is not zero, or is traced: what is zero by structure is not there."""
     return hasattr(x, "g") or x != 0.0

@@ -55,7 +55,7 @@ class Checksums:
         shift, known = self.shift, self.table[: max(0, min(size, self.size) - FIRST) >> self.shift]       # of whole blocks
         while size - FIRST > MOST << shift:
             pairs = len(known) // 2 * 2
-            known, shift = joined(known[:pairs:2], known[1:pairs:2], shift), shift + 1
+            known, shift = join_checksums(known[:pairs:2], known[1:pairs:2], shift), shift + 1
         new = Checksums(size, shift, np.empty(max(0, -(-(size - FIRST) >> shift)), "<u4"))
         new.table[: len(known)] = known
         again = {i for begin, end in changed if begin < end for i in range(max(0, begin - FIRST) >> shift, (end - 1 - FIRST >> shift) + 1)}
@@ -74,7 +74,7 @@ def checksums(data: bytes | bytearray | memoryview, shift: int) -> list[int]:
     return [zlib.crc32(view[i : i + (1 << shift)]) for i in range(0, len(view), 1 << shift)]
 
 
-def joined(a: Array, b: Array, shift: int) -> Array:
+def join_checksums(a: Array, b: Array, shift: int) -> Array:
     """Return the CRC-32 of blocks of 2**shift bytes each, the first of checksum a, the second of b, one after the other.
 
     crc(AB) = M crc(A) + crc(B) over GF(2), where M, a column for each bit, appends as many zeros as B has bits: M of one zero bit shifts
@@ -82,7 +82,7 @@ def joined(a: Array, b: Array, shift: int) -> Array:
 
     >>> one, two = b"x" * 4096, b"y" * 4096
     >>> a, b = (np.array([zlib.crc32(x)], "<u4") for x in (one, two))
-    >>> int(joined(a, b, 12)[0]) == zlib.crc32(one + two)
+    >>> int(join_checksums(a, b, 12)[0]) == zlib.crc32(one + two)
     True
     """
     M = np.array([0xEDB88320, *(1 << k for k in range(31))], "<u4")

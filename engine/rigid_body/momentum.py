@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import ops
-from engine.dynamics.momentum_conservation import noted, root_twist
+from engine.dynamics.momentum_conservation import add_moved, root_twist
 from engine.spatial import inertia, quaternion
 
 Array = np.ndarray
@@ -83,7 +83,7 @@ class KeptMomentum(NamedTuple):
         I, L = (np.eye(3), R @ spin) if self.inertia is None else (self.inertia, z[:3])
         V, moved = root_twist(R, V, (I, self.centre, self.mass, np.zeros(3), np.zeros(3), (0.0, 0.0)), np.concatenate([L, z[3:9]]))
         V = V if self.inertia is not None else np.concatenate([spin, V[3:]])
-        return np.concatenate([q[:4], z[6:9] - R @ self.centre, V, z[:9], noted(z[9:], moved)])
+        return np.concatenate([q[:4], z[6:9] - R @ self.centre, V, z[:9], add_moved(z[9:], moved)])
 
 
 def kept_by(body: Any) -> KeptMomentum | None:

@@ -2,13 +2,13 @@
 
 from engine.components.component import SimulationError
 from engine.sensors.attitude_filter import AttitudeFilter, nees
-from engine.sensors.described import of
-from engine.sensors.eyes import DepthCamera, Eye, Lidar, RangeFinder, looking
 from engine.sensors.fields import GPS, Magnetometer
+from engine.sensors.from_file import of
 from engine.sensors.inertial import IMU, Accelerometer, Gyro
 from engine.sensors.joints import ContactForce, Encoder, ForceTorque, JointTorque, Touch
+from engine.sensors.optical_sensors import Camera, Range, RelativePose, StarTracker, SunSensor
+from engine.sensors.ray_sensors import DepthCamera, Eye, Lidar, RangeFinder, looking
 from engine.sensors.sensor import Errors, Sensor
-from engine.sensors.sights import Camera, Range, RelativePose, StarTracker, SunSensor
 
 __all__ = [
     "Accelerometer", "AttitudeFilter", "Camera", "ContactForce", "DepthCamera", "Encoder", "Errors", "Eye", "ForceTorque", "GPS", "Gyro",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import types
 from collections.abc import Mapping
 from typing import Any
 
@@ -124,6 +125,7 @@ class Estimate:
 
     #: how many numbers an innovation has, of which ``nis`` is the normalised square
     innovations = (3,)
+    units = types.MappingProxyType(dict.fromkeys(("bias", "rate"), "rad/s"))
 
     def __init__(self, noise: float, walk: float, R: Array, period: float, latest: int, gate: float | None,
                  signals: tuple[str, str], name: str = "filter", phase: float = 0.0, lost: bool = False) -> None:  # fmt: skip

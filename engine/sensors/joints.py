@@ -13,7 +13,7 @@ from engine.checks import one_of, warn
 from engine.components.component import Context, SimulationError, SimulationWarning
 from engine.components.forces import one_coordinate
 from engine.components.law import Noise
-from engine.dynamics.link_loads import carried
+from engine.dynamics.link_loads import links_carried_by
 from engine.model import Model
 from engine.sensors.sensor import OF_SAMPLES, Errors, Mounted, Sensor, with_options
 from engine.spatial import se3
@@ -157,7 +157,7 @@ class ForceTorque(OfWrenches):
         elif holds is None or holds.type.floats:
             floats = "" if holds is None else ", which floats"
             raise SimulationError(f"{self.name}: nothing carries '{self.link}'{floats}; expected a link with a joint or a weld to another")
-        hang = [model.link(n) for n in carried(model, self.link)]
+        hang = [model.link(n) for n in links_carried_by(model, self.link)]
         if not any(link.inertia.any() or link.collisions for link in hang):
             warn(f"{self.name}: '{self.link}' and what hangs on it have neither mass nor shapes that touch, and it reads zero, but for "
                  "forces and constraints on them; expected a link that carries something, such as the tool's own", SimulationWarning)

@@ -272,7 +272,7 @@ class Mounted(Sensor):
 
     def mount(self, link: str, placement: Any) -> None:
         """Take note of where it is."""
-        self.link, self.placement = link, placed(self.name, placement)
+        self.link, self.placement = link, placement_pose(self.name, placement)
 
     @property
     def mounted(self) -> tuple[str, str, Array]:
@@ -312,7 +312,7 @@ def bare(law: Law) -> Called:
     return asked
 
 
-def placed(name: str, placement: Any) -> Array:
+def placement_pose(name: str, placement: Any) -> Array:
     """Return the pose (4, 4) of a sensor on its link: of None that of the link, of a place (3) with the link's axes."""
     if placement is None:
         return np.eye(4)

@@ -22,7 +22,7 @@ from engine.simulation.compile import compile
 from engine.simulation.compiled_system import CompiledSystem
 from engine.simulation.contact_table import ContactTable
 from engine.simulation.contacts import Contacts, HalfSpace
-from engine.simulation.described import contacts_of, simulator_of
+from engine.simulation.from_file import contacts_of, simulator_of
 from engine.simulation.impacts import impact
 from engine.simulation.live import Live, Trace
 from engine.simulation.load import load_trajectory

@@ -11,7 +11,7 @@ import numpy as np
 from engine import ops
 from engine.checks import numeric, shown
 from engine.compiler.transforms.trace import pure, trace
-from engine.components.component import Component, Context, Effect, Felt, SimulationError, named
+from engine.components.component import Component, Context, Effect, Felt, SimulationError, name_in_errors
 from engine.components.controller import Controller
 from engine.components.effect import effect, require_taken
 from engine.components.law import Ticking
@@ -19,7 +19,7 @@ from engine.components.layout import Layout
 from engine.components.makers import Maker, told
 from engine.components.reading import apart
 from engine.model import Model
-from engine.simulation.variable_mass import together
+from engine.simulation.variable_mass import add_flows
 
 Array = np.ndarray
 
@@ -110,7 +110,7 @@ class Acting:
             with ops.part(c.name, s.q, s.v):
                 effects[c.name] = effect(c, at, s.states.get(c.name, c.state), memories.get(c.name, c.memory), c.given(commands))
             require_taken(c, {} if c is self.controller else effects[c.name].commands | effects[c.name].flows, self.acting)
-            commands = together(commands | effects[c.name].commands, effects[c.name].flows)
+            commands = add_flows(commands | effects[c.name].commands, effects[c.name].flows)
         return effects
 
     def hear(self, s: Context, memories: Mapping[str, Array], chain: Sequence[Component] | None = None) -> None:
@@ -176,7 +176,7 @@ class Acting:
     def updated(self, s: Context, c: Component, memories: Mapping[str, Array], command: Any, dt: Any) -> Array:
         """Return the memory of one of those who act for the step of dt that begins now."""
         update = c.update if isinstance(c, Ticking) else pure(c.update)                  # a law's function is asked twice anyway
-        with named(c.name, s.q.dtype == object), ops.part(c.name, s.q, s.v):
+        with name_in_errors(c.name, s.q.dtype == object), ops.part(c.name, s.q, s.v):
             found = update(s, s.states.get(c.name, c.state), memories[c.name], command, dt)
         if not numeric(np.asarray(found)):
             raise SimulationError(f"update of '{c.name}' returned {shown(found)}; expected numbers")
@@ -216,7 +216,7 @@ class Acting:
             within, after = apart(s), dict(before)
             for c in group:
                 state = s.states.get(c.name, c.state)
-                with named(c.name, s.q.dtype == object), ops.part(c.name, s.q, s.v):
+                with name_in_errors(c.name, s.q.dtype == object), ops.part(c.name, s.q, s.v):
                     after[c.name] = c.ticked(within, state, before[c.name])
                 c.speak(within, state, after[c.name])
             return own.join(after)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.compiled.function import compiled_attempt, parted
+from engine.compiled.function import compiled_attempt, split_state
 from engine.components.component import SimulationError
 from engine.integrate import IMPULSIVE, Solution, solve
 from engine.model import StateError
@@ -17,7 +17,7 @@ from engine.simulation.step import Step
 Array = np.ndarray
 
 
-def solved(step: Step, p: Array, x: Array, duration: float, tolerance: float, events: Iterable[Any], max_step: float) -> Solution:
+def run_adaptive(step: Step, p: Array, x: Array, duration: float, tolerance: float, events: Iterable[Any], max_step: float) -> Solution:
     """Return the motion from a state x (n) with parameters p.
 
     Raises
@@ -36,4 +36,4 @@ def solved(step: Step, p: Array, x: Array, duration: float, tolerance: float, ev
     method, system = step.system(np.zeros(0), p, step.limits.at_an_instant, even=False)
     order = method.order if method.complete is None else min(method.order, IMPULSIVE)
     advance = compiled_attempt(method, system, functools.partial(step.impulsive.passing, p=p))
-    return solve(advance, order, x, duration, tolerance, functools.partial(parted, model.nq, model.nv), events, max_step)
+    return solve(advance, order, x, duration, tolerance, functools.partial(split_state, model.nq, model.nv), events, max_step)

@@ -25,7 +25,7 @@ from engine.simulation.plant import Plant
 Array = np.ndarray
 
 
-def described(plant: Plant, without: Sequence[str] = ()) -> Plant:
+def picklable_copy(plant: Plant, without: Sequence[str] = ()) -> Plant:
     """Return a copy of a plant as data, without what it makes functions of, such as slopes, and without some of its attributes."""
     plain = copy.copy(plant)
     if plant.stiffness is not None:
@@ -40,7 +40,7 @@ def described(plant: Plant, without: Sequence[str] = ()) -> Plant:
 
 def without_acting(plant: Plant) -> Plant:
     """Return a copy of a plant of which nothing that acts in flight is known: what asks it for that fails."""
-    bare = described(plant, ("acting", "components", "controller"))
+    bare = picklable_copy(plant, ("acting", "components", "controller"))
     bare.read = set()
     return bare
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.contact import ContactLaws
-from engine.contact.joint_laws import Row
+from engine.contact.joint_laws import JointCoordinate
 from engine.geometry import Plane
 from engine.model import Model
 from engine.simulation.passing_bodies import PassingBodies
@@ -54,9 +54,9 @@ def thinnest(model: Model, laws: ContactLaws | None) -> dict[tuple[int, int], tu
     return found
 
 
-def governed(rows: Sequence[Row], nv: int) -> Array:
+def speed_limits(coordinates: Sequence[JointCoordinate], nv: int) -> Array:
     """Return the speed limits (nv) that joints' laws hold, infinite where there is none."""
     found = np.full(nv, np.inf)
-    for row in rows:
-        found[row.j] = min(found[row.j], row.speed / abs(row.ratio))
+    for c in coordinates:
+        found[c.j] = min(found[c.j], c.speed / abs(c.ratio))
     return found

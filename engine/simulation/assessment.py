@@ -18,7 +18,7 @@ from engine.compiler.trace_cache import kept
 from engine.compiler.transforms.trace import trace
 from engine.components.actuators import Drive
 from engine.components.component import Component, SimulationWarning
-from engine.components.joint_dynamics import is_large, listed
+from engine.components.joint_dynamics import is_large, list_names
 from engine.components.law import Ticking
 from engine.components.layout import Layout
 from engine.contact import configurations
@@ -119,17 +119,17 @@ def assessed(plant: Any, method: Method, dt: float, compiled: bool, forced: bool
             whole, alone[name] = max(whole, rate(w, k.sum(axis=0), d.sum(axis=0))), there
             all_K, all_D, W = np.append(all_K, [k.sum(axis=0)], axis=0), np.append(all_D, [d.sum(axis=0)], axis=0), [*W, w]
     if dt * whole <= RESOLVED and not forced and not asked:
-        warn_of_growing_swings(model, method, dt, moving, first_order(W[0], all_K[0], all_D[0]))
+        warn_of_growing_swings(model, method, dt, moving, [first_order(*x) for x in zip(W[: len(states)], all_K, all_D, strict=False)])
         return None
     stiff = frozenset(name for c, name in enumerate(names) if name in asked or dt * alone[name] > PART * RESOLVED or (forced and acts[c]))
     places = slice(len(states)), *(slice(i, i + 1) for i in range(len(states), len(W)))
     any(warned_of_fast(model, dt, moving, W[at], all_K[at], all_D[at]) for at in places)
-    anywhere, v = moved(model, states)
+    anywhere, v = scattered_states(model, states)
     looked = [found, others, *(x[None] for _, x, _ in steep), look.steeper(anywhere, at_rest[1])[0]]
     even = all(symmetric(x, n) for x in looked)
     always = even and symmetric(look.steeper(anywhere, np.tile(v, (len(states), 1)))[0], n)
     bends = bool(stiff & {*(name for name, _, _ in steep), *(name for c, name in enumerate(names) if varies[c] or c not in same)})
-    return Stiffness(plant, stiff, moving, even, always, bends, in_words(model, dt, whole, stiff, moving, W, all_K, all_D))
+    return Stiffness(plant, stiff, moving, even, always, bends, stiffness_words(model, dt, whole, stiff, moving, W, all_K, all_D))
 
 
 def symmetric(found: Array, n: int) -> bool:
@@ -179,7 +179,7 @@ def samples(model: Model) -> tuple[list[Array], list[Array]]:
     return SAMPLES[model]
 
 
-def moved(model: Model, states: list[Array]) -> tuple[Array, Array]:
+def scattered_states(model: Model, states: list[Array]) -> tuple[Array, Array]:
     """Return configurations (nq) with what floats anywhere, and a velocity (nv): where slopes are symmetric, they are by structure."""
     rng = np.random.default_rng(1)
     return np.array([model.manifold.plus(q, rng.standard_normal(model.nv)) for q in states]), rng.standard_normal(model.nv)
@@ -284,7 +284,7 @@ def steep_slopes(plant: Any, dt: float, look: Look, w: Array) -> list[tuple[str,
     steepest without asking for more than it ordinarily does, or than makes a velocity of 1 in a step, of what it changes velocities by, w
     (n)."""
     model, n, at, found = plant.model, len(w), lines(plant.model), []
-    own = [k for k, name in enumerate(look.names) if any(c.name == name and written(plant, c) for c in plant.components)]
+    own = [k for k, name in enumerate(look.names) if any(c.name == name and is_users_force(plant, c) for c in plant.components)]
     bends: Any = bent(look.forces(*at(np.tile(FIRST[:, None], LINES)))) if own else []
     for k in (k for k in own if bends[k]):
         s, sizes, ordinary = followed(lambda s, k=k: look.forces(*at(s))[..., k, :], w)  # type: ignore[misc]
@@ -299,7 +299,7 @@ def steep_slopes(plant: Any, dt: float, look: Look, w: Array) -> list[tuple[str,
     return found
 
 
-def written(plant: Any, c: Component) -> bool:
+def is_users_force(plant: Any, c: Component) -> bool:
     """Return whether the force of a component is of the user's making, and flown."""
     steered = c.command is not None and plant.controller is not None and plant.controller.flown
     return steered or (c.flown if isinstance(c, Ticking) else not type(c).__module__.startswith("engine."))
@@ -317,10 +317,10 @@ def limits(plant: Any, names: list[str], moving: Array) -> Array:
 def joints_of(model: Model, moving: Array, much: Array, least: float) -> str:
     """Return in words the joints at which something is more than the least, the most first; nothing where there are none."""
     owner = {j: b.joint.name for b in model.bodies if not b.mimics for j in range(b.v.start, b.v.stop)}
-    return listed(list(dict.fromkeys(owner[int(moving[k])] for k in np.argsort(-much) if much[k] > least)))
+    return list_names(list(dict.fromkeys(owner[int(moving[k])] for k in np.argsort(-much) if much[k] > least)))
 
 
-def in_words(model: Model, dt: float, whole: float, names: Iterable[str], moving: Array, W: list[Array], K: Array, D: Array) -> str:
+def stiffness_words(model: Model, dt: float, whole: float, names: Iterable[str], moving: Array, W: list[Array], K: Array, D: Array) -> str:
     """Return what is stiff, how fast, and where."""
     w = np.array([np.diag(x) for x in W])
     damped, sprung = (np.array([np.diag(x) for x in X]) for X in (D, K))

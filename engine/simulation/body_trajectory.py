@@ -16,7 +16,7 @@ from engine.compiled.function import Function
 from engine.compiler.transforms.trace import TraceError
 from engine.model import Builder, Geometry, Model, StateError
 from engine.rigid_body import BodyError, ControlSystem, RigidBody
-from engine.simulation.columns import described, not_finite
+from engine.simulation.columns import describe_run, not_finite
 from engine.simulation.totals import About, central
 from engine.simulation.trajectory import Trajectory
 from engine.spatial import inertia, se3
@@ -60,7 +60,7 @@ class StateTrajectory:
         return len(self.t)
 
     def __repr__(self) -> str:
-        return described(self.system.name, self.t, self.x)
+        return describe_run(self.system.name, self.t, self.x)
 
     def __getitem__(self, part: Any) -> StateTrajectory:
         """Return a slice or a mask in time."""
@@ -147,7 +147,7 @@ class BodyTrajectory(Trajectory):
             return self.__dict__[name]
 
     def __repr__(self) -> str:
-        return described(self.system.name, self.t, self.x)
+        return describe_run(self.system.name, self.t, self.x)
 
     @property
     def x(self) -> Array:
@@ -208,7 +208,7 @@ class BodyTrajectory(Trajectory):
         if not callable(body.inertia) and not callable(body.mass):
             return body.spatial_inertia(body.neutral(), np.zeros(body.controls), 0.0)
         t = np.broadcast_to(self.t, self.x.shape[:-1])
-        return np.array([body.spatial_inertia(*row) for row in rows(self.x, self.u, t)]).reshape(*self.x.shape[:-1], 6, 6)
+        return np.array([body.spatial_inertia(*row) for row in iterate_states(self.x, self.u, t)]).reshape(*self.x.shape[:-1], 6, 6)
 
     def save(self, path: str | Path, overwrite: bool = False, link: str | None = None, epoch: str | None = None,
              prefix: str = "", center: str | None = None) -> Path:  # fmt: skip
@@ -235,7 +235,7 @@ def body_model(body: RigidBody, x: Array, u: Array, t: Array) -> Model:
     return builder.model(floating_base=True)
 
 
-def rows(x: Array, u: Array, t: Array) -> Iterator[tuple[Array, Array, float]]:
+def iterate_states(x: Array, u: Array, t: Array) -> Iterator[tuple[Array, Array, float]]:
     """Yield every state, its controls and its time, of arrays (..., n), (..., m) and (...)."""
     return ((x[i], u[i], t[i]) for i in np.ndindex(t.shape))
 
@@ -256,5 +256,5 @@ def loads_and_accelerations(body: RigidBody, x: Array, u: Array, t: Array) -> tu
         f = Function(both, ["x", "u", "t"], [(body.state.n,), (body.controls,), ()], f"{body.name}.acceleration")
         found = f(x, u, np.broadcast_to(t, x.shape[:-1]))
     except TraceError:                                                         # a body whose functions run on floats only
-        found = np.array([both(*row) for row in rows(x, u, np.broadcast_to(t, x.shape[:-1]))]).reshape(*x.shape[:-1], 12)
+        found = np.array([both(*row) for row in iterate_states(x, u, np.broadcast_to(t, x.shape[:-1]))]).reshape(*x.shape[:-1], 12)
     return found[..., :6], found[..., 6:]

@@ -42,7 +42,7 @@ def checked_count(record_every: Any) -> int:
     return whole("record_every", record_every, "a whole number of steps from 1", least=1, error=SimulationError)
 
 
-def listed(what: str, given: Any) -> list[Any]:
+def require_list(what: str, given: Any) -> list[Any]:
     """Return a list of forces, of actuators or of other things that are given together."""
     if isinstance(given, Iterable) and not isinstance(given, (str, Mapping)):
         return list(given)

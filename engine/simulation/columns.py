@@ -45,7 +45,7 @@ def write_columns(file: TextIO, columns: Mapping[str, Array], names: bool = True
     writer.writerows([repr(float(x)) for x in row] for row in np.column_stack([*columns.values()]))
 
 
-def described(name: str, t: Array, x: Array) -> str:
+def describe_run(name: str, t: Array, x: Array) -> str:
     """Return a line about a trajectory of states x (..., T, n) at times t (T)."""
     span = f"{t[0]:g} … {t[-1]:g} s" if len(t) else "no time"
     batch = f", {x.shape[:-2]} rollouts" if x.ndim > 2 else ""

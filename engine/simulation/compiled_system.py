@@ -16,7 +16,7 @@ from engine.compiled.function import Function, compiled_attempt, units
 from engine.compiler.gufunc import Gufunc
 from engine.compiler.transforms import jacobians
 from engine.compiler.transforms.trace import Shape, calling, name_of, pure, trace
-from engine.components.component import Interrupted, NotFinite, SimulationError, SimulationWarning, named
+from engine.components.component import Interrupted, NotFinite, SimulationError, SimulationWarning, name_in_errors
 from engine.dynamics.momentum_conservation import defect
 from engine.integrate import FreeBody, Mechanical, Method, Solution, SolutionError, System, method_named, settled_step, solve
 from engine.model import StateError
@@ -228,7 +228,7 @@ class CompiledSystem(Fixed, Generic[Motion]):
             raise SimulationError(f"{name_of(controller)} takes {inspect.signature(controller)}; expected a function of (x, t)") from None
         except ValueError:  # a builtin without a signature: the call will tell
             pass
-        with named(name_of(controller), x.dtype == object):
+        with name_in_errors(name_of(controller), x.dtype == object):
             u = np.asarray(pure(controller)(x, t))
         if u.shape != (self.controls,):
             raise SimulationError(f"{name_of(controller)} returned shape {u.shape}; expected ({self.controls},) for {self.system.name}")
@@ -296,7 +296,7 @@ class CompiledSystem(Fixed, Generic[Motion]):
             raise StateError(f"x0 has shape {x0.shape}; expected ({self.state.n},): uncompiled runs take one state")
         if compiled:
             self._require_unchanged()
-        system = self._checked if compiled else changed(self.system, lambda name, fn: named(f"{self.system.name}.{name}")(fn))
+        system = self._checked if compiled else changed(self.system, lambda name, fn: name_in_errors(f"{self.system.name}.{name}")(fn))
         process, there = self._process(system, self._controlled(controller), method, compiled)
         y0 = np.array([there(x) for x in x0.reshape(-1, self.state.n)]).reshape(*x0.shape[:-1], process.n)
         none, failures = np.zeros(0), Failures()

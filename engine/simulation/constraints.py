@@ -19,11 +19,11 @@ from engine.constraints import (
     Schur,
     accelerations_beside,
     allowed,
-    beside,
     closed_start,
+    constraint_violation,
     farthest,
+    gap_text,
     generic_redundancy,
-    in_words,
     moved_whole,
     projected,
     schur,
@@ -157,7 +157,7 @@ class Constraints:
 
     def open(self, s: Context, memories: Mapping[str, Array]) -> Any:
         """Return whether q and v are beside the constraints by more than rounding, or half a turn off. Traceable."""
-        return ops.logical_or(beside(self.loops, s.q, s.v, self.told(s, memories)) > ROUNDING, self.loops.turned(s.q) > FAR)
+        return ops.logical_or(constraint_violation(self.loops, s.q, s.v, self.told(s, memories)) > ROUNDING, self.loops.turned(s.q) > FAR)
 
     def begun(self, s: Context, memories: Mapping[str, Array]) -> tuple[Array, Array]:
         """Return q and v on the constraints, on floats; of what moves as told as it is at that time.
@@ -176,7 +176,7 @@ class Constraints:
         title, metres, radians = farthest(self.loops, q)
         on, moves = closed_start(self.model, self.loops, q, v, FAR, memories)
         if metres + radians > NOTED:
-            warn(f"'{self.model.name}' starts with {title} open by {in_words(metres, radians)}: it was closed", SimulationWarning)
+            warn(f"'{self.model.name}' starts with {title} open by {gap_text(metres, radians)}: it was closed", SimulationWarning)
         if not (change := float(np.abs(moves - v).max(initial=0.0))) <= NOTED * (1.0 + np.abs(v).max(initial=0.0)):
             k = int(np.abs(moves - v).argmax())
             warn(f"'{self.model.name}' starts with a velocity that its constraints do not allow: that of joint "

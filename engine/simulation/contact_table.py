@@ -111,12 +111,12 @@ class Touching:
 def table_of(each: Sequence[Array], names: Sequence[str]) -> ContactTable:
     """Return the table of the points (n, 13 or 16) of each record: the numbers of both links' names, position and normal, gap, force, slip,
     and where there are some couples."""
-    start, rows, links = np.cumsum([0, *map(len, each)]), np.concatenate([np.zeros((0, COLUMNS)), *map(whole, each)]), np.array(names)
+    start, rows, links = np.cumsum([0, *map(len, each)]), np.concatenate([np.zeros((0, COLUMNS)), *map(add_couples, each)]), np.array(names)
     a, b = links[rows[:, :2].astype(int)].T
     record = np.repeat(np.arange(len(each)), np.diff(start))
     return ContactTable(start, record, a, b, rows[:, 2:5], rows[:, 5:8], rows[:, 8], rows[:, 9:12], rows[:, 12], rows[:, 13:])
 
 
-def whole(points: Array) -> Array:
+def add_couples(points: Array) -> Array:
     """Return points (n, 16) with couples, where they have none with zeros."""
     return np.pad(points, ((0, 0), (0, COLUMNS - points.shape[1])))

@@ -9,7 +9,7 @@ import numpy as np
 from engine import dynamics
 from engine.components.actuators import Drive
 from engine.components.component import WILD, Component, Context, Effect
-from engine.components.joint_dynamics import listed
+from engine.components.joint_dynamics import list_names
 from engine.components.law import Ticking
 from engine.model import Model
 from engine.simulation.plant import Plant
@@ -51,8 +51,8 @@ def weightless(model: Model, states: list[Array]) -> str:
             if not points and values[0] > NEARER * elsewhere[0]:                  # light beside what they carry, wherever they are
                 continue
             least = values[0]
-            own = f": {listed(points)} {'have' if len(points) > 1 else 'has'} none about the centre of mass" if points else ""
-            words = f"the axes of {listed([b.joint.name for b in bodies])} come to where they together move about no inertia{own}"
+            own = f": {list_names(points)} {'have' if len(points) > 1 else 'has'} none about the centre of mass" if points else ""
+            words = f"the axes of {list_names([b.joint.name for b in bodies])} come to where they together move about no inertia{own}"
     return words
 
 

@@ -54,7 +54,7 @@ def blocks(step: Step, p: Array, x: Array, dt: float, duration: float, record_ev
             over = duration - t <= 1e-12 * dt
             rest = dt if over else end - t
             try:
-                onward = after(step, t, p, stop)
+                onward = state_after_events(step, t, p, stop)
             except BaseException:
                 yield run.look(t, dt, p, stop), -1
                 raise
@@ -84,7 +84,7 @@ def blocks(step: Step, p: Array, x: Array, dt: float, duration: float, record_ev
             return
 
 
-def after(step: Step, t: float, p: Array, x: Array) -> Array | None:
+def state_after_events(step: Step, t: float, p: Array, x: Array) -> Array | None:
     """Return the whole state (n) to go on from after the events at t and x, or None where one of them ends the run."""
     a, plant, watch = step.layout.split(x), step.plant, step.watch
     memory = watch.memory.split(a["events"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from engine.checks import warn
@@ -17,14 +19,19 @@ GROWS = 3.5e-5
 SLOW = 0.1
 
 
-def warn_of_growing_swings(model: Model, method: Method, dt: float, moving: Array, A: Array) -> None:
-    """Warn of the swings of ẏ = A y with y = (x, ẋ), of the velocities ``moving``, that steps of dt make grow."""
-    rates, shapes = np.linalg.eig(A)
-    worst, at = max(((growth(method, dt, x), k) for k, x in enumerate(rates) if x.imag * dt > SLOW and x.real <= 0.0), default=(0.0, 0))
+def warn_of_growing_swings(model: Model, method: Method, dt: float, moving: Array, systems: Sequence[Array]) -> None:
+    """Warn of the swings of ẏ = A y with y = (x, ẋ), of the velocities ``moving``, that steps of dt make grow: in most configurations, of
+    each of which there is an A, for laws are steep in postures that are singular."""
+    found = []
+    for A in systems:
+        rates, shapes = np.linalg.eig(A)
+        grows = [(growth(method, dt, x), k) for k, x in enumerate(rates) if x.imag * dt > SLOW and x.real <= 0.0]
+        worst, at = max(grows, default=(0.0, 0))
+        found.append((worst, float(abs(rates[at])), int(moving[np.abs(shapes[: len(moving), at]).argmax()])))
+    worst, fast, at = sorted(found)[(len(found) - 1) // 2]
     if worst <= GROWS:
         return
-    joint = model.labels("v")[int(moving[np.abs(shapes[: len(moving), at]).argmax()])]
-    fast = float(abs(rates[at]))
+    joint = model.labels("v")[at]
     known = "" if method.name == "rkmk4" else ", or integrator='rkmk4'"
     warn(f"'{model.name}' swings at {fast:.3g} rad/s at '{joint}', and steps of {dt:g} s by '{method.name}' make that grow, to twice as "
          f"much in {np.log(2.0) / np.log1p(worst) * dt:.2g} s; expected a dt of {0.3 / fast:.2g} s or less, more damping{known}",

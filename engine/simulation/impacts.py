@@ -75,14 +75,14 @@ def impact(model: Model, contacts: Contacts, restitution: float, rest: float = 1
 
     def least_gap(t: float, q: Array, v: Array) -> Array:
         """The least gap, and a little, of what closes; of what opens, or lies still, one that is rounding is none."""
-        slow, near = -2.0 * ROUNDED * ops.largest(v), 2.0 * touching(q)
+        slow, near = -2.0 * ROUNDED * ops.largest(v), 2.0 * contact_gap(q)
         gaps = [ops.where(rate < slow, gap + FIRST, gap + near) for s in laws.seen(q, v) for gap, rate in zip(s.gap, s.before, strict=True)]
         return functools.reduce(ops.minimum, gaps)
 
     def require_apart(q: Array, when: str = "at the start") -> None:
         for row in q.reshape(-1, model.nq):
             gaps = np.asarray(laws.gaps(row), dtype=float)
-            if gaps.min() < -touching(row):
+            if gaps.min() < -contact_gap(row):
                 raise ContactError(f"'{laws.names[int(gaps.argmin())]}' overlap by {-gaps.min():.3g} m {when}; expected shapes that "
                                    "touch at most, as an impact happens where they meet")  # fmt: skip
 
@@ -103,14 +103,14 @@ def impact(model: Model, contacts: Contacts, restitution: float, rest: float = 1
     return Barrier(least_gap, direction=-1, action=rebound, check=require_apart, laws=laws)
 
 
-def touching(q: Array) -> Any:
+def contact_gap(q: Array) -> Any:
     """Return how far apart, m, points at most are at q (nq) that touch. Traceable."""
     return TOUCHES + FAR * ops.largest(q)
 
 
 def normal_rows(laws: ContactLaws, q: Array) -> Array:
     """Return the rows J (points, nv) of the rates J v at which the gaps of points that touch at q (nq) open."""
-    near = touching(q)
+    near = contact_gap(q)
     axes = WorldAxes(laws.model, q, body_poses(laws.model, q), np.zeros(3), frozenset(range(laws.model.nv)))
     rows = []
     for t in laws.seen(q, np.zeros(laws.model.nv), near):

@@ -11,7 +11,7 @@ import numpy as np
 from engine import ops
 from engine.components.layout import Layout
 from engine.contact import EVENLY, ContactLaws, JointLaws, Law, SumLaw, corrected, velocity_after
-from engine.contact.joint_laws import Rubbing
+from engine.contact.joint_laws import JointStepLaws
 from engine.contact.limited_forces import LimitedForces
 from engine.contact.many import JointedProblem
 from engine.dynamics.momentum_conservation import Tree
@@ -64,7 +64,7 @@ class Impulses:
         self.joints, self.contacts, self.conserved, self.way = joints, contacts, conserved, way
         self.nv, self.constrained = nv, constrained
         self.trees, self.held = len(conserved) if contacts else 0, contacts.held if contacts else (0, 6)
-        self.rubbing = frozenset(row.j for row in joints.rows) if joints else frozenset()
+        self.rubbing = frozenset(c.j for c in joints.coordinates) if joints else frozenset()
         self.notes = Layout({"change": (nv,), **(contacts.notes if contacts else {}), **dict.fromkeys(RUBS, (nv + 1,) if joints else (0,)),
                              "resist": (nv,) if constrained else (0,)})  # fmt: skip
 
@@ -86,7 +86,7 @@ class Impulses:
         rubbing = self.rubbing | frozenset(limited.rows if limited else ())
         joints = self.joints.step(h, before, q, free, self.way, limited) if self.joints else None
         if joints is None and limited is not None:
-            joints = Rubbing([], np.inf, free, limited)
+            joints = JointStepLaws([], np.inf, free, limited)
 
         def noted(v: Array, own: Mapping[str, Any], pushes: Callable[[], Array]) -> dict[str, Any]:
             """What is noted of impulses after which there is v (nv)."""
@@ -116,12 +116,12 @@ class Impulses:
             with ops.part("narrow phase", q):
                 touching = contacts.step(h, q0, before, q, free, found, stuck, rubbing, self.way)
             axes = touching.axes
-            law = together(joints, touching)
+            law = sum_laws(joints, touching)
 
             def corrected() -> ImpulseResult:
                 flown = axes.seen(free)
                 J = np.array([axes.force(row) for row in jacobian()]) if jacobian else None
-                x, friction = solved(axes.inertia(inertia()), joints, touching, axes.seen(before), flown, J)
+                x, friction = solve_velocity(axes.inertia(inertia()), joints, touching, axes.seen(before), flown, J)
                 rubs, v = friction if joints is None else friction[-1], axes.back(x)
                 impulses, lasting, gave = touching.impulses(x, rubs)
                 changes = contacts.momentum_changes(mass(), self.conserved, momenta, touching, flown, impulses)
@@ -200,19 +200,19 @@ class Impulses:
         return signals
 
 
-def together(joints: Law | None, touching: Law) -> Law:
+def sum_laws(joints: Law | None, touching: Law) -> Law:
     """Return the law of joints, if they have one, and of contacts."""
     return touching if joints is None else SumLaw([joints, touching])
 
 
-def solved(M: Array, joints: Law | None, touching: Any, before: Array, free: Array, J: Array | None) -> tuple[Array, Any]:
+def solve_velocity(M: Array, joints: Law | None, touching: Any, before: Array, free: Array, J: Array | None) -> tuple[Array, Any]:
     """Return :func:`~engine.contact.velocity_after` by both laws: where points are rows, and none is between bodies that move, with the
     zeros of M."""
 
     def by(touching: Law) -> tuple[Array, Any]:
-        return velocity_after(M, together(joints, touching), before, free, J)
+        return velocity_after(M, sum_laws(joints, touching), before, free, J)
 
     if not isinstance(touching, JointedProblem):
         return by(touching)
-    standing = ops.when(ops.logical_not(touching.crosses), lambda: by(touching.standing()), (before, together(joints, touching).friction))
+    standing = ops.when(ops.logical_not(touching.crosses), lambda: by(touching.standing()), (before, sum_laws(joints, touching).friction))
     return ops.when(touching.crosses, lambda: by(touching), standing)

@@ -31,7 +31,7 @@ class Kind(NamedTuple):
     step: Any
 
 
-def joined(arguments: Mapping[str, Any]) -> bool:
+def joins_trees(arguments: Mapping[str, Any]) -> bool:
     """Return whether something among a simulator's arguments joins trees, but for contacts."""
     others = [name for name in JOINING if name != "contacts"]
     return not arguments["compiled"] or any(arguments.get(name) for name in others) or bool({*arguments["parameters"]} - {"gravity"})
@@ -41,7 +41,7 @@ def independent(model: Model, arguments: Mapping[str, Any], make: Callable[..., 
     """Return the kinds of trees of a model, with simulators that ``make`` makes of one of each kind by the same ``arguments``; none where
     something joins trees, or each is of a kind of its own, or something is stiff, which one method flies for all. Where they are
     ``meeting`` in contacts alone, these join nothing, and trees may be of kinds of their own."""
-    apart = not joined(arguments) and (meeting or not arguments["contacts"])
+    apart = not joins_trees(arguments) and (meeting or not arguments["contacts"])
     kinds = many_equal_trees(model, 0 if meeting else 1) if apart else []
     alone = {**arguments, "contacts": None}
     with warnings.catch_warnings(record=True) as said:
@@ -78,7 +78,7 @@ class Places:
     def __init__(self, parts: Sequence[Array]) -> None:
         ends = np.cumsum([0, *(part.shape[1] for part in parts)])
         self.n, self.m = len(parts[0]), int(ends[-1])
-        self.parts = [(slice(int(a), int(b)), together(part)) for a, b, part in zip(ends, ends[1:], parts, strict=False) if part.size]
+        self.parts = [(slice(int(a), int(b)), as_slice(part)) for a, b, part in zip(ends, ends[1:], parts, strict=False) if part.size]
 
     def taken(self, x: Array) -> Array:
         """Return the trees' numbers (..., n, m) in vectors x."""
@@ -95,7 +95,7 @@ class Places:
             x[..., part] = given.reshape(*given.shape[:-2], -1)
 
 
-def together(part: Array) -> Any:
+def as_slice(part: Array) -> Any:
     """Return places (n, m), one after another: as a slice, if they follow one another."""
     places = part.ravel()
     return slice(int(places[0]), int(places[-1]) + 1) if (np.diff(places) == 1).all() else places

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import threading
 import time
+import types
 from collections import deque
 from collections.abc import Callable, Mapping
 from queue import Empty, SimpleQueue
@@ -83,6 +84,7 @@ class Pull(Component):
     """
 
     name = "pull"
+    units = types.MappingProxyType({"point": "m", "target": "m", "stiffness": "N/m", "damping": "N.s/m"})
 
     @staticmethod
     def released(model: Model) -> dict[str, Array]:
@@ -267,7 +269,8 @@ class Live:
 
     def _set(self, values: dict[str, Array]) -> None:
         self.parameters = {**self.parameters, **values}
-        self._tell(functools.partial(self._new.update, values))
+        later = {n: x for n, x in values.items() if n not in self.simulator.stepper.firsts}
+        self._tell(functools.partial(self._new.update, later))
 
     def _tell(self, order: Callable[[], Any]) -> None:
         if self.error is None:  # otherwise nobody listens

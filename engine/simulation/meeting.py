@@ -14,7 +14,7 @@ from engine.integrate import Method
 from engine.model import Model, many_equal_trees
 from engine.model.combine import WORLD
 from engine.simulation.contacts import MANY_PAIRS, Contacts, OneSystem
-from engine.simulation.independent_trees import JOINING, Kind, independent, joined
+from engine.simulation.independent_trees import JOINING, Kind, independent, joins_trees
 from engine.simulation.many_contacts import ManyContacts
 
 #: equal bodies that are one program in good time
@@ -45,7 +45,7 @@ def bound(contacts: Any, model: Model, method: Method, arguments: Mapping[str, A
         warn(f"contacts with the integrator '{method.name}', whose order is {method.order}: at rest velocities are off by up to half of "
              "what a step of flight adds, and recorded forces by what that takes; expected one of order two or more, such as cg4 or "
              "ralston2", SimulationWarning)  # fmt: skip
-    if not joined(arguments) and (many := contacts.many(model)) is not None:
+    if not joins_trees(arguments) and (many := contacts.many(model)) is not None:
         kinds = independent(model, arguments, make, True)
         if kinds and all(len(kind.trees.first.model.bodies) == 1 for kind in kinds):     # a file's own may all hang on its frame
             return None, many, kinds

@@ -122,7 +122,7 @@ class MeetingTrees(IndependentTrees):
         begin, after = 0.0, []
         for kind, values, given in zip(self.kinds, p, flown, strict=True):
             own = [ops.gather(table, ops.rows(lambda i, n=begin: i + n, ops.row_numbers(given))) for table in (V, free, changes)]
-            after.append(ops.rows(functools.partial(completed, kind.step.plant, dt), values, given, *own))
+            after.append(ops.rows(functools.partial(complete_body, kind.step.plant, dt), values, given, *own))
             begin = begin + ops.total(ops.rows(lambda x: 1.0 + 0.0 * x[0], given))
         return after, stuck, lambda: self.noted(met, found, poses, V, push, dt)
 
@@ -342,7 +342,7 @@ def seen(plant: Plant, x: Array, flown: Array, G: Array) -> Array:
     return np.concatenate([T[:3].ravel(), se3.rotation(T0).ravel(), v0, speeds, (X @ G @ X.T).ravel(), X @ v0, X @ v, P, G[5:, 5]])
 
 
-def completed(plant: Plant, h: Any, p: Array, flown: Array, V: Array, free: Array, change: Array) -> Array:
+def complete_body(plant: Plant, h: Any, p: Array, flown: Array, V: Array, free: Array, change: Array) -> Array:
     """Return the state of a free body with parameters p after a step of h whose flight ends at ``flown`` and ``free`` (6), and whose
     impulses leave V (6), in world axes, and ``change`` its momentum (9)."""
     given, n = p if plant.parameters.n else np.zeros(0), plant.model.nq

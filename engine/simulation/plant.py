@@ -25,7 +25,7 @@ from engine.components.layout import Layout
 from engine.components.makers import Maker
 from engine.contact import ContactLaws
 from engine.dynamics.modal_momentum import Bend, bends_of, central_momentum, masses, momentum_rates, with_momenta
-from engine.dynamics.momentum_conservation import Tree, beside, floating_trees, joined_trees, noted
+from engine.dynamics.momentum_conservation import Tree, add_moved, append_stored, floating_trees, joined_trees
 from engine.geometry import Plane
 from engine.integrate import FreeBody, Mechanical, Stiff, System
 from engine.model import Model
@@ -37,7 +37,7 @@ from engine.simulation.own_states import DEFECT, LASTING, MOMENTUM, OWN, STUCK
 from engine.simulation.parameters import Read, with_parameters
 from engine.simulation.parameters import own as stands
 from engine.simulation.stiffness import Stiffness
-from engine.simulation.variable_mass import between_links, carried, drained, loaded, modal, moved_by, with_drains, without_inner
+from engine.simulation.variable_mass import add_masses, between_links, body_of_link, drained, modal, moved_by, with_drains, without_inner
 
 Array = np.ndarray
 #: the memory of what is noted of the impulses of the step before, where somebody feels it
@@ -141,7 +141,7 @@ class Plant(Acting):
         model = with_parameters(self.model, self.gravity, self.parameters.split(p))[0]
         if not self.carriers:
             return model
-        return loaded(model, self.carriers, self.carried.split(self.laid(p)))
+        return add_masses(model, self.carriers, self.carried.split(self.laid(p)))
 
     def laid(self, p: Array) -> Array:
         """Return the states behind parameters p that are :meth:`laden`; those at first, if they are not."""
@@ -163,7 +163,7 @@ class Plant(Acting):
         parameters = self.parameters.split(p)
         model, gravity = with_parameters(self.model, self.gravity, parameters)
         states = States(self.states.split(z), [n for n in self.states.shapes if n not in OWN])
-        model = loaded(model, self.carriers, states)
+        model = add_masses(model, self.carriers, states)
         bends = modal(self.bending, states)
         s = Context(model, t, q, v, Read(parameters, self.read), gravity, states, modes, self.frame, bends)
         s.pulls, s.ground = self.pulls, self.ground
@@ -298,8 +298,8 @@ class Plant(Acting):
     @functools.cached_property
     def limited(self) -> bool:
         """Whether stops hold joints within their limits."""
-        rows = self.impulses.joints.rows if self.impulses and self.impulses.joints else []
-        return any(isinstance(c, JointStops) for c in self.components) or any(np.isfinite([r.low, r.high]).any() for r in rows)
+        joints = self.impulses.joints.coordinates if self.impulses and self.impulses.joints else []
+        return any(isinstance(c, JointStops) for c in self.components) or any(np.isfinite([c.low, c.high]).any() for c in joints)
 
     @property
     def holding(self) -> list[Component]:
@@ -313,7 +313,7 @@ class Plant(Acting):
             return None
         s, found = self.in_flight(0.0, q, np.zeros(self.model.nv), z, p), [np.zeros(9) for _ in self.conserved]
         for c in keeping:
-            own, body = np.concatenate([c.holds(s, s.states[c.name]), np.zeros(6)]), carried(self.model, c.link)
+            own, body = np.concatenate([c.holds(s, s.states[c.name]), np.zeros(6)]), body_of_link(self.model, c.link)
             found = [x + own if body in tree else x for tree, x in zip(self.conserved, found, strict=True)]
         return np.array(found).reshape(-1, 9)
 
@@ -345,7 +345,7 @@ class Plant(Acting):
             if not self.conserved:
                 return np.concatenate([q, v, x[nq + nv :]])
             q, v, P, moved = by.kept(q, v, x[nq + nv :], m, now, z[MOMENTUM])
-            sums = np.array([noted(*row) for row in zip(z[DEFECT], moved, strict=True)])
+            sums = np.array([add_moved(*row) for row in zip(z[DEFECT], moved, strict=True)])
             return np.concatenate([q, v, self.states.join({**z, MOMENTUM: P, DEFECT: sums})])
 
         return project
@@ -368,7 +368,7 @@ class Plant(Acting):
         if stored is None:
             return with_momenta(model, self.conserved, q, v, P, joins, self.bends(z))
         q, v, P, moved = with_momenta(model, self.conserved, q, v, P - stored, joins, self.bends(z))
-        return q, v, P + stored, np.array([beside(*row) for row in zip(moved, stored, strict=True)])
+        return q, v, P + stored, np.array([append_stored(*row) for row in zip(moved, stored, strict=True)])
 
     def held(self, model: Model, q: Array, v: Array, m: Array) -> tuple[Array, Array]:
         """Return q and v on the constraints."""

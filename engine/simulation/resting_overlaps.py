@@ -44,12 +44,12 @@ def outline(s: Placed) -> tuple[Array, float]:
         rim = shape.radius * np.stack([np.cos(a), np.sin(a), 0.0 * a], axis=1)
         return np.concatenate([rim + [0.0, 0.0, z * shape.length / 2.0] for z in (-1.0, 1.0)]), 0.0
     if isinstance(shape, Ellipsoid):
-        return np.array(shape.radii) * about(200), 0.0
+        return np.array(shape.radii) * even_directions(200), 0.0
     assert isinstance(shape, (Box, Hull))
     return np.array(shape.vertices), 0.0
 
 
-def about(n: int) -> Array:
+def even_directions(n: int) -> Array:
     """Return unit vectors (n, 3) that lie evenly all about."""
     half = lattice(n // 2)
     return np.concatenate([half, -half])
@@ -58,7 +58,7 @@ def about(n: int) -> Array:
 def depth(a: Array, r_a: float, b: Array, r_b: float) -> float:
     """Return about how deep the hulls of points (n, 3), grown by radii, lie in each other: the least over directions."""
     towards = b.mean(axis=0) - a.mean(axis=0)
-    directions, width = np.concatenate([about(DIRECTIONS), towards[None] / max(np.linalg.norm(towards), 1e-12)]), 0.2
+    directions, width = np.concatenate([even_directions(DIRECTIONS), towards[None] / max(np.linalg.norm(towards), 1e-12)]), 0.2
     best, least = directions[0], np.inf
     for _ in range(REFINED + 1):
         found = (a @ directions.T).max(axis=0) - (b @ directions.T).min(axis=0) + r_a + r_b
@@ -67,6 +67,6 @@ def depth(a: Array, r_a: float, b: Array, r_b: float) -> float:
             best, least = directions[k], float(found[k])
         if least < 0.0:
             return least
-        turned = best + width * about(40)
+        turned = best + width * even_directions(40)
         directions, width = turned / np.linalg.norm(turned, axis=1)[:, None], 0.6 * width
     return least

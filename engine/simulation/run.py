@@ -208,7 +208,7 @@ class Process:
         """Return records (..., T, m), finite or not: machine code between records in pieces, between which Ctrl-C is heard."""
         if self.compiled and max(map(counts.item, (0, len(counts) // 2, -1))) > UNKNOWN and counts.max() > self.most:
             return self._in_pieces(counts, t0, k, dt, p, x, room)
-        return called(self.kernel(x.shape[:-1]), counts, t0, k, dt, p, x, room=room)
+        return run_silently(self.kernel(x.shape[:-1]), counts, t0, k, dt, p, x, room=room)
 
     def _in_pieces(self, counts: Array, t0: float, k: float, dt: float, p: Array, x: Array, room: Array | None) -> Array:
         """The same, each record by several calls, of which the last counts."""
@@ -218,7 +218,7 @@ class Process:
             left = float(count)
             while True:
                 now, begun = min(left, self.most), time.perf_counter()
-                record = called(kernel, np.array([now]), t0, k, dt, p, x)
+                record = run_silently(kernel, np.array([now]), t0, k, dt, p, x)
                 took = max(time.perf_counter() - begun, 1e-9)
                 if now >= min(self.most, UNKNOWN):
                     self.most = max(1.0, np.floor(now * np.clip(HEARD / took, 0.25, 16.0)))
@@ -300,7 +300,7 @@ class Process:
             yield self.look(duration, dt, p, x, failures), -1
 
 
-def called(kernel: Kernel, *given: Any, room: Array | None = None) -> Array:
+def run_silently(kernel: Kernel, *given: Any, room: Array | None = None) -> Array:
     """Return records, in silence; NumPy is as loud afterwards as it was, also where Ctrl-C comes as its silence ends."""
     if isinstance(kernel, np.ufunc):                                           # whose machine code leaves no flags
         found: Array = kernel(*given, out=room)
@@ -327,10 +327,10 @@ def collected(blocks: Iterator[tuple[Array, int]], advanced: Callable[[int], Non
     except (SimulationError, Interrupted) as error:
         error.records = [*found, *error.records]
         raise
-    return joined(found)
+    return join_blocks(found)
 
 
-def joined(parts: list[Array]) -> Array:
+def join_blocks(parts: list[Array]) -> Array:
     """Return arrays (..., T, m) one after another: the array that they are the parts of, or a copy."""
     whole = parts[0].base
     if whole is not None and all(part.base is whole for part in parts) and whole.shape[-2:-1] == (sum(part.shape[-2] for part in parts),):

@@ -19,7 +19,7 @@ from engine.components.component import Interrupted, SimulationError, Simulation
 from engine.progress import progress_bar
 from engine.recording import Recorder, Recording, StorageError, aside, require_free
 from engine.simulation.checks import checked_duration
-from engine.simulation.contact_table import COLUMNS, whole
+from engine.simulation.contact_table import COLUMNS, add_couples
 from engine.simulation.diagnosis import ended, failed, warn_of
 from engine.simulation.event_runs import blocks
 from engine.simulation.mounts import mounts_of
@@ -83,7 +83,7 @@ def record(step: Step, path: Path, p: Array, x: Array, duration: float, record_e
         return Recorder.create(path, columns, batch, header(step, p, duration, record_every) | dict(notes) | first, checkpoint, overwrite,
                                records=math.ceil(duration / step.dt / record_every) + 1, tables=tables_of(step, batch))  # fmt: skip
 
-    return written(step, path, begin, p, x, duration, record_every, 0, progress, {})
+    return write_run(step, path, begin, p, x, duration, record_every, 0, progress, {})
 
 
 def warn_of_the_end(path: Path, duration: float, dt: float, record_every: int) -> None:
@@ -118,12 +118,12 @@ def resume(step: Step, path: Path, duration: float | None, progress: bool) -> Pa
     if checkpoint and step.notes and steps_in(wanted, step.dt) == (steps, True):
         raise SimulationError(f"'{path}' ends at t = {steps * step.dt:.6g} s with the forces of a step of {step.dt:g} s, not of one to "
                               f"{wanted:.9g} s; expected a duration of a step more")  # fmt: skip
-    known = {**known, "duration": wanted, **({"reasons": rows_of(known["reasons"])} if "reasons" in known else {})}
-    return written(step, path, lambda: Recorder.resume(path, header={n: known[n] for n in ("duration", "reasons") if n in known}), p, x,
-                   wanted, int(known["record_every"]), steps, progress, known)  # fmt: skip
+    known = {**known, "duration": wanted, **({"reasons": reasons_of_rows(known["reasons"])} if "reasons" in known else {})}
+    return write_run(step, path, lambda: Recorder.resume(path, header={n: known[n] for n in ("duration", "reasons") if n in known}), p, x,
+                     wanted, int(known["record_every"]), steps, progress, known)  # fmt: skip
 
 
-def rows_of(reasons: Mapping[str, str]) -> dict[str, str]:
+def reasons_of_rows(reasons: Mapping[str, str]) -> dict[str, str]:
     """Return those of the reasons that are of single rollouts of a batch: that of the whole is no longer true once it goes on."""
     return {row: text for row, text in reasons.items() if row}
 
@@ -173,8 +173,8 @@ def progress_in(step: Step, recording: Recording) -> tuple[int, bool, Array]:
     return int(steps), finished, x
 
 
-def written(step: Step, path: Path, begin: Callable[[], Recorder], p: Array, x: Array, duration: float, record_every: int, start: int,
-            progress: bool, known: Mapping[str, Any]) -> Path:  # fmt: skip
+def write_run(step: Step, path: Path, begin: Callable[[], Recorder], p: Array, x: Array, duration: float, record_every: int, start: int,
+              progress: bool, known: Mapping[str, Any]) -> Path:  # fmt: skip
     """Run into a file: a thread writes blocks while the next ones are computed. ``known`` is the file's header until now."""
     dt = step.dt
 
@@ -239,5 +239,5 @@ def block(step: Step, doubts: Doubts, found: list[Array], p: Array, steps: int, 
     elif step.watch:
         checkpoint["stopped"] = step.watch.stop_times(step.watched(checkpoint["x"]))
     t = times(records)
-    tables = {name: [*map(whole, step.touching_at(t, x, p))] for name in wanted}
+    tables = {name: [*map(add_couples, step.touching_at(t, x, p))] for name in wanted}
     return {"t": t, **columns}, checkpoint, tables

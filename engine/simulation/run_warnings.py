@@ -16,7 +16,7 @@ from engine.dynamics.momentum_conservation import Tree, central_momentum, common
 from engine.model import Model
 from engine.simulation.allowances import Depths
 from engine.simulation.innovations import Innovations, Known, of_columns
-from engine.simulation.unresolved_impacts import FALL, in_words, of_tables, speeds_of_blows
+from engine.simulation.unresolved_impacts import FALL, describe_blow, of_tables, speeds_of_blows
 from engine.spatial import quaternion
 
 Array = np.ndarray
@@ -228,7 +228,7 @@ class Doubts:
         worst, speed = at.argmax(axis=-1), at.max(axis=-1, initial=0.0)
 
         def loses(k: tuple[int, ...]) -> str:
-            return in_words(self.depths.names[worst[k]], speed[k], float(self.depths.blows[worst[k]]), self.dt)
+            return describe_blow(self.depths.names[worst[k]], speed[k], float(self.depths.blows[worst[k]]), self.dt)
 
         self._note("blow", speed > 0.0, t, loses, speed)
 

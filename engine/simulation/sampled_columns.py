@@ -50,7 +50,7 @@ def stands(name: str, held: Collection[str], makers: Collection[str] = ()) -> bo
     return name in held or name.partition(".")[0] in makers or name.endswith(COUNTS)
 
 
-def between(x: Array, k: Any, s: Array, lead: int, still: bool) -> Array:
+def interpolate_columns(x: Array, k: Any, s: Array, lead: int, still: bool) -> Array:
     """Return what columns x (..., T, *shape) are a part s (K) of the way from records k (K) to the next: evenly, or as the last one."""
     a, b = (x[(slice(None),) * lead + (i,)] for i in (k, k + 1))               # np.take would copy all of a view
     w = s.reshape(-1, *[1] * (x.ndim - lead - 1))

@@ -15,12 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 from engine.checks import Fixed, memory, path_of, warn, whole
 from engine.compiled.robot import Robot, robot_of
 from engine.compiler import Program
-from engine.components.assembly import assembled, require_acting, with_rotors
+from engine.components.assembly import assemble, require_acting, with_rotors
 from engine.components.component import Component, Interrupted, SimulationError, SimulationWarning
 from engine.components.controller import Controller
 from engine.components.first_values import with_seeds
 from engine.components.frame import Frame
-from engine.components.joint_dynamics import mode_of, planned
+from engine.components.joint_dynamics import mode_of, plan_joint_dynamics
 from engine.components.law import Law, Ticking
 from engine.components.makers import makers_of
 from engine.constraints import Constraint, Prescribed
@@ -31,9 +31,9 @@ from engine.integrate import FreeBody, Solution, method_named
 from engine.integrate.event import Event
 from engine.model import Model
 from engine.progress import progress_bar
-from engine.simulation.adaptive import solved
+from engine.simulation.adaptive import run_adaptive
 from engine.simulation.assessment import flight
-from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance, listed
+from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance, require_list
 from engine.simulation.constraints import Constraints
 from engine.simulation.contacts import Contacts, PairByPair
 from engine.simulation.diagnosis import ended, failed, failed_as_a_whole, warn_of
@@ -55,7 +55,7 @@ from engine.simulation.surroundings import Kept, require_found_again, surroundin
 from engine.simulation.trajectory import Trajectory
 from engine.simulation.unresolved import Unresolved
 from engine.simulation.variable_mass import require_own
-from engine.simulation.wires import Diagram, diagram, in_words
+from engine.simulation.wires import Diagram, describe_simulator, diagram
 
 Array = NDArray[np.float64]
 #: what acts on a robot: a function of what it asks for, or a component
@@ -122,7 +122,7 @@ class Simulator(Fixed):
             raise SimulationError(f"nothing of '{model.name}' moves; expected a model with joints, or floating_base=True")
         self.model, self.gravity, self.compiled = model, self.robot.gravity, compiled
         self.dt, self.method = checked_step(dt), method_named("cg4" if integrator is None else integrator, SimulationError)
-        forces, actuators, constraints, sensors, laws = (listed(*g) for g in (
+        forces, actuators, constraints, sensors, laws = (require_list(*g) for g in (
             ("forces", forces), ("actuators", actuators), ("constraints", constraints), ("sensors", sensors), ("laws", laws)))  # fmt: skip
         brought = with_seeds(parameters or {}, [controller, *forces, *sensors, *laws])
         self.parameters = types.MappingProxyType(checked_parameters(model, brought))
@@ -133,10 +133,10 @@ class Simulator(Fixed):
         }  # fmt: skip
         require_acting(controller, forces, actuators)
         makers, mode = makers_of(sensors, laws, self.parameters), mode_of(joint_dynamics)
-        joints = planned(model, self.dt, self.method, mode, forces, self.parameters, actuators)
+        joints = plan_joint_dynamics(model, self.dt, self.method, mode, forces, self.parameters, actuators)
         exact = Constraints(model, constraints, self.parameters) if constraints else None
         inside = [*joints.components, *([*exact.grippers, *exact.motions] if exact else ())]
-        self.components = assembled(model, self.dt, forces, actuators, inside, mode is not None, self.parameters, frame, makers)
+        self.components = assemble(model, self.dt, forces, actuators, inside, mode is not None, self.parameters, frame, makers)
         require_own((*self.components, *makers), self.parameters, self.parameters)
         driven = with_rotors(model, self.components)
         self.armature = driven.armature
@@ -195,7 +195,7 @@ class Simulator(Fixed):
         return functools.partial(type(self), **self._arguments), (self.model,)
 
     def __repr__(self) -> str:
-        return in_words(self)
+        return describe_simulator(self)
 
     def __copy__(self, memo: Any = None) -> Simulator:
         return self                                             # a state is what changes, and no part of it
@@ -233,7 +233,8 @@ class Simulator(Fixed):
         return self._state(*self.stepper.begin(q0, v0, parameters), 0.0, 0, 0)
 
     def step(self, state: State, steps: int = 1, parameters: Mapping[str, Any] | None = None) -> State:
-        """Return the state a number of steps later; parameters given here hold from now on.
+        """Return the state a number of steps later; parameters given here hold from now on; those by which a
+        component begins, as "tank.fuel", are refused.
 
         Where a mass changes, velocities go on as they are.
 
@@ -248,6 +249,7 @@ class Simulator(Fixed):
         self.stepper.require_unchanged(0.1)
         (x, begun, done), p = state.resumed(self._step), state.origin.parameters
         if parameters:
+            self.stepper.require_later(parameters)
             given, p = self.values_of(parameters), p.copy()
             for name, value in given.items():
                 lead = value.shape[: value.ndim - np.ndim(self.parameters[name])]
@@ -391,7 +393,7 @@ class Simulator(Fixed):
             return self._solving.solve(q0, v0, duration, tolerance, events, max_step, parameters)
         self._step.require_one_program()
         p, x = self.stepper.begin(q0, v0, parameters)
-        return solved(self._step, p, x, checked_duration(duration), checked_tolerance(tolerance), events, checked_max_step(max_step))
+        return run_adaptive(self._step, p, x, checked_duration(duration), checked_tolerance(tolerance), events, checked_max_step(max_step))
 
     def diagram(self) -> Diagram:
         """Return a picture (SVG) of sensors, laws (another colour: those that remember), controller and forces, joined by the signals that

@@ -26,9 +26,8 @@ from engine.integrate import Mechanical, Method, carrying, completed, conserving
 from engine.integrate import step as one_step
 from engine.integrate.event import crossings
 from engine.model.combine import WORLD
-from engine.simulation.after_flight import AfterFlight, described, without_acting
-from engine.simulation.allowances import Depths, depths_of, governed
-from engine.simulation.asked import asked
+from engine.simulation.after_flight import AfterFlight, picklable_copy, without_acting
+from engine.simulation.allowances import Depths, depths_of, speed_limits
 from engine.simulation.contact_table import ContactTable, Touching, table_of
 from engine.simulation.effort_limits import EffortLimits
 from engine.simulation.events import Watch
@@ -41,6 +40,7 @@ from engine.simulation.meeting_trees import MeetingTrees
 from engine.simulation.mounts import mounts_of
 from engine.simulation.own_states import STUCK
 from engine.simulation.plant import STRUCK, Plant
+from engine.simulation.python_controllers import with_python
 from engine.simulation.rounding import found as unusual
 from engine.simulation.run import Process, times
 from engine.simulation.run_start import WholeStates
@@ -184,7 +184,7 @@ class Step(WholeStates):
     def speeds(self) -> NDArray[np.float64]:
         """The limits (nv) of joints' speeds that are held."""
         joints = self.plant.impulses.joints if self.plant.impulses else None
-        return governed(joints.rows if joints else (), self.plant.model.nv)
+        return speed_limits(joints.coordinates if joints else (), self.plant.model.nv)
 
     @functools.cached_property
     def names(self) -> dict[str, tuple[str, ...]]:
@@ -341,7 +341,7 @@ class Step(WholeStates):
         whole = Process(self.step, self.observe, self.compiled, example, self.over, self._where, self.away, self.notes)
         if self.meeting is not None:
             return MeetingTrees(whole, self.layout, self.plant, self.kinds, self.meeting)
-        return IndependentTrees(whole, self.layout, self.plant, self.kinds) if self.kinds else asked(whole, self.plant, self.layout)
+        return IndependentTrees(whole, self.layout, self.plant, self.kinds) if self.kinds else with_python(whole, self.plant, self.layout)
 
     @property
     def programs(self) -> dict[str, Program]:
@@ -376,7 +376,7 @@ class Step(WholeStates):
             say(f"the step of '{name}': traced, as it calls functions, which may look at files, globals and clocks")
             return ""
         try:
-            return key_of((described(self.plant), self.method, self.watch, self.dt, unusual()))
+            return key_of((picklable_copy(self.plant), self.method, self.watch, self.dt, unusual()))
         except Foreign as error:
             say(f"the step of '{name}': traced, as {error}")
             return ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,18 +17,18 @@ from engine.components.component import Component, Context, SimulationError, Sim
 from engine.components.law import Ticking, asks_noise
 from engine.components.layout import Layout
 from engine.contact import ContactError
-from engine.simulation.asked import Asked
 from engine.simulation.meeting_trees import MeetingTrees
 from engine.simulation.overlaps import Overlaps
 from engine.simulation.own_states import OWN
 from engine.simulation.parameters import possible
 from engine.simulation.plant import Plant
+from engine.simulation.python_controllers import PythonControllerRun
 from engine.simulation.run_file import header
 from engine.simulation.run_warnings import require_within
 from engine.simulation.step import Step
 from engine.simulation.surroundings import Kept
 from engine.simulation.trajectory import Trajectory
-from engine.simulation.variable_mass import beginning, begun
+from engine.simulation.variable_mass import beginning, beginning_by, initial_states
 
 Array = np.ndarray
 
@@ -67,7 +67,7 @@ class Stepper:
         self._step, self._values_of, self._kept, self._overlaps = step, values_of, kept, overlaps
         self.dt, self.layout, self.parameters = step.dt, step.layout, step.plant.parameters
         self.meeting = isinstance(step.process, MeetingTrees)
-        self.asked, self.signals = isinstance(step.process, Asked), tuple(c.name for c in step.plant.makers)
+        self.asked, self.signals = isinstance(step.process, PythonControllerRun), tuple(c.name for c in step.plant.makers)
 
     @property
     def record(self) -> Layout:
@@ -165,7 +165,7 @@ class Stepper:
         if not np.result_type(q, v, p).hasobject:
             return self._step.prepare(p, self._step.begun(q, v, p=p))
         plant = self._step.plant
-        own = {"state": begun(plant, q, v, plant.initial_states(), p), "memory": plant.initial_memories(),
+        own = {"state": initial_states(plant, q, v, plant.initial_states(), p), "memory": plant.initial_memories(),
                "events": np.zeros(self._step.watch.memory.n)}  # fmt: skip
         return self._step.prepared(0.0, p, self.layout.join({"q": q, "v": v, **own}))
 
@@ -178,10 +178,21 @@ class Stepper:
         """The components whose states at the start are what q, v or parameters say."""
         return beginning(self._step.plant)
 
+    @functools.cached_property
+    def firsts(self) -> tuple[str, ...]:
+        """The parameters by which components begin, and nothing after that, as "tank.fuel"."""
+        return beginning_by(self._step.plant)
+
+    def require_later(self, parameters: Iterable[str]) -> None:
+        """Refuse among parameters that are set while a run goes on one that says how it begins."""
+        if late := next((n for n in parameters if n in self.firsts), None):
+            raise SimulationError(f"parameter '{late}' says how a run begins, and nothing after that; expected it in "
+                                  "start(…, parameters=…)")  # fmt: skip
+
     def began(self, p: Array, x: Array) -> Array:
         """Return x (n) with the states that components have at the start, of its q and v and of parameters p. Traceable."""
         a = self.layout.split(x)
-        return self.layout.join({**a, "state": begun(self._step.plant, a["q"], a["v"], a["state"], p)})
+        return self.layout.join({**a, "state": initial_states(self._step.plant, a["q"], a["v"], a["state"], p)})
 
     def open(self, t: Any, p: Array, x: Array) -> Any:
         """Return whether constraints are open at t in a state x (n), with parameters p. Traceable."""

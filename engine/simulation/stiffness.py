@@ -166,7 +166,7 @@ class Stiffness:
 
 def own_part(X: Array) -> Array:
     """Return the diagonal of slopes, as far as it resists: what a problem that is convex takes of those that are not symmetric."""
-    return np.diag(ops.array([ops.maximum(x, 0.0) if ops.there(x) else 0.0 for x in np.diag(X)]))
+    return np.diag(ops.array([ops.maximum(x, 0.0) if ops.is_nonzero(x) else 0.0 for x in np.diag(X)]))
 
 
 def forces(plant: Any, names: Iterable[str], moving: Array, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array,

@@ -62,7 +62,7 @@ def surroundings(things: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     >>> [(name, x) for name, x in surroundings([("f", pull(2.0))]).items() if name != "f"]
     [('f: gain', 2.0)]
     """
-    return dict(named(things))
+    return dict(named_leaves(things))
 
 
 def require_found_again(name: str, a: Mapping[str, Any]) -> None:
@@ -83,7 +83,7 @@ def fingerprint(*things: Any) -> str:
     (True, False)
     """
     seen = hashlib.sha256()
-    for path, x in named((str(k), thing) for k, thing in enumerate(things)):
+    for path, x in named_leaves((str(k), thing) for k, thing in enumerate(things)):
         for word in (path, *words(x)):
             data = word if isinstance(word, bytes) else word.encode("utf-8", "surrogatepass")
             seen.update(len(data).to_bytes(8, "little") + data)
@@ -105,7 +105,7 @@ def words(x: Any) -> tuple[str | bytes, ...]:
 # ---------------------------------------------------------------- the walk
 
 
-def named(things: Iterable[tuple[str, Any]]) -> Iterator[Leaf]:
+def named_leaves(things: Iterable[tuple[str, Any]]) -> Iterator[Leaf]:
     """Yield the leaves of things (name, thing) by "name: path"."""
     walk = Walk()
     for name, thing in things:
@@ -146,7 +146,7 @@ class Walk:
                 yield from self.leaves(y, f"{path}[{key!r}]", depth)
         elif isinstance(x, functools.partial):
             for name, y in (("", x.func), ("args", x.args), ("keywords", x.keywords)):
-                yield from self.leaves(y, joined(path, name), depth)
+                yield from self.leaves(y, join_path(path, name), depth)
         elif isinstance(x, types.MethodType):
             yield from self.leaves(x.__func__, path, depth)
             yield from self.leaves(x.__self__, path, depth, True)
@@ -168,18 +168,18 @@ class Walk:
         """Yield what a function does, encloses and reads."""
         own = not f.__code__.co_filename.startswith(INSTALLED)
         yield path, Code(digest(f.__code__)) if own else f"{f.__module__}.{f.__qualname__}"
-        names = dict.fromkeys(n for code in codes(f.__code__) for n in loaded(code)) if own else {}
+        names = dict.fromkeys(n for code in codes(f.__code__) for n in loaded_names(code)) if own else {}
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
             if cell != types.CellType():                                       # a name that is given a value later
-                yield from self.read(cell.cell_contents, joined(path, name), depth, names)
+                yield from self.read(cell.cell_contents, join_path(path, name), depth, names)
         for k, y in enumerate((*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values())):
-            yield from self.leaves(y, joined(path, f"default {k}"), depth)
+            yield from self.leaves(y, join_path(path, f"default {k}"), depth)
         for name, y in vars(f).items():
             if not name.startswith("__"):
-                yield from self.leaves(y, joined(path, name), depth)
-        for name in dict.fromkeys(n for code in codes(f.__code__) for n in loaded(code, GLOBALS)) if own else ():
+                yield from self.leaves(y, join_path(path, name), depth)
+        for name in dict.fromkeys(n for code in codes(f.__code__) for n in loaded_names(code, GLOBALS)) if own else ():
             if name in f.__globals__:
-                yield from self.read(f.__globals__[name], joined(path, name), depth, names)
+                yield from self.read(f.__globals__[name], join_path(path, name), depth, names)
 
     def read(self, x: Any, path: str, depth: int, names: Iterable[str]) -> Iterator[Leaf]:
         """Yield what a global or an enclosed value is; of modules and classes what code names."""
@@ -187,7 +187,7 @@ class Walk:
             yield from self.leaves(x, path, depth)
         elif not known(x):
             for name in [n for n in names if n in vars(x)]:
-                yield from self.leaves(unbound(vars(x)[name]), joined(path, name), depth)
+                yield from self.leaves(unbound(vars(x)[name]), join_path(path, name), depth)
 
     def object(self, x: Any, path: str, depth: int, opened: bool) -> Iterator[Leaf]:
         """Yield an object's class, attributes, and methods, as far as they are the user's."""
@@ -197,19 +197,19 @@ class Walk:
         if isinstance(x, (type, types.ModuleType, types.BuiltinFunctionType)) or (engines and not (opened or isinstance(x, OPEN))):
             return
         if hasattr(x, "__array__"):
-            yield joined(path, "values"), np.asarray(x.detach().cpu() if hasattr(x, "detach") else x).copy()
+            yield join_path(path, "values"), np.asarray(x.detach().cpu() if hasattr(x, "detach") else x).copy()
         if not (opened or isinstance(x, OPEN) or callable(x) or not known(kind)):
             return
         for c in [c for c in kind.__mro__[::-1] if not known(c)]:
             for name, y in vars(c).items():
                 y = unbound(y)
                 if not name.startswith("__") and isinstance(y, (*PLAIN, np.ndarray, list, tuple, Mapping, types.FunctionType)):
-                    yield from self.leaves(y, joined(path, name), depth)
+                    yield from self.leaves(y, join_path(path, name), depth)
             if "__call__" in vars(c):
                 yield from self.leaves(vars(c)["__call__"], path, depth)
         for name, y in attributes(x):
             if not name.startswith("__"):
-                yield from self.leaves(y, joined(path, name), depth)
+                yield from self.leaves(y, join_path(path, name), depth)
 
 
 def attributes(x: Any) -> Iterator[tuple[str, Any]]:
@@ -254,12 +254,12 @@ def codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 @functools.lru_cache(maxsize=10_000)
-def loaded(code: types.CodeType, naming: tuple[str, ...] = (*GLOBALS, "LOAD_ATTR", "LOAD_METHOD")) -> tuple[str, ...]:
+def loaded_names(code: types.CodeType, naming: tuple[str, ...] = (*GLOBALS, "LOAD_ATTR", "LOAD_METHOD")) -> tuple[str, ...]:
     """Return the globals and attributes that code names."""
     return tuple(dict.fromkeys(str(i.argval) for i in dis.get_instructions(code) if i.opname.startswith(naming)))
 
 
-def joined(path: str, name: str) -> str:
+def join_path(path: str, name: str) -> str:
     return f"{path}.{name}" if path and name else path or name
 
 

@@ -20,13 +20,13 @@ from engine.io.centers import center_of, orbit_of
 from engine.model import Model, StateError
 from engine.model.shown import figure, html
 from engine.recording import StorageError, saved
-from engine.simulation.columns import described, entries, not_finite, spells, write_columns
+from engine.simulation.columns import describe_run, entries, not_finite, spells, write_columns
 from engine.simulation.contact_table import COLUMNS, Touching
 from engine.simulation.logged import is_log, write_log
 from engine.simulation.mounts import Mount
 from engine.simulation.parameters import moves_shapes, own, with_parameters
 from engine.simulation.run_header import checked_path, header_of, outcome
-from engine.simulation.sampled_columns import between, stands
+from engine.simulation.sampled_columns import interpolate_columns, stands
 from engine.simulation.totals import About, central, compiled_sum
 from engine.spatial import quaternion
 from engine.spatial.manifold import hermite
@@ -95,7 +95,7 @@ class Trajectory:
     held: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return described(f"'{self.model.name}'", self.t, self.q)
+        return describe_run(f"'{self.model.name}'", self.t, self.q)
 
     def _repr_html_(self) -> str | None:
         """Return what a notebook shows: a page that plays, and a table of what matters."""
@@ -248,7 +248,7 @@ class Trajectory:
         makers = {*self.sensors, *(n.partition(".")[0] for n in self.names if n != "contacts")}
 
         def taken(name: str, x: Array, lead: int) -> Array:
-            return between(x, k, s, lead, stands(name, self.held, makers))
+            return interpolate_columns(x, k, s, lead, stands(name, self.held, makers))
 
         return self.mapped(taken, times, q=m.normalized(q), v=v)
 

@@ -14,7 +14,7 @@ from engine.compiler.transforms.trace import trace
 from engine.components.component import SimulationWarning
 from engine.components.law import Ticking
 from engine.integrate import Mechanical, Method
-from engine.simulation.assessment import RESOLVED, in_words, rate, samples
+from engine.simulation.assessment import RESOLVED, rate, samples, stiffness_words
 from engine.spatial.manifold import vector
 
 Array = np.ndarray
@@ -108,4 +108,4 @@ class Unresolved:
         W = [np.linalg.pinv(dynamics.crba(model, x), hermitian=True)[np.ix_(moving, moving)] for x in q]
         whole = float(np.median([rate(*x) for x in zip(W, K, D, strict=True)]))
         names = [look.names[k] for i, k in enumerate(left) if slopes[:, i, :, :-1].any()]
-        return in_words(plant.model, self.dt, whole, names, moving, W, K, D) if self.dt * whole > RESOLVED else ""
+        return stiffness_words(plant.model, self.dt, whole, names, moving, W, K, D) if self.dt * whole > RESOLVED else ""

@@ -43,7 +43,7 @@ def speeds_of_blows(t: Array, gap: Array, dt: float, lasts: Array) -> Array:
     return found
 
 
-def in_words(name: str, speed: float, lasts: float, dt: float) -> str:
+def describe_blow(name: str, speed: float, lasts: float, dt: float) -> str:
     """Return what is said of a blow at a point of this name that lasts so long, in steps of dt."""
     return (f"'{name}' meet at {speed:.3g} m/s in a blow of about {lasts:.2g} s, {lasts / dt:.2g} steps, in which surfaces that lose "
             f"nothing lose up to four fifths of its energy; expected a dt of {lasts / RESOLVED:.2g} s or less, a softer material, or a "

@@ -26,7 +26,7 @@ from engine.spatial import inertia
 Array = np.ndarray
 
 
-def begun(plant: Any, q: Array, v: Array, z: Array, p: Array) -> Array:
+def initial_states(plant: Any, q: Array, v: Array, z: Array, p: Array) -> Array:
     """Return components' states z (n) as a run begins, with those in which what the robot does then, or parameters, have a part."""
     own = beginning(plant)
     if not own:
@@ -63,17 +63,26 @@ def beginning(plant: Any) -> list[Component]:
     return [c for c in plant.components if type(c).begun is not Component.begun and (not c.rigid or c.name in scattered)]
 
 
+def beginning_by(plant: Any) -> tuple[str, ...]:
+    """Return the parameters by which components begin: nobody sets them later."""
+    s: Any = AtFirst(plant, plant.model.initial(), np.zeros(plant.model.nv), plant.initial_states(), plant.parameters.join(plant.values))
+    s.parameters = Read(plant.values, names := set[str]())
+    for c in beginning(plant):
+        c.begun(s)
+    return tuple(n for n in plant.parameters.shapes if n in names)
+
+
 def started(plant: Any, layout: Layout, x: Array, p: Array | None = None) -> Array:
-    """Return whole states x (..., n) as runs with parameters p (..., np), by default the nominal ones, begin: see :func:`begun`."""
+    """Return whole states x (..., n) as runs with parameters p (..., np), nominal by default, begin: see :func:`initial_states`."""
     if beginning(plant):
         rows, p = x.reshape(-1, layout.n), plant.parameters.join(plant.values) if p is None else p
         for row, given in zip(rows, np.broadcast_to(p, (*x.shape[:-1], p.shape[-1])).reshape(len(rows), -1), strict=True):
             a = layout.split(row)
-            a["state"][:] = begun(plant, a["q"], a["v"], a["state"], given)
+            a["state"][:] = initial_states(plant, a["q"], a["v"], a["state"], given)
     return x
 
 
-def loaded(model: Model, carriers: Sequence[Component], states: Mapping[str, Any]) -> Model:
+def add_masses(model: Model, carriers: Sequence[Component], states: Mapping[str, Any]) -> Model:
     """Return the model with the inertias (6×6) that components add to its links in their states."""
     more: dict[str, Any] = {}
     for c in carriers:
@@ -103,7 +112,7 @@ def with_drains(s: Context, F: Array | None, drains: Mapping[str, Array]) -> Arr
     return np.array(rows)
 
 
-def carried(model: Model, link: str) -> int:
+def body_of_link(model: Model, link: str) -> int:
     """Return the body of a link."""
     return model.carrier[model.link_index(link)][0]
 
@@ -123,10 +132,10 @@ def moved_by(s: Context, tree: Tree, drains: Mapping[str, Array], P: Array) -> A
     The centre of mass moves by x = Σ R (ḣ + ṁ (p − c))/m, with a link's rates of mass and first moment, ṁ and ḣ, beside its p/m; so the
     moment about it changes by −x × p.
     """
-    own = {link: Gdot for link, Gdot in drains.items() if carried(s.model, link) in tree}
+    own = {link: Gdot for link, Gdot in drains.items() if body_of_link(s.model, link) in tree}
     if not own:
         return 0.0
-    shift, m = np.zeros(3), sum(inertia.mass(s.weighs(link.name)) for link in s.model.links if carried(s.model, link.name) in tree)
+    shift, m = np.zeros(3), sum(inertia.mass(s.weighs(link.name)) for link in s.model.links if body_of_link(s.model, link.name) in tree)
     for link, Gdot in own.items():
         T = s.pose(link)
         shift = shift + T[:3, :3] @ inertia.first_moment(Gdot) + inertia.mass(Gdot) * (T[:3, 3] - P[6:])
@@ -145,7 +154,7 @@ def outer(e: Effect) -> dict[str, Any]:
     return {link: F if own is None else F - own for link, (F, own) in left.items() if own is not F}
 
 
-def together(commands: dict[str, Any], flows: Mapping[str, Any]) -> dict[str, Any]:
+def add_flows(commands: dict[str, Any], flows: Mapping[str, Any]) -> dict[str, Any]:
     """Return commands with flows, which add up."""
     return {**commands, **{name: commands[name] + x if name in commands else x for name, x in flows.items()}}
 

@@ -11,7 +11,7 @@ import numpy as np
 from engine.checks import EngineError, whole
 from engine.components.component import SimulationError
 from engine.model import Model
-from engine.simulation.described import simulator_of
+from engine.simulation.from_file import simulator_of
 from engine.simulation.simulator import Simulator
 
 

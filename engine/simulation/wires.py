@@ -77,16 +77,16 @@ def with_sources(c: Ticking) -> str:
     return c.name + (f" of {' and '.join(of)}" if of else "")
 
 
-def told(makers: Sequence[Maker]) -> str:
+def describe_makers(makers: Sequence[Maker]) -> str:
     """Return the makers of signals in words.
 
-    >>> told([])
+    >>> describe_makers([])
     ''
     """
     return ", ".join(f"{with_sources(c)} ({when(c)})" for c in makers)
 
 
-def in_words(simulator: Any) -> str:
+def describe_simulator(simulator: Any) -> str:
     """Return what a simulator is, in words."""
     plant, many = simulator.plant, simulator._step.meeting
     acting = [with_sources(c) if plant.makers and isinstance(c, Ticking) else c.name
@@ -95,7 +95,7 @@ def in_words(simulator: Any) -> str:
              f"joints: {simulator.joint_dynamics or 'ideal'}"]  # fmt: skip
     parts += [f"contacts: {len(plant.contacts.pairs)} pairs"] if plant.contacts else []
     parts += [f"contacts: {many.pairs or 'all'} of {len(many.placed)} shapes, by tables"] if many else []
-    parts += [f"signals: {told(plant.makers)}"] if plant.makers else []
+    parts += [f"signals: {describe_makers(plant.makers)}"] if plant.makers else []
     named = acting if len(acting) <= NAMED + 1 else [*acting[:NAMED], f"{len(acting) - NAMED} others"]
     parts += [f"acting: {', '.join(named)}"] if named else []
     return "; ".join(parts + ([repr(plant.constraints)] if plant.constraints else [])) + ">"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Mapping
 from typing import Any
 
@@ -106,6 +107,7 @@ class Drag(Component):
     """
 
     counts = ("cd",)
+    units = types.MappingProxyType({"density": "kg/m3", "force": "N"})
 
     def __init__(self, facets: Facets, atmosphere: Atmosphere | None = None, cd: float | Mapping[str, Any] = 2.2,
                  name: str = "drag") -> None:  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import types
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +15,7 @@ from engine import ops
 from engine.checks import number, numbers, one_of, shown, warn, whole
 from engine.components.actuators import require_moving
 from engine.components.component import Component, Context, Effect, SimulationError, SimulationWarning
+from engine.components.forces import MOMENTUM, WRENCH
 from engine.dynamics.modal_momentum import Bend
 from engine.model import Model
 from engine.space.beams import beam_modes, end_slope, positive
@@ -225,6 +227,7 @@ class FlexibleBody(Component):
     """
 
     rigid = False
+    units = types.MappingProxyType({"": WRENCH, "momentum": MOMENTUM})
 
     def __init__(self, link: str, modes: Modes, initial: Any = None, name: str = "") -> None:
         self.link, self.modes, self.name = link, modes, name or f"modes of {link}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import types
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,8 @@ class ControlMomentGyros(Component):
     """
 
     keeps = True
+    units = types.MappingProxyType({**dict.fromkeys(("", "torque", "missed"), "N.m"), "angles": "rad", "rates": "rad/s",
+                                    **dict.fromkeys(("momentum", "angular_momentum"), "N.m.s")})  # fmt: skip
 
     def __init__(self, link: str, gimbals: Any, rotors: Any, momentum: float, rate: float = np.inf, initial: Any = None,
                  damping: float = 0.01, sharpness: float = 10.0, dither: float = 0.1, null: float = 0.0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -95,6 +96,7 @@ class SolarPressure(Component):
     """
 
     counts = ("specular", "diffuse")
+    units = types.MappingProxyType({"force": "N"})
 
     def __init__(self, facets: Facets, sun: Callable[[Any], Any], eclipse: Eclipse | None = None,
                  specular: float | Mapping[str, Any] = 0.0, diffuse: float | Mapping[str, Any] = 0.0, flux: float = SOLAR_FLUX,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -112,6 +113,7 @@ class Magnetorquers(Component):
     """
 
     counts = ("most",)
+    units = types.MappingProxyType({**dict.fromkeys(("", "most", "dipole"), "A.m2"), "field": "T"})
 
     def __init__(self, link: str, axes: Any = np.eye(3), most: float = np.inf, field: Any = None, name: str = "magnetorquers") -> None:
         self.link, self.axes, self.name = link, unit_rows(f"{name}: axes", axes), name

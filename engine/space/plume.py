@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,8 @@ class Plume(Component):
     >>> Plume("base", [[0, 0, 0]], [[0, 0, 1]], Facets({"panel": [((0, 0, 0), (1, 0, 0), 10.0)]})).name
     'plume'
     """
+
+    units = types.MappingProxyType({"": "N", "force": "N"})
 
     def __init__(self, link: str, positions: Any, directions: Any, facets: Facets, exponent: float = 8.0, name: str = "plume") -> None:
         like = Thrusters(link, positions, directions, 1.0)

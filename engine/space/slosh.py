@@ -15,7 +15,7 @@ from engine.components.assembly import LIQUID, SPRUNG
 from engine.components.component import Context, Effect, SimulationError, SimulationWarning
 from engine.components.forces import JointSpring
 from engine.model import Builder, Link, Model
-from engine.space.tank import Tank, moved
+from engine.space.tank import Tank, inertia_about_origin
 from engine.spatial import inertia, se3
 
 Array = np.ndarray
@@ -210,11 +210,11 @@ class SloshingTank(Tank):
 
     def fixed(self, m: Array) -> Array:
         """Return of mass, first and second moment (3) along the tank's axis the inertia (6×6) about the link's origin."""
-        return moved(self.placement, m[0], ops.array([0.0 * m[1], 0.0 * m[1], m[1]]), ops.array([m[2], m[2], 0.0 * m[2]]))
+        return inertia_about_origin(self.placement, m[0], ops.array([0.0 * m[1], 0.0 * m[1], m[1]]), ops.array([m[2], m[2], 0.0 * m[2]]))
 
     def swinging(self, m: Array) -> Array:
         """Return the same of the swinging link about its own origin."""
-        return moved(np.eye(4), m[0], ops.array([0.0 * m[1], 0.0 * m[1], m[1]]), ops.array([m[2], m[2], 0.0 * m[2]]))
+        return inertia_about_origin(np.eye(4), m[0], ops.array([0.0 * m[1], 0.0 * m[1], m[1]]), ops.array([m[2], m[2], 0.0 * m[2]]))
 
     def slopes(self, fuel: Any) -> Array:
         """Return the derivatives of :meth:`masses` by the propellant (2, 3)."""

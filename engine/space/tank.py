@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import types
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from engine.checks import Range, number, numbers, one_of, shown
 from engine.components.actuators import require_moving
 from engine.components.assembly import LIQUID
 from engine.components.component import Component, Context, Effect, SimulationError
+from engine.components.forces import MOMENTUM
 from engine.model import Model
 from engine.spatial import inertia, se3, so3
 
@@ -75,6 +77,7 @@ class Tank(Component):
     """
 
     command = (16,)
+    units = types.MappingProxyType({"fuel": "kg", "flow": "kg/s", "pressure": "Pa", "momentum": MOMENTUM})
 
     def __init__(self, link: str, capacity: float, fuel: float | None = None, shape: str = "uniform", placement: Any = (0.0, 0.0, 0.0),
                  density: float = 1000.0, radius: float | None = None, gyration: Any = (0.0, 0.0, 0.0), pressure: float | None = None,
@@ -160,17 +163,17 @@ class Tank(Component):
         """Return the inertia (6×6) of propellant, kg, about the link's origin, in its axes."""
         h, across, along = self.moments(fuel)
         second = across if self.shape != "uniform" else fuel * self.gyration[1]
-        return moved(self.placement, fuel, ops.array([0.0 * fuel, 0.0 * fuel, h]), ops.array([across, second, along]))
+        return inertia_about_origin(self.placement, fuel, ops.array([0.0 * fuel, 0.0 * fuel, h]), ops.array([across, second, along]))
 
     def slice_of(self, fuel: Any) -> Array:
         """Return the inertia (6×6) of a kilogram of what leaves next, or comes last: at the surface."""
         k = self.gyration
         if self.shape == "uniform":
-            return moved(self.placement, 1.0, np.zeros(3), k)
+            return inertia_about_origin(self.placement, 1.0, np.zeros(3), k)
         z = self.level(fuel)
         a2 = self.radius**2 - (z * z if self.shape == "sphere" else 0.0)
         across = a2 / 4.0 + z * z
-        return moved(self.placement, 1.0, ops.array([0.0 * z, 0.0 * z, z]), ops.array([across, across, 0.5 * a2 + 0.0 * z]))
+        return inertia_about_origin(self.placement, 1.0, ops.array([0.0 * z, 0.0 * z, z]), ops.array([across, across, 0.5 * a2 + 0.0 * z]))
 
     def rising(self, fuel: Any) -> Any:
         """Return dz/dm of the surface, m/kg: infinite where a sphere is full or empty, and there taken as if it were a tenth wide."""
@@ -213,7 +216,7 @@ class Tank(Component):
                       rate=ops.array([-mdot, *left]), signals=signals)  # fmt: skip
 
 
-def moved(T: Array, m: Any, h: Array, I: Array) -> Array:
+def inertia_about_origin(T: Array, m: Any, h: Array, I: Array) -> Array:
     """Return the inertia (6×6) about a link's origin of a mass m with first moment h (3) and principal moments I (3) about the origin of a
     frame that has the pose T in the link's."""
     R, p = T[:3, :3], T[:3, 3]

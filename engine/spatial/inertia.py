@@ -16,7 +16,7 @@ import numpy as np
 
 from engine import ops
 from engine.checks import EngineError, number, numbers
-from engine.ops.linear import there
+from engine.ops.linear import is_nonzero
 from engine.spatial import se3, so3
 from engine.spatial.filled import filled
 
@@ -265,7 +265,7 @@ def upper(n: int) -> tuple[Array, Array]:
 def is_rigid(G: Array) -> bool:
     """Return whether G has a rigid body's form, [[I, [h]], [−[h], m 1]], and not, say, added mass."""
     if G.dtype == object:                                                      # traced: where it is by its structure
-        return not any(map(there, [*(G[:3, 3:] - -G[:3, 3:].T).flat, *(G[3:, 3:] - G[5, 5] * np.eye(3)).flat]))
+        return not any(map(is_nonzero, [*(G[:3, 3:] - -G[:3, 3:].T).flat, *(G[3:, 3:] - G[5, 5] * np.eye(3)).flat]))
     H, M, m = G[:3, 3:], G[3:, 3:], G[5, 5]
     return bool(np.abs(M - m * np.eye(3)).max() <= 1e-12 * m and np.abs(H + H.T).max() <= 1e-12 * np.abs(H).max())
 

@@ -119,7 +119,7 @@ ROTATION = Manifold("SO(3)", 4, 3, quaternion.identity, rotation_plus, rotation_
 # ---------------------------------------------------------------- rigid motions: q = [quaternion, p], v = [ω, v] in the body
 
 
-def moved(q: Array, r: Array, p: Array) -> Array:
+def compose_motion(q: Array, r: Array, p: Array) -> Array:
     """Return [r, p_q + R(q) p]: the motion q followed by one to the position p, with r the attitude after both."""
     return np.concatenate([r, q[..., 4:] + quaternion.rotate(q[..., :4], p)], axis=-1)
 
@@ -131,7 +131,7 @@ def motion_plus(q: Array, d: Array) -> Array:
     u = ops.cross(w, v)
     n = ops.cross(w, u)
     p = ops.array([v[..., i] + B * u[..., i] + C * n[..., i] for i in range(3)])                   # dexp(ω) v
-    return moved(q, rotation_plus(q[..., :4], w), p)
+    return compose_motion(q, rotation_plus(q[..., :4], w), p)
 
 
 def motion_minus(q0: Array, q1: Array) -> Array:
@@ -147,7 +147,7 @@ def motion_cayley(q: Array, d: Array) -> Array:
     s = 1.0 / (1.0 + 0.25 * np.vecdot(w, w))
     u = ops.cross(w, v)
     p = ops.array([s * (v[..., i] + 0.5 * u[..., i]) for i in range(3)])
-    return moved(q, rotation_cayley(q[..., :4], w), p)
+    return compose_motion(q, rotation_cayley(q[..., :4], w), p)
 
 
 def motion_bracket(a: Array, b: Array) -> Array:

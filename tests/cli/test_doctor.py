@@ -18,7 +18,7 @@ def test_one_screen(capsys):
 
 
 def test_missing_packages_name_their_extra(monkeypatch, capsys):
-    monkeypatch.setattr(doctor, "there", lambda package: package != "av")
+    monkeypatch.setattr(doctor, "is_installed", lambda package: package != "av")
     monkeypatch.setattr(importlib.metadata, "version", lambda package: "1.0")
     assert run("doctor") == 0
     assert "av (video)" in capsys.readouterr().out

@@ -86,7 +86,7 @@ def test_a_run_killed_before_its_first_record_begins_again(here, capsys):
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run_file, "written", interrupted)
+        patch.setattr(run_file, "write_run", interrupted)
         assert run(*arguments, "cut.h5") == 130
     assert "engine: interrupted at the beginning: 'cut.h5' holds 0 records and is marked incomplete; go on" in capsys.readouterr().err
     assert run("export", "cut.h5", "cut.csv") == 1 and "'cut.h5' holds no records yet" in capsys.readouterr().err

@@ -9,7 +9,7 @@ from scipy.optimize import root
 import engine
 from engine.compiler.graph.interp import interpret
 from engine.compiler.transforms.trace import trace
-from engine.contact import JointLaws, Row, joint_laws, velocity_after
+from engine.contact import JointCoordinate, JointLaws, joint_laws, velocity_after
 from engine.spatial import inertia, quaternion
 from tests.constraints.mechanisms import at, rod
 
@@ -22,7 +22,7 @@ def rubbing(seed, n=5, rows=2, redundant=False):
     """A mass matrix, joints that rub and end, a velocity before a step, one after its flight, and constraints, one of them twice."""
     rng = np.random.default_rng(seed)
     A, J = rng.standard_normal((n, n)), rng.standard_normal((rows, n))
-    joints = [Row(f"j{k}", k, k, 1.0, 0.0, 0.5, 2.0, -0.1, 0.1, 3.0, np.inf, 1.0, 1.0) for k in range(n)]
+    joints = [JointCoordinate(f"j{k}", k, k, 1.0, 0.0, 0.5, 2.0, -0.1, 0.1, 3.0, np.inf, 1.0, 1.0) for k in range(n)]
     laws = JointLaws(joints, 1e-5, lambda row: 1e4, 1.0)
     before, free, q = rng.standard_normal(n), rng.standard_normal(n), rng.uniform(-0.15, 0.15, n)
     return A @ A.T + np.eye(n), laws, before, q, free, np.vstack([J, J[:1]]) if redundant else J

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import lsq_linear
 
 from engine.contact import joint_laws, minimum
-from engine.contact.joint_laws import JointLaws, Row
+from engine.contact.joint_laws import JointCoordinate, JointLaws
 
 SLOW = 1e-10
 
@@ -21,7 +21,7 @@ def problem(seed, n, condition=1e4):
 
 def law_of(f, free, monkeypatch=None):
     """The law of joints with such friction over a step of 1 s, and how often it is asked."""
-    rows = [Row(f"j{k}", k, k, 1.0, 0.0, 0.0, float(x), -np.inf, np.inf, np.inf, np.inf, 1.0, 1.0) for k, x in enumerate(f)]
+    rows = [JointCoordinate(f"j{k}", k, k, 1.0, 0.0, 0.0, float(x), -np.inf, np.inf, np.inf, np.inf, 1.0, 1.0) for k, x in enumerate(f)]
     return JointLaws(rows, SLOW, lambda row: 0.0, 0.0).step(1.0, free, np.zeros(len(f)), free)
 
 
@@ -46,8 +46,8 @@ def test_friction_is_found_as_bounded_least_squares_find_it(n):
 def test_pieces_are_found_in_a_step_and_not_well_by_well(monkeypatch):
     """A line would end in one narrow well after the other: here steps go to where all of them are, so the law is asked a few times."""
     asked = []
-    impulse = joint_laws.Rubbing.impulse
-    monkeypatch.setattr(joint_laws.Rubbing, "impulse", lambda self, *given: asked.append(1) or impulse(self, *given))
+    impulse = joint_laws.JointStepLaws.impulse
+    monkeypatch.setattr(joint_laws.JointStepLaws, "impulse", lambda self, *given: asked.append(1) or impulse(self, *given))
     for seed in range(20):
         M, free, f = problem(seed, 12)
         law = law_of(f, free)

@@ -11,7 +11,7 @@ import engine
 from engine import dynamics, ops
 from engine.compiler import interpret, trace
 from engine.components.forces import stop_stiffness
-from engine.contact import JointLaws, corrected, minimum, rows_of, velocity_after
+from engine.contact import JointLaws, corrected, joint_coordinates, minimum, velocity_after
 from engine.spatial import inertia, se3
 from tests.numeric import ROUNDED
 from tests.trees import random_tree
@@ -39,7 +39,7 @@ def rubbing(seed, n=6):
                               friction=rng.uniform(0, 3), limits=engine.Limits(-0.5, 0.5, velocity=1.0))  # fmt: skip
     model = builder.model(floating_base=bool(seed % 2))
     q, v = model.random(rng)
-    rows = rows_of(model)
+    rows = joint_coordinates(model)
     laws = JointLaws(rows, 1e-5, stop_stiffness, 1.0)
     before = v + 0.1 * rng.standard_normal(model.nv)
     return model, laws, before, q + 0.2 * np.isin(np.arange(model.nq), [r.i for r in rows]), v
@@ -60,7 +60,7 @@ def stepped(model, laws, h, before, q, free):
 def test_losses_only_take_and_nothing_inside_pushes_the_base(seed):
     """½ (v⁺ − ṽ)ᵀ M (v⁺ + ṽ) = γ·(v⁺ + ṽ)/2: below zero without stops, which may give back; rows of a base have no impulse."""
     model, laws, _, q, free = rubbing(seed)
-    rows = [r._replace(low=-np.inf, high=np.inf) for r in laws.rows]
+    rows = [r._replace(low=-np.inf, high=np.inf) for r in laws.coordinates]
     v = velocity_after(dynamics.crba(model, q), JointLaws(rows, 1e-5, laws.stiffness, 1.0).step(5e-3, free, q, free), free, free)[0]
     M = dynamics.crba(model, q)
     assert v @ M @ v < free @ M @ free
@@ -98,7 +98,7 @@ def test_energy_never_rises_where_nothing_drives(dt):
     q = np.clip(q, -0.5, 0.5)
     run = engine.Simulator(model, dt=dt, joint_dynamics="implicit", **AWAY).run(q, v, 2.0)
     K, _ = run.energy()
-    rows = rows_of(model)
+    rows = joint_coordinates(model)
     depth = np.array([np.maximum(np.abs(run.q[:, r.i]) - 0.5, 0.0) for r in rows])
     total = K + 0.5 * sum(stop_stiffness(r) * d**2 for r, d in zip(rows, depth, strict=True))
     assert total.max() == total[0] and np.diff(total).max() < 10.0 * dt * total[0] and total[-1] < 0.05 * total[0]
@@ -183,7 +183,7 @@ def test_hunt_and_crossley_bounce(loss, e):
     for steps in (200, 400):
         k, q, v = 1e4, np.array([1e-12]), np.array([-1.0])
         h = np.pi * np.sqrt(2.0 / k) / steps
-        laws = JointLaws(rows_of(model), 1e-5, lambda row, k=k: k, loss)
+        laws = JointLaws(joint_coordinates(model), 1e-5, lambda row, k=k: k, loss)
         for _ in range(4 * steps):
             free = q + h * v
             q, v = stepped(model, laws, h, v, free, v)
@@ -298,7 +298,7 @@ def test_how_agile_a_joint_counts_is_no_matter_of_the_order_of_others():
             above, axis = (f"{name}{k - 1}" if k else "base"), [[0, 1.0, 0.2], [0.3, 0, 1.0], [1.0, 1.0, 0]][k]
             builder.add_joint(f"j{name}{k}", "revolute", above, f"{name}{k}", se3.pose(np.eye(3), [0.3, 0.1, 0.0]), axis=axis,
                               limits=engine.Limits(lower=-3.0))  # fmt: skip
-        return {row.joint: row.max_mobility for row in rows_of(builder.model())}
+        return {row.joint: row.max_mobility for row in joint_coordinates(builder.model())}
 
     first = rows("abc")
     for other in (rows("cab"), rows("b")):
@@ -307,7 +307,8 @@ def test_how_agile_a_joint_counts_is_no_matter_of_the_order_of_others():
 
 def test_where_nothing_acts_not_a_bit_moves():
     model, laws, _, q, free = rubbing(0)
-    laws = JointLaws([r._replace(damping=0.0, friction=0.0, low=-9.0, high=9.0, speed=99.0) for r in laws.rows], 1e-5, laws.stiffness, 1.0)
+    ideal = [c._replace(damping=0.0, friction=0.0, low=-9.0, high=9.0, speed=99.0) for c in laws.coordinates]
+    laws = JointLaws(ideal, 1e-5, laws.stiffness, 1.0)
     after = stepped(model, laws, 5e-3, free, q, free)
     np.testing.assert_array_equal(np.concatenate(after), np.concatenate([q, free]))
     arm = slider(limits=engine.Limits(-1.0, 1.0))
@@ -342,7 +343,7 @@ def test_losses_are_stiff_where_any_posture_makes_them_so():
         builder.add_link(child, inertia=inertia.box(1e-3 if k < 2 else 0.5, (0.02, 0.02, 0.02) if k < 2 else (0.05, 0.05, 0.3)))
         builder.add_joint(f"turn{k}", "revolute", parent, child, axis=axis, damping=1.0, limits=engine.Limits(-1.5, 1.5))
     model = builder.model()
-    rows = {r.joint: r for r in rows_of(model)}
+    rows = {r.joint: r for r in joint_coordinates(model)}
     assert rows["turn0"].max_mobility > 20.0 * rows["turn1"].max_mobility
     q, v = np.array([[0.3, 0.02, -0.2], [0.5, 1.2, 0.5]]), np.array([[5.0, -3, -5], [1, 2, 3]])
     run = engine.Simulator(model, gravity=(0, 0, 0)).run(q, v, 2.0)

@@ -12,7 +12,7 @@ from engine.model import KINDS
 from engine.spatial import inertia, quaternion, se3, so3
 from tests.dynamics.oracle_pinocchio import SWAP, Pinocchio, built, from_urdf
 from tests.dynamics.support import error, file, rate, robot, without_mimics
-from tests.dynamics.test_coriolis import TREES, tree, with_added_mass
+from tests.dynamics.test_coriolis import TREES, add_masses, tree
 from tests.numeric import check_lives
 from tests.trees import random_tree
 
@@ -223,7 +223,7 @@ def test_plain_is_interpreted_is_compiled(name: str) -> None:
     model = random_tree(rng, **{"rates of the subspace": {"n": 3, "kinds": ["universal", "spherical", "screw"]},
                                 "mimics": {"n": 5, "kinds": ["revolute", "prismatic"], "mimics": 0.5, "massless": 0.5},
                                 "floating base, added mass": {"n": 2, "floating_base": True}}[name])  # fmt: skip
-    model = with_added_mass(model, rng) if "added" in name else model
+    model = add_masses(model, rng) if "added" in name else model
     q, v = (np.array(x) for x in zip(*[model.random(rng) for _ in range(4)], strict=True))
     check_lives(lambda q, v: (dynamics.momentum_matrix(model, q), dynamics.momentum_matrix_dot(model, q, v),
                               dynamics.centroidal_momentum_matrix(model, q), dynamics.centroidal_momentum_matrix_dot(model, q, v),

@@ -43,11 +43,11 @@ def tree(name: str, **options: Any) -> tuple[Model, Array, Array, np.random.Gene
     rng = np.random.default_rng(list(TREES).index(name))
     model = random_tree(rng, **TREES[name] | options)
     if name.startswith("added mass"):
-        model = with_added_mass(model, rng)
+        model = add_masses(model, rng)
     return model, *model.random(rng), rng
 
 
-def with_added_mass(model: Model, rng: np.random.Generator) -> Model:
+def add_masses(model: Model, rng: np.random.Generator) -> Model:
     """The model with any symmetric positive definite 6×6 for the inertia of every link."""
     graph = nx.DiGraph(name="added mass")
     for link in (model.graph.nodes[name]["link"] for name in model.graph):
@@ -203,7 +203,7 @@ def test_plain_is_interpreted_is_compiled(name: str) -> None:
     model = random_tree(rng, **{"rates of the subspace": {"n": 3, "kinds": ["universal", "spherical", "screw"]},
                                 "mimics": {"n": 5, "kinds": ["revolute", "prismatic"], "mimics": 0.5, "massless": 0.5},
                                 "floating base, added mass": {"n": 2, "floating_base": True}}[name])  # fmt: skip
-    model = with_added_mass(model, rng) if "added" in name else model
+    model = add_masses(model, rng) if "added" in name else model
     q, v = (np.array(x) for x in zip(*[model.random(rng) for _ in range(4)], strict=True))
     check_lives(lambda q, v: dynamics.coriolis(model, q, v), q, v, tolerance=2e-14)
 

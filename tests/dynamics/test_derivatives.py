@@ -13,7 +13,7 @@ from engine import Model, StateError, dynamics
 from engine.model import KINDS
 from tests.dynamics.oracle_pinocchio import Pinocchio, built, from_urdf
 from tests.dynamics.support import along, columns, error, file, robot, sensitivity, without_mimics
-from tests.dynamics.test_coriolis import TREES, tree, with_added_mass
+from tests.dynamics.test_coriolis import TREES, add_masses, tree
 from tests.numeric import check_lives
 from tests.trees import random_tree
 
@@ -141,7 +141,7 @@ def test_plain_is_interpreted_is_compiled(name: str) -> None:
     model = random_tree(rng, **{"rates of the subspace": {"n": 3, "kinds": ["universal", "spherical", "screw"]},
                                 "mimics": {"n": 5, "kinds": ["revolute", "prismatic"], "mimics": 0.5},
                                 "floating base, added mass": {"n": 2, "floating_base": True}}[name])  # fmt: skip
-    model = with_added_mass(model, rng) if "added" in name else model
+    model = add_masses(model, rng) if "added" in name else model
     q, v = (np.array(x) for x in zip(*[model.random(rng) for _ in range(4)], strict=True))
     x = rng.standard_normal(v.shape)
     for f in (dynamics.rnea_derivatives, dynamics.aba_derivatives):

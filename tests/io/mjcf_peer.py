@@ -10,7 +10,7 @@ from engine import convert, dynamics
 from engine.components.box_drag import BoxDrag
 from engine.components.component import Context
 from engine.io import RobotFileWarning, load
-from engine.simulation.described import made
+from engine.simulation.from_file import build_part
 
 NO_GRAVITY = np.zeros(3)
 
@@ -29,7 +29,7 @@ class Pair:
         self.warned = " ".join(str(w.message) for w in caught if issubclass(w.category, RobotFileWarning))
         said = self.model.described
         self.boxes = not self.m.geom_fluid[:, 0].any()                          # else MuJoCo has ellipsoids in the fluid
-        self.actuators, self.forces = ([made(p) for p in x] for x in (said.actuators, said.forces))
+        self.actuators, self.forces = ([build_part(p) for p in x] for x in (said.actuators, said.forces))
         for component in (*self.actuators, *self.forces):
             component.bind(self.model, 1e-3)
 

@@ -6,6 +6,8 @@ import json
 import os
 import re
 import struct
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -15,6 +17,7 @@ import trimesh
 from PIL import Image
 
 from engine.io import RobotFileError, RobotFileWarning, check, load_mesh, load_urdf, prepared
+from engine.io.dae import color_bytes
 from engine.io.mesh import different
 from engine.io.mesh import read as contents
 from engine.model import Geometry
@@ -504,3 +507,19 @@ def test_a_mesh_that_vanishes(tmp_path):
 def test_what_is_no_shape(given):
     with pytest.raises(RobotFileError, match=r"load_mesh got .*; expected a link's shape, or Geometry"):
         load_mesh(given)
+
+
+def test_collada_takes_no_import_of_trimesh(tmp_path):
+    """Which takes longer than the files of an arm: what is seen of such a file is read without."""
+    (tmp_path / "x.dae").write_text(dae())
+    code = "import sys; from engine.viewer.scene.surface import of_file; of_file('x.dae'); sys.exit('trimesh' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+
+
+def test_colladas_colours_are_trimeshs():
+    colors = np.random.default_rng(0).uniform(-0.5, 1.5, (1000, 4))
+    colors[:3, 0] = np.nan, np.inf, 0.5
+    for n in (3, 4):
+        assert np.array_equal(color_bytes(colors[:, :n]), trimesh.visual.color.to_rgba(colors[:, :n].copy()))
+    with pytest.raises(RobotFileError, match="the mesh's colours have 2 numbers; expected three or four"):
+        color_bytes(colors[:, :2])

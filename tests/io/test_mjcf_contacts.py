@@ -10,7 +10,7 @@ import pytest
 
 import engine
 from engine.io import RobotFileWarning, check, load
-from engine.simulation.described import made
+from engine.simulation.from_file import build_part
 
 FLOOR = '<geom name="floor" type="plane" size="5 5 1"/>'
 
@@ -90,7 +90,7 @@ def test_a_geom_that_may_touch_some_touches_these_alone():
 
 def friction_on_the_floor(model):
     """What a link's material makes of the floor's."""
-    contacts = made(model.described.contacts)
+    contacts = build_part(model.described.contacts)
     return contacts.bind(model).pairs[0].material.friction
 
 

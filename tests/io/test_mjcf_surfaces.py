@@ -9,7 +9,7 @@ import pytest
 
 import engine
 from engine.io import RobotFileWarning, load
-from engine.simulation.described import made
+from engine.simulation.from_file import build_part
 
 mujoco = pytest.importorskip("mujoco")
 G = 9.81
@@ -65,7 +65,7 @@ def of_mujoco(text: str) -> dict[frozenset[str], tuple[float, float, float]]:
 
 def of_engine(model: engine.Model) -> dict[frozenset[str], tuple[float, float, float]]:
     """The same, of all that may touch."""
-    laws = made(model.described.contacts).bind(model)
+    laws = build_part(model.described.contacts).bind(model)
     named = {shape: g.name for link in model.links for shape, g in zip(link.shapes, link.collisions, strict=True)} | {"": "floor"}
     return {frozenset((named[p.a.part], named[p.b.part])): (p.material.friction, *p.material.turning) for p in laws.pairs}
 
@@ -109,7 +109,7 @@ def test_pads_of_different_friction_brake_a_block_by_their_mean():
     simulator = engine.simulator_of(model)
     run = simulator.run([0.0, 0.0], [2.0, 0.0], 0.4, record_every=100)
     assert -np.diff(run.v[:, 0])[1:] / 0.1 == pytest.approx(0.4 * G, rel=1e-4)
-    narrow = engine.simulator_of(model, contacts=made(model.described.contacts).with_pairs([("world", "block/q")]))
+    narrow = engine.simulator_of(model, contacts=build_part(model.described.contacts).with_pairs([("world", "block/q")]))
     run = narrow.run([0.0, 0.0], [2.0, 0.0], 0.3, record_every=100)
     assert -np.diff(run.v[:, 0])[1:] / 0.1 == pytest.approx(0.6 * G, rel=1e-4)
 
@@ -139,7 +139,7 @@ def test_what_mujoco_mixes_rests_as_deep_as_there(floor, geom):
     mujoco.mj_step(m, d, 2000)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        said = made(load(text).described.contacts)
+        said = build_part(load(text).described.contacts)
     deep = 2.0 * G / said.materials["A"].with_surface(said.ground.material).stiffness
     assert deep == pytest.approx(0.1 - d.qpos[2], rel=1e-3)
 

@@ -52,3 +52,16 @@ def test_nothing_is_said_of_what_does_not_grow():
             warnings.simplefilter("error")
             engine.Simulator(model, gravity=(0, 0, 0), forces=springs, **options)
     assert growth(method_named("cg4"), 0.03, 10j) < GROWS < growth(method_named("cg4"), 0.04, 10j)
+
+
+def test_a_law_that_is_steep_in_one_posture_alone_is_not_told():
+    """A law whose gain is 120 N·m/rad at q = 0, as where a straight arm is singular, and 0.4 beyond a tenth of a radian."""
+    builder = engine.Builder("o")
+    builder.add_link("base")
+    builder.add_link("m", inertia=inertia.sphere(1.0, 1.0))
+    builder.add_joint("x", "revolute", "base", "m", axis=[1, 0, 0], limits=engine.Limits(-2.0, 2.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made = engine.Simulator(builder.model(), dt=0.05, integrator="cg4", gravity=(0, 0, 0),
+                                controller=lambda t, q, v: (1.0 + 3e2 / (1.0 + (30.0 * q) ** 4)) * 0.4 * (0.0 - q))  # fmt: skip
+    assert np.isfinite(made.run([1.5], [0.0], 1.0).q).all()

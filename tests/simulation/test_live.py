@@ -357,7 +357,8 @@ def test_callbacks_and_things_that_stand_are_refused():
 
 
 def test_a_parameter_by_which_a_component_begins_holds_from_the_next_reset():
-    tank = engine.space.Tank("stone", capacity=60.0, fuel=40.0)
+    """Until then it changes nothing: a blow-down's pressure is that of the fuel with which it began."""
+    tank = engine.space.Tank("stone", capacity=60.0, fuel=40.0, pressure=2e6, gas=0.02)
     jet = engine.space.Thrusters("stone", [[0, 0, -1]], [[0, 0, 1]], most=1.0, tank=tank, isp=220.0)
     simulator = engine.Simulator(stone(), dt=0.01, gravity=(0, 0, 0), actuators=[jet, tank], parameters={"tank.fuel": 40.0})
     with Live(simulator, [1.0, 0, 0, 0, 0, 0, 0], np.zeros(6), paused=True) as live:
@@ -367,6 +368,9 @@ def test_a_parameter_by_which_a_component_begins_holds_from_the_next_reset():
         assert live.parameters["tank.fuel"] == 40.0
         live.set("tank.fuel", 20.0)
         assert live.state.signals["tank.fuel"] == 40.0
+        live.paused = False
+        wait_until(lambda: live.state.t > 0.05 or live.error)
+        assert (live.error, live.state.signals["tank.pressure"]) == (None, 2e6)
         live.reset()
         wait_until(lambda: live.state.signals["tank.fuel"] == 20.0)
         assert live.error is None

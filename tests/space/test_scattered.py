@@ -138,3 +138,21 @@ def test_what_does_not_fit_is_refused(scattered):
         engine.Simulator(scattered.model, gravity=(0, 0, 0), parameters={"boom.stiffness": 1.0},
                          forces=[FlexibleBody("hub", MODES, name="boom"), JointSpring("panel mode 1 joint", 1.0)])  # fmt: skip
     assert pickle.loads(pickle.dumps(Tank("hub", 60.0))).fuel == 60.0
+
+
+def test_what_holds_from_a_start_alone_is_refused_in_a_step():
+    """A blow-down's pressure would go by a fuel that never was; what may change does, and a start takes both."""
+    tank = Tank("hub", 60.0, 40.0, pressure=2e6, gas=0.02)
+    jet = Thrusters("hub", [[0, 0, -1]], [[0, 0, 1]], most=20.0, tank=tank, isp=220.0)
+    b = engine.Builder("craft")
+    b.add_link("hub", inertia=inertia.box(100.0, [0.8, 1.0, 1.2]))
+    simulator = engine.Simulator(b.model(floating_base=True), dt=0.01, gravity=(0, 0, 0), actuators=[jet, tank],
+                                 controller=lambda t, q, v: {"thrusters": np.array([10.0])},
+                                 parameters={"tank.fuel": 40.0, "thrusters.most": 20.0})  # fmt: skip
+    assert simulator.stepper.firsts == ("tank.fuel",)
+    state = simulator.start([1.0, 0, 0, 0, 0, 0, 0], np.zeros(6), {"tank.fuel": 20.0})
+    text = r"^parameter 'tank\.fuel' says how a run begins, and nothing after that; expected it in start\(…, parameters=…\)$"
+    with pytest.raises(engine.SimulationError, match=text):
+        simulator.step(state, 10, {"tank.fuel": 30.0, "thrusters.most": 5.0})
+    after = simulator.step(state, 10, {"thrusters.most": 5.0})
+    assert after.signals["thrusters.thrust"][0] < 5.0 + 1e-12

@@ -148,10 +148,12 @@ def plots():
     model = engine.load_urdf(engine.example("free_flyer"), floating_base=True)
     run = engine.Simulator(model, dt=0.01, gravity=(0, 0, 0)).run(model.neutral(), np.ones(model.nv), 1.0)
     for place in ("right", "left", "lower right", "lower left"):
-        viewer = Viewer(run, (800, 600), signals=["q.elbow_pitch"], plots=place)
+        viewer = Viewer(run, (800, 600), signals=[("q.elbow_pitch", "q.shoulder_pitch")], plots=place)
         viewer.choose(viewer.scene.actors[0], 0, "gripper")
         viewer.frame()
         (x, y, *_), card = viewer.hud.boxes["plots"], viewer.hud.boxes["card"]
+        first, *others = viewer.facts().plots
+        assert [n for n, *_ in first.others] == ["shoulder_pitch"] and "energy change" in [p.name for p in others], viewer.facts().plots
         assert (x < 400) == ("left" in place) and (y > 200) == ("lower" in place or place == "left"), (place, x, y)
         assert x >= card[0] + card[2] or y >= card[1] + card[3], (place, card)
         viewer.close()

@@ -76,7 +76,7 @@ def test_an_epoch_that_is_none_is_refused_and_an_earth_without_one_is_there():
 
 
 def test_so_many_rays_are_refused_by_the_memory_they_would_take(run, monkeypatch):
-    monkeypatch.setattr("engine.sensors.eyes.memory", lambda: 8 << 30)
+    monkeypatch.setattr("engine.sensors.ray_sensors.memory", lambda: 8 << 30)
     many = sensors.DepthCamera("eye", width=10_000, height=10_000)
     with pytest.raises(engine.SimulationError, match=r"would read 21 times 100000000 distances, .* GiB, and this machine has"):
         many.frames(run)

@@ -8,7 +8,7 @@ import pytest
 import trimesh
 
 import engine
-from engine.sensors.seen import seen_of
+from engine.sensors.ray_targets import ray_targets
 from engine.simulation.contacts import Contacts
 from engine.spatial import inertia
 from engine.viewer.scene.actor import Actor
@@ -125,7 +125,7 @@ def test_colladas_up_axis_is_judged_by_the_joints_where_that_is_clear(tmp_path, 
         (shape,) = {s.shape for s in Contacts().placed(model, "l0")}
     assert np.ptp(np.array(shape.vertices)[:, 2]) == pytest.approx(1.0)
     with pytest.warns(engine.RobotFileWarning, match="Y_UP"):
-        seen = seen_of(model)
+        seen = ray_targets(model)
     assert np.ptp(seen[0].shape.corners.reshape(-1, 3)[:, 2]) == pytest.approx(1.0)
 
 

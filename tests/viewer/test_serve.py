@@ -248,9 +248,9 @@ def test_closing_while_watched_says_goodbye_and_frees_the_port(simulator):
 def test_readings_come_along(server):
     with Watcher(server) as watcher:
         until(lambda: len(watcher.next("plots")[0]["t"]) > 4)
-        plots = {plot["name"]: plot for plot in watcher.next("plots")}
+        plots = {curve["name"]: (plot["t"], curve["y"]) for plot in watcher.next("plots") for curve in plot["curves"]}
         assert {"q.hinge", "energy change", "base rotation"} <= {*plots}
-        assert all(len(p["t"]) == len(p["y"]) for p in plots.values())
+        assert all(len(t) == len(y) for t, y in plots.values())
 
 
 # ---------------------------------------------------------------- orders

@@ -267,4 +267,4 @@ def test_on_a_phone_the_bar_is_one_row_and_a_tap_changes_the_speed(browser, serv
 def test_readings_of_several_rollouts_say_whose_they_are(browser):
     with engine.serve(motion(MODEL, scales=(1.0, -1.0, 0.5)), port=0) as server:
         browser.open(server.url)
-        assert browser.evaluate("document.querySelector('#readings summary').textContent") == "readings: rollout 0 of 3"
+        assert browser.evaluate("document.querySelector('#readings summary').textContent") == "readings: mechanism, rollout 0 of 3"

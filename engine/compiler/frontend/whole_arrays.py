@@ -13,7 +13,7 @@ from numpy import array, asarray, eye, zeros  # as they are when nothing is lent
 from engine import ops
 from engine.compiler.frontend.arrays import FUNCTIONS, as_numbers, boxed, reduced, refuse, wrapped
 from engine.compiler.frontend.elementary import UFUNCS, is_nan, rint, within
-from engine.ops.linear import there
+from engine.ops.linear import is_nonzero
 
 Array = np.ndarray
 NONE = np._NoValue
@@ -243,7 +243,7 @@ def eliminated(a: Any, b: Any) -> tuple[list[list[Any]], Any]:
             determinant = determinant * ops.where(swap, -1.0, 1.0)
         determinant = determinant * table[k][k]
         for i in range(k + 1, n):
-            factor = UFUNCS[np.divide](table[i][k], table[k][k]) if there(table[i][k]) else 0.0
+            factor = UFUNCS[np.divide](table[i][k], table[k][k]) if is_nonzero(table[i][k]) else 0.0
             table[i] = [0.0 if j == k else y - factor * x for j, (x, y) in enumerate(zip(table[k], table[i], strict=True))]
     return table, determinant
 

@@ -119,22 +119,22 @@ def added(found: Manifolds, shapes: Shapes, at: tuple[int, int], kinds: tuple[An
           far: Any) -> Manifolds:  # fmt: skip
     """Return what touches with the points of pairs of shapes (n, 3) of two kinds, numbers ``at`` of all."""
     n = points_of_kinds(*kinds)
-    looks = looking(*kinds, points=geometry.touching_points)
+    looks = looking(*kinds, near=True)
     outlines = [ops.gather(shapes.outlines, ops.rows(lambda p, k=k: p[k], pairs)) for k in (0, 1)]
     own = [ops.gather(shapes.kinds[k], ops.rows(lambda s: s[NUMBER], s)) for k, s in zip(at, outlines, strict=True)]
     on = [ops.rows(lambda s: ops.maximum(s[BODY], 0.0), s) for s in outlines]
     still = ops.rows(lambda s: s[BODY] < 0.0, outlines[0])
     margin = ops.rows(lambda x, y: x + y, *(ops.gather(far, ops.rows(lambda p, k=k: p[k], pairs)) for k in (0, 1)))
 
-    def look(still: Any, a: Array, T_a: Array, b_a: Array, b: Array, T_b: Array, b_b: Array) -> Array:
+    def look(still: Any, far: Any, a: Array, T_a: Array, b_a: Array, b: Array, T_b: Array, b_b: Array) -> Array:
         T_a, b_a = ops.where(still, np.eye(4)[:3].ravel(), T_a), ops.where(still, np.r_[np.eye(3).ravel(), np.zeros(6)], b_a)
         places = [np.concatenate([T, began, s[:15]]) for s, T, began in ((a, T_a, b_a), (b, T_b, b_b))]
         given = [s[15:] for s, kind in zip((a, b), kinds, strict=True) if not isinstance(kind, geometry.Shape)]
-        x, normal, gap, before, share = looks(*places, se3.position(whole(T_b)), *given)
+        x, normal, gap, before, share = looks(*places, se3.position(whole(T_b)), far, *given)
         return np.column_stack([x, normal, gap, before, share]).ravel()
 
     tables = [x for s, i in zip(own, on, strict=True) for x in (s, ops.gather(bodies.poses, i), ops.gather(bodies.began, i))]
-    manifolds = ops.rows(look, still, *tables)
+    manifolds = ops.rows(look, still, margin, *tables)
     ends = ops.rows(lambda p, still, a, b: ops.array([ops.where(still, b, a), b, ops.where(still, 0.0, 1.0), p[0], p[1]]),
                     pairs, still, *on)  # fmt: skip
     return Manifolds(*collected(found.pairs, found.points, ends, manifolds, margin, float(n), float(min(flat_points(*kinds), 4))))

@@ -224,20 +224,21 @@ def above(ground: geometry.Kind, b: Array, T: Array, s: Array) -> tuple[Any, Any
 def points_of(shapes: dict[geometry.Kind, Any], around: Any, T: Any, about: Array, every: bool, columns: int,
               kinds: tuple[geometry.Kind, geometry.Kind], pairs: Any) -> Any:  # fmt: skip
     """Return the points (p, columns) of near pairs (m, 19 or more) of two kinds of shapes, with where bodies are, and were (n + 1, 27)."""
-    n, looks = points_of_kinds(*kinds), looking(*kinds, points=geometry.touching_points)  # type: ignore[arg-type]
+    n, looks = points_of_kinds(*kinds), looking(*kinds, near=True)  # type: ignore[arg-type]
     rows, *numbers = ops.rows(lambda p: (p, *p[:6]), pairs)
     tables = [around] * 2 + [shapes[kind] for kind in kinds] + [T] * 2
     numbered = [k for k, kind in enumerate(kinds) if not isinstance(kind, geometry.Shape)]
 
     def look(p: Array, at: Array, other: Array, a: Array, b: Array, T_a: Array, T_b: Array) -> Array:
         ends = [np.concatenate([T, s[:15]]) for T, s in ((T_a, a), (T_b, b))]
-        x, normal, gap, before, share = ops.shared(looks, *ends, about, *((a, b)[k][15:] for k in numbered))
+        far = np.inf if every else 2.0 * (at[REACH] + other[REACH])
+        x, normal, gap, before, share = ops.shared(looks, *ends, about, far, *((a, b)[k][15:] for k in numbered))
         centers = [placed(whole(T[:12]), s[12:15]) - about for T, s in ((T_a, a), (T_b, b))]
         one, two = ([se3.rotation(whole(T[:12])) @ p[run] for T, run in ((T_a, RUN_A), (T_b, RUN_B))] if columns > POINT_COLUMNS else
                     (np.zeros(0),) * 2)  # fmt: skip
         found = []
         for j in range(n):
-            may = 1.0 if every else ops.where(gap[j] < 2.0 * (at[REACH] + other[REACH]), 1.0, 0.0)
+            may = 1.0 if every else ops.where(gap[j] < far, 1.0, 0.0)
             own = [may], p[BODIES], [p[FIRST] + float(j)], x[j], normal[j], [gap[j], before[j], share[j]], p[SURFACE], *centers, p[ROUND]
             found.append(np.concatenate([*own, two - one, p[TURNS]]))
         return np.array(found).ravel()

@@ -323,21 +323,24 @@ Status step_to(Instance *i, double t, double h, double *reached)
         return say(i, ERROR, "a step to %.12g s, beyond the stop time of %.12g s; expected one to %.12g s at most", end, i->s.stop,
                    i->s.t0 + floor((i->s.stop - i->s.t0) / DT + 1e-3) * DT);
     renewed(i);
-    memcpy(i->a, i->s.x, sizeof i->s.x);
 #if HAS_STEP
+    const double *x = i->s.x;
+    double *next = i->b, *other = i->a;
     for (double k = 0.0; k < n; ++k) {
-        int bad = do_step(i->s.t0, i->s.k + k, i->s.p, i->a, i->b WORKED);
+        int bad = do_step(i->s.t0, i->s.k + k, i->s.p, x, next WORKED);
         if (bad == NO_ROOM)
             return say(i, DISCARD, ROOM, i->s.t0 + (i->s.k + k) * DT, ROWS);   /* nothing has changed */
         for (int c = 0; c < NPLACES; ++c)
-            bad |= !(fabs(i->b[c]) <= AWAY);
+            bad |= !(fabs(next[c]) <= AWAY);
         if (bad)
             return say(i, DISCARD, "the state is not finite any more at t = %.9g s; expected a motion, and a shorter step, or other inputs",
                        i->s.t0 + (i->s.k + k + 1.0) * DT);                     /* nothing has changed */
-        memcpy(i->a, i->b, sizeof i->a);
+        x = next;
+        next = other;
+        other = (double *)x;
     }
+    memcpy(i->s.x, x, sizeof(double) * NX);
 #endif
-    memcpy(i->s.x, i->a, sizeof i->s.x);
     i->s.k += n;
     *reached = i->s.t = end;
     i->seen = 0;

@@ -82,7 +82,7 @@ class Bodies:
         self.bounded()
         if solid := self.grounded(static, np.eye(4)):
             name = self.free(STATIC, tree.links)
-            self.add(Link(name, visuals=geometries(solid), collisions=touching(solid)), WORLD, np.eye(4))
+            self.add(Link(name, visuals=geometries(solid), collisions=colliding_shapes(solid)), WORLD, np.eye(4))
             tree.shapes[name] = solid
         for node, link, T in tree.mounts:
             name = self.free(node.text("name"), tree.links, "site of ")
@@ -156,7 +156,7 @@ class Bodies:
         elif plane := next((s for s in shapes if s.kind in ("plane", "hfield")), None):
             raise plane.node.error(f"a {plane.kind} moves; expected it on a body that stands still")
         try:
-            tree.links[name] = Link(name, G, geometries(shapes), touching(shapes))
+            tree.links[name] = Link(name, G, geometries(shapes), colliding_shapes(shapes))
         except ModelError as problem:
             raise node.error(str(problem)) from None
         tree.shapes[name] = shapes
@@ -180,7 +180,7 @@ class Bodies:
         node = self.defaults.merged(node, childclass)
         if name := node.text("name"):
             self.unique(node, "geom", name)
-        return moved(self.shapes.shape(node, weighs), T)
+        return place_shape(self.shapes.shape(node, weighs), T)
 
     def add(self, link: Link, parent: str, T: Array, turns: Iterable[Turn] = ()) -> None:
         """Add a link to another at the pose T (4, 4), by a chain of joints, and a fixed one where none ends at its frame."""
@@ -248,7 +248,7 @@ def site_pose(node: Node, settings: Settings) -> Array:
     return se3.pose(to_z(along / length), (ends[:3] + ends[3:]) / 2.0)
 
 
-def moved(shape: Shape, T: Array) -> Shape:
+def place_shape(shape: Shape, T: Array) -> Shape:
     """Return a shape that is read in a frame of its body at T (4, 4)."""
     if np.array_equal(T, np.eye(4)):
         return shape
@@ -263,6 +263,6 @@ def geometries(shapes: Iterable[Shape]) -> tuple[Geometry, ...]:
     return tuple(g for group, g in made if group <= 2) or tuple(g for _, g in made)
 
 
-def touching(shapes: Iterable[Shape]) -> tuple[Geometry, ...]:
+def colliding_shapes(shapes: Iterable[Shape]) -> tuple[Geometry, ...]:
     """Return what touches."""
     return tuple(s.geometry for s in shapes if s.geometry is not None and s.touches)

@@ -8,12 +8,12 @@ from engine.io.errors import short
 from engine.io.mjcf.bodies import WORLD, Tree
 from engine.io.mjcf.defaults import Defaults
 from engine.io.mjcf.document import Node
-from engine.io.mjcf.orientation import turned
+from engine.io.mjcf.orientation import read_quaternion
 from engine.io.mjcf.settings import Settings
 from engine.io.mjcf.tendons import Tendons, joint_of
 from engine.io.notes import Notes
 from engine.model import Part
-from engine.model.described import plain
+from engine.model.file_extras import to_plain
 from engine.spatial import se3
 
 Array = np.ndarray
@@ -62,16 +62,16 @@ class Equalities:
         if node.tag == "connect":
             p = np.zeros(3) if by_sites else np.array(node.numbers("anchor", 3))
             q = np.zeros(3) if by_sites else (se3.inv(T_ab) @ np.append(p, 1.0))[:3]
-            return Part("Ball", {"link_a": a, "link_b": b, "point_a": plain(p), "point_b": plain(q), **name})
+            return Part("Ball", {"link_a": a, "link_b": b, "point_a": to_plain(p), "point_b": to_plain(q), **name})
         if by_sites:
             T_ab = np.eye(4)
         elif "relpose" in node.attributes:
             numbers = node.numbers("relpose", 7)
             if any(numbers[3:]):
-                T_ab = se3.pose(turned(node, numbers[3:], "relpose"), np.array(numbers[:3]))
+                T_ab = se3.pose(read_quaternion(node, numbers[3:], "relpose"), np.array(numbers[:3]))
         if node.number("torquescale", 1.0) == 0.0:
             self.notes.warn(node, "a weld without torque (torquescale 0) is held as one with it")
-        return Part("Weld", {"link_a": a, "link_b": b, "pose_ab": plain(T_ab), **name})
+        return Part("Weld", {"link_a": a, "link_b": b, "pose_ab": to_plain(T_ab), **name})
 
     def end(self, node: Node, what: str, site: bool) -> str:
         """Return the link of a body or site that an attribute names."""

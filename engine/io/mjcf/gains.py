@@ -65,7 +65,7 @@ def general(node: Node, base: Mapping[str, str]) -> dict[str, str]:
         area = pi / 4.0 * node.number("diameter") ** 2 if "diameter" in node.attributes else area
         kinds, gain, bias = ("fixed", "affine", "filter"), [area, 0.0, 0.0], node.numbers("bias", 3, bias)
         time = node.positive("timeconst", time or 1.0)
-    found |= {"gaintype": kinds[0], "biastype": kinds[1], "dyntype": kinds[2], "gainprm": written(gain), "biasprm": written(bias),
+    found |= {"gaintype": kinds[0], "biastype": kinds[1], "dyntype": kinds[2], "gainprm": numbers_text(gain), "biasprm": numbers_text(bias),
               "dynprm": repr(time if kinds[2] in ("filter", "filterexact") else 1.0)}  # fmt: skip
     found.pop(RATIO, None)
     return found | ({RATIO: ratio} if ratio else {})
@@ -77,5 +77,5 @@ def padded(text: str, first: float) -> list[float]:
     return values + [first, 0.0, 0.0][len(values) :]
 
 
-def written(numbers: list[float]) -> str:
+def numbers_text(numbers: list[float]) -> str:
     return " ".join(map(repr, numbers))

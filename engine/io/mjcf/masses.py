@@ -25,10 +25,10 @@ def unbounded(inertial: Node | None, shapes: Iterable[Shape], settings: Settings
     """Return G (6, 6) of a body, whatever the bounds."""
     if inertial is None or settings.inertiafromgeom == "true":
         return sum((s.inertia for s in shapes), np.zeros((6, 6)))
-    return written(inertial, settings)
+    return read_inertial(inertial, settings)
 
 
-def written(node: Node, settings: Settings) -> Array:
+def read_inertial(node: Node, settings: Settings) -> Array:
     """Return G (6, 6) of an <inertial>."""
     mass, center = node.number("mass"), np.array(node.numbers("pos", 3, (0.0, 0.0, 0.0)))
     if mass < 0.0:

@@ -18,7 +18,7 @@ from engine.io.errors import short
 from engine.io.mesh import FORMATS, kept_mesh, triangles
 from engine.io.mjcf.defaults import Defaults
 from engine.io.mjcf.document import Document, Node
-from engine.io.mjcf.orientation import turned
+from engine.io.mjcf.orientation import read_quaternion
 from engine.io.mjcf.settings import Settings
 from engine.io.whole_trimesh import trimesh
 from engine.io.xml import bytes_of
@@ -191,7 +191,7 @@ class Meshes:
             fault = "the mesh is made by MuJoCo (builtin, or a plugin), which is not read; expected a file, or vertices"
         x, y, z = node.numbers("scale", 3, (1.0, 1.0, 1.0))
         return Mesh(node, path, uri, fault, (x, y, z), np.array(node.numbers("refpos", 3, (0.0, 0.0, 0.0))),
-                    turned(node, node.numbers("refquat", 4, (1.0, 0.0, 0.0, 0.0)), "refquat"))  # fmt: skip
+                    read_quaternion(node, node.numbers("refquat", 4, (1.0, 0.0, 0.0, 0.0)), "refquat"))  # fmt: skip
 
     def found(self, node: Node, uri: str, folder: str) -> tuple[Path | None, str]:
         """Return where a file lies, or what is wrong: in the compiler's folder, beside the file, or beside one that is included."""

@@ -31,12 +31,12 @@ from engine.io.mjcf.schema import examine
 from engine.io.mjcf.sensors import sensors
 from engine.io.mjcf.settings import Settings, settings_of
 from engine.io.mjcf.shapes import Shapes
-from engine.io.mjcf.states import keyframes, written
+from engine.io.mjcf.states import initial_configuration, keyframes
 from engine.io.mjcf.tendons import Tendons
 from engine.io.mjcf.touching import Touching
 from engine.io.notes import Notes
 from engine.model import Described, Joint, Model, ModelError, Part
-from engine.model.described import plain
+from engine.model.file_extras import to_plain
 from engine.spatial import inertia, se3
 
 Array = np.ndarray
@@ -87,11 +87,11 @@ def read(path: Any, floating_base: bool, package_dirs: Iterable[str | os.PathLik
         if touching.drop():
             model = model_of(source, floating_base)
             touching = Touching(tree, model, settings, defaults, notes)
-        model = described(source, model, touching)
+        model = with_file_extras(source, model, touching)
     return model, notes
 
 
-def described(source: Source, model: Model, touching: Touching) -> Model:
+def with_file_extras(source: Source, model: Model, touching: Touching) -> Model:
     """Return the model with what the file says besides its tree."""
     tree, settings, notes, defaults = source.tree, source.settings, source.notes, source.defaults
     tendons = Tendons(defaults, settings, tree.turns, notes)
@@ -100,7 +100,7 @@ def described(source: Source, model: Model, touching: Touching) -> Model:
     added = (("damping", reader.damping), ("armature", reader.armature))
     numbers = {f"{what}.{j}": getattr(model.joint(j), what) + x for what, more in added for j, x in more.items()}
     model = model.with_parameters(numbers) if numbers else model
-    q = written(tree, model)
+    q = initial_configuration(tree, model)
     model, springs = with_springs(source, model, q)
     measured = sensors(source.root, tree, settings.dt, notes)
     said = Described(
@@ -151,7 +151,7 @@ def drag(source: Source) -> list[Part]:
         if name in tree.moving and link.mass:
             if len(tree.shapes[name]) > 1 and np.diff(inertia.principal_moments(link.inertia)).min() < 1e-9 * link.inertia.max():
                 source.notes.note(tree.shapes[name][0].node, f"'{name}' has two equal moments: how its box lies in the fluid is not said")
-            boxes[name] = plain(box_edges(link.inertia, R)), plain(se3.pose(R, inertia.center(link.inertia)))
+            boxes[name] = to_plain(box_edges(link.inertia, R)), to_plain(se3.pose(R, inertia.center(link.inertia)))
     return [Part("BoxDrag", {"boxes": boxes, "density": settings.density, "viscosity": settings.viscosity, "wind": settings.wind})]
 
 
@@ -162,7 +162,7 @@ def floating(source: Source) -> list[Part]:
         link = source.tree.links[name]
         if link.mass and name in source.tree.moving and any(source.settings.gravity):
             force = -share * link.mass * np.array(source.settings.gravity)
-            found.append(Part("PointForce", {"link": name, "force": plain(force), "point": plain(inertia.center(link.inertia)),
+            found.append(Part("PointForce", {"link": name, "force": to_plain(force), "point": to_plain(inertia.center(link.inertia)),
                                              "name": f"buoyancy of {name}"}))  # fmt: skip
     return found
 

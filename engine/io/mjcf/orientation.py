@@ -28,7 +28,7 @@ def rotation(node: Node, settings: Settings) -> Array:
     if not ways:
         return np.eye(3)
     if ways == ["quat"]:
-        return turned(node, node.numbers("quat", 4))
+        return read_quaternion(node, node.numbers("quat", 4))
     if ways == ["axisangle"]:
         *axis, angle = node.numbers("axisangle", 4)
         return so3.about(unit(node, "axisangle", axis), angle * settings.radians)
@@ -43,7 +43,7 @@ def rotation(node: Node, settings: Settings) -> Array:
     return np.stack([x, y, np.cross(x, y)], axis=1)
 
 
-def turned(node: Node, numbers: Sequence[float], what: str = "quat") -> Array:
+def read_quaternion(node: Node, numbers: Sequence[float], what: str = "quat") -> Array:
     """Return R (3, 3) of a quaternion [w, x, y, z] of any length above zero."""
     q = np.array(numbers)
     if not (length := float(np.linalg.norm(q))) > 1e-15:

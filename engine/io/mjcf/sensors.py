@@ -11,7 +11,7 @@ from engine.io.mjcf.bodies import Tree
 from engine.io.mjcf.document import Node
 from engine.io.notes import Notes
 from engine.model import Part
-from engine.model.described import plain
+from engine.model.file_extras import to_plain
 
 #: attributes that say what a sensor is on
 ON = ("site", "joint", "tendon", "actuator", "body", "camera", "objname", "body1", "geom1", "geom")
@@ -70,7 +70,7 @@ def on_site(node: Node, on: str, tree: Tree) -> Values | None:
 def on_body_of_site(node: Node, on: str, tree: Tree) -> Values | None:
     """Return the body that a site is on, and where."""
     own = next(((link, T) for at, link, T in tree.mounts if at.text("name") == on), None)
-    return None if own is None or own[0] not in tree.above else {"link": own[0], "placement": plain(own[1])}
+    return None if own is None or own[0] not in tree.above else {"link": own[0], "placement": to_plain(own[1])}
 
 
 def on_body(node: Node, on: str, tree: Tree) -> Values | None:

@@ -18,7 +18,7 @@ Array = np.ndarray
 COUNTS = {"floating": (7, 6), "spherical": (4, 3)}
 
 
-def written(tree: Tree, model: Model) -> Array:
+def initial_configuration(tree: Tree, model: Model) -> Array:
     """Return the configuration (nq) in which a file has its bodies."""
     q = model.neutral()
     for t in tree.turns.values():
@@ -47,7 +47,7 @@ def keyframes(root: Node, tree: Tree, model: Model, q0: Array, actuators: list[s
         for t, i, j in places(tree):
             at_q, at_v = model.q_slice(t.name), model.v_slice(t.name)
             if qpos is not None:
-                q[at_q] = own(node, t, qpos[i : i + COUNTS.get(t.kind, (1, 1))[0]])
+                q[at_q] = read_coordinates(node, t, qpos[i : i + COUNTS.get(t.kind, (1, 1))[0]])
             v[at_v] = qvel[j : j + COUNTS.get(t.kind, (1, 1))[1]]
             if t.kind == "floating":
                 R = quaternion.to_matrix(q[at_q][:4])
@@ -69,7 +69,7 @@ def places(tree: Tree) -> Iterator[tuple[Turn, int, int]]:
         i, j = i + nq, j + nv
 
 
-def own(node: Node, t: Turn, numbers: list[float]) -> Array:
+def read_coordinates(node: Node, t: Turn, numbers: list[float]) -> Array:
     """Return a joint's coordinates of MuJoCo's: the position of a floating one comes last, quaternions have the length 1."""
     x = np.array(numbers)
     if t.single:

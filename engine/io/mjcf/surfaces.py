@@ -14,7 +14,7 @@ from engine.io.mjcf.settings import Settings
 from engine.io.mjcf.shapes import FRICTION, Shape, roughness
 from engine.io.notes import Notes
 from engine.model import Model, Part
-from engine.model.described import plain
+from engine.model.file_extras import to_plain
 
 #: friction of a <pair>: along two directions, torsional, and against rolling in two directions
 PAIRED = (1.0, 1.0, 0.005, 0.0001, 0.0001)
@@ -103,7 +103,7 @@ class Surfaces:
             runs = [*runs, *[0.0] * (6 - len(runs))]
             if any(runs[3:]):
                 self.notes.warn(s.node, "surfacevel: a surface that turns is not read, but for what runs")
-            found["surface_velocity"] = plain(s.T[:3, :3] @ runs[:3])
+            found["surface_velocity"] = to_plain(s.T[:3, :3] @ runs[:3])
         return found
 
     # ------------------------------------------------------------ what two are together
@@ -123,7 +123,7 @@ class Surfaces:
                 differs = any(abs(x - y) > NEARLY * max(abs(x), abs(y)) for x, y in zip(here, there, strict=True))
                 soft += [t.node] if differs and pair is None else []
                 k, d = here if pair is None else there
-                other = together(one, two) != rubs or (differs and pair is not None)
+                other = combine_frictions(one, two) != rubs or (differs and pair is not None)
                 others.append((s, t, Part("ContactMaterial", {"stiffness": k, "dissipation": d, **rubs}) if other else None))
             found |= self.overrides((a, b), others)
         if soft:
@@ -178,7 +178,7 @@ def turning(condim: int, spins: float, rolls: float) -> dict[str, float]:
     return {what: x for what, x in found if x}
 
 
-def together(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, float]:
+def combine_frictions(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, float]:
     """Return the frictions of two materials: those of the higher priority, or the larger."""
     first, second = (m.get("priority", 0) for m in (one, two))
     ruling = [one, two] if first == second else [two if second > first else one]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from engine.io.errors import short
-from engine.io.mjcf.bodies import Tree, touching
+from engine.io.mjcf.bodies import Tree, colliding_shapes
 from engine.io.mjcf.defaults import Defaults
 from engine.io.mjcf.document import Node
 from engine.io.mjcf.settings import Settings
@@ -20,7 +20,7 @@ from engine.io.mjcf.shapes import Shape
 from engine.io.mjcf.surfaces import Surfaces
 from engine.io.notes import MOST_TOUCHING, Notes
 from engine.model import Model, Part
-from engine.model.described import plain
+from engine.model.file_extras import to_plain
 
 Array = np.ndarray
 GROUND = "world"
@@ -74,9 +74,9 @@ class Touching:
         for name in {n for pair in self.met for n in pair} - {GROUND} if self.ground is not None else ():
             kept = [s if not s.touches or (name, self.alike(s)) in busy else replace(s, contype=0, conaffinity=0)
                     for s in self.tree.shapes[name]]  # fmt: skip
-            if touching(kept) != touching(self.tree.shapes[name]):
+            if colliding_shapes(kept) != colliding_shapes(self.tree.shapes[name]):
                 self.tree.shapes[name], dropped = kept, True
-                self.tree.links[name] = replace(self.tree.links[name], collisions=touching(kept))
+                self.tree.links[name] = replace(self.tree.links[name], collisions=colliding_shapes(kept))
         return dropped
 
     def read(self) -> Part | None:
@@ -103,7 +103,7 @@ class Touching:
         values: dict[str, Any] = {"pairs": pairs, "materials": materials, "combine": "max"}
         if ground is not None:
             normal = self.T[:3, 2]
-            values["ground"] = Part("HalfSpace", {"normal": plain(normal), "offset": float(normal @ self.T[:3, 3]), "material": ground})
+            values["ground"] = Part("HalfSpace", {"normal": to_plain(normal), "offset": float(normal @ self.T[:3, 3]), "material": ground})
         return Part("Contacts", values)
 
     # ------------------------------------------------------------ what meets
@@ -168,7 +168,7 @@ class Touching:
         """Whether two links may touch where their masks say so: not where they are excluded, or a joint joins them."""
         if frozenset((a, b)) in self.excluded:
             return False
-        return "filterparent" in self.settings.off or not joined(self.above, self.carrier[a], self.carrier[b])
+        return "filterparent" in self.settings.off or not are_joined(self.above, self.carrier[a], self.carrier[b])
 
     def geom(self, node: Node, name: str) -> str:
         if name not in self.geoms:
@@ -193,6 +193,6 @@ def bodies_above(model: Model, own: Container[str]) -> list[int]:
     return above
 
 
-def joined(above: Sequence[int], i: int, j: int) -> bool:
+def are_joined(above: Sequence[int], i: int, j: int) -> bool:
     """Whether joints of a file join two moving bodies."""
     return i >= 0 and j >= 0 and (above[i] == j or above[j] == i)

@@ -13,7 +13,7 @@ from engine.io.mesh import load_mesh
 from engine.io.notes import Notes
 from engine.io.sdf.document import Document, Node
 from engine.io.sdf.frames import Frame
-from engine.io.sdf.shapes import Shapes, placed
+from engine.io.sdf.shapes import Shapes, pose_in_link
 from engine.model import Geometry, Link
 from engine.spatial import inertia
 
@@ -63,7 +63,7 @@ class Links:
         moments = node.first("inertia")
         xx, xy, xz, yy, yz, zz = ((1.0, 0.0, 0.0, 1.0, 0.0, 1.0) if moments is None else
                                   (moments.number(e, default=float(e[1] == e[2])) for e in ENTRIES))  # fmt: skip
-        T = placed(frame, node)
+        T = pose_in_link(frame, node)
         I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         turned = not np.array_equal(T[:3, :3], np.eye(3))
         return inertia.from_mass(mass, T[:3, 3], inertia.rotated(T[:3, :3], I) if turned else I)

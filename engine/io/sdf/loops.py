@@ -9,7 +9,7 @@ from engine.io.notes import Notes
 from engine.io.sdf.frames import Frame, body_of, relative
 from engine.io.sdf.joints import Hinged
 from engine.model import Part
-from engine.model.described import plain
+from engine.model.file_extras import to_plain
 
 Array = np.ndarray
 CLOSING = {"revolute": "Hinge", "continuous": "Hinge", "prismatic": "Slider", "ball": "Ball", "fixed": "Weld"}
@@ -43,11 +43,11 @@ def closed(joint: Hinged, notes: Notes) -> Part:
         raise joint.error(f"the {joint.type} joint closes a loop, which is not done; expected one of {', '.join(CLOSING)}, or a tree")
     ends = {"link_a": joint.parent.name, "link_b": joint.child.name}
     if kind == "Weld":
-        return Part(kind, {**ends, "pose_ab": plain(relative(joint.parent, joint.child)), "name": joint.name})
+        return Part(kind, {**ends, "pose_ab": to_plain(relative(joint.parent, joint.child)), "name": joint.name})
     T_PJ, T_CJ = (relative(link, joint.frame) for link in (joint.parent, joint.child))
-    values = {**ends, "point_a": plain(T_PJ[:3, 3]), "point_b": plain(T_CJ[:3, 3])}
+    values = {**ends, "point_a": to_plain(T_PJ[:3, 3]), "point_b": to_plain(T_CJ[:3, 3])}
     for a in joint.axes:
-        values |= {"axis_a": plain(T_PJ[:3, :3] @ a.direction), "axis_b": plain(T_CJ[:3, :3] @ a.direction)}
+        values |= {"axis_a": to_plain(T_PJ[:3, :3] @ a.direction), "axis_b": to_plain(T_CJ[:3, :3] @ a.direction)}
         if a.damping or a.friction or a.spring or a.mimic or np.isfinite([a.limits.lower, a.limits.upper]).any():
             notes.warn(joint.frame.node, "it closes a loop, as a constraint; its limits, damping, friction, spring and mimic are left out")
     if kind == "Slider":

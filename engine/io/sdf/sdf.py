@@ -29,12 +29,12 @@ from engine.io.sdf.loops import closed, geared, split
 from engine.io.sdf.schema import examine
 from engine.io.sdf.sensors import sensors
 from engine.model import Described, Joint, Link, Model, ModelError, Part
-from engine.model.described import plain
+from engine.model.file_extras import to_plain
 from engine.spatial import inertia, quaternion
 
 Array = np.ndarray
 #: m/s², of worlds that say nothing; and of models by themselves, which have none of their own
-GRAVITY, USUAL = (0.0, 0.0, -9.8), plain(dynamics.GRAVITY)
+GRAVITY, USUAL = (0.0, 0.0, -9.8), to_plain(dynamics.GRAVITY)
 FLOATING_BASE = "floating_base"
 #: where a file begins
 START = Node("sdf", {})
@@ -82,7 +82,7 @@ def read(path: Any, model: str | None = None, package_dirs: Iterable[str | os.Pa
     document, notes = Document(path, package_dirs), Notes()
     notes.file = document.file
     root = expanded(document, document.root)
-    place, models = chosen(root, model)
+    place, models = choose_models(root, model)
     examine(root if model is None else models[0], notes)
     with np.errstate(all="ignore"):             # absurd numbers overflow, and are refused by what they make
         source = Source(document, notes, world(place, models))
@@ -90,7 +90,7 @@ def read(path: Any, model: str | None = None, package_dirs: Iterable[str | os.Pa
         return replace(found, described=source.said(found)), notes
 
 
-def chosen(root: Node, name: str | None) -> tuple[Node, list[Node]]:
+def choose_models(root: Node, name: str | None) -> tuple[Node, list[Node]]:
     """Return the world of a file (or its <sdf> element), and the models to read."""
     worlds = [*root.all("world")]
     place = worlds[0] if worlds else root
@@ -203,7 +203,7 @@ class Source:
             if not frame.node.flag("gravity", default=True) and link.mass and not frame.scope.static and any(gravity):
                 force, point = -link.mass * np.array(gravity), inertia.center(link.inertia)
                 name = f"buoyancy of {frame.name}"
-                found.append(Part("PointForce", {"link": frame.name, "force": plain(force), "point": plain(point), "name": name}))
+                found.append(Part("PointForce", {"link": frame.name, "force": to_plain(force), "point": to_plain(point), "name": name}))
         return found
 
 

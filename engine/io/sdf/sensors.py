@@ -13,7 +13,7 @@ from engine.io.sdf.joints import Hinged
 from engine.io.sdf.poses import pose_of
 from engine.io.sdf.schema import measures
 from engine.model import Part
-from engine.model.described import plain
+from engine.model.file_extras import to_plain
 
 #: type -> the class of :mod:`engine.sensors`
 KINDS = {"imu": "IMU", "gps": "GPS", "navsat": "GPS", "contact": "Touch", "force_torque": "ForceTorque", "lidar": "Lidar", "ray": "Lidar",
@@ -40,7 +40,7 @@ def sensors(links: Iterable[Frame], joints: Iterable[Hinged]) -> Iterator[Part]:
             values: dict[str, Any] = {"link": link, "name": name, **({"period": 1.0 / rate} if rate else {})}
             T = T @ OPTICAL if kind == "DepthCamera" else T
             if kind not in ("Touch", "ForceTorque") and (np.eye(4) != T).any():
-                values["placement"] = plain(T)
+                values["placement"] = to_plain(T)
             seen = lidar(node) if kind == "Lidar" else camera(node) if kind == "DepthCamera" else {}
             yield Part(kind, values | seen | errors(node, kind, 1.0 / rate if rate else 0.0))
 
@@ -67,7 +67,7 @@ def lidar(node: Node) -> dict[str, Any]:
         path = own, "scan", axis
         n = round(node.positive(*path, "samples", default=1.0) * node.positive(*path, "resolution", default=1.0))
         least, most = (node.number(*path, f"{end}_angle", default=0.0) for end in ("min", "max"))
-        scans[what] = plain(np.linspace(least, most, max(n, 1)))
+        scans[what] = to_plain(np.linspace(least, most, max(n, 1)))
     least, most = node.number(own, "range", "min", default=0.0), node.number(own, "range", "max", default=np.inf)
     noise, bias = (node.number(own, "noise", what, default=0.0) for what in ("stddev", "mean"))
     return {**scans, **({"min_range": least} if least > 0.0 else {}), **({"max_range": most} if least < most < np.inf else {}),

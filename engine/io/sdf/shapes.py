@@ -42,7 +42,7 @@ class Shapes:
                 (self.notes.warn if node.tag == "collision" else self.notes.note)(
                     geometry, f"a {node.tag} is a <{short(what)}>, which is not read; it is left out")
             return None
-        T = placed(link, node)
+        T = pose_in_link(link, node)
         more: dict[str, Any] = {}
         if shape.tag == "mesh":
             kind, size = "mesh", self.scale(shape)
@@ -96,7 +96,7 @@ class Shapes:
         return Material("", color, file and file.path, fault)
 
 
-def placed(link: Frame, node: Node) -> Array:
+def pose_in_link(link: Frame, node: Node) -> Array:
     """Return the pose of what lies in a link, in its frame (4, 4)."""
     T, base = pose_of(node)
     if not base:

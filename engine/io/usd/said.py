@@ -14,7 +14,7 @@ from engine.io.usd.bodies import Body, material_of
 from engine.io.usd.joints import Tie
 from engine.io.usd.stage import Stage, value
 from engine.model import Model, Part
-from engine.model.described import plain
+from engine.model.file_extras import to_plain
 from engine.spatial import se3
 
 Array = np.ndarray
@@ -93,14 +93,14 @@ def closed(stage: Stage, tie: Tie, names: Mapping[str, str], shifts: Mapping[str
         stage.leave("drives of joints that close loops", tie.prim.GetPath())
     values: dict[str, Any] = {"link_a": ends[0], "link_b": ends[1], "name": tie.name}
     if kind == "Weld":
-        return Part(kind, values | {"pose_ab": plain(T_A @ se3.inv(T_B))})
-    values |= {"point_a": plain(T_A[:3, 3]), "point_b": plain(T_B[:3, 3])}
+        return Part(kind, values | {"pose_ab": to_plain(T_A @ se3.inv(T_B))})
+    values |= {"point_a": to_plain(T_A[:3, 3]), "point_b": to_plain(T_B[:3, 3])}
     if kind == "Ball":
         return Part(kind, values)
     if kind == "Slider" and np.abs(T_A[:3, :3] @ T_B[:3, :3].T - np.eye(3)).max() > 1e-5:
         what = f"the prismatic joint {tie.prim.GetPath()} closes a loop between bodies that are turned to one another"
         raise RobotFileError(f"{what}; expected equal axes", stage.file)
-    return Part(kind, values | {"axis_a": plain(T_A[:3, :3] @ tie.axis), "axis_b": plain(T_B[:3, :3] @ tie.axis)})
+    return Part(kind, values | {"axis_a": to_plain(T_A[:3, :3] @ tie.axis), "axis_b": to_plain(T_B[:3, :3] @ tie.axis)})
 
 
 # ---------------------------------------------------------------- contacts
@@ -125,7 +125,7 @@ def contacts_of(stage: Stage, model: Model, solids: Sequence[Solid], ties: Seque
     values: dict[str, Any] = {"combine": "mean", "materials": {n: m for s in kept for n, m in rubs(stage, model.link(s.name).shapes, s)}}
     if ground is not None:
         R, p = (T := ground[1])[:3, :3], T[:3, 3]
-        values["ground"] = Part("HalfSpace", {"normal": plain(R[:, 2]), "offset": float(R[:, 2] @ p), **of_surface(stage, ground[0])})
+        values["ground"] = Part("HalfSpace", {"normal": to_plain(R[:, 2]), "offset": float(R[:, 2] @ p), **of_surface(stage, ground[0])})
         for s in [s for s in kept if not s.stands]:
             shapes = [n for n, p in zip(model.link(s.name).shapes, s.body.touching, strict=True) if not apart(p, ground[0])]
             pairs += [(WORLD, s.name)] if len(shapes) == len(s.body.touching) else [(WORLD, n) for n in shapes]

@@ -88,7 +88,7 @@ def built(file: str, floating_base: bool) -> tuple[Model, Stage]:
     return found, stage
 
 
-def noted(path: str | os.PathLike[str], floating_base: bool = False) -> tuple[Model, Notes]:
+def read_stage(path: str | os.PathLike[str], floating_base: bool = False) -> tuple[Model, Notes]:
     """Return the model of a stage, and all that is left out."""
     found, stage = read(path, floating_base)
     notes = Notes()
@@ -139,7 +139,7 @@ class Built:
         on_parent, on_child = (np.eye(4), np.eye(4)) if tie is None else tie.frames[::-1] if turned else tie.frames
         self.shifts[path] = back = se3.inv(se3.pose(np.eye(3), on_child[:3, 3]))
         builder.add_link(name, inertia.transformed(back, body.inertia) if body.inertia.any() else body.inertia,
-                         [moved(g, back) for g in body.visuals], [moved(g, back) for g in body.collisions])  # fmt: skip
+                         [place_shape(g, back) for g in body.visuals], [place_shape(g, back) for g in body.collisions])  # fmt: skip
         if tie is None:
             self.root(body, name)
             return
@@ -221,6 +221,6 @@ def unique(name: str, path: str, taken: Sequence[str]) -> str:
     return name if name not in taken else path.strip("/").replace("/", "_")
 
 
-def moved(shape: Geometry, T: Array) -> Geometry:
+def place_shape(shape: Geometry, T: Array) -> Geometry:
     """Return a shape elsewhere."""
     return replace(shape, placement=T @ shape.placement)

@@ -52,14 +52,17 @@ class Readings:
     ----------
     signals : names of what is shown besides: signals of the motion, or entries of q, v or tau, as :meth:`Trajectory.columns` has them:
         "wheels.torque[0]", "q.elbow", "v.floating_base.wx"; several in a tuple are curves of one plot
+    points : of a trajectory's curve, about, at most
 
     Raises
     ------
-    ViewerError : there is no such signal
+    ViewerError : there is no such signal, or they are of what is at rest
     """
 
-    def __init__(self, actor: Actor, instance: int = 0, signals: Sequence[str | Sequence[str]] = ()) -> None:
-        self.actor, self.instance = actor, instance
+    def __init__(self, actor: Actor, instance: int = 0, signals: Sequence[str | Sequence[str]] = (), points: int = POINTS) -> None:
+        self.actor, self.instance, self.points = actor, instance, points
+        if signals and not actor.source.moves:
+            raise ViewerError(f"signals of '{actor.model.name}', which is at rest; expected a motion")
         self._curves: tuple[Trajectory, list[tuple[Array, Array]]] | None = None
         self._peaks: tuple[float, float, float, Array, float] | None = None
         self._recent: deque[Array] = deque(maxlen=POINTS)
@@ -138,8 +141,8 @@ class Readings:
             found.append(Plot(s.name, s.unit, times, y, float(settled(x, s.peak(y), s.unit)), phases=self.phases))
         return found
 
-    def grouped(self, t: float) -> list[Plot]:
-        """Return the courses of the chosen signals as they are grouped, with the motion's events."""
+    def grouped(self, t: float, standard: bool = False) -> list[Plot]:
+        """Return the courses of the chosen signals as they are grouped, with the motion's events; and of the standard ones, if told."""
         flat, found = self.plots(t), []
         events = [e.t for e in self.actor.source.events]
         for group in self.groups:
@@ -148,8 +151,8 @@ class Readings:
             if len(rest) and len({p.name.partition(".")[0] for p in (first, *rest)}) == 1:          # all are q, or v
                 first, *rest = (replace(p, name=p.name.partition(".")[2]) for p in (first, *rest))
             others = [(p.name, np.interp(first.t, p.t, p.y), p.now) for p in rest]
-            found.append(replace(first, others=others, events=events, phases=self.phases, unit=units.pop() if len(units) == 1 else ""))
-        return found
+            found.append(replace(first, others=others, events=events, unit=units.pop() if len(units) == 1 else ""))
+        return found + [replace(p, events=events) for p in flat if standard]
 
     def bars(self, kinds: Sequence[str], t: float) -> list[Bars]:
         """Return bars of "energy" (kinetic, potential less its first) and "momentum" (angular, of the base and of all else, along the
@@ -179,7 +182,7 @@ class Readings:
     def _course(self, motion: Trajectory) -> list[tuple[Array, Array]]:
         if self._curves is None or self._curves[0] is not motion:
             some = motion[:: -(-len(motion) // RECORDS)]
-            curves = [(s, *reduced(some.t, s.values(some))) for s in self.plotted]
+            curves = [(s, *reduced(some.t, s.values(some), self.points)) for s in self.plotted]
             self._curves = motion, [(t, settled(y, s.peak(y), s.unit)) for s, t, y in curves]
         return self._curves[1]
 
@@ -291,19 +294,26 @@ def chosen(model: Model, first: Trajectory, name: str) -> Signal:
 
 
 def unit_of(model: Model, name: str) -> str:
-    """Return the unit of an entry of q, v or tau of a joint with one coordinate; "" of what is not known.
+    """Return the unit of an entry of q, v or tau; "" of a quaternion's, and of what is not known.
 
     >>> import engine
     >>> model = engine.load_urdf(engine.example("seven_joint_arm"))
     >>> joint = model.bodies[0].joint.name
     >>> [unit_of(model, f"{which}.{joint}") for which in ("q", "v", "tau")]
     ['rad', 'rad/s', 'N·m']
+    >>> flyer = engine.load_urdf(engine.example("free_flyer"), floating_base=True)
+    >>> [unit_of(flyer, entry) for entry in ("q.floating_base.z", "v.floating_base.wx", "tau.floating_base.vy")]
+    ['m', 'rad/s', 'N']
     """
-    which, _, joint = name.partition(".")
-    body = next((b for b in model.bodies if b.joint.name == joint and b.kind.nq == 1), None)
-    if body is None or which not in ("q", "v", "tau"):
+    which, _, label = name.partition(".")
+    if which not in ("q", "v", "tau") or label not in (labels := [*model.labels(which)]):
         return "W" if name.endswith(".power") else ""
-    return {"q": body.kind.units[0], "v": f"{body.kind.units[0]}/s", "tau": body.kind.force_units[0]}[which]
+    at = labels.index(label)
+    body, k = next((b, at - part.start) for b in model.bodies for part in [b.q if which == "q" else b.v] if part.start <= at < part.stop)
+    kind = body.kind
+    if which == "q" and kind.nq > kind.nv:                                     # its first four are a quaternion
+        return kind.units[k - 1] if k >= 4 else ""
+    return {"q": kind.units[k], "v": f"{kind.units[k]}/s", "tau": kind.force_units[k]}[which]
 
 
 def parts_of_momentum(s: Trajectory) -> Array:
@@ -337,11 +347,11 @@ def exchanged(s: Trajectory) -> tuple[Array, float]:
     return axis, float(np.abs(parts @ axis).max())
 
 
-def reduced(t: Array, y: Array) -> tuple[Array, Array]:
-    """Return a curve of about POINTS points that has the same extremes: of each stretch of time the least and the greatest value."""
-    if len(t) <= POINTS:
+def reduced(t: Array, y: Array, points: int = POINTS) -> tuple[Array, Array]:
+    """Return a curve of about so many points that has the same extremes: of each stretch of time the least and the greatest value."""
+    if len(t) <= points:
         return t, y
-    edges = np.linspace(0, len(t), POINTS // 2 + 1).astype(int)
+    edges = np.linspace(0, len(t), points // 2 + 1).astype(int)
     ends = [k for a, b in itertools.pairwise(edges) for k in sorted((a + int(y[a:b].argmin()), a + int(y[a:b].argmax())))]
     keep = np.unique([0, *ends, len(t) - 1])
     return t[keep], y[keep]

@@ -32,11 +32,12 @@ SHADOW, SKY = 1024, 192                     # texels along the side of the key l
 COARSE = 0.12                               # of a map's texels, what its casters' detail is measured by: shadows are soft
 LARGE = 20.0                                # texels across, from which on stand-ins' edges are seen in the map: a twentieth of them
 DETAIL = 0.05                               # triangles of a surface for the square of its size in pixels
+FINER = 4.0                                 # times as many with samples: with twice as many again hardly a pixel is another
 SUNK = 1e-4                                 # of the robots' size: what is no deeper stands on the ground
 VEIL = 0.3                                  # how much the ground hides from below
 ENOUGH = 200                                # triangles that whatever is not tiny has
 BELOW = 1.4                                 # a level may have so many times fewer triangles than are wanted
-MOST = 350_000                              # triangles of a picture, about; eight times as many with samples
+MOST = 350_000                              # triangles of a picture, about; FINER times as many with samples
 BEHIND = 0.12                               # opacity of lines that a planet hides
 SOFT = 14.0 / SKY                           # of the radius of all that is seen, how far the map from above is blurred
 MANY = 1000                                 # instances, above which they are taken together
@@ -75,7 +76,7 @@ class Renderer:
         most = gl.GLint()
         gl.glGetIntegerv(gl.GL_MAX_SAMPLES, byref(most))
         self.samples = min((0 if software else 4) if samples is None else samples, most.value)
-        self.detail = DETAIL * (8.0 if self.samples else 1.0)
+        self.detail = DETAIL * (FINER if self.samples else 1.0)
         self.shelf, self.rows, self.casters = Shelf(), Rows(), Rows()
         self.lines, self.painter, self.cells = Lines(), Painter(), Cells()
         self.creases = Creases() if (self.samples > 0 if creases is None else creases) else None

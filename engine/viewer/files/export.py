@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,8 @@ WRITERS: dict[str, Callable[[Scene, float], bytes]] = {".glb": glb, PAGE: lambda
 
 
 def export(source: Any, path: str | Path, fps: float | None = None, environment: str | None = None, geometry: str = "visual",
-           q0: Any = None, v0: Any = None, shown: Shown | None = None) -> Path:  # fmt: skip
+           q0: Any = None, v0: Any = None, shown: Shown | None = None, signals: Sequence[str | Sequence[str]] = (),
+           plots: str = "right") -> Path:  # fmt: skip
     """Write what robots look like, and how they move, to a file for other programs; return its path.
 
     Parameters
@@ -40,12 +41,13 @@ def export(source: Any, path: str | Path, fps: float | None = None, environment:
     environment, geometry : see :class:`engine.viewer.scene.scene.Scene`
     shown : of a page that plays: what is drawn besides the robots, such as ``Shown(eyes=(camera,), momentum=True)``; it is sampled as the
         motion is, where it takes no more than 24 MB
+    signals, plots : of a page that plays: names of what is plotted, and where, as of :func:`engine.render`
     q0, v0 : of a simulator, what the page begins with; by default the configuration in which its file has it, at rest
 
     Raises
     ------
-    ViewerError : the suffix is another, the path cannot be written, there is nothing to see, the trajectory is not finite, or rerun is
-        not installed
+    ViewerError : the suffix is another, the path cannot be written, there is nothing to see, the trajectory is not finite, there is no
+        such signal, or rerun is not installed
     ExportError : a simulator that is no single program (events, plain Python)
     SimulationError, ContactError : it cannot begin at q0, v0
 
@@ -56,9 +58,11 @@ def export(source: Any, path: str | Path, fps: float | None = None, environment:
     """
     path = writable(path, WRITERS, ViewerError)
     suffix = path.suffix.lower()
-    if shown is not None and (suffix != PAGE or isinstance(source, Simulator)):
-        what = "a page that simulates" if suffix == PAGE else suffix
-        raise ViewerError(f"shown is given for {what}, which has no marks; expected it left out, or a trajectory's .html")
+    for name, given, lacks in (("shown", shown is not None, "marks"), ("signals", len(signals) > 0, "plots of one's choice"),
+                               ("plots", plots != "right", "plots of one's choice")):  # fmt: skip
+        if given and (suffix != PAGE or isinstance(source, Simulator)):
+            what = "a page that simulates" if suffix == PAGE else suffix
+            raise ViewerError(f"{name} is given for {what}, which has no {lacks}; expected it left out, or a trajectory's .html")
     if suffix == ".rrd":
         rerun()                                                                # if it is not there, nothing need be drawn
     if isinstance(source, Live) and suffix == PAGE:
@@ -75,7 +79,7 @@ def export(source: Any, path: str | Path, fps: float | None = None, environment:
         scene = scene_of(source, environment, geometry)
         usual = min(30.0, SAMPLES / max(scene.span[1] - scene.span[0], 1e-9))
         rate = usual if fps is None else fps
-        data = page(scene, rate, shown=shown).encode() if shown else WRITERS[suffix](scene, rate)
+        data = page(scene, rate, shown=shown, signals=signals, plots=plots).encode() if suffix == PAGE else WRITERS[suffix](scene, rate)
     with writing(path, ViewerError):
         path.write_bytes(data)
     return path

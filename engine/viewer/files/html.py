@@ -15,6 +15,7 @@ import numpy as np
 from engine.viewer.draw.objects import SHADERS
 from engine.viewer.files.glb import downward, png, see_through, tinted, unit
 from engine.viewer.files.motion import Motion, sample_times, sampled
+from engine.viewer.files.page_plots import plots_of
 from engine.viewer.files.sampled_marks import of_pages, sampled_marks
 from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.earth import grain, world_map
@@ -33,6 +34,8 @@ PAGE = Path(__file__).parent / "page"
 SCRIPTS = ("motion.js", "camera.js", "sky.js", "marks.js", "scene.js", "renderer.js", "main.js")
 #: what pages of simulations have besides
 HANDS, HAND_STYLES = (PAGE / "pick.js", PAGE / "hands.js", PAGE / "sliders.js"), (PAGE / "hands.css", PAGE / "sliders.css")
+#: and those with plots
+PLOTS = [PAGE / "plots.js"], [PAGE / "plots.css"]
 #: entries of a parameter that has sliders, at most
 SMALL = 8
 SHARED = ("depth.vert", "depth.frag", "moments.frag", "blur.frag", "screen.vert", "sky.frag", "ground.vert", "ground.frag", "light.frag",
@@ -48,7 +51,8 @@ COARSE, WHOLE = 1 / 24, 120
 CHART, FINER, PLACES = 512, 256, 2000
 
 
-def page(scene: Scene, fps: float, play: bool = True, different: int = DIFFERENT, shown: Shown | None = None) -> str:
+def page(scene: Scene, fps: float, play: bool = True, different: int = DIFFERENT, shown: Shown | None = None,
+         signals: Sequence[str | Sequence[str]] = (), plots: str = "right") -> str:  # fmt: skip
     """Return the scene as an HTML page that needs neither a server nor a network.
 
     It plays the motion over and over; ``#t=1.5`` at the end of its address shows that time, s, and stays there. ``&speed=0.1``, ``&play``,
@@ -60,12 +64,15 @@ def page(scene: Scene, fps: float, play: bool = True, different: int = DIFFERENT
     play : whether it plays as soon as it is opened
     different : triangles, above which surfaces are made coarser; so they are where a picture would have more than ``DRAWN`` of them
     shown : what is drawn besides the robots
+    signals, plots : names of what is plotted, and where, as of :func:`engine.render`
 
     Raises
     ------
-    ViewerError : there are too many poses, or something is to be shown that pages do not have
+    ViewerError : there are too many poses, something is to be shown that pages do not have, or there is no such signal or place
     """
-    return document(scene, sample_times(scene, fps), Pack(lightened(scene, different, DRAWN)), {"play": play}, shown=of_pages(shown))
+    header = {"play": play, "plots": plots_of(scene, signals, plots)}
+    pack, more = Pack(lightened(scene, different, DRAWN)), PLOTS if signals else ([], [])
+    return document(scene, sample_times(scene, fps), pack, header, *more, shown=of_pages(shown))
 
 
 def document(scene: Scene, times: Array, pack: Pack, header: dict[str, Any], scripts: Sequence[Path] = (), styles: Sequence[Path] = (),

@@ -197,8 +197,6 @@ class Told:
         self.where = one_of("plots", plots, PLACES, ViewerError)
         self.bars = [one_of("bars", kind, BARS, ViewerError) for kind in bars]
         self.readings = Readings(scene.actors[0], 0, signals)
-        if signals and not scene.actors[0].source.moves:
-            raise ViewerError(f"signals of '{scene.actors[0].model.name}', which is at rest; expected a motion")
         if len(signals) > (room := plots_in(size[1] / text_scale(size[1]))):
             raise ViewerError(f"{len(signals)} signals are to be plotted in a picture of {size[1]} pixels' height; expected at most {room}")
         several = len(scene.actors) > 1 or scene.actors[0].instances > 1

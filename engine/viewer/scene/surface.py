@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.io import RobotFileError, RobotFileWarning
+from engine.io.dae import ColladaMesh, Material
 from engine.io.errors import short
 from engine.io.mesh import file_of, grid, read, suffix, turn_of
 from engine.io.unchanged import while_unchanged
@@ -186,7 +187,7 @@ def gathered(path: str) -> Soup:
         faces = np.asarray(mesh.faces)
         look, uv, colors = look_of(mesh, path)
         # as it was read: to ask for mesh.vertex_normals would compute them where the file has none
-        normals = mesh._cache.cache.get("vertex_normals")
+        normals = mesh.normals if isinstance(mesh, ColladaMesh) else mesh._cache.cache.get("vertex_normals")
         normals = np.full_like(points, np.nan) if normals is None else normals @ np.linalg.pinv(T[:3, :3])
         uv = np.full((len(points), 2), np.nan) if uv is None or np.shape(uv) != (len(points), 2) else uv
         if np.linalg.det(T[:3, :3]) < 0:
@@ -247,8 +248,12 @@ def look_of(mesh: Any, path: str) -> tuple[Look, Array | None, Array | None]:
     if visual.kind != "texture":
         return Look(), None, None
     m, uv = visual.material, visual.uv
+    if m is None:
+        return Look(), uv, None
+    if isinstance(m, Material):
+        return Look(m.color, m.image, 0.0, roughness(m.shininess), name=m.name), uv, None
     name = str(m.name or "")
-    if hasattr(m, "diffuse"):                                       # of an .mtl, where 'Tr' means what its writer thinks, or COLLADA's
+    if hasattr(m, "diffuse"):                                       # of an .mtl, where 'Tr' means what its writer thinks
         if "_name" not in vars(m):                                  # trimesh's stand-in for one that is not there
             return Look(), uv, None
         red, green, blue = (fraction(c) for c in m.kwargs.get("kd", WHITE[:3]))

@@ -10,6 +10,7 @@ import re
 import secrets
 import socket
 import threading
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -199,7 +200,8 @@ def listening(host: str, port: int | None) -> socket.socket:
 
 
 def serve(source: Any, q0: Any = None, v0: Any = None, host: str = "localhost", port: int | None = None, token: str | None = None,
-          environment: str | None = None, geometry: str = "visual", fps: float = 30.0, shown: Shown | None = None) -> Server:  # fmt: skip
+          environment: str | None = None, geometry: str = "visual", fps: float = 30.0, shown: Shown | None = None,
+          signals: Sequence[str | Sequence[str]] = (), plots: str = "right") -> Server:  # fmt: skip
     """Serve a page that shows robots in any browser, alive, and return at once; what runs is paused, slowed, pulled and tuned there.
 
     It is there as long as the program runs: a script ends with :meth:`Server.wait`. Whoever has the address with its token may do so. It is
@@ -222,11 +224,12 @@ def serve(source: Any, q0: Any = None, v0: Any = None, host: str = "localhost", 
     environment, geometry : see :class:`engine.viewer.scene.scene.Scene`
     fps : samples of a trajectory per second
     shown : what is drawn besides the robots; keys of the page show marks of what is no trajectory, too (H says which)
+    signals, plots : names of what is plotted besides, by default the first joints, and where plots stand, as of :func:`engine.render`
 
     Raises
     ------
-    ViewerError : websockets is not installed, the port is taken, there is no such host, there is nothing to see, or q0 or v0 is given of
-        what has its own
+    ViewerError : websockets is not installed, the port is taken, there is no such host, there is nothing to see, there is no such signal
+        or place, or q0 or v0 is given of what has its own
     """
     require_packages("a page that is alive", "web", "websockets", error=ViewerError)
     if port is not None and whole("port", port, "a whole number from 0 to 65535", 0, ViewerError) > 65535:
@@ -238,7 +241,7 @@ def serve(source: Any, q0: Any = None, v0: Any = None, host: str = "localhost", 
     source, begins = begun(source, q0, v0)
     try:
         scene = scene_of(source, environment, geometry)
-        return Server(Stage(scene, fps, shown), host, port, token or secrets.token_urlsafe(), begins)
+        return Server(Stage(scene, fps, shown, signals, plots), host, port, token or secrets.token_urlsafe(), begins)
     except BaseException:
         if begins is not None:
             begins.close()

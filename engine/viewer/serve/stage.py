@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,10 @@ from engine.checks import nearest
 from engine.model.body import Body
 from engine.simulation import Live
 from engine.spatial import quaternion
-from engine.viewer.display.facts import Plot
 from engine.viewer.display.readings import Readings
-from engine.viewer.files.html import DIFFERENT, DRAWN, HAND_STYLES, HANDS, SMALL, Pack, document, lightened
+from engine.viewer.files.html import DIFFERENT, DRAWN, HAND_STYLES, HANDS, PLOTS, SMALL, Pack, document, lightened
 from engine.viewer.files.motion import sample_times
+from engine.viewer.files.page_plots import POINTS, drawn, placed
 from engine.viewer.files.sampled_marks import framed, marks_of, of_pages, packed
 from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.errors import ViewerError
@@ -36,8 +37,8 @@ SWITCHES = {"j": ("joint frames", "joint_frames"), "k": ("link frames", "link_fr
             "i": ("inertia ellipsoids", "inertias"), "p": ("momentum", "momentum"), "u": ("joint forces", "torques"),
             "x": ("contact forces", "contacts"), "n": ("names of the links", "labels"), "z": ("ω, its polhode and herpolhode", "polhode"),
             "y": ("the path of the centre of mass", "center_path")}  # fmt: skip
-#: s from one reading to the next; digits of what is plotted
-READ, DIGITS = 0.2, 6
+#: s from one reading to the next
+READ = 0.2
 
 
 class Stage:
@@ -51,7 +52,8 @@ class Stage:
     name : of this stage alone, by which a page knows that it is still the same
     """
 
-    def __init__(self, scene: Scene, fps: float, shown: Shown | None = None) -> None:
+    def __init__(self, scene: Scene, fps: float, shown: Shown | None = None, signals: Sequence[str | Sequence[str]] = (),
+                 plots: str = "right") -> None:  # fmt: skip
         self.scene, self.fps, self.shown = scene, fps, of_pages(shown)
         check(scene, self.shown)
         sources = [actor.source for actor in scene.actors]
@@ -61,7 +63,9 @@ class Stage:
         self.joints = [turning(actor) if self.kind == "rest" else {} for actor in scene.actors]
         first = scene.actors[0]
         labels = [f"q.{first.model.labels('q')[b.q.start]}" for b in first.model.bodies if b.kind.nq == 1 and not b.mimics]
-        self.readings = Readings(first, 0, labels[:JOINTS])
+        usual = labels[:JOINTS] if first.source.moves else []
+        self.readings = Readings(first, 0, signals or usual, POINTS)
+        self._places = placed(scene, self.readings, plots)
         self.holder: Any = None
         self.name = secrets.token_hex(8)
         self._turned = object()                                               # another one after each turn of a joint, and of marks
@@ -80,15 +84,17 @@ class Stage:
         ViewerError : there are too many poses
         """
         times = sample_times(self.scene, self.fps)[: None if self.kind == "motion" else 1]
-        served = {"kind": self.kind, "name": self.name, "moving": self.moving, "rollouts": self.scene.actors[0].instances,
+        served: dict[str, Any] = {"kind": self.kind, "name": self.name, "moving": self.moving,
                   "joints": [{name: reach(b) for name, b in joints.items()} for joints in self.joints]}  # fmt: skip
+        header = {"play": True, "served": served, "plots": {**self._places, "found": []}}
         pack = self._pack = Pack(lightened(self.scene, DIFFERENT, DRAWN))
         if marked := self.kind != "motion":
             for surface in shapes():                                           # that frames may have later
                 pack.surface(surface)
             served["marks"] = {key: [meaning, name, bool(getattr(self.shown, name))] for key, (meaning, name) in SWITCHES.items()}
-        return document(self.scene, times, pack, {"play": True, "served": served}, [*HANDS, PAGE / "served.js"],
-                        [*HAND_STYLES, PAGE / "served.css"], Shown(hidden=self.shown.hidden) if marked else self.shown, marked)  # fmt: skip
+        shown = Shown(hidden=self.shown.hidden) if marked else self.shown
+        return document(self.scene, times, pack, header, [*PLOTS[0], *HANDS, PAGE / "served.js"],
+                        [*PLOTS[1], *HAND_STYLES, PAGE / "served.css"], shown, marked)  # fmt: skip
 
     # ------------------------------------------------------------ what is seen
 
@@ -152,7 +158,7 @@ class Stage:
         """Return the readings in time, as JSON; those of the last moment, if they are asked for again within it."""
         now = time.perf_counter()
         if now - self._plots[0] >= READ:
-            found = [] if self.kind == "rest" else [drawn(plot) for plot in self.readings.plots(self.t)]
+            found = [] if self.kind == "rest" else [drawn(plot) for plot in self.readings.grouped(self.t, standard=True)]
             self._plots = now, json.dumps({"plots": found})
         return self._plots[1]
 
@@ -221,12 +227,3 @@ def reach(body: Body) -> list[Any]:
     ends = body.joint.limits.lower, body.joint.limits.upper
     most = np.pi if unit == "rad" else 1.0
     return [*(float(x) if np.isfinite(x) else sign * most for x, sign in zip(ends, (-1, 1), strict=True)), unit]
-
-
-def drawn(plot: Plot) -> dict[str, Any]:
-    """Return a plot for JSON; what is not finite is null."""
-
-    def texts(x: Array) -> list[float | None]:
-        return [float(f"{a:.{DIGITS}g}") if np.isfinite(a) else None for a in x]
-
-    return {"name": plot.name, "unit": plot.unit, "t": texts(plot.t), "y": texts(plot.y), "now": texts(np.array([plot.now]))[0]}

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 from engine.checks import require_packages, whole
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.scene import scene_of
+from engine.viewer.scene.shown import Shown
 from engine.viewer.serve.stage import PAGE, Stage
 from engine.viewer.serve.watcher import Watcher
 from engine.viewer.window.view import begun
@@ -25,7 +27,7 @@ class Widget:
 
     Parameters
     ----------
-    source, q0, v0, environment, geometry, fps : as those of :func:`engine.serve`
+    source, q0, v0, environment, geometry, fps, shown, signals, plots : as those of :func:`engine.serve`
     height : of the frame, pixels
 
     Attributes
@@ -34,16 +36,17 @@ class Widget:
 
     Raises
     ------
-    ViewerError : anywidget is not installed, or there is nothing to see
+    ViewerError : anywidget is not installed, there is nothing to see, or there is no such signal or place
     """
 
     def __init__(self, source: Any, q0: Any = None, v0: Any = None, environment: str | None = None, geometry: str = "visual",
-                 fps: float = 30.0, height: int = 480) -> None:  # fmt: skip
+                 fps: float = 30.0, height: int = 480, shown: Shown | None = None, signals: Sequence[str | Sequence[str]] = (),
+                 plots: str = "right") -> None:  # fmt: skip
         height = whole("height", height, "a number of pixels from 1", 1, ViewerError)
         make = frame_class()
         source, self._begins = begun(source, q0, v0)
         try:
-            stage = Stage(scene_of(source, environment, geometry), fps)
+            stage = Stage(scene_of(source, environment, geometry), fps, shown, signals, plots)
             self._frame = make(page=stage.page(), height=height)
         except BaseException:
             if self._begins is not None:

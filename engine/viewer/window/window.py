@@ -182,7 +182,7 @@ class Viewer:
         return Facts(
             title=(self.title or self.readings.title) if alone else "", lines=lines, span=clock.playback.span, t=t, playing=clock.playing,
             speed=clock.playback.speed * clock.playback.direction, loop=clock.playback.loop, live=clock.runs,
-            plots=self.readings.plots(t) if alone else (), where=self.where, events=self.readings.events,
+            plots=self.readings.grouped(t, standard=True) if alone else (), where=self.where, events=self.readings.events,
             help=help_rows(self.pilot) if self.helping else (), card=card, panel=self.tabs.panel(self.hands.typed),
             toast=self.toast if time.perf_counter() - self._toasted < TOAST else "",
             error=(live.error or "") if live is not None else "", mouse=self.hands.mouse,
@@ -376,7 +376,8 @@ class Viewer:
         """Pick a link."""
         self.picked = actor, instance, link
         if (actor, instance) != (self.readings.actor, self.readings.instance):
-            self.readings = Readings(actor, instance, self.signals if actor.model is self.readings.actor.model else ())
+            same = actor.source.moves and actor.model is self.readings.actor.model
+            self.readings = Readings(actor, instance, self.signals if same else ())
 
     def click(self, at: Pixel, double: bool) -> None:
         """Pick the link at a pixel, or measure from there; look at it, where it is clicked on twice."""
@@ -399,8 +400,7 @@ class Viewer:
 
     def measure(self) -> None:
         """Measure between the next two points that are clicked on; or take away what was measured."""
-        self.measuring = not (self.measuring or self.measured)
-        self.measured = []
+        self.measuring, self.measured = not (self.measuring or self.measured), []
         if self.measuring:
             self.say("click on two points")
 

@@ -10,7 +10,7 @@ import numpy as np
 from engine.dynamics.kinematics import forward_kinematics
 from engine.io.mjcf.bodies import WORLD
 from engine.io.mjcf.masses import box_edges
-from engine.io.mjcf.save.tree import SINGLE, Tree, carries, placed, section
+from engine.io.mjcf.save.tree import SINGLE, Tree, carries, pose_attributes, section
 from engine.io.written import row
 from engine.model import Described, Model, Part
 from engine.spatial import inertia, se3
@@ -200,7 +200,7 @@ class Acting:
             return str(self.tree.sites[link].get("name"))
         if (body := self.tree.bodies.get(link)) is None:
             return None
-        at = placed(T)
+        at = pose_attributes(T)
         for site in body.findall("site"):
             if all(site.get(n) == x for n, x in at.items()):
                 return str(site.get("name"))
@@ -220,7 +220,7 @@ class Acting:
         T_a, T_b = (se3.pose(np.eye(3), values.get(which, (0.0, 0.0, 0.0))) for which in ("point_a", "point_b"))
         T_a = np.array(values.get("pose_ab", T_a))
         if a in self.tree.bodies and b in self.tree.bodies and (tag == "weld" or self.closed(a, b, T_a, T_b)):
-            numbers = [row(T_a[:3, 3]), placed(T_a)["quat"]]
+            numbers = [row(T_a[:3, 3]), pose_attributes(T_a)["quat"]]
             at = {"anchor": numbers[0]} if tag == "connect" else {"relpose": " ".join(numbers)}
             etree.SubElement(section(self.root, "equality"), tag, body1=a, body2=b, **at, **named)
             return True

@@ -15,7 +15,7 @@ from engine.io.mjcf.save.tree import Tree, section
 from engine.io.mjcf.settings import Settings
 from engine.io.mjcf.surfaces import DISSIPATION, RIGID, SOLIMP, SOLREF, TURNING, Surfaces, impedance, masses, weight
 from engine.io.mjcf.surfaces import softness as softness_of
-from engine.io.mjcf.touching import GROUND, bodies_above, joined
+from engine.io.mjcf.touching import GROUND, are_joined, bodies_above
 from engine.io.notes import Notes
 from engine.io.written import row
 from engine.model import Described, Part
@@ -196,10 +196,10 @@ def write_pairs(root: Any, tree: Tree, pairs: list[Pair]) -> None:
     names, wanted = dict.fromkeys(n for pair in pairs for n in sorted(pair)), {*pairs}
     possible = [frozenset(p) for p in itertools.combinations(names, 2) if carrier[p[0]] != carrier[p[1]]]
     above = bodies_above(model, tree.bodies)
-    if any(joined(above, *(carrier[n] for n in pair)) for pair in pairs):
+    if any(are_joined(above, *(carrier[n] for n in pair)) for pair in pairs):
         etree.SubElement(root.find("option"), "flag", filterparent="disable")
     else:
-        possible = [p for p in possible if not joined(above, *(carrier[n] for n in p))]
+        possible = [p for p in possible if not are_joined(above, *(carrier[n] for n in p))]
     met = {n: sum(n in pair for pair in pairs) for n in names}
     among = {n: sum(n in pair for pair in possible) for n in names}
     aside = {n for n in names if 2 * met[n] <= among[n] and n != GROUND}

@@ -94,7 +94,7 @@ class Tree:
             chain.append(following)
             T = T @ self.pose(following)
         link, anchor = self.links[chain[-1].child], np.zeros(3)
-        e = etree.SubElement(parent, "body", name=link.name, **placed(T))
+        e = etree.SubElement(parent, "body", name=link.name, **pose_attributes(T))
         written: list[dict[str, str]] = []
         for k in reversed(range(len(chain))):
             written += reversed(self.moving(chain[k], anchor))
@@ -190,7 +190,7 @@ class Tree:
         own = own if own in self.links and own not in taken else name
         while own in taken:
             own += "_"
-        return etree.SubElement(e, "site", name=own, **placed(T))
+        return etree.SubElement(e, "site", name=own, **pose_attributes(T))
 
     def shape(self, e: Any, g: Geometry, attributes: dict[str, str]) -> Any:
         """Write a shape, and return it, or None where MJCF has it not."""
@@ -207,7 +207,7 @@ class Tree:
         if g.material is not None and g.material.texture is not None:
             self.lost.append("textures")
         look = {"rgba": row(g.material.color)} if g.material is not None and g.material.color is not None else {}
-        geom = etree.SubElement(e, "geom", type=g.kind, **placed(g.placement), **named, **look, **attributes)
+        geom = etree.SubElement(e, "geom", type=g.kind, **pose_attributes(g.placement), **named, **look, **attributes)
         if g.kind == "mesh":
             geom.set("mesh", self.mesh(g))
         elif g.kind in ("capsule", "cylinder"):
@@ -238,7 +238,7 @@ def carries(link: Link) -> bool:
     return bool(link.inertia.any() or link.visuals or link.collisions)
 
 
-def placed(T: Array) -> dict[str, str]:
+def pose_attributes(T: Array) -> dict[str, str]:
     """Return a pose (4, 4) as attributes."""
     return {"pos": row(T[:3, 3]), "quat": row(quaternion.from_matrix(T[:3, :3]))}
 

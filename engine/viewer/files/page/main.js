@@ -11,6 +11,7 @@ const MAX_PIXELS = 2;                                     // of the canvas, alon
 const SHARES = [1, 1, 0.7, 0.5], SLOW = 30, QUICK = 10;   // ms that a picture takes, above and below which there are fewer and more
 const SOON = 4, LATER = 30, REST = 150;                   // of so many pictures one is timed, at first and later; ms until it is drawn fine
 const element = id => document.getElementById(id);
+const short = (x, digits = 4) => String(Number(x.toPrecision(digits)));
 
 class Page {
   constructor(scene) {
@@ -31,6 +32,7 @@ class Page {
     this.renderer = new Renderer(this.canvas, scene);
     this.signs = scene.sky && scene.sky.centers ? new Signs(this) : null;
     this.words = scene.marks ? new Words(this) : null;
+    this.charts = scene.plots ? new Charts(scene.plots) : null;
     this.fit();
     this.read_address();
     this.listen();
@@ -127,6 +129,9 @@ class Page {
     if (took < QUICK && this.level) this.level--;
   }
 
+  // The time on plots; null at the end of what goes on.
+  get moment() { return this.t; }
+
   // At a level of SHARES; −1 smooths edges by many pixels.
   draw(level) {
     if (this.lost) return;
@@ -138,6 +143,7 @@ class Page {
     this.renderer.draw(camera, drawing, level > 0);
     if (this.signs) this.signs.draw(camera, drawing);
     if (this.words) this.words.draw(camera, drawing);
+    if (this.charts) this.charts.draw(this.moment);
   }
 
   show_time() {

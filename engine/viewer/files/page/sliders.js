@@ -53,5 +53,3 @@ class Tuned extends Hands {
     });
   }
 }
-
-function short(x) { return String(Number(x.toPrecision(4))); }

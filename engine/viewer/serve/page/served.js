@@ -6,7 +6,6 @@ class Served extends Tuned {
   constructor(scene) {
     super(scene);
     this.served = scene.served;
-    this.plots = [];
     this.given = this.obeyed = 0;                         // orders to this server
     this.said = "";
     for (const actor of scene.actors) {
@@ -16,11 +15,7 @@ class Served extends Tuned {
     }
     document.body.classList.add(this.served.kind);
     this.add_controls();
-    document.body.insertAdjacentHTML("beforeend", '<details id="readings" open><summary></summary><div id="plots"></div></details><p id="say" role="status"></p>');
-    element("readings").hidden = true;                                                      // until there are some
-    element("readings").firstChild.textContent = this.served.rollouts > 1 ? `readings: rollout 0 of ${this.served.rollouts}` : "readings";
-    element("readings").ontoggle = () => this.draw_plots();
-    if (innerWidth < 560) element("readings").open = false;
+    document.body.insertAdjacentHTML("beforeend", '<p id="say" role="status"></p>');
     if (this.live) this.add_buttons();
     if (this.live) document.body.classList.remove("still");
     this.served.joints.forEach((joints, actor) => Object.entries(joints).forEach(([joint, [lower, upper, unit]]) =>
@@ -91,7 +86,7 @@ class Served extends Tuned {
   told({page, obeyed, status, plots, words, legend, error}) {
     if (page && page !== this.served.name) location.reload();                               // of another server
     if (error) this.refused(error);
-    if (plots) this.show_plots(plots);
+    if (plots) this.charts.show(plots);
     if (words && this.words) {
       this.scene.marks.words = words;
       this.words.explain(legend);
@@ -162,10 +157,7 @@ class Served extends Tuned {
     element("rate").textContent = runs && Math.abs(rate / speed - 1) >= 0.05 ? `at ${rate.toFixed(2)} of real time` : "";
   }
 
-  draw(level) {
-    super.draw(level);
-    if (this.served.kind === "motion") this.draw_plots();
-  }
+  get moment() { return this.live ? null : this.t; }
 
   // What is there now, not where it began.
   fit() {
@@ -195,45 +187,4 @@ class Served extends Tuned {
 
   pull(link, point, target) { this.order("pull", {link, point, target}); }
   release() { this.order("release"); }
-
-  // ---------------------------------------------------------------- plots
-
-  show_plots(plots) {
-    this.plots = plots;
-    element("readings").hidden = !plots.length;
-    const list = element("plots");
-    while (list.children.length > plots.length) list.lastChild.remove();
-    while (list.children.length < plots.length) list.append(document.createElement("canvas"));
-    this.draw_plots();
-  }
-
-  draw_plots() {
-    if (!element("readings").open) return;
-    this.plots.forEach(({name, unit, t, y, now}, k) => {
-      const canvas = element("plots").children[k], ratio = window.devicePixelRatio || 1, w = canvas.clientWidth, h = canvas.clientHeight;
-      const [wide, high] = [w, h].map(x => Math.round(x * ratio));
-      if (canvas.width !== wide || canvas.height !== high) [canvas.width, canvas.height] = [wide, high];
-      const pen = canvas.getContext("2d"), known = y.filter(x => x !== null), least = Math.min(...known), most = Math.max(...known);
-      const span = Math.max(most - least, 1e-9 * Math.max(Math.abs(least), Math.abs(most)), 1e-300), [first, last] = [t[0], t[t.length - 1]];
-      const across = x => 6 + (w - 12) * (x - first) / Math.max(last - first, 1e-9), up = x => h - 5 - (h - 26) * (0.5 + (x - 0.5 * (least + most)) / span);
-      pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-      pen.clearRect(0, 0, w, h);
-      pen.textAlign = "left";
-      pen.strokeStyle = "#ffb02e";
-      pen.lineWidth = 1.3;
-      pen.beginPath();
-      t.forEach((x, i) => y[i] !== null && (i && y[i - 1] !== null ? pen.lineTo(across(x), up(y[i])) : pen.moveTo(across(x), up(y[i]))));
-      pen.stroke();
-      if (this.served.kind === "motion") {
-        pen.fillStyle = "#ffffff90";
-        pen.fillRect(across(this.t), 18, 1, h - 22);
-        now = y[Math.max(t.findIndex(x => x >= this.t), 0)];
-      }
-      pen.fillStyle = "#f2f4f6";
-      pen.font = "11px system-ui, sans-serif";
-      pen.fillText(name, 6, 13, 0.55 * w);
-      pen.textAlign = "right";
-      pen.fillText(now === null ? "" : `${short(now)} ${unit}`, w - 6, 13, 0.42 * w);
-    });
-  }
 }

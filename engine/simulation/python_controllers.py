@@ -21,7 +21,7 @@ from engine.simulation.run import Kernel, Process
 Array = np.ndarray
 
 
-class Asked(Process):
+class PythonControllerRun(Process):
     """A run's loop that calls a plain Python controller between steps, with a batch as a whole: its rows are always the same ones."""
 
     together = True
@@ -47,7 +47,7 @@ class Asked(Process):
         """Return the function that runs a batch: from tick to tick."""
         run, nq, nv, rest = super().kernel(batch), self.plant.model.nq, self.plant.model.nv, self.plant.model.neutral()
 
-        def asked(t0: float, k: float, dt: float, p: Array, x: Array) -> Array:
+        def after_tick(t0: float, k: float, dt: float, p: Array, x: Array) -> Array:
             """x after a tick, if one is due; rollouts that are not finite any more are shown at rest, and stay as they are."""
             t = t0 + k * dt
             if t < self.tick(x) - NOW * self.controller.period:
@@ -63,12 +63,12 @@ class Asked(Process):
             found: list[Array] = []
             try:
                 for count in counts:
-                    x, left = asked(t0, k, dt, p, x), int(count)
+                    x, left = after_tick(t0, k, dt, p, x), int(count)
                     while left:
                         ahead = (self.tick(x) - t0) / dt - k
                         n = min(left, max(1, int(np.ceil(ahead - 1e-6)))) if np.isfinite(ahead) else left
                         x, k, left = run(np.array([float(n)]), t0, k, dt, p, x)[..., 0, 1 : 1 + self.n], k + n, left - n
-                        x = asked(t0, k, dt, p, x)
+                        x = after_tick(t0, k, dt, p, x)
                     found.append(run(np.zeros(1), t0, k, dt, p, x))
             except SimulationError as error:
                 error.records = found
@@ -128,6 +128,6 @@ class Asked(Process):
         return found
 
 
-def asked(process: Process, plant: Plant, layout: Layout) -> Process:
+def with_python(process: Process, plant: Plant, layout: Layout) -> Process:
     """Return the process that calls the plant's controller between steps, if that is plain Python; else the process as it is."""
-    return Asked(process, plant, layout) if plant.controller is not None and plant.controller.called.law.python else process
+    return PythonControllerRun(process, plant, layout) if plant.controller is not None and plant.controller.called.law.python else process

@@ -22,19 +22,19 @@ CLASSES: dict[str, Any] = {c.__name__: c for c in (Ball, BoxDrag, ContactMateria
                                                    Hinge, JointSpring, PointForce, Slider, Weld)}  # fmt: skip
 
 
-def made(x: Any) -> Any:
+def build_part(x: Any) -> Any:
     """Return what a part describes; parts in its arguments, too.
 
     >>> from engine.model import Part
-    >>> made(Part("JointSpring", {"joint": "hip", "stiffness": 2.0})).stiffness
+    >>> build_part(Part("JointSpring", {"joint": "hip", "stiffness": 2.0})).stiffness
     2.0
     """
     if isinstance(x, Part):
         if x.kind not in CLASSES:
             raise SimulationError(f"a part is of the kind {x.kind!r}; expected one of {', '.join(CLASSES)}")
-        return CLASSES[x.kind](**{name: made(y) for name, y in x.values.items()})
+        return CLASSES[x.kind](**{name: build_part(y) for name, y in x.values.items()})
     if isinstance(x, Mapping):
-        return {name: made(y) for name, y in x.items()}
+        return {name: build_part(y) for name, y in x.items()}
     return x
 
 
@@ -73,7 +73,7 @@ def simulator_of(model: Model, **changes: Any) -> Simulator:
         found["dt"] = said.dt
     for what in ("constraints", "actuators", "forces"):
         if what not in changes:
-            found[what] = [made(part) for part in getattr(said, what)]
+            found[what] = [build_part(part) for part in getattr(said, what)]
     if said.contacts is not None and "contacts" not in changes:
         found["contacts"] = contacts_of(model)
     return Simulator(model, **{**found, **changes})
@@ -102,5 +102,5 @@ def contacts_of(model: Model) -> Contacts | None:
     if part is not None and isinstance(many := part.values.get("pairs"), int):
         raise SimulationError(f"the file of '{model.name}' lets more than {many} pairs of links touch; expected {MOST_PAIRS} pairs of "
                               "shapes at most: contacts=Contacts(pairs=[...]) of those that matter, or contacts=None")  # fmt: skip
-    found: Contacts | None = None if part is None else made(part)
+    found: Contacts | None = None if part is None else build_part(part)
     return found

@@ -15,7 +15,7 @@ from engine.components.component import Context, SimulationError
 from engine.components.law import Noise
 from engine.components.layout import Layout
 from engine.model import Model
-from engine.sensors.sensor import OF_SAMPLES, Errors, Mounted, angle, direction, placed, with_options
+from engine.sensors.sensor import OF_SAMPLES, Errors, Mounted, angle, direction, placement_pose, with_options
 from engine.spatial import quaternion, se3
 
 Array = np.ndarray
@@ -26,7 +26,7 @@ Direction = Callable[[Any], Any]
 UNTURNED, AHEAD = np.array([1.0, 0.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
 
 
-class Sight(Mounted):
+class OpticalSensor(Mounted):
     """A sensor whose signal says, besides what it reads, whether that is ``valid``, 1 or 0, and the ``time`` of the sample, s.
 
     Where it is blind its parts that have a value at ``first`` are those of the last sample that was valid, and before one as at first.
@@ -54,7 +54,7 @@ class Sight(Mounted):
         return {**found, "valid": ops.where(valid, 1.0, 0.0), "time": s.t}
 
 
-class StarTracker(Sight):
+class StarTracker(OpticalSensor):
     """A star tracker: the attitude of its axes in the world, q_WS ⊗ exp(bias + noise N).
 
     Parameters
@@ -87,7 +87,7 @@ class StarTracker(Sight):
         for x, cone in self.avoid:
             d = -r if isinstance(x, str) else np.asarray(x(s.t)) - r if callable(x) else x
             limb = ops.arcsin(self.radius / ops.norm(r)) if isinstance(x, str) and self.radius else 0.0
-            clear.append(ops.less(cone + limb, between(T[:3, 2], d)))
+            clear.append(ops.less(cone + limb, angle_between(T[:3, 2], d)))
         return {"q": attitude(s, self.link, self.turn)}, functools.reduce(ops.logical_and, clear)
 
     def read(self, s: Context, true: Mapping[str, Any], walked: Array, noise: Noise) -> tuple[dict[str, Any], Array]:
@@ -95,7 +95,7 @@ class StarTracker(Sight):
         return {**true, "q": quaternion.product(true["q"], quaternion.exp(turn))}, walked
 
 
-class SunSensor(Sight):
+class SunSensor(OpticalSensor):
     """A sun sensor: the direction to the Sun (3) in its axes, turned by a little noise, where that is within its field of view.
 
     Parameters
@@ -123,7 +123,7 @@ class SunSensor(Sight):
         T, r = self.pose(s), self.place(s)[0]
         d = np.asarray(self.sun(s.t)) - r if callable(self.sun) else self.sun
         n = T[:3, :3].T @ (d / ops.norm(d))
-        there = ops.less(between(np.array([0.0, 0.0, 1.0]), n), self.view)
+        there = ops.less(angle_between(np.array([0.0, 0.0, 1.0]), n), self.view)
         if self.eclipse is not None:
             there = ops.logical_and(there, ops.less(0.5, self.eclipse(r, s.t)))
         return {"direction": n}, there
@@ -133,7 +133,7 @@ class SunSensor(Sight):
         return {**true, "direction": quaternion.rotate(quaternion.exp(turn), true["direction"])}, walked
 
 
-class RelativePose(Sight):
+class RelativePose(OpticalSensor):
     """Where another link is, seen from a sensor: its place (3), m, and attitude q_ST (4), in the sensor's axes.
 
     Parameters
@@ -159,7 +159,7 @@ class RelativePose(Sight):
                "q": turning(f"{name}.attitude", **with_options(f"{name}: attitude", attitude, ("noise", "bias")))}  # fmt: skip
         super().__init__(name, period, latency, phase, own, {"position": np.zeros(3), "q": UNTURNED})
         self.mount(link, placement)
-        self.target, self.target_placement = target, placed(f"{name}: target", target_placement)
+        self.target, self.target_placement = target, placement_pose(f"{name}: target", target_placement)
         self.near, self.far, self.view = near, far, angle(f"{name}: view", view)
         self.turns = [quaternion.from_matrix(T[:3, :3]) for T in (self.placement, self.target_placement)]
 
@@ -174,7 +174,7 @@ class RelativePose(Sight):
         d = ops.norm(p)
         there = ops.less_equal(self.near, d)
         if self.view < np.pi:                                                  # else it sees whatever is around it
-            there = ops.logical_and(there, ops.less_equal(between(np.array([0.0, 0.0, 1.0]), p), self.view))
+            there = ops.logical_and(there, ops.less_equal(angle_between(np.array([0.0, 0.0, 1.0]), p), self.view))
         return {"position": p, "q": q}, there if self.far == np.inf else ops.logical_and(there, ops.less_equal(d, self.far))
 
     def read(self, s: Context, true: Mapping[str, Any], walked: Array, noise: Noise) -> tuple[dict[str, Any], Array]:
@@ -183,7 +183,7 @@ class RelativePose(Sight):
         return {**true, "position": position, "q": quaternion.product(true["q"], quaternion.exp(turn))}, walked
 
 
-class Range(Sight):
+class Range(OpticalSensor):
     """How far something is, m: another link's origin, or a plane along the sensor's z axis.
 
     Parameters
@@ -300,7 +300,7 @@ def towards(what: str, x: Any) -> Any:
     return x if callable(x) or (isinstance(x, str) and x == "planet") else direction(what, x)
 
 
-def between(a: Array, b: Array) -> Any:
+def angle_between(a: Array, b: Array) -> Any:
     """Return the angle between vectors (3), rad."""
     return ops.arctan2(ops.norm(ops.cross(a, b)), a @ b)
 

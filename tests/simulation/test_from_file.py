@@ -11,7 +11,7 @@ from engine.components.box_drag import BoxDrag
 from engine.components.component import Context
 from engine.constraints import Ball, Coupling, Weld
 from engine.io import model_from_text, model_hash, model_text
-from engine.simulation.described import made
+from engine.simulation.from_file import build_part
 
 ARM = """<mujoco model="arm"><option timestep="0.001" gravity="0 0 -9"/><worldbody><geom type="plane" size="1 1 1"/>
   <geom name="wall" type="box" size=".1 1 1" pos="2 0 0" contype="2" conaffinity="2"/>
@@ -37,12 +37,12 @@ def test_a_file_says_what_acts(arm):
     said = arm.described
     assert (said.gravity, said.dt) == ((0.0, 0.0, -9.0), 0.001)
     np.testing.assert_allclose(said.q, [1, 0, 0, 0, 0, 0, 0.5, np.radians(30), 0, 0], atol=1e-15)
-    (coupling,) = map(made, said.constraints)
+    (coupling,) = map(build_part, said.constraints)
     assert isinstance(coupling, Coupling) and (coupling.ratio, coupling.offset) == (2.0, 0.1)
-    assert [made(p).name for p in said.actuators] == ["servo", "jet"]
-    (spring,) = map(made, said.forces)
+    assert [build_part(p).name for p in said.actuators] == ["servo", "jet"]
+    (spring,) = map(build_part, said.forces)
     assert (spring.stiffness, spring.rest) == (2.0, np.radians(60))
-    contacts = made(said.contacts)
+    contacts = build_part(said.contacts)
     assert set(contacts.pairs) == {("world", "cart"), ("world", "arm"), ("world", "post"), ("cart", "post"), ("arm", "post")}
     rubs = contacts.materials["cart"].with_surface(contacts.ground.material, contacts.combine).friction
     assert rubs == 1.0 and contacts.ground.normal == (0.0, 0.0, 1.0)
@@ -75,8 +75,8 @@ def test_combined_robots_keep_what_acts_on_each(arm):
     with pytest.warns(EngineWarning, match="the contacts that the file of 'a' and 'b' describes are of one robot alone, and are left out"):
         both = combine(a=arm, b=arm)
     said = both.described
-    assert [made(p).name for p in said.actuators] == ["a/servo", "a/jet", "b/servo", "b/jet"]
-    assert made(said.constraints[1]).joint1 == "b/k1" and said.contacts is None and said.keyframes == {}
+    assert [build_part(p).name for p in said.actuators] == ["a/servo", "a/jet", "b/servo", "b/jet"]
+    assert build_part(said.constraints[1]).joint1 == "b/k1" and said.contacts is None and said.keyframes == {}
     np.testing.assert_allclose(said.q[: arm.nq], arm.described.q)
     assert said.gravity == arm.described.gravity and both.nq == 2 * arm.nq
 
@@ -103,7 +103,7 @@ def test_equalities_of_bodies_hold_what_they_held_in_the_file():
         <body name="b" pos="1 0 1" euler="0 0 90"><freejoint/><geom size="0.1"/><site name="t" pos="0.2 0 0"/></body></worldbody>
         <equality><connect body1="a" body2="b" anchor="0.5 0 0"/><weld body1="a" body2="b"/><connect site1="s" site2="t"/>
         <weld body1="a" relpose="0 0 -1 1 0 0 0"/></equality></mujoco>""")
-    ball, weld, sites, held = map(made, model.described.constraints)
+    ball, weld, sites, held = map(build_part, model.described.constraints)
     assert isinstance(ball, Ball) and isinstance(weld, Weld)
     np.testing.assert_allclose(ball.point_b, [0, 0.5, 0], atol=1e-15)                   # a's (0.5, 0, 0), in b, which is turned by 90°
     np.testing.assert_allclose(np.array(weld.pose_ab)[:3, 3], [1, 0, 0], atol=1e-15)
@@ -122,7 +122,7 @@ def test_a_floating_base_is_asked_for():
 def test_a_box_in_a_fluid_is_slowed_as_its_sides_say():
     model = load("""<mujoco><option gravity="0 0 0" density="1000" viscosity="2" wind="0 0 1"/><worldbody><body name="fin">
         <joint name="x" type="slide" axis="1 0 0"/><geom type="box" size="0.05 0.1 0.15" mass="3"/></body></worldbody></mujoco>""")
-    drag = made(model.described.forces[0])
+    drag = build_part(model.described.forces[0])
     drag.bind(model, 1e-3)
     F = drag.act(Context(model, 0.0, np.zeros(1), np.array([2.0]), {}, np.zeros(3), {}), drag.state, drag.memory, None).wrenches["fin"]
     viscous = 3.0 * np.pi * 2.0 * 0.2                                                   # the mean edge is 0.2 m

@@ -16,7 +16,7 @@ from engine.compiler.gufunc import shaped
 from engine.components.component import Context, SimulationError, SimulationWarning
 from engine.components.law import Noise
 from engine.model import Model
-from engine.sensors.seen import Seen, around, cast, seen_of
+from engine.sensors.ray_targets import RayTarget, cast_rays, ray_targets, shapes_around
 from engine.sensors.sensor import Errors, Mounted
 from engine.sensors.sensor import direction as unit
 from engine.spatial import se3
@@ -46,7 +46,7 @@ class Eye(Mounted):
     shape: tuple[int, ...]
     outline: Array = np.zeros((0, 3))
     step = 0.0
-    seen: Sequence[Seen] = ()
+    seen: Sequence[RayTarget] = ()
 
     @functools.cached_property
     def rays(self) -> Array:
@@ -74,18 +74,18 @@ class Eye(Mounted):
                                   f"expected {MOST_RAYS} at most, or its frames(trajectory) after a run without it")  # fmt: skip
         self.seen = self.met(model)
 
-    def met(self, model: Model) -> list[Seen]:
+    def met(self, model: Model) -> list[RayTarget]:
         """Return what of a model its rays may meet; warn of a shape that it lies within where the robot is at rest."""
         own, *_ = (model.link_index(link) for link in (self.link, *self.ignore))
-        seen, poses = seen_of(model, (self.link, *self.ignore)), dynamics.forward_kinematics(model, model.initial())
-        if within := around(seen, poses, poses[own] @ self.placement, self.rays, self.near):
+        seen, poses = ray_targets(model, (self.link, *self.ignore)), dynamics.forward_kinematics(model, model.initial())
+        if within := shapes_around(seen, poses, poses[own] @ self.placement, self.rays, self.near):
             name = model.links[within[0]].name
             warn(f"{self.name} on '{self.link}' lies within a shape of '{name}', which is all that it sees; expected another placement, or "
                  f"ignore=['{name}']", SimulationWarning)  # fmt: skip
         return seen
 
     def true(self, s: Context) -> dict[str, Any]:
-        t = cast(self.seen, s.poses, s.ground, self.pose(s), self.rays, self.near, self.far)
+        t = cast_rays(self.seen, s.poses, s.ground, self.pose(s), self.rays, self.near, self.far)
         return {"": np.asarray(t).reshape(self.shape)}
 
     def read(self, s: Context, true: Mapping[str, Any], walked: Array, noise: Noise) -> tuple[dict[str, Any], Array]:
@@ -130,7 +130,7 @@ class Eye(Mounted):
 
             def looked(q: Array, d: Any) -> Any:
                 poses = dynamics.forward_kinematics(model, q)
-                return cast(seen, poses, ground, poses[link] @ self.placement, d, self.near, self.far)
+                return cast_rays(seen, poses, ground, poses[link] @ self.placement, d, self.near, self.far)
 
             self._cast = key, shaped(looked, f"({model.nq}),(n,3)->(n)")
         return self._cast[1]

@@ -7,12 +7,12 @@ from typing import Any
 from engine.components.component import SimulationError
 from engine.components.makers import TAKEN
 from engine.model import Model
-from engine.sensors.eyes import DepthCamera, Lidar, RangeFinder
 from engine.sensors.fields import GPS
 from engine.sensors.inertial import IMU, Accelerometer, Gyro
 from engine.sensors.joints import Encoder, ForceTorque, JointTorque, Touch
+from engine.sensors.optical_sensors import StarTracker
+from engine.sensors.ray_sensors import DepthCamera, Lidar, RangeFinder
 from engine.sensors.sensor import Sensor
-from engine.sensors.sights import StarTracker
 
 #: what parts are made into, by the names of their kinds
 CLASSES: dict[str, Any] = {c.__name__: c for c in (GPS, IMU, Accelerometer, Gyro, Encoder, ForceTorque, JointTorque, Touch, StarTracker,

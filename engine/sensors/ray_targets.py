@@ -24,7 +24,7 @@ CLOSED: dict[str, Any] = {"sphere": lambda r: Sphere(r), "box": lambda *size: Bo
                           "capsule": lambda r, h: Capsule(r, h), "ellipsoid": lambda *radii: Ellipsoid(radii)}  # fmt: skip
 
 
-class Seen(NamedTuple):
+class RayTarget(NamedTuple):
     """A shape on a link, by its number, and its pose (4, 4) there."""
 
     link: int
@@ -32,7 +32,7 @@ class Seen(NamedTuple):
     shape: Shape | Triangles
 
 
-def seen_of(model: Model, without: Collection[str] = ()) -> list[Seen]:
+def ray_targets(model: Model, without: Collection[str] = ()) -> list[RayTarget]:
     """Return what rays may meet of a model but of some links: visual shapes, or what it touches with where no link has any.
 
     Simple shapes are met in closed form; meshes, and height fields as two triangles a cell, by their triangles. What is wholly transparent
@@ -50,7 +50,7 @@ def seen_of(model: Model, without: Collection[str] = ()) -> list[Seen]:
             if g.material is not None and g.material.color is not None and g.material.color[3] == 0.0:
                 continue
             try:
-                found.append(Seen(k, g.placement, shape_of(g)))
+                found.append(RayTarget(k, g.placement, shape_of(g)))
             except RobotFileError as problem:
                 lost.append(f"link '{link.name}': {problem}")
     if lost:
@@ -71,7 +71,7 @@ def shape_of(g: Geometry) -> Shape | Triangles:
     return triangles_of(mesh.vertices, mesh.faces)
 
 
-def cast(seen: Sequence[Seen], poses: Array, ground: Array | None, T: Array, d: Any, least: float, most: float) -> Any:
+def cast_rays(targets: Sequence[RayTarget], poses: Array, ground: Array | None, T: Array, d: Any, least: float, most: float) -> Any:
     """Return how far, in lengths of d, rays from the origin of a frame are to what they meet first, ``most`` where that is nothing.
 
     Parameters
@@ -85,46 +85,46 @@ def cast(seen: Sequence[Seen], poses: Array, ground: Array | None, T: Array, d: 
     -------
     (n), on floats and traced ones alike
     """
-    shapes = [*((s.shape, poses[s.link] @ s.pose) for s in seen), *([] if ground is None else [(Plane(), ground)])]
+    shapes = [*((s.shape, poses[s.link] @ s.pose) for s in targets), *([] if ground is None else [(Plane(), ground)])]
     own = [(shape, se3.inv(pose) @ T) for shape, pose in shapes]
     convex = [(shape, G) for shape, G in own if isinstance(shape, Shape)]
 
     def nearest(u: Any) -> Any:
         t = most + 0.0 * u[0]
         for shape, G in convex:
-            t = ops.minimum(t, ray(shape, G[:3, 3], turned(G, u), least))
+            t = ops.minimum(t, ray(shape, G[:3, 3], rotate(G, u), least))
         return t
 
     graph = ops.graph_of(T, poses, d)
     t = nearest(np.asarray(d).T) if graph is None else graph.rows(nearest, (d,))
     meshes = [(shape, G) for shape, G in own if isinstance(shape, Triangles)]
     for shape, G in meshes:
-        t = through(each_turned(graph, G, d), *G[:3, 3], least, t, *shape)
+        t = through(rotate_all(graph, G, d), *G[:3, 3], least, t, *shape)
     return t if graph is None or not meshes else graph.rows(lambda u, x: x, (d, t))   # as many as rays, which a procedure does not say
 
 
-def around(seen: Sequence[Seen], poses: Array, T: Array, d: Array, near: float) -> list[int]:
+def shapes_around(targets: Sequence[RayTarget], poses: Array, T: Array, d: Array, near: float) -> list[int]:
     """Return the links, by their numbers, within a simple shape of which all rays d (n, 3) of a frame T begin, ``near`` along them.
 
     Links' poses are (nlinks, 4, 4), floats.
     """
     found = []
-    for s in seen:
+    for s in targets:
         if isinstance(s.shape, Shape):
             G = se3.inv(poses[s.link] @ s.pose) @ T
-            enters, leaves = span(s.shape, G[:3, 3], turned(G, d.T))
+            enters, leaves = span(s.shape, G[:3, 3], rotate(G, d.T))
             found += [s.link] if ((enters < near) & (near < leaves)).all() else []
     return found
 
 
-def turned(G: Array, u: Sequence[Any]) -> list[Any]:
+def rotate(G: Array, u: Sequence[Any]) -> list[Any]:
     """Return R u, components first."""
     return [G[i, 0] * u[0] + G[i, 1] * u[1] + G[i, 2] * u[2] for i in range(3)]
 
 
-def each_turned(graph: Any, G: Array, d: Any) -> Any:
+def rotate_all(graph: Any, G: Array, d: Any) -> Any:
     """Return directions (n, 3) in another frame."""
-    return np.stack(turned(G, np.asarray(d).T), axis=1) if graph is None else graph.rows(lambda u: ops.array(turned(G, u)), (d,))
+    return np.stack(rotate(G, np.asarray(d).T), axis=1) if graph is None else graph.rows(lambda u: ops.array(rotate(G, u)), (d,))
 
 
-__all__ = ["Seen", "around", "cast", "seen_of"]
+__all__ = ["RayTarget", "cast_rays", "ray_targets", "shapes_around"]

@@ -42,9 +42,9 @@ class Part:
             if what in NAMES and isinstance(x, str):
                 values[what] = name(x)
             elif what in KEYED:
-                values[what] = {of_key(name, n, what): y for n, y in x.items()}
+                values[what] = {rename_key(name, n, what): y for n, y in x.items()}
             elif what == "pairs" and isinstance(x, tuple):
-                values[what] = tuple(of_two(link, pair) for pair in x)
+                values[what] = tuple(rename_pair(link, pair) for pair in x)
         return Part(self.kind, values)
 
     def without(self, links: Set[str], joints: Set[str]) -> tuple[Part | None, list[str]]:
@@ -57,11 +57,11 @@ class Part:
             if what == "joints" and (missing := [n for n in x if n in gone]):   # a sum over joints: another, were one left out
                 return None, missing
             if what in KEYED:
-                values[what] = {n: y for n, y in x.items() if not among(n, gone, what)}
-                lost += [name for n in x for name in among(n, gone, what)]
+                values[what] = {n: y for n, y in x.items() if not removed_among(n, gone, what)}
+                lost += [name for n in x for name in removed_among(n, gone, what)]
             elif what == "pairs" and isinstance(x, tuple):
-                values[what] = tuple(pair for pair in x if not among(pair, gone))
-                lost += [n for pair in x for n in among(pair, gone)]
+                values[what] = tuple(pair for pair in x if not removed_among(pair, gone))
+                lost += [n for pair in x for n in removed_among(pair, gone)]
         return (Part(self.kind, values) if lost else self), lost
 
 
@@ -133,30 +133,30 @@ class Described(ReadOnly):
                        contacts=self.contacts and self.contacts.renamed(link, joint, own))  # fmt: skip
 
 
-def plain(x: Any) -> Any:
+def to_plain(x: Any) -> Any:
     """Return an array as tuples of numbers, as arguments of parts are.
 
-    >>> plain(np.eye(2))
+    >>> to_plain(np.eye(2))
     ((1.0, 0.0), (0.0, 1.0))
     """
-    return tuple(map(plain, x)) if np.ndim(x) else float(x)
+    return tuple(map(to_plain, x)) if np.ndim(x) else float(x)
 
 
-def of_key(rename: Renaming, key: Any, what: str) -> Any:
+def rename_key(rename: Renaming, key: Any, what: str) -> Any:
     """Return another name for what something is of: materials are of links, of shapes of these, and of two of both."""
-    return rename(key) if what != "materials" else of_two(rename, key) if isinstance(key, tuple) else of_shape(rename, key)
+    return rename(key) if what != "materials" else rename_pair(rename, key) if isinstance(key, tuple) else rename_shape(rename, key)
 
 
-def of_two(rename: Renaming, names: tuple[str, str]) -> tuple[str, str]:
+def rename_pair(rename: Renaming, names: tuple[str, str]) -> tuple[str, str]:
     """Return other names for two links or shapes of links; the ground is nobody's."""
-    a, b = (n if n == "world" else of_shape(rename, n) for n in names)
+    a, b = (n if n == "world" else rename_shape(rename, n) for n in names)
     return a, b
 
 
-def of_shape(rename: Renaming, name: str) -> str:
+def rename_shape(rename: Renaming, name: str) -> str:
     """Return another name for a link, or for a shape of it, as :attr:`~engine.model.Link.shapes` has them.
 
-    >>> [of_shape(lambda link: {"a": "b"}.get(link, link), name) for name in ("a", "a/pad")]
+    >>> [rename_shape(lambda link: {"a": "b"}.get(link, link), name) for name in ("a", "a/pad")]
     ['b', 'b/pad']
     """
     link, _, shape = name.rpartition("/")
@@ -164,13 +164,13 @@ def of_shape(rename: Renaming, name: str) -> str:
     return f"{rename(link)}/{shape}" if found == name and link else found
 
 
-def among(names: str | tuple[str, ...], gone: Set[str], what: str = "materials") -> list[str]:
+def removed_among(names: str | tuple[str, ...], gone: Set[str], what: str = "materials") -> list[str]:
     """Return those of one or two names that are gone, where materials are of links, or of shapes of these."""
     each = ((n, n.rpartition("/")[0] if what == "materials" else n) for n in ((names,) if isinstance(names, str) else names))
     return [n if n in gone else link for n, link in each if n in gone or link in gone]
 
 
-def together(q: Array, robots: Mapping[str, Described | None]) -> Described | None:
+def combine_extras(q: Array, robots: Mapping[str, Described | None]) -> Described | None:
     """Return what the files of several robots say of all of them, at the configuration q.
 
     Constraints, actuators, forces and sensors are those of all, with the robots' names before theirs. Gravity and dt hold where those
