@@ -68,10 +68,11 @@ def touching_points(a: Shape, b: Shape, T_AB: Array, far: Any) -> Points:
     what is nearest where they are apart, so that no branch is taken."""
     if (kind(b), kind(a)) in POINTS and kind(a) is not kind(b):
         return touching_points(b, a, se3.inv(T_AB), far).seen_from(T_AB)
-    if POINTS.get((kind(a), kind(b))) is not convex_points:
+    convex = POINTS.get((kind(a), kind(b))) is convex_points
+    if not convex:
         return points(a, b, T_AB)
-    boxes = isinstance(a, Box) and isinstance(b, Box)
-    return convex_points(a, b, T_AB, box_separation(a, b, T_AB) if boxes else separation(a, b, T_AB, False, far))  # type: ignore[arg-type]
+    apart = box_separation(a, b, T_AB) if isinstance(a, Box) and isinstance(b, Box) else separation(a, b, T_AB, False, far)
+    return convex_points(a, b, T_AB, apart)
 
 
 def distance(a: Shape, b: Shape, T_AB: ArrayLike) -> Separation:

@@ -12,10 +12,7 @@ direction about it is better. Apart, t is nought, and one search is all. Where t
 searches begin all about: but none within an angle φ of n is better than the point c of the set allows that is farthest against n, for
 s(m) ≤ m·c::
 
-    s(m) ≤ (c·n) cos φ + |c − (c·n) n| sin φ                                                                     (2)
-
-and of any other points c of the set. Those farthest against directions that are tilted from the best normal that is known are about the
-borders of what touches there, and leave little.
+    s(m) ≤ s(n) cos φ + |c − s(n) n| sin φ                                                                       (2)
 
 About round shapes the turns from n to n' become shorter by a ratio r each; after two of them the next search begins where they lead
 (Aitken)::
@@ -32,8 +29,8 @@ import numpy as np
 
 from engine import ops
 from engine.geometry.gjk import nearest
-from engine.geometry.shapes import Hull, Shape
-from engine.geometry.vectors import X, across, row, unit
+from engine.geometry.shapes import Shape
+from engine.geometry.vectors import X, row, unit
 
 Array = np.ndarray
 #: searches from a direction on
@@ -48,8 +45,6 @@ APART, CLEAR = 1e-2, 1e-4
 SAME = 1e-11
 #: directions all about, for shapes that are not made of a few faces
 LATTICE, REACH = 32, 0.372
-#: tilts from the best normal, rad, and how many ways about it, of points that bound what others can be
-TILTS, WAYS = (0.2, 0.8), 8
 
 
 class Separation(NamedTuple):
@@ -127,14 +122,12 @@ def separation(a: Shape, b: Shape, T: Array, meet: bool = True, far: Any = None)
 
     def look(x: Array) -> tuple[Array, Any]:
         """One direction: it is searched from if there may be a better one about it; and at last, exactly, the best there is."""
-        best, s_best, k, skew, bounds = x[:3], x[6], x[7], x[8], x[9:].reshape(-1, 3)
+        best, s_best, k, skew = x[:3], x[6], x[7], x[8]
         last = k > len(directions) - 0.5
         n, angle = ops.where(last, best, row(directions, k)), row(about, k)
         c, at = supports(-n)
-        s, sine, cosine = c @ n, ops.sin(angle), ops.cos(angle)
-        if len(bounds):
-            bounds = ops.when(ops.equal(k, flat + 1.0), lambda: bounding(best), bounds)
-        most = functools.reduce(ops.minimum, [y @ n * cosine + ops.norm(y - (y @ n) * n) * sine for y in (c, *bounds)])         # (2)
+        s = c @ n
+        most = s * ops.cos(angle) + ops.norm(c - s * n) * ops.sin(angle)       # (2)
         more = ops.where(k > flat + 0.5, EXACT, -EXACT) * size                 # of directions as good as each other a face's normal is best
         hopeless = ops.logical_and(most <= s_best + more, ops.logical_not(last))
         begin = ops.array([*n, *at, *n, *np.zeros(3), *ops.where(last, 0.0, best), s, s_best, ops.where(last, EXACT, ROUGH)])
@@ -146,16 +139,9 @@ def separation(a: Shape, b: Shape, T: Array, meet: bool = True, far: Any = None)
         skew = ops.where(ops.logical_and(better, ops.logical_not(last)), ops.where(k > flat + 0.5, 1.0, 0.0), skew)
         done = ops.logical_or(new[6] > enough, ops.logical_and(new[6] > 0.0, found[17] <= EXACT))
         k = ops.where(new[6] > 0.0, ops.maximum(k + 1.0, len(directions)), k + 1.0)
-        return ops.array([*new, k, skew, *bounds.ravel()]), ops.logical_or(last, done)
+        return ops.array([*new, k, skew]), ops.logical_or(last, done)
 
-    def bounding(n: Array) -> Array:
-        """The points of the set that are farthest against directions tilted from n."""
-        u, v = across(n)
-        ways = [np.cos(x) * u + np.sin(x) * v for x in 2.0 * np.pi / WAYS * np.arange(WAYS)]
-        return np.array([supports(-(np.cos(tilt) * n + np.sin(tilt) * way))[0] for tilt in TILTS for way in ways])
-
-    none = np.zeros(0 if known_all or isinstance(a, Hull) or isinstance(b, Hull) else 3 * WAYS * len(TILTS))
-    x, _ = ops.while_loop(look, ops.array([*np.zeros(6), -1e9, 0.0 * p[0], 0.0, *none]), len(directions) + 1)
+    x, _ = ops.while_loop(look, ops.array([*np.zeros(6), -1e9, 0.0 * p[0], 0.0]), len(directions) + 1)
     n, s = x[:3], x[6] - a.rounding - b.rounding
     at = x[3:6] + a.rounding * n
     return Separation(s, n, at, at + s * n)

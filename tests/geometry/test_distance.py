@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 from engine.geometry import Box, Capsule, Cylinder, Ellipsoid, GeometryError, HeightField, Plane, Sphere, distance
-from engine.geometry.separation import LATTICE, REACH, lattice
+from engine.geometry.separation import LATTICE, REACH, lattice, separation
 from engine.spatial import so3
 from tests.geometry.pairs import (
     CUBE,
@@ -15,6 +15,7 @@ from tests.geometry.pairs import (
     SOLIDS,
     both_of,
     coal_distance,
+    compiled,
     distance_of,
     inverse,
     moved,
@@ -189,6 +190,18 @@ def test_no_direction_is_far_from_those_tried():
     d = np.random.default_rng(0).standard_normal((20000, 3))
     d /= np.linalg.norm(d, axis=1, keepdims=True)
     assert np.arccos(np.abs(d @ lattice(LATTICE).T).max(axis=1)).max() < REACH + 1e-3
+
+
+@pytest.mark.parametrize(("one", "two"), [("cylinder", "capsule"), ("ellipsoid", "hull"), ("box", "sphere")])
+def test_what_is_far_is_known_to_be_and_what_is_near_as_it_is(one, two):
+    a, b, T = SOLIDS[one], SOLIDS[two], poses(400, seed=3)
+    gap, enough = distance_of(a, b)(T)[0], 0.1
+    found = compiled(lambda T: (separation(a, b, T, False, enough).gap,))(T)
+    far = gap > enough
+    assert 40 < far.sum() < 360
+    np.testing.assert_allclose(found[~far], gap[~far], rtol=0.0, atol=exact(one, two))
+    assert (found[far] > enough).all() and (found[far] <= gap[far] + exact(one, two)).all()
+    assert (found[far] < gap[far] - 1e-6).any()                                # where it ends early
 
 
 def test_two_planes_never_touch():
