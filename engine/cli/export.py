@@ -60,7 +60,7 @@ def export(
     engine export batch.h5 third.csv --rollout 2
     engine export run.h5 run.html             plays in any browser
     engine export run.h5 run.html --show momentum --trail gripper
-    engine export run.h5 run.html --signal q.elbow,q.wrist --plots left
+    engine export run.h5 run.html --signal q.shoulder,q.elbow --plots left
     engine export run.h5 run.glb --fps 60     for Blender, game engines
     engine export run.h5 run.rrd              for the viewer of rerun, with plots
     engine export robot.urdf robot.glb

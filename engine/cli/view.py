@@ -66,7 +66,7 @@ def view(
     engine view batch.h5                       all rollouts together
     engine view batch.h5 --rollout 3
     engine view run.h5 --follow base --environment plain
-    engine view run.h5 --signal q.elbow,q.wrist --plots left
+    engine view run.h5 --signal q.shoulder,q.elbow --plots left
     engine view run.h5 --show centers --show momentum --trail gripper
     engine view robot.urdf --live              it moves by itself; Ctrl + drag pulls it
     engine view robot.urdf --web               in a browser, with sliders for its joints

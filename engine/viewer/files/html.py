@@ -70,9 +70,11 @@ def page(scene: Scene, fps: float, play: bool = True, different: int = DIFFERENT
     ------
     ViewerError : there are too many poses, something is to be shown that pages do not have, or there is no such signal or place
     """
+    times = sample_times(scene, fps)
+    sampled(scene.actors[0], times[:1])                                        # which says what of its motion is no number
     header = {"play": play, "plots": plots_of(scene, signals, plots)}
     pack, more = Pack(lightened(scene, different, DRAWN)), PLOTS if signals else ([], [])
-    return document(scene, sample_times(scene, fps), pack, header, *more, shown=of_pages(shown))
+    return document(scene, times, pack, header, *more, shown=of_pages(shown))
 
 
 def document(scene: Scene, times: Array, pack: Pack, header: dict[str, Any], scripts: Sequence[Path] = (), styles: Sequence[Path] = (),
