@@ -102,7 +102,10 @@ class RowLaws(ContactLaws):
         return noted["wrench"]
 
     def observed(self, q: Array, v: Array, noted: Mapping[str, Array], h: Any) -> dict[str, Any]:
-        points, seen = self.found(q, v, h)
+        if self.dense:
+            points, seen = self.found(q, v, h)
+        else:                                                                  # of what is far nothing is said
+            points, seen = self.rows.look(self.broad_phase(q, v, h), np.zeros(3), self.began(q, v)), None
         axes = WorldAxes(self.model, q, body_poses(self.model, q), np.zeros(3))
         V = np.array(axes.twists(axes.seen(v)))
 
