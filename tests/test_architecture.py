@@ -414,6 +414,8 @@ def test_files_in_pages_are_there():
     lost = [name for name in re.findall(r"`(\w+(?:/\w+)+)(?:\.py)?/?`", picture)
             if name.split("/")[0] in rooms and not (ENGINE / name).is_dir() and not (ENGINE / f"{name}.py").is_file()]  # fmt: skip
     for page in ENGINE.rglob("*.md"):
-        included = re.findall(r"literalinclude\} (\S+)", page.read_text(encoding="utf-8"))
-        lost += [f"{page.name}: {name}" for name in included if not (page.parent / name).is_file()]
+        for name, options in re.findall(r"literalinclude\} (\S+)\n((?:^:.*\n)*)", page.read_text(encoding="utf-8"), re.MULTILINE):
+            text = (page.parent / name).read_text(encoding="utf-8") if (page.parent / name).is_file() else ""
+            wanted = re.findall(r'^:(?:start-\w+|end-\w+|pyobject): "?(?:\w+\.)?(.*?)"?$', options, re.MULTILINE)
+            lost += [f"{page.name}: {name}: {part}" for part in wanted or [""] if part not in text or not text]
     assert not lost, lost
