@@ -1,4 +1,4 @@
-"""What takes long to make, on disk: once per user and machine, machine code and the convex parts of meshes.
+"""The disk cache, per user and machine, of what takes long to make: machine code and the convex parts of meshes.
 
 A file holds a header line, the SHA-256 of the key and the object, then the object. The key names everything that the object depends on: of
 machine code the program, how it is entered, the lane width, the processor and its features, LLVM, llvmlite, the texts of all modules that

@@ -1,4 +1,4 @@
-"""The engine's own error, and checks of what comes in: one sentence that says what is wrong and what was expected."""
+"""The engine's own error, and checks of arguments: one sentence that says what is wrong and what was expected."""
 
 from __future__ import annotations
 

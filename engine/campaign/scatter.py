@@ -1,4 +1,4 @@
-"""What is scattered: parameters, entries of the initial state and attitudes, by name, and what each run gets of them."""
+"""Scatter: parameters, entries of the initial state and attitudes, by name, and what each run gets of them."""
 
 from __future__ import annotations
 

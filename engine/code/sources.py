@@ -1,4 +1,4 @@
-"""What of the engine is exported, and how: compiled functions, and a simulator's step or controller."""
+"""Programs that can be exported as code: compiled functions, and a simulator's step or controller."""
 
 from __future__ import annotations
 

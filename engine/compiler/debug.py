@@ -1,4 +1,4 @@
-"""What is compiled, and why, on stderr: set ``ENGINE_DEBUG``.
+"""Messages on stderr of what is compiled, and why: set ``ENGINE_DEBUG``.
 
 - 1: a line for each thing that is compiled or found in the cache: why it was not there, the seconds of each stage, and how large it is;
 - 2: and the seconds of every pass, and each function's nodes; procedures that are compiled look whether entries are there;

@@ -1,4 +1,4 @@
-"""The error-state filter of :func:`engine.estimator`: what it does at a tick, by the derivatives of a simulator's own step and sensors."""
+"""One tick of the error-state Kalman filter of :func:`engine.estimator`, by the derivatives of a simulator's own step and sensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an FMU steps: a simulator, or its controller alone, as programs of a few vectors, and what lies where in these.
+"""The programs of an FMU, of a simulator or its controller alone, and the vectors they step (its states and modes: ``c/core.c``).
 
 The state after the k-th step from t0, the outputs at its beginning, and the state at the start are::
 

@@ -1,4 +1,4 @@
-"""From momentum: what floats freely has P = A(q) v + [h; 0] constant, and the velocities v are what is measured with noise.
+"""Identification by conservation of momentum: P = A(q) v + [h; 0] is constant where a base floats, and v is measured with noise.
 
 A is linear in the unknowns x, so the noise n of v is in P and in the derivative of it by x, Y(v). Of all x, P and n with
 

@@ -1,4 +1,4 @@
-"""The schema of a recording's HDF5 file: a dataset per column, the checkpoint, and the header.
+"""HDF5 layout of a recording, written and read: a dataset per column, the checkpoint, and the header.
 
 ``/t``, ``/q``, … (records, ...); tables ``/NAME`` (rows, numbers) of as many rows at each record as there are, with a column ``/NAME.rows``
 of how many there are by its end; ``/checkpoint/NAME``, ``/header/NAME`` (long texts, such as the model's), and the attributes ``format``,

@@ -1,4 +1,4 @@
-"""What is measured in joints and where links touch: encoders, torques, wrists, feet."""
+"""Sensors at joints and contacts: encoders, torque sensors, force–torque sensors at wrists, feet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What sensors have in common: when they sample, where they are, and how what they read differs from the truth."""
+"""The base of all sensors: sampling, mounting, and errors (noise, bias, scale, limits); random numbers are ``components.law.Noise``."""
 
 from __future__ import annotations
 

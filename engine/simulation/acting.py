@@ -1,4 +1,4 @@
-"""What acts on a model: who is asked, in which order, and what each hears of those before it."""
+"""Evaluation order of components, and the signals and forces that each hears of those before it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the time of a simulator's step goes, by part: counted in machine code that is made for it, over a run.
+"""Profile of a simulator's step: the time of each part, counted over a run in machine code that is made for it.
 
 The code that is counted has a function for each part, and a clock around each call; the code that runs computes the same without either.
 Both are run in turn, and both times are told.

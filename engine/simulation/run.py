@@ -1,4 +1,4 @@
-"""The runner: a step repeated, with records, compiled or plain, alone or in a batch. Robots and rigid bodies run on it alike."""
+"""The run loop: a step repeated, compiled or plain, alone or in a batch, and its records collected. Robots and rigid bodies run on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a run begins, in whole states, and which of them have ended."""
+"""Start of a run: whole states of all rows, and which of them have ended."""
 
 from __future__ import annotations
 

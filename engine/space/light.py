@@ -1,4 +1,4 @@
-"""The Sun's light: what of it a planet covers, and how it pushes on facets."""
+"""Solar radiation pressure on facets, and eclipses."""
 
 from __future__ import annotations
 

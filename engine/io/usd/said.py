@@ -1,4 +1,4 @@
-"""What a stage of USD says besides its trees: gravity, drives, loops, what may touch and how it rubs."""
+"""Physics of a USD stage besides its trees: gravity, drives, loops, collision groups and materials."""
 
 from __future__ import annotations
 

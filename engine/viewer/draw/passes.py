@@ -1,4 +1,4 @@
-"""Passes: all that OpenGL is told before a part of a picture is drawn, so that nothing goes on from the part before."""
+"""OpenGL states of each part of a picture (a pass), set whole, so that nothing goes on from the part before."""
 
 from __future__ import annotations
 

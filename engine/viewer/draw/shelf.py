@@ -1,4 +1,4 @@
-"""All surfaces on the graphics card, and the coarser stand-ins of those that are seen small."""
+"""Vertex and index buffers of all surfaces, and of their levels of detail."""
 
 from __future__ import annotations
 
