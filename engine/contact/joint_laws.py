@@ -3,6 +3,8 @@
 A force that acts all the step is evaluated between its middle and its end: in the middle where the step resolves it, which is of second
 order, towards the end where it is stiffer than the step, which damps it. The weight is σ = κ/(1 + κ), with κ = h² k w of a spring k,
 where w is the velocity that a unit impulse leaves, and κ = (h/T)² of what decays in a time T.
+
+The same as forces in flight: :mod:`engine.components.forces`; which of both acts: :mod:`engine.components.joint_dynamics`.
 """
 
 from __future__ import annotations

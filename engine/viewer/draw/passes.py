@@ -1,4 +1,7 @@
-"""OpenGL states of each part of a picture (a pass), set whole, so that nothing goes on from the part before."""
+"""OpenGL states of each part of a picture (a pass), set whole, so that nothing goes on from the part before.
+
+Shadow maps are drawn by :mod:`engine.viewer.draw.renderer`.
+"""
 
 from __future__ import annotations
 
