@@ -41,7 +41,7 @@ class EngineError(ValueError):
 
 
 class Fixed:
-    """What was compiled from its attributes: once ``_made`` is set, those without an underscore cannot be."""
+    """An object compiled from its attributes: once ``_made`` is set, those without an underscore cannot be set."""
 
     _made = False
 

@@ -31,7 +31,7 @@ DAMAGED = "is damaged: its bytes are not as their checksum says"
 
 
 class Storage(abc.ABC):
-    """Where a campaign's runs are, chunk by chunk.
+    """Storage of a campaign's runs, chunk by chunk.
 
     Attributes
     ----------

@@ -46,7 +46,7 @@ def say(text: str) -> None:
 
 
 class Stopwatch(threading.local):
-    """Of a thread: the seconds of what has been done within what is being done now, the innermost last."""
+    """Seconds of a thread's nested stages, the innermost last."""
 
     def __init__(self) -> None:
         self.within: list[float] = []
@@ -86,7 +86,7 @@ def share(name: str) -> Iterator[None]:
 
 
 class Report:
-    """What is said of one thing that is compiled.
+    """Message on one thing that is compiled.
 
     Parameters
     ----------

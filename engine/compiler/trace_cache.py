@@ -49,7 +49,7 @@ GROWING = ("engine.cache", "engine.compiler.gufunc", "engine.compiler.debug", "e
 
 
 class Foreign(Exception):
-    """What something is made of is not the engine's alone."""
+    """Error: something is not made of the engine's own alone."""
 
 
 class Loaded:

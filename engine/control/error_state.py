@@ -27,7 +27,7 @@ Array = np.ndarray
 
 
 class Filter:
-    """What an :class:`Estimator` does at a tick, as a function of its signals and its memory."""
+    """One tick of an :class:`Estimator`, as a function of its signals and its memory."""
 
     def __init__(self, simulator: Simulator, sensors: list[Any], process: Any, inputs: dict[str, str],
                  parameters: dict[str, tuple[float, float]], name: str) -> None:  # fmt: skip
@@ -297,7 +297,7 @@ class Filter:
 
 
 class Estimate(NamedTuple):
-    """What a filter believes: x, parameters θ, the errors' covariance P (M, M), and what is expected of samples on their way."""
+    """The filter's estimate: x, parameters θ, the errors' covariance P (M, M), and what is expected of samples on their way."""
 
     x: Array
     theta: Array
@@ -306,7 +306,7 @@ class Estimate(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """What a filter counts: νᵀ S⁻¹ ν of each sensor's last sample; samples taken, and arrived, of each visit."""
+    """The filter's counts: νᵀ S⁻¹ ν of each sensor's last sample; samples taken, and arrived, of each visit."""
 
     nis: list[Any]
     taken: list[Any]

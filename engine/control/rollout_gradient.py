@@ -25,7 +25,7 @@ KEPT = 1024
 
 @dataclass(frozen=True, eq=False)
 class RolloutGradient:
-    """What rollouts cost, and how that changes.
+    """Cost of rollouts, and its gradient.
 
     Attributes
     ----------

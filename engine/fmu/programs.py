@@ -49,7 +49,7 @@ ARGUMENTS = {"step": STEP, "observe": STEP, "prepare": MOMENT, "begin": ("p", "x
 
 @dataclass
 class Machine:
-    """What an FMU steps.
+    """The programs of an FMU, and the vectors that they step.
 
     Attributes
     ----------

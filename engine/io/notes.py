@@ -31,7 +31,7 @@ class Note(NamedTuple):
 
 
 class Notes(list[Note]):
-    """All that is said of a file."""
+    """Notes on one file."""
 
     file = ""
 

@@ -59,7 +59,7 @@ class Schema:
 
 @dataclass(frozen=True)
 class Contents:
-    """What a file holds, as HDF5's open datasets, checked."""
+    """Contents of a file, as HDF5's open datasets, checked."""
 
     layout: Schema
     header: dict[str, Any]

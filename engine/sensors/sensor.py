@@ -25,7 +25,7 @@ Own = TypeVar("Own", bound="Sensor")
 
 
 class Errors:
-    """How n numbers x are read: with misalignment M, scale S, bias b, noise, steps and limits::
+    """Error model of n numbers x: misalignment M, scale S, bias b, noise, steps and limits::
 
         y = sat(quant(M (1 + S) x + b + noise))                                                                               (1)
 

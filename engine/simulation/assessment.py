@@ -169,7 +169,7 @@ def sample_slopes(look: Look, dt: float, forced: bool) -> SampledSlopes:
 
 
 class Rates(NamedTuple):
-    """How fast forces make a model move, 1/s.
+    """Rates of a model's motion under its forces, the largest |λ|, 1/s.
 
     Attributes
     ----------

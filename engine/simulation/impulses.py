@@ -45,7 +45,7 @@ class Flight(NamedTuple):
 
 
 class Resistance(NamedTuple):
-    """What impulses meet, made where it is asked for, as often nothing acts.
+    """Inertia and constraints that impulses meet, made where they are asked for, as often nothing acts.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Resistance(NamedTuple):
 
 
 class ImpulseResult(NamedTuple):
-    """What impulses leave of a step.
+    """Result of a step's impulses.
 
     Attributes
     ----------

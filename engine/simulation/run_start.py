@@ -23,7 +23,7 @@ Value = TypeVar("Value")
 
 
 class WholeStates:
-    """What of a step is about whole states x: q, v, the states and memories of the components, and of the events.
+    """Whole states x of a step: q, v, the states and memories of the components, and of the events.
 
     Attributes
     ----------

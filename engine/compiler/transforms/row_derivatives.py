@@ -22,7 +22,7 @@ from engine.compiler.transforms.sparse import Sparse, combined, zero
 
 
 class Given(NamedTuple):
-    """What a loop is given."""
+    """Arguments of a loop."""
 
     tables: list[Any]
     numbers: list[Any]

@@ -30,7 +30,7 @@ Filter = Callable[[Any, Any], bool]
 
 
 class Solid(NamedTuple):
-    """What may touch: its link's name, its body, the number of its tree, and whether it stands."""
+    """A collider: its link's name, its body, the number of its tree, and whether it stands."""
 
     name: str
     body: Body

@@ -19,7 +19,7 @@ SHARED = "CONSTANT_ALPHA", "ONE_MINUS_CONSTANT_ALPHA", "CONSTANT_ALPHA", "ONE_MI
 
 @dataclass(frozen=True)
 class Pass:
-    """What holds while a part of a picture is drawn; :meth:`begin` says all of it. Of solids the shelf leaves out what faces away.
+    """OpenGL state while a part of a picture is drawn; :meth:`begin` sets all of it. Of solids the shelf leaves out what faces away.
 
     Attributes
     ----------

@@ -29,7 +29,7 @@ class Placed:
 
 
 class Shelf:
-    """All surfaces on the graphics card in one vertex and one index buffer, and the coarser stand-ins made as they are first seen small."""
+    """Mesh buffers: all surfaces in one vertex and one index buffer, and their decimated meshes, made as they are first seen small."""
 
     def __init__(self) -> None:
         self.array = made(gl.glGenVertexArrays)
