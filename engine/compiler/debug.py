@@ -101,7 +101,7 @@ class Report:
         self.functions = unique(programs)
 
     def adding(self, name: str) -> Callable[[float], None]:
-        """What adds seconds to a stage."""
+        """A context that adds its seconds to a stage."""
 
         def add(seconds: float) -> None:
             self.seconds[name] = self.seconds.get(name, 0.0) + seconds
@@ -110,7 +110,7 @@ class Report:
 
     @property
     def name(self) -> str:
-        """What is compiled, in words."""
+        """Name of what is compiled."""
         return " ".join([self.what, *(["of"] if self.programs else []), " and ".join(p.name for p in self.programs)]).strip()
 
     def why(self) -> str:

@@ -181,7 +181,7 @@ class JointStep(NamedTuple):
         return -into * push, slope
 
     def lasting_stop(self, u: Any, end: float, into: float) -> Any:
-        """What of a stop's impulse lasts: zero where it is left within the next step."""
+        """The part of a stop's impulse that lasts: zero where it is left within the next step."""
         gap = -into * (self.x - end)
         return ops.where(lasts(self.h, self.way, gap, -into * self.free, -into * u), 1.0, 0.0) * self.stop(u, end, into)[0]
 

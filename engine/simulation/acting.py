@@ -139,7 +139,7 @@ class Acting:
 
     @property
     def numb(self) -> Felt:
-        """What is felt of nothing: zeros."""
+        """Accelerations and forces of nothing: zeros."""
         return Felt(*np.zeros((2, self.model.nv)), *np.zeros((2, len(self.model.links), 6)))
 
     def felt(self, x: Array) -> Felt:

@@ -105,7 +105,7 @@ class Process:
 
     @property
     def keys(self) -> list[str]:
-        """What its programs are known by."""
+        """Keys of its programs."""
         return [f.key for f in self.programs]
 
     @functools.cached_property

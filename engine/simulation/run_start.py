@@ -38,7 +38,7 @@ class WholeStates:
 
     @property
     def process(self) -> Process:
-        """What a run repeats."""
+        """The process that a run repeats."""
         raise NotImplementedError
 
     def own(self, what: str, make: Callable[[], Value]) -> Value:
