@@ -1,4 +1,4 @@
-"""The engine's own error, and checks of what comes in: one sentence that says what is wrong and what was expected."""
+"""The engine's own error, and checks of arguments: one sentence that says what is wrong and what was expected."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class EngineError(ValueError):
 
 
 class Fixed:
-    """What was compiled from its attributes: once ``_made`` is set, those without an underscore cannot be."""
+    """An object compiled from its attributes: once ``_made`` is set, those without an underscore cannot be set."""
 
     _made = False
 

@@ -1,4 +1,4 @@
-"""Pause Python's garbage collector while much is made that stays."""
+"""Pause Python's garbage collector while many objects are made that stay (no collector of records: ``simulation.run``)."""
 
 from __future__ import annotations
 

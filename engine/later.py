@@ -1,4 +1,4 @@
-"""The public names of rooms that a simulation does not take: they are loaded when one of their names is first asked for."""
+"""Lazy imports: public names of packages that a simulation does not take, loaded when one is first asked for."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ WINDOW, STATES, MET = 2.0, 20, 0.9
 
 
 class Transport(Protocol):
-    """What carries messages, plain data as ROS 2 has them."""
+    """A transport of messages, plain data as ROS 2 has them."""
 
     def send(self, joints: dict[str, Any], links: dict[str, Any], wrenches: Mapping[str, dict[str, Any]]) -> None:
         """Send what there is of a state."""
@@ -50,7 +50,7 @@ class Transport(Protocol):
 
 
 class Bridge:
-    """What :func:`bridge` returns; ``with`` closes it.
+    """A running bridge, as :func:`bridge` returns it; ``with`` closes it.
 
     Attributes
     ----------

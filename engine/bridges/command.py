@@ -1,4 +1,4 @@
-"""What a peer's message says, or why it is no command, whatever it may be."""
+"""Commands in a peer's messages, checked: values, or why it is no command."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ PATIENCE = 2.0
 
 
 class Commands:
-    """What the server hands messages of clients to, in a thread of its own; the oldest of too many are dropped."""
+    """A queue of clients' messages, filled by the server in a thread of its own; the oldest of too many are dropped."""
 
     def __init__(self, topic: str) -> None:
         self.topic, self.waiting = topic, deque[Any](maxlen=WAITING)

@@ -20,7 +20,7 @@ Array = np.ndarray
 
 
 class Chunk(NamedTuple):
-    """What runs from ``first`` on came to: arrays as the shard has them, why some failed, by run, and what is noted of them.
+    """Results of the runs from ``first`` on: arrays as the shard has them, why some failed, by run, and what is noted of them.
 
     ``good`` are the rows of the trajectory that did not fail, by run.
     """
@@ -35,7 +35,7 @@ class Chunk(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What is told of a chunk that is done: its number, its runs, the metrics that are one number, how many failed, and what is said."""
+    """Summary of a chunk that is done: its number, its runs, the metrics that are one number, how many failed, and what is said."""
 
     k: int
     runs: int

@@ -17,7 +17,7 @@ SAMPLE = 1 << 14
 
 
 class Estimate(NamedTuple):
-    """What is known of a metric from the ``runs`` that have a value; ``failed`` have none, and count neither as true nor as false.
+    """Estimate of a metric from the ``runs`` that have a value; ``failed`` have none, and count neither as true nor as false.
 
     Of a truth value the mean is the share, and the interval Wilson's; else it is mean ± t σ/√n, by Student's t of n − 1.
     The intervals are those of independent draws: of other designs they are mostly too wide.

@@ -1,4 +1,4 @@
-"""Who runs the chunks: this process, an executor of concurrent.futures, or a client of dask.distributed. Workers may die at any moment.
+"""Executors of chunks: this process, one of concurrent.futures, or a client of dask.distributed. Workers may die at any moment.
 
 A worker gets the plan as bytes, once for each chunk, makes it once, and checks against the folder's manifest that it is the same: another
 version of the engine, or another program, is refused where it would have run. Before each chunk is put there the manifest is looked at

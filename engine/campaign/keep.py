@@ -1,4 +1,4 @@
-"""What is kept of trajectories: which columns, how often, of which runs."""
+"""The choice of what is kept of trajectories: which columns, how often, of which runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where files and objects are put, each whole or not at all: a directory of a disk, or a store of objects that has a URL (S3 and others).
+"""Storage of files and objects, each whole or not at all: a directory of a disk, or a store of objects that has a URL (S3 and others).
 
 Credentials, region and endpoint of a store are those of the environment, such as AWS_ACCESS_KEY_ID, AWS_REGION and AWS_ENDPOINT_URL.
 """

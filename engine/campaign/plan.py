@@ -27,7 +27,7 @@ SEEDS = 2**128
 
 
 class Plan:
-    """What is run: the arguments of :class:`engine.Campaign`, checked.
+    """A campaign's plan: the arguments of :class:`engine.Campaign`, checked.
 
     Attributes
     ----------

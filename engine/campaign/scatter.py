@@ -1,4 +1,4 @@
-"""What is scattered: parameters, entries of the initial state and attitudes, by name, and what each run gets of them."""
+"""Scatter: parameters, entries of the initial state and attitudes, by name, and what each run gets of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Array = np.ndarray
 
 
 class Start(NamedTuple):
-    """What runs begin with: the values drawn, by name (n, *shape), and what these make of q (n, nq), v (n, nv) and the parameters."""
+    """Initial values of runs: those drawn, by name (n, *shape), and what these make of q (n, nq), v (n, nv) and the parameters."""
 
     drawn: dict[str, Array]
     q0: Array
@@ -34,7 +34,7 @@ class Start(NamedTuple):
 
 
 class Target(NamedTuple):
-    """Where a quantity goes: the entries ``places`` of "q0", "v0", an "attitude" (of q0), or of a parameter by its name."""
+    """Entries that a quantity sets: the ``places`` of "q0", "v0", an "attitude" (of q0), or of a parameter by its name."""
 
     kind: str
     name: str
@@ -43,7 +43,7 @@ class Target(NamedTuple):
 
 
 class Scatter:
-    """What is scattered, and how.
+    """Scattered quantities and their distributions.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What is asked of where runs are put: a campaign's manifest, to put a chunk there, to say which are there and whole, and to read of one.
+"""The interface of a campaign's storage: its manifest, its chunks put and read, and which are there and whole.
 
 What differs from one to the other is in :mod:`engine.campaign.folder` (HDF5) and :mod:`engine.campaign.hierarchy` (Zarr).
 """
@@ -31,7 +31,7 @@ DAMAGED = "is damaged: its bytes are not as their checksum says"
 
 
 class Storage(abc.ABC):
-    """Where a campaign's runs are, chunk by chunk.
+    """Storage of a campaign's runs, chunk by chunk.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What is said of a campaign while it runs: estimates, whether they are narrow enough, and what failed."""
+"""Progress of a campaign while it runs: estimates, whether they are narrow enough, and what failed."""
 
 from __future__ import annotations
 

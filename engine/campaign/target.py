@@ -1,4 +1,4 @@
-"""Where a campaign goes, by what is said of it: to a folder of HDF5 files, or a hierarchy of Zarr in a directory or a store of objects."""
+"""Choice of a campaign's storage by its address: a folder of HDF5 files, or a hierarchy of Zarr in a directory or a store of objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written as code: a program, what its arguments and results are called and mean, and samples of it."""
+"""A program to be written as code, with names and meanings of its arguments and results, and samples of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page needs to simulate by itself: a simulator's step with a link that is pulled, as WebAssembly, and where its links are."""
+"""A simulator's step with a link that is pulled, as WebAssembly: what a page needs to simulate by itself."""
 
 from __future__ import annotations
 

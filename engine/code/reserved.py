@@ -1,4 +1,4 @@
-"""Names that no function of ours may have in C: words of C and C++, and what generated code and the C library have as theirs."""
+"""Reserved names in C: words of C and C++, and what generated code and the C library have as theirs."""
 
 from __future__ import annotations
 

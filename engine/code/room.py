@@ -1,4 +1,4 @@
-"""How much memory of tables a function needs, by how many rows these have.
+"""Memory that a function's tables need, by how many rows these have.
 
 Of each table it is known that it has at most so many rows, or that these are as many as are given, or as the program makes them.
 """

@@ -1,4 +1,4 @@
-"""What of the engine is exported, and how: compiled functions, and a simulator's step or controller."""
+"""Programs that can be exported as code: compiled functions, and a simulator's step or controller."""
 
 from __future__ import annotations
 
@@ -225,20 +225,14 @@ def chain_of(simulator: Simulator, name: str, names: Sequence[str]) -> Exported:
     shapes = [(), (model.nq,), (model.nv,), (plant.parameters.n,), (plant.states.n,), (held.n,), *signals.shapes.values()]
     program = trace(chained, shapes, named=True)
     where = laid(chain[0].held) if len(chain) == 1 and held.n else laid(held)
-    given = [Value("t", (), "time, s"), Value("q", (model.nq,), ARGUMENTS["q"].replace(" (..., nq)", ""), ((0, "", model.labels("q")),)),
-             Value("v", (model.nv,), ARGUMENTS["v"].replace(" (..., nv)", ""), ((0, "", model.labels("v")),)), parameters_of(simulator),
-             Value("states", (plant.states.n,), "states of the components", laid(plant.states)),
-             Value("held", (held.n,), "what it remembers, and what holds until it is asked again", where),
-             *(Value(n, shape, f"what '{n.partition('.')[0]}' says") for n, shape in signals.shapes.items())]  # fmt: skip
-    kept = (0, 5) if any(c.called.named for c in chain) else (0, 1, 2, 5)      # a function of t, q, v has these
-    given = [v if k in kept or k > 5 or reads(program, given, k) else dataclasses.replace(v, bound=0.0) for k, v in enumerate(given)]
-    said = {n for c in chain if isinstance(c, Maker) for n in c.recorded(plant.said[c.name])}
-    texts = {"tau": "generalized forces, N·m and N, as commanded: limits of effort are the plant's, and not applied",
-             "rate": "rate of its own state, which whoever calls integrates",
-             "held_next": "the same from now on, for the next step", **{n: f"what '{n.partition('.')[0]}' says" for n in said}}  # fmt: skip
-    texts |= {f"rate of {c.name}": "rate of its state, which whoever calls integrates" for c in chain}
-    results = [dataclasses.replace(r, text=texts.get(r.name, f"command to '{r.name}', whose limits are its own, and not applied"),
-                                   parts=where if r.name == "held_next" else ()) for r in results_of(program)]  # fmt: skip
+    own = [Value("t", (), "time, s"), Value("q", (model.nq,), ARGUMENTS["q"].replace(" (..., nq)", ""), ((0, "", model.labels("q")),)),
+           Value("v", (model.nv,), ARGUMENTS["v"].replace(" (..., nv)", ""), ((0, "", model.labels("v")),)), parameters_of(simulator),
+           Value("states", (plant.states.n,), "states of the components", laid(plant.states)),
+           Value("held", (held.n,), "what it remembers, and what holds until it is asked again", where)]  # fmt: skip
+    always = {"t", "held"} if any(c.called.named for c in chain) else {"t", "q", "v", "held"}        # a function of t, q, v has these
+    own = [v if v.name in always or reads(program, own, k) else dataclasses.replace(v, bound=0.0) for k, v in enumerate(own)]
+    given = [*own, *(Value(n, shape, f"what '{n.partition('.')[0]}' says") for n, shape in signals.shapes.items())]
+    results = chain_results(plant.said, chain, program, where)
     first = plant.memories.split(plant.initial_memories())
     p, z, m = plant.parameters.join(plant.values), plant.initial_states(), held.join(first)
 
@@ -253,11 +247,23 @@ def chain_of(simulator: Simulator, name: str, names: Sequence[str]) -> Exported:
         rng = np.random.default_rng(round(1e6 * x[0]) + 1)
         return [x[0] + dt, *model.random(rng), p, z, y[-1] if held.n else m, *from_outside(rng)]
 
-    initial = ({"p": p} if given[3].passed else {}) | ({"held": m} if held.n else {})
+    initial = ({"p": p} if any(v.name == "p" and v.passed for v in own) else {}) | ({"held": m} if held.n else {})
     title = f"controller {chain[0].called.name}" if names == ["controller"] else ", ".join(c.called.name for c in chain)
     summary = [f"{title} of '{model.name}', asked at the beginning of each step of {dt!r} s"]
     return Exported(program, name, given, results, False, summary, draw, [0.0, *draw(np.random.default_rng(1))[1:]],
                     again, initial)  # fmt: skip
+
+
+def chain_results(shapes: Mapping[str, Any], chain: list[Any], program: Program,
+                  held: tuple[tuple[int, str, tuple[str, ...]], ...]) -> list[Value]:  # fmt: skip
+    """What comes out of a chain: commands, what is said and remembered, of such shapes, and rates of states."""
+    said = {n for c in chain if isinstance(c, Maker) for n in c.recorded(shapes[c.name])}
+    texts = {"tau": "generalized forces, N·m and N, as commanded: limits of effort are the plant's, and not applied",
+             "rate": "rate of its own state, which whoever calls integrates",
+             "held_next": "the same from now on, for the next step", **{n: f"what '{n.partition('.')[0]}' says" for n in said}}  # fmt: skip
+    texts |= {f"rate of {c.name}": "rate of its state, which whoever calls integrates" for c in chain}
+    return [dataclasses.replace(r, text=texts.get(r.name, f"command to '{r.name}', whose limits are its own, and not applied"),
+                                parts=held if r.name == "held_next" else ()) for r in results_of(program)]  # fmt: skip
 
 
 def reads(program: Program, given: list[Value], k: int) -> bool:

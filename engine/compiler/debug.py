@@ -1,4 +1,4 @@
-"""What is compiled, and why, on stderr: set ``ENGINE_DEBUG``.
+"""Messages on stderr of what is compiled, and why: set ``ENGINE_DEBUG``.
 
 - 1: a line for each thing that is compiled or found in the cache: why it was not there, the seconds of each stage, and how large it is;
 - 2: and the seconds of every pass, and each function's nodes; procedures that are compiled look whether entries are there;
@@ -46,7 +46,7 @@ def say(text: str) -> None:
 
 
 class Stopwatch(threading.local):
-    """Of a thread: the seconds of what has been done within what is being done now, the innermost last."""
+    """Seconds of a thread's nested stages, the innermost last."""
 
     def __init__(self) -> None:
         self.within: list[float] = []
@@ -86,7 +86,7 @@ def share(name: str) -> Iterator[None]:
 
 
 class Report:
-    """What is said of one thing that is compiled.
+    """Message on one thing that is compiled.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class Report:
         self.functions = unique(programs)
 
     def adding(self, name: str) -> Callable[[float], None]:
-        """What adds seconds to a stage."""
+        """A context that adds its seconds to a stage."""
 
         def add(seconds: float) -> None:
             self.seconds[name] = self.seconds.get(name, 0.0) + seconds
@@ -110,7 +110,7 @@ class Report:
 
     @property
     def name(self) -> str:
-        """What is compiled, in words."""
+        """Name of what is compiled."""
         return " ".join([self.what, *(["of"] if self.programs else []), " and ".join(p.name for p in self.programs)]).strip()
 
     def why(self) -> str:

@@ -230,7 +230,7 @@ def parted(whole: bytes) -> Iterator[bytes]:
 
 
 def parts(key: str) -> dict[str, str]:
-    """What a key of code is made of, by what it says."""
+    """Parts of the key of machine code, by name."""
     entered, *of = key.split("|")
     triple, cpu, features, *versions, texts, library = identity().split("|")
     return {"the lanes, or how it is entered": entered, "the program": "|".join(of), "the processor": f"{triple}|{cpu}|{features}",

@@ -1,4 +1,7 @@
-"""The thread pool that large batches are spread over."""
+"""The thread pool that large batches are spread over.
+
+A batch is cut into parts by :meth:`engine.compiler.gufunc.Gufunc._run`.
+"""
 
 from __future__ import annotations
 

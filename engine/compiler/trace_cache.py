@@ -1,4 +1,4 @@
-"""What is traced of the engine's own alone, on disk, so that the next process does not trace it again.
+"""The disk cache of traced programs of the engine's own, so that the next process does not trace them again.
 
 What a traced function makes depends on what it reaches, on the engine's code, and on the libraries under it. :func:`kept` takes all that
 it reaches, and knows it by its pickle, number by number, with nothing in it that is not the engine's, NumPy's or Python's own: a function
@@ -49,7 +49,7 @@ GROWING = ("engine.cache", "engine.compiler.gufunc", "engine.compiler.debug", "e
 
 
 class Foreign(Exception):
-    """What something is made of is not the engine's alone."""
+    """Error: something is not made of the engine's own alone."""
 
 
 class Loaded:

@@ -1,4 +1,4 @@
-"""Clips of what laws say, found in a law's graph, as limits of effort beside what it asks for within them.
+"""Saturations (clips) in a law's traced graph, taken as limits of effort beside what it asks for within them.
 
 A clip is min(max(x, low), top), in either order and of one side or both, as np.clip, np.minimum and np.maximum write it, whose ends depend
 on neither q nor v; also times what depends on neither, and plus anything. Several in each other are one::

@@ -132,7 +132,7 @@ class States(dict[str, Any]):
 
 
 class Felt(NamedTuple):
-    """What is felt at the beginning of a step, of what has acted until then: as a record has it, before what is commanded now.
+    """Accelerations and forces at the beginning of a step, of what has acted until then: as a record has it, before what is commanded now.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a component does in a state, held against what it says of itself."""
+"""A component's effect in a state, checked against what the component promises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parameters that functions and sensors bring along: seeds of their noise, and errors."""
+"""Default values of the parameters that functions and sensors bring along: seeds of their noise, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Forces that components exert: joint friction, stops and springs, a force at a point of a link, central gravity."""
+"""Forces that components exert: joint friction, stops and springs, a force at a point of a link, central gravity.
+
+Friction and stops may act by impulses instead (:mod:`engine.contact.joint_laws`); :mod:`engine.components.joint_dynamics` decides.
+"""
 
 from __future__ import annotations
 

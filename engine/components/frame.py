@@ -1,4 +1,4 @@
-"""What carries the world's origin where that moves, such as an orbit: configurations and velocities are then relative to it."""
+"""The moving frame that carries the world's origin, such as an orbit: configurations and velocities are relative to it."""
 
 from __future__ import annotations
 

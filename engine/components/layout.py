@@ -11,7 +11,7 @@ Array = np.ndarray
 
 
 class Layout:
-    """Where named arrays lie in a vector of n entries.
+    """Slices of named arrays in a vector of n entries.
 
     >>> layout = Layout({"t": (), "x": (2,)})
     >>> layout.n, layout.split(np.arange(3.0))["x"]

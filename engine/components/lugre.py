@@ -1,4 +1,4 @@
-"""Friction of drives by bristles that bend before they slip: LuGre."""
+"""The LuGre friction model of drives: bristles that bend before they slip."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that functions make, such as controllers: they are pickled by what they were made of."""
+"""Picklable closures: functions that functions return, such as controllers, pickled by the arguments that made them."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class Commands:
 
 
 class Mode:
-    """What :class:`Phases` does at a tick, as a function of what its laws and conditions ask for."""
+    """One tick of :class:`Phases`, as a function of what its laws and conditions ask for."""
 
     def __init__(self, name: str, phases: Mapping[str, tuple[Callable[..., Any], Any]], timeout: Mapping[str, tuple[float, str]],
                  abort: tuple[Callable[..., Any], str] | None, fade: float) -> None:  # fmt: skip

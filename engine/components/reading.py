@@ -1,4 +1,4 @@
-"""What a function gets of the signals that it asks for by the names of its arguments."""
+"""A function's arguments by name: the signals that it asks for, and the parts of a signal that it reads."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ LEFT = 1e-7
 
 
 class Actuation(NamedTuple):
-    """What drives a mechanism with loops.
+    """The actuated joints of a mechanism with loops.
 
     Attributes
     ----------

@@ -34,7 +34,7 @@ class ConstraintError(EngineError):
 
 @dataclass(frozen=True, eq=False)
 class Between:
-    """What two links share: a frame on each, whose relative pose is restricted in some rows.
+    """A constraint between two links: a frame on each, whose relative pose is restricted in some rows.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Between:
 
 @dataclass(frozen=True, eq=False)
 class AtPoints(Between):
-    """What is at a point of each link (3), m, in its own frame."""
+    """A constraint at a point of each link (3), m, in its own frame."""
 
     point_a: Any = ORIGIN
     point_b: Any = ORIGIN

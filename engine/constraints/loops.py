@@ -248,7 +248,7 @@ class Led:
 
 
 class Loops:
-    """All constraints of a model, one below the other.
+    """All constraints of a model, stacked: φ, J and J̇ v one below the other.
 
     Attributes
     ----------

@@ -1,4 +1,6 @@
-"""Coulomb's friction of a contact point, regularised: of slips, and of turning, as couples about the normal and against rolling.
+"""Coulomb's friction of a contact point, regularised: the friction factor of sliding, and torsional and rolling couples.
+
+The friction cone and stick of a point that slides: :mod:`engine.contact.point_law`.
 
 By a normal impulse γ that is known, and lengths c (torsional) and r (rolling), with the turning ω of the second body relative to the first,
 and Θ by which the pair turned since it sticks::

@@ -3,6 +3,8 @@
 A force that acts all the step is evaluated between its middle and its end: in the middle where the step resolves it, which is of second
 order, towards the end where it is stiffer than the step, which damps it. The weight is σ = κ/(1 + κ), with κ = h² k w of a spring k,
 where w is the velocity that a unit impulse leaves, and κ = (h/T)² of what decays in a time T.
+
+The same as forces in flight: :mod:`engine.components.forces`; which of both acts: :mod:`engine.components.joint_dynamics`.
 """
 
 from __future__ import annotations
@@ -179,7 +181,7 @@ class JointStep(NamedTuple):
         return -into * push, slope
 
     def lasting_stop(self, u: Any, end: float, into: float) -> Any:
-        """What of a stop's impulse lasts: zero where it is left within the next step."""
+        """The part of a stop's impulse that lasts: zero where it is left within the next step."""
         gap = -into * (self.x - end)
         return ops.where(lasts(self.h, self.way, gap, -into * self.free, -into * u), 1.0, 0.0) * self.stop(u, end, into)[0]
 

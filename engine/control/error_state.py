@@ -1,4 +1,4 @@
-"""The error-state filter of :func:`engine.estimator`: what it does at a tick, by the derivatives of a simulator's own step and sensors."""
+"""One tick of the error-state Kalman filter of :func:`engine.estimator`, by the derivatives of a simulator's own step and sensors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Array = np.ndarray
 
 
 class Filter:
-    """What an :class:`Estimator` does at a tick, as a function of its signals and its memory."""
+    """One tick of an :class:`Estimator`, as a function of its signals and its memory."""
 
     def __init__(self, simulator: Simulator, sensors: list[Any], process: Any, inputs: dict[str, str],
                  parameters: dict[str, tuple[float, float]], name: str) -> None:  # fmt: skip
@@ -193,41 +193,46 @@ class Filter:
 
     def __call__(self, t: Any, memory: Array, **signals: Any) -> tuple[dict[str, Any], Array]:
         own = self.layout.split(memory)
-        x, theta, P, expected = own["x"], own["theta"], ops.symmetric(own["P"], self.M), own["expected"]
-        given, none = np.concatenate([np.zeros(0), *(np.ravel(signals[n]) for n in self.inputs.values())]), np.zeros(self.N)
-        ahead, A = self.predicted(t - self.period, given, theta, x, none)
-        on = ops.less(0.5, own["begun"])
-        x, P = ops.where(on, ahead, x), ops.where(on, self.passed(A, P), P)
-        nis, taken, arrived = [*own["nis"]], [*own["taken"]], [*own["arrived"]]
-        upper, ends = np.triu_indices(self.M), np.cumsum([self.linear.size, self.theta.n, len(expected), self.M * (self.M + 1) // 2])
-        for k, visit in enumerate(self.visits):                                # what has arrived
-            c, i = self.sensors[visit.sensor], visit.sensor
-            come = self.come(visit, t, taken[k], arrived[k])
-            arrived[k] = arrived[k] + ops.where(come, 1.0, 0.0)
-            fresh = self.fresh(visit, signals[c.name], arrived[k], come)
-            y = self.reading(c, signals[c.name])
-
-            def corrected(k: int = k, y: Array = y, x: Array = x, theta: Array = theta, expected: Array = expected, P: Array = P) -> Array:
-                return self.corrected(k, t, given, theta, x, expected, P, y)
-
-            found = ops.when(fresh, corrected, np.concatenate([x, theta, expected, P[upper], [nis[i]]]))
-            x, theta, expected, triangle, (nis[i],) = np.split(found, ends)
-            P = ops.symmetric(triangle, self.M)
-        for k, visit in enumerate(self.visits):                                # what is sampled now, and arrives later
-            if visit.late:
-                goes = self.due(visit, t, taken[k], 0.0)
-                taken[k] = taken[k] + ops.where(goes, 1.0, 0.0)
-
-                def foreseen(k: int = k, expected: Array = expected, P: Array = P) -> Array:
-                    return self.foreseen(k, t, given, theta, x, expected, P)
-
-                found = ops.when(goes, foreseen, np.concatenate([expected, P[upper]]))
-                expected, P = found[: len(expected)], ops.symmetric(found[len(expected) :], self.M)
-        q, v, _ = self.linear.parts(x)
-        said = {"q": q, "v": v, "P": P[: self.N, : self.N], "nis": ops.array(nis)}
-        said |= {"parameters": theta} if self.theta.n else {}
-        after = {"x": x, "theta": theta, "P": P[upper], "expected": expected, "nis": nis, "taken": taken, "arrived": arrived, "begun": 1.0}
+        given = np.concatenate([np.zeros(0), *(np.ravel(signals[n]) for n in self.inputs.values())])
+        now = self.predict(t, given, own)
+        counts = Counts([*own["nis"]], [*own["taken"]], [*own["arrived"]])
+        for k, visit in enumerate(self.visits):
+            now = self.arrive(k, t, given, now, counts, signals[self.sensors[visit.sensor].name])
+        for k, visit in enumerate(self.visits):
+            now = self.sample(k, t, given, now, counts) if visit.late else now
+        q, v, _ = self.linear.parts(now.x)
+        said = {"q": q, "v": v, "P": now.P[: self.N, : self.N], "nis": ops.array(counts.nis)}
+        said |= {"parameters": now.theta} if self.theta.n else {}
+        after = {**now._asdict(), "P": now.P[np.triu_indices(self.M)], **counts._asdict(), "begun": 1.0}
         return said, self.layout.join({n: ops.array(x) if isinstance(x, list) else x for n, x in after.items()})
+
+    def predict(self, t: Any, given: Array, own: dict[str, Any]) -> Estimate:
+        """Return the estimate a step after what is remembered, or that of the beginning: (1)."""
+        x, theta, P = own["x"], own["theta"], ops.symmetric(own["P"], self.M)
+        ahead, A = self.predicted(t - self.period, given, theta, x, np.zeros(self.N))
+        on = ops.less(0.5, own["begun"])
+        return Estimate(ops.where(on, ahead, x), theta, ops.where(on, self.passed(A, P), P), own["expected"])
+
+    def arrive(self, k: int, t: Any, given: Array, now: Estimate, counts: Counts, reading: Any) -> Estimate:
+        """Return the estimate with a visit's sample, where one has arrived: (2), (3)."""
+        visit, c = self.visits[k], self.sensors[self.visits[k].sensor]
+        come = self.come(visit, t, counts.taken[k], counts.arrived[k])
+        counts.arrived[k] = counts.arrived[k] + ops.where(come, 1.0, 0.0)
+        fresh = self.fresh(visit, reading, counts.arrived[k], come)
+        y = self.reading(c, reading)
+        unchanged = np.concatenate([now.x, now.theta, now.expected, now.P[np.triu_indices(self.M)], [counts.nis[visit.sensor]]])
+        found = ops.when(fresh, lambda: self.corrected(k, t, given, now.theta, now.x, now.expected, now.P, y), unchanged)
+        ends = np.cumsum([self.linear.size, self.theta.n, len(now.expected), self.M * (self.M + 1) // 2])
+        x, theta, expected, triangle, (counts.nis[visit.sensor],) = np.split(found, ends)
+        return Estimate(x, theta, ops.symmetric(triangle, self.M), expected)
+
+    def sample(self, k: int, t: Any, given: Array, now: Estimate, counts: Counts) -> Estimate:
+        """Return the estimate with what a visit's sample of now will read, where one is taken that arrives later: (4)."""
+        goes = self.due(self.visits[k], t, counts.taken[k], 0.0)
+        counts.taken[k] = counts.taken[k] + ops.where(goes, 1.0, 0.0)
+        unchanged, n = np.concatenate([now.expected, now.P[np.triu_indices(self.M)]]), len(now.expected)
+        found = ops.when(goes, lambda: self.foreseen(k, t, given, now.theta, now.x, now.expected, now.P), unchanged)
+        return now._replace(expected=found[:n], P=ops.symmetric(found[n:], self.M))
 
     def passed(self, A: Array, P: Array) -> Array:
         """Return P (M, M) a step on, of which what is expected of samples on their way stays: (1)."""
@@ -289,6 +294,23 @@ class Filter:
         T[rows, : self.N] = H
         P = np.asarray(T @ P @ T.T, dtype=P.dtype)
         return np.concatenate([expected[: at.start], look, expected[at.stop :], P[np.triu_indices(self.M)]])
+
+
+class Estimate(NamedTuple):
+    """The filter's estimate: x, parameters θ, the errors' covariance P (M, M), and what is expected of samples on their way."""
+
+    x: Array
+    theta: Array
+    P: Array
+    expected: Array
+
+
+class Counts(NamedTuple):
+    """The filter's counts: νᵀ S⁻¹ ν of each sensor's last sample; samples taken, and arrived, of each visit."""
+
+    nis: list[Any]
+    taken: list[Any]
+    arrived: list[Any]
 
 
 class Visit(NamedTuple):

@@ -1,4 +1,4 @@
-"""What a robot does, estimated from its sensors: an error-state Kalman filter by the derivatives of a simulator's own step and sensors."""
+"""State estimation from a robot's sensors: an error-state Kalman filter by the derivatives of a simulator's own step and sensors."""
 
 from __future__ import annotations
 

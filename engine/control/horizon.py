@@ -1,4 +1,4 @@
-"""A simulator's steps to a horizon and what they cost, as functions of machine code: what optimal control and gradients are made of."""
+"""Compiled steps and costs over a horizon: the functions that optimal control and gradients are made of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans over a horizon, and the search for them: iterations of a linear-quadratic regulator, from a motion on."""
+"""Plans over a horizon, and the search for them: iterations of a linear-quadratic regulator from an initial motion."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ KEPT = 1024
 
 @dataclass(frozen=True, eq=False)
 class RolloutGradient:
-    """What rollouts cost, and how that changes.
+    """Cost of rollouts, and its gradient.
 
     Attributes
     ----------
@@ -162,7 +162,7 @@ class Adjoint:
 
     @functools.cached_property
     def closing(self) -> Any:
-        """What λ (n) of a start on the constraints is of one beside them, which is closed first."""
+        """Adjoint λ (n) of a start that is projected on the constraints first."""
         linear = self.horizon.linear
 
         def back(x: Array, still: Array, weights: Array) -> Array:

@@ -1,4 +1,4 @@
-"""The libraries: what their joints' coordinates and velocities are beside ours, a table of kinds for each."""
+"""Joint conventions of other libraries: how their coordinates and velocities differ from ours, a table of kinds for each."""
 
 from __future__ import annotations
 

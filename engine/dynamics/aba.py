@@ -1,4 +1,4 @@
-"""Articulated-body algorithm: the motion that joint forces make."""
+"""Articulated-body algorithm (forward dynamics): the motion that joint forces make."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the accelerations that joint forces make change with configuration, velocity and forces; the inverse of the inertia matrix."""
+"""Forward-dynamics derivatives: ∂v̇/∂q, ∂v̇/∂v and the inverse of the inertia matrix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Base parameters: the combinations of parameters that a regressor shows, as few as there are."""
+"""Base parameters: the linear combinations of inertial parameters that a regressor can tell apart."""
 
 from __future__ import annotations
 

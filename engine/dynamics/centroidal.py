@@ -1,5 +1,7 @@
-"""Momentum as a matrix: what each velocity adds to the momentum of the whole, about the world's origin and about the centre of mass, and
-to the velocity of that centre."""
+"""Centroidal momentum matrix: momentum as linear in the velocities, about the world's origin and about the centre of mass, and its rate.
+
+The momentum itself is :func:`engine.dynamics.momentum.centroidal_momentum`.
+"""
 
 from __future__ import annotations
 

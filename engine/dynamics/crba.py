@@ -1,4 +1,4 @@
-"""Composite-rigid-body algorithm: the joint-space inertia matrix."""
+"""Composite-rigid-body algorithm: the joint-space inertia matrix M, and its factorisation and solve with a tree's sparsity."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def composite(model: Model, q: Array, G: list[Any]) -> list[Any]:
 
 
 def solve_from_leaves(M: Array, b: Array) -> Array:
-    """Return x of M x = b, (nv) or (nv, m): eliminated from the leaves on, in which order a tree's zeros stay zeros. Traceable.
+    """Return x of M x = b, (nv) or (nv, m): factored leaf to root, so that a tree's zeros do not fill in. Traceable.
 
     >>> solve_from_leaves(np.array([[2.0, 0.0], [0.0, 4.0]]), np.array([2.0, 2.0]))
     array([1. , 0.5])

@@ -1,4 +1,4 @@
-"""Losses in the joints: damping, and Coulomb's friction made smooth."""
+"""Joint losses: viscous damping, and Coulomb's friction made smooth."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def change_of(own: Whole, whole: Whole, V: Array) -> Array:
 
 
 class Kind(NamedTuple):
-    """What trees of a kind are moved by: of rigid links, or of such that bend (:mod:`engine.dynamics.modal_momentum`)."""
+    """Equations of one kind of trees: of rigid links, or of such that bend (:mod:`engine.dynamics.modal_momentum`)."""
 
     with_momentum: Callable[[Model, Tree, Array, Array, Array], tuple[Array, Array, Array]] = with_momentum
     join_trees: Callable[[Model, list[Tree], Array, Array], Whole] = join_trees

@@ -61,7 +61,7 @@ def path(model: Model, i: int, top: int = -1) -> list[int]:
 
 
 class Motion:
-    """How every body moves, found in one sweep from the roots on: V_B = Ad(T_PB)⁻¹ V_P + S v.
+    """Twists of all bodies, found in one sweep from the roots on: V_B = Ad(T_PB)⁻¹ V_P + S v.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""How links accelerate, and what a link feels of what it hangs on: what accelerometers and force–torque sensors measure."""
+"""Accelerations of links, and the load through a link's joint: what accelerometers and force–torque sensors measure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recursive Newton–Euler algorithm: the joint forces of a motion."""
+"""Recursive Newton–Euler algorithm (inverse dynamics): the joint forces of a motion; with v̇ = 0 the bias, at rest gravity compensation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the joint forces of a motion change with configuration and velocity, in closed form."""
+"""Inverse-dynamics derivatives: ∂τ/∂q and ∂τ/∂v, in closed form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tree seen from one frame, as its derivatives take it: joint by joint, each fixed in what stands before it."""
+"""Body transforms and subspaces in one frame, stage by stage of a tree, as closed-form derivatives take them."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from engine.code import ExportError
 
 @dataclass(frozen=True)
 class Platform:
-    """Where binaries run: the folder of FMI 2.0 ("" where it has none), their suffix, zig's target and processor."""
+    """A platform of binaries: the folder of FMI 2.0 ("" where it has none), their suffix, zig's target and processor."""
 
     old: str
     suffix: str

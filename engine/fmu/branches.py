@@ -1,4 +1,4 @@
-"""What of a simulator's field branches: where event indicators would be, which an FMU of it has not."""
+"""Branches in a simulator's field, which would be event indicators: an FMU of it has none."""
 
 from __future__ import annotations
 

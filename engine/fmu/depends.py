@@ -1,4 +1,4 @@
-"""What a program's outputs read of its inputs, by a walk of its nodes: exact through calls, and all that a loop or a kernel is given."""
+"""Dependencies of a program's outputs on inputs by a walk of its nodes: exact through calls, on all that a loop or a kernel is given."""
 
 from __future__ import annotations
 

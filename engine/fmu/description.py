@@ -29,7 +29,7 @@ class Unknown:
 
 @dataclass(frozen=True)
 class Structure:
-    """What depends on what: outputs, derivatives of states, and what is computed at the start."""
+    """Dependencies of outputs, of derivatives of states, and of what is computed at the start."""
 
     outputs: list[Unknown]
     derivatives: list[Unknown]

@@ -1,4 +1,4 @@
-"""What an FMU steps: a simulator, or its controller alone, as programs of a few vectors, and what lies where in these.
+"""The programs of an FMU, of a simulator or its controller alone, and the vectors they step (its states and modes: ``c/core.c``).
 
 The state after the k-th step from t0, the outputs at its beginning, and the state at the start are::
 
@@ -49,7 +49,7 @@ ARGUMENTS = {"step": STEP, "observe": STEP, "prepare": MOMENT, "begin": ("p", "x
 
 @dataclass
 class Machine:
-    """What an FMU steps.
+    """The programs of an FMU, and the vectors that they step.
 
     Attributes
     ----------

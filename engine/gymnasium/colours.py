@@ -1,4 +1,4 @@
-"""What cameras on links see in colour of the rows of an environment: pictures where actions end at a camera's time."""
+"""Colour pictures of cameras on links, of the rows of an environment, where actions end at a camera's time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an environment is: a simulator, what is seen of it, what that is worth, when it ends and how it begins, as two traced functions.
+"""A task: a simulator, its observation, reward, termination and reset, as two traced functions.
 
 The step is the simulator's own. What looks at its end (:meth:`Task.look`) says what a policy is told, and begins new episodes: all rows
 of a batch in one call of machine code, where a branch draws and prepares the states of those that begin, and nothing of the others.

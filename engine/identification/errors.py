@@ -1,4 +1,4 @@
-"""The error of what is no motion, and of what a motion does not tell."""
+"""Errors of identification: data that are no motion, and motions that do not determine a parameter."""
 
 from engine.checks import EngineError, EngineWarning
 

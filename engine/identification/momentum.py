@@ -1,4 +1,4 @@
-"""From momentum: what floats freely has P = A(q) v + [h; 0] constant, and the velocities v are what is measured with noise.
+"""Identification by conservation of momentum: P = A(q) v + [h; 0] is constant where a base floats, and v is measured with noise.
 
 A is linear in the unknowns x, so the noise n of v is in P and in the derivative of it by x, Y(v). Of all x, P and n with
 
@@ -56,34 +56,73 @@ class Linear(NamedTuple):
 def linear(unknowns: Unknowns, motions: list[Motion], P: Array | None, x: Array, noise: Array, corrected: bool) -> Linear:
     """Return the equations about x (n), of velocities with mean squares of noise in such ratios (nv), corrected by it or as they are."""
     n = len(x)
-    R, squares, off, errors, along, across = np.zeros((n + 1, n + 1)), 0.0, 0.0 * noise, np.zeros(6), np.zeros(6), np.zeros(6)
+    R, squares, off, hidden = np.zeros((n + 1, n + 1)), 0.0, 0.0 * noise, 0.0 * noise
+    errors, along, across = np.zeros(6), np.zeros(6), np.zeros(6)
     count = sum(6 * len(m.q) - 6 * (P is None) for m in motions)
     rows = sum(len(m.q) for m in motions)
-    hidden = 0.0 * noise
     for motion in motions:
-        A, v = matrices(unknowns, motion, P, x), motion.v
-        inverse = np.linalg.inv(np.linalg.cholesky((A * noise) @ np.swapaxes(A, 1, 2)))                    # L⁻¹
-        total = np.einsum("tij,tj->ti", A, v) + np.pad(motion.spin, ((0, 0), (0, 3)))
-        white = np.einsum("tij,tj->ti", inverse, total)
-        e = total - (P if P is not None else np.linalg.lstsq(inverse.reshape(-1, 6), white.ravel(), rcond=None)[0])
-        white = np.einsum("tij,tj->ti", inverse, e)
-        back = noise * np.einsum("tji,tj->ti", inverse @ A, white)                                          # n = Σ Aᵀ C⁻¹ e
-        Phi = columns(unknowns, motion, P, v - back * corrected)
-        y = Phi @ (x - unknowns.values) - total + (0.0 if P is None else P)
-        known = [] if P is not None else [-np.broadcast_to(np.eye(6), (len(v), 6, 6))]
-        each = (inverse @ np.concatenate([*known, Phi, y[..., None]], axis=-1)).reshape(6 * len(v), -1)
-        reduced = triangle(np.concatenate([each, np.zeros((each.shape[1], each.shape[1]))]))[6 * len(known) :, 6 * len(known) :]
+        own = momentum_errors(unknowns, motion, P, x, noise)
+        reduced = reduced_rows(unknowns, motion, P, x, own, corrected)
         R = triangle(np.concatenate([R, reduced]))
         squares += float((reduced[:, :n] @ unknowns.values) @ (reduced[:, :n] @ unknowns.values) + reduced[:, n] @ reduced[:, n])
-        off += (back**2).sum(axis=0)
-        hidden += (noise - noise**2 * ((inverse @ A) ** 2).sum(axis=1)).sum(axis=0)
-        errors += (e**2).sum(axis=0)
-        along, across = along + (white[1:] * white[:-1]).sum(axis=0), across + (white**2).sum(axis=0)
+        off += (own.n**2).sum(axis=0)
+        hidden += (noise - noise**2 * ((own.inverse @ own.A) ** 2).sum(axis=1)).sum(axis=0)
+        errors += (own.e**2).sum(axis=0)
+        along, across = along + (own.white[1:] * own.white[:-1]).sum(axis=0), across + (own.white**2).sum(axis=0)
     off = (off + hidden * float(across.sum()) / max(count, 1)) / rows
     speed = np.sqrt(sum(float((m.v**2 / noise).sum()) for m in motions) / (6 * rows))
     goes_on = float((along / np.where(across > 0.0, across, np.inf)).max())
     equations = Equations(R[None], np.array([np.sqrt(squares / max(count, 1))]), np.array([float(count)]), np.zeros(6, dtype=int))
     return Linear(equations, off, np.sqrt(errors / rows), speed, goes_on * (goes_on > SURE / np.sqrt(rows)))
+
+
+class Errors(NamedTuple):
+    """The rows of a motion, with what (1) says of their noise.
+
+    Attributes
+    ----------
+    A : of the momentum (T, 6, nv)
+    inverse : L⁻¹ (T, 6, 6)
+    total : A v + [h; 0] (T, 6)
+    e : of the momentum (T, 6), from P, or from the P that fits best
+    white : L⁻¹ e (T, 6)
+    n : Σ Aᵀ C⁻¹ e, the noise of v (T, nv)
+    """
+
+    A: Array
+    inverse: Array
+    total: Array
+    e: Array
+    white: Array
+    n: Array
+
+
+def momentum_errors(unknowns: Unknowns, motion: Motion, P: Array | None, x: Array, noise: Array) -> Errors:
+    """Return the errors of a motion's momentum about x (n)."""
+    A, v = matrices(unknowns, motion, P, x), motion.v
+    inverse = inverse_factor(A, noise)
+    total = np.einsum("tij,tj->ti", A, v) + np.pad(motion.spin, ((0, 0), (0, 3)))
+    if P is None:
+        P = np.linalg.lstsq(inverse.reshape(-1, 6), np.einsum("tij,tj->ti", inverse, total).ravel(), rcond=None)[0]
+    e = total - P
+    white = np.einsum("tij,tj->ti", inverse, e)
+    return Errors(A, inverse, total, e, white, noise * np.einsum("tji,tj->ti", inverse @ A, white))
+
+
+def inverse_factor(A: Array, noise: Array) -> Array:
+    """Return L⁻¹ (T, 6, 6) with L Lᵀ = A Σ Aᵀ."""
+    found: Array = np.linalg.inv(np.linalg.cholesky((A * noise) @ np.swapaxes(A, 1, 2)))
+    return found
+
+
+def reduced_rows(unknowns: Unknowns, motion: Motion, P: Array | None, x: Array, own: Errors, corrected: bool) -> Array:
+    """Return a motion's rows L⁻¹ [Y(v − n), y] (n + 1, n + 1), of which a P that is not known has been eliminated."""
+    Phi = columns(unknowns, motion, P, motion.v - own.n * corrected)
+    y = Phi @ (x - unknowns.values) - own.total + (0.0 if P is None else P)
+    eliminated = [] if P is not None else [-np.broadcast_to(np.eye(6), (len(y), 6, 6))]
+    each = (own.inverse @ np.concatenate([*eliminated, Phi, y[..., None]], axis=-1)).reshape(6 * len(y), -1)
+    first = 6 * len(eliminated)
+    return triangle(np.concatenate([each, np.zeros((each.shape[1], each.shape[1]))]))[first:, first:]
 
 
 def columns(unknowns: Unknowns, motion: Motion, P: Array | None, v: Array) -> Array:
@@ -117,7 +156,7 @@ def noise_of_rows(unknowns: Unknowns, motions: list[Motion], P: Array | None, x:
     N = np.zeros((len(x), len(x)))
     for motion in motions:
         A = matrices(unknowns, motion, P, x)
-        inverse = np.linalg.inv(np.linalg.cholesky((A * noise) @ np.swapaxes(A, 1, 2)))
+        inverse = inverse_factor(A, noise)
         for e, square in zip(np.eye(unknowns.model.nv), noise, strict=True):
             Phi = (inverse @ columns(unknowns, motion, P, np.broadcast_to(e, motion.v.shape))).reshape(-1, len(x))
             N += square * Phi.T @ Phi

@@ -1,4 +1,4 @@
-"""Numbers that bodies can have: the nearest to a least-squares solution, and where that leaves a choice, to what was thought before.
+"""Physically consistent parameters: the nearest to a least-squares solution, and where that leaves a choice, to the initial ones.
 
 A link's ten numbers are a body's where the 4×4 pseudo-inertia J = [[½ tr(I) 1 − I, h], [hᵀ, m]] is positive definite; masses, damping,
 friction and armature are not below zero. Both are J ≻ 0, of 4×4 and 1×1 blocks that are linear in the unknowns. Of

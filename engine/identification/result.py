@@ -1,4 +1,4 @@
-"""What an identification gives: a model with the parameters put in, and how well they are known."""
+"""Results of an identification: a model with the parameters put in, and how well they are known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What equations say of the unknowns: least squares, and the nearest to it that bodies can have."""
+"""Solutions of the equations for the unknowns: least squares, and the nearest to it that is physically consistent."""
 
 from __future__ import annotations
 

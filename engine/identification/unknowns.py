@@ -1,4 +1,4 @@
-"""What is to be found: parameters of a model by their names, and the model with others put in."""
+"""The unknowns of an identification: parameters of a model by their names, and the model with others put in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps that choose their own size: an estimate of a step's error in the tangent space, and the next step it asks for.
+"""Adaptive step size: an estimate of a step's error in the tangent space, and the next step it asks for.
 
 A method with an embedded second solution takes the difference of the two as its error. Any other takes a step h and two of h/2, whose
 difference is 2^p − 1 times the error of the two; the error is taken off (local extrapolation), on the group. Where impulses act after

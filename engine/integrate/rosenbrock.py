@@ -1,4 +1,4 @@
-"""Linearly implicit methods, for what is stiff: every stage is solved with the stiff part J of the field, which is taken once a step.
+"""Linearly implicit (Rosenbrock) methods for stiff systems: every stage is solved with the stiff part J of the field, taken once a step.
 
 In the chart x ⊕ u at the step's start, where u̇ = F(t, u) (:class:`~engine.integrate.munthe_kaas.Butcher`) and J is any matrix::
 

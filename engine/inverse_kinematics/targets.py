@@ -19,7 +19,7 @@ KINDS: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """Where a link should be.
+    """A target of a link.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""About what something flies: the name of a planet, by how its orbit bends."""
+"""The central body of an orbit: a planet's name by its gravitational parameter."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ PRIMITIVES = ("triangles", "tristrips", "trifans", "polylist", "polygons", "line
 
 
 class Material(NamedTuple):
-    """What a surface looks like: its colour and opacity in [0, 1], a picture, and Phong's exponent."""
+    """A material: colour and opacity in [0, 1], a picture, and Phong's exponent."""
 
     name: str
     color: tuple[float, float, float, float]
@@ -34,7 +34,7 @@ class Material(NamedTuple):
 
 
 class Looks(NamedTuple):
-    """How a mesh is coloured: "texture" by a material and by uv (n, 2), "vertex" by colours (n, 4), or not at all."""
+    """Colouring of a mesh: "texture" by a material and by uv (n, 2), "vertex" by colours (n, 4), or not at all."""
 
     kind: str | None
     uv: Array | None

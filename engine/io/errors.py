@@ -1,4 +1,4 @@
-"""What is said of a file that cannot be used, or that can but should not have been written so."""
+"""Errors and warnings of robot files: that cannot be used, or that can but should not have been written so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is given as a robot's file: a path, or its text itself."""
+"""The argument for a robot's file: a path, or its text itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a URDF file is not read, or not as it is meant: tags and attributes that are not known, and angles in degrees."""
+"""Warnings of what a URDF file has and is not read, or not as it is meant: unknown tags and attributes, angles in degrees."""
 
 from __future__ import annotations
 

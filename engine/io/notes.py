@@ -1,4 +1,4 @@
-"""What is said of a file's elements that are not read, or not as they are meant: gathered while it is read."""
+"""Notes on a file's elements that are not read, or not as they are meant: gathered while it is read."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Note(NamedTuple):
 
 
 class Notes(list[Note]):
-    """All that is said of a file."""
+    """Notes on one file."""
 
     file = ""
 

@@ -1,4 +1,4 @@
-"""Where the files that a robot file names may lie: inside known folders, and nowhere else.
+"""Allowed places of the files that a robot file names: inside known folders, and nowhere else.
 
 The folders are the robot file's own; its package, which is the nearest folder above that holds a package.xml (where there is none: the
 folder above, if a ``package://`` name says its name, or if the robot file lies in a folder ``urdf`` or ``robots``); the folders the

@@ -1,4 +1,4 @@
-"""What is read from a file, kept for as long as that is the same file, and those that it names are."""
+"""Memory of files that were read, for as long as they, and those that they name, are unchanged."""
 
 from __future__ import annotations
 

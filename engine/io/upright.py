@@ -1,4 +1,4 @@
-"""Which way up a robot's COLLADA files are meant, where nobody said so: by the joints of their links.
+"""The up axis of a robot's COLLADA files, where they do not say it: by the joints of their links.
 
 RViz, MoveIt and Gazebo Classic leave a file's <up_axis> aside, Gazebo and viewers by three.js turn by it, and robots are written for
 either. Joints tell them apart: a link's mesh reaches from the joint that it hangs on to those that hang on it.

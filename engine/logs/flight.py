@@ -1,4 +1,4 @@
-"""What a log of ROS says of a flight, as plain arrays."""
+"""A flight for ROS logs, as plain arrays."""
 
 from __future__ import annotations
 

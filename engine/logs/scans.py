@@ -1,4 +1,4 @@
-"""What sensors of distances read, as ROS 2 has it: Range of one ray, LaserScan of a fan of equal angles, PointCloud2 of all others.
+"""Range sensors as ROS 2 messages: Range of one ray, LaserScan of a fan of equal angles, PointCloud2 of all others.
 
 A reading of ``far``, which engines have where there is nothing, is +∞ there, by ROS's REP 117; a cloud's point has no numbers then.
 """

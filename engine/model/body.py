@@ -1,4 +1,4 @@
-"""Bodies: what moves as one, made of links and joints, whose numbers may be traced."""
+"""Bodies: links rigidly joined, which move as one on one joint, whose numbers may be traced."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Origin(NamedTuple):
 
 
 class Read(NamedTuple):
-    """What a graph says: links and joints in topological order, and extra armature by the joints' names.
+    """Contents of a graph: links and joints in topological order, and extra armature by the joints' names.
 
     ``labels`` are the names of relabelled nodes by those that their links had, ``copies`` those that several nodes' links had;
     ``described`` is what a file says, with its origin.

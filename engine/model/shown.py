@@ -1,4 +1,4 @@
-"""How models and trajectories are shown: generic functions (``functools.singledispatch``) for which the viewer registers them."""
+"""Display of models and trajectories in notebooks: generic functions (``functools.singledispatch``) that the viewer fills."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Functions given by numbers: tables, splines, and dense layers. Traced, each is a few nodes, however many numbers it has."""
+"""Functions given by numbers: interpolation in tables, splines, and dense layers. Traced, each is a few nodes, however many numbers it has.
+
+Rows of tables, and what gathers and adds to them: :mod:`engine.ops.tables`.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ BLOCK, SIDE, BITS = 36, 6, 62
 
 
 class Plan(NamedTuple):
-    """Where the blocks of a decomposition lie, as tables: rows in the order in which they are eliminated.
+    """Symbolic factorisation: where the blocks of a decomposition lie, as tables, rows in the order in which they are eliminated.
 
     Attributes
     ----------

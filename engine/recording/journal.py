@@ -1,4 +1,4 @@
-"""The first bytes of a file, which say what its last state is, and the journal, by which one state becomes the next."""
+"""The superblock and the journal of a file: which state is its last, and how one state becomes the next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an HDF5 file holds by itself: groups, datasets and attributes, opened only where they ask for nothing of another file.
+"""Safe reading of HDF5: groups, datasets and attributes, opened only where they ask for nothing of another file.
 
 Links that lead elsewhere, values that lie in other files, filters (which may come from plug-ins, and grow without bound) and texts of any
 length are refused before anything is read: of recordings, and of all else that is read from HDF5.

@@ -1,4 +1,7 @@
-"""Writing a recording to disk while a simulation runs: records are buffered, and committed some megabytes at a time."""
+"""Writing a recording to disk while a simulation runs: records are buffered, and committed some megabytes at a time.
+
+Records are collected by :mod:`engine.simulation.run`, and put into HDF5 by :mod:`engine.recording.schema`.
+"""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ class Recording:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a recording is worth.
+    """Verdict of a check of a recording.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The schema of a recording's HDF5 file: a dataset per column, the checkpoint, and the header.
+"""HDF5 layout of a recording, written and read: a dataset per column, the checkpoint, and the header.
 
 ``/t``, ``/q``, … (records, ...); tables ``/NAME`` (rows, numbers) of as many rows at each record as there are, with a column ``/NAME.rows``
 of how many there are by its end; ``/checkpoint/NAME``, ``/header/NAME`` (long texts, such as the model's), and the attributes ``format``,
@@ -59,7 +59,7 @@ class Schema:
 
 @dataclass(frozen=True)
 class Contents:
-    """What a file holds, as HDF5's open datasets, checked."""
+    """Contents of a file, as HDF5's open datasets, checked."""
 
     layout: Schema
     header: dict[str, Any]

@@ -1,4 +1,4 @@
-"""A file whose bytes change from one state to the next all at once, whole again after a kill at any moment, and all under checksums.
+"""Journalled bytes below HDF5: a file that goes from one state to the next at once, whole after a kill, and under checksums.
 
 Bytes that the last state does not refer to are written straight away, behind its end; changes to bytes that it does refer to (indices,
 sizes, the checkpoint, the last, partly filled chunk) are held back. A commit appends them to the file as a *journal* with a checksum, then

@@ -26,7 +26,7 @@ PLAIN, STATES, NOTES = 13, 13, 4
 
 
 class KeptMomentum(NamedTuple):
-    """What a body keeps.
+    """Momentum of a body as states of its own.
 
     Attributes
     ----------

@@ -18,7 +18,7 @@ LAYOUT = LieState("quaternion", 3, 3, 3)
 
 
 class Indices(NamedTuple):
-    """Where the parts of a rigid body's state x lie, and its controls in [x, u]."""
+    """Slices of a rigid body's state x, and of its controls in [x, u]."""
 
     orientation: slice
     position: slice

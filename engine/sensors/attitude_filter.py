@@ -121,7 +121,7 @@ AttitudeFilter.__signature__ = signature_of(AttitudeFilter.__init__)  # type: ig
 
 
 class Estimate:
-    """What an :class:`AttitudeFilter` does at a sample, as a function of its signals and its memory."""
+    """One sample's update of an :class:`AttitudeFilter`, as a function of its signals and its memory."""
 
     #: how many numbers an innovation has, of which ``nis`` is the normalised square
     innovations = (3,)

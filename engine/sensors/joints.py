@@ -1,4 +1,4 @@
-"""What is measured in joints and where links touch: encoders, torques, wrists, feet."""
+"""Sensors at joints and contacts: encoders, torque sensors, force–torque sensors at wrists, feet."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Encoder(OfJoints):
 
 
 class JointTorque(OfJoints):
-    """What actuators exert at joints, N·m or N, as it is before what is commanded at a sample.
+    """Torque or force of actuators at joints, N·m or N, as it is before what is commanded at a sample.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ class ForceTorque(OfWrenches):
 
 
 class ContactForce(OfWrenches):
-    """What contacts exert on a link: force and moment (3) in the sensor's axes, about its origin, over the step before a sample.
+    """Wrench of contacts on a link: force and moment (3) in the sensor's axes, about its origin, over the step before a sample.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ class ContactForce(OfWrenches):
 
 
 class Touch(Mounted):
-    """How strongly contacts push a link, N: the length of their forces' sum, over the step before a sample.
+    """Magnitude of the contact force on a link, N: the length of the forces' sum, over the step before a sample.
 
     noise, bias, scale, quantum, limit : of a sample, N; what is below zero then is read as zero
 

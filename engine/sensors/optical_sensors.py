@@ -134,7 +134,7 @@ class SunSensor(OpticalSensor):
 
 
 class RelativePose(OpticalSensor):
-    """Where another link is, seen from a sensor: its place (3), m, and attitude q_ST (4), in the sensor's axes.
+    """Pose of another link, seen from a sensor: its place (3), m, and attitude q_ST (4), in the sensor's axes.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ class RelativePose(OpticalSensor):
 
 
 class Range(OpticalSensor):
-    """How far something is, m: another link's origin, or a plane along the sensor's z axis.
+    """Distance to something, m: another link's origin, or a plane along the sensor's z axis.
 
     Parameters
     ----------

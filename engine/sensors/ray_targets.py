@@ -1,4 +1,4 @@
-"""What rays may meet of a model, and how far along them it is met."""
+"""Ray casting: the shapes of a model that rays may meet, and the distance at which they do."""
 
 from __future__ import annotations
 

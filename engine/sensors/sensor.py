@@ -1,4 +1,4 @@
-"""What sensors have in common: when they sample, where they are, and how what they read differs from the truth."""
+"""The base of all sensors: sampling, mounting, and errors (noise, bias, scale, limits); random numbers are ``components.law.Noise``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Own = TypeVar("Own", bound="Sensor")
 
 
 class Errors:
-    """How n numbers x are read: with misalignment M, scale S, bias b, noise, steps and limits::
+    """Error model of n numbers x: misalignment M, scale S, bias b, noise, steps and limits::
 
         y = sat(quant(M (1 + S) x + b + noise))                                                                               (1)
 

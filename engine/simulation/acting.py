@@ -1,4 +1,4 @@
-"""What acts on a model: who is asked, in which order, and what each hears of those before it."""
+"""Evaluation order of components, and the signals and forces that each hears of those before it."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class Acting:
 
     @property
     def numb(self) -> Felt:
-        """What is felt of nothing: zeros."""
+        """Accelerations and forces of nothing: zeros."""
         return Felt(*np.zeros((2, self.model.nv)), *np.zeros((2, len(self.model.links), 6)))
 
     def felt(self, x: Array) -> Felt:

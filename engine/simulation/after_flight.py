@@ -18,7 +18,7 @@ from engine.dynamics.crba import solve_from_leaves
 from engine.dynamics.modal_momentum import momentum_rates
 from engine.integrate.method import Complete
 from engine.model import Model
-from engine.simulation.impulses import ImpulseResult, Impulses
+from engine.simulation.impulses import Flight, ImpulseResult, Impulses, Resistance
 from engine.simulation.own_states import LASTING, MOMENTUM, STUCK
 from engine.simulation.plant import Plant
 
@@ -79,9 +79,8 @@ class AfterFlight:
         at = self.meeting(q0, q)
         jacobian = None if plant.constraints is None else lambda: plant.jacobian(at, m)
         try:
-            left = impulses.after(model, h, q0, before, q, free, momenta, stuck, limited, jacobian,
-                                  lambda: self.met(model, at, p, resistance),
-                                  lambda: plant.masses(p))
+            met = Resistance(lambda: self.met(model, at, p, resistance), jacobian, lambda: plant.masses(p), limited)
+            left = impulses.after(Flight(h, q0, before, q, free, momenta, stuck), met)
             return tuple(ops.structure(left)[0])
         except Unsolved as error:
             if plant.constraints is None:
@@ -164,20 +163,30 @@ class AfterFlight:
             return np.concatenate([y, lasting, stuck]), impulses.joined(left.notes)
 
         def meet(t: Any, h: Any, x: Array, flown: Array) -> tuple[Array, ImpulseResult]:
-            q, free, z = flown[:nq], flown[nq : nq + nv], plant.states.split(flown[nq + nv :])
-            P, stuck = z.get(MOMENTUM, np.zeros((0, 9))), self.stuck(z)
-            stiff, now = self.stiff(by, t, h, x, flown, m, p, modes), plant.laden(p, flown[nq + nv :])
+            flight, states = self.flight(h, x, flown), flown[nq + nv :]
+            stiff, now = self.stiff(by, t, h, x, flown, m, p, modes), plant.laden(p, states)
             model = plant.model_at(now)                                        # bodies as they are at the end of the flight
-            with ops.part("impulses", q):
-                left = impulses.built(by.after(h, x[:nq], x[nq : nq + nv], q, free, P, stuck, m, now, *stiff))
-            q, v, moved = impulses.complete(model, h, q, free, P, left,
-                                            lambda q, v: plant.settled(model, q, v, m),
-                                            lambda P, to: plant.turned(P, q, to, flown[nq + nv :], p),
-                                            lambda q, v, P: by.kept(q, v, flown[nq + nv :], m, now, P))  # fmt: skip
-            z = z | ({MOMENTUM: moved} if MOMENTUM in z else {})
+            with ops.part("impulses", flight.q):
+                left = impulses.built(by.after(*flight, m, now, *stiff))
+
+            def settle(q: Array, v: Array, P: Array) -> tuple[Array, Array, Array]:
+                q, v = plant.settled(model, q, v, m)
+                q, v, P, _ = by.kept(q, v, states, m, now, plant.turned(P, flight.q, q, states, p))
+                return q, v, P
+
+            q, v, P = impulses.complete(model, flight, left, settle)
+            z = plant.states.split(states)
+            z = z | ({MOMENTUM: P} if MOMENTUM in z else {})
             return np.concatenate([q, v, plant.states.join(z)[: plant.flown]]), left
 
         return complete
+
+    def flight(self, h: Any, x: Array, flown: Array) -> Flight:
+        """Return the flight of a step of h from x = (q, v, z) to where it is ``flown``."""
+        nq, nv = self.plant.model.nq, self.plant.model.nv
+        z = self.plant.states.split(flown[nq + nv :])
+        momenta = z.get(MOMENTUM, np.zeros((0, 9)))
+        return Flight(h, x[:nq], x[nq : nq + nv], flown[:nq], flown[nq : nq + nv], momenta, self.stuck(z))
 
     def stuck(self, z: Mapping[str, Array]) -> Any:
         """Return how pairs gave way since they stick, of states z; as a table, where points are rows."""
@@ -202,15 +211,11 @@ class AfterFlight:
     def points(self, by: Any, t: Any, h: Any, x: Array, flown: Array, m: Array, p: Array, modes: Sequence[Array]) -> Any:
         """Return the points (p, 13 or 16) that push in a step of h from t and x = (q, v, z), whose flight ends at ``flown``: see
         :meth:`Impulses.points`."""
-        plant = self.plant
-        nq, nv = plant.model.nq, plant.model.nv
-        now, z = plant.laden(p, flown[nq + nv :]), plant.states.split(flown[nq + nv :])
-        model = plant.model_at(now)
-        impulses = self.impulses(model, plant.parameters.split(p))
-        at = h, x[:nq], x[nq : nq + nv], flown[:nq], flown[nq : nq + nv]
-        stuck = self.stuck(z)
-        found = by.after(*at, z.get(MOMENTUM, np.zeros((0, 9))), stuck, m, now, *self.stiff(by, t, h, x, flown, m, p, modes))
-        return impulses.points(model, *at, impulses.built(found).v, stuck)
+        plant, flight = self.plant, self.flight(h, x, flown)
+        now = plant.laden(p, flown[plant.model.nq + plant.model.nv :])
+        impulses = self.impulses(plant.model_at(now), plant.parameters.split(p))
+        found = by.after(*flight, m, now, *self.stiff(by, t, h, x, flown, m, p, modes))
+        return impulses.points(flight, impulses.built(found).v)
 
     def passing(self, h: Any, x: Array, p: Array) -> Any:
         """Return whether shapes may have passed through each other in a step of h that ends at x = (q, v, z)."""

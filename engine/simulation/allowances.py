@@ -1,4 +1,4 @@
-"""What doubts of a run know beforehand: how deep contacts may be, how thin shapes are, and how fast joints may move."""
+"""Thresholds of plausibility warnings: how deep contacts may be, how thin shapes are, and how fast joints may move."""
 
 from __future__ import annotations
 

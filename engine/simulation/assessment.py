@@ -6,7 +6,7 @@ import contextlib
 import functools
 import weakref
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -57,7 +57,7 @@ def flight(plant: Any, method: Method, dt: float, mode: str | None, compiled: bo
 
     Warns
     -----
-    SimulationWarning : in "auto" an explicit method is ``named``, and something is stiff for it; what :func:`warned_of_fast` says
+    SimulationWarning : in "auto" an explicit method is ``named``, and something is stiff for it; what :func:`warn_of_fast` says
     """
     explicit = mode in ("auto", "implicit") and not method.implicit and method.takes is not FreeBody
     if not explicit and not method.stiff:
@@ -86,50 +86,137 @@ def assessed(plant: Any, method: Method, dt: float, compiled: bool, forced: bool
     fastest of those that laws have in narrow places (:mod:`engine.simulation.steep_places`). Rates are those at the parameters' nominal
     values; what is forced counts where parameters that are zero are one, too.
     """
-    model, laws = plant.model, [c for c in plant.acting if isinstance(c, Ticking)]
-    pulls = {c.name for c in plant.pulls}                                      # fields of planets, steep at their centres alone
-    names = [c.name for c in plant.components if c.name not in pulls and (not isinstance(c, Drive) or plant.controller is not None)]
-    asked = {c.name for c in laws if c.called.law.stiff}
-    if plant.controller is not None and plant.controller.name in asked:
-        asked |= {c.name for c in plant.components if c.command is not None}
-    bodies = [b for b in model.bodies if not b.mimics and (asked or forced or not b.kind.floats)]
-    moving = np.array([j for b in bodies for j in range(b.v.start, b.v.stop)], dtype=int)
+    model, names, declared = plant.model, assessed_components(plant), declared_stiff(plant)
+    moving = assessed_velocities(model, bool(declared) or forced)
     if not names or not len(moving):
         return None
-    n, (states, inverses) = len(moving), samples(model)
-    look, held, W = Look(plant, names, moving, compiled), limits(plant, names, moving), [w[np.ix_(moving, moving)] for w in inverses]
-    plant.look, p, at_rest = look, plant.parameters.join(plant.values), (np.array(states), np.zeros((len(states), model.nv)))
-    (found, varies), steep = look.steeper(*at_rest), steep_slopes(plant, dt, look, np.diag(W[0]))
-    others = found if p.all() or not forced else look.slopes(*at_rest, np.where(p == 0.0, 1.0, p))
-    acts = ((found[..., :-1] != 0.0) | (others[..., :-1] != 0.0)).any(axis=(0, 2, 3))
-    if not acts.any() and not held.any() and not steep and not asked:
+    plant.look = look = Look(plant, names, moving, compiled)
+    slopes = sample_slopes(look, dt, forced)
+    acts = slopes.act
+    if not acts.any() and not slopes.limits.any() and not slopes.steep and not declared:
         return None
-    K, D = -found[..., :n], -found[..., n:-1] + held
+    rates = rate_components(names, slopes)
+    if dt * rates.whole <= RESOLVED and not forced and not declared:
+        systems = zip(rates.W[: len(slopes.W)], rates.K, rates.D, strict=False)
+        warn_of_growing_swings(model, method, dt, moving, [first_order(*x) for x in systems])
+        return None
+    stiff = frozenset(name for c, name in enumerate(names)
+                      if name in declared or dt * rates.alone[name] > PART * RESOLVED or (forced and acts[c]))  # fmt: skip
+    warn_of_fast(model, dt, moving, len(slopes.W), rates)
+    at_rest, in_motion = symmetries(look, slopes)
+    varying = {name for c, name in enumerate(names) if slopes.vary[c] or name not in rates.constant}
+    bends = bool(stiff & ({name for name, _, _ in slopes.steep} | varying))
+    words = stiffness_words(model, dt, rates.whole, stiff, moving, rates.W, rates.K, rates.D)
+    return Stiffness(plant, stiff, moving, at_rest, in_motion, bends, words)
+
+
+def assessed_components(plant: Any) -> list[str]:
+    """Return the names of the components whose forces may be stiff: not fields of planets, which are steep at their centres alone."""
+    fields = {c.name for c in plant.pulls}
+    return [c.name for c in plant.components if c.name not in fields and (not isinstance(c, Drive) or plant.controller is not None)]
+
+
+def declared_stiff(plant: Any) -> set[str]:
+    """Return the names of components that are stiff because their law says so, or the controller's which commands them."""
+    declared = {c.name for c in plant.acting if isinstance(c, Ticking) and c.called.law.stiff}
+    if plant.controller is not None and plant.controller.name in declared:
+        declared |= {c.name for c in plant.components if c.command is not None}
+    return declared
+
+
+def assessed_velocities(model: Model, floating: bool) -> Array:
+    """Return the numbers of the velocities by which forces are differentiated: of joints, and of floating bases only if asked for."""
+    bodies = [b for b in model.bodies if not b.mimics and (floating or not b.kind.floats)]
+    return np.array([j for b in bodies for j in range(b.v.start, b.v.stop)], dtype=int)
+
+
+class SampledSlopes(NamedTuple):
+    """Slopes of components' forces in sample states at rest.
+
+    Attributes
+    ----------
+    found : ∂τ/∂(q, v, t) (states, components, n, 2 n + 1)
+    others : the same with one in place of parameters that are zero, if those count
+    vary : whether a component's slopes are others later (components)
+    limits : −∂τ/∂v at the limits of forces (components, n, n)
+    steep : name, slopes and M⁻¹ of each force where it is steepest: see :func:`steep_slopes`
+    W : M⁻¹ (n, n) of each sample
+    """
+
+    found: Array
+    others: Array
+    vary: Array
+    limits: Array
+    steep: list[tuple[str, Array, Array]]
+    W: list[Array]
+
+    @property
+    def act(self) -> Array:
+        """Whether a component's force depends on q or v at all (components)."""
+        return ((self.found[..., :-1] != 0.0) | (self.others[..., :-1] != 0.0)).any(axis=(0, 2, 3))
+
+
+def sample_slopes(look: Look, dt: float, forced: bool) -> SampledSlopes:
+    """Return the slopes of the forces that are looked at."""
+    plant, moving = look.plant, look.moving
+    q, inverses = samples(plant.model)
+    W = [w[np.ix_(moving, moving)] for w in inverses]
+    at_rest, p = (np.array(q), np.zeros((len(q), plant.model.nv))), plant.parameters.join(plant.values)
+    found, vary = look.steeper(*at_rest)
+    steep = steep_slopes(plant, dt, look, np.diag(W[0]))
+    others = found if p.all() or not forced else look.slopes(*at_rest, np.where(p == 0.0, 1.0, p))
+    return SampledSlopes(found, others, vary, limits(plant, look.names, moving), steep, W)
+
+
+class Rates(NamedTuple):
+    """Rates of a model's motion under its forces, the largest |λ|, 1/s.
+
+    Attributes
+    ----------
+    whole : by all components together
+    alone : by each component
+    constant : the components whose slopes are the same in all samples
+    K, D : stiffness and damping by all components (places, n, n), in the samples and where forces are steepest
+    W : M⁻¹ (n, n) there
+    """
+
+    whole: float
+    alone: dict[str, float]
+    constant: set[str]
+    K: Array
+    D: Array
+    W: list[Array]
+
+
+def rate_components(names: list[str], slopes: SampledSlopes) -> Rates:
+    """Return the rates of all components together and of each alone: a steep place counts where it is much faster than the samples."""
+    n, W = len(slopes.W[0]), slopes.W
+    K, D = -slopes.found[..., :n], -slopes.found[..., n:-1] + slopes.limits
 
     def fastest(K: Array, D: Array) -> float:
         rates = [rate(w, k, d) for w, k, d in zip(W, K, D, strict=True)]
         return max(rates) if constant(K) and constant(D) else float(np.median(rates))
 
-    all_K, all_D, same = K.sum(axis=1), D.sum(axis=1), [c for c in range(len(names)) if constant(K[:, c]) and constant(D[:, c])]
+    all_K, all_D = K.sum(axis=1), D.sum(axis=1)
+    same = [c for c in range(len(names)) if constant(K[:, c]) and constant(D[:, c])]
     whole = max(fastest(all_K, all_D), fastest(K[:, same].sum(axis=1), D[:, same].sum(axis=1)))
-    alone = {name: fastest(K[:, c], D[:, c]) for c, name in enumerate(names)}
-    for name, x, w in steep:
+    alone, places = {name: fastest(K[:, c], D[:, c]) for c, name in enumerate(names)}, list(W)
+    for name, x, w in slopes.steep:
         k, d, c = -x[..., :n], -x[..., n:-1], names.index(name)
         if (there := rate(w, k[c], d[c])) > STEEPER * alone[name]:
             whole, alone[name] = max(whole, rate(w, k.sum(axis=0), d.sum(axis=0))), there
-            all_K, all_D, W = np.append(all_K, [k.sum(axis=0)], axis=0), np.append(all_D, [d.sum(axis=0)], axis=0), [*W, w]
-    if dt * whole <= RESOLVED and not forced and not asked:
-        warn_of_growing_swings(model, method, dt, moving, [first_order(*x) for x in zip(W[: len(states)], all_K, all_D, strict=False)])
-        return None
-    stiff = frozenset(name for c, name in enumerate(names) if name in asked or dt * alone[name] > PART * RESOLVED or (forced and acts[c]))
-    places = slice(len(states)), *(slice(i, i + 1) for i in range(len(states), len(W)))
-    any(warned_of_fast(model, dt, moving, W[at], all_K[at], all_D[at]) for at in places)
-    anywhere, v = scattered_states(model, states)
-    looked = [found, others, *(x[None] for _, x, _ in steep), look.steeper(anywhere, at_rest[1])[0]]
-    even = all(symmetric(x, n) for x in looked)
-    always = even and symmetric(look.steeper(anywhere, np.tile(v, (len(states), 1)))[0], n)
-    bends = bool(stiff & {*(name for name, _, _ in steep), *(name for c, name in enumerate(names) if varies[c] or c not in same)})
-    return Stiffness(plant, stiff, moving, even, always, bends, stiffness_words(model, dt, whole, stiff, moving, W, all_K, all_D))
+            all_K, all_D = np.append(all_K, [k.sum(axis=0)], axis=0), np.append(all_D, [d.sum(axis=0)], axis=0)
+            places.append(w)
+    return Rates(whole, alone, {names[c] for c in same}, all_K, all_D, places)
+
+
+def symmetries(look: Look, slopes: SampledSlopes) -> tuple[bool, bool]:
+    """Return whether K and D are symmetric at rest, and in motion as well, wherever they are looked at."""
+    model, n = look.plant.model, len(look.moving)
+    q, v = scattered_states(model, samples(model)[0])
+    still, moving = np.zeros((len(q), model.nv)), np.tile(v, (len(q), 1))
+    at_rest = all(symmetric(x, n) for x in (slopes.found, slopes.others, *(x[None] for _, x, _ in slopes.steep), look.steeper(q, still)[0]))
+    return at_rest, at_rest and symmetric(look.steeper(q, moving)[0], n)
 
 
 def symmetric(found: Array, n: int) -> bool:
@@ -327,6 +414,14 @@ def stiffness_words(model: Model, dt: float, whole: float, names: Iterable[str],
     fastest = np.maximum(np.abs(damped) * w, np.sqrt(np.abs(sprung) * w)).max(axis=0)
     joints = joints_of(model, moving, fastest, NAMED * RESOLVED / dt)
     return ", ".join(sorted(names)) + (f", up to {whole:.3g}/s" if whole else "") + (f" at {joints}" if joints else "")
+
+
+def warn_of_fast(model: Model, dt: float, moving: Array, n_samples: int, rates: Rates) -> None:
+    """Warn, once, of motion that is too fast for steps of dt in the samples, or else in one of the places where forces are steepest."""
+    groups = [slice(n_samples), *(slice(i, i + 1) for i in range(n_samples, len(rates.W)))]
+    for at in groups:
+        if warned_of_fast(model, dt, moving, rates.W[at], rates.K[at], rates.D[at]):
+            return
 
 
 def warned_of_fast(model: Model, dt: float, moving: Array, W: list[Array], K: Array, D: Array) -> bool:

@@ -18,7 +18,7 @@ COLUMNS = 16
 
 @dataclass(frozen=True, repr=False)
 class ContactTable:
-    """What pushes in the steps that begin at the T records of a trajectory: one row for each of N points, record after record.
+    """Contact points of the steps that begin at the T records of a trajectory: one row for each of N points, record after record.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class ContactTable:
 
 @dataclass(frozen=True)
 class Touching:
-    """What finds the points of contact of a trajectory where somebody asks for them.
+    """Search for the points of contact of a trajectory, where somebody asks for them.
 
     Attributes
     ----------

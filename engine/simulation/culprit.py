@@ -1,4 +1,4 @@
-"""Which component makes a run diverge: the one that changes v or its own state the most, found by stepping the last states on floats."""
+"""Search for the component that makes a run diverge: the one that changes v or its own state the most over the last states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stiff forces that have limits of effort, in a step: which are at their limits.
+"""Saturation of stiff forces in a step: which of those that have limits of effort are at them.
 
 A force that is stiff goes from one limit to the other in less than a step. Euler's implicit method finds where the step ends, and so which
 of the limits a flight meets; where others were met at its beginning, the flight goes in parts (:mod:`engine.simulation.halving`), each of

@@ -18,7 +18,7 @@ SHARED = ("entries", "states", "memories", "parameters")
 
 @dataclasses.dataclass(frozen=True)
 class Form:
-    """What lies where in the records, states and parameters of a simulator.
+    """Layout of the records, states and parameters of a simulator.
 
     Attributes
     ----------

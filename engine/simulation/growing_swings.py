@@ -1,4 +1,4 @@
-"""Warning of swings that an explicit method makes grow from step to step, though in truth they do not."""
+"""Warn when an explicit method amplifies an undamped oscillation."""
 
 from __future__ import annotations
 

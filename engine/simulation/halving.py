@@ -1,4 +1,4 @@
-"""A step's flight in halves, where forces that are stiff bend within it, or come to their limits.
+"""Halved flights: a step whose stiff forces bend within it, or come to their limits, is flown in two halves.
 
 A linearly implicit method has the slopes of forces at its beginning. Those of what saturates, switches, or has a dead band are others a
 moment later: then the method's own estimate of its error is large, and the flight goes in two halves, each of them likewise, until the

@@ -23,8 +23,46 @@ Array = np.ndarray
 RUBS = "friction", "stops"
 
 
+class Flight(NamedTuple):
+    """A step's flight, at the end of which impulses act.
+
+    Attributes
+    ----------
+    h : the step, s
+    q0, before : q (nq) and v (nv) at its beginning
+    q, free : q (nq) and v (nv) at its end
+    momenta : of the trees whose momentum is a state of its own (trees, 9), at its end
+    stuck : how pairs gave way since they stick (pairs, 6), at its beginning; a table (places, 7), where points are rows
+    """
+
+    h: Any
+    q0: Array
+    before: Array
+    q: Array
+    free: Array
+    momenta: Array
+    stuck: Any
+
+
+class Resistance(NamedTuple):
+    """Inertia and constraints that impulses meet, made where they are asked for, as often nothing acts.
+
+    Attributes
+    ----------
+    inertia : M, with what stiff forces add to it (nv, nv)
+    jacobian : of the constraints that hold (n, nv), if there are any
+    masses : of the trees
+    limited : what stiff forces with limits do beside what ``inertia`` has of them
+    """
+
+    inertia: Callable[[], Array]
+    jacobian: Callable[[], Array] | None
+    masses: Callable[[], Sequence[Any]]
+    limited: LimitedForces | None
+
+
 class ImpulseResult(NamedTuple):
-    """What impulses leave of a step.
+    """Result of a step's impulses.
 
     Attributes
     ----------
@@ -76,68 +114,76 @@ class Impulses:
         joints, contacts = self.joints and self.joints.of(model, values), self.contacts and self.contacts.of(model, values)
         return Impulses(joints, contacts, self.conserved, self.nv, self.constrained, way)
 
-    def after(self, model: Model, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array, stuck: Array,
-              limited: LimitedForces | None, jacobian: Callable[[], Array] | None, inertia: Callable[[], Array],
-              mass: Callable[[], Sequence[Any]]) -> ImpulseResult:  # fmt: skip
-        """Return v⁺ and what goes with it, of a step of h from q0 (nq), ``before`` (nv) and what is ``stuck`` (pairs, 6), whose flight ends
-        at q, ``free`` and with the ``momenta`` (trees, 9); ``limited`` is what stiff forces with limits do beside what of
-        them ``inertia()`` (nv, nv) has, which impulses meet; ``jacobian()`` (n, nv) is of the constraints that hold, and ``mass()`` of the
-        trees."""
-        rubbing = self.rubbing | frozenset(limited.rows if limited else ())
-        joints = self.joints.step(h, before, q, free, self.way, limited) if self.joints else None
-        if joints is None and limited is not None:
-            joints = JointStepLaws([], np.inf, free, limited)
+    def after(self, flight: Flight, met: Resistance) -> ImpulseResult:
+        """Return v⁺ and what goes with it at the end of a step's flight, of all laws that act there."""
+        joints, nothing = self.joint_laws(flight, met.limited), self.nothing(flight.free)
 
-        def noted(v: Array, own: Mapping[str, Any], pushes: Callable[[], Array]) -> dict[str, Any]:
-            """What is noted of impulses after which there is v (nv)."""
-            rubs = joints.parts(v) if joints else {}
-            losses = {name: np.append(f / h, (f / h) @ (0.5 * (before + v))) for name, f in rubs.items()}
-            resist = {"resist": pushes() / h} if self.constrained else {}
-            return {**self.nothing(free).notes, "change": (v - free) / h, **own, **losses, **resist}
-
-        nothing = self.nothing(free)
-
-        def rub() -> ImpulseResult:
-            """What joints' laws alone leave."""
+        def of_joints() -> ImpulseResult:
             assert joints is not None
-            law = joints
-            v, friction = velocity_after(inertia(), law, before, free, jacobian and jacobian())
-            return nothing._replace(v=v, lasting=law.lasting(v) / h, notes=noted(v, {}, lambda: law.impulse(v, friction)[0]))
+            return self.after_joints(flight, met, joints)
+
+        def of_contacts() -> ImpulseResult:
+            return self.after_contacts(flight, met, joints, found)
 
         if self.contacts is None:
             assert joints is not None
-            return ops.when(joints.acts, rub, nothing)
-        contacts = self.contacts
-        with ops.part("broad phase", q):
-            found = contacts.broad_phase(q, free, h)
+            return ops.when(joints.acts, of_joints, nothing)
+        with ops.part("broad phase", flight.q):
+            found = self.contacts.broad_phase(flight.q, flight.free, flight.h)
         near = functools.reduce(ops.logical_or, found.near, False)
+        after = ops.when(near, of_contacts, nothing)
+        return after if joints is None else ops.when(ops.logical_and(joints.acts, ops.logical_not(near)), of_joints, after)
 
-        def push() -> ImpulseResult:
-            with ops.part("narrow phase", q):
-                touching = contacts.step(h, q0, before, q, free, found, stuck, rubbing, self.way)
-            axes = touching.axes
-            law = sum_laws(joints, touching)
+    def joint_laws(self, flight: Flight, limited: LimitedForces | None) -> JointStepLaws | None:
+        """Return the laws of joints, and of limited forces, in a step; None where there are neither."""
+        if self.joints:
+            return self.joints.step(flight.h, flight.before, flight.q, flight.free, self.way, limited)
+        return None if limited is None else JointStepLaws([], np.inf, flight.free, limited)
 
-            def corrected() -> ImpulseResult:
-                flown = axes.seen(free)
-                J = np.array([axes.force(row) for row in jacobian()]) if jacobian else None
-                x, friction = solve_velocity(axes.inertia(inertia()), joints, touching, axes.seen(before), flown, J)
-                rubs, v = friction if joints is None else friction[-1], axes.back(x)
-                impulses, lasting, gave = touching.impulses(x, rubs)
-                changes = contacts.momentum_changes(mass(), self.conserved, momenta, touching, flown, impulses)
-                lasting = lasting if joints is None else lasting + joints.lasting(v)
-                notes = noted(v, contacts.noted(touching, impulses), lambda: axes.force_back(law.impulse(x, friction)[0]))
-                return ImpulseResult(v, changes, gave, lasting / h, notes)
+    def after_joints(self, flight: Flight, met: Resistance, joints: JointStepLaws) -> ImpulseResult:
+        """Return what joints' laws alone leave."""
+        v, friction = velocity_after(met.inertia(), joints, flight.before, flight.free, met.jacobian and met.jacobian())
+        lasting = joints.lasting(v) / flight.h
+        notes = self.note(flight, joints, v, {}, lambda: joints.impulse(v, friction)[0])
+        return self.nothing(flight.free)._replace(v=v, lasting=lasting, notes=notes)
 
-            return ops.when(law.acts, corrected, nothing)
+    def after_contacts(self, flight: Flight, met: Resistance, joints: JointStepLaws | None, found: Any) -> ImpulseResult:
+        """Return what joints' laws and contacts leave together, of pairs whose broad phase has ``found`` them near."""
+        h, contacts = flight.h, self.contacts
+        assert contacts is not None
+        keep = self.rubbing | frozenset(met.limited.rows if met.limited else ())
+        with ops.part("narrow phase", flight.q):
+            touching = contacts.step(h, flight.q0, flight.before, flight.q, flight.free, found, flight.stuck, keep, self.way)
+        axes, law = touching.axes, sum_laws(joints, touching)
 
-        after = ops.when(near, push, nothing)
-        return after if joints is None else ops.when(ops.logical_and(joints.acts, ops.logical_not(near)), rub, after)
+        def solve() -> ImpulseResult:
+            free = axes.seen(flight.free)
+            J = np.array([axes.force(row) for row in met.jacobian()]) if met.jacobian else None
+            x, friction = solve_velocity(axes.inertia(met.inertia()), joints, touching, axes.seen(flight.before), free, J)
+            rubs, v = friction if joints is None else friction[-1], axes.back(x)
+            impulses, lasting, gave = touching.impulses(x, rubs)
+            changes = contacts.momentum_changes(met.masses(), self.conserved, flight.momenta, touching, free, impulses)
+            lasting = lasting if joints is None else lasting + joints.lasting(v)
+            own = contacts.noted(touching, impulses)
+            notes = self.note(flight, joints, v, own, lambda: axes.force_back(law.impulse(x, friction)[0]))
+            return ImpulseResult(v, changes, gave, lasting / h, notes)
 
-    def points(self, model: Model, h: Any, q0: Array, before: Array, q: Array, free: Array, v: Array, stuck: Array) -> Any:
+        return ops.when(law.acts, solve, self.nothing(flight.free))
+
+    def note(self, flight: Flight, joints: JointStepLaws | None, v: Array, contacts: Mapping[str, Any],
+             impulse: Callable[[], Array]) -> dict[str, Any]:  # fmt: skip
+        """Return the notes of impulses that leave v (nv), with those of ``contacts``, and with the whole ``impulse`` (nv) where constraints
+        resist."""
+        h, before, free = flight.h, flight.before, flight.free
+        rubs = joints.parts(v) if joints else {}
+        losses = {name: np.append(f / h, (f / h) @ (0.5 * (before + v))) for name, f in rubs.items()}
+        resist = {"resist": impulse() / h} if self.constrained else {}
+        return {**self.nothing(free).notes, "change": (v - free) / h, **contacts, **losses, **resist}
+
+    def points(self, flight: Flight, v: Array) -> Any:
         """Return the points (p, 13 or 16) that push in a step whose impulses leave v (nv): see
         :func:`~engine.simulation.contact_table.table_of`."""
-        contacts = self.contacts
+        contacts, (h, q0, before, q, free, _, stuck) = self.contacts, flight
         assert contacts is not None
         law = contacts.step(h, q0, before, q, free, contacts.broad_phase(q, free, h), stuck, self.rubbing, self.way)
         x = law.axes.seen(v)
@@ -169,24 +215,19 @@ class Impulses:
         shapes = self.notes.shapes
         return self.notes.join({name: ops.sized(x, shapes[name][0]) if len(shapes[name]) > 1 else x for name, x in notes.items()})
 
-    def complete(self, model: Model, h: Any, q: Array, free: Array, momenta: Array, left: ImpulseResult,
-                 held: Callable[[Array, Array], tuple[Array, Array]],
-                 turned: Callable[[Array, Array], Array],
-                 kept: Callable[[Array, Array, Array], tuple[Array, ...]]) -> tuple[Array, ...]:  # fmt: skip
-        """Return q (nq), v (nv) and momenta (trees, 9) at the end of a step of h.
+    def complete(self, model: Model, flight: Flight, left: ImpulseResult,
+                 settle: Callable[[Array, Array, Array], tuple[Array, Array, Array]]) -> tuple[Array, ...]:  # fmt: skip
+        """Return q (nq), v (nv) and momenta (trees, 9) at the end of a step, to which its impulses lead; ``settle(q, v, P)`` makes the
+        three agree with constraints and with each other."""
+        momenta, q = flight.momenta + left.changes if self.trees else flight.momenta, flight.q
 
-        ``held(q, v)`` puts both on constraints; ``turned(P, q)`` is what the momenta P are where impulses lead to q, and ``kept(q, v, P)``
-        sets q and v to them.
-        """
-        v, momenta = left.v, momenta + left.changes if self.trees else momenta
-
-        def settle(q_moved: Array, v: Array) -> Array:
-            x, v = held(q_moved, v)
-            x, v, P, _ = kept(x, v, turned(momenta, x))
+        def settled(q_moved: Array, v: Array) -> Array:
+            x, v, P = settle(q_moved, v, momenta)
             return np.concatenate([x, v, P.ravel()])
 
         with ops.part("correction", q):
-            end = corrected(model, h, q, free, v, settle, np.concatenate([q, v, momenta.ravel()]), self.way)
+            unmoved = np.concatenate([q, left.v, momenta.ravel()])
+            end = corrected(model, flight.h, q, flight.free, left.v, settled, unmoved, self.way)
         x, v, P = np.split(end, [model.nq, model.nq + model.nv])
         return x, v, P.reshape(momenta.shape)
 

@@ -67,7 +67,7 @@ def is_stiff(simulator: Any, trees: EqualTrees) -> bool:
 
 
 class Places:
-    """Where the numbers (n, m) of n trees lie in a vector, in parts side by side: (n, m_k) each.
+    """Indices of the numbers (n, m) of n trees in a vector, in parts side by side: (n, m_k) each.
 
     >>> places = Places([np.array([[0, 1], [2, 3]]), np.array([[7], [5]])])
     >>> places.taken(np.arange(8.0))

@@ -1,4 +1,4 @@
-"""Whether filters of a run know how far they are off, by the normalised squares of their innovations: of each, and of their mean."""
+"""Consistency of a run's filters: the normalised squares of their innovations, of each and of their mean."""
 
 from __future__ import annotations
 

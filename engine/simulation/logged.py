@@ -1,4 +1,4 @@
-"""Trajectories as logs of other tools: what of them goes into which file."""
+"""Export of trajectories as logs of other tools: what of them goes into which file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What joins the trees of a simulator: contacts as laws of its pairs, or as tables where trees only meet, or nothing at all."""
+"""Choice of contact model: laws of single pairs, tables where trees only meet, or nothing at all."""
 
 from __future__ import annotations
 

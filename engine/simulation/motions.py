@@ -1,4 +1,4 @@
-"""What moves as told: the place, the rate and the acceleration of prescribed joints at a time, differentiated from what says where."""
+"""Prescribed joints: position, rate and acceleration at a time, differentiated from a function of time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which sensors a motion was recorded with, and where they are: what logs for other tools say of their signals."""
+"""Mounting of the sensors that a motion was recorded with: what logs for other tools say of their signals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which shapes lie in each other at the start of runs: those that do deeply are refused, and what springs throw apart is warned of."""
+"""Overlaps at the start of runs: deep ones are refused, and those that springs would throw apart are warned of."""
 
 from __future__ import annotations
 

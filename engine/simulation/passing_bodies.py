@@ -1,4 +1,4 @@
-"""Warn of free bodies, of which any may meet any, that go so far in a step that they may pass through each other."""
+"""Warn of free bodies so fast that they may pass through each other within a step (tunnelling)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the time of a simulator's step goes, by part: counted in machine code that is made for it, over a run.
+"""Profile of a simulator's step: the time of each part, counted over a run in machine code that is made for it.
 
 The code that is counted has a function for each part, and a clock around each call; the code that runs computes the same without either.
 Both are run in turn, and both times are told.
@@ -43,7 +43,7 @@ LENGTHS = "impulses: lengths"
 
 @dataclass(frozen=True)
 class Profile:
-    """Where a step's time goes: what :meth:`engine.Simulator.profile` returns; ``print`` shows it as a table.
+    """Time of a step by part, as :meth:`engine.Simulator.profile` returns it; ``print`` shows it as a table.
 
     The run is repeated in machine code that is made for it, with a clock at every part, and in turn in the code that simulators run, each a
     few times, of which the shortest counts. Events stop the run, and do not interrupt it otherwise.

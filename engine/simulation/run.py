@@ -1,4 +1,4 @@
-"""The runner: a step repeated, with records, compiled or plain, alone or in a batch. Robots and rigid bodies run on it alike."""
+"""The run loop: a step repeated, compiled or plain, alone or in a batch, and its records collected. Robots and rigid bodies run on it."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Process:
 
     @property
     def keys(self) -> list[str]:
-        """What its programs are known by."""
+        """Keys of its programs."""
         return [f.key for f in self.programs]
 
     @functools.cached_property

@@ -1,4 +1,4 @@
-"""How a run begins, in whole states, and which of them have ended."""
+"""Start of a run: whole states of all rows, and which of them have ended."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Value = TypeVar("Value")
 
 
 class WholeStates:
-    """What of a step is about whole states x: q, v, the states and memories of the components, and of the events.
+    """Whole states x of a step: q, v, the states and memories of the components, and of the events.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class WholeStates:
 
     @property
     def process(self) -> Process:
-        """What a run repeats."""
+        """The process that a run repeats."""
         raise NotImplementedError
 
     def own(self, what: str, make: Callable[[], Value]) -> Value:

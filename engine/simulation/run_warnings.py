@@ -39,7 +39,7 @@ ERROR, ROWS = 0.01, 8
 
 
 class Ranges(NamedTuple):
-    """Of joints with one coordinate of their own that have limits: their names, where they lie in q, and the limits (n)."""
+    """Limits of joints with one coordinate of their own: their names, where they lie in q, and the limits (n)."""
 
     joints: list[str]
     places: Array
@@ -137,7 +137,7 @@ def drifting(model: Model, root: int, q: Array, v: Array) -> Array:
 
 
 class Noted(NamedTuple):
-    """What is doubted: how bad it is in the worst record, what is said of that, and in how many records it is so."""
+    """A doubt about a run: how bad it is in the worst record, what is said of that, and in how many records it is so."""
 
     worst: float
     said: str

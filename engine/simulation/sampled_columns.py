@@ -1,4 +1,4 @@
-"""Which columns of a run stand still between ticks: samples, what laws hold, and what follows from nothing else."""
+"""Columns that stand still between ticks: samples, held commands, and what follows from nothing else."""
 
 from __future__ import annotations
 

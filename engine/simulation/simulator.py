@@ -214,7 +214,7 @@ class Simulator(Fixed):
 
     @property
     def programs(self) -> dict[str, Program]:
-        """What is compiled: "step" and "observe" (a record); ``print`` shows their texts, and of what they call."""
+        """The compiled programs: "step" and "observe" (a record); ``print`` shows their texts, and of what they call."""
         return self._step.programs
 
     # ------------------------------------------------------------ states

@@ -86,7 +86,7 @@ class State:
 
     @property
     def signals(self) -> dict[str, Array]:
-        """What the components say, by name."""
+        """Signals of the components, by name."""
         return {n: x for n, x in self._shown.items() if n not in ("q", "v", "vdot", "tau")}
 
     @property

@@ -170,7 +170,7 @@ class Step(WholeStates):
 
     @functools.cached_property
     def form(self) -> Form:
-        """What lies where in its records and states."""
+        """Layout of its records and states."""
         plant = self.plant
         return Form(plant.model.name, tuple(plant.model.labels("q")), self.process.record, self.layout, plant.states, plant.memories,
                     plant.parameters, tuple(self.watch.names), None if plant.frame is None else plant.frame.known)  # fmt: skip
@@ -345,7 +345,7 @@ class Step(WholeStates):
 
     @property
     def programs(self) -> dict[str, Program]:
-        """What is compiled, by name."""
+        """The compiled programs, by name."""
         if not self.compiled:
             raise SimulationError(f"the simulator of '{self.plant.model.name}' has no programs; expected one without compiled=False")
         each = {f" of {kind.trees.first.name}": kind.step.process for kind in self.kinds} or {"": self.process}

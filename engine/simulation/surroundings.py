@@ -45,7 +45,7 @@ Leaf = tuple[str, Any]
 
 
 class Code(NamedTuple):
-    """What a function does: a hash of its code and constants, in which its place has no part."""
+    """Identity of a function's code: a hash of it and its constants, in which its place has no part."""
 
     digest: str
 

@@ -1,4 +1,4 @@
-"""Elastic blows that steps do not resolve: how long blows last, and where records show that there was one."""
+"""Warnings of elastic impacts that steps do not resolve: how long they last, and where records show that there was one."""
 
 from __future__ import annotations
 

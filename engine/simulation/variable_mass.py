@@ -1,4 +1,4 @@
-"""What components' states add to bodies, such as propellant: the model with it, and what momenta and centres change by as it goes."""
+"""Variable mass: the model with what components' states add to bodies, such as propellant, and the momenta that go with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``warm``: what a first run would trace and compile, made ahead and kept on disk, for images of machines and workers of clusters."""
+"""Ahead-of-time compilation (``warm``): a first run's programs on disk, for images of machines and workers of clusters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A simulator in words, and who reads whom in it as a picture: sensors, laws, controller and forces, joined by the names of signals."""
+"""Diagram of signal connections: sensors, laws, controller and forces, joined by the names of signals, as text and as a picture."""
 
 from __future__ import annotations
 

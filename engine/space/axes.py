@@ -1,4 +1,4 @@
-"""Axes that go with an orbit: RTN, and LVLH, with how they turn; and attitudes that point by them."""
+"""Orbital frames: RTN and LVLH, with their angular velocity; and attitudes that point by them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the Sun and the Moon are: by polynomials that are fitted before a run, and read as one of a table's rows in it."""
+"""Ephemerides of the Sun and the Moon: polynomials that are fitted before a run, and read as one of a table's rows in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gyros that turn a spacecraft by turning themselves."""
+"""Control-moment gyros (reaction wheels: ``components.actuators``)."""
 
 from __future__ import annotations
 

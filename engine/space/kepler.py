@@ -71,7 +71,7 @@ class Ellipse:
 
     @property
     def period(self) -> float:
-        """Of a turn, s."""
+        """Period of a revolution, s."""
         return 2.0 * math.pi / self.n
 
     def anomaly(self, t: Any) -> tuple[Any, Any, Any, Any]:

@@ -1,4 +1,4 @@
-"""The Sun's light: what of it a planet covers, and how it pushes on facets."""
+"""Solar radiation pressure on facets, and eclipses."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def lit(a: Any, b: Any, c: Any) -> Any:
 
 
 class Eclipse:
-    """How much of the Sun a planet at the centre of the orbit leaves: umbra, penumbra, and what is annular, of discs.
+    """Eclipse of the Sun by the planet at the centre of the orbit: umbra, penumbra, and what is annular, of discs.
 
     Parameters
     ----------

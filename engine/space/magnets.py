@@ -1,4 +1,4 @@
-"""The Earth's magnetic field, as a dipole or by the IGRF's table, and coils that turn a spacecraft in it."""
+"""The Earth's magnetic field, as a dipole or by the IGRF's table, and magnetorquers (coils that turn a spacecraft in it)."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class ReferenceOrbit(Frame):
 
     @property
     def period(self) -> float:
-        """Of a turn of the ellipse, s."""
+        """Period of a revolution on the ellipse, s."""
         return self.ellipse.period
 
     def rectified(self, state: Any) -> ReferenceOrbit:

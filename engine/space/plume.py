@@ -1,4 +1,4 @@
-"""Plumes of thrusters, and what they push on."""
+"""Plumes of thrusters (``components.actuators``), and what they push on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moments of a body whose density varies from place to place: its integral over what a closed mesh encloses."""
+"""Mass, centre and inertia of a body of varying density: its integral over what a closed mesh encloses."""
 
 from __future__ import annotations
 

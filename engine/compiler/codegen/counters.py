@@ -17,7 +17,7 @@ OUTSIDE, CLOCK_INSIDE, CLOCK_AROUND = "outside", "clock", "clocks"
 
 
 class Count(NamedTuple):
-    """How often something has been called by a function, and the ticks that this took."""
+    """Calls of something by a function, and the ticks that they took."""
 
     calls: float
     ticks: float

@@ -14,7 +14,6 @@ next one, or is lost where the scan ends.
 from __future__ import annotations
 
 import contextlib
-import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -29,86 +28,17 @@ from engine.compiler.kernels.instructions import Writer
 
 
 def rollout(step: Program, observe: Program, width: int, inputs: int = 0, counters: Counters | None = None) -> str:
-    """IR text of the gufunc loop; where ``counters`` are given, they count what is called, and the whole."""
-    notes = observe.n_in - step.n_in
-    n, n_record = len(step.outputs) - notes, len(observe.outputs)
-    kept = step.n_in - n                                        # t0, k, dt, the parameters and inputs, which lie before x
-    n_p, last = kept - 3 - inputs, 7 if inputs else 6           # parameters, and the argument that the records are
-    m = Module(width, counters)
-    begun, ended = ([], []) if counters is None else counters.whole()
-    D, tabled = vector("double", width), step.tabled or observe.tabled
-    step, noted = (step, kept + n) if counters else once(step, n, kept)
-    f_step, work_step = m.function(step, again=None if tabled else kept)
-    f_observe, work_observe = m.function(observe)
-    held = m.held.get(f_step, [])
-    beside = sum(h.size for h in held)                          # the step's work begins with it, which observing leaves alone
-    groups = 1 if tabled else GROUPS                            # at once: tables are those of one sample
-    if tabled:
-        put_spare(m)
-    m.text += [strided(width, gather=True), strided(width, gather=False)]
-    lines = ["define void @loop(ptr %args, ptr %dims, ptr %steps, ptr %data) {", "entry:", *begun]
-    writer = GroupWriter(lines, width)
-    put, element, each_group, vector_of = writer.put, writer.element, writer.each_group, writer.vector_of
-    N, R = element("%dims", 0, "i64"), element("%dims", 1, "i64")
-    base = [element("%args", k, "ptr") for k in range(last + 1)]
-    outer = [element("%steps", k, "i64") for k in range(last + 1)]
-    step_counts, step_p, step_x, *step_w, step_record, step_column = (element("%steps", last + k, "i64") for k in range(1, 2 * last - 6))
-    state, work = kept + n + notes, max(work_step, beside + work_observe)
-    raw, first = writer.aligned(m.bytes(groups * (2 * state + n_record + work) + 1))
-    second = put(f"getelementptr {D}, ptr {first}, i64 {groups * state}")
-    record = put(f"getelementptr {D}, ptr {second}, i64 {groups * state}")
-    scratch = put(f"getelementptr {D}, ptr {record}, i64 {groups * n_record}")
-    arena = put("call ptr @arena.lent(ptr @arena.spare)") if tabled else ""
-    called = functools.partial(writer.called, m, arena, scratch)
-    lines += next_rows(N, groups, width)
-    with each_group() as (g, i, lanes):
-        for argument, at, size, stride in ((1, 0, 1, "0"), (2, 1, 1, "0"), (3, 2, 1, "0"), (4, 3, n_p, step_p), (5, kept, n, step_x)):
-            row = put(f"getelementptr i8, ptr {base[argument]}, i64 {put(f'mul i64 {i}, {outer[argument]}')}")
-            for buffer in (first, second) if size and argument < 5 else (first,):
-                writer.moved("gather", row, outer[argument], lanes, size, stride, vector_of(buffer, g, state, at))
-    counts = writer.byte(base[0], put(f"mul i64 %row, {outer[0]}"))
-    lines += ["  br label %records", "records:", f"  %j = phi i64 [0, %{writer.block}], [%nextj, %endlook]",
-              f"  %now = phi ptr [{first}, %{writer.block}], [%at, %endlook]",
-              f"  %other = phi ptr [{second}, %{writer.block}], [%away, %endlook]",
-              f"  %morej = icmp slt i64 %j, {R}", "  br i1 %morej, label %count, label %endrow", "count:"]  # fmt: skip
-    writer.block = "count"
-    count = put(f"fptosi double {put('load double, ptr ' + writer.byte(counts, put(f'mul i64 %j, {step_counts}')))} to i64")
-    if inputs:
-        seen = any(node[0] == "input" and 3 + n_p <= node[1] < kept for node in observe.nodes)
-        seldom = str(inputs) if seen else put(f"select i1 {put(f'icmp sgt i64 {count}, 1')}, i64 {inputs}, i64 0")   # one step reads one
-        with each_group() as (g, i, lanes):
-            from_w = writer.byte(writer.byte(base[6], put(f"mul i64 {i}, {outer[6]}")), put(f"mul i64 %j, {step_w[0]}"))
-            for buffer, many in (("%now", str(inputs)), ("%other", seldom)):
-                writer.moved("gather", from_w, outer[6], lanes, many, step_w[1], vector_of(buffer, g, state, 3 + n_p))
-    done, begun_at, begun_to = writer.begun(count) if notes else ("0", "%now", "%other")
-    writer.put_back(held, done, (scratch, work), state)
-    lines += ["  br label %advance", "advance:", f"  %i = phi i64 [{done}, %{writer.block}], [%nexti, %endagain]",
-              f"  %at = phi ptr [{begun_at}, %{writer.block}], [%away, %endagain]",
-              f"  %away = phi ptr [{begun_to}, %{writer.block}], [%at, %endagain]",
-              f"  %to = getelementptr {D}, ptr %away, i64 {kept}",
-              f"  %morei = icmp slt i64 %i, {count}", "  br i1 %morei, label %again, label %look", "again:"]  # fmt: skip
-    strides = ", ".join(f"i64 {m.bytes(size)}" for size in (state, state, work))
-    call = f"  call void {f_step}(ptr %at, ptr %to, ptr {scratch}, i64 %groups, {strides})"
-    called(step, call, "%to")
-    writer.count_on("again", state)
-    writer.goes_on("endagain", "%nexti = add i64 %i, 1", "advance", "look")
-    writer.put_down(held, (scratch, work), state)
-    if notes:
-        called(step, call, "%to")
-        writer.count_on(writer.block, state, m.bytes(notes), (noted, kept + n))
-    where, stride, left = writer.at_once(base[last], outer[last], step_record, step_column, record, n_record)
-    places = ", ".join(f"ptr {p}" for p in ("%at", where, put(f"getelementptr {D}, ptr {scratch}, i64 {beside}")))
-    call = f"  call void {f_observe}({places}, i64 %groups, i64 {m.bytes(state)}, i64 {stride}, i64 {m.bytes(work)})"
-    called(observe, call, writer.byte(where, 8 * min(1, n_record - 1)))
-    with each_group() as (g, i, lanes):
-        where = writer.byte(writer.byte(base[last], put(f"mul i64 {i}, {outer[last]}")), put(f"mul i64 %j, {step_record}"))
-        writer.moved("scatter", where, outer[last], lanes, left, step_column, vector_of(record, g, n_record, 0))
-    writer.goes_on("endlook", "%nextj = add i64 %j, 1", "records", "endrow")
-    lines += [f"  %nextrow = add i64 %row, {groups * width}", "  br label %rows",
-              "done:", *ended, *[f"  call void @arena.back(ptr @arena.spare, ptr {arena})"] * tabled, f"  call void @free(ptr {raw})",
-              f"  call i32 @feclearexcept(i32 {ALL_FLAGS})", "  ret void", "}"]  # fmt: skip
-    return "\n".join([str(m), *["declare ptr @malloc(i64)", "declare void @free(ptr)"] * (not tabled),         # an arena has them
-                      "declare i32 @feclearexcept(i32)", *lines])
+    """IR text of the gufunc loop; where ``counters`` are given, they count what is called, and the whole. Labels of blocks on the right::
+
+        for row in rows, so many groups of them at once:     # rows, load
+            load t0, k, dt, p and x of the row
+            for j in range(R):                               # records, count
+                load w[j], where there are inputs
+                for i in range(counts[j]):                   # advance, again, endagain
+                    x = step(t0, k, dt, p, w, x); k = k + 1
+                records[j] = observe(t0, k, dt, p, w, x)     # look, endlook
+    """
+    return Rollout(step, observe, width, inputs, counters).text()
 
 
 def once(step: Program, n: int, kept: int) -> tuple[Program, int]:
@@ -155,17 +85,6 @@ class GroupWriter(Writer):
         """The end of a loop's body: count, and go back; after the loop comes another block."""
         self.lines += [f"  br label %{end}", f"{end}:", f"  {count}", f"  br label %{back}", f"{after}:"]
         self.block = after
-
-    def called(self, m: Module, arena: str, scratch: str, program: Program, call: str, mark: str) -> None:
-        """Call a program, one with tables in memory of its own: where one goes wrong, as by a number that is no row's, the number at
-        ``mark`` becomes NaN, which ends a simulation."""
-        if not program.tabled:
-            self.lines += m.counted(OUTSIDE, program, call)
-            return
-        self.lines += [f"  call void @arena.begin(ptr {arena})", f"  store ptr {arena}, ptr {scratch}", *m.counted(OUTSIDE, program, call)]
-        right = self.put(f"icmp eq i64 {self.put(f'load i64, ptr {self.byte(arena, 8 * STATE)}')}, 0")
-        kept = self.put(f"load double, ptr {mark}")
-        self.lines.append(f"  store double {self.put(f'select i1 {right}, double {kept}, double {literal(math.nan)}')}, ptr {mark}")
 
     def begun(self, count: str) -> tuple[str, str, str]:
         """How many steps have been taken to a record's, of so many, and where from and where to the next one goes: the first was taken for
@@ -228,3 +147,154 @@ class GroupWriter(Writer):
         """Where vector k of a group lies, among groups of ``size`` vectors."""
         here = self.put(f"mul i64 {group}, {size}")
         return self.put(f"getelementptr {self.D}, ptr {pointer}, i64 {self.put(f'add i64 {here}, {k}')}")
+
+
+class Rollout(GroupWriter):
+    """The loop's text, written from its beginning to its end.
+
+    Attributes
+    ----------
+    kept : t0, k, dt, the parameters and inputs, which lie before x
+    n, notes, n_record : numbers of x, of notes, and of a record
+    last : the argument that the records are
+    held : what of x stands in the step's work, which begins with it and which observing leaves alone
+    groups : of rows at once: one where there are tables, which are those of one sample
+    state, work : vectors of a group's state (t0, k, dt, p, w, x, notes), and of the functions' work
+    """
+
+    def __init__(self, step: Program, observe: Program, width: int, inputs: int, counters: Counters | None) -> None:
+        begun, self.ended = ([], []) if counters is None else counters.whole()
+        super().__init__(["define void @loop(ptr %args, ptr %dims, ptr %steps, ptr %data) {", "entry:", *begun], width)
+        self.notes = observe.n_in - step.n_in
+        self.n, self.n_record, self.inputs = len(step.outputs) - self.notes, len(observe.outputs), inputs
+        self.kept = step.n_in - self.n
+        self.n_p, self.last = self.kept - 3 - inputs, 7 if inputs else 6
+        self.m, self.tabled = Module(width, counters), step.tabled or observe.tabled
+        self.step, self.noted = (step, self.kept + self.n) if counters else once(step, self.n, self.kept)
+        self.observe = observe
+        self.f_step, work_step = self.m.function(self.step, again=None if self.tabled else self.kept)
+        self.f_observe, work_observe = self.m.function(observe)
+        self.held = self.m.held.get(self.f_step, [])
+        self.beside = sum(h.size for h in self.held)
+        self.groups = 1 if self.tabled else GROUPS
+        self.state, self.work = self.kept + self.n + self.notes, max(work_step, self.beside + work_observe)
+        if self.tabled:
+            put_spare(self.m)
+        self.m.text += [strided(width, gather=True), strided(width, gather=False)]
+
+    def text(self) -> str:
+        """The IR text of the module."""
+        self.read_arguments()
+        self.lend_memory()
+        self.lines += next_rows(self.N, self.groups, self.width)
+        self.load_rows()
+        self.begin_records()
+        self.load_inputs()
+        self.take_steps()
+        self.record()
+        self.goes_on("endlook", "%nextj = add i64 %j, 1", "records", "endrow")
+        self.close()
+        return "\n".join([str(self.m), *["declare ptr @malloc(i64)", "declare void @free(ptr)"] * (not self.tabled),   # an arena has them
+                          "declare i32 @feclearexcept(i32)", *self.lines])
+
+    def read_arguments(self) -> None:
+        """The gufunc's arguments: rows N, records R, where each argument begins, and its strides from row to row and within."""
+        element, last = self.element, self.last
+        self.N, self.R = element("%dims", 0, "i64"), element("%dims", 1, "i64")
+        self.base = [element("%args", k, "ptr") for k in range(last + 1)]
+        self.outer = [element("%steps", k, "i64") for k in range(last + 1)]
+        inner = [element("%steps", last + k, "i64") for k in range(1, 2 * last - 6)]
+        self.step_counts, self.step_p, self.step_x, *self.step_w, self.step_record, self.step_column = inner
+
+    def lend_memory(self) -> None:
+        """Memory of all groups: two states, between which steps go back and forth, records, and the functions' work; an arena of tables."""
+        put, groups, D = self.put, self.groups, self.D
+        self.raw, self.first = self.aligned(self.m.bytes(groups * (2 * self.state + self.n_record + self.work) + 1))
+        self.second = put(f"getelementptr {D}, ptr {self.first}, i64 {groups * self.state}")
+        self.records = put(f"getelementptr {D}, ptr {self.second}, i64 {groups * self.state}")
+        self.scratch = put(f"getelementptr {D}, ptr {self.records}, i64 {groups * self.n_record}")
+        self.arena = put("call ptr @arena.lent(ptr @arena.spare)") if self.tabled else ""
+
+    def load_rows(self) -> None:
+        """t0, k, dt and p of the rows into both states, and x into the first."""
+        put = self.put
+        arguments = ((1, 0, 1, "0"), (2, 1, 1, "0"), (3, 2, 1, "0"), (4, 3, self.n_p, self.step_p), (5, self.kept, self.n, self.step_x))
+        with self.each_group() as (g, i, lanes):
+            for argument, at, size, stride in arguments:
+                row = put(f"getelementptr i8, ptr {self.base[argument]}, i64 {put(f'mul i64 {i}, {self.outer[argument]}')}")
+                for buffer in (self.first, self.second) if size and argument < 5 else (self.first,):
+                    self.moved("gather", row, self.outer[argument], lanes, size, stride, self.vector_of(buffer, g, self.state, at))
+
+    def begin_records(self) -> None:
+        """The head of the loop over records: j, and the state now and the other."""
+        counts = self.byte(self.base[0], self.put(f"mul i64 %row, {self.outer[0]}"))
+        self.lines += ["  br label %records", "records:", f"  %j = phi i64 [0, %{self.block}], [%nextj, %endlook]",
+                       f"  %now = phi ptr [{self.first}, %{self.block}], [%at, %endlook]",
+                       f"  %other = phi ptr [{self.second}, %{self.block}], [%away, %endlook]",
+                       f"  %morej = icmp slt i64 %j, {self.R}", "  br i1 %morej, label %count, label %endrow", "count:"]  # fmt: skip
+        self.block = "count"
+        count = self.byte(counts, self.put(f"mul i64 %j, {self.step_counts}"))
+        self.steps = self.put(f"fptosi double {self.put('load double, ptr ' + count)} to i64")
+
+    def load_inputs(self) -> None:
+        """w[j] into both states: only the one that a single step reads, unless records read it as well."""
+        if not self.inputs:
+            return
+        put, n, first = self.put, str(self.inputs), 3 + self.n_p
+        seen = any(node[0] == "input" and first <= node[1] < self.kept for node in self.observe.nodes)
+        seldom = n if seen else put(f"select i1 {put(f'icmp sgt i64 {self.steps}, 1')}, i64 {n}, i64 0")
+        with self.each_group() as (g, i, lanes):
+            row = self.byte(self.base[6], put(f"mul i64 {i}, {self.outer[6]}"))
+            from_w = self.byte(row, put(f"mul i64 %j, {self.step_w[0]}"))
+            for buffer, many in (("%now", n), ("%other", seldom)):
+                self.moved("gather", from_w, self.outer[6], lanes, many, self.step_w[1], self.vector_of(buffer, g, self.state, first))
+
+    def take_steps(self) -> None:
+        """The loop over the steps to a record, from %at to %away and back; with notes, one more step that begins there."""
+        own = self.scratch, self.work
+        done, begun_at, begun_to = self.begun(self.steps) if self.notes else ("0", "%now", "%other")
+        self.put_back(self.held, done, own, self.state)
+        self.lines += ["  br label %advance", "advance:", f"  %i = phi i64 [{done}, %{self.block}], [%nexti, %endagain]",
+                       f"  %at = phi ptr [{begun_at}, %{self.block}], [%away, %endagain]",
+                       f"  %away = phi ptr [{begun_to}, %{self.block}], [%at, %endagain]",
+                       f"  %to = getelementptr {self.D}, ptr %away, i64 {self.kept}",
+                       f"  %morei = icmp slt i64 %i, {self.steps}", "  br i1 %morei, label %again, label %look", "again:"]  # fmt: skip
+        strides = ", ".join(f"i64 {self.m.bytes(size)}" for size in (self.state, self.state, self.work))
+        call = f"  call void {self.f_step}(ptr %at, ptr %to, ptr {self.scratch}, i64 %groups, {strides})"
+        self.called(self.step, call, "%to")
+        self.count_on("again", self.state)
+        self.goes_on("endagain", "%nexti = add i64 %i, 1", "advance", "look")
+        self.put_down(self.held, own, self.state)
+        if self.notes:
+            self.called(self.step, call, "%to")
+            self.count_on(self.block, self.state, self.m.bytes(self.notes), (self.noted, self.kept + self.n))
+
+    def record(self) -> None:
+        """Record j of the state %at."""
+        put, base, outer, n = self.put, self.base[self.last], self.outer[self.last], self.n_record
+        where, stride, left = self.at_once(base, outer, self.step_record, self.step_column, self.records, n)
+        places = ", ".join(f"ptr {p}" for p in ("%at", where, put(f"getelementptr {self.D}, ptr {self.scratch}, i64 {self.beside}")))
+        sizes = f"i64 {self.m.bytes(self.state)}, i64 {stride}, i64 {self.m.bytes(self.work)}"
+        call = f"  call void {self.f_observe}({places}, i64 %groups, {sizes})"
+        self.called(self.observe, call, self.byte(where, 8 * min(1, n - 1)))
+        with self.each_group() as (g, i, lanes):
+            where = self.byte(self.byte(base, put(f"mul i64 {i}, {outer}")), put(f"mul i64 %j, {self.step_record}"))
+            self.moved("scatter", where, outer, lanes, left, self.step_column, self.vector_of(self.records, g, n, 0))
+
+    def close(self) -> None:
+        """The end of the loop over rows, and of the function."""
+        back = [f"  call void @arena.back(ptr @arena.spare, ptr {self.arena})"] * self.tabled
+        self.lines += [f"  %nextrow = add i64 %row, {self.groups * self.width}", "  br label %rows", "done:", *self.ended, *back,
+                       f"  call void @free(ptr {self.raw})", f"  call i32 @feclearexcept(i32 {ALL_FLAGS})", "  ret void", "}"]  # fmt: skip
+
+    def called(self, program: Program, call: str, mark: str) -> None:
+        """Call a program, one with tables in memory of its own: where one goes wrong, as by a number that is no row's, the number at
+        ``mark`` becomes NaN, which ends a simulation."""
+        counted = self.m.counted(OUTSIDE, program, call)
+        if not program.tabled:
+            self.lines += counted
+            return
+        self.lines += [f"  call void @arena.begin(ptr {self.arena})", f"  store ptr {self.arena}, ptr {self.scratch}", *counted]
+        right = self.put(f"icmp eq i64 {self.put(f'load i64, ptr {self.byte(self.arena, 8 * STATE)}')}, 0")
+        kept = self.put(f"load double, ptr {mark}")
+        self.lines.append(f"  store double {self.put(f'select i1 {right}, double {kept}, double {literal(math.nan)}')}, ptr {mark}")

@@ -13,7 +13,7 @@ from engine.compiler.graph.program import Program
 
 @dataclass
 class Work:
-    """What lies where in a program's work.
+    """Layout of a program's scratch memory.
 
     Attributes
     ----------

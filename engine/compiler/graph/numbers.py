@@ -1,4 +1,4 @@
-"""Programs but for their numbers: machine code reads constants from a table, so that others, of another gain or mass, have the same code.
+"""Constants apart from code: machine code reads them from a table, so that programs of another gain or mass share it.
 
 What code may take as it stands, 0 and ±1, is none of these numbers, and they are told apart by their magnitudes: where two of one program
 are equal, they have one place in its table, so another program has the same code only if its own are equal there.

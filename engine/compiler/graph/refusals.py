@@ -1,4 +1,7 @@
-"""Errors of tracing: what cannot be traced, at which line of the user's, and what to use instead."""
+"""Errors of tracing: the user's line where something cannot be traced.
+
+The texts, and what to use instead, stand where it is refused, as for ``if`` in ``Expr.__bool__`` of :mod:`engine.compiler.graph.expr`.
+"""
 
 from __future__ import annotations
 

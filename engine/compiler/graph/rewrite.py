@@ -8,6 +8,7 @@ known beforehand. The rules are identities of the real numbers. What they give u
 - the last bits of ``xⁿ → x·x·…``, some n/2 ulp, and that of ``x·(c/x) → c``; ``x^½ → √x`` is NaN at −∞.
 
 All others are exact in floating point too. What folds to a number goes on by NumPy's arithmetic, not Python's: 1/(x − x) is infinite.
+Multiply-adds are fused later: :mod:`engine.compiler.codegen.schedule`.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ function is one of numbers alone; what is missing of the last ones is the last r
 table is added up from comes in the order of rows, so that bits do not depend on W.
 
 Within another loop, whose rows stand in the lanes already, rows of a table that all lanes read are taken one by one.
+Its LLVM IR: :mod:`engine.compiler.kernels.row_code`.
 """
 
 from __future__ import annotations

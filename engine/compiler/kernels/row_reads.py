@@ -1,4 +1,4 @@
-"""What a loop over rows reads of each group of W: rows one after another, or by their numbers, a vector a column."""
+"""Reads of a loop over rows, for each group of W: rows one after another, or by their numbers, a vector a column."""
 
 from __future__ import annotations
 

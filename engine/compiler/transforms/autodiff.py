@@ -1,5 +1,7 @@
 """Derivatives of traced values: forward and reverse mode, as walks over the graph that add the derivative's nodes to it.
 
+Partial derivatives of each operation are a column of :mod:`engine.compiler.graph.operations`.
+
 Tangents and adjoints are sparse: a node holds only the directions that it depends on, so structural zeros of a Jacobian cost nothing and
 its sparsity is found, not declared. A call is differentiated by a call of its own Jacobian, made once for each function, or by one that
 pushes a few directions through, or pulls them back. What stands under ``ops.stop_gradient`` is constant. Branches that are not taken

@@ -83,7 +83,7 @@ def idle_where(graph: Graph, done: Expr) -> Iterator[None]:
 
 
 def like(graph: Graph, x: Any, after: Any) -> list[Any]:
-    """What a body returns, as it began."""
+    """The results of a body, in the form in which it began."""
     try:
         return alike(x, after)
     except EngineError as error:

@@ -1,4 +1,4 @@
-"""Derivatives of loops of several passes: a loop that carries tangents beside what it is of, as often as it.
+"""Derivatives of while-loops: a loop that carries tangents or adjoints beside its values, in as many passes.
 
 A tangent is carried for each number and direction that may come to depend on each other in some pass: found by the structure alone.
 Backward, a loop that carries little is differentiated forward by what it is given, and its Jacobian's transpose takes the adjoints; any

@@ -22,7 +22,7 @@ from engine.compiler.transforms.sparse import Sparse, combined, zero
 
 
 class Given(NamedTuple):
-    """What a loop is given."""
+    """Arguments of a loop."""
 
     tables: list[Any]
     numbers: list[Any]
@@ -31,7 +31,7 @@ class Given(NamedTuple):
 
 
 def given(loop: RowLoop, inputs: list[Any]) -> Given:
-    """What a loop is given, or its tangents."""
+    """Arguments of a loop, or their tangents."""
     n, first, last = len(loop.sources), loop.first, loop.first + loop.outside
     return Given(inputs[:n], inputs[n:first], inputs[first:last], inputs[last:])
 

@@ -1,4 +1,4 @@
-"""What to write in place of NumPy's functions and arrays' attributes that tables do not have."""
+"""Hints in errors: what to write in place of NumPy's functions and arrays' attributes that tables do not have."""
 
 from __future__ import annotations
 

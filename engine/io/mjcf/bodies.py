@@ -30,7 +30,7 @@ UNREAD = {"flexcomp": "a soft body", "composite": "a composite", "attach": "anot
 
 @dataclass(eq=False)
 class Tree:
-    """What the bodies of a file become.
+    """Links and joints made of a file's bodies.
 
     Attributes
     ----------

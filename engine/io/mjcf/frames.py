@@ -1,4 +1,4 @@
-"""What only arranges other elements: frames, and groups that are repeated. Bodies are read without them."""
+"""Elements that only arrange others: frames, and replicated groups. Bodies are read without them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the attributes of an element lie over those of its class."""
+"""Merging of an element's attributes over those of its default class."""
 
 from __future__ import annotations
 

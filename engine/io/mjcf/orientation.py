@@ -1,4 +1,4 @@
-"""Where things are: positions, and orientations in the five ways that MJCF has for them."""
+"""Poses: positions, and orientations in the five ways that MJCF has for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What MJCF has, and what of it is read: whatever a file holds besides is said, and nothing is passed over in silence.
+"""The schema of MJCF, and what of it is read: whatever a file holds besides is said, and nothing is passed over in silence.
 
 A row of :data:`ROWS` is a kind of element: what it may hold (``tag`` or ``tag=kind``; * for anything, which is not looked at), the
 attributes that are read, or spoken of where they are, and those that make no difference to the motion.

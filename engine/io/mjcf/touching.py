@@ -1,4 +1,4 @@
-"""Contacts: which bodies may touch, by the masks of their geoms."""
+"""Contact pairs: which bodies may touch, by the masks of their geoms."""
 
 from __future__ import annotations
 

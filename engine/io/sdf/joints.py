@@ -62,7 +62,7 @@ class Hinged:
 
 @dataclass
 class Parts:
-    """What joints are made into: joints and links of the engine, and springs."""
+    """Joints and links of the engine, and springs, that a file's joints are made into."""
 
     joints: list[Joint] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What a tree has no place for: joints that close loops, and gears, as constraints."""
+"""Loop joints and gears, which a tree has no place for, as constraints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of an SDF file is read: all else is said."""
+"""The schema of SDF that is read: all else is said."""
 
 from __future__ import annotations
 

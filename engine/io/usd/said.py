@@ -1,4 +1,4 @@
-"""What a stage of USD says besides its trees: gravity, drives, loops, what may touch and how it rubs."""
+"""Physics of a USD stage besides its trees: gravity, drives, loops, collision groups and materials."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Filter = Callable[[Any, Any], bool]
 
 
 class Solid(NamedTuple):
-    """What may touch: its link's name, its body, the number of its tree, and whether it stands."""
+    """A collider: its link's name, its body, the number of its tree, and whether it stands."""
 
     name: str
     body: Body

@@ -28,7 +28,7 @@ LETTERS = 240
 
 
 class Whose(NamedTuple):
-    """Of whom something is said; stages have no lines."""
+    """The prim that a message is about; stages have no lines."""
 
     place: str
     line: int = 0

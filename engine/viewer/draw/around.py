@@ -1,4 +1,4 @@
-"""Light from a picture of all directions: its textures, and the programs that draw with it."""
+"""Image-based lighting: textures of a picture of all directions, and the programs that draw with it."""
 
 from __future__ import annotations
 

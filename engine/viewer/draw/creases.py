@@ -1,4 +1,4 @@
-"""Creases, which less of the light around reaches: found in the depths of a picture, at half its resolution."""
+"""Ambient occlusion in screen space: found in the depths of a picture, at half its resolution."""
 
 from __future__ import annotations
 

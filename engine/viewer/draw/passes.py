@@ -1,4 +1,7 @@
-"""Passes: all that OpenGL is told before a part of a picture is drawn, so that nothing goes on from the part before."""
+"""OpenGL states of each part of a picture (a pass), set whole, so that nothing goes on from the part before.
+
+Shadow maps are drawn by :mod:`engine.viewer.draw.renderer`.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ SHARED = "CONSTANT_ALPHA", "ONE_MINUS_CONSTANT_ALPHA", "CONSTANT_ALPHA", "ONE_MI
 
 @dataclass(frozen=True)
 class Pass:
-    """What holds while a part of a picture is drawn; :meth:`begin` says all of it. Of solids the shelf leaves out what faces away.
+    """OpenGL state while a part of a picture is drawn; :meth:`begin` sets all of it. Of solids the shelf leaves out what faces away.
 
     Attributes
     ----------

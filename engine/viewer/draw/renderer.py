@@ -1,4 +1,4 @@
-"""The renderer, which draws a scene at a time: shadows, background, ground, surfaces, lines, and labels."""
+"""The renderer, which draws a scene at a time: shadow maps, background, ground, surfaces, lines, and labels."""
 
 from __future__ import annotations
 

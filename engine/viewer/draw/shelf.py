@@ -1,4 +1,4 @@
-"""All surfaces on the graphics card, and the coarser stand-ins of those that are seen small."""
+"""Vertex and index buffers of all surfaces, and of their levels of detail."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Placed:
 
 
 class Shelf:
-    """All surfaces on the graphics card in one vertex and one index buffer, and the coarser stand-ins made as they are first seen small."""
+    """Mesh buffers: all surfaces in one vertex and one index buffer, and their decimated meshes, made as they are first seen small."""
 
     def __init__(self) -> None:
         self.array = made(gl.glGenVertexArrays)

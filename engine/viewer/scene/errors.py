@@ -4,7 +4,7 @@ from engine.checks import EngineError, EngineWarning
 
 
 class ViewerWarning(EngineWarning):
-    """What is drawn is not all of the truth."""
+    """Warning of the viewer: what is drawn is not all of the truth."""
 
 
 class ViewerError(EngineError):

@@ -1,4 +1,4 @@
-"""Stand-ins with fewer triangles, for where a surface is seen small and for its shadow."""
+"""Levels of detail: decimated meshes, for where a surface is seen small and for its shadow."""
 
 from __future__ import annotations
 

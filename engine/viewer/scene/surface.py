@@ -164,7 +164,7 @@ class Look(NamedTuple):
 
 
 class Soup(NamedTuple):
-    """All that a file holds: points with normals and uv (n, .), NaN where there are none, and colours (n, 4); faces and their looks (m)."""
+    """Triangles of a file: points with normals and uv (n, .), NaN where there are none, and colours (n, 4); faces and their looks (m)."""
 
     points: Array
     normals: Array

@@ -17,7 +17,7 @@ TURN, DOUBLE = 0.006, 0.35
 
 
 class Hands:
-    """What a person's hands do at a window.
+    """Keyboard and mouse at a window.
 
     Parameters
     ----------

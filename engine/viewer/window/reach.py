@@ -1,4 +1,4 @@
-"""Reaching: a robot at rest turned so that a link comes to where a hand pulls it."""
+"""Inverse kinematics by hand: a robot at rest turned so that a link comes to where a hand pulls it."""
 
 from __future__ import annotations
 

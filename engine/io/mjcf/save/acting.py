@@ -1,4 +1,4 @@
-"""What acts, and what holds, as MJCF: springs, drag, actuators and the tendons they pull at, equalities."""
+"""Forces, actuators and constraints as MJCF: springs, drag, motors and the tendons they pull at, equalities."""
 
 from __future__ import annotations
 
