@@ -157,7 +157,7 @@ def robots(path: Path, tile: int = TILE) -> None:
         if package not in told:
             told.add(package)
             pictures.append((package, Image.fromarray(picture)))
-    high, font = tile + tile // 7, ImageFont.load_default(tile / 11)
+    high, font = tile + tile // 6, ImageFont.load_default(tile / 10)
     sheet = Image.new("RGB", (COLUMNS * tile, -(-len(pictures) // COLUMNS) * high), (246, 246, 248))
     draw = ImageDraw.Draw(sheet)
     for k, (name, picture) in enumerate(pictures):                             # names stand below the pictures, not in them

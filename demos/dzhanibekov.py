@@ -52,7 +52,7 @@ def main() -> None:
     motions = {}
     for k, (name, G) in enumerate(BODIES.items()):
         body = engine.RigidBody(inertia=G)
-        start = body.build_state(position=[0.45 * k, 0.0, 0.0], angular_velocity=SPIN)
+        start = body.build_state(position=[0.8 * (k % 2), 0.0, -0.6 * (k // 2)], angular_velocity=SPIN)
         motion = motions[name] = engine.compile(body).simulate(start, options.duration, 1e-3)
         K, P, wy = motion.kinetic_energy(), motion.momentum(), body.angular_velocity(motion.x)[:, 1]
         flips = motion.t[1:][wy[1:] * wy[:-1] < 0]
@@ -67,7 +67,7 @@ def main() -> None:
               shots=[(0.0, (-1.2, 0.3), "Four bodies spin, left alone"),
                      (0.25 * options.duration, engine.Follow("T-handle", (-1.2, 0.3), radius=0.24),
                       "It flips: L (violet) stays, ω (green) goes round"),
-                     (0.6 * options.duration, engine.Follow("box", (-1.2, 0.3), radius=0.3), "The box flips at a rate of its own"),
+                     (0.6 * options.duration, engine.Follow("box", (-1.2, 0.3), radius=0.27), "The box flips at a rate of its own"),
                      (0.8 * options.duration, (-1.2, 0.3), "About its middle axis a spin flips; the cylinder has none")])  # fmt: skip
 
 

@@ -200,7 +200,7 @@ def main() -> None:
               shots=[(0.0, (-1.6, 0.35), "A tumbling target: the arm goes after its handle"),
                      (MEET - 2.0, near, "Two fingers close on it, with friction"),
                      (GRIP + 3.0, near, "A grip holds; the joints brake, and both turn on as one"),
-                     (WHEELS, (-1.6, 0.35), end)])  # fmt: skip
+                     engine.Shot(WHEELS, (-1.6, 0.35), end, speed=1.5)])  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -158,7 +158,7 @@ def main() -> None:
     data = motion.save(options.out / "quadruped.h5", overwrite=True)
     plot(motion, data.with_suffix(".png"))
     print(f"wrote      {data} and {data.with_suffix('.png')}")
-    side = engine.Follow("trunk", (-0.9, 0.2), radius=0.55)
+    side = engine.Follow("trunk", (-0.9, 0.2), radius=0.4)
     says = [(0.0, "It stands: its feet carry its weight"), (PUSHED[0], f"A push of {PUSH:g} N, sideways"),
             (PUSHED[1] + 0.3, "It steps nowhere, and stands again"),
             (WALK, f"It trots at {options.speed:g} m/s: two feet at a time"), (motion.t[-1] - END, "It stands")]  # fmt: skip

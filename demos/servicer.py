@@ -183,9 +183,12 @@ def main() -> None:
     data = motion.save(options.out / "servicer.h5", overwrite=True)
     plot(motion, data.with_suffix(".png"))
     print(f"wrote      {data} and {data.with_suffix('.png')}")
-    show.show(options, motion, speed=1.6, view=(-0.9, 0.35), bars=["momentum"], story=[
-        (0.0, "Two arms go after two handles of a tumbling satellite"), (0.2, "Nothing holds the base: it gives way as momentum asks"),
-        (GRIP / END, "Two grips close"), (GRIP / END + 0.1, "The joints brake: both turn on as one")])  # fmt: skip
+    look = (-0.9, 0.35)
+    show.show(options, motion, speed=1.0, view=look, bars=["momentum"], shots=[
+        engine.Shot(0.0, look, "Two arms go after two handles of a tumbling satellite", ease=0.0),
+        engine.Shot(0.2 * END, look, "Nothing holds the base: it gives way as momentum asks", ease=0.0),
+        engine.Shot(GRIP, look, "Two grips close", ease=0.0),
+        engine.Shot(GRIP + 0.1 * END, look, "The joints brake: both turn on as one", speed=4.0, ease=0.0)])  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -125,7 +125,7 @@ def main() -> None:
     plot(motion, data.with_suffix(".png"))
     print(f"wrote      {data} and {data.with_suffix('.png')}")
     size = options.side * EDGE
-    near = engine.viewer.Camera(size * np.array([0.9, 0.0, 0.35]), 6.0 * size, azimuth=-1.0, elevation=0.25, radius=3.0 * size, floor=0.0)
+    near = engine.viewer.Camera(size * np.array([0.9, 0.0, 0.35]), 7.5 * size, azimuth=-1.0, elevation=0.25, radius=3.0 * size, floor=0.0)
     show.show(options, motion, speed=0.14, camera=near, story=[
         (0.0, f"{options.side**3} boxes, and a ball of {HEAVY:g} kg at {options.speed:g} m/s"),
         (0.1, "All may touch all: rows of tables, one program"),

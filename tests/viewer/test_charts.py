@@ -62,13 +62,23 @@ def test_bars_below_zero_go_to_the_left():
     assert first.max() <= second.min() + 3.0                                   # both end at the line of zero
 
 
-def test_of_curves_that_coincide_both_are_seen(monkeypatch):
-    """An estimate that is as good as the truth lies within it: the later curve is broader, and drawn before."""
-    t, widths = np.linspace(0.0, 1.0, 50), []
-    monkeypatch.setattr(Canvas, "line", lambda self, points, color, width: widths.append((color, width)))
-    draw_plot(Canvas(), (0.0, 0.0, 300.0, 80.0), Plot("estimate", "m", t, np.sin(t), 0.5, [("truth", np.sin(t), 0.5)]), None)
-    (below, broad), (above, narrow) = widths
-    assert (below, above) == (CURVES[1], CURVES[0]) and broad > narrow + 2.0
+@pytest.mark.parametrize("count", [2, 3, 5])
+@pytest.mark.parametrize("cursor", [None, 0.4])
+def test_of_curves_that_coincide_all_are_seen(monkeypatch, count, cursor):
+    """In stretches of its own each lies on top, and none is broader than another."""
+    t, drawn = np.linspace(0.0, 1.0, 50), []
+    monkeypatch.setattr(Canvas, "line", lambda self, points, color, width: drawn.append((np.asarray(points), color[:3], width)))
+    now = 1.0 if cursor is None else cursor
+    others = [(f"sensor {n}", np.sin(t), np.sin(now)) for n in range(count - 1)]
+    draw_plot(Canvas(), (0.0, 0.0, 300.0, 80.0), Plot("truth", "m", t, np.sin(t), np.sin(now), others), cursor)
+    assert {width for *_, width in drawn} == {drawn[0][2]}
+    top = dict.fromkeys(range(round(250.0 * now)))                             # what lies on top at each pixel of what has been
+    for points, color, _ in drawn:
+        for pixel in top:
+            y = np.interp(pixel + 0.5, *points.T) if points[0, 0] <= pixel + 0.5 <= points[-1, 0] else np.nan
+            top[pixel] = color if np.isfinite(y) else top[pixel]
+    shares = [sum(c is not None and np.allclose(c, x[:3]) for c in top.values()) / len(top) for x in CURVES[:count]]
+    assert sum(shares) == pytest.approx(1.0) and min(shares) > 0.5 / count
 
 
 def test_a_picture_has_bars(motion):

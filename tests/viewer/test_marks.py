@@ -394,7 +394,9 @@ def test_robots_have_their_names_above_them():
     plain = Scene([MOTION, fast]).drawing(0.5)
     corners = plain.corners().reshape(3, -1, 3)
     for (place, *_), own in zip(drawing.labels, corners, strict=True):
-        assert own[:, 2].max() < place[2] < own[:, 2].max() + 0.1
+        far = np.linalg.norm(own[:, :2] - place[:2], axis=1)                   # seen from 0.3 rad above, edges behind are higher
+        top = (own[:, 2] + np.tan(0.3) * far).max()
+        assert top < place[2] < top + 0.1
         np.testing.assert_allclose(place[:2], 0.5 * (own.min(axis=0) + own.max(axis=0))[:2], atol=1e-9)
 
 

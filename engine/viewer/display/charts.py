@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 
 from engine.viewer.display.facts import Bars, Plot, figure
-from engine.viewer.display.style import ACCENT, BRIGHT, DIM, FAINT, GAP, ROW, SMALL, UNDER
+from engine.viewer.display.style import ACCENT, BRIGHT, DIM, FAINT, GAP, GROUND, ROW, SMALL, UNDER
 from engine.viewer.draw.canvas import Box, Canvas, Color
 
 #: of curves in one plot, the first one's first
 CURVES: tuple[Color, ...] = (ACCENT, (1.0, 0.74, 0.30, 1.0), (0.45, 0.88, 0.50, 1.0), (0.95, 0.45, 0.75, 1.0), (0.75, 0.60, 1.0, 1.0))
 #: behind every other phase
 BAND: Color = (1.0, 1.0, 1.0, 0.07)
+#: px: the width of curves, and of the stretch in which one of several lies on top; and how bright what is still to come is
+WIDE, DASH, AHEAD = 1.6, 6.0, 0.42
 LABEL = 74.0                                                                   # px of a bar's name
 
 
@@ -86,20 +88,49 @@ def draw_plot(canvas: Canvas, room: Box, plot: Plot, cursor: float | None) -> No
         if t[0] <= event <= t[-1]:
             canvas.rect(x + (event - t[0]) * across, top - 2, 1, bottom - top + 3, (1.0, 1.0, 1.0, 0.22))
     k = len(t) if cursor is None else int(np.searchsorted(t, cursor, side="right"))
-    for n, (_, values, here) in reversed([*enumerate(curves)]):
-        color, broad = CURVES[n % len(CURVES)], 1.4 + 2.4 * n                      # what lies under another is seen beside it
-        points = np.stack([x + across * (t - t[0]), down(values)], axis=1)
-        at = np.array([[now, down(here)]])
-        past = np.concatenate([points[:k], at])
-        if len(curves) == 1:
-            canvas.area(past, bottom + 1, (*color[:3], 0.16))
-        if k < len(t):
-            canvas.line(np.concatenate([at, points[k:]]), (*color[:3], 0.42), broad)
-        canvas.line(past, color, broad)
-        if math.isfinite(here):
-            canvas.disc(now, float(at[0, 1]), 2.1 + 0.5 * broad, BRIGHT if len(curves) == 1 else color)
+    here = np.stack([np.full(len(curves), now), down(np.array([value for *_, value in curves]))], axis=1)
+    courses = [np.stack([x + across * (t - t[0]), down(values)], axis=1) for _, values, _ in curves]
+    past, ahead = ([np.concatenate(parts) for parts in zip(*both, strict=True)]
+                   for both in (([c[:k] for c in courses], here[:, None]), (here[:, None], [c[k:] for c in courses])))  # fmt: skip
+    if len(curves) == 1:
+        canvas.area(past[0], bottom + 1, (*CURVES[0][:3], 0.16))
+    if k < len(t):
+        draw_curves(canvas, ahead, AHEAD)
+    draw_curves(canvas, past, 1.0)
+    for n in reversed(np.flatnonzero(np.isfinite(here[:, 1]))):
+        canvas.disc(now, float(here[n, 1]), 2.8, BRIGHT if len(curves) == 1 else CURVES[n % len(CURVES)])
     if k < len(t):
         canvas.rect(now, top - 2, 1, bottom - top + 3, (1.0, 1.0, 1.0, 0.35))
+
+
+def draw_curves(canvas: Canvas, curves: Sequence[Any], share: float) -> None:
+    """Draw curves (n, 2), px, in a share of their brightness: each lies on top in its turn, so that those that coincide are seen as one
+    line of many colours."""
+    colors = [faded(CURVES[n % len(CURVES)], share) for n in range(len(curves))]
+    for points, color in [*zip(curves, colors, strict=True)][::-1]:
+        canvas.line(points, color, WIDE)
+    for n in range(len(curves)) if len(curves) > 1 else ():
+        canvas.line(stretches(curves[n], n, len(curves)), colors[n], WIDE)
+
+
+def faded(color: Color, share: float) -> Color:
+    """Return a colour of which only a share is left on the ground of a panel; unlike one that is seen through, it stays the same where
+    it lies over itself."""
+    r, g, b = (share * x + (1.0 - share) * y for x, y in zip(color[:3], GROUND[:3], strict=True))
+    return r, g, b, 1.0
+
+
+def stretches(points: Any, turn: int, count: int) -> Any:
+    """Return a curve (n, 2), x not decreasing, in every ``count``-th stretch along x, not finite in the others.
+
+    >>> some = stretches([[0.0, 0.0], [24.0, 24.0]], 1, 2)
+    >>> some[np.isfinite(some[:, 1]), 0].round(3).tolist()
+    [6.0, 12.0, 18.0, 24.0]
+    """
+    x, y = np.asarray(points, float).T
+    edges = DASH * np.arange(math.floor(x[0] / DASH) + 1, math.floor(x[-1] / DASH) + 1)
+    at = np.sort(np.concatenate([x, edges, edges - 1e-6]))
+    return np.stack([at, np.where(np.floor(at / DASH) % count == turn, np.interp(at, x, y), np.nan)], axis=1)
 
 
 def shares(wanted: Sequence[float], room: float) -> list[float]:

@@ -43,6 +43,7 @@ AXIS, LINEAR, ANGULAR = (0.95, 0.40, 0.05, 1.0), (1.0, 0.58, 0.05, 1.0), (0.72, 
 TORQUE, INERTIA = (0.05, 0.72, 0.78, 1.0), (0.35, 0.62, 1.0, 0.38)
 LABEL, PICKED = (1.0, 1.0, 1.0, 1.0), (1.35, 1.0, 0.5, 1.0)
 FRAMED = 8                                                                     # times at which marks are looked at before they are drawn
+FAR_EDGE = 0.31                             # how much higher than near edges far ones are seen: tangent of 0.3 rad
 TOLD = 8                                                                       # colours that the legend names
 TRAILS = ((1.0, 0.60, 0.10), (0.20, 0.72, 0.95), (0.30, 0.80, 0.35), (0.95, 0.35, 0.60), (0.98, 0.88, 0.25), (0.65, 0.50, 0.98))
 
@@ -219,13 +220,15 @@ def explain(symbols: Symbols, actor: Actor, t: float, shown: Shown, tints: Array
 
 
 def show_names(symbols: Symbols, scene: Scene, corners: Array) -> None:
-    """Write robots' names above them; their boxes' corners (n, 3) are those of the scene's drawing."""
+    """Write robots' names above them, clear of their far edges as seen from above; their boxes' corners (n, 3) are those of the drawing."""
     corners, first = corners.reshape(-1, 8, 3), 0
     for actor, name in zip(scene.actors, called(scene), strict=True):
         own = corners[first : (first := first + actor.instances * len(actor.parts))].reshape(actor.instances, -1, 3)
         for k, points in enumerate(() if isinstance(actor, Thing) else own[:MOST]):
             low, high = points.min(axis=0), points.max(axis=0)
-            above = np.append(0.5 * (low + high)[:2], high[2] + 0.04 * quantities_of(actor).whole)
+            middle = 0.5 * (low + high)[:2]
+            top = (points[:, 2] + FAR_EDGE * np.linalg.norm(points[:, :2] - middle, axis=1)).max()
+            above = np.append(middle, top + 0.04 * quantities_of(actor).whole)
             symbols.labels.append((above, f"{name} {k}" if actor.instances > 1 else name, LABEL))
 
 

@@ -1,6 +1,7 @@
 // Plots: courses of signals with their names and units, events as lines and phases as bands, as pictures and windows have them.
 
 const TOP = 20, LOW = 5, ENDS = 46, FADED = 0.42;         // px: above a chart, below it, and beside it for its least and greatest value
+const DASH = 6;                                           // px: the stretch in which one of several curves lies on top
 
 class Charts {
   constructor({where, title, colors, found}) {
@@ -82,7 +83,8 @@ class Charts {
     });
   }
 
-  // What stands still of a plot, as a picture: its phases, its events and its curves, of which the later are broader and lie below.
+  // What stands still of a plot, as a picture: its phases, its events and its curves, each of which lies on top in its turn:
+  // those that coincide are one line of many colours.
   course(plot, w, h, ratio) {
     const canvas = document.createElement("canvas"), pen = sized(canvas, w, h, ratio), {t, curves, events, phases} = plot;
     const known = curves.flatMap(({y}) => y.filter(x => x !== null)), first = t[0], last = t[t.length - 1];
@@ -104,14 +106,23 @@ class Charts {
     for (const event of events) if (event >= first && event <= last) pen.fillRect(across(event), TOP - 2, 1, high + 3);
     pen.fillStyle = "#ffffff29";
     pen.fillRect(6, h - LOW + 1, w - 12 - ENDS, 1);
-    for (let n = curves.length - 1; n >= 0; n--) {
+    const stroke = n => {
       const {y} = curves[n];
       pen.strokeStyle = this.color(n);
-      pen.lineWidth = 1.4 + 2.4 * n;
+      pen.lineWidth = 1.6;
       pen.lineJoin = "round";
       pen.beginPath();
       t.forEach((x, i) => y[i] !== null && (i && y[i - 1] !== null ? pen.lineTo(across(x), up(y[i])) : pen.moveTo(across(x), up(y[i]))));
       pen.stroke();
+    };
+    for (let n = curves.length - 1; n >= 0; n--) stroke(n);
+    for (let n = 0; curves.length > 1 && n < curves.length; n++) {
+      pen.save();
+      pen.beginPath();
+      for (let x = n * DASH; x < w; x += curves.length * DASH) pen.rect(x, 0, DASH, h);
+      pen.clip();
+      stroke(n);
+      pen.restore();
     }
     return canvas;
   }
