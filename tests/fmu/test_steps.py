@@ -215,8 +215,7 @@ def test_a_start_so_late_that_steps_are_no_times_any_more(arm):
 def test_values_that_are_none(arm):
     _, path = arm
     f = Instance(path).begin()
-    torque = "torque" if f.new else "torque[2]"
-    f.refused(f"'{torque}' is set to nan; expected finite numbers", f.set, "torque", [0.0, np.nan])
+    f.refused("'torque[2]' is set to nan; expected finite numbers", f.set, "torque", [0.0, np.nan])
     f.refused("'mass.tip' is set to -1; expected a number above 0", f.set, "mass.tip", -1.0)
     f.refused("'start.q.shoulder' is a start value; expected it in initialization mode or before", f.set, "start.q", [0.0, 0.0])
     f.refused("'q.shoulder' is no input, parameter or start value", f.set, "q", [0.0, 0.0])

@@ -156,6 +156,7 @@ def test_laws_read_them_and_the_car_stops_before_the_ball(simulator, eyes):
     assert (s["lidar"][5][~there] == 100.0).all()
 
 
+@pytest.mark.filterwarnings("ignore:.*have the same noise")
 def test_plain_is_compiled_and_a_rollout_is_the_same_alone_and_in_a_batch(simulator, eyes):
     alone = simulator.run([0.1, 0.2], [0.5, -1.0], 0.3)
     many = simulator.run([[0.0, 0.0], [0.1, 0.2]], [[0.0, 0.0], [0.5, -1.0]], 0.3)

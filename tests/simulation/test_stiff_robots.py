@@ -104,7 +104,7 @@ def test_momentum_of_a_floating_hand_stays_to_rounding():
 
 
 def test_what_stiff_servos_exchange_of_momentum_is_told_by_what_it_turns():
-    """They exchange a part of all momentum in a step, which turns the palm by 2e-4 rad: nothing is told, but where nothing sets it right."""
+    """They exchange a part of all momentum in a step, which turns the palm by 2e-4 rad: told where nothing sets it right."""
     hand = chain((0.02, 0.01), (0.05, 0.04), True, base=0.2)
     servos, targets = [servo(f"j{k}", 50.0, 1.0) for k in (0, 1)], {"servo of j0": 0.4, "servo of j1": 0.4}
 
