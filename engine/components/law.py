@@ -175,7 +175,8 @@ class Called:
         if isinstance(self.law.fn, type):
             raise SimulationError(f"{self.name} is a class; expected one of its instances, {self.name}(…)")
         own = noisy(self.law.fn) if asks_noise(self.law) else self.law.fn
-        self.named = by_name or self.law.by_name or any(n in signals for n in first_three(own)) or by_names(own, [*OFFERED, *parameters])
+        asked = any(n in signals for n in first_three(own)) or by_names(own, [*OFFERED, *parameters, *signals])
+        self.named = by_name or self.law.by_name or asked
         self.fn = pure(with_signals(own, self.named, self.name) if self.named or signals else own)
         if not self.named:
             in_places(self.name, self.fn, signals)

@@ -47,7 +47,7 @@ expected names of signals, and t, q, v by theirs
         text = f"{name} takes {inspect.signature(fn)}, and is called as ({', '.join(CUSTOMARY)}): '{own}' is {what}"
         if meant := nearest(own, signals, LIKE):
             raise SimulationError(f"{text}{meant}; expected names of signals, and t, q, v by theirs")
-        warn(f"{text}, and none of the signals {', '.join(signals)}; expected '{what}' for it, or a signal's name", SimulationWarning)
+        warn(f"{text}, and none of the signals {', '.join(signals)}; expected '{what}' for it, or the name of a signal or a parameter", SimulationWarning)
 
 
 def by_names(fn: Callable[..., Any], known: Collection[str]) -> bool:

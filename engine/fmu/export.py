@@ -160,6 +160,9 @@ def tuned(machine: Machine, parameters: Sequence[str] | None) -> list[str]:
     if late := next((n for n in machine.inputs if n in machine.fixed), None):
         raise ExportError(f"inputs have '{late}', by which a component begins and which nothing follows later; expected it among the "
                           "parameters")  # fmt: skip
+    if idle := [n for n in machine.inputs if n in machine.unread]:
+        warn(f"inputs have {', '.join(map(repr, idle))}, which nothing in this part reads: it steers nothing there; expected none, or the "
+             "part that reads it")  # fmt: skip
     return found
 
 

@@ -296,11 +296,11 @@ def of_controller(simulator: Simulator, inputs: Sequence[str], outputs: Sequence
     if memory.size:
         programs["step"] = trace(lambda t0, k, dt, p, x: asked(t0 + k * dt, p, x, z)[0], [*shapes, memory.shape])
     seen = programs["observe"]
-    steered = require_names("inputs", inputs, [*stepper.parameters.shapes])
     words = f"controller {c.called.name} of '{model.name}', asked at every {c.period!r} s"
     shapes_out = dict(zip(seen.names, seen.shapes_out, strict=True))
     read = functools.reduce(int.__or__, (mask >> 3 for program in programs.values() for mask in reached(program)), 0)
     unread = tuple(n for n in stepper.parameters.shapes if not reads(read, at[n]))
+    steered = require_names("inputs", inputs, [*stepper.parameters.shapes])
     return Machine(model, dt, programs, given, p, memory, (*steered, "q", "v", *signals.shapes), shapes_out, words,
                    [*c.times] if memory.size else [], period=c.period, signals=(*signals.shapes,),
                    units=units_of(plant), given=units_given(plant), unread=unread, ranges=stepper.ranges)  # fmt: skip

@@ -219,8 +219,10 @@ class Live:
 
         Raises
         ------
-        SimulationError : there is no such parameter, or the value is not of its shape or out of its range
+        SimulationError : there is no such parameter, the value is not of its shape or out of its range, or it is closed
         """
+        if self.closed:
+            raise SimulationError(f"parameter '{name}' is set after close(); expected a simulation that runs")
         self._set({name: self._checked(name, value)})
 
     def pull(self, link: str, point: Any, target: Any) -> None:

@@ -209,6 +209,8 @@ def test_a_controller_has_no_parameters_that_it_does_not_use(tmp_path):
     path = engine.export_fmu(satellite(), tmp_path / "law.fmu", part="controller", platforms=[])
     assert {n.partition("[")[0].partition(".")[0] for n in names(path)} == {"time", "k", "q", "v", "gyro", "wheels"}
     assert not [n for n in names(path) if n.startswith(("gyro.", "noise.", "star_tracker."))]
+    with pytest.warns(engine.EngineWarning, match=r"inputs have 'gyro.noise', which nothing in this part reads"):
+        engine.export_fmu(satellite(), tmp_path / "law.fmu", part="controller", platforms=[], inputs=["gyro.noise"])
     path = engine.export_fmu(satellite(), tmp_path / "law.fmu", part="controller", platforms=[], parameters=["gyro.noise"])
     assert "gyro.noise[1]" in names(path)                                      # who names one has it
 

@@ -326,6 +326,8 @@ def test_close_leaves_no_thread(simulator):
     for _ in range(2):
         running.close()
     assert threading.active_count() == before
+    with pytest.raises(engine.SimulationError, match=r"parameter 'wind' is set after close\(\)"):
+        running.set("wind", np.zeros(3))
     assert running.history.t[-1] == running.state.t
 
 

@@ -334,6 +334,22 @@ def test_who_reads_the_truth_is_said_and_shown():
     assert not any("t" in g.get("class").split() for g in boxes(blind))
 
 
+def test_parameters_before_a_signal_are_those_parameters():
+    """A function whose names are all known is called by them, wherever the signal stands among them."""
+    given = {"push": [1.0, 2.0], "coil": 3.0, "mom": 4.0}
+
+    def control(push, coil, mom, gauge):
+        return (push[0] + push[1] + coil + mom + gauge) * np.ones(MODEL.nv)
+
+    made = engine.Simulator(MODEL, dt=DT, laws=[gauge], controller=control, parameters=given)
+    other = engine.Simulator(MODEL, dt=DT, laws=[gauge], controller=lambda gauge, mom, coil, push: control(push, coil, mom, gauge),
+                             parameters=given)  # fmt: skip
+    q, v = MODEL.neutral(), np.zeros(MODEL.nv)
+    run = made.run(q, v, 10 * DT)
+    assert (run.tau[:, -1] >= 10.0).any()
+    np.testing.assert_array_equal(run.q, other.run(q, v, 10 * DT).q)
+
+
 def test_of_many_that_act_a_few_are_named():
     model = engine.load(engine.example("seven_joint_arm"))
     laws = [engine.Law(lambda t, q, v: -v, name=f"brake {k}") for k in range(9)]
