@@ -18,7 +18,7 @@ from engine.compiler.transforms.trace import name_of, pure
 from engine.components.clips import Unclipped
 from engine.components.component import WILD, Component, Context, Effect, NotFinite, SimulationError, name_in_errors
 from engine.components.layout import Layout
-from engine.components.reading import apart, by_names, first_three, in_places, with_signals
+from engine.components.reading import apart, by_names, in_places, with_signals
 from engine.components.reading import shown as shown_parts
 from engine.model import Model
 from engine.ops.structure import structure
@@ -175,8 +175,7 @@ class Called:
         if isinstance(self.law.fn, type):
             raise SimulationError(f"{self.name} is a class; expected one of its instances, {self.name}(…)")
         own = noisy(self.law.fn) if asks_noise(self.law) else self.law.fn
-        asked = any(n in signals for n in first_three(own)) or by_names(own, [*OFFERED, *parameters, *signals])
-        self.named = by_name or self.law.by_name or asked
+        self.named = by_name or self.law.by_name or by_names(own, [*OFFERED, *parameters], signals)
         self.fn = pure(with_signals(own, self.named, self.name) if self.named or signals else own)
         if not self.named:
             in_places(self.name, self.fn, signals)

@@ -47,22 +47,26 @@ expected names of signals, and t, q, v by theirs
         text = f"{name} takes {inspect.signature(fn)}, and is called as ({', '.join(CUSTOMARY)}): '{own}' is {what}"
         if meant := nearest(own, signals, LIKE):
             raise SimulationError(f"{text}{meant}; expected names of signals, and t, q, v by theirs")
-        warn(f"{text}, and none of the signals {', '.join(signals)}; expected '{what}' for it, or the name of a signal or a parameter", SimulationWarning)
+        warn(f"{text}, and none of the signals {', '.join(signals)}; expected '{what}' for it, or a signal's or parameter's name",
+             SimulationWarning)  # fmt: skip
 
 
-def by_names(fn: Callable[..., Any], known: Collection[str]) -> bool:
-    """Whether a function asks by names for what it takes, as it has not all of t, q and v: for some of them, or for others that are known.
+def by_names(fn: Callable[..., Any], known: Collection[str], signals: Collection[str] = ()) -> bool:
+    """Whether a function asks by names for what it takes: as one of its first three is a signal's, or as it has not all of t, q and v, but
+    some of them, or others that are known.
 
     >>> by_names(lambda q, v: v, []), by_names(lambda t, k: k, ["k"]), by_names(lambda t, q, v, k: v, ["k"]), by_names(lambda a: a, [])
     (True, True, False, False)
     """
+    if any(name in signals for name in first_three(fn)):
+        return True
     try:
         asked = [p for p in inspect.signature(fn).parameters.values() if p.default is p.empty]
     except (TypeError, ValueError):                                            # a builtin without a signature
         return False
     names = [p.name for p in asked]
     single = all(p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) for p in asked)
-    return single and {*names} <= {"t", "q", "v", *known} and not {"t", "q", "v"} <= {*names}
+    return single and {*names} <= {"t", "q", "v", *known, *signals} and not {"t", "q", "v"} <= {*names}
 
 
 def apart(s: Context) -> Context:
