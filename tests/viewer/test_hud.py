@@ -183,7 +183,7 @@ def test_the_course_of_a_signal_lies_where_it_should():
         hud.draw(canvas, (1280, 720), Facts(span=(0.0, 4.0), t=4.0, plots=[Plot("signal", "m", t, np.array(y), now)]))
         left, top, w, h = hud.boxes["plots"]
         v = canvas.vertices()
-        curve = v[(v["shape"][:, 0, 1] == np.float32(0.7)) & (v["shape"][:, 0, 3] == 0)]["position"].mean(axis=1)      # middles of pieces
+        curve = v[(v["shape"][:, 0, 1] == np.float32(0.8)) & (v["shape"][:, 0, 3] == 0)]["position"].mean(axis=1)      # middles of pieces
         assert len(curve) and (curve[:, 0] > left).all() and (curve[:, 0] < left + w - 50).all()
         assert (curve[:, 1] > top).all() and (curve[:, 1] < top + h).all()
     hud.draw(canvas := Written(), (1280, 720), Facts(t=1.0, plots=[Plot("signal", "m", t, np.array([0.0, 2.0, np.nan, -2.0, 0.0]), 2.0)]))
