@@ -211,8 +211,8 @@ def looking(*kinds: Any, near: bool = False) -> Callable[..., tuple[Array, ...]]
         return R @ V[3:] + ops.cross(R @ V[:3], y - c + R @ center)            # so that a rolling ball is asked where it touched then
 
     def looks(a: Array, b: Array, about: Array, *given: Array) -> tuple[Array, ...]:
-        left, far = iter(given[near:]), given[:near]
-        T_a, T_b = (whole(x[:12]) @ whole(x[27:39]) for x in (a, b))
+        far, given = (given[:1], given[1:]) if near else ((), given)
+        left, (T_a, T_b) = iter(given), (whole(x[:12]) @ whole(x[27:39]) for x in (a, b))
         one, two = (k if isinstance(k, Shape) else geometry.measured(k, next(left)) for k in kinds)
         p = geometry.touching_points(one, two, se3.inv(T_a) @ T_b, *far) if near else geometry.points(one, two, se3.inv(T_a) @ T_b)
         R, o, centers = se3.rotation(T_a), se3.position(T_a), [placed(whole(x[:12]), x[39:]) for x in (a, b)]

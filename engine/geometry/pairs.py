@@ -64,8 +64,8 @@ def points(a: Shape, b: Shape, T_AB: ArrayLike) -> Points:
 
 
 def touching_points(a: Shape, b: Shape, T_AB: Array, far: Any) -> Points:
-    """Return :func:`points`; of shapes that are ``far`` apart, m, some that are farther apart than that; and of boxes without looking for
-    what is nearest where they are apart, so that no branch is taken."""
+    """Return :func:`points`; of shapes that are more than ``far`` apart, m, some that are farther apart than that; and of boxes without
+    looking for what is nearest where they are apart, so that no branch is taken."""
     if (kind(b), kind(a)) in POINTS and kind(a) is not kind(b):
         return touching_points(b, a, se3.inv(T_AB), far).seen_from(T_AB)
     convex = POINTS.get((kind(a), kind(b))) is convex_points

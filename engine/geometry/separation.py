@@ -63,11 +63,11 @@ class Separation(NamedTuple):
     b: Array
 
 
-def separation(a: Shape, b: Shape, T: Array, meet: bool = True, far: Any = None) -> Separation:
+def separation(a: Shape, b: Shape, T: Array, meet: bool = True, far: Any = np.inf) -> Separation:
     """Return the signed distance of two convex shapes, B at the pose T (4, 4) in A's frame, in A's frame.
 
-    Where they overlap and a face's normal is the answer, the points need to ``meet`` only if that is wanted. Of shapes that are ``far``
-    apart, m, a separation that is farther is found, no more than their distance, if that is told.
+    Where they overlap and a face's normal is the answer, the points need to ``meet`` only if that is wanted. Of shapes that are more than
+    ``far`` apart, m, some separation beyond that is found, no more than their distance.
 
     It is exact to rounding between boxes, capsules and spheres, overlapping or not, and of all shapes that are apart, where round to some
     1e-9. Of others that overlap, the way out is one than which none about it is shorter; deep in each other, in two poses of ten thousand
@@ -85,7 +85,7 @@ def separation(a: Shape, b: Shape, T: Array, meet: bool = True, far: Any = None)
     size, reach = ops.minimum(a.bounding_radius, b.bounding_radius), ops.norm(p) + extent(a) + extent(b)
     directions, about, flat = starts(a, b, R, p)
     known_all = a.edges is not None and b.edges is not None
-    enough = np.inf if far is None else far + a.rounding + b.rounding
+    enough = far + a.rounding + b.rounding
 
     def supports(n: Array) -> tuple[Array, Array]:
         """The point b − a that is farthest towards n, and a."""

@@ -18,9 +18,17 @@ FASTEST = 4
 
 
 class PassingBodies(NamedTuple):
-    """What is known of shapes before a run: of each the body it is on (−1: the world), the centre (3) of a ball around it, in the body's
-    frame, that ball's radius, m, and half of how thick it is; pairs of shapes that never touch; and of their bodies where in q (n, 7) and v
-    (n, 3) they are and how their origins move, in axes of ``placements`` (n, 4, 4)."""
+    """Shapes of free bodies, and of the world, that may pass through each other.
+
+    Attributes
+    ----------
+    body : of each the number of the body that it is on (n), −1: the world
+    center, radius : a ball around it, in the body's frame (n, 3), m
+    size : half of how thick it is (n), m
+    apart : pairs of shapes that never touch
+    poses, velocities : where in q the body's pose (n, 7), and in v the velocity of its origin (n, 3) is
+    placements : of the axes that these are in (n, 4, 4)
+    """
 
     model: Model
     body: Array
@@ -28,35 +36,33 @@ class PassingBodies(NamedTuple):
     radius: Array
     size: Array
     apart: frozenset[tuple[int, int]]
-    turns: Array
-    moves: Array
+    poses: Array
+    velocities: Array
     placements: Array
 
-    def passing(self, dt: float, t: Array, q: Array, v: Array) -> tuple[Array, Array, Callable[[tuple[int, ...]], str]]:
+    def passing(self, dt: float, t: Array, q: Array, v: Array) -> tuple[Array, Callable[[tuple[int, ...]], str]]:
         """Return where (..., T) in records of q (..., T, nq) and v (..., T, nv) one of the fastest bodies goes farther in a step of dt,
-        relative to another, than half of what the thinner is thick, and is not far from it: as far as it goes until the next record; the
-        times (T); and what is said of such a record."""
+        relative to another, than half of what the thinner is thick, and is not far from it: as far as it goes until the next record; and
+        what is said of such a record."""
         where, worst = np.zeros(q.shape[:-1], dtype=bool), {}
         between = np.diff(t, prepend=t[0] - dt, append=t[-1] + dt).max()
-        far = dt * np.linalg.norm(v[..., self.moves], axis=-1) * (self.body >= 0) / self.size      # of half of what it is thick
+        far = dt * np.linalg.norm(v[..., self.velocities], axis=-1) * (self.body >= 0) / self.size      # of half of what it is thick
         for k in zip(*np.nonzero(far.max(axis=-1, initial=0.0) > 0.5), strict=True):
             if (found := self._of_record(dt, between, q[k], v[k], far[k])) is not None:
                 where[k], worst[tuple(map(int, k))] = True, found
 
         def passes(k: tuple[int, ...]) -> str:
             a, b, way, size = worst[tuple(map(int, k))]
-            other = f", relative to {self._name(b)}" if self.body[b] >= 0 else ""
-            return (f"{self._name(a)} goes {way:.3g} m in a step{other}, by shapes that are {2.0 * size:.3g} m thick, and may pass "
-                    "through; expected a smaller dt")  # fmt: skip
+            return describe_passing(self.model, int(self.body[a]), int(self.body[b]), way, size)
 
-        return where, t, passes
+        return where, passes
 
     def _of_record(self, dt: float, between: float, q: Array, v: Array, far: Array) -> tuple[int, int, float, float] | None:
         """Return two shapes that may pass through each other, as :meth:`passing` has it; how far one goes, and half of how thick they
         are."""
-        turns, still, R = q[self.turns], self.body[:, None] < 0, self.placements[:, :3, :3]
-        u = np.where(still, 0.0, np.einsum("nij,nj->ni", R, quaternion.rotate(turns[:, :4], v[self.moves])))
-        own = quaternion.rotate(turns[:, :4], self.center) + turns[:, 4:]
+        pose, still, R = q[self.poses], self.body[:, None] < 0, self.placements[:, :3, :3]
+        u = np.where(still, 0.0, np.einsum("nij,nj->ni", R, quaternion.rotate(pose[:, :4], v[self.velocities])))
+        own = quaternion.rotate(pose[:, :4], self.center) + pose[:, 4:]
         x = np.where(still, self.center, np.einsum("nij,nj->ni", R, own) + self.placements[:, :3, 3])
         for a in np.argsort(far)[: -FASTEST - 1 : -1]:
             speed, size = np.linalg.norm(u - u[a], axis=-1), np.minimum(self.size, self.size[a])
@@ -66,8 +72,18 @@ class PassingBodies(NamedTuple):
                     return int(a), b, float(dt * speed[b]), float(size[b])
         return None
 
-    def _name(self, shape: int) -> str:
-        return f"joint '{self.model.bodies[int(self.body[shape])].joint.name}'"
+
+def describe_passing(model: Model, one: int, other: int, way: float, size: float) -> str:
+    """Return in words that a body goes so far in a step, m, relative to another (−1: the world), by shapes that are twice a ``size`` thick.
+
+    >>> import engine
+    >>> arm = engine.load(engine.example("seven_joint_arm"))
+    >>> describe_passing(arm, 0, -1, 0.5, 0.01)
+    "joint 'shoulder_yaw' goes 0.5 m in a step, by shapes that are 0.02 m thick, and may pass through; expected a smaller dt"
+    """
+    to = f", relative to joint '{model.bodies[other].joint.name}'" if other >= 0 else ""
+    return (f"joint '{model.bodies[one].joint.name}' goes {way:.3g} m in a step{to}, by shapes that are {2.0 * size:.3g} m thick, and may "
+            "pass through; expected a smaller dt")  # fmt: skip
 
 
 def passing_bodies(model: Model, placed: Sequence[Placed], outlines: Array, apart: Iterable[tuple[int, int]]) -> PassingBodies:
@@ -76,8 +92,8 @@ def passing_bodies(model: Model, placed: Sequence[Placed], outlines: Array, apar
     kept = [k for k, s in enumerate(placed) if not isinstance(s.shape, GROUNDS)]
     number = {k: n for n, k in enumerate(kept)}
     center = np.array([placed[k].pose[:3, :3] @ outlines[k, CENTER] + placed[k].pose[:3, 3] for k in kept]).reshape(-1, 3)
-    pairs = frozenset((min(number[a], number[b]), max(number[a], number[b])) for a, b in apart if {a, b} <= {*kept})
+    pairs = frozenset((min(number[a], number[b]), max(number[a], number[b])) for a, b in apart if a in number and b in number)
     body, radius, size = np.array([placed[k].body for k in kept]), outlines[kept, RADIUS], outlines[kept, SIZE]
     own = [model.bodies[max(i, 0)] for i in body.tolist()]
-    turns, moves = (np.array([[*range(x.start, x.stop)] for x in at]) for at in ([b.q for b in own], [b.v for b in own]))
-    return PassingBodies(model, body, center, radius, size, pairs, turns, moves[:, 3:], np.array([b.placement for b in own]))
+    poses, twists = (np.array([[*range(x.start, x.stop)] for x in at]) for at in ([b.q for b in own], [b.v for b in own]))
+    return PassingBodies(model, body, center, radius, size, pairs, poses, twists[:, 3:], np.array([b.placement for b in own]))

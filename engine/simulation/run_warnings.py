@@ -16,6 +16,7 @@ from engine.dynamics.momentum_conservation import Tree, central_momentum, common
 from engine.model import Model
 from engine.simulation.allowances import Depths
 from engine.simulation.innovations import Innovations, Known, of_columns
+from engine.simulation.passing_bodies import describe_passing
 from engine.simulation.unresolved_impacts import FALL, describe_blow, of_tables, speeds_of_blows
 from engine.spatial import quaternion
 
@@ -358,7 +359,8 @@ class Doubts:
         """Note where what floats goes farther in a step, relative to what it may meet, than that is thick, and is not far from it: as far
         as it goes until the next record. Gaps (..., T, points) are those of contacts, if there are any."""
         if self.depths.free is not None:
-            self._note("thin", *self.depths.free.passing(self.dt, t, q, v))
+            where, said = self.depths.free.passing(self.dt, t, q, v)
+            self._note("thin", where, t, said)
         for (a, b), (size, points) in self.depths.thin.items():
             speed = np.linalg.norm(drifting(self.model, a, q, v) - drifting(self.model, b, q, v), axis=-1)
             fast = self.dt * speed > self.depths.most * size
@@ -366,9 +368,7 @@ class Doubts:
                 fast &= gaps[..., points].min(axis=-1) <= speed * np.diff(t, prepend=t[0] - self.dt, append=t[-1] + self.dt).max()
 
             def passes(k: tuple[int, ...], speed: Array = speed, size: float = size, a: int = a, b: int = b) -> str:
-                one, other = (f"joint '{self.model.bodies[i].joint.name}'" if i >= 0 else "" for i in (max(a, b), min(a, b)))
-                return (f"{one} goes {self.dt * speed[k]:.3g} m in a step{f', relative to {other}' if other else ''}, by shapes that are "
-                        f"{2.0 * size:.3g} m thick, and may pass through; expected a smaller dt")  # fmt: skip
+                return describe_passing(self.model, max(a, b), min(a, b), self.dt * speed[k], size)
 
             self._note(f"thin {a} {b}", fast, t, passes)
 

@@ -69,8 +69,8 @@ def problem(found: Manifolds, stuck: Any, outlines: Any, poses: Any, inertia: An
 
     def between(p: Array, s_a: Array, s_b: Array, T_a: Array, T_b: Array, M_a: Array, M_b: Array, V_a: Array,
                 V_b: Array) -> tuple[Array, Array]:  # fmt: skip
-        path = place_velocity(s_a[ROUNDNESS], s_b[ROUNDNESS], of_centre(s_a, T_a, V_a), of_centre(s_b, T_b, V_b))
-        d_a, d_b = (p[MOVES] * way * h * (velocity_of_mass(M, V) - path) for M, V in ((M_a, V_a), (M_b, V_b)))     # (3)
+        path = place_velocity(s_a[ROUNDNESS], s_b[ROUNDNESS], centre_velocity(s_a, T_a, V_a), centre_velocity(s_b, T_b, V_b))
+        d_a, d_b = (p[MOVES] * way * h * (mass_centre_velocity(M, V) - path) for M, V in ((M_a, V_a), (M_b, V_b)))     # (3)
         return np.concatenate([p[:3], p[MOVES] * (T_b - T_a)[[3, 7, 11]] + d_a - d_b]), d_b
 
     tables = [y for table in (poses, inertia, free) for y in ends(found.pairs, table)]
@@ -97,12 +97,12 @@ def problem(found: Manifolds, stuck: Any, outlines: Any, poses: Any, inertia: An
     return Problem(inertia, free, pairs, drifts, points, friction, acts, held, turns)
 
 
-def of_centre(shape: Array, T: Array, V: Array) -> Array:
+def centre_velocity(shape: Array, T: Array, V: Array) -> Array:
     """Return the velocity (3) of the centre of a shape of a body at T (3×4, flattened) with the twist V (6)."""
     return velocity(V, carried(T, shape) - T[[3, 7, 11]])
 
 
-def velocity_of_mass(M: Array, V: Array) -> Array:
+def mass_centre_velocity(M: Array, V: Array) -> Array:
     """Return the velocity p/m (3) of the centre of mass of a body with the inertia M (36) and the twist V (6)."""
     M = M.reshape(6, 6)
     return np.asarray(M[3:] @ V / M[5, 5])

@@ -325,7 +325,7 @@ Status step_to(Instance *i, double t, double h, double *reached)
     renewed(i);
 #if HAS_STEP
     const double *x = i->s.x;
-    double *next = i->b, *other = i->a;
+    double *next = i->b;
     for (double k = 0.0; k < n; ++k) {
         int bad = do_step(i->s.t0, i->s.k + k, i->s.p, x, next WORKED);
         if (bad == NO_ROOM)
@@ -336,8 +336,7 @@ Status step_to(Instance *i, double t, double h, double *reached)
             return say(i, DISCARD, "the state is not finite any more at t = %.9g s; expected a motion, and a shorter step, or other inputs",
                        i->s.t0 + (i->s.k + k + 1.0) * DT);                     /* nothing has changed */
         x = next;
-        next = other;
-        other = (double *)x;
+        next = x == i->a ? i->b : i->a;
     }
     memcpy(i->s.x, x, sizeof(double) * NX);
 #endif
