@@ -38,7 +38,7 @@ def convex_points(a: Shape, b: Shape, T: Array, near: Separation | None = None) 
     R, p = T[:3, :3], T[:3, 3]
     near = near or nearest(a, b, T)
     n, gap = near.normal, near.gap
-    one, two = face(a, n), face(b, -(n @ R)).placed(R, p)
+    one, two = face(a, n), face(b, -(n @ R)).placed(R, p).reversed()
     size = ops.minimum(a.bounding_radius, b.bounding_radius)
     u, v = across(n)
     of_a, of_b = (np.stack([f.corners @ u, f.corners @ v], axis=-1) for f in (one, two))
@@ -117,20 +117,19 @@ def height(f: Face, n: Array, at: Array) -> Any:
 def common(one: Array, two: Array, size: float, slack: float) -> list[Side]:
     """Return for every side of a polygon (k, 2) its part in another (m, 2).
 
-    The other is convex, its corners in either order. With a ``slack`` it is so much of a ``size``, m, larger. Without area it holds
+    Both are convex, their corners counter-clockwise. With a ``slack`` it is so much of a ``size``, m, larger. Without area it holds
     nothing.
     """
     if len(two) < 3:
         return []
     sides = np.roll(two, -1, axis=0) - two
     area = sum(wedge(two[i] - two[0], sides[i]) for i in range(1, len(two)))
-    turn = ops.where(area < 0.0, -1.0, 1.0)
-    inside = [[turn * wedge(e, x - c) for x in one] for c, e in zip(two, sides, strict=True)]   # g at the corners: within all g ≥ 0
+    inside = [[wedge(e, x - c) for x in one] for c, e in zip(two, sides, strict=True)]   # g at the corners: within all g ≥ 0
     wide = [ops.norm(e) for e in sides]
     starts = []
     for k, x in enumerate(one):
         e = one[(k + 1) % len(one)] - x
-        begin, end, there, long, cut = 0.0, 1.0, 1e-9 * size * size < abs(area), ops.norm(e), -1.0
+        begin, end, there, long, cut = 0.0, 1.0, 1e-9 * size * size < area, ops.norm(e), -1.0
         for j, (g, width) in enumerate(zip(inside, wide, strict=True)):        # g + t h ≥ 0 at x + t e
             here, h = g[k] + slack * size * width, g[(k + 1) % len(one)] - g[k]
             crosses = 1e-12 * size * size < abs(h)

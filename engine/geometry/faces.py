@@ -22,7 +22,7 @@ class Face(NamedTuple):
 
     Attributes
     ----------
-    corners : (k, 3), m, in order; several may be one
+    corners : (k, 3), m, counter-clockwise as seen from outside; several may be one
     normal : (3), of its plane, of any length; a segment's and a point's is the direction, square to the segment
     counts : as how many points all of it carries: a face four, an edge two, and so a strip along a round side
     """
@@ -34,6 +34,10 @@ class Face(NamedTuple):
     def placed(self, R: Array, p: Array) -> Face:
         """Return the face in the frame in which its own has the rotation R and the position p."""
         return Face(self.corners @ R.T + p, R @ self.normal, self.counts)
+
+    def reversed(self) -> Face:
+        """Return the face with its corners clockwise."""
+        return self._replace(corners=self.corners[::-1])
 
 
 def face(shape: Shape, d: Array) -> Face:
@@ -63,8 +67,8 @@ def box_face(half: Array, d: Array) -> Face:
         return ops.where(x, first, ops.where(y, second, third))
 
     normal = choose(*np.eye(3))
-    out = ops.where(d @ normal < 0.0, -1.0, 1.0) * choose(*sides)
-    u, v = choose(sides[1], sides[2], sides[0]), choose(sides[2], sides[0], sides[1])
+    sign = ops.where(d @ normal < 0.0, -1.0, 1.0)
+    out, u, v = sign * choose(*sides), sign * choose(sides[1], sides[2], sides[0]), choose(sides[2], sides[0], sides[1])
     return Face(np.array([out + u + v, out - u + v, out - u - v, out + u - v]), normal, 4.0)
 
 
@@ -72,8 +76,8 @@ def cylinder_face(shape: Cylinder, d: Array) -> Face:
     """Return a square in the end that d meets more than the side, one corner the farthest; or a narrow strip along the side."""
     r, h = shape.radius, 0.5 * shape.length
     out, radial = unit(ops.array([d[0], d[1], 0.0 * d[2]]), X, 1e-12)
-    side, up = ops.cross(Z, out), ops.where(d[2] < 0.0, -h, h) * Z
-    end = [up + r * c for c in (out, side, -out, -side)]
+    side, sign = ops.cross(Z, out), ops.where(d[2] < 0.0, -1.0, 1.0)
+    end = [sign * h * Z + r * c for c in (out, sign * side, -out, -sign * side)]
     strip = [r * out + s * STRIP * r * side + t * h * Z for s, t in ((1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0), (1.0, -1.0))]
     lies = abs(d[2]) < radial
     return Face(ops.where(lies, np.array(strip), np.array(end)), ops.where(lies, out, Z), ops.where(lies, 2.0, 4.0))

@@ -1,0 +1,34 @@
+"""Contacts and symmetry: what is its own mirror image stays so, and what is round and slick keeps its spin."""
+
+import numpy as np
+import pytest
+
+import engine
+from engine.spatial import inertia, quaternion
+from tests.contact.scenes import UPRIGHT, ball, body
+
+FAR_BODIES = [0, 6]
+
+
+def scene(rows, slick, **bodies):
+    """Bodies, slick, without gravity unless told, beside so many that are far away that tables hold them; and where these are."""
+    far = {f"far{k}": ball(name=f"far{k}") for k in range(rows)}
+    model = engine.combine(**bodies, **far)
+    places = np.array([[*UPRIGHT, 9.0, 2.0 * k, 0.0] for k in range(rows)]).ravel()
+    return engine.Simulator(model, contacts=engine.Contacts(material=slick)), places
+
+
+@pytest.mark.parametrize("rows", FAR_BODIES)
+@pytest.mark.parametrize("turn", [0.0, np.pi])
+def test_what_lies_over_an_edge_does_not_begin_to_turn(turn, rows):
+    """A slick cylinder that lies across a box's edge has no reason to turn about the vertical."""
+    base = body("base", inertia.box(1.0, (0.4, 0.4, 0.2)), "box", (0.4, 0.4, 0.2), floating=False)
+    rod = body("rod", inertia.cylinder(1.0, 0.06, 0.3), "cylinder", (0.06, 0.3))
+    sim, far = scene(rows, engine.ContactMaterial(1e6, 5.0, 0.0), base=base, rod=rod)
+    lies = quaternion.product([np.cos(turn / 2), 0.0, 0.0, np.sin(turn / 2)], [np.sqrt(0.5), 0.0, np.sqrt(0.5), 0.0])
+    run = sim.run(np.concatenate([lies, [0.1, 0.0, 0.16], far]), np.zeros(6 * (rows + 1)), 1.0)
+    points = run("contacts").at(0)
+    assert len(points.gap) == 4 and abs(points.position.sum(axis=0)[1]) < 1e-9
+    arm = 1e-9 * np.hypot(0.06, 0.15)                                          # a corner is known to so much of the smaller shape's size
+    assert np.abs(run.v[:, 0]).max() < 9.81 * arm / (0.06**2 / 4 + 0.3**2 / 12)
+    assert np.abs(run.v[:, 2]).max() < 9.81 * arm / (0.06**2 / 2)
