@@ -115,7 +115,7 @@ class MeetingTrees(IndependentTrees):
             met = problem(found, stuck, shapes.outlines, poses, M, before, free, dt, self.contacts.stiction, self.contacts.combine, EVENLY,
                           self.contacts.turns)  # fmt: skip
         with ops.part("impulses", k):
-            V, friction, acts = velocities_after(met, before)
+            V, friction, acts = velocities_after(met, before, self.contacts.stiction)
             push, stuck = impulses(met, V, friction, acts, dt, self.contacts.held[0])
         with ops.part("correction", k):
             changes = momentum_changes(met, poses, momenta, push, EVENLY * dt)

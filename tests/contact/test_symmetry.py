@@ -32,3 +32,18 @@ def test_what_lies_over_an_edge_does_not_begin_to_turn(turn, rows):
     arm = 1e-9 * np.hypot(0.06, 0.15)                                          # a corner is known to so much of the smaller shape's size
     assert np.abs(run.v[:, 0]).max() < 9.81 * arm / (0.06**2 / 4 + 0.3**2 / 12)
     assert np.abs(run.v[:, 2]).max() < 9.81 * arm / (0.06**2 / 2)
+
+
+@pytest.mark.parametrize("kind", ["cylinder", "capsule"])
+def test_what_is_in_each_other_at_rest_without_weight_is_pushed_apart(kind):
+    """By so little that nothing else moves: both go on with the same speed, for the energy of the springs at most."""
+    pads = {f"pad{k}": ball(0.08, 1.0, f"pad{k}") for k in range(6)}
+    model = engine.combine(a=body("a", inertia.box(1.0, (0.2, 0.14, 0.1)), kind, (0.06, 0.2)),
+                           b=body("b", inertia.box(1.0, (0.2, 0.14, 0.1)), kind, (0.06, 0.2)), **pads)  # fmt: skip
+    high = 0.16 if kind == "cylinder" else 0.22
+    lies = [np.sqrt(0.5), np.sqrt(0.5), 0.0, 0.0, 0.0, 0.0, high - 1e-6]
+    sim = engine.Simulator(model, gravity=(0.0, 0.0, 0.0), contacts=engine.Contacts(material=engine.ContactMaterial(2e4, 0.5, 0.5)))
+    run = sim.run([*UPRIGHT, 0.0, 0.0, 0.0, *lies, *np.ravel([[*UPRIGHT, 3.0 + k, 0.0, 0.0] for k in range(6)])], np.zeros(48), 0.05)
+    a, b = -run.v[-1, 5], run.v[-1, 10]                                        # b's y is the world's z
+    assert 0.0 < a < np.sqrt(4 * 1e4 * 1e-12) and abs(a - b) < 1e-9 * a
+    assert np.abs(run.momentum()[-1]).max() < 1e-15 and np.abs(run.v[-1, 12:]).max() == 0.0

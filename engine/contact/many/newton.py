@@ -14,7 +14,7 @@ from engine.contact.many.problem import Evaluation, Problem, along, evaluated, l
 from engine.contact.newton import BENDS, CHANGES, FALLS, FEW_STEPS, ROUGH
 
 Array = np.ndarray
-#: of the momentum of a step: what may be left unbalanced
+#: of the momentum of a step, at least that of what moves at the speed that counts as rest: what may be left unbalanced
 TOLERANCE = 1e-6
 #: of the momentum of a step: what moves with less before it is at rest, and of it what is left unbalanced there after one step more, so
 #: that what is held stands still
@@ -29,8 +29,9 @@ class Solution(NamedTuple):
     acts: Any
 
 
-def velocities_after(x: Problem, before: Any) -> Solution:
-    """Return V⁺ (n, 6) = argmin ½ (V − Ṽ)ᵀ M (V − Ṽ) + ℓ(V), from the velocities ``before`` (n, 6) where anything acts, else Ṽ.
+def velocities_after(x: Problem, before: Any, slow: float) -> Solution:
+    """Return V⁺ (n, 6) = argmin ½ (V − Ṽ)ᵀ M (V − Ṽ) + ℓ(V), from the velocities ``before`` (n, 6) where anything acts, else Ṽ;
+    ``slow`` is the speed that counts as rest, m/s.
 
     Friction is found with the normal impulses before the step, and with those to which each step of Newton's method leads, until both
     agree; where these do not by then, it only falls from ``CHANGES`` on, so that it is Coulomb's at most. Where Newton's method does not
@@ -39,7 +40,8 @@ def velocities_after(x: Problem, before: Any) -> Solution:
     island = islands(x.free, x.pairs)
     body_of_point = ops.rows(lambda p: p[1], ops.gather(x.pairs, of_pair(x)))
     of_point = ops.gather(island, body_of_point)
-    scale, speed = ops.rows(lambda s: (s[0], s[1]), summed(island, island, ops.rows(momentum, x.inertia, x.free, before)))
+    measures = ops.rows(lambda M, free, before: momentum(M, free, before, slow), x.inertia, x.free, before)
+    scale, speed = ops.rows(lambda s: (s[0], s[1]), summed(island, island, measures))
     acts = ops.add_at(ops.rows(lambda i: 0.0 * i, island), of_point, ops.rows(lambda a: ops.where(a > 0.0, 1.0, 0.0), x.acts))
     live = at_island(acts, island)
     V = ops.rows(lambda a, free, V: ops.where(a > 0.0, V, free), live, x.free, before)
@@ -92,11 +94,11 @@ def at_island(table: Any, island: Any) -> Any:
     return ops.rows(lambda y: y, ops.gather(table, island))
 
 
-def momentum(M: Array, free: Array, before: Array) -> Array:
-    """Return a measure, squared, of a body's momentum in a step, and before it (2)."""
+def momentum(M: Array, free: Array, before: Array, slow: float) -> Array:
+    """Return a measure, squared, of a body's momentum in a step, with that of a ``slow`` speed, and before it (2)."""
     M = M.reshape(6, 6)
     change = free - before
-    return ops.array([free @ (M @ free) + change @ (M @ change), before @ (M @ before)])
+    return ops.array([free @ (M @ free) + change @ (M @ change) + slow * slow * M[5, 5], before @ (M @ before)])
 
 
 def stepped(x: Problem, plan: ops.Plan, island: Any, live: Any, V: Any, friction: Any, found: Evaluation) -> Any:
