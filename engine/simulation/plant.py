@@ -185,7 +185,7 @@ class Plant(Acting):
         forces of constraints where there are any; last ``given`` are the modes of limited forces, where there are any."""
         lasting = given[0] if self.lasts else None
         if self.frame is not None and self.conserved:                          # a field that falls off is asked where the momenta lead
-            q, v, *_ = self.kept(q, v, z, m, self.laden(p, z), z[self.states.slices[MOMENTUM]].reshape(-1, 9))
+            q, v = self.carried_by_momenta(q, v, z, m, p)
         s = self.in_flight(t, q, v, z, p, self.within(given[-1]) if self.bounds.n else None)
         effects = self.effects(s, m)
         tau, F = self.loads(effects)
@@ -337,16 +337,13 @@ class Plant(Acting):
 
         def project(x: Array) -> Array:
             with ops.part("projection", x):
-                return projected(x)
-
-        def projected(x: Array) -> Array:
-            now, z = self.laden(p, x[nq + nv :]), self.states.split(x[nq + nv :])
-            q, v = self.held(self.model_at(now), x[:nq], x[nq : nq + nv], m)
-            if not self.conserved:
-                return np.concatenate([q, v, x[nq + nv :]])
-            q, v, P, moved = by.kept(q, v, x[nq + nv :], m, now, z[MOMENTUM])
-            sums = np.array([add_moved(*row) for row in zip(z[DEFECT], moved, strict=True)])
-            return np.concatenate([q, v, self.states.join({**z, MOMENTUM: P, DEFECT: sums})])
+                now, z = self.laden(p, x[nq + nv :]), self.states.split(x[nq + nv :])
+                q, v = self.held(self.model_at(now), x[:nq], x[nq : nq + nv], m)
+                if not self.conserved:
+                    return np.concatenate([q, v, x[nq + nv :]])
+                q, v, P, moved = by.kept(q, v, x[nq + nv :], m, now, z[MOMENTUM])
+                sums = np.array([add_moved(*row) for row in zip(z[DEFECT], moved, strict=True)])
+                return np.concatenate([q, v, self.states.join({**z, MOMENTUM: P, DEFECT: sums})])
 
         return project
 
@@ -362,13 +359,18 @@ class Plant(Acting):
     def kept(self, q: Array, v: Array, z: Array, m: Array, p: Array, P: Array) -> tuple[Array, Array, Array, Array]:
         """Return q and v with the momenta P (trees, 9), P as it is then, and what that moved (trees, 4), with grips as they are, and with
         parameters p, as :meth:`laden`."""
-        model = self.model_at(p)
         joins = () if self.constraints is None else self.constraints.joins(self.conserved, self.memories.split(m))
         stored = self.stored(q, z, p)
+        q, v, P, moved = with_momenta(self.model_at(p), self.conserved, q, v, P if stored is None else P - stored, joins, self.bends(z))
         if stored is None:
-            return with_momenta(model, self.conserved, q, v, P, joins, self.bends(z))
-        q, v, P, moved = with_momenta(model, self.conserved, q, v, P - stored, joins, self.bends(z))
+            return q, v, P, moved
         return q, v, P + stored, np.array([append_stored(*row) for row in zip(moved, stored, strict=True)])
+
+    def carried_by_momenta(self, q: Array, v: Array, z: Array, m: Array, p: Array) -> tuple[Array, Array]:
+        """Return q and v with the centres of mass of the momenta in z, and their velocities. Trees turn as they do: by its momentum, a
+        slender body that turns across its axis would spin about that by the least error of a stage's attitude."""
+        own, led = (self.states.split(x)[MOMENTUM] for x in (self.with_momenta(q, v, z, p), z))
+        return self.kept(q, v, z, m, self.laden(p, z), np.concatenate([own[:, :3], led[:, 3:]], axis=1))[:2]
 
     def held(self, model: Model, q: Array, v: Array, m: Array) -> tuple[Array, Array]:
         """Return q and v on the constraints."""
@@ -406,8 +408,7 @@ class Plant(Acting):
             return z
         model, bends = self.model_at(self.laden(p, z)), self.bends(z)
         momenta = np.array([central_momentum(model, tree, q, v, bends) for tree in self.conserved])
-        if (stored := self.stored(q, z, p)) is not None:
-            momenta = momenta + stored
+        momenta = momenta if (stored := self.stored(q, z, p)) is None else momenta + stored
         return self.states.join({**self.states.split(z), MOMENTUM: momenta})
 
     # ------------------------------------------------------------ what is felt and recorded

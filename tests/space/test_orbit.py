@@ -176,6 +176,25 @@ def test_libration_of_small_angles():
         assert zeros[2] - zeros[0] == pytest.approx(expected, rel=1e-7)
 
 
+@pytest.mark.parametrize("conserve", [True, False])
+def test_a_slender_rod_that_tumbles_does_not_begin_to_spin(conserve):
+    """The gradient has no moment about the axis of what is symmetric, so its spin stays zero; and Euler's equations by another method."""
+    I, orbit = np.diag([1000.0, 1000.0, 1.0]), ReferenceOrbit((A, 0.0, 0.0), (0.0, SPEED, 0.0), GravityField())
+    q0, v0 = np.array([*quaternion.exp(np.array([0.3, 0.2, 0.1])), 0, 0, 0]), np.array([0.02, 0, 0, 0, 0, 0])
+    model = body("rod", 100.0, np.diag(I))
+    run = engine.Simulator(model, dt=5.0, gravity=(0, 0, 0), frame=orbit, conserve_momentum=conserve).run(q0, v0, 500.0)
+    n, _ = mean_motion(MU, A)
+
+    def euler(t, x):
+        r = quaternion.to_matrix(x[:4] / np.linalg.norm(x[:4])).T @ (np.cos(n * t), np.sin(n * t), 0.0)
+        m = 3.0 * n * n * np.cross(r, I @ r) - np.cross(x[4:], I @ x[4:])
+        return np.concatenate([0.5 * quaternion.product(x[:4], [0.0, *x[4:]]), np.linalg.solve(I, m)])
+
+    known = solve_ivp(euler, (0.0, 500.0), np.concatenate([q0[:4], v0[:3]]), "DOP853", rtol=1e-12, atol=1e-14).y[:, -1]
+    assert np.abs(run.v[:, 2]).max() < 1e-8                                    # (h|ω|)⁴ of the moment, of a step, beside 1 kg m²
+    assert np.abs(np.abs(run.q[-1, :4] @ known[:4]) - 1.0) < 1e-9 and np.abs(run.v[-1, :3] - known[4:]).max() < 1e-7
+
+
 def crossing(x, t):
     """Where x(t) is zero, by a polynomial for t(x)."""
     return np.polyfit(x / np.abs(x).max(), t - t[0], 5)[-1] + t[0]
