@@ -99,10 +99,10 @@ class ContactLaws:
         couples = [g[:, 3:] if g.shape[1] > 3 else 0.0 * g for g in impulses]
         return {"forces": np.concatenate([g[:, :3] for g in impulses]) / law.h, "couples": np.concatenate(couples) / law.h}
 
-    def momentum_changes(self, mass: Sequence[Any], trees: tuple[Tree, ...], momenta: Array, law: ContactProblem, free: Array,
+    def momentum_changes(self, mass: Sequence[Any], trees: tuple[Tree, ...], begun: Array, momenta: Array, law: ContactProblem,
                          impulses: list[Array]) -> Array:  # fmt: skip
         """:func:`~engine.contact.momenta.momentum_changes` by impulses of a law."""
-        return momentum_changes(mass, trees, momenta, law, free, impulses)
+        return momentum_changes(mass, trees, begun, momenta, law, impulses)
 
     def began(self, q0: Array, v0: Array) -> Began:
         """Return how the bodies move at the beginning of a step."""

@@ -26,13 +26,14 @@ BLOCK = 8
 
 class Patch(NamedTuple):
     """The contact points of one pair in a step: c (9 or 12), rows (n, 14, 17 or 20) and what is stuck (9, 12 or 15) of
-    :mod:`engine.contact.point_law`, zeros where it is not near."""
+    :mod:`engine.contact.point_law`, and the places' velocities ẋ (n, 3) before the step, zeros where it is not near."""
 
     pair: Pair
     near: Any
     constants: Array
     rows: Array
     stuck: Array
+    paths: Array
 
     @property
     def position(self) -> Array:
@@ -73,12 +74,14 @@ class ContactProblem(Smooth):
             rest = resting(c, slow)
 
             def begin(pair: Pair = pair, c: Array = c, given: Array = given) -> Array:
-                seen = look(pair, found.poses, axes.about, began)
-                return ops.shared(point_law.begun, c, *seen, relative(pair, was), relative(pair, flown), given)
+                *seen, paths = look(pair, found.poses, axes.about, began)
+                begun = ops.shared(point_law.begun, c, *seen, relative(pair, was), relative(pair, flown), given)
+                return np.concatenate([begun, paths.ravel()])
 
-            nothing = np.array([*[0.0] * (wide * n), *rest * n, 0.0])
-            rows, friction, (push,) = np.split(ops.when(near, begin, nothing), [wide * n, (wide + len(rest)) * n])
-            self.patches.append(Patch(pair, near, c, rows.reshape(n, wide), given))
+            nothing = np.array([*[0.0] * (wide * n), *rest * n, 0.0, *[0.0] * (3 * n)])
+            ends = np.cumsum([wide * n, len(rest) * n, 1])
+            rows, friction, (push,), paths = np.split(ops.when(near, begin, nothing), ends)
+            self.patches.append(Patch(pair, near, c, rows.reshape(n, wide), given, paths.reshape(n, 3)))
             rubs.append(friction)
             self.acts = ops.logical_or(self.acts, push > 0.0)
         #: friction (2 or 4) of every point, by the normal impulses before the step

@@ -21,6 +21,8 @@ Array = np.ndarray
 FAR = 3e2, 1e2, 2e2
 #: shapes without end
 GROUNDS = (geometry.Plane, geometry.HeightField)
+#: about which radius what is flat is round: of what has no end, m, and of others' size
+FLAT, FLAT_SIZES = 1e9, 1e3
 
 
 class Placed(NamedTuple):
@@ -126,6 +128,17 @@ def thickness(shape: Shape) -> float:
     return float(min((shape.support(d) - shape.support(-d)) @ d / np.linalg.norm(d) for d in directions))
 
 
+def roundness(shape: Shape) -> tuple[Any, Any]:
+    """Return about which radius a shape is round where it is touched, m, and how far below that place the centre of it goes along with the
+    shape; edges and corners, as they do themselves, lie none below."""
+    if isinstance(shape, (geometry.Sphere, geometry.Capsule)):
+        return shape.radius, shape.radius
+    if isinstance(shape, geometry.Ellipsoid):
+        mean = sum(shape.radii) / 3.0
+        return mean, mean
+    return (FLAT if isinstance(shape, GROUNDS) else FLAT_SIZES * shape.bounding_radius), 0.0
+
+
 class Touch(NamedTuple):
     """Where a pair is after a step's flight, in world axes from a point c.
 
@@ -182,13 +195,14 @@ def touch(pair: Pair, apart: Any, near: Any, poses: list[Array], about: Array, b
     (3) in the world."""
     n = pair.points
     nowhere = np.concatenate([np.zeros(3 * n), np.tile([0.0, 0.0, 1.0], n), np.array([apart] * n), np.zeros(2 * n)])
-    found = ops.when(near, lambda: np.concatenate([x.ravel() for x in look(pair, poses, about, began)]), nowhere)
+    found = ops.when(near, lambda: np.concatenate([x.ravel() for x in look(pair, poses, about, began)[:-1]]), nowhere)
     position, normal, gap, before, share = np.split(found, [3 * n, 6 * n, 7 * n, 8 * n])
     return Touch(pair, near, position.reshape(n, 3), normal.reshape(n, 3), gap, before, share)
 
 
 def look(pair: Pair, poses: list[Array], about: Array, began: Began) -> tuple[Array, ...]:
-    """Return position and normal (n, 3), gap, its rate before, and share (n) of the points of a pair, as in :class:`Touch`.
+    """Return position and normal (n, 3), gap, its rate before, and share (n) of the points of a pair, as in :class:`Touch`, and the
+    velocities of their places before (n, 3).
 
     One program serves equal pairs of shapes, and all hulls of as many vertices.
     """
@@ -203,12 +217,20 @@ def look(pair: Pair, poses: list[Array], about: Array, began: Began) -> tuple[Ar
 def looking(*kinds: Any, near: bool = False) -> Callable[..., tuple[Array, ...]]:
     """Return the function that looks where two shapes touch: of both bodies' T_WB (3×4), R_WB and twist before the step, shape's T_BS (3×4)
     and centre, of the point to see it from, and of the measures of shapes that are known by their kind alone; where only what is ``near``
-    counts, of how far that is, m, before these."""
+    counts, of how far that is, m, before these. It returns position, normal, gap, its rate before, share, and the velocity (3) of each
+    place at the beginning of the step::
 
-    def rate(place: Array, c: Array, y: Array) -> Array:
-        """The velocity at the beginning of the step of what was then where y (3) is now, as seen from the shape's centre."""
-        R, V, center = place[12:21].reshape(3, 3), place[21:27], place[39:]
-        return R @ V[3:] + ops.cross(R @ V[:3], y - c + R @ center)            # so that a rolling ball is asked where it touched then
+        ẋ = (R_a v_b + R_b v_a)/(R_a + R_b)                                     (1)
+
+    with the velocities v of the centres of what is round there about the radii R."""
+
+    def moves(place: Array, c: Array, y: Array, axis: Array | None = None) -> Array:
+        """The velocity at the beginning of the step of what was then where y (3) is now, as seen from the shape's centre c; without its
+        turn about an ``axis``."""
+        R, V, center = place[12:21].reshape(3, 3), place[21:27], place[39:]    # so that a rolling ball is asked where it touched then
+        w = R @ V[:3]
+        turn = w if axis is None else w - (w @ axis) * axis
+        return R @ V[3:] + ops.cross(w, R @ center) + ops.cross(turn, y - c)
 
     def looks(a: Array, b: Array, about: Array, *given: Array) -> tuple[Array, ...]:
         far, given = (given[:1], given[1:]) if near else ((), given)
@@ -217,8 +239,17 @@ def looking(*kinds: Any, near: bool = False) -> Callable[..., tuple[Array, ...]]
         p = geometry.touching_points(one, two, se3.inv(T_a) @ T_b, *far) if near else geometry.points(one, two, se3.inv(T_a) @ T_b)
         R, o, centers = se3.rotation(T_a), se3.position(T_a), [placed(whole(x[:12]), x[39:]) for x in (a, b)]
         places, normals = [R @ x + o for x in p.position], [R @ x for x in p.normal]
-        rates = [n @ (rate(b, centers[1], y) - rate(a, centers[0], y)) for n, y in zip(normals, places, strict=True)]
-        return np.array([y - about for y in places]), np.array(normals), p.gap, ops.array(rates), p.share
+        ends = [(x, c, T[:3, 2] if isinstance(s, geometry.Cylinder) else None)
+                for s, x, c, T in zip((one, two), (a, b), centers, (T_a, T_b), strict=True)]  # fmt: skip
+        (R_a, below_a), (R_b, below_b) = roundness(one), roundness(two)
+        of_b, rates, paths = R_a / (R_a + R_b), [], []
+        for n, y, gap in zip(normals, places, p.gap, strict=True):
+            v_a, v_b = (moves(x, c, y) for x, c, _ in ends)
+            middles = y - (below_a + 0.5 * gap) * n, y + (below_b + 0.5 * gap) * n
+            u_a, u_b = (moves(x, c, at, axis) for (x, c, axis), at in zip(ends, middles, strict=True))
+            rates.append(n @ (v_b - v_a))
+            paths.append(of_b * u_b + (1.0 - of_b) * u_a)                       # (1)
+        return np.array([y - about for y in places]), np.array(normals), p.gap, ops.array(rates), p.share, np.array(paths)
 
     return looks
 

@@ -69,8 +69,8 @@ class AfterFlight:
         beside what is stiff where the flight has its own, so that what lasts is taken off and found anew as one."""
         return q0 if self.way == AT_ONCE else q
 
-    def after(self, h: Any, q0: Array, before: Array, q: Array, free: Array, momenta: Array, stuck: Any, m: Array,
-              p: Array, *stiff: Array) -> tuple[Any, ...]:  # fmt: skip
+    def after(self, h: Any, q0: Array, before: Array, q: Array, free: Array, begun: Array, momenta: Array, stuck: Any,
+              m: Array, p: Array, *stiff: Array) -> tuple[Any, ...]:  # fmt: skip
         """Return the arrays and tables of what impulses leave of a step's flight, one after another: see :meth:`Impulses.after`."""
         plant, resistance = self.plant, stiff[:1]
         limited = LimitedForces(plant.stiffness.moving.tolist(), stiff[1], h) if plant.stiffness is not None and stiff[1:] else None
@@ -80,7 +80,7 @@ class AfterFlight:
         jacobian = None if plant.constraints is None else lambda: plant.jacobian(at, m)
         try:
             met = Resistance(lambda: self.met(model, at, p, resistance), jacobian, lambda: plant.masses(p), limited)
-            left = impulses.after(Flight(h, q0, before, q, free, momenta, stuck), met)
+            left = impulses.after(Flight(h, q0, before, q, free, begun, momenta, stuck), met)
             return tuple(ops.structure(left)[0])
         except Unsolved as error:
             if plant.constraints is None:
@@ -184,9 +184,9 @@ class AfterFlight:
     def flight(self, h: Any, x: Array, flown: Array) -> Flight:
         """Return the flight of a step of h from x = (q, v, z) to where it is ``flown``."""
         nq, nv = self.plant.model.nq, self.plant.model.nv
-        z = self.plant.states.split(flown[nq + nv :])
-        momenta = z.get(MOMENTUM, np.zeros((0, 9)))
-        return Flight(h, x[:nq], x[nq : nq + nv], flown[:nq], flown[nq : nq + nv], momenta, self.stuck(z))
+        z0, z = (self.plant.states.split(y[nq + nv :]) for y in (x, flown))
+        begun, momenta = (y.get(MOMENTUM, np.zeros((0, 9))) for y in (z0, z))
+        return Flight(h, x[:nq], x[nq : nq + nv], flown[:nq], flown[nq : nq + nv], begun, momenta, self.stuck(z))
 
     def stuck(self, z: Mapping[str, Array]) -> Any:
         """Return how pairs gave way since they stick, of states z; as a table, where points are rows."""

@@ -31,7 +31,7 @@ class Flight(NamedTuple):
     h : the step, s
     q0, before : q (nq) and v (nv) at its beginning
     q, free : q (nq) and v (nv) at its end
-    momenta : of the trees whose momentum is a state of its own (trees, 9), at its end
+    begun, momenta : of the trees whose momentum is a state of its own (trees, 9), at its beginning and at its end
     stuck : how pairs gave way since they stick (pairs, 6), at its beginning; a table (places, 7), where points are rows
     """
 
@@ -40,6 +40,7 @@ class Flight(NamedTuple):
     before: Array
     q: Array
     free: Array
+    begun: Array
     momenta: Array
     stuck: Any
 
@@ -162,7 +163,7 @@ class Impulses:
             x, friction = solve_velocity(axes.inertia(met.inertia()), joints, touching, axes.seen(flight.before), free, J)
             rubs, v = friction if joints is None else friction[-1], axes.back(x)
             impulses, lasting, gave = touching.impulses(x, rubs)
-            changes = contacts.momentum_changes(met.masses(), self.conserved, flight.momenta, touching, free, impulses)
+            changes = contacts.momentum_changes(met.masses(), self.conserved, flight.begun, flight.momenta, touching, impulses)
             lasting = lasting if joints is None else lasting + joints.lasting(v)
             own = contacts.noted(touching, impulses)
             notes = self.note(flight, joints, v, own, lambda: axes.force_back(law.impulse(x, friction)[0]))
@@ -183,7 +184,7 @@ class Impulses:
     def points(self, flight: Flight, v: Array) -> Any:
         """Return the points (p, 13 or 16) that push in a step whose impulses leave v (nv): see
         :func:`~engine.simulation.contact_table.table_of`."""
-        contacts, (h, q0, before, q, free, _, stuck) = self.contacts, flight
+        contacts, (h, q0, before, q, free, _, _, stuck) = self.contacts, flight
         assert contacts is not None
         law = contacts.step(h, q0, before, q, free, contacts.broad_phase(q, free, h), stuck, self.rubbing, self.way)
         x = law.axes.seen(v)

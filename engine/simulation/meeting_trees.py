@@ -23,14 +23,14 @@ from engine.simulation.own_states import MOMENTUM, STUCK
 from engine.simulation.plant import Plant
 from engine.simulation.run import Kernel, Process
 from engine.simulation.unresolved_impacts import ELASTIC, STEPS
-from engine.spatial import se3
+from engine.spatial import inertia, se3
 
 Array = np.ndarray
 #: columns of what is recorded of a point: shapes, place, normal, gap, force, slip, what steps can give back of its spring's energy, and
 #: the speed of an elastic blow that begins there; and beside couples, these
 POINT, ENERGY, BLOW, TURNING = 15, 13, 14, 18
 #: where parts of what is seen of a body begin
-ENDS = (0, 12, 27, 29, 65, 71, 77, 87)
+ENDS = (0, 12, 27, 29, 65, 71, 77, 80, 90)
 #: s: a step in which nothing moves to speak of
 INSTANT = 1e-6
 #: steps that a loop may take
@@ -108,12 +108,13 @@ class MeetingTrees(IndependentTrees):
             flown = [ops.rows(functools.partial(fly, kind), *given) for kind, *given in zip(self.kinds, p, x, strict=True)]
         parts = [ops.rows(functools.partial(seen, kind.step.plant), *given) for kind, *given in zip(self.kinds, x, flown, G, strict=True)]
         bodies = np.concatenate(parts)
-        poses, began, reach, M, before, free, momenta = (ops.rows(lambda y, a=a, b=b: y[a:b], bodies) for a, b in itertools.pairwise(ENDS))
+        poses, began, reach, M, before, free, drift, momenta = (ops.rows(lambda y, a=a, b=b: y[a:b], bodies)
+                                                                for a, b in itertools.pairwise(ENDS))  # fmt: skip
         with ops.part("narrow phase", k):
             found = touching(shapes, self.contacts.kinds, dt, Bodies(poses, began, reach))
         with ops.part("impulses: laws", k):
-            met = problem(found, stuck, shapes.outlines, poses, M, before, free, dt, self.contacts.stiction, self.contacts.combine, EVENLY,
-                          self.contacts.turns)  # fmt: skip
+            met = problem(found, stuck, shapes.outlines, poses, M, before, free, drift, dt, self.contacts.stiction,
+                          self.contacts.combine, EVENLY, self.contacts.turns)  # fmt: skip
         with ops.part("impulses", k):
             V, friction, acts = velocities_after(met, before, self.contacts.stiction)
             push, stuck = impulses(met, V, friction, acts, dt, self.contacts.held[0])
@@ -140,18 +141,18 @@ class MeetingTrees(IndependentTrees):
         at = tuple(ops.rows(lambda p, k=k: p[k], pairs) for k in (0, 1))
         wrenches = ops.add_at(ops.rows(lambda V: 0.0 * V, V), at, (to_a, force))
 
-        def point(pair: Array, drift: Array, p: Array, T: Array, F: Array, W: Array, *g: Array) -> Array:
+        def point(pair: Array, found: Array, p: Array, T: Array, F: Array, W: Array, *g: Array) -> Array:
             _, opens, slip = point_law.split(p[10:], W)
             gap = point_law.gap_after(p[1:10], p[10:], opens)
             begun, rate = p[11:12] - 0.5 * dt * (p[12:13] + p[13:14]), p[12:13]
             energy = point_law.kept_energy(p[1], p[4] / p[1], dt, begun, rate, p[20:21])
             short = ops.logical_and(p[2] <= ELASTIC, p[1] * p[7] * (STEPS * dt / np.pi) ** 2 > 1.0)
             blow = ops.where(ops.logical_and(short, begun[0] > 0.0), -p[12], 0.0)
-            own = pair[3:5], p[17:20] - drift + T[[3, 7, 11]], p[14:17], [gap], F[3:], [ops.norm(slip), energy, blow]
+            own = pair[3:5], found[1:4] + T[[3, 7, 11]], p[14:17], [gap], F[3:], [ops.norm(slip), energy, blow]
             return np.concatenate([*own, *(x[3:] / dt for x in g)])
 
         at_b, W = (ops.gather(table, i) for table, i in ((poses, at[1]), (twists(met.pairs, V), of)))
-        points = ops.rows(point, pairs, ops.gather(met.drifts, of), met.points, at_b, force, W, *([push] if self.contacts.turns else []))
+        points = ops.rows(point, pairs, found.points, met.points, at_b, force, W, *([push] if self.contacts.turns else []))
         return Notes(change, wrenches, points)
 
     @functools.cached_property
@@ -328,8 +329,9 @@ def pushing(points: Array) -> Array:
 
 
 def seen(plant: Plant, x: Array, flown: Array, G: Array) -> Array:
-    """Return what contacts ask of a free body with states x before its flight and after it (87): see
-    :class:`~engine.contact.many.Bodies`; M (36) and velocities before and after (6), about its origin in world axes; momentum, and mass."""
+    """Return what contacts ask of a free body with states x before its flight and after it (90): see
+    :class:`~engine.contact.many.Bodies`; M (36) and velocities before and after (6), about its origin in world axes as it stands after; the
+    velocity (3) of its centre of mass before; momentum, and mass."""
     model = plant.model
     T0, T = (model.bodies[0].pose(y[: model.nq]) for y in (x, flown))
     v0, v = (y[model.nq : model.nq + 6] for y in (x, flown))
@@ -339,7 +341,8 @@ def seen(plant: Plant, x: Array, flown: Array, G: Array) -> Array:
     z = plant.states.split(flown[model.nq + 6 : model.nq + 6 + plant.states.n])
     P = z[MOMENTUM][0] if MOMENTUM in z else np.zeros(9)
     speeds = ops.array([ops.norm(v[3:]), ops.norm(v[:3])])
-    return np.concatenate([T[:3].ravel(), se3.rotation(T0).ravel(), v0, speeds, (X @ G @ X.T).ravel(), X @ v0, X @ v, P, G[5:, 5]])
+    drift = se3.rotation(T0) @ (v0[3:] + ops.cross(v0[:3], inertia.first_moment(G) / G[5, 5]))
+    return np.concatenate([T[:3].ravel(), se3.rotation(T0).ravel(), v0, speeds, (X @ G @ X.T).ravel(), X @ v0, X @ v, drift, P, G[5:, 5]])
 
 
 def complete_body(plant: Plant, h: Any, p: Array, flown: Array, V: Array, free: Array, change: Array) -> Array:

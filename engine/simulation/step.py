@@ -160,7 +160,7 @@ class Step(WholeStates):
         limits = [(len(ForceLimits._fields), len(plant.stiffness.moving))] if plant.stiffness is not None and plant.bounds.n else []
         places, wide = plant.states.shapes.get(STUCK, (0, 6))
         stuck = (COUNTED if isinstance(plant.contacts, RowLaws) else places, wide)
-        return self.called_after("after", (), *state, *state, (len(plant.conserved), 9), stuck, *self.resisted_shapes, *limits)
+        return self.called_after("after", (), *state, *state, *[(len(plant.conserved), 9)] * 2, stuck, *self.resisted_shapes, *limits)
 
     @functools.cached_property
     def limited(self) -> Callable[..., Any]:

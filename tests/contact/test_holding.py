@@ -6,7 +6,7 @@ import pytest
 import engine
 from engine.components.actuators import Motor
 from engine.simulation import contacts as choice
-from engine.spatial import inertia, se3
+from engine.spatial import inertia, quaternion, se3
 from tests.contact.scenes import UPRIGHT, block, inclined, material, point, simulator
 
 #: v_s dt of what follows: m
@@ -171,3 +171,17 @@ def test_what_a_finger_at_its_limit_holds_does_not_creep():
     sim = simulator(model, material(1e5, 0.5, 0.7), ground=False, pairs=PAIRS, dt=5e-3, gravity=(0, 0, -9.81), controller=law)
     run = sim.run([0.0, 0.0, *UPRIGHT, 0, 0, 0], np.zeros(8), 3.0, record_every=100)
     assert sim.plant.bounds.n and np.abs(run.q[2:] - run.q[-1]).max() < 1e-12
+
+
+@pytest.mark.parametrize("bodies", [1, 8])
+def test_no_contact_rubs_more_than_coulomb_says_however_weak(bodies):
+    """Of boxes that are thrown on the ground, by laws of pairs and by tables."""
+    rng = np.random.default_rng(3)
+    surface = material(5e4, 0.5, 0.5)
+    q = np.concatenate([np.append(quaternion.normalize(rng.standard_normal(4)), [0.5 * k, 0.0, 0.25]) for k in range(bodies)])
+    model = engine.combine(**{f"box{k}": block(name=f"box{k}") for k in range(bodies)})
+    contacts = engine.Contacts(engine.HalfSpace(material=surface), material=surface)
+    table = engine.Simulator(model, contacts=contacts).run(q, 3.0 * rng.standard_normal(6 * bodies), 0.5)("contacts")
+    normal = np.einsum("pi,pi->p", table.force, table.normal)
+    rubs = np.linalg.norm(table.force - normal[:, None] * table.normal, axis=1)
+    assert len(normal) > 30 and (rubs - 0.5 * normal).max() < 1e-13 * normal.max()

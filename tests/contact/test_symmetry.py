@@ -47,3 +47,20 @@ def test_what_is_in_each_other_at_rest_without_weight_is_pushed_apart(kind):
     a, b = -run.v[-1, 5], run.v[-1, 10]                                        # b's y is the world's z
     assert 0.0 < a < np.sqrt(4 * 1e4 * 1e-12) and abs(a - b) < 1e-9 * a
     assert np.abs(run.momentum()[-1]).max() < 1e-15 and np.abs(run.v[-1, 12:]).max() == 0.0
+
+
+@pytest.mark.parametrize("rows", FAR_BODIES)
+def test_a_slick_capsule_keeps_its_spin_about_its_axis(rows):
+    """What presses a round body without friction has no moment about its axis: of steps of h it is left by terms of h² alone, in all
+    bounces; and what comes up from a bounce has no more energy."""
+    rod = body("rod", inertia.capsule(1.0, 0.05, 0.2), "capsule", (0.05, 0.2))
+    ice = engine.ContactMaterial(1e5, 0.5, 0.0)
+    model = engine.combine(rod=rod, **{f"far{k}": ball(name=f"far{k}") for k in range(rows)})
+    q0 = [np.cos(0.35), np.sin(0.35), 0.0, 0.0, 0.0, 0.0, 0.35, *np.ravel([[*UPRIGHT, 9.0, 2.0 * k, 5.0] for k in range(rows)])]
+    off = []
+    for dt in (2e-3, 1e-3, 5e-4):
+        contacts = engine.Contacts(engine.HalfSpace(material=ice), material=ice)
+        run = engine.Simulator(model, dt=dt, contacts=contacts).run(q0, [0.0, 6.0, 1.0, *np.zeros(3 + 6 * rows)], 0.8)
+        off.append(np.abs(run.v[:, 2] - 1.0).max())
+        assert np.abs(np.diff(run.q[:, 6]) / dt).max() > 1.0 and run("contacts.count" if rows else "contacts.gap").any()
+    assert off[1] < 5e-3 and off[2] < 0.5 * off[0]

@@ -14,14 +14,13 @@ from engine.contact import point_law
 from engine.contact.contact_problem import AGREES
 from engine.contact.many.pair_rows import (
     BEFORE,
-    CENTERS,
     GAP,
     LINK_A,
     LINK_B,
     MATERIAL,
     NORMAL,
+    PATH,
     PLACE,
-    RADII,
     SHARE,
     SIZE,
     TURNING,
@@ -30,7 +29,7 @@ from engine.contact.many.pair_rows import (
     PairRows,
 )
 from engine.contact.many.sticking import found, kept
-from engine.contact.momenta import change, place_velocity
+from engine.contact.momenta import change, goes_along
 from engine.contact.newton import Smooth
 from engine.contact.pairs import placed, whole
 from engine.contact.point_law import HELD, RUNNING, parted, turned, velocity, wrench_of
@@ -55,7 +54,7 @@ class PointImpulses(NamedTuple):
 
 
 class JointedProblem(Smooth):
-    """The impulse law γ(x) of points of contact (p, 29 or more) in a step of h, of velocities x (nv) in ``axes``: a
+    """The impulse law γ(x) of points of contact (p, 24 or more) in a step of h, of velocities x (nv) in ``axes``: a
     :class:`~engine.contact.newton.Law`, and the same as :class:`~engine.contact.contact_problem.ContactProblem`.
 
     Parameters
@@ -249,26 +248,28 @@ class JointedProblem(Smooth):
         sizes = np.linalg.norm(self.impulses(x, friction)[0].g[:, :3], axis=1)
         return [(float(size), f"the contact of {self.names[int(k)]}") for size, k in zip(sizes, self.number, strict=True) if size]
 
-    def momentum_changes(self, model: Model, mass: Sequence[Any], trees: tuple[Tree, ...], momenta: Array, free: Array,
+    def momentum_changes(self, model: Model, mass: Sequence[Any], trees: tuple[Tree, ...], begun: Array, momenta: Array,
                          impulses: PointImpulses) -> Array:  # fmt: skip
         """:func:`engine.contact.momenta.momentum_changes`, of rows."""
         of, last = {i: k for k, tree in enumerate(trees) for i in tree}, len(trees)
         tree = np.array([float(of.get(i, last)) for i in range(len(model.bodies) + 1)])
-        P = np.array([*(np.append(p, m) for p, m in zip(momenta, mass, strict=True)), np.append(np.zeros(9), 1.0)])
+        alone = [1.0 if goes_along(tree, False, self.way) else 0.0 for tree in trees]
+        P = np.array([*(np.concatenate([p, [m, x], p0[3:6] / m]) for p, m, x, p0 in zip(momenta, mass, alone, begun, strict=True)),
+                      np.array([*[0.0] * 9, 1.0, *[0.0] * 4])])  # fmt: skip
         ago, c = self.way * self.h, self.axes.about
         on = ops.rows(lambda a, b: (a, b), *(ops.gather(tree, k) for k in self.on))
 
-        def one(p: Array, g: Array, V_a: Array, V_b: Array, k_a: Any, k_b: Any, P_a: Array, P_b: Array) -> tuple[Array, Array]:
-            path = place_velocity(*p[RADII], *(velocity(V, p[x]) for V, x in zip((V_a, V_b), CENTERS, strict=True)))
+        def one(p: Array, g: Array, k_a: Any, k_b: Any, P_a: Array, P_b: Array) -> tuple[Array, Array]:
             apart = ops.where(ops.equal(k_a, k_b), 0.0, 1.0)
 
             def of_tree(P: Array, other: Any) -> Array:
-                drift = ops.where(other < last - 0.5, ago * (P[3:6] / P[9] - path), 0.0)
-                return apart * change(P, P[9], g[:3], wrench_of(p[PLACE], g)[:3], c, drift, ago)
+                drifts = ops.logical_or(other < last - 0.5, P[10] > 0.5)
+                drift = ops.where(drifts, ago * (P[11:] - p[PATH]), 0.0)
+                return apart * change(P, P[9], g[:3], wrench_of(p[PLACE], g)[:3], c + drift, ago)
 
             return -of_tree(P_a, k_b), of_tree(P_b, k_a)
 
-        to_a, to_b = ops.rows(one, self.found, impulses.g, *self.twists(free), *on, *(ops.gather(P, k) for k in on))
+        to_a, to_b = ops.rows(one, self.found, impulses.g, *on, *(ops.gather(P, k) for k in on))
         return np.asarray(ops.add_at(np.zeros((last + 1, 9)), on, (to_a, to_b)))[:last]
 
 

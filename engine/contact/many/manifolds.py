@@ -14,8 +14,10 @@ from engine.ops import floats, procedure
 from engine.spatial import se3
 
 Array = np.ndarray
-#: numbers of a point that narrow phases find: place, normal, gap, its rate before, and as how many it counts
-FOUND = 9
+#: numbers of a point that narrow phases find: place, normal, gap, its rate before, how much it counts, and the velocity of its place then
+FOUND = 12
+#: that velocity in a row of a table, whose first number is the pair
+PATH = slice(10, 13)
 
 
 class Shapes(NamedTuple):
@@ -23,10 +25,9 @@ class Shapes(NamedTuple):
 
     Attributes
     ----------
-    outlines : (n, 29 or 31): the body (−1: the world), T_BS (3×4), centre (3) and half sizes (3) of a box around it in its frame, the
-        radius of a ball about that centre, kind, number among its kind; stiffness, dissipation, μ, static μ, mobility;
-        about which radius it has where it is touched; and half of how thick it is; and where some shape has them, torsional and rolling
-        friction
+    outlines : (n, 28 or 30): the body (−1: the world), T_BS (3×4), centre (3) and half sizes (3) of a box around it in its frame, the
+        radius of a ball about that centre, kind, number among its kind; stiffness, dissipation, μ, static μ, mobility; and
+        half of how thick it is; and where some shape has them, torsional and rolling friction
     kinds : for each kind (n, 15 + m): T_BS (3×4), the centre (3) in the body's frame, and the measures (m)
     start, others, grounds : see :func:`~engine.contact.many.near.near_pairs`
     """
@@ -40,9 +41,9 @@ class Shapes(NamedTuple):
 
 #: columns of outlines
 BODY, POSE, CENTER, HALF, RADIUS, KIND, NUMBER, MATERIAL = 0, slice(1, 13), slice(13, 16), slice(16, 19), 19, 20, 21, slice(22, 26)
-MOBILITY, ROUNDNESS, SIZE, TURNING = 26, 27, 28, slice(29, 31)
+MOBILITY, SIZE, TURNING = 26, 27, slice(28, 30)
 #: columns without the last
-OUTLINE = 29
+OUTLINE = 28
 
 
 class Bodies(NamedTuple):
@@ -66,8 +67,8 @@ class Manifolds(NamedTuple):
     Attributes
     ----------
     pairs : (m, 5), the bodies of both, the second twice where the first stands still; whether the first moves; and the two shapes
-    points : (p, 11), the pair; place (3) from the second body's origin, and normal (3), in world axes; gap, its rate before, as how many
-        it counts, and in how many points shapes of these kinds meet where all of them are flat
+    points : (p, 14), the pair; place (3) from the second body's origin, and normal (3), in world axes; gap, its rate before, as how many
+        it counts; the velocity of its place then (3); and in how many points shapes of these kinds meet where all of them are flat
     """
 
     pairs: Any
@@ -86,7 +87,7 @@ def touching(shapes: Shapes, kinds: Sequence[geometry.Kind], h: Any, bodies: Bod
     boxes = ops.rows(box, shapes.outlines, ops.gather(bodies.poses, carriers), far)
     with ops.part("broad phase", h):
         near = near_pairs(boxes, shapes.start, shapes.others, shapes.grounds, float(len(kinds)))
-    found = Manifolds(np.zeros((0, 5)), np.zeros((0, 11)))
+    found = Manifolds(np.zeros((0, 5)), np.zeros((0, FOUND + 2)))
     for k, one in enumerate(kinds):
         for j, two in enumerate(kinds):
             if two is geometry.Plane or isinstance(two, geometry.HeightField):
@@ -130,8 +131,8 @@ def added(found: Manifolds, shapes: Shapes, at: tuple[int, int], kinds: tuple[An
         T_a, b_a = ops.where(still, np.eye(4)[:3].ravel(), T_a), ops.where(still, np.r_[np.eye(3).ravel(), np.zeros(6)], b_a)
         places = [np.concatenate([T, began, s[:15]]) for s, T, began in ((a, T_a, b_a), (b, T_b, b_b))]
         given = [s[15:] for s, kind in zip((a, b), kinds, strict=True) if not isinstance(kind, geometry.Shape)]
-        x, normal, gap, before, share = looks(*places, se3.position(whole(T_b)), far, *given)
-        return np.column_stack([x, normal, gap, before, share]).ravel()
+        x, normal, gap, before, share, paths = looks(*places, se3.position(whole(T_b)), far, *given)
+        return np.column_stack([x, normal, gap, before, share, paths]).ravel()
 
     tables = [x for s, i in zip(own, on, strict=True) for x in (s, ops.gather(bodies.poses, i), ops.gather(bodies.began, i))]
     manifolds = ops.rows(look, still, margin, *tables)
@@ -152,12 +153,12 @@ def collected(pairs: Any, points: Any, more: Any, manifolds: Any, margin: Any, m
                 here += 1
         p += here
         m += 1 if here > 0 else 0
-    all_pairs, all_points = floats(m, 5), floats(p, 11)
+    all_pairs, all_points = floats(m, 5), floats(p, 14)
     for k in range(len(pairs)):
         for c in range(5):
             all_pairs[k, c] = pairs[k, c]
     for k in range(len(points)):
-        for c in range(11):
+        for c in range(14):
             all_points[k, c] = points[k, c]
     m, p = len(pairs), len(points)
     for k in range(len(more)):
@@ -167,7 +168,7 @@ def collected(pairs: Any, points: Any, more: Any, manifolds: Any, margin: Any, m
                 all_points[p, 0] = m
                 for c in range(FOUND):
                     all_points[p, 1 + c] = manifolds[k, FOUND * j + c]
-                all_points[p, 10] = flat
+                all_points[p, 13] = flat
                 here += 1
                 p += 1
         if here > 0:

@@ -27,7 +27,7 @@ def momentum_changes(x: Problem, poses: Any, momenta: Any, impulses: Any, ago: A
     total = ops.add_at(ops.rows(lambda p: np.zeros(6), x.pairs), of_pair(x), acts)     # about the second body's origin
 
     def one(p: Array, F: Array, T_a: Array, T_b: Array, P_a: Array, P_b: Array) -> tuple[Array, Array]:
-        to_a, to_b = (change(P, P[9], F[:3], F[3:], about, 0.0, ago)
+        to_a, to_b = (change(P, P[9], F[:3], F[3:], about, ago)
                       for P, about in ((P_a, T_a[[3, 7, 11]] + p[OFFSET]), (P_b, T_b[[3, 7, 11]])))  # fmt: skip
         return -p[MOVES] * to_a, to_b
 

@@ -22,7 +22,7 @@ REST, FINE = 1e-3, 1e-11
 
 
 class Solution(NamedTuple):
-    """Velocities V (n, 6) of bodies after a step, the friction (p, 2) with which they were found, and where anything acts (n)."""
+    """Velocities V (n, 6) of bodies after a step, the friction (p, 2) that goes with them, and where anything acts (n)."""
 
     V: Any
     friction: Any
@@ -81,7 +81,7 @@ def velocities_after(x: Problem, before: Any, slow: float) -> Solution:
 
     V = ops.when(ops.total(still) > 0.0, closer, V)
     V = ops.rows(lambda V, on: ops.where(ops.logical_or(found, ops.equal(on, 0.0)), 1.0, np.nan) * V, V, z["live"])
-    return Solution(V, friction, live)
+    return Solution(V, lagged(x, V, friction, True)[0], live)
 
 
 def summed(island: Any, like: Any, each: Any) -> Any:

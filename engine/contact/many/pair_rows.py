@@ -10,7 +10,6 @@ import numpy as np
 
 from engine import geometry, ops
 from engine.contact.many.shapes import is_ground, outline, rod
-from engine.contact.momenta import roundness
 from engine.contact.pairs import Began, Pair, Placed, looking, placed, points_of_kinds, whole
 from engine.model import Model
 from engine.spatial import se3
@@ -18,26 +17,25 @@ from engine.spatial import se3
 Array = np.ndarray
 #: columns of a pair: its shapes, their numbers among those of their kinds, the bodies and the links that carry them; its first point, and
 #: half of how thick the thinner shape is; stiffness, dissipation, stiffness times mobility of all points, kinetic and static μ, mobility;
-#: about which radii its shapes are round; and of which two kinds they are
-SHAPES, NUMBERS, BODIES, FIRST, SURFACE, ROUND, KINDS = (0, 1), (2, 3), slice(4, 8), 8, slice(9, 16), slice(16, 18), 18
+#: and of which two kinds its shapes are
+SHAPES, NUMBERS, BODIES, FIRST, SURFACE, KINDS = (0, 1), (2, 3), slice(4, 8), 8, slice(9, 16), 16
 #: and where some surface runs, how fast both do, in the axes of their bodies
-RUN_A, RUN_B = slice(19, 22), slice(22, 25)
+RUN_A, RUN_B = slice(17, 20), slice(20, 23)
 #: and where some pair has them, torsional and rolling friction
-TURNS = slice(25, 27)
+TURNS = slice(23, 25)
 #: of what is around a shape, once placed: the centre (3) and half sizes (3) of a box along the world's axes, the radius of a ball about
 #: that centre, and how far it moves
 MIDDLE, HALF, RADIUS, REACH = slice(0, 3), slice(3, 6), 6, 7
 #: m², m⁴: what lengths of rods are divided by at least
 TINY = 1e-30
 #: columns of a point: bodies and links, as its pair's; its number among all that there may be; place, normal, gap, its rate before, and as
-#: how many it counts; half of how thick the thinner shape is, and its pair's surface; centres of both shapes, from where the place is seen
-#: from, and their radii
+#: how many it counts; half of how thick the thinner shape is, and its pair's surface; and the velocity of its place before
 A, B, LINK_A, LINK_B, POINT, PLACE, NORMAL, GAP, BEFORE, SHARE = 0, 1, 2, 3, 4, slice(5, 8), slice(8, 11), 11, 12, 13
-SIZE, MATERIAL, CENTERS, RADII, POINT_COLUMNS = 14, slice(15, 21), (slice(21, 24), slice(24, 27)), slice(27, 29), 29
+SIZE, MATERIAL, PATH, POINT_COLUMNS = 14, slice(15, 21), slice(21, 24), 24
 #: and where some surface runs, how fast the second's does relative to the first's, in world axes
-RUNS = slice(29, 32)
+RUNS = slice(24, 27)
 #: and where some pair has them, torsional and rolling friction
-TURNING = slice(32, 34)
+TURNING = slice(27, 29)
 
 
 class Near(NamedTuple):
@@ -97,7 +95,7 @@ class PairRows:
             surface = m.stiffness, m.dissipation, m.stiffness * pair.mobility * pair.together, m.friction, m.static, pair.mobility
             found.setdefault((kinds[a], kinds[b]), {})[k] = [
                 a, b, own[kinds[a]].index(a), own[kinds[b]].index(b), *map(self.body, ends), *(link[s.link] for s in ends), first[k],
-                pair.size, *surface, *(roundness(s.shape) for s in ends)]  # fmt: skip
+                pair.size, *surface]  # fmt: skip
         #: of each point that there may be, whether its pair's first shape is the row's first, or −1
         self.signs = np.repeat(signs, np.diff(first))
         self.kinds = sorted(found, key=lambda two: not is_ground(two[0]))      # grounds come first
@@ -146,7 +144,7 @@ class PairRows:
         return Near(grounds, pairs, np.concatenate(apart) if every else np.zeros(0), around, poses)
 
     def look(self, found: Near, about: Array, began: Began, every: bool = False) -> Any:
-        """Narrow phase: return the points (p, 29, 32 or 34) at which near pairs touch, or may soon, or ``every`` one, seen from a point (3)
+        """Narrow phase: return the points (p, 24, 27 or 29) at which near pairs touch, or may soon, or ``every`` one, seen from a point (3)
         in the world."""
         T = np.array([np.concatenate([T[:3].ravel(), se3.rotation(T0).ravel(), V]) for T, T0, V in zip(found.poses, *began, strict=True)])
         points, n = functools.partial(points_of, self.shapes, found.around, T, about, every, self.columns), len(self.grounds)
@@ -223,7 +221,7 @@ def above(ground: geometry.Kind, b: Array, T: Array, s: Array) -> tuple[Any, Any
 
 def points_of(shapes: dict[geometry.Kind, Any], around: Any, T: Any, about: Array, every: bool, columns: int,
               kinds: tuple[geometry.Kind, geometry.Kind], pairs: Any) -> Any:  # fmt: skip
-    """Return the points (p, columns) of near pairs (m, 19 or more) of two kinds of shapes, with where bodies are, and were (n + 1, 27)."""
+    """Return the points (p, columns) of near pairs (m, 17 or more) of two kinds of shapes, with where bodies are, and were (n + 1, 27)."""
     n, looks = points_of_kinds(*kinds), looking(*kinds, near=True)  # type: ignore[arg-type]
     rows, *numbers = ops.rows(lambda p: (p, *p[:6]), pairs)
     tables = [around] * 2 + [shapes[kind] for kind in kinds] + [T] * 2
@@ -232,14 +230,13 @@ def points_of(shapes: dict[geometry.Kind, Any], around: Any, T: Any, about: Arra
     def look(p: Array, at: Array, other: Array, a: Array, b: Array, T_a: Array, T_b: Array) -> Array:
         ends = [np.concatenate([T, s[:15]]) for T, s in ((T_a, a), (T_b, b))]
         far = np.inf if every else 2.0 * (at[REACH] + other[REACH])
-        x, normal, gap, before, share = ops.shared(looks, *ends, about, far, *((a, b)[k][15:] for k in numbered))
-        centers = [placed(whole(T[:12]), s[12:15]) - about for T, s in ((T_a, a), (T_b, b))]
+        x, normal, gap, before, share, path = ops.shared(looks, *ends, about, far, *((a, b)[k][15:] for k in numbered))
         one, two = ([se3.rotation(whole(T[:12])) @ p[run] for T, run in ((T_a, RUN_A), (T_b, RUN_B))] if columns > POINT_COLUMNS else
                     (np.zeros(0),) * 2)  # fmt: skip
         found = []
         for j in range(n):
             may = 1.0 if every else ops.where(gap[j] < far, 1.0, 0.0)
-            own = [may], p[BODIES], [p[FIRST] + float(j)], x[j], normal[j], [gap[j], before[j], share[j]], p[SURFACE], *centers, p[ROUND]
+            own = [may], p[BODIES], [p[FIRST] + float(j)], x[j], normal[j], [gap[j], before[j], share[j]], p[SURFACE], path[j]
             found.append(np.concatenate([*own, two - one, p[TURNS]]))
         return np.array(found).ravel()
 

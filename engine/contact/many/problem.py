@@ -7,12 +7,12 @@ digits. Of a pair, r goes from the origin of A to that of B, about which are the
     H_bb = K,   H_ab = −Sᵀ K,   H_aa = Sᵀ K S,   K = −∂F/∂W                                                      (2)
 
 Impulses act at one place x of both bodies, a = c h before flight ends, when x was at x − a ẋ and a centre of mass at c − a p/m. So their
-arms there are, where both bodies move::
+arms there are::
 
     x − c_b + d_b,   x − c_a + d_a,   d = a (p/m − ẋ)                                                            (3)
 
 and r is longer by d_a − d_b. By these arms are momenta changed, and velocities: so what impulses take from the bodies' energy is what
-the problem says of it, however far bodies go in a step.
+the problem says of it, however far bodies go in a step. Both velocities in d are those before the flight.
 """
 
 from __future__ import annotations
@@ -23,11 +23,10 @@ import numpy as np
 
 from engine import ops
 from engine.contact import point_law
-from engine.contact.many.manifolds import MATERIAL, MOBILITY, OUTLINE, ROUNDNESS, SIZE, TURNING, Manifolds, carried
+from engine.contact.many.manifolds import FOUND, MATERIAL, MOBILITY, OUTLINE, PATH, SIZE, TURNING, Manifolds
 from engine.contact.many.sticking import Held, holding, kept_by, number_of
 from engine.contact.material import on_each_other, turning_of_two
-from engine.contact.momenta import place_velocity
-from engine.contact.point_law import joined, parted, velocity
+from engine.contact.point_law import joined, parted
 from engine.spatial import so3
 
 Array = np.ndarray
@@ -43,7 +42,6 @@ class Problem(NamedTuple):
     inertia : (n, 36), M of each body about its origin, in world axes, row by row
     free : (n, 6), the velocities where flight ends
     pairs : (m, 6), the bodies of both, the second twice where the first stands still; whether the first moves; and r (3)
-    drifts : (m, 3), d_b of (3)
     points : (p, 24), the pair, the constants (9) and the row (14) of :mod:`engine.contact.point_law`; or (p, 33), as its ``joined`` has it
     friction : (p, 2 or 4), that of the normal impulses before the step
     acts : (p), the normal impulse where flight leads
@@ -53,7 +51,6 @@ class Problem(NamedTuple):
     inertia: Any
     free: Any
     pairs: Any
-    drifts: Any
     points: Any
     friction: Any
     acts: Any
@@ -61,20 +58,17 @@ class Problem(NamedTuple):
     turns: bool
 
 
-def problem(found: Manifolds, stuck: Any, outlines: Any, poses: Any, inertia: Any, before: Any, free: Any, h: Any, stiction: Any,
-            combine: str, way: float, turns: bool) -> Problem:  # fmt: skip
+def problem(found: Manifolds, stuck: Any, outlines: Any, poses: Any, inertia: Any, before: Any, free: Any, drift: Any, h: Any,
+            stiction: Any, combine: str, way: float, turns: bool) -> Problem:  # fmt: skip
     """Return the problem of what touches in a step of h, by what is ``stuck`` (k, 7 or 10), with the velocities (n, 6) before it and where
-    its flight ends."""
+    its flight ends, in axes of the world as bodies stand then, and ``drift`` (n, 3), those of centres of mass before it."""
     one, two = (ops.gather(outlines, ops.rows(lambda p, k=k: p[k], found.pairs)) for k in (3, 4))
+    flown = ops.rows(lambda u: way * h * u, drift)                             # a p/m
 
-    def between(p: Array, s_a: Array, s_b: Array, T_a: Array, T_b: Array, M_a: Array, M_b: Array, V_a: Array,
-                V_b: Array) -> tuple[Array, Array]:  # fmt: skip
-        path = place_velocity(s_a[ROUNDNESS], s_b[ROUNDNESS], centre_velocity(s_a, T_a, V_a), centre_velocity(s_b, T_b, V_b))
-        d_a, d_b = (p[MOVES] * way * h * (mass_centre_velocity(M, V) - path) for M, V in ((M_a, V_a), (M_b, V_b)))     # (3)
-        return np.concatenate([p[:3], p[MOVES] * (T_b - T_a)[[3, 7, 11]] + d_a - d_b]), d_b
+    def between(p: Array, T_a: Array, T_b: Array, way_a: Array, way_b: Array) -> Array:
+        return np.concatenate([p[:3], p[MOVES] * ((T_b - T_a)[[3, 7, 11]] + way_a - way_b)])      # (3)
 
-    tables = [y for table in (poses, inertia, free) for y in ends(found.pairs, table)]
-    pairs, drifts = ops.rows(between, found.pairs, one, two, *tables)
+    pairs = ops.rows(between, found.pairs, *ends(found.pairs, poses), *ends(found.pairs, flown))
 
     def own(p: Array, x: Any, y: Any) -> tuple[Any, ...]:
         surface = [*on_each_other(x[MATERIAL], y[MATERIAL], combine), x[MOBILITY] + y[MOBILITY]]
@@ -85,27 +79,16 @@ def problem(found: Manifolds, stuck: Any, outlines: Any, poses: Any, inertia: An
     held = holding(found.pairs, number, size, poses, stuck, turns)
     of = ops.rows(lambda x: x[0], found.points)
 
-    def begun(x: Array, surface: Array, stuck: Array, drift: Array, was: Array, flown: Array) -> tuple[Array, Array, Any]:
+    def begun(x: Array, surface: Array, stuck: Array, way_b: Array, was: Array, flown: Array) -> tuple[Array, Array, Any]:
         k, d, mu, static, w, *turning = surface
-        c = ops.array([k, d, h, k * w * x[10], mu, static, w, stiction, way, *turning])
-        rubs = 4 if turning else 2
-        row = point_law.begun(c, x[None, 1:4] + drift, x[None, 4:7], x[None, 7], x[None, 8], x[None, 9], was, flown, stuck)
+        c = ops.array([k, d, h, k * w * x[FOUND + 1], mu, static, w, stiction, way, *turning])
+        rubs, place = 4 if turning else 2, x[1:4] + way_b - way * h * x[PATH]
+        row = point_law.begun(c, place[None], x[None, 4:7], x[None, 7], x[None, 8], x[None, 9], was, flown, stuck)
         return np.concatenate([x[:1], joined(c, row[: -rubs - 1])]), row[-rubs - 1 : -1], row[-1]
 
-    given = surfaces, held.stuck, drifts, *(twists(pairs, V) for V in (before, free))
+    given = surfaces, held.stuck, ends(pairs, flown)[1], *(twists(pairs, V) for V in (before, free))
     points, friction, acts = ops.rows(begun, found.points, *(ops.gather(x, of) for x in given))
-    return Problem(inertia, free, pairs, drifts, points, friction, acts, held, turns)
-
-
-def centre_velocity(shape: Array, T: Array, V: Array) -> Array:
-    """Return the velocity (3) of the centre of a shape of a body at T (3×4, flattened) with the twist V (6)."""
-    return velocity(V, carried(T, shape) - T[[3, 7, 11]])
-
-
-def mass_centre_velocity(M: Array, V: Array) -> Array:
-    """Return the velocity p/m (3) of the centre of mass of a body with the inertia M (36) and the twist V (6)."""
-    M = M.reshape(6, 6)
-    return np.asarray(M[3:] @ V / M[5, 5])
+    return Problem(inertia, free, pairs, points, friction, acts, held, turns)
 
 
 def twists(pairs: Any, V: Any) -> Any:

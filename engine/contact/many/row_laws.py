@@ -75,9 +75,9 @@ class RowLaws(ContactLaws):
         points = self.rows.look(found, axes.about, self.began(q0, v0))
         return JointedProblem(axes, points, self.rows, self.names, h, axes.seen(v0), axes.seen(free), self.stiction, way, stuck)
 
-    def momentum_changes(self, mass: Sequence[Any], trees: tuple[Tree, ...], momenta: Array, law: Any, free: Array,
+    def momentum_changes(self, mass: Sequence[Any], trees: tuple[Tree, ...], begun: Array, momenta: Array, law: Any,
                          impulses: Any) -> Array:  # fmt: skip
-        return np.asarray(law.momentum_changes(self.model, mass, trees, momenta, free, impulses))
+        return np.asarray(law.momentum_changes(self.model, mass, trees, begun, momenta, impulses))
 
     def found(self, q: Array, v: Array, h: Any) -> tuple[Any, Any]:
         """Return the points (p, 29) at q (nq) and v (nv), in world axes, and for each that there may be its row, below one of those that

@@ -9,7 +9,6 @@ import numpy as np
 from engine import geometry
 from engine.contact.many.manifolds import Shapes
 from engine.contact.material import ContactMaterial
-from engine.contact.momenta import roundness
 from engine.contact.pairs import GROUNDS, Placed, thickness
 from engine.geometry import Shape
 
@@ -41,7 +40,7 @@ def tables(placed: Sequence[Placed], surfaces: Sequence[ContactMaterial], mobili
         at = kinds.index(kind)
         pose = s.pose[:3].ravel()
         center, half, radius = outline(s.shape)
-        numbers = [surface.stiffness, surface.dissipation, surface.friction, surface.static, w, roundness(s.shape), size(s.shape)]
+        numbers = [surface.stiffness, surface.dissipation, surface.friction, surface.static, w, size(s.shape)]
         numbers += surface.turning if turns else ()
         outlines.append(np.array([s.body, *pose, *center, *half, radius, at, len(own[at]), *numbers], dtype=float))
         own[at].append(np.concatenate([pose, s.center, x]))
