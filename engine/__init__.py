@@ -95,7 +95,7 @@ __all__ = [
 if not TYPE_CHECKING:                                                          # for whom unknown names would be known then
 
     def __getattr__(name: str) -> Any:
-        """What is asked for of a room that is loaded with it."""
+        """Return a name of a package that is imported only when it is first used."""
         globals()[name] = found = found_later(name)
         return found
 

@@ -54,7 +54,7 @@ class Value:
 
     @property
     def passed(self) -> bool:
-        """Whether it is a parameter in C."""
+        """True if the value is a parameter of the C function: not bound to a constant, and not empty."""
         return self.bound is None and self.size > 0
 
 

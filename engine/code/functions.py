@@ -84,7 +84,8 @@ class Writer:
         self.helpers |= {name for t in texts for name in re.findall(r"\w+", t) if name in NEEDS}
 
     def called(self, program: Program) -> tuple[Callable[[str, str, str], str], int]:
-        """What calls a function of a program, with where its arguments, its results and its work are, and the size of that work."""
+        """Return a function that writes the C call of a program for given names of arguments, results and scratch memory, and the scratch
+        size."""
         name, work = self.function(program)
         more = [", {}"] * bool(work) + [f", {ARGUMENT}"] * with_tables(program)
         return lambda given, to, lent: f"{name}({given}, {to}{''.join(more).format(lent)});", work

@@ -155,5 +155,5 @@ NEEDS |= {"table_given": ("table_failed", "table_put"), "table_taken": ("table_f
 
 @functools.cache
 def with_tables(f: Program) -> bool:
-    """Whether a function takes or makes tables, or one that it calls does."""
+    """Return whether a function, or one that it calls, takes or returns tables."""
     return any(f.given) or any(f.made) or any(map(with_tables, f.functions))

@@ -135,7 +135,7 @@ def shared_object(code: bytes) -> bytes:
 
 
 def built(command: list[str], files: dict[str, bytes], does: str, suffix: str, compiler: list[str] | None = None) -> bytes:
-    """What a compiler, by default the system's, makes of files."""
+    """Return what a compiler (by default the system's) builds of files, in a temporary folder."""
     compiler = compiler or [cc for name in ("cc", "gcc", "clang") if (cc := which(name))][:1]
     if not compiler:
         other = {"link": "a .o that is linked", "compile": "a .c that is compiled"}[does]

@@ -46,7 +46,7 @@ def lines_of(f: Procedure) -> tuple[procedure_code.Library, Lines, list[Number |
 
 
 def columns_of(f: Procedure) -> list[int]:
-    """How many numbers are in a row of each array that a procedure makes."""
+    """Return the columns of each array that a procedure allocates, in the order of its code."""
     return [int(m) for m in re.findall(r"@array\(i64 \S+, i64 (\d+)\)", "\n".join(lines_of(f)[1].lines))]
 
 
@@ -119,7 +119,7 @@ def wanted(lines: list[str]) -> list[str]:
     variables = {x for line in lines for x in re.findall(r"  (%\S+) = alloca", line)}
 
     def split(line: str) -> tuple[str, str]:
-        """What a line makes, if that is all that it does, and the rest of it."""
+        """Return the variable that a line assigns, if it has no other effect, and the rest of the line."""
         if made := re.match(r"  (%\S+) = (?!call \w+ @(called|array))", line):
             return made[1], line[made.end() :]
         put = re.fullmatch(r"  store (.*), ptr (%\S+)", line)

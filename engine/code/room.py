@@ -118,12 +118,12 @@ def of_rows(f: RowLoop, given: Sequence[Most]) -> tuple[Need, list[Most]]:
 
 @functools.cache
 def holds(f: Program, kinds: Any) -> bool:
-    """Whether a function is of some kinds of kernels, or one that it calls is."""
+    """Return whether a function, or one that it calls, is a kernel of these kinds."""
     return isinstance(f, kinds) or any(holds(g, kinds) for g in f.within)
 
 
 def grows(f: Program) -> bool:
-    """Whether tables may have more rows than the longest of those that are given."""
+    """Return whether a function may make tables with more rows than the longest of those that it is given."""
     return holds(f, (Concatenated, Cut, Procedure))
 
 

@@ -132,7 +132,7 @@ class Loop:
         self.lines.append(f"const size_t n = {f'{same} ? {rows[0]} : table_failed(arena, {DIFFERENT})' if same else rows[0]};")
 
     def begun(self) -> None:
-        """What is made, before the first row; and what is the same for all."""
+        """Write the code before the loop: the tables that it makes, its accumulators, and what all rows share."""
         loop, target, k = self.loop, self.loop.first + self.loop.outside, 0
         for j, s in enumerate(loop.sinks):
             if s.adds:
@@ -170,7 +170,7 @@ class Loop:
         return lines
 
     def sunk(self, s: Sink, j: int, k: int, part: int) -> list[str]:
-        """What becomes of a row's results, from number k on, in sink j."""
+        """Return the code that puts a row's results, from number k on, in sink j."""
         m = s.columns
         if s.how == "rows":
             return moved(m, f"y{j}[{m} * r + c]", f"made[{k} + c]")
@@ -191,7 +191,7 @@ class Loop:
         return lines
 
     def ended(self) -> None:
-        """What is made, after the last row."""
+        """Write the code after the loop: numbers of chosen rows, and sums of partial sums."""
         k = part = 0
         for j, s in enumerate(self.loop.sinks):
             if s.how == "chosen":

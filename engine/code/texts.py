@@ -170,7 +170,7 @@ def result(results: list[Value], k: int) -> str:
 
 
 def described(value: Value) -> list[str]:
-    """What an argument or a result is, and what its entries are."""
+    """Return the comment lines of an argument or a result: its meaning, and that of its entries."""
     sizes = (f"{value.name}_rows", *value.shape[1:]) if value.columns else value.shape
     shape = f" ({', '.join(map(str, sizes))})" if sizes else ""
     lines = [f"  {value.name}{shape}{': ' if value.text else ''}{value.text}"]
@@ -205,7 +205,7 @@ def header(e: Exported, work: int, more: str = "") -> str:
 
 
 def memory_of(e: Exported) -> str:
-    """How many doubles of memory are enough: of tables of so many rows, where these are as many as are given, or made."""
+    """Return the macros of the doubles of memory that suffice, for tables of at most so many rows."""
     upper, (own, each) = e.name.upper(), needed(e.program)
     own += DESCRIPTOR * (1 + len(e.tables))
     if not each:

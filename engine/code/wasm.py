@@ -203,7 +203,7 @@ def number_of(content: bytes, wanted: str) -> int:
 
 
 def end_of_data(content: bytes) -> int:
-    """Where data end."""
+    """Return the address where the data segments end."""
     r, end = Reader(content), 0
     for _ in range(r.number()):
         if r.number() != 0 or r.take(1) != b"\x41":

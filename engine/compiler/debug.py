@@ -27,7 +27,7 @@ WITHIN_LLVM = ("LLVM reads", "LLVM's passes", "LLVM's code")
 
 
 def level() -> int:
-    """What ``ENGINE_DEBUG`` says, 0 by default.
+    """Return the level of ``ENGINE_DEBUG``, 0 by default.
 
     Raises
     ------
@@ -129,7 +129,7 @@ class Report:
         return f"compiled, as other than before: {', '.join(changed)}" if changed else "compiled, as the cache no longer has it"
 
     def lines(self, level: int) -> Iterator[str]:
-        """What is said at a level."""
+        """Yield the lines of the report at a level."""
         stages = {"traced": sum(f.seconds for f in self.functions)}
         for name, x in self.seconds.items():
             if name not in WITHIN_LLVM:

@@ -217,7 +217,7 @@ class Gufunc:
 
     @once
     def counted(self) -> bool:
-        """Whether it works with tables."""
+        """True if the function works with tables."""
         return self.program.tabled or any(map(is_table, (*self.program.shapes_in, *self.program.shapes_out)))
 
     def _each(self, arrays: list[np.ndarray], batch: Shape) -> Any:

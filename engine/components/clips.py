@@ -95,7 +95,7 @@ SCALING = "mul", "div"
 
 
 class Unclipped:
-    """What a law says without its clips, and their ends, as it is traced once: a function of what it is called with.
+    """A law's outputs without its clips, and the clips' bounds, traced once: a function of the law's arguments.
 
     Parameters
     ----------

@@ -427,7 +427,7 @@ def damped_inverse(J: Array, y: Array, regular: float) -> Array:
 
 
 def shared(actuator: ReactionWheels | Thrusters) -> Callable[[Any], Any]:
-    """From a moment on the link to an actuator's command."""
+    """Return the map from a moment on the link to an actuator's command."""
     if isinstance(actuator, ReactionWheels):
         inverse = np.linalg.pinv(actuator.axes.T)
         turns, sizes, _ = np.linalg.svd(actuator.axes.T)

@@ -233,7 +233,7 @@ def units_of_forces(model: Model) -> tuple[str, ...]:
 
 
 def one_coordinate(model: Model, joint: str, name: str) -> tuple[int, int]:
-    """Where the one coordinate and velocity of a joint lie."""
+    """Return the indices of a joint's coordinate and velocity, of which it must have one each."""
     q, v = model.q_slice(joint), model.v_slice(joint)
     if q.stop - q.start != 1 or v.stop - v.start != 1 or model.joint(joint).mimic is not None:
         raise SimulationError(f"{name}: joint '{joint}' is {model.joint(joint).kind}; expected one with one coordinate of its own")

@@ -36,7 +36,7 @@ def blend(t: Any, duration: float, start: float = 0.0) -> tuple[Any, Any, Any]:
 
 @remade
 def minimum_jerk(model: Model, start: Array, end: Array, duration: float) -> Reference:
-    """From one configuration to another (nq) along the manifold, and then at rest."""
+    """Return a minimum-jerk reference from one configuration to another (nq) along the manifold, and then at rest."""
     require_model(model, "minimum_jerk")
     number("minimum_jerk: the duration", duration, "seconds greater than zero", above=0.0, error=SimulationError)
     q0, d = model.normalized(start), model.difference(start, end)
@@ -50,7 +50,7 @@ def minimum_jerk(model: Model, start: Array, end: Array, duration: float) -> Ref
 
 @remade
 def minimum_jerk_pose(start: Array, end: Array, duration: float) -> Reference:
-    """From one pose to another (4×4) along a screw, and then at rest."""
+    """Return a minimum-jerk reference from one pose to another (4×4) along a screw, and then at rest."""
     number("minimum_jerk_pose: the duration", duration, "seconds greater than zero", above=0.0, error=SimulationError)
     T0, T1 = (numbers(f"minimum_jerk_pose: {what}", T, SimulationError) for what, T in (("start", start), ("end", end)))
     for T in (T0, T1):

@@ -25,7 +25,7 @@ class Part:
 
     @property
     def mounted(self) -> bool:
-        """Whether its coordinates there are relative to something else than the joint's frame."""
+        """True if the library measures the joint's coordinates in another frame than the joint's: the world, of a placed body."""
         return self.row.on_world and not bool((np.eye(4) == self.body.placement).all())
 
     def placed(self, q: Array) -> Array:

@@ -96,7 +96,7 @@ class Machine:
 
     @property
     def quaternions(self) -> list[int]:
-        """Where in q quaternions begin."""
+        """Indices in q where quaternions begin."""
         return [where.start for own, where, _ in self.model.manifold.parts if own.attitude]
 
 

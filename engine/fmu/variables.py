@@ -70,7 +70,7 @@ class Variable:
 
     @property
     def size(self) -> int:
-        """How many numbers it has."""
+        """Number of scalars."""
         return math.prod(self.shape)
 
     @property

@@ -53,7 +53,7 @@ class Body(ReadOnly):
 
     @property
     def mimics(self) -> bool:
-        """Whether the joint follows another, and so has no coordinates of its own."""
+        """True if the joint follows another, and so has no coordinates of its own."""
         return self.joint.mimic is not None
 
     def coordinates(self, q: Array) -> Array:

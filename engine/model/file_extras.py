@@ -1,4 +1,4 @@
-"""What a robot's file says besides the tree: as plain data, of which a simulation makes what acts."""
+"""Contents of a robot's file besides the tree, as plain data: initial state, constraints, actuators, forces, contacts."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Keyframe(ReadOnly):
 
 @dataclass(frozen=True, eq=False)
 class Described(ReadOnly):
-    """What a robot's file says besides links and joints; :func:`engine.simulator_of` makes a simulator of it.
+    """Contents of a robot's file besides links and joints; :func:`engine.simulator_of` makes a simulator of it.
 
     Attributes
     ----------

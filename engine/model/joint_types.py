@@ -84,12 +84,12 @@ class Kind:
 
     @property
     def floats(self) -> bool:
-        """Whether the child moves freely in all six directions."""
+        """True if the child moves freely in all six directions."""
         return self.manifold is manifold.MOTION
 
     @property
     def adds(self) -> bool:
-        """Whether the coordinates are numbers that add, q ⊕ d = q + d, so that limits are bounds on them."""
+        """True if the coordinates are numbers that add, q ⊕ d = q + d, so that limits are bounds on them."""
         return self.manifold.flat
 
     @property

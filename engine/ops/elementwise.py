@@ -194,7 +194,7 @@ def array(rows: Any) -> np.ndarray:
 
 
 def traced_scalar(kind: type) -> bool:
-    """Whether a type is that of traced scalars: it has a graph, and is neither an array nor a table."""
+    """Return whether a type is that of traced scalars: it has a graph, and is neither an array nor a table."""
     return hasattr(kind, "g") and not issubclass(kind, np.ndarray) and not hasattr(kind, "by_rows")
 
 

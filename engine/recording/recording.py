@@ -189,7 +189,7 @@ class Verdict:
 
     @property
     def whole(self) -> bool:
-        """Whether the recording is complete, and every byte as it was recorded."""
+        """True if the recording is complete, and every byte as it was recorded."""
         return self.complete and not self.damage
 
     def __str__(self) -> str:

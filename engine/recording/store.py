@@ -195,7 +195,7 @@ class Store:
 
     @property
     def forked(self) -> bool:
-        """Whether this is a fork's copy, which writes nothing."""
+        """True if this is a forked process's copy, which writes nothing."""
         return self.process != os.getpid()
 
     def unchanged(self) -> bool:

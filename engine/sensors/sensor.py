@@ -74,7 +74,7 @@ class Errors:
 
     @property
     def remembers(self) -> int:
-        """How many numbers it remembers: how far biases have walked, and what is carried."""
+        """Number of scalars that the sensor remembers: the biases' random walk, and the remainder that is carried."""
         return int(np.prod(self.shape)) * (("walk" in self.values) + self.carries)
 
     def read(self, parameters: Mapping[str, Any], x: Any, memory: Array, noise: Noise, period: float) -> tuple[Any, Array]:
@@ -301,7 +301,7 @@ class Mounted(Sensor):
 
 
 def asks_nothing() -> float:
-    """What stands for a sensor where a law's function does."""
+    """Stand in for a law's function, of which a sensor has none."""
     return 0.0
 
 
@@ -334,7 +334,7 @@ def quantised(y: Any, quantum: Any) -> Any:
 
 
 def of_numbers(x: Any) -> bool:
-    """Whether something is, or holds, numbers and neither truths nor texts, of which NumPy makes numbers.
+    """Return whether a value is a number, or holds numbers alone: neither booleans nor texts, of which NumPy would make numbers.
 
     >>> of_numbers([1, 2.0]), of_numbers(True), of_numbers("1e-4"), of_numbers([1.0, "2"])
     (True, False, False, False)

@@ -133,7 +133,7 @@ class Acting:
 
     @functools.cached_property
     def feeling(self) -> Layout:
-        """What is to be felt at the beginning of a step: fields of :class:`~engine.components.component.Felt`."""
+        """Layout of the measurements at the beginning of a step that laws ask for: fields of :class:`~engine.components.component.Felt`."""
         asked = {n for c in self.acting if isinstance(c, Ticking) for n in c.feels}
         return Layout({n: np.shape(x) for n, x in self.numb._asdict().items() if n in asked})
 

@@ -152,7 +152,7 @@ class SampledSlopes(NamedTuple):
 
     @property
     def act(self) -> Array:
-        """Whether a component's force depends on q or v at all (components)."""
+        """True for each component whose force depends on q or v (components)."""
         return ((self.found[..., :-1] != 0.0) | (self.others[..., :-1] != 0.0)).any(axis=(0, 2, 3))
 
 

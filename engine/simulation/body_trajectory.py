@@ -70,7 +70,7 @@ class StateTrajectory:
 
     @property
     def failed(self) -> NDArray[np.bool_]:
-        """Whether rollouts (...) stopped being finite: their records are NaN from there on."""
+        """True for each rollout (...) that stopped being finite: its records are NaN from there on."""
         return not_finite(self.x, self.reason)
 
     if not TYPE_CHECKING:                                                      # what is not there is an error to type checkers too

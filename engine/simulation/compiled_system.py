@@ -107,7 +107,7 @@ class CompiledSystem(Fixed, Generic[Motion]):
 
     @functools.cached_property
     def _kept(self) -> Kept:
-        """What the machine code is made of: when something is asked for first."""
+        """Guard of the values that the machine code was traced with, made when a function is first asked for."""
         dynamics = self._functions["dynamics"] = self._rate()
         return Kept(lambda: surroundings([(self.system.name, self.system)]), lambda: self._rate().program.key, dynamics.program.key,
                     "a control or a state for what changes, or engine.compile anew")  # fmt: skip

@@ -41,7 +41,7 @@ def below(n: Array, x: float) -> Array:
 
 
 class Known(NamedTuple):
-    """Of what one asks :class:`Innovations`: how many numbers each innovation has (n), and when, s, there must have been one."""
+    """Filters that :class:`Innovations` watches: the size of each innovation (n), and the time, s, by which there must have been one."""
 
     sizes: tuple[int, ...]
     due: float

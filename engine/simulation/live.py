@@ -188,7 +188,7 @@ class Live:
 
     @property
     def closed(self) -> bool:
-        """Whether its thread was ended, by :meth:`close`."""
+        """True if its thread was ended, by :meth:`close`."""
         return self._closing
 
     def pause(self) -> None:

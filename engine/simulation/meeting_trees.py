@@ -38,7 +38,7 @@ MOST = 2**53
 
 
 class Notes(NamedTuple):
-    """What a step leaves for its record: rates of change (n, 6) by impulses and wrenches (n, 6) of the bodies, and points (p, 14 or 17)."""
+    """Data of a step for its record: rates of change (n, 6) by impulses and wrenches (n, 6) of the bodies, and points (p, 14 or 17)."""
 
     changes: Any
     wrenches: Any
@@ -65,7 +65,7 @@ class MeetingTrees(IndependentTrees):
 
     @functools.cached_property
     def keys(self) -> list[str]:
-        """What the program is known by, and how many of what there are."""
+        """Key of the program, and the number of trees of each kind."""
         return [self.advanced.program.key, *(str(len(kind.trees.names)) for kind in self.kinds)]
 
     @functools.cached_property
@@ -312,7 +312,7 @@ class MeetingTrees(IndependentTrees):
 
     @functools.cached_property
     def stuck(self) -> slice:
-        """Where what is stuck lies in the whole state."""
+        """Slice of the sticking contacts' memory in the whole state."""
         begin, own = self.layout.slices["state"].start, self.plant.states.slices[STUCK]
         return slice(begin + own.start, begin + own.stop)
 

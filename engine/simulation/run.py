@@ -100,7 +100,7 @@ class Process:
 
     @functools.cached_property
     def operations(self) -> int:
-        """How many a step takes, about."""
+        """Number of operations of a step, about."""
         return self.programs[0].count()
 
     @property

@@ -440,7 +440,7 @@ class Doubts:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What was noted, with the number of records in which it is so."""
+        """Warnings noted, each with its number of records."""
         idle = [f"'{self.model.name}': {text}" for own in self.filters.values() if (text := own.of_none())]
         return (*(f"'{self.model.name}': {noted.said} ({noted.records} records)" for noted in self.noted.values()), *idle)
 

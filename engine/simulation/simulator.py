@@ -204,7 +204,7 @@ class Simulator(Fixed):
 
     @property
     def limited(self) -> bool:
-        """Whether stops hold the joints within their limits."""
+        """True if stops hold the joints within their limits."""
         return self.plant.limited
 
     @property

@@ -177,7 +177,7 @@ class Step(WholeStates):
 
     @functools.cached_property
     def depths(self) -> Depths:
-        """What doubts of every run know of contacts."""
+        """Depths and times of contact by which every run is warned."""
         return depths_of(self.plant.model, self.plant.contacts, self.watch.meeting, self.meeting.passing if self.meeting else None)
 
     @functools.cached_property
@@ -188,7 +188,7 @@ class Step(WholeStates):
 
     @functools.cached_property
     def names(self) -> dict[str, tuple[str, ...]]:
-        """What signals have an entry for each of, by signal."""
+        """Names of the entries of signals, by signal."""
         return self.plant.names
 
     @functools.cached_property
@@ -274,7 +274,7 @@ class Step(WholeStates):
 
     @property
     def notes(self) -> int:
-        """How many numbers are noted of a step's impulses."""
+        """Number of scalars noted of a step's impulses for its record."""
         return 0 if self.plant.impulses is None else self.plant.impulses.notes.n
 
     def step(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> Array:
@@ -370,7 +370,7 @@ class Step(WholeStates):
 
     @functools.cached_property
     def key(self) -> str:
-        """By what its programs are known before they are traced; "" where functions are called, which may look at the world."""
+        """Key of the step's programs before they are traced; "" where functions are called, which may look at the world."""
         name = self.plant.model.name
         if self.parts or bool(self.watch) or any(isinstance(c, Ticking) for c in self.plant.acting):
             say(f"the step of '{name}': traced, as it calls functions, which may look at files, globals and clocks")
@@ -423,7 +423,7 @@ class Step(WholeStates):
 
     @property
     def touches_by_rows(self) -> bool:
-        """Whether its contacts are rows of tables."""
+        """True if contacts are rows of tables."""
         return isinstance(self.process, MeetingTrees) or isinstance(self.plant.contacts, RowLaws)
 
     @property

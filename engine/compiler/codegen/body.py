@@ -106,7 +106,7 @@ class Body:
         return splat("double", self.module.width, literal(x)) if op == "const" and not is_number(x) else self.number(i)
 
     def stands(self, i: int) -> Stand | None:
-        """Where in memory node i's number stands, if it does, or that it is zero."""
+        """Return the place in memory of node i's number: a pointer's name and an offset, ("zero", None) for a constant zero, or None."""
         op, *args = self.nodes[i]
         if op == "const":
             return ("zero", None) if literal(args[0]) == literal(0.0) else None
@@ -117,7 +117,7 @@ class Body:
         return (self.base(i), self.place[i]) if i in self.place else None
 
     def base(self, i: int) -> str:
-        """In what memory a node stands that has a place."""
+        """Return the pointer to the memory in which a node that has a place is stored."""
         return "%out" if i in self.left else "%work"
 
     def pass_on(self, given: Sequence[int], first: int, base: str = "%work") -> None:

@@ -48,7 +48,7 @@ class CallWriter(Writer):
         self.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {source}, i64 {n * 8}, i1 false)")
 
     def answer(self, handler: int, arguments: list[str]) -> str:
-        """What a handler says to some objects."""
+        """Call a handler on some objects, and return its result."""
         shown = ", ".join(f"ptr {x}" for x in [*arguments, "null"])
         return self.put(f"call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr {self.handler(handler)}, {shown})")
 
@@ -75,7 +75,7 @@ class CallWriter(Writer):
         return result
 
     def finite(self, target: str, shapes: list[Shape]) -> str:
-        """Whether all results are finite, tables' rows too."""
+        """Test that all results are finite, rows of tables included."""
         if not any(map(is_table, shapes)):
             return self.put(f"call i1 @all_finite(ptr {target}, i64 {sum(map(size, shapes))})")
         good, here = "true", 0

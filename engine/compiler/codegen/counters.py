@@ -75,5 +75,5 @@ class Counted:
         ctypes.memset(self.numbers, 0, ctypes.sizeof(self.numbers))
 
     def read(self) -> dict[tuple[str, str], Count]:
-        """What has been counted: by the keys of the programs that call and are called."""
+        """Return the counts, by the keys of the calling and the called program."""
         return {edge: Count(self.numbers[2 * k], self.numbers[2 * k + 1]) for k, edge in enumerate(self.edges)}

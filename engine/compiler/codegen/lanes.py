@@ -123,7 +123,7 @@ class Writer:
         return self.put("neg", x) if self.packs.minus[i] else x
 
     def column(self, column: Pack) -> tuple[Any, list[bool]]:
-        """What all lanes read, a vector or a list of constants, and where its sign is to change."""
+        """Return one operand of a pack in all lanes, as a vector or a list of constants, and the lanes whose sign is to change."""
         base, minus = tuple(self.packs.base[i] for i in column), [self.packs.minus[i] for i in column]
         nodes = [self.packs.nodes[i] for i in base]
         if all(node[0] == "const" for node in nodes):

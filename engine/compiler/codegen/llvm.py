@@ -113,7 +113,7 @@ class Module:
         return n * self.width * 8
 
     def registers(self) -> int:
-        """How many vector registers there are."""
+        """Number of the processor's vector registers."""
         return native_code.registers()
 
     def most(self) -> int:
@@ -121,7 +121,7 @@ class Module:
         return native_code.width() if self.width == 1 else 1
 
     def constant(self, *c: str) -> int:
-        """Where constants stand side by side in their table."""
+        """Return the offset of constants that stand side by side in the module's table, where they are put if they are missing."""
         if c not in self.constants:
             self.constants[c] = len(self.table)
             self.table += c
@@ -187,7 +187,7 @@ end:
 
     @property
     def at_once(self) -> int:
-        """How many lane vectors of angles are turned at a time."""
+        """Number of lane vectors of angles whose sines and cosines are computed together."""
         return 1 if self.width > 1 else 8
 
     def angles(self) -> str:
@@ -233,7 +233,7 @@ end:
         return self.functions[key]
 
     def is_short(self, program: Program) -> bool:
-        """Whether a program of numbers is so few operations that they stand where it is called."""
+        """Return whether a program of numbers is small enough to be inlined where it is called."""
         if isinstance(program, Kernel) or program.takes or self.counters is not None or program.n_in > SHORT:
             return False
         nodes, _ = fused(program)
@@ -363,8 +363,9 @@ class Held(NamedTuple):
 
 
 def remembered(made: Laned, there: Mapping[int, int], functions: Sequence[Program], again: int) -> dict[int, Held]:
-    """Of the branches of :func:`passed` those that return what they are given at the same place, where a step's outputs are the next one's
-    inputs, from number ``again`` on, and nobody reads it after the branch: it need not move where that is not taken."""
+    """Return the branches of :func:`passed` whose values can stay in the step's scratch memory. A step's outputs are the next one's inputs,
+    from number ``again`` on; such a branch returns what it is given at the same place, and nobody reads it after the branch: it need not
+    move where that is not taken."""
     nodes, found, room = made.nodes, dict[int, Held](), 0
     last = {j: i for i, node in enumerate(nodes) for j in operands(node)}
     for i, first in there.items():

@@ -94,13 +94,14 @@ class Packs:
         return self.names.setdefault(what, len(self.nodes) + len(self.names))
 
     def alike(self, i: int, columns: list[int]) -> tuple[Any, ...]:
-        """What a node with such operands, numbers of what they are, has in common with others: in any order where that does not matter."""
+        """Return a hashable value number of a node with such operands, numbers of what they are: in any order where the operation commutes.
+        """
         if self.nodes[i][0] in SWAPPED and columns[0] > columns[1]:
             columns[0], columns[1] = columns[1], columns[0]
         return (self.kind[i], *columns)
 
     def look(self, i: int) -> tuple[Any, ...]:
-        """What a node has in common with those whose operands are equal to its own."""
+        """Return a node's value number, by those of its operands."""
         return self.alike(i, [self.what[j] for j in self.reads[i]])
 
     def equate(self, t: Pack) -> None:
@@ -129,7 +130,7 @@ class Packs:
         return list(zip(*(self.order[i] for i in t), strict=True))
 
     def match(self, i: int, j: int) -> int:
-        """How well operands of two lanes match."""
+        """Score how well the operands of two lanes match, higher for better."""
         i, j = self.base[i], self.base[j]
         if i == j or (self.what[i] == self.what[j] and i in self.pack):
             return 8
@@ -174,7 +175,7 @@ class Packs:
 
         @functools.cache
         def look(i: int, depth: int) -> tuple[int, int]:
-            """What a node looks like, and the lanes of what it reads, a bit each."""
+            """Return a number for a node's expression to a depth, and the lanes that it reads, as bits."""
             lane = self.lane[i]
             if lane >= 0 or self.what[i] != i or not self.reads[i]:
                 return self.what[i], 1 << lane if lane >= 0 else 0

@@ -87,15 +87,15 @@ class GroupWriter(Writer):
         self.block = after
 
     def begun(self, count: str) -> tuple[str, str, str]:
-        """How many steps have been taken to a record's, of so many, and where from and where to the next one goes: the first was taken for
-        the notes of the record before."""
+        """Return the steps already taken of a record's so many, and the pointers that the next one reads and writes: the first step was
+        taken for the notes of the record before."""
         taken = self.put(f"and i1 {self.put('icmp sgt i64 %j, 0')}, {self.put(f'icmp sgt i64 {count}, 0')}")
         return (self.put(f"zext i1 {taken} to i64"), self.put(f"select i1 {taken}, ptr %other, ptr %now"),
                 self.put(f"select i1 {taken}, ptr %now, ptr %other"))  # fmt: skip
 
     def at_once(self, base: str, outer: str, step: str, column: str, vectors: str, n: int) -> tuple[str, str, str]:
-        """Where the n numbers of record %j are made, how many bytes apart in groups, and how many are left to scatter: of one lane where
-        they stay, if columns stand side by side there, else as vectors."""
+        """Return the pointer where the n numbers of record %j are written, the bytes between groups, and how many are left to scatter: a
+        single lane writes in place if columns stand side by side there, else vectors do."""
         own = vectors, str(8 * self.width * n), str(n)
         if self.width > 1:
             return own
@@ -116,7 +116,7 @@ class GroupWriter(Writer):
                 self.copied(self.vector_of("%at", g, state, at[1]), self.vector_of("%away", g, state, at[0]), notes)
 
     def put_back(self, held: Sequence[Held], done: str, own: tuple[str, int], state: int) -> None:
-        """What a step has in its ``own`` work, from where x is, unless so many steps that are ``done`` have put it there."""
+        """Load the values that a step holds in its ``own`` work from the state x, unless steps that are ``done`` have left them there."""
         if not held:
             return
         fresh = self.put(f"icmp eq i64 {done}, 0")
@@ -144,7 +144,7 @@ class GroupWriter(Writer):
                           f"ptr {vectors})")  # fmt: skip
 
     def vector_of(self, pointer: str, group: str, size: int, k: int) -> str:
-        """Where vector k of a group lies, among groups of ``size`` vectors."""
+        """Return the pointer to vector k of a group, among groups of ``size`` vectors."""
         here = self.put(f"mul i64 {group}, {size}")
         return self.put(f"getelementptr {self.D}, ptr {pointer}, i64 {self.put(f'add i64 {here}, {k}')}")
 

@@ -77,8 +77,9 @@ def taken(nodes: list[Node], outputs: list[int]) -> tuple[list[Node], list[int]]
 
 
 def blendable(program: Program) -> bool:
-    """Whether lanes that do not take a branch may be given back what they had, where others take it: its body asks whether it is done for
-    nothing but what it returns then. One that asks besides, as where rows are not there, says itself what it does."""
+    """Return whether a branch can be blended: its results selected, lane by lane, between what was computed and what was given. Its body
+    must use the flag that says it is done in nothing but that select; a body that uses it elsewhere, as where rows are not there, masks its
+    own effects."""
     nodes, outputs = program.nodes, program.outputs
     done, going, ended = {i for i, node in enumerate(nodes) if node == ("input", len(outputs) - 1)}, set[int](), set[int]()
     for i, node in enumerate(nodes):
@@ -121,7 +122,8 @@ MANY_ANGLES = 16
 
 
 def returned(nodes: list[Node], functions: Sequence[Program], size: int = 0) -> tuple[dict[int, int], int]:
-    """Where in work the results of calls lie, from ``size`` on, and of nodes that take one of them: node -> place; and where they end."""
+    """Assign places in work, from ``size`` on, to the results of calls: return node -> place, of calls and of nodes that take one result,
+    and the end."""
     place: dict[int, int] = {}
     for i, node in enumerate(nodes):
         if node[0] in CALLS:

@@ -60,7 +60,7 @@ class Traced(np.ndarray):
 
     @property
     def dtype(self) -> Any:
-        """What the user's function would see: an array of floats."""
+        """The dtype as the user's function would see it on floats: float."""
         return np.ndarray.dtype.__get__(self) if is_ours(sys._getframe(1)) else np.dtype(float)
 
     def __getitem__(self, key: Any) -> Any:
@@ -100,8 +100,8 @@ class Traced(np.ndarray):
 
 
 class Chosen(Traced):
-    """What a mask with traced truths chooses, x[mask]: all of x, with the mask. Functions of every number by itself take it, and an
-    assignment to what the same mask chooses; its length depends on values, and nothing else may ask for it."""
+    """Result of indexing with a traced mask, x[mask]: all of x, with the mask. It may be an argument of elementwise functions, and be
+    assigned to x at the same mask; its length depends on values, and nothing else may ask for it."""
 
     mask: Any = None
 
@@ -127,7 +127,7 @@ def chosen(x: Traced, key: Any) -> Chosen:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two masks are the same nodes."""
+    """Return whether two masks are the same nodes."""
     pairs = zip(a.flat, b.flat, strict=True) if a is not None and a.shape == b.shape else [(0, 1)]
     return all(x is y or (type(x) is type(y) is Expr and x.i == y.i) for x, y in pairs)
 
@@ -157,12 +157,12 @@ def refuse(what: str, instead: str) -> TraceError:
 
 
 def is_mask(key: Any) -> bool:
-    """Whether an index is an array of truths of which some are traced."""
+    """Return whether an index is a boolean array with traced entries."""
     return isinstance(key, np.ndarray) and key.dtype == object and bool(key.size) and truths(key)
 
 
 def truths(x: Any) -> bool:
-    """Whether a number, or all of an array, are truths."""
+    """Return whether a number, or every entry of an array, is boolean, traced or not."""
     if isinstance(x, np.ndarray):
         return x.dtype == bool or (x.dtype == object and bool(x.size) and all(map(truths, x.flat)))
     return x.i in x.g.truths if type(x) is Expr else isinstance(x, (bool, np.bool_))
@@ -203,7 +203,7 @@ def wrapped(x: Any) -> Any:
 
 
 def has_traced(x: Any) -> bool:
-    """Whether a value is traced, or holds such."""
+    """Return whether a value is traced, or holds traced values: in arrays, lists, tuples or dictionaries."""
     if isinstance(x, np.ndarray):
         return x.dtype == object and any(type(y) is Expr for y in x.flat)
     if isinstance(x, (list, tuple)):

@@ -39,7 +39,7 @@ MAKERS = ("array", "asarray", "asanyarray", "ascontiguousarray", "empty", "zeros
 
 
 class Holding(threading.local):
-    """Whether arrays that the user's function makes hold traced values."""
+    """Per-thread flag: arrays that the user's function makes can hold traced values."""
 
     now = False
 
@@ -72,7 +72,7 @@ def maker(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def is_users() -> bool:
-    """Whether the function that calls the one that asks is the user's."""
+    """Return whether the caller's caller is code of the user's."""
     return not is_ours(sys._getframe(2))
 
 
@@ -100,12 +100,12 @@ def asked_for(x: Any) -> Any:
 
 
 def is_list(x: Any) -> bool:
-    """Whether something is a list, and no number."""
+    """Return whether an object is a list or a tuple."""
     return isinstance(x, (list, tuple))
 
 
 def leaves(x: Any) -> Iterator[Any]:
-    """What lists of lists hold."""
+    """Yield the entries of nested lists."""
     for y in x:
         if isinstance(y, (list, tuple)):
             yield from leaves(y)
@@ -176,7 +176,7 @@ def rounded(x: Any, ndigits: int | None = None) -> Any:
 
 
 class FloatType(type):
-    """So that ``isinstance(x, float)`` is what it was."""
+    """Metaclass that keeps ``isinstance(x, float)`` true of floats, and makes it true of traced numbers."""
 
     def __instancecheck__(cls, x: Any) -> bool:
         return isinstance(x, (float, Expr))

@@ -32,7 +32,7 @@ def place_of(frame: FrameType) -> Place:
 
 
 def goes_on(frame: FrameType) -> bool:
-    """Whether a frame asks within a chain: a comparison at the same place of the text is still to come."""
+    """Return whether a frame is within a chained comparison (a < b < c) that is not at its last operator."""
     places, last = comparisons(frame.f_code)
     place = places.get(frame.f_lasti)
     return place is not None and last.get(place, -1) > frame.f_lasti

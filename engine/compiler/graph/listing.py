@@ -75,7 +75,7 @@ def labels(program: Any) -> list[str]:
 
 
 def inputs(program: Any, names: Sequence[str]) -> list[str]:
-    """What each input scalar is written as."""
+    """Return each input scalar's text in a listing: ``q[0]``, ``T[1, 2]``, or a table's name."""
     found: list[str] = []
     for name, shape in zip(names, program.shapes_in, strict=True):
         if not shape or shape[0] < 0:
@@ -112,14 +112,14 @@ def collapsed(words: Iterable[str]) -> str:
 
 
 def numbered(word: str) -> tuple[str, str, str]:
-    """What stands before, in, and after a word's last number."""
+    """Split a word at its last number: what stands before it, the number, and what stands after it."""
     body = word.removesuffix("]")
     head = body.rstrip("0123456789")
     return head, body[len(head) :], word[len(body) :]
 
 
 def follows(a: str, b: str) -> bool:
-    """Whether two words, which are no numbers, are numbered one after the other."""
+    """Return whether two names end in successive numbers, as ``q[1]`` and ``q[2]`` do."""
     (head, k, end), (other, n, last) = numbered(a), numbered(b)
     return (head[:1].isalpha() or head[:1] == "%") and (head, end) == (other, last) and bool(k and n) and int(n) == int(k) + 1
 

@@ -90,7 +90,7 @@ def places(frame: FrameType | None) -> tuple[Line, Line]:
 
 
 def kind_of(file: str, module: str) -> str:
-    """What a file's lines are: see ``KINDS``."""
+    """Classify the lines of a file: one of ``KINDS``."""
     if module == "engine.compiler.transforms.trace":
         return "trace"
     if not module.startswith("engine.") or not file.startswith(str(ENGINE)):

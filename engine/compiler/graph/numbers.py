@@ -19,7 +19,7 @@ PLAIN = (0.0, 1.0)
 
 
 class Numbered(NamedTuple):
-    """What some programs do but for their numbers, as a hash; and these: their magnitudes, in the order in which they are first met."""
+    """Hash of programs with their constants left out, and the constants' magnitudes, in the order of first use."""
 
     key: str
     numbers: list[float]

@@ -79,7 +79,7 @@ class Program:
 
     @property
     def frame(self) -> Any:
-        """What a program is besides its nodes and what it calls."""
+        """The part of the key that is neither nodes nor called functions: outputs and shapes."""
         return self.outputs, self.shapes_in, self.shapes_out
 
     def __eq__(self, other: object) -> bool:
@@ -90,22 +90,22 @@ class Program:
 
     @once
     def tabled(self) -> bool:
-        """Whether tables are made within: its work begins with the address of the arena that they take their memory from."""
+        """True if tables are used within: its work then begins with the address of the arena that gives them memory."""
         return any(f.tabled for f in self.functions)
 
     @once
     def takes(self) -> bool:
-        """Whether memory is taken from that arena: else only its state may change."""
+        """True if memory of the arena is allocated: otherwise only the arena's state may change."""
         return any(f.takes for f in self.functions)
 
     @once
     def single(self) -> bool:
-        """Whether it is for one sample, and for one row: with tables that no vectors' lanes have."""
+        """True if the program runs one sample at a time, and one row: its tables cannot be in lanes of vectors."""
         return any(f.single for f in self.functions)
 
     @once
     def given(self) -> list[int]:
-        """Of each input scalar, the columns of the table that it is a handle of; 0 of a number."""
+        """Columns of the table that each input scalar is a handle of; 0 for a number."""
         return columns(self.shapes_in)
 
     @once
@@ -144,13 +144,13 @@ class Program:
 
     @once
     def operations(self) -> int:
-        """What :meth:`count` says, found once: where each of n functions calls the next one twice, there are 2ⁿ paths to walk."""
+        """The result of :meth:`count`, kept: where each of n functions calls the next one twice, there are 2ⁿ paths to walk."""
         own = sum(n[0] in ARITY and n[0] != "neg" for n in self.nodes)
         return own + sum(self.functions[n[1]].count() for n in self.nodes if n[0] in CALLS)
 
 
 def is_table(shape: Shape) -> bool:
-    """Whether a shape is a table's."""
+    """Return whether a shape is that of a table."""
     return shape[:1] == (COUNTED,)
 
 
@@ -169,12 +169,12 @@ def of_rows(row: Sequence[int]) -> str:
 
 
 def size(shape: Shape) -> int:
-    """How many scalars there are of a shape."""
+    """Return the number of scalars of a shape; a table is one handle."""
     return 1 if is_table(shape) else math.prod(shape)
 
 
 def columns(shapes: Sequence[Shape]) -> list[int]:
-    """Of each scalar of some shapes, the columns of the table that it is a handle of; 0 of a number."""
+    """Return, for each scalar of some shapes, the columns of the table that it is a handle of; 0 for a number."""
     return [n for s in shapes for n in ([math.prod(s[1:])] if is_table(s) else [0] * size(s))]
 
 
@@ -250,7 +250,7 @@ def kind_of(m: int) -> str:
 
 
 def table_columns(program: Program, node: Node, kinds: Sequence[str]) -> int:
-    """How many columns the table has that a node is a handle of; 0 of a number."""
+    """Return the columns of the table that a node is a handle of; 0 for a number."""
     if node[0] == "input":
         return program.given[node[1]]
     if node[0] == "get":

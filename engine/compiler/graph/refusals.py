@@ -70,7 +70,7 @@ def refuse(what: str, instead: str, known: bool = False, whole: bool = False) ->
 
 
 def users_place() -> str:
-    """Where the user's function is right now, as errors begin; nothing if it is nowhere."""
+    """Return the file and line where the user's function stands now, as errors begin; "" outside of one."""
     user = users((f, line, f.f_lasti) for f, line in traceback.walk_stack(sys._getframe(1)))
     return f"{user[0].f_code.co_filename}:{user[1]}: " if user else ""
 
@@ -94,7 +94,7 @@ def located(frames: Iterable[Frame], what: str, instead: str, known: bool = Fals
 
 
 def unknown(name: str) -> tuple[str, str]:
-    """What is said of a function of NumPy that traced values do not have, and what to do instead."""
+    """Return the error text for a NumPy function that traced values do not support, and what to do instead."""
     return f"np.{name} of an array with traced values", "write it out over the entries; engine.ops has what compiles"
 
 
@@ -107,23 +107,23 @@ def users(frames: Iterable[Frame]) -> Frame | None:
 
 
 def decorates(frame: FrameType) -> bool:
-    """Whether a frame is of Python's decorators, through which the engine's functions are called."""
+    """Return whether a frame is of ``contextlib`` or ``functools``, through which the engine's functions are called."""
     return frame.f_globals.get("__name__") in ("contextlib", "functools")
 
 
 def is_ours(frame: FrameType) -> bool:
-    """Whether a frame is of this engine, or of what computes for it."""
+    """Return whether a frame is of this engine, NumPy or SciPy."""
     return computes(frame.f_globals.get("__name__", ""))
 
 
 @functools.cache
 def computes(module: str) -> bool:
-    """Whether a module is one of this engine, or of what computes for it."""
+    """Return whether a module is of this engine, NumPy or SciPy."""
     return re.match(r"(engine|numpy|scipy)(\.|$)", module) is not None
 
 
 def is_installed(names: dict[str, Any]) -> bool:
-    """Whether a module, given by its names, is this engine's, an installed package's, or Python's own."""
+    """Return whether a module, given by its globals, is of this engine, an installed package or the standard library."""
     name, file = str(names.get("__name__", "__main__")), str(names.get("__file__", ""))
     first = name.split(".")[0]
     if not names or first in ("engine", "numpy", "scipy") or (first != "__main__" and first in sys.stdlib_module_names):
@@ -132,7 +132,7 @@ def is_installed(names: dict[str, Any]) -> bool:
 
 
 def is_library(frame: FrameType) -> bool:
-    """Whether a frame is of this engine, of an installed package, or of Python's own."""
+    """Return whether a frame is of this engine, an installed package or the standard library."""
     if is_ours(frame) or frame.f_globals.get("__name__", "").split(".")[0] in sys.stdlib_module_names:
         return True
     return re.search(r"[/\\](site|dist)-packages[/\\]", frame.f_code.co_filename) is not None
@@ -213,7 +213,7 @@ def guilty(error: Exception, text: str, inner: list[Frame]) -> str:
 
 
 def is_traced(x: Any) -> bool:
-    """Whether a value is traced, or holds such."""
+    """Return whether a value is traced, or holds traced values."""
     if isinstance(x, (list, tuple)) or (isinstance(x, np.ndarray) and x.dtype == object):
         return any(is_traced(y) for y in (x.flat if isinstance(x, np.ndarray) else x))
     return type(x).__module__ == "engine.compiler.graph.expr"

@@ -356,7 +356,7 @@ class TableWriter(Writer):
         return self.put(f"call {D} @llvm.masked.load.v{width}f64.p0(ptr {at}, i32 8, {condition}, {D} {others})")
 
     def top(self, rows: str, width: int) -> str:
-        """How many rows there are, of those that numbers of 32 bits can tell, in all lanes."""
+        """Return a number of rows as a double in all lanes, at most 2³¹."""
         most = self.put(f"call i64 @llvm.smin.i64(i64 {rows}, i64 {2**31})")
         return self.spread(self.put(f"sitofp i64 {most} to double"), width)
 

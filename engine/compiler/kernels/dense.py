@@ -52,7 +52,7 @@ class Dense(Kernel):
         return found | {m + n * m + i: a for i, a in enumerate(weights)}
 
     def parts(self, given: list[Any]) -> tuple[list[Any], list[Any], list[Any]]:
-        """What stands for x, W and b, of all inputs."""
+        """Split all inputs into x, W and b."""
         return given[: self.m], given[self.m : self.m + self.n * self.m], given[self.m + self.n * self.m :]
 
     def emit(self, module: Any, name: str) -> None:

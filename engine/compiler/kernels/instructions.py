@@ -27,7 +27,7 @@ class Writer:
         return self.put(f"getelementptr i8, ptr {base}, i64 {offset}")
 
     def contiguous(self, shape: Shape, strides: list[str]) -> str:
-        """Whether an array of doubles lies in C order without gaps."""
+        """Test that an array of doubles lies in C order without gaps."""
         flag, expected = "true", 8
         for n, stride in reversed(list(zip(shape, strides, strict=True))):
             if n != 1:

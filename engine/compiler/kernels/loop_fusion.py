@@ -42,7 +42,7 @@ def fused_loops(nodes: list[Node], outputs: list[int], functions: list[Any]) -> 
 
 
 def producers(nodes: list[Node], outputs: list[int], functions: list[Any]) -> dict[int, set[int]]:
-    """Of each loop, those whose tables it alone reads, and all of them row by row."""
+    """Return, for each loop, the loops to fuse into it: those whose tables it alone reads, and all of them row by row."""
     loops = {i: functions[node[1]] for i, node in enumerate(nodes) if node[0] == "call" and isinstance(functions[node[1]], RowLoop)}
     readers: dict[int, list[int]] = {a: [] for a in loops}                     # loop -> who reads its results, each time
     for i, node in enumerate(nodes):
@@ -61,7 +61,7 @@ def producers(nodes: list[Node], outputs: list[int], functions: list[Any]) -> di
 
 
 def direct(loop: RowLoop, given: Sequence[int]) -> list[int]:
-    """Of what a loop is given, the tables that it reads row by row."""
+    """Return the arguments of a loop that are tables which it reads row by row."""
     return [x for s, x in zip(loop.sources, given, strict=False) if s.how == "rows"]
 
 

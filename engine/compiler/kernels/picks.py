@@ -35,7 +35,7 @@ class Pick(Kernel):
 
     @property
     def single(self) -> bool:
-        """Whether it is for one sample alone."""
+        """True if the kernel has no code for several samples in lanes."""
         return not self.in_lanes
 
     def run(self, inputs: list[Any]) -> list[Any]:
@@ -50,7 +50,7 @@ class Pick(Kernel):
         return [np.where(idle, np.nan, found[..., c])[()] for c in range(self.m)]
 
     def emit(self, module: Any, name: str) -> None:
-        """Of lanes that ask for the same the one row, else one lane after another."""
+        """Write the code: one load where all lanes ask for the same row, else lane after lane."""
         w, W = TableWriter([]), module.width
         x = w.element("%in.g", W, "double")
         if W == 1:

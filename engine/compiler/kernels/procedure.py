@@ -42,7 +42,7 @@ class Procedure(Kernel):
         self.digest = hashlib.sha256(self.text.encode()).hexdigest()
 
     def run(self, inputs: list[Any]) -> list[Any]:
-        """As Python runs it."""
+        """Run the procedure as Python."""
         given = [float(x) if m == NUMBER else np.asarray(x).reshape((len(x),) if m == PLAIN else (len(x), m))
                  for x, m in zip(inputs, self.given_columns, strict=True)]  # fmt: skip
         found = run_procedure(self.fn, given, self.checked)

@@ -176,7 +176,7 @@ class Values:
             self.at(there)
 
     def outside(self, end: str) -> list[str]:
-        """What is done where an entry is not there: the arena is told, as of a row that is not there, before the ``end``."""
+        """Return the block for an index out of range: mark the arena's state as for a missing row, then ``end``."""
         if not self.library.checked:
             return []
         return ["outside:", f"  %state.p = getelementptr i64, ptr %arena, i64 {STATE}", "  %state = load i64, ptr %state.p",
@@ -317,7 +317,7 @@ class Values:
         return Rows(kind, int(columns), self.zeros(n, max(int(columns), 1)), n)
 
     def zeros(self, n: str, columns: int) -> str:
-        """Where the first of the entries of an array of zeros is: of less than none, as of more than there may be, nothing goes on."""
+        """Allocate an array of zeros, and return its address; a negative size, or one over the limit, ends the procedure."""
         place = self.put(f"getelementptr i64, ptr %arena, i64 {STATE}")
         wrong = self.put(f"select i1 {self.put(f'icmp slt i64 {n}, 0')}, i64 {NO_ROW}, i64 0")
         before = self.put(f"load i64, ptr {place}")

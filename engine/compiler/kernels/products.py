@@ -25,7 +25,7 @@ class Products(Kernel):
         super().__init__(n * k + k * m, n * m, f"products_{n}_{k}_{m}")
 
     def parts(self, given: list[Any]) -> tuple[Array, Array]:
-        """What stands for A and B, of all inputs."""
+        """Split all inputs into A and B."""
         each = np.empty(len(given), dtype=object)
         each[:] = given
         return each[: self.n * self.k].reshape(self.n, self.k), each[self.n * self.k :].reshape(self.k, self.m)

@@ -197,14 +197,16 @@ class Across(Reader):
             "  %h.more = icmp slt i64 %h.next, %now", "  br i1 %h.more, label %unpack, label %done", "done:"]  # fmt: skip
 
     def begin(self, group: str, row: str) -> None:
-        """Where a group begins: of rows that make rows alone the last W, where they are so many, though some were done before."""
+        """Write where a group begins: the last group is moved back to end at the last row, which repeats rows, where results are rows
+        alone."""
         again = self.W > 1 and all(s.how == "rows" for s in self.loop.sinks)
         self.w.lines.append(f"  {group} = call i64 @llvm.smin.i64(i64 {row}, i64 %final)" if again else f"  {group} = add i64 {row}, 0")
 
     # ------------------------------------------------------------ before the loop
 
     def counted(self, arena: str) -> tuple[list[str], list[tuple[str, ...]], str]:
-        """Where the rows of each source begin, the numbers of others and of how many rows these are, and how many rows there are."""
+        """Return the first address of each source's rows, the tables of row numbers with the rows that they number, and the loop's count.
+        """
         w, loop = self.w, self.loop
         tables = [w.element("%in", k, "ptr") for k in range(loop.first)]
         begin, rows = [w.element(d, 1, "ptr") for d in tables], [w.element(d, 0) for d in tables]
@@ -255,7 +257,7 @@ class Across(Reader):
         return found
 
     def from_outside(self, stage: str, lent: str, arena: str) -> list[str]:
-        """What is the same for all rows, in all lanes: where a function is called, stored before each group."""
+        """Spread the values that all rows share over the lanes; for a function that is called, store them before each group."""
         w, loop = self.w, self.loop
         values = [w.spread(w.element("%in", loop.first + j, "double"), self.W) for j in range(loop.outside)]
         if self.short:
@@ -280,14 +282,14 @@ class Across(Reader):
         return self.results[c] if self.short else self.column(self.lanes, c)
 
     def staged_results(self, c: int, n: int) -> str:
-        """Where some columns of a group's results stand."""
+        """Return the address of n columns of a group's results from column c on, stored if they were in registers."""
         to = self.w.byte(self.lanes, self.wide.bytes(c))
         for j in range(n if self.short else 0):
             self.w.lines.append(f"  store {self.D} {self.results[c + j]}, ptr {self.w.byte(to, self.wide.bytes(j))}")
         return to
 
     def sink(self, k: int, s: Sink, c: int, at: tuple[str, ...], arena: str) -> None:
-        """What becomes of a group's results, from column c on."""
+        """Write the code that puts a group's results, from column c on, in sink k."""
         w, W = self.w, self.W
         if s.how == "sum":
             return self.summed(s, c, at[0])

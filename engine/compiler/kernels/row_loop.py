@@ -53,22 +53,22 @@ class RowLoop(Kernel):
 
     @property
     def frame(self) -> Any:
-        """What it is besides the function of a row."""
+        """The part of the key that is not of the row's function."""
         return "row_loop", self.spec, self.outside
 
     @property
     def tabled(self) -> bool:  # type: ignore[override]
-        """Whether it takes memory, or rows by their numbers."""
+        """True if the loop allocates memory, or reads rows by their numbers."""
         return self.f.tabled or self.takes or any(s.how == "through" for s in self.sources)
 
     @property
     def takes(self) -> bool:
-        """Whether it takes memory."""
+        """True if the loop allocates memory."""
         return self.f.takes or any(s.how != "sum" for s in self.sinks)
 
     @property
     def single(self) -> bool:
-        """Whether it cannot stand within lanes, as a sum over rows can."""
+        """True if the loop cannot run within lanes, as a sum over rows can."""
         return self.f.single or self.takes or any(s.how == "through" for s in self.sources)
 
     @property
@@ -107,7 +107,7 @@ class RowLoop(Kernel):
         return made
 
     def rows(self, inputs: list[Any]) -> int:
-        """How many rows there are, on floats."""
+        """Return the loop's number of rows, on floats."""
         return common_count([len(inputs[k if s.index < 0 else len(self.sources) + s.index]) for k, s in enumerate(self.sources)])
 
     def results(self, given: list[Any], n: int) -> list[Any]:
@@ -125,7 +125,7 @@ class RowLoop(Kernel):
 
 
 def sunk(s: Sink, results: list[Any], target: Any) -> list[Any]:
-    """What a sink makes of a function's results, (n) each or tables, on floats."""
+    """Return a sink's results of a function's results, (n) each or tables, on floats."""
     if s.how == "tables":
         return [sum(results[0], target)]
     y: Array = np.stack(results, axis=-1)

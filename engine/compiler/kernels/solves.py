@@ -25,7 +25,7 @@ class Solves(Kernel):
         super().__init__(n_in, self.n * m, f"solves_{self.n}_{m}", np.array(self.entries, dtype=float))
 
     def parts(self, given: list[Any]) -> tuple[list[Any], list[Any], np.ndarray]:
-        """What stands for L, 1/D and b (n, m), of all inputs."""
+        """Split all inputs into L, 1/D and b (n, m)."""
         e, n = len(self.entries), self.n
         b = np.empty(n * self.m, dtype=object)
         b[:] = given[e + n :]

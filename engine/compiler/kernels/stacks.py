@@ -147,7 +147,7 @@ class Concatenated(Kernel):
 
 
 class Part(Kernel):
-    """Of a table of the rows of k tables of m columns, which are given too, those of one of them: where they lie."""
+    """Slice of a concatenation: of a table of the rows of k tables of m columns, which are given too, the rows of one of them."""
 
     tabled = True
 

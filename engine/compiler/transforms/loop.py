@@ -57,7 +57,7 @@ def branch(graph: Graph, fn: Callable[[], Any], otherwise: Any, otherwise_holds:
 
 
 def carried(graph: Graph, start: int, shapes: list[Shape]) -> list[Expr]:
-    """What a body whose nodes begin at ``start`` is given: the numbers of arrays, and handles of tables."""
+    """Return the inputs of a body whose nodes begin at ``start``: numbers of arrays, and handles of tables."""
     wide = columns(shapes)
     carry = [Expr(graph, graph.node(("carry", start, k))) for k in range(len(wide))]
     graph.tables.update({x.i: m for x, m in zip(carry, wide, strict=True) if m})
@@ -65,7 +65,7 @@ def carried(graph: Graph, start: int, shapes: list[Shape]) -> list[Expr]:
 
 
 def done_before(graph: Graph, start: int) -> Expr:
-    """Whether a body whose nodes begin at ``start`` is done before it runs, as a number."""
+    """Return, as a number, whether the loop had ended before this pass of a body whose nodes begin at ``start``."""
     return Expr(graph, graph.node(("carry", start, -1)))
 
 
@@ -114,19 +114,19 @@ def closed(graph: Graph, start: int, carry: list[Expr], begun: list[tuple[list[A
 
 
 def as_ended(graph: Graph, leaves: list[Any], ended: list[Any]) -> list[Any]:
-    """What a body begins with, as tables where it returns such."""
+    """Return a loop's initial values, as tables where its body returns tables of such rows."""
     return [as_table(graph, x) if becomes_table(x, y) else x for x, y in zip(leaves, ended, strict=True)]
 
 
 def as_begun(leaves: list[Any], shapes: list[Shape]) -> list[tuple[Any, bool]]:
-    """What a body returns, and whether as a table: where its rows are known to be so many, as the loop began with it."""
+    """Return a body's results, and whether each is a table: one of a known number of rows is, if the loop began with a table."""
     begun = [*shapes, *[()] * len(leaves)]
     counted = [isinstance(x, Table) and x.count is None for x in leaves]
     return [(x, c or (is_table(s) and row_of(x) == s[1:])) for x, c, s in zip(leaves, counted, begun, strict=False)]
 
 
 def becomes_table(begun: Any, ended: Any) -> bool:
-    """Whether a loop begins with an array of a known number of rows, and goes on with a table of such rows."""
+    """Return whether a loop begins with an array of a known number of rows, and goes on with a table of such rows."""
     return not isinstance(begun, Table) and isinstance(ended, Table) and ended.count is None and row_of(begun) == ended.row
 
 

@@ -146,7 +146,7 @@ class Cut:
 
 
 def handled(program: Program, node: Node, columns: list[int]) -> int:
-    """How many columns the table has that a node is a handle of, given those of the nodes before; 0 of a number."""
+    """Return the columns of the table that a node is a handle of, given those of the nodes before; 0 for a number."""
     if node[0] == "input":
         return program.given[node[1]]
     if node[0] == "get":

@@ -37,7 +37,7 @@ def given(loop: RowLoop, inputs: list[Any]) -> Given:
 
 
 def results_of(loop: RowLoop) -> list[tuple[Sink, range, range]]:
-    """Of each sink, which of the function's results it takes, and which of the loop's it makes."""
+    """Return, for each sink, the range of the function's results that it takes, and that of the loop's results that it makes."""
     found, f, k = [], 0, 0
     for s in loop.sinks:
         found.append((s, range(f, f + s.results), range(k, k + len(s.shapes))))
@@ -81,7 +81,7 @@ class Extended:
         return w
 
     def made(self, name: str, outputs: list[Any], sinks: Sequence[Sink], targets: list[Any]) -> list[Any]:
-        """What the loop makes of these results in sinks."""
+        """Return the results of the loop that puts these results in sinks."""
         number = {old: new for new, old in enumerate((*self.columns, *self.numbers))}
         shapes: list[Shape] = [table_shape(self.graph.tables.get(self.graph.input(i).i, 0)) for i in number]
         shapes_out = [table_shape(columns_of(self.graph, self.graph.index(v))) for v in outputs]

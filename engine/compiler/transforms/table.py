@@ -68,12 +68,12 @@ class Table(NDArrayOperatorsMixin):
 
     @property
     def how(self) -> str:
-        """How a loop reads it."""
+        """The way a loop reads the table: a :class:`Source`'s ``how``."""
         return "numbers" if self.counting else "rows" if self.through is None else "through"
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """As of an array, (n, *row): n is traced where it is not known."""
+        """The shape as of an array, (n, *row): n is traced where it is not known."""
         return (total(self.g, row_loop(self.g, lambda _: np.float64(1.0), [self])) if self.count is None else self.count, *self.row)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
@@ -145,7 +145,7 @@ class Table(NDArrayOperatorsMixin):
 
     @staticmethod
     def numbered(key: Any) -> tuple[str, str]:
-        """What is said of rows asked for by a key, and what to write instead."""
+        """Return the error text for indexing rows by a key, and what to write instead."""
         if isinstance(key, Table) and key.truths:
             return "rows of a table where a truth holds", "use engine.ops.chosen(table, truths)"
         first = key[0] if isinstance(key, tuple) and key else key
@@ -296,7 +296,7 @@ def materialised(t: Table) -> Table:
 
 
 def known(tables: Sequence[Any]) -> int | None:
-    """How many rows the tables have, if that is known."""
+    """Return the number of rows of tables, or None where it is known of none."""
     tables = [x if isinstance(x, Table) else np.atleast_1d(np.asarray(x, dtype=object)) for x in tables]
     counts = [n for x in tables if (n := x.count if isinstance(x, Table) else len(x)) is not None]
     return common_count(counts) if counts else None
@@ -335,7 +335,8 @@ def stacked(rows: Sequence[Any]) -> Array:
 
 def looped(g: Graph, f: Callable[..., Any], tables: Sequence[Table], sinks: Callable[[list[tuple[int, ...]]], list[Sink]],
            targets: Sequence[Expr] = ()) -> tuple[bool, list[Array], list[Expr]]:  # fmt: skip
-    """Whether ``f`` returns a tuple, what it returns of a row, and what a loop of it over rows makes in ``sinks`` of these shapes."""
+    """Trace ``f`` on a row: return whether it returns a tuple, its results, and those of the loop over rows that puts them in ``sinks`` of
+    their shapes."""
     start, place, sources, arguments, fresh = len(g.nodes), 0, list[Source](), list[Any](), list[Expr]()
     index = {t.through.i: t.through for t in tables if t.through is not None}
     for t in tables:

@@ -82,7 +82,7 @@ class Mesh:
 
     @cached_property
     def cornered(self) -> bool:
-        """Whether it is an OBJ file with faces of more than three corners, which MuJoCo splits in its own way."""
+        """True if the mesh is an OBJ file with faces of more than three corners, which MuJoCo triangulates in its own way."""
         return self.path is not None and self.path.suffix.lower() == ".obj" and bool(CORNERED.search(bytes_of(str(self.path), MAX_BYTES,
                                                                                                               "a mesh")))  # fmt: skip
 
