@@ -1,4 +1,4 @@
-"""Inputs of a program that are equal parts of it, such as the angles of a robot's legs: they look alike from where they are read."""
+"""Inputs of a program that belong to equal parts, such as the angles of a robot's legs, found by the expressions that read them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def colours(kinds: Sequence[str], reads: Sequence[Sequence[int]], readers: Seque
 
 
 def scattered(x: Array) -> Array:
-    """Numbers (n) of 64 bits, spread over all that there are.
+    """Hash n numbers of 64 bits (SplitMix64's finaliser).
 
     Reference: Steele, Lea & Flood, *Fast splittable pseudorandom number generators*, OOPSLA 2014.
     """
@@ -66,7 +66,8 @@ def looks(node: Array, colour: Array) -> Looks:
 
 
 def equal_inputs(arguments: Sequence[Looks], lanes: int) -> list[tuple[int, ...]]:
-    """Inputs, nodes, that are equal in blocks: in each argument, a run of numbers that look like those at a distance, and at its multiples.
+    """Return groups of inputs, nodes, one for each lane, that are equal in blocks: in each argument, a run of numbers similar to those at a
+    distance, and at its multiples.
 
     The distance is the one that says most in all arguments together: a leg has as many positions as velocities.
     """
@@ -126,7 +127,7 @@ class Blocks:
         return (best, range(first, first + more + 2)) if best > 0.0 else (0.0, range(0))
 
     def take(self, numbers: Array) -> None:
-        """Take numbers, and with them the blocks that they are in."""
+        """Exclude numbers, and the blocks that they are in, from further runs."""
         distance = np.arange(2, len(self.worth))[:, None]
         for i in range(self.lanes):
             first = numbers - i * distance

@@ -1,4 +1,4 @@
-"""A program as LLVM IR text: scalar, or vectors of W lanes, one sample a lane.
+"""LLVM IR of programs: scalar, or vectors of W lanes with one sample a lane.
 
 A program becomes ``void @f(ptr in, ptr out, ptr work, i64 groups, i64 in.s, i64 out.s, i64 work.s)``. Memory is an array of lane vectors:
 input k of all W samples stands at ``in + k``; those of the next group of W samples stand ``in.s`` bytes further, and so do outputs and
@@ -60,15 +60,14 @@ NEXT = ["  br label %served", "served:", *(f"  %{p}.n = add i64 %{p}.i, %{p}.s" 
 
 
 def middle(places: list[int], width: int) -> int:
-    """The place that most of a segment's are near: so near that the way there takes a byte of an instruction, which AVX-512 has count
-    whole vectors."""
+    """Return the place that most of a segment's are near: within one byte's displacement, which AVX-512 counts in whole vectors."""
     near, places = 128 if width == 8 else 16 // width, sorted(places)
     first = max(range(len(places)), key=lambda i: bisect.bisect_left(places, places[i] + 2 * near) - i, default=-near)
     return places[first] + near if places else 0
 
 
 class Module:
-    """IR text of programs for one width: functions are emitted once, in the order they are needed."""
+    """Writes the IR of programs for one width: functions are emitted once, in the order they are needed."""
 
     constants_are = "global"  # in memory that is written when the code is loaded: the numbers of another program
 
@@ -87,22 +86,22 @@ class Module:
         self.lent: Module | None = None  # of one sample's: functions on rows of tables, which stand in the lanes
 
     def rows(self, f: Program) -> Module:
-        """The module of functions on rows of tables: of vectors, or this one, where a function has tables of its own."""
+        """The module of functions on rows of tables: one of vectors, or this one, where a function has tables of its own."""
         if f.single or (width := native_code.rows()) == 1:
             return self
         self.lent = self.lent or Module(width)
         return self.lent
 
     def named(self, other: Module, name: str) -> str:
-        """The name here of a function of another module."""
+        """Return the name here of a function of another module."""
         return name if other is self else name.replace("@", "@rows.", 1)
 
     def counted(self, caller: str, called: Program, call: str) -> list[str]:
-        """The line of a call, with what counts it if anything does; ``caller`` is a program's key."""
+        """Return the line of a call, with its counters if there are any; ``caller`` is a program's key."""
         return [call] if self.counters is None else self.counters.around(caller, called.key, call)
 
     def once(self, name: str, text: str) -> str:
-        """Add a declaration or definition that several functions share."""
+        """Add a declaration or definition that several functions share, if it is missing."""
         if name not in self.declared:
             self.declared.add(name)
             self.text.append(text)
@@ -117,7 +116,7 @@ class Module:
         return native_code.registers()
 
     def most(self) -> int:
-        """Lanes that one sample's equal parts go in."""
+        """Number of lanes that one sample's equal parts are packed in."""
         return native_code.width() if self.width == 1 else 1
 
     def constant(self, *c: str) -> int:
@@ -137,7 +136,7 @@ class Module:
         return self.once(f"@{name}.lanes", getattr(exponentials, name)(self.width))
 
     def blend(self) -> str:
-        """Name of the function that keeps numbers in lanes that do not take a branch."""
+        """Name of the function that keeps a branch's arguments in lanes that do not take it."""
         return self.once("@blend", vecmath.blend(self.width))
 
     def stumpff(self) -> str:
@@ -145,7 +144,7 @@ class Module:
         return self.once("@stumpff", vecmath.stumpff(self.width))
 
     def loop(self, program: Program, limit: int) -> str:
-        """Name of the function that repeats a body, which takes and returns n numbers of which the last says done, up to a limit."""
+        """Name of the function that repeats a body, of n carried values whose last is the flag that ends the loop, up to a limit."""
         long = limit > looking.PASSES
         if long:
             self.once("@look", looking.look_in(self.constants_are))
@@ -191,7 +190,7 @@ end:
         return 1 if self.width > 1 else 8
 
     def angles(self) -> str:
-        """Name of the function for angles in memory."""
+        """Name of the function that computes sines and cosines of angles in memory."""
         lanes = self.width * self.at_once
         self.once("@far", vecmath.FAR)
         self.once(f"@near{lanes}", vecmath.near(lanes))
@@ -203,9 +202,9 @@ end:
         return self.once(f"@lanes.{name}", vecmath.lanewise(name, arity, self.width)) if self.width > 1 else f"@{name}"
 
     def function(self, program: Program, branch: bool = False, short: bool = False, again: int | None = None) -> tuple[str, int]:
-        """Name and size of work (in lane vectors) of the function for ``program``, which may be a ``branch`` that one sample takes, or
-        ``short`` of its last result. One whose outputs are the next call's inputs, from number ``again`` on, has some of them in its work
-        all the time: see :func:`remembered`."""
+        """Return the name of a program's function, and the size of its work in lane vectors. It may be a ``branch`` that one sample takes,
+        or ``short`` of its last result. A step whose outputs are the next call's inputs, from number ``again`` on, keeps some of them in
+        its work all the time: see :func:`remembered`."""
         key = f"{program.key}{' taken' * branch}{' short' * short}{'' if again is None else ' again'}"
         if key not in self.functions and isinstance(program, Kernel):
             name = f"@f{len(self.functions)}"
@@ -241,8 +240,8 @@ end:
         return len(nodes) <= SHORT and all(isinstance(f, Pick) and f.m <= MANY for f in inside)
 
     def straight(self, program: Program, given: Sequence[str], caller: Module, going: bool = False) -> tuple[list[str], list[str]]:
-        """The lines of a short program (:meth:`is_short`) of values in the caller's code, where constants are at ``%constants``; and its
-        results. If ``going``, it is a loop's body, which is not done."""
+        """Return the lines of a short program (:meth:`is_short`) inlined in a caller, where constants are at ``%constants``, and its
+        results. If ``going``, it is the body of a loop that has not ended."""
         nodes, outputs = taken(*fused(program)) if going else fused(program)
         body = Body(self, Laned(nodes, outputs), {}, {}, truth_values(nodes))
         body.inline = True
@@ -327,7 +326,7 @@ end:
         return "\n".join([*([] if self.counters is None else [str(self.counters)]), table, *self.text, *self.renamed(), *apart])
 
     def renamed(self) -> list[str]:
-        """The text of the functions on rows, their names those by which they are called here; functions of C keep theirs."""
+        """Return the text of the functions on rows, renamed to the names by which they are called here; functions of C keep theirs."""
         text = "" if self.lent is None else str(self.lent)
         declared, here = (declarations(t) for t in (text, "\n".join(self.text)))
         own = re.sub(r"@([\w.]+)", lambda m: m[0] if m[1] in declared or m[1].startswith("llvm.") else f"@rows.{m[1]}",
@@ -336,8 +335,8 @@ end:
 
 
 def passed(made: Laned, functions: Sequence[Program]) -> dict[int, int]:
-    """Branches whose results are outputs side by side, and what says whether one was taken is read by nobody: node -> the first of these.
-    They are made where the outputs lie, so that a state that a branch leaves as it is moves once."""
+    """Return the branches whose results can be written straight to the outputs: node -> the first output. These results are outputs side by
+    side, and nobody reads the flag that says whether the branch was taken; a state that a branch leaves as it is moves once."""
     nodes, outputs = made.nodes, made.outputs
     results: dict[int, dict[int, int]] = {}                                    # of loops, those that are read, by their numbers
     for i, node in enumerate(nodes):
@@ -354,7 +353,7 @@ def passed(made: Laned, functions: Sequence[Program]) -> dict[int, int]:
 
 
 class Held(NamedTuple):
-    """Inputs of a step from ``given`` on that are its outputs from ``first`` on, so many: they stand in its work, from ``place`` on."""
+    """A part of a step's state that stays in its work: inputs from ``given`` on, outputs from ``first`` on, so many, from ``place`` on."""
 
     given: int
     first: int
@@ -379,7 +378,7 @@ def remembered(made: Laned, there: Mapping[int, int], functions: Sequence[Progra
 
 
 def declarations(text: str) -> dict[str, str]:
-    """The lines of IR that declare functions, by their names."""
+    """Return the lines of IR that declare functions, by their names."""
     return {line.split("@")[1].split("(")[0]: line for line in text.split("\n") if line.startswith("declare ")}
 
 

@@ -59,8 +59,8 @@ def fused(program: Program) -> tuple[list[Node], list[int]]:
 
 
 def taken(nodes: list[Node], outputs: list[int]) -> tuple[list[Node], list[int]]:
-    """A branch's body, the last of whose results says done, where one sample alone takes it: it is not done, and does not choose
-    between what it returns and what it would if it were.
+    """Return a branch's body as it is where one sample alone takes it: its flag, the last result, is known, and selects between what it
+    returns when done and when not are gone.
 
     >>> taken([("input", 0), ("input", 1), ("const", 0.0, "0.0"), ("eq", 1, 2), ("not", 3), ("neg", 0), ("select", 4, 0, 5)], [6, 6])
     ([('input', 0), ('neg', 0)], [1, 1])
@@ -96,7 +96,7 @@ def blendable(program: Program) -> bool:
 
 
 def rootless(nodes: list[Node], outputs: list[int]) -> tuple[list[Node], list[int]]:
-    """Nodes and outputs without roots, and without what only their derivatives ask for."""
+    """Return nodes and outputs without roots, and without nodes that only their derivatives need."""
     if not any(node[0] == "root" for node in nodes):
         return nodes, outputs
     new = list(range(len(nodes)))
@@ -107,7 +107,7 @@ def rootless(nodes: list[Node], outputs: list[int]) -> tuple[list[Node], list[in
 
 
 def segments(nodes: list[Node], limit: int) -> list[range]:
-    """Consecutive ranges of at most ``limit`` nodes each, about equally long between calls, each of which ends one."""
+    """Return consecutive ranges of at most ``limit`` nodes each, about equally long between calls, each of which ends one."""
     ends = [i + 1 for i, node in enumerate(nodes) if node[0] == "call"]
     parts = []
     for start, end in itertools.pairwise([0, *ends, len(nodes)]):
@@ -157,7 +157,7 @@ def runs(places: Sequence[Stand | None]) -> Iterator[tuple[int, int, Stand | Non
 
 def angles(nodes: list[Node], together: Iterable[Iterable[int]] = ()) -> dict[int, int]:
     """Return the inputs whose sine or cosine is wanted, numbered, those that go together side by side; none if they are too few to be worth
-    a way through memory."""
+    computing in memory."""
     turned: dict[int, int] = {}
     for i in itertools.chain(*together):
         turned.setdefault(i, len(turned))

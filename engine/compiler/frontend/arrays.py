@@ -120,7 +120,7 @@ ENTRIES = {Traced, np.ndarray, Expr, float, int, np.float64}
 
 
 def chosen(x: Traced, key: Any) -> Chosen:
-    """x[key], of a mask."""
+    """Return x[key] of a traced mask."""
     found = np.ndarray.__getitem__(x, ...).view(Chosen)
     found.mask = asarray(key).reshape(np.shape(key) + (1,) * (x.ndim - np.ndim(key)))
     return found
@@ -169,12 +169,12 @@ def truths(x: Any) -> bool:
 
 
 def as_numbers(x: Any) -> Any:
-    """Truths as 1 and 0."""
+    """Return booleans as 1 and 0."""
     return ops.where(x, 1.0, 0.0) if truths(x) else x
 
 
 def plain(x: Any) -> Any:
-    """An array as one of NumPy's own class; in lists and dictionaries too, and anything else as it is."""
+    """Return an array as one of NumPy's own class; in lists and dictionaries too, and anything else as it is."""
     if type(x) is Chosen:
         x.refused()
     if isinstance(x, Traced):
@@ -185,7 +185,7 @@ def plain(x: Any) -> Any:
 
 
 def boxed(x: Any) -> Any:
-    """The same, with lists and single traced values as arrays."""
+    """Return lists, single traced values and traced arrays as arrays of NumPy's own class; anything else as it is."""
     if type(x) is Expr:
         box = empty((), dtype=object)
         box[()] = x
@@ -222,7 +222,7 @@ def known(x: Any) -> Any:
 
 
 def by_number(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], out: Any, options: dict[str, Any]) -> Any:
-    """A function of numbers, its reduction, accumulation or table."""
+    """Apply a ufunc, its reduction, accumulation or outer product to traced values."""
     where = options.pop("where", True)
     options = {name: x for name, x in options.items() if name not in ("dtype", "casting", "order", "subok") and x is not np._NoValue}
     if where is not True:
@@ -257,7 +257,7 @@ def by_number(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], out: Any, o
 
 
 def called(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """A function of numbers on every number; of vectors and matrices, NumPy's own."""
+    """Call a ufunc entry by entry; those of vectors and matrices, such as matmul, are NumPy's own."""
     if ufunc in UFUNCS and not options:
         return UFUNCS[ufunc](*map(boxed, inputs))
     if ufunc.signature is None and getattr(np, ufunc.__name__, None) is ufunc:   # others np.vectorize has made
@@ -266,7 +266,7 @@ def called(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) ->
 
 
 def reduced(ufunc: np.ufunc, x: Any, axis: Any = 0, keepdims: bool = False, initial: Any = np._NoValue, **others: Any) -> Any:
-    """A function of two repeated along axes: truths add up as numbers."""
+    """Reduce with a binary ufunc along axes; booleans add up as numbers."""
     x = boxed(x)
     if ufunc not in REDUCED:
         raise refuse(f"np.{ufunc.__name__}.reduce of traced values", "write it out over the entries")
@@ -287,7 +287,7 @@ def reduced(ufunc: np.ufunc, x: Any, axis: Any = 0, keepdims: bool = False, init
 
 
 def accumulated(ufunc: np.ufunc, x: Any, axis: int = 0, **others: Any) -> Any:
-    """A function of two along an axis, with all results on the way."""
+    """Accumulate with a binary ufunc along an axis."""
     rows = list(np.moveaxis(as_numbers(boxed(x)), axis, 0))
     if ufunc not in UFUNCS:
         raise refuse(f"np.{ufunc.__name__}.accumulate of traced values", "write it out over the entries")
@@ -307,7 +307,7 @@ def of_arrays(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> 
 
 
 def own(function: Any) -> Callable[..., Any]:
-    """NumPy's own function, which asks nobody."""
+    """Call NumPy's own function, without dispatch to traced arrays."""
     return getattr(function, "_implementation", function)
 
 

@@ -77,7 +77,7 @@ def is_users() -> bool:
 
 
 def asking(original: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of arrays of NumPy's, which looks for traced values in lists too."""
+    """Return a function of NumPy's on arrays that looks for traced values in lists too."""
 
     @functools.wraps(original)
     def asked(*args: Any, **options: Any) -> Any:
@@ -203,7 +203,7 @@ BUILTINS: dict[str, Callable[..., Any]] = {
     "any": quantifier(True), "all": quantifier(False), "divmod": floor_mod, "pow": lambda x, y: x**y,
 }  # fmt: skip
 def is_instance(x: Any, kinds: Any) -> bool:
-    """``isinstance``, to which a traced value is a number of NumPy's."""
+    """``isinstance``, by which a traced value is one of NumPy's numbers."""
     return isinstance(np.float64(0.0) if type(x) is Expr and not is_truth(x) else np.True_ if type(x) is Expr else x, kinds)
 
 
@@ -224,7 +224,8 @@ ABSENT = object()
 
 @contextlib.contextmanager
 def lent(fn: Callable[..., Any], graph: Any) -> Iterator[None]:
-    """Let NumPy, ``math``, and the modules of ``fn`` have them while it is traced in a graph, but not where the user has put another."""
+    """Replace functions of NumPy, ``math`` and the modules of ``fn`` while it is traced in a graph, except where the user has put another.
+    """
     with LOCK:
         changes: list[tuple[dict[str, Any], str, Any]] = []
         changes += [(vars(module), name, f) for module, table in LENT for name, f in table.items() if id(vars(module).get(name)) in INSTEAD]
@@ -251,7 +252,7 @@ def lent(fn: Callable[..., Any], graph: Any) -> Iterator[None]:
 
 
 def namespaces(fn: Any) -> list[dict[str, Any]]:
-    """The names of the modules in which a function, and what it may use by name, are written; not those of installed libraries."""
+    """Return the globals of the modules in which a function, and what it may use by name, are written; not those of installed libraries."""
     found: dict[int, dict[str, Any]] = {}
     left = [fn]
     while left:
@@ -265,7 +266,7 @@ def namespaces(fn: Any) -> list[dict[str, Any]]:
 
 
 def names_of(x: Any) -> dict[str, Any]:
-    """The names of the module in which a function, a class, or the class of an object that is called, is written; of a module its own."""
+    """Return the globals of the module in which a function, a class, or the class of a callable object is written; of a module its own."""
     while isinstance(x, functools.partial):
         x = x.func
     if isinstance(x, types.ModuleType):                                        # which may answer any name, or raise at it
@@ -277,7 +278,7 @@ def names_of(x: Any) -> dict[str, Any]:
 
 
 def as_written(fn: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """``fn`` of traced arguments, as of floats; once more with arrays that hold traced values, if it writes them into floats."""
+    """Call ``fn`` on traced arguments as on floats; again with arrays that can hold traced values, if it writes some into floats."""
     graph = ops.graph_of(*args, *named.values())
 
     def result() -> Any:

@@ -89,7 +89,7 @@ def inputs(program: Any, names: Sequence[str]) -> list[str]:
 
 
 def results(program: Any, words: Sequence[str], indent: str) -> Iterator[str]:
-    """A line for each result; one for all those of a loop's body, which are numbers."""
+    """Yield a line for each result; one for all carried values of a loop's body."""
     shapes: list[Any] = program.shapes_out
     if len(shapes) > 1 and not any(shapes) and not program.names:
         shapes = [(len(shapes),)]
@@ -101,7 +101,7 @@ def results(program: Any, words: Sequence[str], indent: str) -> Iterator[str]:
 
 
 def collapsed(words: Iterable[str]) -> str:
-    """Words, those that are numbered one after the other as one: a[0], a[1], a[2] is a[0…2]."""
+    """Join words with commas, those numbered one after the other as one: a[0], a[1], a[2] is a[0…2]."""
     runs: list[list[str]] = []
     for word in words:
         if runs and follows(runs[-1][-1], word):
@@ -125,13 +125,13 @@ def follows(a: str, b: str) -> bool:
 
 
 def joined(first: str, last: str) -> str:
-    """A run of words as one."""
+    """Write a run of words as one."""
     head, k, end = numbered(first)
     return f"{head}{k}…{numbered(last)[1]}{end}"
 
 
 def source(note: Any) -> str:
-    """The lines that made a node: the user's, and the engine's where there is no other, or beside it."""
+    """Return the source lines that made a node: the user's, and the engine's where there is no other, or beside it."""
     return "  ".join(f"# {place}" for place in (located(note.user), located(note.own)) if place)
 
 

@@ -110,12 +110,12 @@ class Program:
 
     @once
     def made(self) -> list[int]:
-        """The same of each output scalar."""
+        """Columns of the table that each output scalar is a handle of; 0 for a number."""
         return columns(self.shapes_out)
 
     @once
     def read(self) -> tuple[Program, list[int]]:
-        """The program of those of its inputs alone that it reads, and which of them these are: no call passes on more."""
+        """The program without inputs that it does not read, and the numbers of those that it reads, which alone are passed on by calls."""
         kept = sorted({node[1] for node in self.nodes if node[0] == "input"})
         if self.native or type(self) is not Program or len(kept) == self.n_in:
             return self, [*range(self.n_in)]
@@ -129,7 +129,7 @@ class Program:
 
     @property
     def within(self) -> tuple[Program, ...]:
-        """The programs that it calls, or repeats."""
+        """The programs that it calls or repeats."""
         return self.functions
 
     def __str__(self) -> str:
@@ -160,7 +160,7 @@ def table_shape(m: int) -> Shape:
 
 
 def of_rows(row: Sequence[int]) -> str:
-    """The shape of a table of such rows in words, of which nobody knows how many there are.
+    """Return the shape of a table of such rows in words.
 
     >>> of_rows((3,)), of_rows(())
     ('(n, 3)', '(n)')
@@ -186,7 +186,7 @@ def result(program: Program, k: int) -> Program:
 
 
 def truth_values(nodes: Sequence[Node]) -> set[int]:
-    """The nodes that are truth values."""
+    """Return the nodes that are boolean."""
     found: set[int] = set()
     for i, node in enumerate(nodes):
         if is_truth(node, found):
@@ -195,7 +195,7 @@ def truth_values(nodes: Sequence[Node]) -> set[int]:
 
 
 def live(nodes: list[Node], outputs: list[int]) -> tuple[list[Node], list[int]]:
-    """The nodes that the outputs need, renumbered in their order."""
+    """Return the nodes that the outputs need, renumbered in their order."""
     new = [-1] * len(nodes)                                                    # 0 is wanted
     for i in outputs:
         new[i] = 0
@@ -245,7 +245,7 @@ def verify(program: Program) -> None:
 
 
 def kind_of(m: int) -> str:
-    """The kind of a handle of a table of m columns, or of a number."""
+    """Return the kind of a handle of a table of m columns, or of a number."""
     return f"m{m}" if m else "x"
 
 

@@ -65,7 +65,7 @@ class ArgumentError(EngineError):
 
 
 def refuse(what: str, instead: str, known: bool = False, whole: bool = False) -> TraceError:
-    """The error for something untraceable that is being done right now."""
+    """Return the error for something untraceable that is being done right now."""
     return located(((f, line, f.f_lasti) for f, line in traceback.walk_stack(sys._getframe(1))), what, instead, known, whole)
 
 
@@ -76,8 +76,8 @@ def users_place() -> str:
 
 
 def located(frames: Iterable[Frame], what: str, instead: str, known: bool = False, whole: bool = False) -> TraceError:
-    """The error for something untraceable, at the user's line, with the expression there; if ``known``, it is a condition, if ``whole``, it
-    was to be a whole number."""
+    """Return the error for something untraceable, with the user's line and the expression there; if ``known``, it is a condition, if
+    ``whole``, it was to be a whole number."""
     frames = list(frames)
     user = users(frames)
     inner = frames[: frames.index(user)] if user else frames
@@ -99,7 +99,8 @@ def unknown(name: str) -> tuple[str, str]:
 
 
 def users(frames: Iterable[Frame]) -> Frame | None:
-    """The innermost frame of the user's: in no library, or, where the function that is traced is in one, not in this engine or NumPy."""
+    """Return the innermost frame of the user's: in no library, or, where the function that is traced is in one, not in this engine or
+    NumPy."""
     frames = list(frames)
     inside = list(itertools.takewhile(lambda f: f[0].f_globals.get("__name__") != "engine.compiler.transforms.trace", frames))
     own = [f for f in inside if not is_library(f[0])] or [f for f in (*inside, *frames) if not is_ours(f[0]) and not decorates(f[0])]
@@ -182,7 +183,7 @@ def explained(error: Exception) -> TraceError | None:
 
 
 def placed(error: Exception) -> EngineError | None:
-    """An error of ``engine.ops``, which knows of no lines, at the user's; None if it is another, or begins with a line."""
+    """Put the user's line before an error of ``engine.ops``; None if it is another error, or begins with a line."""
     frames = [(t.tb_frame, t.tb_lineno, t.tb_lasti) for t in chain(error)][::-1]
     raised = str(frames[0][0].f_globals.get("__name__", ""))
     if type(error) is not EngineError or not raised.startswith("engine.ops.") or re.match(r".*:\d+: ", str(error)):
@@ -201,7 +202,7 @@ def chain(error: Exception) -> list[Any]:
 
 
 def guilty(error: Exception, text: str, inner: list[Frame]) -> str:
-    """Return the library that failed on traced values it was given, by the frames within the user's; nothing if none did."""
+    """Return the name of the library that failed on traced values, by the frames within the user's; "" if none did."""
     for frame, *_ in reversed(inner):                                          # the outermost is the one that the user called
         if is_library(frame) and not re.match(r"(engine|numpy)(\.|$)", frame.f_globals.get("__name__", "")):
             inside = any(is_traced(x) for f, *_ in inner for x in f.f_locals.values())

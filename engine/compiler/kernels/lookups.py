@@ -1,4 +1,4 @@
-"""Look-ups in tables: where among breakpoints a number lies, and rows by their number."""
+"""Look-ups: the interval of sorted breakpoints that a number lies in, and rows of a constant table by their number."""
 
 from __future__ import annotations
 

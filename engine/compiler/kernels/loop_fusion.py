@@ -1,4 +1,4 @@
-"""Loop fusion: loops over rows that follow one another as one, so that what only the next one reads is not written to memory.
+"""Loop fusion: successive loops over rows become one, so that tables between them are not written to memory.
 
 A loop goes into the one behind it if nothing else reads what it makes: its function becomes part of the other's.
 """
@@ -19,7 +19,7 @@ from engine.compiler.kernels.row_loop import RowLoop
 
 
 def fused_loops(nodes: list[Node], outputs: list[int], functions: list[Any]) -> tuple[list[Node], list[int], list[Any]]:
-    """Nodes, outputs and functions with loops fused: as they are where there are none, else those that the outputs need."""
+    """Return nodes, outputs and functions with loops fused; unneeded nodes are removed where there are some."""
     if not any(isinstance(f, RowLoop) for f in functions):
         return nodes, outputs, functions
     before = producers(nodes, outputs, functions)
@@ -66,7 +66,7 @@ def direct(loop: RowLoop, given: Sequence[int]) -> list[int]:
 
 
 class Part(NamedTuple):
-    """A loop, with what it is given: for each of its sources; from outside; tables that it adds to."""
+    """A loop and its arguments: for each of its sources, from outside, and tables that it adds to."""
 
     loop: RowLoop
     read: list[tuple[int, ...]]
@@ -75,14 +75,14 @@ class Part(NamedTuple):
 
 
 def part(loop: RowLoop, given: Sequence[int]) -> Part:
-    """A loop with what it is given."""
+    """Return a loop with its arguments."""
     index = given[len(loop.sources) : loop.first]
     read: list[tuple[int, ...]] = [(x, index[s.index]) if s.how == "through" else (x,) for s, x in zip(loop.sources, given, strict=False)]
     return Part(loop, read, given[loop.first : loop.first + loop.outside], given[loop.first + loop.outside :])
 
 
 def composed(nodes: list[Node], functions: list[Any], call: Node, first: set[int]) -> tuple[RowLoop, list[int]]:
-    """The loop of a call with those of the calls ``first``, whose rows it reads, within it; and what it is given."""
+    """Return the loop of a call fused with those of the calls ``first``, whose rows it reads, and its arguments."""
     second = part(functions[call[1]], call[2:])
     parts = {a: part(functions[nodes[a][1]], nodes[a][2:]) for a in sorted(first)}
     sources: dict[tuple[str, tuple[int, ...]], Source] = {}                    # how what is read -> one that does

@@ -75,7 +75,7 @@ class Pick(Kernel):
         module.text.append(over_groups(name, w.lines))
 
     def look(self, w: TableWriter, label: str, handle: str, x: str, done: str, W: int, lane: str = "") -> None:
-        """The row of number x, in all lanes, or in that whose results begin at ``lane``."""
+        """Read the row of number x, in all lanes, or in the one whose results begin at ``lane``."""
         put, d = w.put, w.element(handle, 0, "ptr")
         n = w.element(d, 0)
         top = put(f"sitofp i64 {n} to double")
@@ -184,7 +184,7 @@ class Inline(TableWriter):
         return found
 
     def whole(self, x: str, n: str, W: int) -> tuple[str, str]:
-        """Numbers as whole ones, zero where they are none of a row of so many; and whether they are."""
+        """Return row numbers as integers, zero where they are out of range; and whether they are in range."""
         put = self.put
         D, B, I = (f"<{W} x {kind}>" if W > 1 else kind for kind in ("double", "i1", "i64"))
         zero = "zeroinitializer" if W > 1 else "0.0"

@@ -1,4 +1,4 @@
-"""Sources and sinks of a loop over rows: where rows are read from, and whether results are stored, summed or added to a table."""
+"""Sources and sinks of a loop over rows: where its rows are read from, and whether results are stored, summed or added to a table."""
 
 from __future__ import annotations
 

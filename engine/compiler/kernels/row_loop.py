@@ -83,7 +83,7 @@ class RowLoop(Kernel):
     # ------------------------------------------------------------ on floats
 
     def run(self, inputs: list[Any]) -> list[Any]:
-        """All rows at once, or one after another where there are tables from outside."""
+        """Run all rows at once on floats, or one after another where there are tables from outside."""
         try:
             return self.results_of(inputs)
         except (IndexError, EngineError) as error:

@@ -20,7 +20,8 @@ from engine.compiler.kernels.loop_fusion import fused_loops
 
 
 def subroutine(graph: Graph, fn: Callable[..., Any], shapes: Sequence[tuple[int, ...]]) -> tuple[Program, list[int], tuple[int, ...]]:
-    """``fn`` of arrays of some shapes as a program (arguments, captured) -> result, the nodes that it captures, and the result's shape."""
+    """Trace ``fn`` of arrays of some shapes as a program (arguments, captured) -> result; return it, the captured nodes, and the result's
+    shape."""
     start, given = len(graph.nodes), list[Expr]()
     arguments = []
     for shape in shapes:
