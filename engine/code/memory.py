@@ -1,4 +1,4 @@
-"""Memory of tables in C: what the caller lends, handed out one piece after another, and how much of it a program needs.
+"""Memory of tables in C: an arena in memory that the caller lends, and how much of it a program needs.
 
 A table is a number, where in this memory its descriptor stands: how many rows there are, and where they begin, which is behind it or, of
 what is given or known beforehand, elsewhere. What a row or a pass of a loop took is free again at the next.

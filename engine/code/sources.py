@@ -66,7 +66,7 @@ def paragraphs(text: str | None) -> list[str]:
 
 
 def of_function(f: Gufunc, name: str, values: Mapping[str, Any]) -> Exported:
-    """A compiled function; of a robot with parameters, also their values."""
+    """Export a compiled function; of a robot with parameters, their values are defaults."""
     model = f.model if isinstance(f, RobotFunction) else None
     texts = ARGUMENTS if model else OF_SYSTEMS if isinstance(f, SystemFunction) else {}
     given = [Value(n, s, re.sub(r" ?\(\.\.\.(, [\w −]+)*\)", "", texts.get(n, "")), coordinates(model, n, s)) if texts else Value(n, s)
@@ -114,7 +114,7 @@ def parts_of(simulator: Simulator, part: str | Sequence[str] | None) -> list[str
 
 
 def of_simulator(simulator: Simulator, name: str, part: list[str], q0: Any, v0: Any) -> Exported:
-    """A step of a simulator, or what its controller and laws do at one."""
+    """Export a step of a simulator, or its controller and laws at the beginning of one."""
     require_exportable(simulator, part)
     if not STEPS.isdisjoint(part):
         return step_of(simulator, name, q0, v0)
@@ -138,7 +138,7 @@ def require_exportable(simulator: Simulator, part: Sequence[str]) -> None:
 
 
 def laid(layout: Layout, begin: int = 0) -> tuple[tuple[int, str, tuple[str, ...]], ...]:
-    """The parts of a vector, by their layout."""
+    """Return the parts of a vector, by their layout."""
     return tuple((begin + where.start, n, ()) for n, where in layout.slices.items() if where.stop > where.start)
 
 
@@ -148,7 +148,7 @@ def parameters_of(simulator: Simulator) -> Value:
 
 
 def step_of(simulator: Simulator, name: str, q0: Any, v0: Any) -> Exported:
-    """The state after a step, from that before."""
+    """Export a step: the state after it, from that before."""
     plant, stepper, model = simulator.plant, simulator.stepper, simulator.model
     at, p, x0 = stepper.layout.slices, stepper.nominal(), first_of(simulator, q0, v0)
     state = [(at[n].start, n, model.labels(n)) for n in ("q", "v")]

@@ -48,7 +48,7 @@ class Known(NamedTuple):
 
 
 class Innovations:
-    """Those of a filter, from record to record: normalised squares (..., T, n), and how many updates (..., T) there were, if it says so."""
+    """Innovations of a filter, from record to record: normalised squares (..., T, n), and numbers of updates (..., T), if it gives them."""
 
     def __init__(self, name: str, known: Known) -> None:
         self.name, self.sizes, self.due = name, np.array(known.sizes, dtype=float), known.due

@@ -78,7 +78,7 @@ class MeetingTrees(IndependentTrees):
 
     @functools.cached_property
     def alone(self) -> IndependentTrees:
-        """The same bodies, if nothing touched."""
+        """The same bodies as independent trees, as if nothing touched."""
         return IndependentTrees(self, self.layout, self.plant, self.kinds)
 
     def write(self, record: Array, notes: Notes) -> None:
@@ -161,7 +161,7 @@ class MeetingTrees(IndependentTrees):
 
     @functools.cached_property
     def stepping(self) -> tuple[Callable[..., Any], str]:
-        """The same as a function, and its signature."""
+        """Return the step as a function, and its signature."""
         kinds, letters = len(self.kinds), (f"n{k}" for k in itertools.count())
         own = [(next(letters), kind.step.plant.parameters.n, kind.step.layout.n) for kind in self.kinds]
         given = [f"({c},{n})" if n else f"({c})" for c, n, _ in own] + [f"({c},{n})" for c, _, n in own] + [f"({c},36)" for c, *_ in own]

@@ -436,8 +436,8 @@ class Simulator(Fixed):
 
     @functools.cached_property
     def by_pairs(self) -> Simulator:
-        """The same simulator with a law for each pair of shapes that may touch, which has derivatives, and code in all formats: itself, but
-        where these are so many that contacts are rows of tables."""
+        """Return the simulator with a law for each pair of shapes that may touch, which has derivatives, and code in all formats: itself,
+        but where these are so many that they are rows of tables."""
         if not isinstance(self.plant.contacts, RowLaws):
             return self
         contacts = PairByPair(**vars(self._arguments["contacts"]))

@@ -383,7 +383,7 @@ class Step(WholeStates):
 
     @functools.cached_property
     def plain(self) -> Step:
-        """The same on floats."""
+        """The step on floats."""
         return Step(self.plant, self.method, self.watch, self.dt, compiled=False)
 
     def _where(self, x: Array) -> str:
