@@ -6,7 +6,7 @@ Layers, from the bottom up; a file imports from those named before it only:
 - graph: ``vecmath`` and ``exponentials`` (elementary functions in LLVM IR), ``lowering`` (an operation in LLVM IR), ``operations`` (the
   table); ``notes`` (who made a node), ``listing`` (programs as text), ``refusals`` (what cannot be traced), ``chains`` (a < x < b),
   ``expr`` (traced scalars in a graph), ``program`` (a graph's nodes and outputs), ``numbers`` (programs but for their constants),
-  ``rewrite`` (the rules that fold a graph), ``kernel`` (the form of functions that are loops), ``interp`` (a program run by NumPy);
+  ``rewrite`` (the rules that fold a graph), ``kernel`` (the form of functions that are loops), ``interpreter`` (a program run by NumPy);
 - frontend: functions as people write them: ``elementary`` (functions of numbers), ``arrays`` (what NumPy asks), ``whole_arrays``
   (functions of arrays), ``written`` (what NumPy and Python are lent while a function is traced);
 - beside: ``native_code`` (the processor, and what has it run), ``trace_cache`` (what is made of the engine's own alone, on disk);
@@ -28,7 +28,7 @@ Layers, from the bottom up; a file imports from those named before it only:
 """
 
 from engine.compiler.derivative import gradient, jacobian
-from engine.compiler.graph.interp import interpret
+from engine.compiler.graph.interpreter import interpret
 from engine.compiler.graph.program import Program, Shape, verify
 from engine.compiler.graph.refusals import ArgumentError, TraceError
 from engine.compiler.gufunc import Gufunc, gufunc

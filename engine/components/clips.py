@@ -16,7 +16,7 @@ import numpy as np
 
 from engine import ops
 from engine.compiler.graph.expr import Expr, Graph
-from engine.compiler.graph.interp import interpret
+from engine.compiler.graph.interpreter import interpret
 from engine.compiler.graph.operations import Node, operands
 from engine.compiler.graph.rewrite import inlined, operand
 from engine.compiler.transforms.trace import trace

@@ -12,7 +12,7 @@ import numpy as np
 
 from engine import ops
 from engine.checks import nearest, numbers, shown
-from engine.compiler.graph.interp import interpret
+from engine.compiler.graph.interpreter import interpret
 from engine.compiler.graph.program import Program
 from engine.compiler.transforms.trace import calling, trace
 from engine.components.law import Law, Noise

@@ -12,7 +12,7 @@ import numpy as np
 
 from engine import dynamics, ops
 from engine.checks import warn
-from engine.compiler.graph.interp import interpret
+from engine.compiler.graph.interpreter import interpret
 from engine.compiler.graph.program import Program, result
 from engine.compiler.trace_cache import kept
 from engine.compiler.transforms.trace import trace

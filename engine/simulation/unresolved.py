@@ -9,7 +9,7 @@ import numpy as np
 
 from engine import dynamics, ops
 from engine.checks import warn
-from engine.compiler.graph.interp import interpret
+from engine.compiler.graph.interpreter import interpret
 from engine.compiler.transforms.trace import trace
 from engine.components.component import SimulationWarning
 from engine.components.law import Ticking

@@ -20,7 +20,7 @@ import numpy as np
 
 from engine import ops
 from engine.checks import EngineError
-from engine.compiler.graph.interp import run as run_program
+from engine.compiler.graph.interpreter import run as run_program
 from engine.compiler.graph.kernel import Call, Kernel
 from engine.compiler.graph.operations import Node
 from engine.compiler.graph.program import COUNTED, Program
