@@ -11,8 +11,8 @@ from engine.code.memory import DIFFERENT, PARAMETER, with_tables
 from engine.compiler.graph.program import Program
 from engine.compiler.kernels.picks import IDLE, Pick
 from engine.compiler.kernels.procedure import Procedure
-from engine.compiler.kernels.row_ends import Sink
 from engine.compiler.kernels.row_loop import RowLoop
+from engine.compiler.kernels.row_sources_sinks import Sink
 from engine.compiler.kernels.stacks import Concatenated, Constants, Cut, Part, Stack, Unstack
 from engine.ops.tables import PARTS
 

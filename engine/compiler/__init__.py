@@ -12,7 +12,7 @@ Layers, from the bottom up; a file imports from those named before it only:
 - beside: ``native_code`` (the processor, and what has it run), ``trace_cache`` (what is made of the engine's own alone, on disk);
 - kernels: ``instructions`` (of LLVM IR), ``dense`` (layers), ``lookups`` (tables), ``solves`` (systems with many right sides),
   ``products`` (of matrices), ``philox`` (random numbers); loops over the rows of tables, of as many as there are: ``arena`` (memory),
-  ``row_ends`` (what loops read and make), ``row_vectors`` (rows as vectors), ``row_reads`` (what is read of a group of rows),
+  ``row_sources_sinks`` (what loops read and make), ``row_vectors`` (rows as vectors), ``row_reads`` (what is read of a group of rows),
   ``row_code`` (loops in LLVM IR), ``row_loop`` (a loop as a kernel), ``stacks`` (between numbers and tables), ``picks`` (a row by its
   number), ``procedure_values``, ``procedure_code`` (loops as people write them, in LLVM IR), ``procedure`` (those as a kernel),
   ``loop_fusion`` (two as one);

@@ -99,7 +99,7 @@ class Flight:
     >>> Flight(np.zeros(1), ["hip"], *np.zeros((3, 1, 2)), [], np.zeros((1, 0, 3)), np.zeros((1, 0, 4)))
     Traceback (most recent call last):
     ...
-    engine.recording.store.StorageError: position of a flight has shape (1, 2); expected (1, 1)
+    engine.recording.journaled_file.StorageError: position of a flight has shape (1, 2); expected (1, 1)
     """
 
     t: Array

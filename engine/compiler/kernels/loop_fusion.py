@@ -14,8 +14,8 @@ from engine.compiler.graph.notes import carried
 from engine.compiler.graph.operations import CALLS, Node, operands, renumbered
 from engine.compiler.graph.program import Program, Shape, live
 from engine.compiler.graph.rewrite import RULES, inlined
-from engine.compiler.kernels.row_ends import Source
 from engine.compiler.kernels.row_loop import RowLoop
+from engine.compiler.kernels.row_sources_sinks import Source
 
 
 def fused_loops(nodes: list[Node], outputs: list[int], functions: list[Any]) -> tuple[list[Node], list[int], list[Any]]:

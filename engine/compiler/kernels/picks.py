@@ -10,8 +10,8 @@ from engine.compiler.graph.kernel import Call, Kernel, is_zero, over_groups
 from engine.compiler.graph.program import COUNTED, Program
 from engine.compiler.graph.vecmath import literal, splat
 from engine.compiler.kernels.arena import NO_ROW, TableWriter
-from engine.compiler.kernels.row_ends import Sink, Source
 from engine.compiler.kernels.row_loop import RowLoop, zeros_like
+from engine.compiler.kernels.row_sources_sinks import Sink, Source
 from engine.compiler.kernels.stacks import Stack
 from engine.ops.tables import indices_of_rows
 

@@ -8,8 +8,8 @@ from typing import Any
 from engine.compiler.graph.kernel import for_one, over_groups
 from engine.compiler.graph.vecmath import literal, splat
 from engine.compiler.kernels.arena import DESCRIPTOR, DIFFERENT, NO_ROW, SIZE, TableWriter, put_arena
-from engine.compiler.kernels.row_ends import Sink
 from engine.compiler.kernels.row_reads import Reader
+from engine.compiler.kernels.row_sources_sinks import Sink
 from engine.compiler.kernels.row_vectors import FEW, rows_of, side_by_side, standing, stood, stride, unpacking
 from engine.ops.tables import PARTS
 
@@ -36,7 +36,7 @@ def folded(w: TableWriter, x: list[str], D: str) -> str:
     return x[0]
 
 
-def within(loop: Any, module: Any, name: str) -> int:
+def samples_in_lanes(loop: Any, module: Any, name: str) -> int:
     """Write a loop within lanes: a sum over rows that all lanes read, a few of them at a time through the function. The kernel's work is
     what the function is given, then its results, and its own work, for each of these rows, and the parts of the sum."""
     f, work = module.function(loop.f)
@@ -82,7 +82,7 @@ def within(loop: Any, module: Any, name: str) -> int:
     return GROUPS * (loop.f.n_in + m + work) + PARTS * m + loop.tabled
 
 
-class Across(Reader):
+class RowsInLanes(Reader):
     """Writes the loop of one sample, with rows in the lanes.
 
     What is staged lies in the work: inputs of some groups of W rows as vectors, then results, then the function's own work, then for each

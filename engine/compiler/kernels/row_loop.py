@@ -24,8 +24,8 @@ from engine.compiler.graph.interpreter import run as run_program
 from engine.compiler.graph.kernel import Call, Kernel
 from engine.compiler.graph.operations import Node
 from engine.compiler.graph.program import COUNTED, Program
-from engine.compiler.kernels.row_code import Across, within
-from engine.compiler.kernels.row_ends import Sink, Source
+from engine.compiler.kernels.row_code import RowsInLanes, samples_in_lanes
+from engine.compiler.kernels.row_sources_sinks import Sink, Source
 from engine.ops.tables import common_count, indices_of_rows
 
 Array = np.ndarray
@@ -121,7 +121,7 @@ class RowLoop(Kernel):
 
     def emit(self, module: Any, name: str) -> int:
         """Write its IR into a module; how much work it needs."""
-        return within(self, module, name) if module.width > 1 else Across(self, module, name).emit()
+        return samples_in_lanes(self, module, name) if module.width > 1 else RowsInLanes(self, module, name).emit()
 
 
 def sunk(s: Sink, results: list[Any], target: Any) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from engine.compiler.kernels.arena import TableWriter
-from engine.compiler.kernels.row_ends import Source
+from engine.compiler.kernels.row_sources_sinks import Source
 from engine.compiler.kernels.row_vectors import FEW, columns_of, gathered, packing
 
 

@@ -14,8 +14,8 @@ from engine.compiler.graph.expr import Expr, Graph
 from engine.compiler.graph.kernel import Call
 from engine.compiler.graph.program import Program, Shape, live, table_shape
 from engine.compiler.graph.rewrite import RULES, inlined
-from engine.compiler.kernels.row_ends import Sink, Source
 from engine.compiler.kernels.row_loop import RowLoop, zeros_like
+from engine.compiler.kernels.row_sources_sinks import Sink, Source
 from engine.compiler.transforms.autodiff import ADJOINTS, TANGENTS, active, derivatives, given_inputs, pull, push
 from engine.compiler.transforms.bodies import columns_of
 from engine.compiler.transforms.sparse import Sparse, combined, zero

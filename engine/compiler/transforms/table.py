@@ -19,8 +19,8 @@ from engine.compiler.graph.program import COUNTED, Shape, of_rows, size
 from engine.compiler.graph.refusals import users_place
 from engine.compiler.kernels.picks import IDLE, Pick
 from engine.compiler.kernels.procedure import NUMBER, PLAIN, Procedure
-from engine.compiler.kernels.row_ends import Sink, Source
 from engine.compiler.kernels.row_loop import RowLoop
+from engine.compiler.kernels.row_sources_sinks import Sink, Source
 from engine.compiler.kernels.stacks import Concatenated, Constants, Cut, Stack, Unstack
 from engine.compiler.transforms.bodies import columns_of, extracted, scope_of
 from engine.compiler.transforms.table_hints import OR_SIZE, instead_of
