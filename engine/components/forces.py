@@ -1,6 +1,7 @@
 """Forces that components exert: joint friction, stops and springs, a force at a point of a link, central gravity.
 
-Friction and stops may act by impulses instead (:mod:`engine.contact.joint_laws`); :mod:`engine.components.joint_dynamics` decides.
+Dry friction of joints, and stops that are stiff for the step, act as impulses instead (:mod:`engine.contact.joint_laws`), unless the user
+gives them as components or asks for "explicit" ones: :func:`engine.components.joint_dynamics.plan_joint_dynamics` decides.
 """
 
 from __future__ import annotations

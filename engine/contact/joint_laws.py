@@ -4,7 +4,8 @@ A force that acts all the step is evaluated between its middle and its end: in t
 order, towards the end where it is stiffer than the step, which damps it. The weight is σ = κ/(1 + κ), with κ = h² k w of a spring k,
 where w is the velocity that a unit impulse leaves, and κ = (h/T)² of what decays in a time T.
 
-The same as forces in flight: :mod:`engine.components.forces`; which of both acts: :mod:`engine.components.joint_dynamics`.
+The same as forces in flight: :mod:`engine.components.forces`. These impulses act at stops that are stiff for the step, in dry friction,
+and where ``joint_dynamics`` is "implicit": :func:`engine.components.joint_dynamics.plan_joint_dynamics` decides.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Newton's method for the convex problem of a step: v⁺ = argmin ½ (v − ṽ)ᵀ M (v − ṽ) + ℓ(v), with impulses γ = −∂ℓ/∂v.
 
 Where constraints hold, among the v with J (v − ṽ) = 0: their impulses Jᵀ λ are part of every step of the method.
+Its line search: :mod:`engine.contact.line_search`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Bodies: links rigidly joined, which move as one on one joint, whose numbers may be traced."""
+"""Bodies: links rigidly joined, which move as one on one joint, or as a mimic joint's source does; their numbers may be traced."""
 
 from __future__ import annotations
 
