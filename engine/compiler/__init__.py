@@ -8,7 +8,7 @@ Layers, from the bottom up; a file imports from those named before it only:
   ``expr`` (traced scalars in a graph), ``program`` (a graph's nodes and outputs), ``numbers`` (programs but for their constants),
   ``rewrite`` (the rules that fold a graph), ``kernel`` (the form of functions that are loops), ``interpreter`` (a program run by NumPy);
 - frontend: functions as people write them: ``elementary`` (functions of numbers), ``arrays`` (what NumPy asks), ``whole_arrays``
-  (functions of arrays), ``written`` (what NumPy and Python are lent while a function is traced);
+  (functions of arrays), ``patched_functions`` (what NumPy and Python are lent while a function is traced);
 - beside: ``native_code`` (the processor, and what has it run), ``trace_cache`` (what is made of the engine's own alone, on disk);
 - kernels: ``instructions`` (of LLVM IR), ``dense`` (layers), ``lookups`` (tables), ``solves`` (systems with many right sides),
   ``products`` (of matrices), ``philox`` (random numbers); loops over the rows of tables, of as many as there are: ``arena`` (memory),
@@ -21,9 +21,9 @@ Layers, from the bottom up; a file imports from those named before it only:
   ``autodiff`` (derivatives), ``row_derivatives`` (of loops over rows), ``loop_derivatives`` (of loops of several passes), ``jacobians`` (of
   programs), ``trace`` (the program of a function);
 - codegen: ``schedule`` (fusion and registers), ``equal_inputs``, ``packs`` (equal parts), ``lanes`` (those as vectors), ``work`` (its
-  memory), ``counters`` (of calls, for profiles), ``body`` (instructions of nodes), ``looking`` (for Ctrl-C), ``short_loop`` (a loop whose
-  body stands within), ``llvm`` (a program in LLVM IR), ``call_writer`` (of what Python calls), ``entry`` (its calls), ``rollout`` (a step
-  repeated);
+  memory), ``counters`` (of calls, for profiles), ``body`` (instructions of nodes), ``interrupt_checks`` (Ctrl-C), ``short_loop`` (a loop
+  whose body is inlined), ``llvm`` (a program in LLVM IR), ``call_writer`` (of what Python calls), ``entry`` (its calls), ``rollout`` (a
+  step repeated);
 - last: ``threads``, ``signature`` (shapes as text), ``gufunc``, ``scan``, ``derivative`` (compiled functions).
 """
 

@@ -138,14 +138,14 @@ def drifting(model: Model, root: int, q: Array, v: Array) -> Array:
 
 
 class Noted(NamedTuple):
-    """A doubt about a run: how bad it is in the worst record, what is said of that, and in how many records it is so."""
+    """A warning of one kind about a run: how bad it is in the worst record, its text there, and in how many records it is so."""
 
     worst: float
     said: str
     records: int
 
 
-class Doubts:
+class RunWarnings:
     """Plausibility warnings of a run, collected from its records block by block.
 
     Parameters

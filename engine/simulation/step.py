@@ -44,7 +44,7 @@ from engine.simulation.python_controllers import with_python
 from engine.simulation.rounding import found as unusual
 from engine.simulation.run import Process, times
 from engine.simulation.run_start import WholeStates
-from engine.simulation.run_warnings import Doubts
+from engine.simulation.run_warnings import RunWarnings
 from engine.simulation.sampled_columns import held_of
 from engine.simulation.stiffness import Slopes
 from engine.simulation.surroundings import fingerprint
@@ -196,7 +196,7 @@ class Step(WholeStates):
         """The columns that stand still between ticks."""
         return held_of(self.plant.makers, self.plant.said, self.plant.components, self.plant.controller)
 
-    def doubts(self, dt: float) -> Doubts:
+    def run_warnings(self, dt: float) -> RunWarnings:
         """Return what notes what is wrong with a run in steps of dt."""
         plant, watch = self.plant, self.watch
         free = {} if self.meeting is not None or any(callable(e.action) for e in watch.events) else plant.free
@@ -205,7 +205,7 @@ class Step(WholeStates):
         laws = {c.name: c.called.law for c in plant.makers}
         filters = {c.name: Known(own, sum(x.phase + x.delay + (x.period or dt) for x in (c.called.law, *(laws[n] for n in c.reads))))
                    for c in plant.makers if (own := getattr(c.called.law.fn, "innovations", ()))}  # fmt: skip
-        return Doubts(plant.model, plant.limited, dt, self.depths, free, held, stiff, filters, self.speeds)
+        return RunWarnings(plant.model, plant.limited, dt, self.depths, free, held, stiff, filters, self.speeds)
 
     def context(self, t: Any, y: Array, p: Array, m: Array | None = None) -> Context:
         """Return time and state as components see them, of y = (q, v, z); with memories m, what has been said as well."""
@@ -396,10 +396,10 @@ class Step(WholeStates):
         """Return records (..., T, m) of a run with parameters p as a trajectory."""
         plant, watch, columns = self.plant, self.watch, self.columns(records)
         q, v, tau, vdot = (columns.pop(n) for n in ("q", "v", "tau", "vdot"))
-        t, doubts = times(records), self.doubts(self.dt)
-        doubts.add(t, {"q": q, "v": v, "vdot": vdot, **columns})
+        t, run_warnings = times(records), self.run_warnings(self.dt)
+        run_warnings.add(t, {"q": q, "v": v, "vdot": vdot, **columns})
         found = Trajectory(plant.model, plant.gravity, t, q, v, tau, vdot, columns, parameters=plant.parameters.split(p),
-                           warnings=doubts.texts, names=self.names, ground=self.meeting.ground if self.meeting else plant.ground,
+                           warnings=run_warnings.texts, names=self.names, ground=self.meeting.ground if self.meeting else plant.ground,
                            touching=self.touching(records, p), sensors=mounts_of(plant.makers), held=self.held)  # fmt: skip
         if not watch:
             return found

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from engine.compiler import debug, native_code
-from engine.compiler.codegen import looking
+from engine.compiler.codegen import interrupt_checks
 from engine.compiler.codegen.body import Body
 from engine.compiler.codegen.counters import Counters
 from engine.compiler.codegen.lanes import Laned, laned
@@ -145,9 +145,9 @@ class Module:
 
     def loop(self, program: Program, limit: int) -> str:
         """Name of the function that repeats a body, of n carried values whose last is the flag that ends the loop, up to a limit."""
-        long = limit > looking.PASSES
+        long = limit > interrupt_checks.PASSES
         if long:
-            self.once("@look", looking.look_in(self.constants_are))
+            self.once("@look", interrupt_checks.look_in(self.constants_are))
         key, way_on = f"{program.key}{' long' * long}", "%on" if long else "%again"
         if self.is_short(program):
             if key not in self.loops:
@@ -155,9 +155,9 @@ class Module:
                 self.text.append(short_loop(self, program, self.loops[key], long))
             return self.loops[key]
         body, n = self.functions[program.key][0], len(program.outputs)
-        name, way = f"{body}.loop{'.long' * long}", looking.next_pass("again") if long else "  br label %head"
+        name, way = f"{body}.loop{'.long' * long}", interrupt_checks.next_pass("again") if long else "  br label %head"
         if program.takes:
-            return arena.put_looping(self, name, body, program.made, looking.next_pass("passed") if long else "")
+            return arena.put_looping(self, name, body, program.made, interrupt_checks.next_pass("passed") if long else "")
         call = "\n".join(self.counted("", program, f"  call void {body}(ptr %in, ptr %out, ptr %work, i64 1, i64 0, i64 0, i64 0)"))
         D, one = self.D, splat("double", self.width, literal(1.0))
         bound = f"phi i64 [%limit, %entry], [%limit.next, {way_on}]" if long else "add i64 %limit, 0"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.compiler.codegen.looking import next_pass
+from engine.compiler.codegen.interrupt_checks import next_pass
 from engine.compiler.graph import vecmath
 from engine.compiler.graph.program import Program
 from engine.compiler.graph.vecmath import literal, splat
