@@ -48,7 +48,7 @@ KINDS: dict[str, Callable[[JointCoordinate], bool]] = {
 
 
 class Plan(NamedTuple):
-    """Components that act in flight, the laws of what acts after it, and the rows that there are, and that act after it."""
+    """Laws of joints by when they act: components in flight, impulses after it, all coordinates, and those whose laws are impulses."""
 
     components: list[Component]
     laws: JointLaws | None

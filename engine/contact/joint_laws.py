@@ -268,7 +268,7 @@ class JointStepLaws:
 
     @property
     def with_friction(self) -> list[JointStep]:
-        """Those with dry friction."""
+        """Laws of the joint coordinates that have dry friction."""
         return [joint for joint in self.joints if joint.coordinate.has_friction]
 
     def pieces(self, v: Array) -> Array:
@@ -287,7 +287,7 @@ class JointStepLaws:
     friction = np.zeros(0)                                      # that of joints does not lag
 
     def lagged(self, v: Array, friction: Array, falls: Any = None) -> tuple[Array, Any]:
-        """Nothing lags."""
+        """Return friction as it is: laws of joints have none that lags behind the iteration."""
         return friction, True
 
     def acting(self, v: Array, friction: Array) -> list[tuple[float, str]]:

@@ -167,7 +167,7 @@ class Filter:
 
     @functools.cached_property
     def looks(self) -> list[Callable[..., Any]]:
-        """For each sensor what it is expected to read, and H, of t, inputs, θ, x and an error of zero."""
+        """Predicted reading of each sensor, and H, as functions of t, inputs, θ, x and an error of zero."""
         return [callable_on_floats(trace(functools.partial(self.look, c), self.shapes)) for c in self.sensors]
 
     def look(self, c: Sensor, t: Any, given: Array, theta: Array, x: Array, d: Array) -> tuple[Array, Array]:

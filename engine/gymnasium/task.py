@@ -296,5 +296,5 @@ def at_rest(simulator: Simulator) -> tuple[Array, Array]:
 
 
 def never(t: Any, q: Array, v: Array) -> Any:
-    """No state that ends an episode."""
+    """Return false: no state ends an episode."""
     return operator.lt(t, -1.0)

@@ -105,7 +105,7 @@ def attempt(system: FreeBody, t: Any, h: Any, q: Array, v: Array) -> tuple[Array
 
 
 def dqvi(system: FreeBody, t: Any, h: Any, x: Array) -> Array:
-    """One step, or where it does not converge as many shorter ones as it takes."""
+    """Take one step, or where it does not converge as many shorter ones as it takes."""
     q, v = system.split(x)
     q1, v1, converged = attempt(system, t, h, q, v)
 

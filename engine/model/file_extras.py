@@ -25,7 +25,7 @@ MOST_SHOWN = 12
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Something that acts: the name of its class ("Ball", "JointSpring", …), and the arguments that this is made with.
+    """A component as plain data: the name of its class ("Ball", "JointSpring", …), and the class's arguments.
 
     >>> Part("JointSpring", {"joint": "hip", "stiffness": 2.0})
     Part(kind='JointSpring', values={'joint': 'hip', 'stiffness': 2.0})

@@ -49,7 +49,7 @@ def same_floats(x: Any) -> Any:
 
 
 class Users(threading.local):
-    """While a function of a user's is traced: its graph, and what arrays are made into, such as answer NumPy's functions."""
+    """Per-thread state while a function of the user's is traced: its graph, and the class of arrays, which answers NumPy's functions."""
 
     graph: Any = None
     made: Callable[[Any], Any] = staticmethod(lambda x: x)

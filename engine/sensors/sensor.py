@@ -205,7 +205,8 @@ class Sensor(Maker):
 
     @property
     def mounted(self) -> tuple[str, str, Array]:
-        """Its kind, by the engine's class that it is, or is derived from, the link that it is on, "" of none, and its pose (4, 4) there."""
+        """The sensor's kind, by the engine's class that it is, or is derived from, the link that it is on, "" of none, and its pose (4, 4)
+        there."""
         own = next(c for c in type(self).__mro__ if c.__module__.startswith("engine.sensors."))
         return own.__name__, "", np.eye(4)
 

@@ -28,7 +28,7 @@ INSTANT = 1e-6
 
 
 class Overlaps:
-    """Says at the start of runs which shapes lie in each other, with parameters (n) of a ``layout``."""
+    """Finds shapes that overlap at the start of runs, with parameters (n) of a ``layout``."""
 
     def __init__(self, contacts: ContactLaws, layout: Layout) -> None:
         self.contacts, self.sizes, self.layout = contacts, contacts.sizes, layout

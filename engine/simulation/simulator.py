@@ -445,6 +445,6 @@ class Simulator(Fixed):
 
     @functools.cached_property
     def _solving(self) -> Simulator:
-        """Itself, or such as steps want it that choose their own size: :func:`~engine.simulation.meeting.of_own_steps`."""
+        """The simulator whose steps choose their own size, often itself: :func:`~engine.simulation.meeting.of_own_steps`."""
         found: Simulator = of_own_steps(self)
         return found

@@ -207,7 +207,7 @@ class Stepper:
 
     @property
     def ranges(self) -> dict[str, Range | None]:
-        """Within what each number of a parameter of components and signals lies, by name; None: that is not said number by number."""
+        """Ranges of the numbers of components' and signals' parameters, by name; None where they are not given number by number."""
         plant, given = self._step.plant, self._step.plant.values
         return {n: c.range_of(n.removeprefix(f"{c.name}."), given)
                 for c in (*plant.components, *plant.makers) for n in given if n.startswith(f"{c.name}.")}  # fmt: skip

@@ -48,7 +48,7 @@ class Node:
 
     @property
     def name(self) -> str:
-        """Its name, or ''."""
+        """The element's name, or ''."""
         return self.attributes.get("name", "")
 
     def error(self, reason: str) -> RobotFileError:
