@@ -46,7 +46,7 @@ class Law(Protocol):
 
     @property
     def acts(self) -> Any:
-        """Whether there is an impulse where flight leads: γ(ṽ) ≠ 0."""
+        """True if there is an impulse at the velocity after flight: γ(ṽ) ≠ 0."""
 
     def impulse(self, v: Array, friction: Any) -> tuple[Array, Array]:
         """Return γ (nv) = −∂ℓ/∂v and G (nv, nv) = ∂²ℓ/∂v², positive semidefinite, with a friction."""
