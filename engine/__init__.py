@@ -26,7 +26,7 @@ with gc_paused():
     from engine.examples import example
     from engine.inverse_kinematics import IKResult, Target
     from engine.io import RobotFileError, RobotFileWarning, check, load, load_mesh, load_sdf, load_urdf, save_mjcf, save_urdf
-    from engine.later import found_later, load_viewer
+    from engine.lazy_imports import lazily_imported, load_viewer
     from engine.model import Builder, Geometry, Joint, Limits, Link, Material, Mimic, Model, ModelError, Mounted, StateError, combine
     from engine.model.shown import SHOWN_BY
     from engine.recording import StorageError
@@ -95,8 +95,8 @@ __all__ = [
 if not TYPE_CHECKING:                                                          # for whom unknown names would be known then
 
     def __getattr__(name: str) -> Any:
-        """What is asked for of a room that is loaded with it."""
-        globals()[name] = found = found_later(name)
+        """Return a name of a package that is imported only when it is first used."""
+        globals()[name] = found = lazily_imported(name)
         return found
 
 

@@ -52,7 +52,7 @@ class Fixed:
 
 
 class Range(NamedTuple):
-    """From what to what a number is; ``above`` says that the least itself is out of it.
+    """Interval that a number must lie in; ``above`` excludes the lower end.
 
     >>> Range(0.0, above=True).words, Range(0.0, 60.0).words, Range().words
     ('above 0', 'from 0 to 60', '')
@@ -64,7 +64,7 @@ class Range(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What is expected of it."""
+        """The interval in words, for the end of an error: "from 0 to 1", "above 0"."""
         low = "" if self.least == -math.inf else f"{'above' if self.above else 'from'} {self.least:.9g}"
         return low if self.most == math.inf else f"{low} to {self.most:.9g}".strip()
 

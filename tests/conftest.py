@@ -25,7 +25,7 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 collect_ignore = ["viewer/desk.py", "viewer/hands.py", "bridges/peer.py"]
 #: for the desk, and once more for every kind of processor: rotations and operations, the compiler, dynamics by its laws, the house
 QUICK = ("spatial/", "test_ops.py", "test_architecture.py", "dynamics/test_laws.py", "dynamics/test_mujoco.py",
-         *(f"compiler/test_{name}.py" for name in ("operations", "rewrite", "llvm", "interp", "trace")))  # fmt: skip
+         *(f"compiler/test_{name}.py" for name in ("operations", "rewrite", "llvm", "interpreter", "trace")))  # fmt: skip
 
 #: what takes more than a second of a processor: half of what all tests take
 LONG = frozenset((Path(__file__).parent / "long.txt").read_text(encoding="utf-8").splitlines())

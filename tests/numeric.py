@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine import gufunc
-from engine.compiler.graph.interp import interpret
+from engine.compiler.graph.interpreter import interpret
 from engine.compiler.transforms.trace import trace, verify
 
 PI = np.pi

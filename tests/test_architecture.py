@@ -65,9 +65,9 @@ ROOMS = {
     "gymnasium": ({*PHYSICS, "dynamics", "compiler", "io", "examples", *ACTING, "simulation", "viewer"}, {"gymnasium"}),
     "docs": ({"checks", "gc_pause", "components", "engine"}, {"sphinx", "docutils", "furo", "myst_parser", "matplotlib", "PIL"}),
     "cli": ({*BELOW, "simulation", "identification", "campaign", "viewer", "docs", "engine"}, {"typer", "scipy", "tomli"}),
-    "later": ({"gc_pause", "convert", "sensors", "space", "control", "code", "fmu", "bridges", "identification", "campaign", "viewer"},
-              set()),
-    "engine": ({*BELOW, "gc_pause", "later", "convert", "examples", "simulation", "control", "code", "fmu", "bridges",
+    "lazy_imports": ({"gc_pause", "convert", "sensors", "space", "control", "code", "fmu", "bridges", "identification", "campaign",
+                      "viewer"}, set()),
+    "engine": ({*BELOW, "gc_pause", "lazy_imports", "convert", "examples", "simulation", "control", "code", "fmu", "bridges",
                 "identification", "campaign", "viewer", "space", "sensors"}, set()),
 }
 #: layers of files in ``simulation``: a file imports only from those before its own
@@ -278,7 +278,7 @@ def test_files_and_functions_are_of_a_size_to_be_read_and_import_at_their_top(pa
     for f in functions(path):
         words = f.body[0].end_lineno - f.body[0].lineno if ast.get_docstring(f) else 0
         assert f.end_lineno - f.lineno - words <= 80, f"{f.name} in line {f.lineno}"
-        if room_of(path) not in ("cli", "later") and path.name != "__init__.py":
+        if room_of(path) not in ("cli", "lazy_imports") and path.name != "__init__.py":
             own = [name for _, name in imports(f) if name.split(".")[0] == "engine"]
             assert not own, f"{f.name} in line {f.lineno} imports {own}"
 

@@ -7,7 +7,7 @@ import pytest
 
 import engine
 from engine import ops
-from engine.compiler.graph.interp import interpret
+from engine.compiler.graph.interpreter import interpret
 from engine.compiler.graph.operations import RECORDED, fma_of_floats
 from engine.compiler.transforms.trace import trace
 from engine.ops.elementwise import c2_of_floats, c3_of_floats, same_floats, stumpff_next

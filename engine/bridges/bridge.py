@@ -1,4 +1,4 @@
-"""``bridge``: what a live simulation says at a rate, and what it is told, over a transport."""
+"""``bridge``: publishes a live simulation's states at a rate, and takes its commands, over a transport."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Commands:
         self.advertised[client.id, channel.id] = channel.topic, channel.encoding
 
     def on_client_unadvertise(self, client: Any, client_channel_id: int) -> None:
-        """It will not any more."""
+        """Forget a channel that a client no longer publishes on."""
         self.advertised.pop((client.id, client_channel_id), None)
 
     def on_message_data(self, client: Any, client_channel_id: int, data: bytes) -> None:

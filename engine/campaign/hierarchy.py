@@ -80,7 +80,7 @@ class Hierarchy(Storage):
 
     @functools.cached_property
     def _starts(self) -> Array:
-        """Where the runs of each chunk begin among those that are kept, and where they end (chunks + 1)."""
+        """Offset of each chunk's first run among the kept runs, and the total (chunks + 1)."""
         return np.searchsorted(self.kept, self.manifest["chunk"] * np.arange(self.chunks + 1))
 
     @functools.cached_property
@@ -95,7 +95,7 @@ class Hierarchy(Storage):
 
     @functools.cached_property
     def _columns(self) -> dict[str, tuple[tuple[int, ...], int, str, Any, list[str]]]:
-        """By name an array's shape, the rows of its objects, its type, what fills it up, and the names of its dimensions."""
+        """Zarr arrays by name: shape, rows of an object, dtype, fill value, and names of the dimensions."""
         m, keep = self.manifest, self.manifest["campaign"]["keep"]
         runs, chunk = m["runs"], min(m["chunk"], m["runs"])
         run = {**m["drawn"], **{name: x["shape"] for name, x in m["metrics"].items()}}

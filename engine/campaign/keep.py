@@ -52,7 +52,7 @@ class Keep:
 
     @property
     def words(self) -> dict[str, Any]:
-        """What it is, for the manifest: of the runs each, or the first, the step and how many where they are a range."""
+        """Description for the manifest: columns, stride and runs (the first, the step and how many where they are a range)."""
         n = self.numbers
         if not isinstance(n, range) and (np.diff(n) == (step := int(n[1] - n[0]) if len(n) > 1 else 1)).all():
             n = range(int(n[0]), int(n[-1]) + 1, step)
@@ -66,7 +66,7 @@ class Keep:
 
     @property
     def bytes(self) -> int:
-        """How many bytes it takes of all runs."""
+        """Number of bytes that the kept columns of all runs take."""
         return 8 * len(self.numbers) * len(self.t) * sum(map(math.prod, self.shapes.values()))
 
     def of(self, trajectory: Trajectory, rows: Array) -> dict[str, Array]:

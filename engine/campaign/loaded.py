@@ -131,17 +131,17 @@ class Runs:
 
     @functools.cached_property
     def _failures(self) -> int:
-        """How many failed."""
+        """Number of runs that failed."""
         return sum(len(self.folder.said(k)["why"]) for k in np.unique(self.numbers // self.folder.manifest["chunk"]).tolist())
 
     @property
     def complete(self) -> bool:
-        """Whether no run is missing."""
+        """True if no run is missing."""
         return len(self) == self.folder.manifest["runs"]
 
     @property
     def failed(self) -> Array:
-        """Which runs failed (run)."""
+        """True for each run that failed (run)."""
         return self("failed")
 
     @property
@@ -151,7 +151,7 @@ class Runs:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was noted of runs that did not fail, in words: of each chunk its first."""
+        """Warnings noted of runs that did not fail, each once, with the first run of its chunk that it was noted of."""
         size, said = self.folder.manifest["chunk"], dict[str, None]()
         for k in np.unique(self.numbers // size).tolist():
             said |= dict.fromkeys(self.folder.said(k)["notes"])

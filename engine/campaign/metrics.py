@@ -114,7 +114,7 @@ class Metric:
 
     @property
     def words(self) -> Any:
-        """What it is, for the manifest: as it is written, or the fingerprint of a function."""
+        """Description for the manifest: the metric's text, or a function's fingerprint."""
         return self.given if isinstance(self.given, str) else f"function {fingerprint(self.given)[:16]}"
 
     def values(self, trajectory: Trajectory, good: Array, shape: tuple[int, ...] | None = None) -> Values:

@@ -1,4 +1,4 @@
-"""What a campaign is to run, checked: the part of it that travels to workers, and that a folder's manifest is of."""
+"""Plan of a campaign, checked: the part of it that travels to workers, and that a folder's manifest describes."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Plan:
 
     @functools.cached_property
     def words(self) -> dict[str, Any]:
-        """What it is, for the manifest: all that its bits depend on but the chunks."""
+        """Description for the manifest: all that the results' bits depend on except the chunks."""
         from scipy import __version__ as scipy
 
         known = self.simulator.stepper.header(self.duration, self.record_every)

@@ -77,7 +77,7 @@ class Scatter:
 
     @property
     def words(self) -> dict[str, Any]:
-        """What it is, for the manifest."""
+        """Description for the manifest: each quantity's distribution."""
         return {name: d.words for name, d in self.draws.items()}
 
     def values(self, first: int, count: int) -> dict[str, Array]:

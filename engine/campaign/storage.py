@@ -93,7 +93,7 @@ class Storage(abc.ABC):
 
     @property
     def unsigned(self) -> bool:
-        """Whether the manifest is of a version before there were digests."""
+        """True if the manifest is of a version without digests."""
         return bool(self.manifest) and "digest" not in self.manifest
 
     def require_own(self) -> None:
@@ -133,7 +133,7 @@ class Storage(abc.ABC):
 
     @property
     def chunks(self) -> int:
-        """How many there are to be."""
+        """Number of chunks that the campaign has when it is complete."""
         return int(-(-self.manifest["runs"] // self.manifest["chunk"]))
 
     def span(self, k: int) -> tuple[int, int]:

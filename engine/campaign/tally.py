@@ -52,7 +52,7 @@ class Tally:
 
     @property
     def text(self) -> str:
-        """What is known of the metrics, a line each."""
+        """Estimates of the metrics so far, a line each, and the number of failed runs."""
         said = [f"{name}: {x}" for name, x in self.estimates().items() if x.runs]
         return "\n".join(said + ([f"{self.failed} failed"] if self.failed else []))
 

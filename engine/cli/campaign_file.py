@@ -1,4 +1,4 @@
-"""Campaigns from TOML files: what each table says, and what is wrong with it."""
+"""Campaigns from TOML files: the meaning of each table, and errors in it."""
 
 import pkgutil
 import sys

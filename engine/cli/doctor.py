@@ -1,4 +1,4 @@
-"""``engine doctor``: what there is to work with."""
+"""``engine doctor``: a report on this installation: processor, threads, graphics, the cache, and versions."""
 
 import importlib.metadata
 import os

@@ -1,4 +1,4 @@
-"""How a command ends: its exit code, whatever goes wrong as one line on stderr, and Ctrl-C."""
+"""End of a command: its exit code, every failure as one line on stderr, and Ctrl-C."""
 
 import contextlib
 import functools

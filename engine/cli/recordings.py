@@ -24,7 +24,7 @@ PLOTTED = 100_000         # records; of more, a picture shows every second, thir
 
 
 def is_recording(file: str) -> bool:
-    """Whether a file is, or is named as, one in HDF5."""
+    """Return whether a file is an HDF5 recording, or is named as one."""
     return Path(file).suffix.lower() in (".h5", ".hdf5") or engine.recording.is_recording(file)
 
 
@@ -97,7 +97,7 @@ def steps_done(recording: Recording) -> int:
 
 
 def interrupted(recording: Recording) -> bool:
-    """Whether a run can go on from its last record: it is not complete, did not diverge, and was not ended by an event."""
+    """Return whether a run can go on from its last record: it is not complete, did not diverge, and was not ended by an event."""
     h, checkpoint, last = recording.header, recording.checkpoint(), last_time(recording)
     if recording.complete or not (len(recording) and "dt" in h and "duration" in h and np.any(checkpoint.get("finished", 0.0))):
         return not recording.complete
@@ -113,7 +113,7 @@ def goes_on(recording: Recording) -> str:
 
 
 def being_written(path: Path) -> bool:
-    """Whether a recorder has a file locked."""
+    """Return whether a recorder holds the file's lock."""
     with open(path, "rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""``engine verify``: what recordings are worth."""
+"""``engine verify``: checks that recordings are complete, and every byte as it was recorded."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""The same C in fewer bytes, for archives: within functions of straight lines the names of values that are no longer read are used again.
+"""Compaction of generated C for archives: within straight-line functions, names of values that are no longer read are used again.
 
 Each value is a name of its own before, in the order of the graph, whose growing numbers do not squeeze well: the step of a quadruped
 falls from 696 to 450 kB in a zip archive. A compiler sees the same values.

@@ -123,7 +123,7 @@ def write_together(files: dict[Path, bytes]) -> None:
 
 
 def made(e: Any, suffix: str, target: str | None) -> tuple[bytes, int, str]:
-    """What is in a file, how many doubles the function must be lent, and what the header says of it."""
+    """Return the bytes of a file, the number of doubles of scratch memory that the function needs, and a paragraph for its header."""
     tabled = with_tables(e.program)
     if tabled and target is not None:
         what = f"{e.name} works with tables, which have no code in a .o for {target}"

@@ -54,7 +54,7 @@ class Value:
 
     @property
     def passed(self) -> bool:
-        """Whether it is a parameter in C."""
+        """True if the value is a parameter of the C function: not bound to a constant, and not empty."""
         return self.bound is None and self.size > 0
 
 
@@ -110,11 +110,11 @@ class Exported:
 
     @functools.cached_property
     def compiled(self) -> Gufunc:
-        """The same in the engine, which says nothing of what is not finite."""
+        """The engine's compiled function, without warnings of NaN and infinity."""
         return Gufunc(self.program, signature_of(self.program), [a.name for a in self.given])
 
     def call(self, *arguments: Any) -> tuple[Array, ...]:
-        """The engine's results."""
+        """Return the engine's results."""
         with np.errstate(invalid="ignore"):
             found = self.compiled(*arguments)
         return tuple(np.asarray(x) for x in (found if isinstance(found, tuple) else (found,)))
@@ -134,7 +134,7 @@ class Exported:
         return found
 
     def tried(self, x: Sequence[Any], rng: np.random.Generator) -> tuple[Sequence[Any], tuple[Array, ...]]:
-        """Arguments and their results; where numbers are to be those of rows, arrays (n) hold such."""
+        """Yield arguments and their results; arrays (n) of row numbers hold such."""
         try:
             return x, self.call(*x)
         except IndexError:
@@ -151,7 +151,7 @@ class Exported:
 
 
 def identifier(name: str, taken: Iterable[str] = ()) -> str:
-    """A name in C like one that may be none: other characters become _, and what is taken gets one more."""
+    """Return a valid name in C: other characters become _, and a reserved name gets one more."""
     found = re.sub(r"\W", "_", name.replace("⁺", "_next").encode("ascii", "replace").decode().replace("?", "_")) or "_"
     found = f"x{found}" if not found[0].isalpha() else found
     while found in RESERVED or found in taken or re.fullmatch(r"(t|sc|st|top|columns)\d+|in|out|i", found):
@@ -175,7 +175,7 @@ def require_name(name: Any) -> str:
 
 
 def named(values: list[Value], taken: set[str]) -> list[Value]:
-    """Values with names that C takes, each once, and none that is taken."""
+    """Return values with valid names in C, each once, and none that is reserved."""
     found = []
     for value in values:
         name = identifier(value.name, taken)
@@ -187,7 +187,7 @@ def named(values: list[Value], taken: set[str]) -> list[Value]:
 
 
 def results_of(program: Program) -> list[Value]:
-    """The results of a program, by its own names or as they are numbered."""
+    """Return the results of a program, by its own names or as they are numbered."""
     many = len(program.shapes_out) > 1
     names = program.names or tuple(f"result_{k}" if many else "result" for k in range(len(program.shapes_out)))
     return [Value(n, s) for n, s in zip(names, program.shapes_out, strict=True)]

@@ -1,4 +1,4 @@
-"""A program in C: a function of straight lines for every function of it, long ones in parts of bounded size.
+"""C of a program: a straight-line function for each of its functions, long ones in parts of bounded size.
 
 Values that cross from part to part, what is passed to functions and what comes back lie in ``work``, which the caller lends; where, is
 planned as the machine code's registers are (:mod:`engine.compiler.codegen.schedule`), with as many as one could wish for. Each multiply-add
@@ -42,7 +42,7 @@ class ExportError(EngineError):
 
 
 class Writer:
-    """The functions of a program, in the order in which C wants them."""
+    """Writes the functions of a program, in the order in which C wants them."""
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
@@ -51,7 +51,7 @@ class Writer:
         self.known: dict[str, tuple[str, int]] = {}                            # program's key -> name, size of its work
 
     def function(self, program: Program) -> tuple[str, int]:
-        """Name and size of work of the function of a program of another's, written if it is new."""
+        """Return the name of a program's function, and the size of its work; it is written if it is new."""
         if program.key not in self.known:
             name = f"{self.prefix}_f{len(self.known)}"
             self.known[program.key] = name, 0
@@ -84,13 +84,14 @@ class Writer:
         self.helpers |= {name for t in texts for name in re.findall(r"\w+", t) if name in NEEDS}
 
     def called(self, program: Program) -> tuple[Callable[[str, str, str], str], int]:
-        """What calls a function of a program, with where its arguments, its results and its work are, and the size of that work."""
+        """Return a function that writes the C call of a program for given names of arguments, results and scratch memory, and the scratch
+        size."""
         name, work = self.function(program)
         more = [", {}"] * bool(work) + [f", {ARGUMENT}"] * with_tables(program)
         return lambda given, to, lent: f"{name}({given}, {to}{''.join(more).format(lent)});", work
 
     def body(self, program: Program, name: str, given: str, passed: str, read: Any, write: Any) -> tuple[list[str], int]:
-        """Statements of a program, and the size of its work.
+        """Return the statements of a program, and the size of its work.
 
         ``given`` are the parameters, ``passed`` the same as arguments, ``read`` and ``write`` how C has an input and a result by number.
         """
@@ -123,24 +124,24 @@ class Writer:
 
 
 def passing(program: Program, work: int) -> tuple[str, list[str]]:
-    """Further parameters of a program's function, and their names: its work, and the memory of tables."""
+    """Return further parameters of a program's function, and their names: its work, and the memory of tables."""
     names = ["work"] * bool(work) + [ARGUMENT] * with_tables(program)
     return "".join(f", {PARAMETER if n == ARGUMENT else f'double *restrict {n}'}" for n in names), names
 
 
 def unused(lines: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Statements that silence compilers on parameters that these lines do not read."""
+    """Return statements that silence compilers on parameters that these lines do not read."""
     used = set(re.findall(r"[A-Za-z_]\w*", "\n".join(lines)))
     return [f"    (void){name};" for name in names if name not in used]
 
 
 def indented(lines: Sequence[str]) -> list[str]:
-    """Statements within others."""
+    """Indent statements."""
     return [f"    {line}" for line in lines]
 
 
 class Body:
-    """The statements of one part of a program."""
+    """Writes the statements of one part of a program."""
 
     width, D, B = 1, "double", "i1"                                            # for the table of operations: one number at a time
 
@@ -185,13 +186,13 @@ class Body:
         self.writer.helpers |= {name for name in re.findall(r"\w+", text) if name in NEEDS}
 
     def named(self, c: str) -> str:
-        """A value of C, as the table of operations has it."""
+        """Return a value of C, as the table of operations has it."""
         name = f"%{len(self.e.of)}"
         self.e.of[name] = c
         return name
 
     def value(self, i: int) -> str:
-        """Node i in C."""
+        """Return node i as a C expression."""
         if i in self.have:
             return self.have[i]
         op, *args = self.nodes[i]
@@ -215,14 +216,14 @@ class Body:
         return self.have[i]
 
     def number(self, i: int) -> str:
-        """Node i as a number: truth as 1 and 0."""
+        """Return node i as a number: true is 1, false 0."""
         value = self.value(i)
         if i not in self.truths:
             return value
         return {"0": "0.0", "1": "1.0"}.get(value, f"{value} ? 1.0 : 0.0")
 
     def emit(self, i: int) -> None:
-        """Statements of node i."""
+        """Write the statements of node i."""
         op, *_ = node = self.nodes[i]
         if op in CALLS:
             self.emit_call(i, node)
@@ -247,7 +248,7 @@ class Body:
                 self.lines.append(f"work[{self.place[i]}] = {self.number(i)};")
 
     def emit_lane(self, i: int, k: int, j: int) -> None:
-        """Statements of lane k of node j: of what stands in memory it is loaded alone."""
+        """Write the statements of lane k of node j: a vector in memory has one lane loaded alone."""
         alone = j in self.place and j not in self.have
         c = f"work[{self.place[j] + k}]" if alone else self.vector("lane", j, [self.value(j), str(k)])
         self.lines.append(f"const double t{i} = {c};")
@@ -256,13 +257,13 @@ class Body:
             self.lines.append(f"work[{self.place[i]}] = t{i};")
 
     def vector(self, op: str, i: int, given: Iterable[str]) -> str:
-        """A call of the vectors' function of an operation, with as many lanes as node i has."""
+        """Return a call of an operation's function on vectors, with as many lanes as node i has."""
         name = f"{op}{self.wide[i]}"
         self.helpers_of(name)
         return f"{name}({', '.join(given)})"
 
     def turn(self, plan: Work) -> None:
-        """Statements that put angles, inputs, into work, and their sines and cosines behind them."""
+        """Write statements that put angles, inputs, into work, and their sines and cosines behind them."""
         each, x, room = [self.value(i) for i in plan.turned], plan.angles, plan.room
         self.lines += [f"work[{x + k}] = {(each + each[-1:] * room)[k]};" for k in range(room)]
         self.helpers_of("angles_of")
@@ -272,7 +273,7 @@ class Body:
         return f"work + {k}" if k else "work"
 
     def stands(self, i: int) -> Stand | None:
-        """The array in which node i's number stands, and where in it, if it does; of a constant its text."""
+        """Return the array in which node i's number stands, and its index there, if it does; of a constant its text."""
         if self.nodes[i][0] == "const":
             return self.number(i), None
         if self.nodes[i][0] == "input" and i not in self.truths:
@@ -283,7 +284,7 @@ class Body:
         return ("work", self.place[i]) if i in self.place else None
 
     def pass_on(self, given: Sequence[int], first: int) -> None:
-        """Statements that put nodes' numbers into work, from ``first`` on: what stands side by side in a loop."""
+        """Write statements that put nodes' numbers into work, from ``first`` on: those that lie side by side in a loop."""
         for k, n, place in runs([self.stands(j) for j in given]):
             if place is None:
                 for i in range(k, k + n):
@@ -294,7 +295,7 @@ class Body:
                 self.lines += [f"for (int i = 0; i < {n}; ++i)", f"    work[{first + k} + i] = {whence};"]
 
     def emit_call(self, i: int, node: Node) -> None:
-        """A call, a loop, or a branch: what else it is given is passed on only where it is taken."""
+        """Write a call, a loop, or a branch, whose further arguments are passed on only where it is taken."""
         f = self.program.functions[node[1]]
         given, n, a, to = operands(node), len(f.outputs), self.arguments, self.place[i]
         called = self.writer.called(f)[0](self.at(a), self.at(to), self.at(self.lent))
@@ -319,8 +320,8 @@ class Body:
                        *indented([*back, *kept_tables]), "}", *copied]  # fmt: skip
 
     def tables_of_passes(self, i: int, f: Program) -> tuple[list[str], list[str], str]:
-        """Statements before the passes of a loop and after each, so that of a pass only what is passed on is kept; and while what they go
-        on."""
+        """Return statements before the passes of a loop and after each, which keep of a pass's tables only those that are passed on; and
+        the loop's condition."""
         top, go = f"const size_t top{i} = arena->top;", " && !arena->state"
         if not any(f.made):
             return [top], [f"arena->top = top{i};"], go

@@ -1,4 +1,4 @@
-"""Kernels in C: dense layers, tables, random numbers, products and systems with many right sides, as loops.
+"""C of kernels, as loops: dense layers, look-ups, random numbers, products, and triangular solves with many right sides.
 
 Each does to every number what the engine's own loops do, in the same order; inner loops go along what stands side by side.
 """
@@ -28,14 +28,14 @@ HIGH = """static uint64_t high(uint64_t x, uint64_t y)
 
 
 def table(name: str, x: Any, kind: str = "double") -> str:
-    """C of numbers in memory that nobody changes."""
+    """Return C of constant numbers in memory."""
     texts = [decimal(y) if kind == "double" else str(int(y)) for y in np.ravel(x)] or ["0"]   # C has no arrays of nothing
     rows = ["    " + ", ".join(texts[k : k + 6]) for k in range(0, len(texts), 6)]
     return f"static const {kind} {name}[{len(texts)}] = {{\n" + ",\n".join(rows) + "\n};"
 
 
 def function(name: str, *lines: str) -> str:
-    """C of a function of numbers at ``in`` with results at ``out``."""
+    """Return C of a kernel's function of numbers at ``in``, with results at ``out``."""
     return "\n".join([f"static void {name}(const double *restrict in, double *restrict out)", "{", *(f"    {x}" for x in lines), "}"])
 
 
@@ -53,7 +53,7 @@ def dense(f: Dense, name: str) -> list[str]:
 
 
 def search(f: Search, name: str) -> list[str]:
-    """The last breakpoint that is reached, by halves."""
+    """Find the last breakpoint that is reached, by bisection."""
     return [table(f"{name}_at", f.breakpoints),
             function(name, "int k = 0;", f"for (int n = {len(f.breakpoints)}, h; n > 1; n -= h) {{", "    h = n / 2;",
                      f"    if (in[0] >= {name}_at[k + h])", "        k += h;", "}", "out[0] = k;")]  # fmt: skip
@@ -68,7 +68,7 @@ def rows(f: Rows, name: str) -> list[str]:
 
 
 def uniform(f: Uniform, name: str) -> list[str]:
-    """Philox-4×64-10, four numbers at a time."""
+    """Draw random numbers by Philox-4×64-10, four at a time."""
     n, (p, q), (v, w) = len(f.outputs), PHILOX, (x % 2**64 for x in WEYL)
     return [HIGH, function(
         name, f"for (int first = 0; first < {n}; first += 4) {{",
@@ -90,7 +90,7 @@ def products(f: Products, name: str) -> list[str]:
 
 
 def solves(f: Solves, name: str) -> list[str]:
-    """L D Lᵀ x = b: along the entries of L, and back."""
+    """Solve L D Lᵀ x = b: forward along the entries of L, and back."""
     e, m = len(f.entries), f.m
     number = {pair: j for j, pair in enumerate(f.entries)}
     up = [(i, k, number[k, i]) for i in reversed(range(f.n)) for k in range(i + 1, f.n) if i in f.pattern[k]]

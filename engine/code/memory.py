@@ -1,4 +1,4 @@
-"""Memory of tables in C: what the caller lends, handed out one piece after another, and how much of it a program needs.
+"""Memory of tables in C: an arena in memory that the caller lends, and how much of it a program needs.
 
 A table is a number, where in this memory its descriptor stands: how many rows there are, and where they begin, which is behind it or, of
 what is given or known beforehand, elsewhere. What a row or a pass of a loop took is free again at the next.
@@ -155,5 +155,5 @@ NEEDS |= {"table_given": ("table_failed", "table_put"), "table_taken": ("table_f
 
 @functools.cache
 def with_tables(f: Program) -> bool:
-    """Whether a function takes or makes tables, or one that it calls does."""
+    """Return whether a function, or one that it calls, takes or returns tables."""
     return any(f.given) or any(f.made) or any(map(with_tables, f.functions))

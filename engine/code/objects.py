@@ -1,4 +1,4 @@
-"""Object code for other processors, by LLVM: what the engine itself runs, under the same header as the C."""
+"""Object code for other processors by LLVM, of the IR that the engine itself runs, under the same header as the C."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from engine.compiler.graph.vecmath import literal
 
 @dataclass(frozen=True)
 class Target:
-    """A kind of processor: how LLVM calls it, and how many registers for doubles it has."""
+    """A processor: LLVM's name of it, and its number of registers for doubles."""
 
     triple: str
     cpu: str
@@ -40,13 +40,13 @@ TARGETS = {
 
 
 class Fixed(Module):
-    """A module of code that leaves the engine, with its numbers."""
+    """An IR module for export, whose constants are part of the code."""
 
     constants_are = "internal constant"
 
 
 class Portable(Fixed):
-    """A module for another processor than this one."""
+    """An IR module for another processor than this one."""
 
     def __init__(self, target: Target) -> None:
         super().__init__(1)
@@ -60,7 +60,7 @@ class Portable(Fixed):
 
 
 def object_code(e: Exported, target: str | None) -> tuple[bytes, int]:
-    """An object file with the function, for a target by its name or for this processor, and how many doubles it must be lent."""
+    """Return an object file with the function, for a named target or this processor, and the doubles of scratch memory that it needs."""
     name = target if target is None else one_of("target", target, [t for t in TARGETS if t != "wasm"], ExportError)
     text, work = with_entry(e, Fixed(1) if name is None else Portable(TARGETS[name]))
     return assembled(text, name), work
@@ -68,7 +68,7 @@ def object_code(e: Exported, target: str | None) -> tuple[bytes, int]:
 
 @native_code.alone
 def assembled(text: str, name: str | None) -> bytes:
-    """Object code of IR text, whose segments are hidden from other objects."""
+    """Return object code of IR text, whose segments are hidden from other objects."""
     llvm = native_code.llvm()
     if name is None:
         host = llvm.Target.from_default_triple().create_target_machine(
@@ -85,8 +85,8 @@ def assembled(text: str, name: str | None) -> bytes:
 
 
 def with_entry(e: Exported, module: Module) -> tuple[str, int]:
-    """IR text of the function as C calls it, and how many doubles it must be lent: those that it needs, where they are too many for the
-    stack, else none."""
+    """Return IR text of the function as C calls it, and the doubles of scratch memory that the caller lends: those that it needs, where
+    they are too many for the stack, else none."""
     f, work = module.function(e.program)
     n_in, n_out = e.program.n_in, len(e.program.outputs)
     need = n_in + n_out + work
@@ -122,7 +122,8 @@ def with_entry(e: Exported, module: Module) -> tuple[str, int]:
 
 
 def compiled(name: str, text: str, head: str, suffix: str) -> bytes:
-    """An object, or a shared library, of C for this machine, by the system's compiler: what LLVM is not asked for, the same bits."""
+    """Return an object, or a shared library, that the system's compiler makes of C for this machine; used where LLVM is not: the same bits.
+    """
     files = {f"{name}.c": f'{text}\nconst char {name}_written[] = "{WRITER}";\n'.encode(), f"{name}.h": head.encode()}
     fast = ["-march=native"] if platform.machine() in ("x86_64", "AMD64") else []
     how = ["-shared", "-lm"] if suffix == ".so" else ["-c"]
@@ -130,12 +131,12 @@ def compiled(name: str, text: str, head: str, suffix: str) -> bytes:
 
 
 def shared_object(code: bytes) -> bytes:
-    """A shared library of an object for this machine, linked by the system's compiler."""
+    """Return a shared library of an object for this machine, linked by the system's compiler."""
     return built(["-shared", "code.o", "-lm"], {"code.o": code}, "link", ".so")
 
 
 def built(command: list[str], files: dict[str, bytes], does: str, suffix: str, compiler: list[str] | None = None) -> bytes:
-    """What a compiler, by default the system's, makes of files."""
+    """Return what a compiler (by default the system's) builds of files, in a temporary folder."""
     compiler = compiler or [cc for name in ("cc", "gcc", "clang") if (cc := which(name))][:1]
     if not compiler:
         other = {"link": "a .o that is linked", "compile": "a .c that is compiled"}[does]

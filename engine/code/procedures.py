@@ -1,4 +1,4 @@
-"""Procedures in C, from the text that LLVM gets of them: each instruction a statement, each block a label, each variable one of C."""
+"""C of procedures, translated from LLVM IR: each instruction a statement, each block a label, each variable one of C."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ASKS = re.compile(rf"  %\S+ = getelementptr i64, ptr %arena, i64 {arena.STATE}\n
 
 
 class Lines(procedure_code.Procedure):
-    """The lines of a procedure whose arrays are of C's arena."""
+    """Writes the lines of a procedure whose arrays are in the arena of the exported C."""
 
     def zeros(self, n: str, columns: int) -> str:
         at = self.put(f"call ptr @array(i64 {n}, i64 {columns})")
@@ -37,7 +37,7 @@ class Lines(procedure_code.Procedure):
 
 
 def lines_of(f: Procedure) -> tuple[procedure_code.Library, Lines, list[Number | Rows], list[tuple[Rows, str]]]:
-    """The procedures that one calls, its own lines, what it is given, and what it returns, with how many rows."""
+    """Return the procedures that one calls, its own lines, its arguments, and its results with their numbers of rows."""
     library = procedure_code.Library(f.checked)
     main = Lines(library, f.fn, inner=False)
     given: list[Number | Rows] = [Number("number", f"%in{k}") if m == NUMBER else Rows("number", m, f"%in{k}", f"%in{k}.n", own=False)
@@ -46,12 +46,12 @@ def lines_of(f: Procedure) -> tuple[procedure_code.Library, Lines, list[Number |
 
 
 def columns_of(f: Procedure) -> list[int]:
-    """How many numbers are in a row of each array that a procedure makes."""
+    """Return the columns of each array that a procedure allocates, in the order of its code."""
     return [int(m) for m in re.findall(r"@array\(i64 \S+, i64 (\d+)\)", "\n".join(lines_of(f)[1].lines))]
 
 
 def written(f: Procedure, name: str) -> list[str]:
-    """C of the procedures that one calls, and of itself."""
+    """Return C of a procedure, and of those that it calls."""
     library, main, given, results = lines_of(f)
     names = {g.name: f"{name}_{g.name[1:]}" for g in library.functions.values()}
     returned = f"  call void @results({', '.join(f'i64 {n}' for _, n in results)})"
@@ -78,13 +78,13 @@ def written(f: Procedure, name: str) -> list[str]:
 
 
 def callees(name: str, texts: Mapping[str, str]) -> list[str]:
-    """A function, and before it all that it calls."""
+    """Return a function, and before it all that it calls."""
     own = dict.fromkeys(re.findall(r"call \w+ (@called\d+)\(", texts[name]))
     return [*(g for other in own for g in callees(other, texts)), name]
 
 
 def called(text: str, names: Mapping[str, str]) -> str:
-    """C of a procedure that another calls."""
+    """Return C of a procedure that another calls."""
     head, _, *body, _ = text.split("\n")
     kind, name, given = re.match(r"define internal (\w+) (@\w+)\((.*)\) nounwind", head).groups()  # type: ignore[union-attr]
     arguments = [(kind, value(x)) for kind, x in re.findall(r"(\w+)(?: noalias)? (%[\w.]+)", given)]
@@ -94,7 +94,7 @@ def called(text: str, names: Mapping[str, str]) -> str:
 
 
 def value(x: str, kind: str = "i64") -> str:
-    """A value in C: a name, or a constant."""
+    """Return an operand in C: a name, or a constant."""
     if x.startswith("%"):
         return x[1:].replace(".", "_")
     if kind == "double":
@@ -105,7 +105,7 @@ def value(x: str, kind: str = "i64") -> str:
 
 
 def statements(text: str, names: Mapping[str, str], returns: str) -> list[str]:
-    """Statements of the lines of a function: without what nobody reads, and without jumps to the next line."""
+    """Return the statements of a function's lines, without dead code and without jumps to the next line."""
     lines = wanted(ASKS.sub(r"  \1 = call i64 @asks()", SAYS.sub("outside:\n  call void @says()", text)).split("\n"))
     found = list[str]()
     for line, after in zip(lines, [*lines[1:], ""], strict=True):
@@ -115,11 +115,11 @@ def statements(text: str, names: Mapping[str, str], returns: str) -> list[str]:
 
 
 def wanted(lines: list[str]) -> list[str]:
-    """Lines without those that make what no other reads: values, and variables."""
+    """Remove dead lines: values and variables that no other line reads."""
     variables = {x for line in lines for x in re.findall(r"  (%\S+) = alloca", line)}
 
     def split(line: str) -> tuple[str, str]:
-        """What a line makes, if that is all that it does, and the rest of it."""
+        """Return the variable that a line assigns, if it has no other effect, and the rest of the line."""
         if made := re.match(r"  (%\S+) = (?!call \w+ @(called|array))", line):
             return made[1], line[made.end() :]
         put = re.fullmatch(r"  store (.*), ptr (%\S+)", line)
@@ -136,7 +136,7 @@ def wanted(lines: list[str]) -> list[str]:
 
 
 def statement(line: str, names: Mapping[str, str], returns: str, after: str) -> list[str]:
-    """An instruction of a function that returns a number, or "void", before the label ``after``, if there is one."""
+    """Return an instruction, of a function that returns a number, or "void", as a statement before the label ``after``, if there is one."""
     if variable := re.fullmatch(r"%(\S+) = alloca (\w+)", line):
         return [f"{TYPES[variable[2]]} {value('%' + variable[1])} = 0;"]
     if put := re.fullmatch(r"store (\w+) (\S+), ptr (%\S+)", line):
@@ -157,7 +157,7 @@ def statement(line: str, names: Mapping[str, str], returns: str, after: str) -> 
 
 
 def expression(text: str, names: Mapping[str, str]) -> tuple[str, str]:
-    """An instruction in C, and LLVM's type of what it makes."""
+    """Return an instruction as an expression in C, and LLVM's type of its result."""
     op, _, rest = text.replace(" nsw ", " ").replace(" inbounds ", " ").partition(" ")
     if op == "call":
         kind, name, given = re.fullmatch(r"(\w+) @([\w.]+)\((.*)\)", rest).groups()  # type: ignore[union-attr]

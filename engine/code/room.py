@@ -1,4 +1,4 @@
-"""Memory that a function's tables need, by how many rows these have.
+"""Memory bound of a function's tables in C, as a linear function of their number of rows.
 
 Of each table it is known that it has at most so many rows, or that these are as many as are given, or as the program makes them.
 """
@@ -23,27 +23,27 @@ OPEN = -1
 
 
 class Need(NamedTuple):
-    """Doubles that are needed whatever is given, and for each row that tables may have which have as many as are given, or made."""
+    """Doubles that are needed: so many in all, and so many for each row of the longest table that is given or made."""
 
     own: int = 0
     each: int = 0
 
     def with_table(self, rows: Most, columns: int) -> Need:
-        """The same and a table."""
+        """Add a table."""
         return Need(self.own + DESCRIPTOR + (0 if rows == OPEN else rows * columns), self.each + (columns if rows == OPEN else 0))
 
     def with_all(self, other: Need) -> Need:
-        """The same and another."""
+        """Add another need."""
         return Need(self.own + other.own, self.each + other.each)
 
 
 def needed(f: Program, given: Sequence[Most] | None = None) -> Need:
-    """Memory that a function takes, of inputs that are tables of at most so many rows."""
+    """Return the memory that a function takes, for tables of at most so many rows as arguments."""
     return found(f, [OPEN] * len(f.given) if given is None else given)[0]
 
 
 def found(f: Program, given: Sequence[Most]) -> tuple[Need, list[Most]]:
-    """Memory that a function takes, and how many rows its results have at most."""
+    """Return the memory that a function takes, and the most rows that its results have."""
     if not with_tables(f):
         return Need(), [OPEN] * len(f.outputs)
     return found_once(f, tuple(given))
@@ -51,7 +51,7 @@ def found(f: Program, given: Sequence[Most]) -> tuple[Need, list[Most]]:
 
 @functools.cache
 def found_once(f: Program, given: tuple[Most, ...]) -> tuple[Need, list[Most]]:
-    """:func:`found`, which loops in loops ask for again and again."""
+    """:func:`found`, kept: nested loops ask for it again and again."""
     if isinstance(f, Kernel):
         return of_kernel(f, given)
     need, rows, results = Need(), list[Most](), dict[int, list[Most]]()
@@ -67,7 +67,7 @@ def found_once(f: Program, given: tuple[Most, ...]) -> tuple[Need, list[Most]]:
 
 
 def of_passes(f: Program, given: list[Most], passes: int) -> tuple[Need, list[Most]]:
-    """The same of a loop: what a pass makes, and what is passed on, twice where it may lie among other rows."""
+    """Return the memory and rows of a loop: tables made in a pass, and those passed on, twice where they may lie among other rows."""
     n = len(f.outputs)
     while True:
         need, made = found(f, given)
@@ -82,7 +82,7 @@ def of_passes(f: Program, given: list[Most], passes: int) -> tuple[Need, list[Mo
 
 
 def of_kernel(f: Kernel, given: Sequence[Most]) -> tuple[Need, list[Most]]:
-    """The same of a kernel."""
+    """Return the memory and rows of a kernel."""
     need, one = Need(), Need(DESCRIPTOR)
     if isinstance(f, RowLoop):
         return of_rows(f, given)
@@ -104,7 +104,7 @@ def of_kernel(f: Kernel, given: Sequence[Most]) -> tuple[Need, list[Most]]:
 
 
 def of_rows(f: RowLoop, given: Sequence[Most]) -> tuple[Need, list[Most]]:
-    """The same of a loop over rows: of its sources, which have the same number, one may be known."""
+    """Return the memory and rows of a loop over rows: its sources have the same number, which may be known of one."""
     read = [given[k if s.index < 0 else len(f.sources) + s.index] for k, s in enumerate(f.sources)]
     n = min((m for m in read if m != OPEN), default=OPEN)
     need, _ = found(f.f, [OPEN] * f.place + [*given[f.first : f.first + f.outside]])
@@ -118,16 +118,16 @@ def of_rows(f: RowLoop, given: Sequence[Most]) -> tuple[Need, list[Most]]:
 
 @functools.cache
 def holds(f: Program, kinds: Any) -> bool:
-    """Whether a function is of some kinds of kernels, or one that it calls is."""
+    """Return whether a function, or one that it calls, is a kernel of these kinds."""
     return isinstance(f, kinds) or any(holds(g, kinds) for g in f.within)
 
 
 def grows(f: Program) -> bool:
-    """Whether tables may have more rows than the longest of those that are given."""
+    """Return whether a function may make tables with more rows than the longest of those that it is given."""
     return holds(f, (Concatenated, Cut, Procedure))
 
 
 def enough(f: Program, rows: int) -> int:
-    """Doubles of memory that are enough where no table is given, and none of those whose rows are not known has more than so many."""
+    """Return the doubles of memory that suffice where no table is given, and none of unknown length has more than so many rows."""
     own, each = needed(f)
     return own + DESCRIPTOR + each * rows

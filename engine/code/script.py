@@ -14,8 +14,8 @@ NEAR = 1e-12
 
 
 def script(e: Exported, file: str) -> str:
-    """A script that compares results of the module in a ``file`` beside it with the engine's: it prints ok, or which entry differs and by
-    how much."""
+    """Return a script that compares results of the module in a ``file`` beside it with the engine's: it prints ok, or which entry differs
+    and by how much."""
     samples = [[[x.tolist() for x in part] for part in sample] for sample in e.samples()]
     takes, returns = [[a.name, bool(a.shape), a.columns] for a in e.parameters], [[r.name, r.columns] for r in e.returned]
     columns, tabled, lent = [a.columns for a in e.parameters], with_tables(e.program), 0

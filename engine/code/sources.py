@@ -60,13 +60,13 @@ def exported(f: Any, name: str, part: str | Sequence[str] | None, q0: Any = None
 
 
 def paragraphs(text: str | None) -> list[str]:
-    """What a docstring says before its sections, a text a paragraph."""
+    """Return the paragraphs of a docstring before its sections, each as one line."""
     whole = re.split(r"\n\s*(?:Parameters|Leading dimensions|Notes|Examples|Raises)\b", text or "")[0]
     return [" ".join(part.split()) for part in whole.split("\n\n") if part.strip()]
 
 
 def of_function(f: Gufunc, name: str, values: Mapping[str, Any]) -> Exported:
-    """A compiled function; of a robot with parameters, also their values."""
+    """Export a compiled function; of a robot with parameters, their values are defaults."""
     model = f.model if isinstance(f, RobotFunction) else None
     texts = ARGUMENTS if model else OF_SYSTEMS if isinstance(f, SystemFunction) else {}
     given = [Value(n, s, re.sub(r" ?\(\.\.\.(, [\w −]+)*\)", "", texts.get(n, "")), coordinates(model, n, s)) if texts else Value(n, s)
@@ -114,7 +114,7 @@ def parts_of(simulator: Simulator, part: str | Sequence[str] | None) -> list[str
 
 
 def of_simulator(simulator: Simulator, name: str, part: list[str], q0: Any, v0: Any) -> Exported:
-    """A step of a simulator, or what its controller and laws do at one."""
+    """Export a step of a simulator, or its controller and laws at the beginning of one."""
     require_exportable(simulator, part)
     if not STEPS.isdisjoint(part):
         return step_of(simulator, name, q0, v0)
@@ -138,7 +138,7 @@ def require_exportable(simulator: Simulator, part: Sequence[str]) -> None:
 
 
 def laid(layout: Layout, begin: int = 0) -> tuple[tuple[int, str, tuple[str, ...]], ...]:
-    """The parts of a vector, by their layout."""
+    """Return the parts of a vector, by their layout."""
     return tuple((begin + where.start, n, ()) for n, where in layout.slices.items() if where.stop > where.start)
 
 
@@ -148,7 +148,7 @@ def parameters_of(simulator: Simulator) -> Value:
 
 
 def step_of(simulator: Simulator, name: str, q0: Any, v0: Any) -> Exported:
-    """The state after a step, from that before."""
+    """Export a step: the state after it, from that before."""
     plant, stepper, model = simulator.plant, simulator.stepper, simulator.model
     at, p, x0 = stepper.layout.slices, stepper.nominal(), first_of(simulator, q0, v0)
     state = [(at[n].start, n, model.labels(n)) for n in ("q", "v")]
@@ -191,13 +191,13 @@ def first_of(simulator: Simulator, q0: Any, v0: Any) -> np.ndarray:
 
 
 def rows_of(model: Model) -> int:
-    """How many rows the tables of a step have at most, as a rule: those of points of contact."""
+    """Return an upper bound, as a rule, of the rows of a step's tables: the model's points of contact."""
     return POINTS * sum(len(link.collisions) for link in model.links)
 
 
 def chain_of(simulator: Simulator, name: str, names: Sequence[str]) -> Exported:
-    """What some of a simulator's laws, sensors and controller say at the beginning of a step, and what they remember: one function of the
-    signals that others make, without what they do not read."""
+    """Return some of a simulator's laws, sensors and controller, at the beginning of a step, as one function: their commands, signals and
+    memories, by the signals of components outside the chain. Arguments that none of them reads are left out."""
     plant, model, dt = simulator.plant, simulator.model, simulator.dt
     chain: list[Any] = [c for c in plant.acting if c.name in names]
     outside = {n: shown_parts(plant.said[n]) for c in chain for n in c.called.reads if n not in names}
@@ -256,7 +256,7 @@ def chain_of(simulator: Simulator, name: str, names: Sequence[str]) -> Exported:
 
 def chain_results(shapes: Mapping[str, Any], chain: list[Any], program: Program,
                   held: tuple[tuple[int, str, tuple[str, ...]], ...]) -> list[Value]:  # fmt: skip
-    """What comes out of a chain: commands, what is said and remembered, of such shapes, and rates of states."""
+    """Return descriptions of a chain's results: commands, signals and memories, of these shapes, and rates of states."""
     said = {n for c in chain if isinstance(c, Maker) for n in c.recorded(shapes[c.name])}
     texts = {"tau": "generalized forces, N·m and N, as commanded: limits of effort are the plant's, and not applied",
              "rate": "rate of its own state, which whoever calls integrates",
@@ -267,6 +267,6 @@ def chain_results(shapes: Mapping[str, Any], chain: list[Any], program: Program,
 
 
 def reads(program: Program, given: list[Value], k: int) -> bool:
-    """Whether a program reads an argument."""
+    """Return whether a program reads its argument k."""
     first = sum(v.size for v in given[:k])
     return any(node[0] == "input" and first <= node[1] < first + given[k].size for node in program.nodes)

@@ -1,4 +1,4 @@
-"""Loops over rows in C, and what passes between tables and numbers: ``for`` loops, a row after another, in the compiler's order."""
+"""C of loops over rows, and of kernels between tables and numbers: ``for`` loops, a row after another, in the compiler's order."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from engine.code.memory import DIFFERENT, PARAMETER, with_tables
 from engine.compiler.graph.program import Program
 from engine.compiler.kernels.picks import IDLE, Pick
 from engine.compiler.kernels.procedure import Procedure
-from engine.compiler.kernels.row_ends import Sink
 from engine.compiler.kernels.row_loop import RowLoop
+from engine.compiler.kernels.row_sources_sinks import Sink
 from engine.compiler.kernels.stacks import Concatenated, Constants, Cut, Part, Stack, Unstack
 from engine.ops.tables import PARTS
 
@@ -21,7 +21,7 @@ LOCAL = 64
 
 
 def function(name: str, work: int, lines: list[str]) -> str:
-    """C of a function of numbers and tables at ``in`` with results at ``out``."""
+    """Return C of a function of numbers and tables at ``in``, with results at ``out``."""
     given = f"const double *restrict in, double *restrict out{', double *restrict work' if work else ''}, {PARAMETER}"
     return "\n".join([f"static void {name}({given})", "{", *(f"    {x}" for x in lines), "}"])
 
@@ -78,7 +78,7 @@ def cut(f: Cut, name: str) -> str:
 
 
 def moved(n: int, to: str, whence: str, how: str = "=") -> list[str]:
-    """Statements that move n numbers that stand side by side, c of them first."""
+    """Return statements that copy n numbers that lie side by side, c of them first."""
     text = re.sub(r"\b0 \+ ", "", f"{to} {how} {whence};")
     if n == 1:
         return [re.sub(r"\b1 \* (?=\w)|\b\d \* c \+ | \+ (\d \* )?c(?=[])])", "", text).replace("[c]", "[0]")]
@@ -86,7 +86,7 @@ def moved(n: int, to: str, whence: str, how: str = "=") -> list[str]:
 
 
 class Loop:
-    """A loop over rows: its statements."""
+    """Writes the statements of a loop over rows."""
 
     def __init__(self, loop: RowLoop, name: str, called: Any) -> None:
         """``called`` is what calls a function of a program, and how much work that needs."""
@@ -103,7 +103,7 @@ class Loop:
         self.call = call("row", "made", f"work + {at}" if at else "work") if lent else call("row", "made", "")
 
     def text(self) -> str:
-        """All of it."""
+        """Return all statements."""
         loop = self.loop
         self.tables()
         self.begun()
@@ -122,7 +122,7 @@ class Loop:
         return function(self.name, self.work, self.lines)
 
     def tables(self) -> None:
-        """The tables that it is given, and how many rows there are."""
+        """Write the tables that it is given, and the number of rows."""
         loop = self.loop
         self.lines += [f"const struct table x{k} = table_of(arena, in[{k}]);" for k in range(loop.first)]
         first = len(loop.sources)
@@ -132,7 +132,7 @@ class Loop:
         self.lines.append(f"const size_t n = {f'{same} ? {rows[0]} : table_failed(arena, {DIFFERENT})' if same else rows[0]};")
 
     def begun(self) -> None:
-        """What is made, before the first row; and what is the same for all."""
+        """Write the code before the loop: the tables that it makes, its accumulators, and what all rows share."""
         loop, target, k = self.loop, self.loop.first + self.loop.outside, 0
         for j, s in enumerate(loop.sinks):
             if s.adds:
@@ -155,7 +155,7 @@ class Loop:
             self.lines += moved(loop.outside, f"row[{loop.place} + c]", f"in[{loop.first} + c]")
 
     def read(self) -> list[str]:
-        """A row of each source."""
+        """Return the statements that read a row of each source."""
         loop, lines = self.loop, list[str]()
         first = len(loop.sources)
         for k in range(loop.indices):
@@ -170,7 +170,7 @@ class Loop:
         return lines
 
     def sunk(self, s: Sink, j: int, k: int, part: int) -> list[str]:
-        """What becomes of a row's results, from number k on, in sink j."""
+        """Return the code that puts a row's results, from number k on, in sink j."""
         m = s.columns
         if s.how == "rows":
             return moved(m, f"y{j}[{m} * r + c]", f"made[{k} + c]")
@@ -191,7 +191,7 @@ class Loop:
         return lines
 
     def ended(self) -> None:
-        """What is made, after the last row."""
+        """Write the code after the loop: numbers of chosen rows, and sums of partial sums."""
         k = part = 0
         for j, s in enumerate(self.loop.sinks):
             if s.how == "chosen":
@@ -203,7 +203,7 @@ class Loop:
 
 
 def written(f: Program, name: str, called: Any) -> tuple[list[str], int]:
-    """C of a kernel that takes or makes tables, and how much work it needs."""
+    """Return C of a kernel that takes or makes tables, and the size of its work."""
     if isinstance(f, RowLoop):
         loop = Loop(f, name, called)
         return [loop.text()], loop.work

@@ -69,7 +69,8 @@ def comment(*paragraphs: str) -> str:
 
 
 def declared(value: Value, output: bool, restrict: bool = False) -> str:
-    """A parameter of C; of a table with how many rows it has, or for how many there is room and where to say how many there are."""
+    """Return the declaration of a parameter in C; of a table with its number of rows, or with room for so many, and a place for their
+    number."""
     if value.columns:
         n, array = value.name, f"double *{'restrict ' if restrict else ''}{value.name}"
         return f"{array}, size_t {n}_room, size_t *{n}_rows" if output else f"const {array}, size_t {n}_rows"
@@ -87,7 +88,7 @@ def prototype(e: Exported, work: int, restrict: bool = False) -> str:
 
 
 def element(values: list[Value], k: int) -> str:
-    """Number k of arguments or results, as C has it."""
+    """Return number k of arguments or results, as C has it."""
     tables = 0
     for value in values:
         if k < value.size:
@@ -100,13 +101,13 @@ def element(values: list[Value], k: int) -> str:
 
 
 def source(e: Exported) -> tuple[str, int]:
-    """The source, and how many doubles of work the function needs."""
+    """Return the source, and how many doubles of work the function needs."""
     text, (work,) = sources([e])
     return text, work
 
 
 def sources(each: list[Exported]) -> tuple[str, list[int]]:
-    """The source of functions that share what they call, and how many doubles of work each needs."""
+    """Return the source of functions that share what they call, and how many doubles of work each needs."""
     writer = Writer(each[0].name)
     written = [own_function(writer, e) for e in each]
     own_functions, mains = definitions(writer.helpers), [text for text, _ in written]
@@ -120,7 +121,7 @@ def sources(each: list[Exported]) -> tuple[str, list[int]]:
 
 
 def own_function(writer: Writer, e: Exported) -> tuple[str, int]:
-    """A function as C calls it, whose own parts and what it calls go to a writer, and how many doubles of work it needs."""
+    """Return a function as C calls it, and how many doubles of work it needs; its parts and callees go to a writer."""
     numbers = [[x for x in each if not x.columns] for each in (e.parameters, e.returned)]
     tables_in, tables_out = e.tables, [r for r in e.returned if r.columns]
     given = [*(declared(a, False, True) for a in numbers[0]), *["const double *restrict in"] * bool(tables_in),
@@ -143,7 +144,7 @@ def own_function(writer: Writer, e: Exported) -> tuple[str, int]:
 
 
 def check(x: Value, output: bool) -> str:
-    """Statements that note whether something of an argument or a result is not finite."""
+    """Return statements that note whether an argument or a result is not finite."""
     if not x.shape and not output:
         return f"    bad |= !isfinite({x.name});"
     counter = f"size_t i = 0; i < {x.name}_rows * {x.columns}" if x.columns else f"int i = 0; i < {x.size}"
@@ -151,7 +152,8 @@ def check(x: Value, output: bool) -> str:
 
 
 def given_tables(tables: list[Value], results: int) -> list[str]:
-    """Statements that make tables of what is given; the first of all is an empty one, in place of those for which there is no room."""
+    """Return statements that make tables of the arguments; the first of all is an empty one, in place of those for which there is no room.
+    """
     counts = [f"in[{len(tables)}]"] * bool(tables) + [f"out[{results}]"] * bool(results)
     return [*[f"    double {', '.join(counts)};"] * bool(counts), f"    struct arena {ARGUMENT}[1] = {{{{memory, 0, memory_size, 0}}}};",
             f"    if (memory_size < {DESCRIPTOR})", f"        return {NO_ROOM};", f"    table_given({ARGUMENT}, 0, memory);",
@@ -170,7 +172,7 @@ def result(results: list[Value], k: int) -> str:
 
 
 def described(value: Value) -> list[str]:
-    """What an argument or a result is, and what its entries are."""
+    """Return the comment lines of an argument or a result: its meaning, and that of its entries."""
     sizes = (f"{value.name}_rows", *value.shape[1:]) if value.columns else value.shape
     shape = f" ({', '.join(map(str, sizes))})" if sizes else ""
     lines = [f"  {value.name}{shape}{': ' if value.text else ''}{value.text}"]
@@ -205,7 +207,7 @@ def header(e: Exported, work: int, more: str = "") -> str:
 
 
 def memory_of(e: Exported) -> str:
-    """How many doubles of memory are enough: of tables of so many rows, where these are as many as are given, or made."""
+    """Return the macros of the doubles of memory that suffice, for tables of at most so many rows."""
     upper, (own, each) = e.name.upper(), needed(e.program)
     own += DESCRIPTOR * (1 + len(e.tables))
     if not each:
@@ -226,7 +228,8 @@ def rows(x: list[np.ndarray]) -> str:
 
 
 def selftest(e: Exported, work: int) -> str:
-    """A program that compares results with the engine's: it prints ok, or which entry differs and by how many units in the last place."""
+    """Return a program that compares results with the engine's: it prints ok, or which entry differs and by how many units in the last
+    place."""
     samples = e.samples()
     (x, at, rows_in), (y, starts, rows_out) = (padded([s[k] for s in samples], of) for k, of in enumerate((e.parameters, e.returned)))
     bad = [int(not (np.isfinite(b).all() and (not e.strict or np.isfinite(a).all()))) if found else NO_ROW

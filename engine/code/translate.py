@@ -1,4 +1,4 @@
-"""Instructions of LLVM IR on numbers, as expressions of C: operations and elementary functions are written in them once, for both."""
+"""C of LLVM instructions on numbers, as expressions: operations and elementary functions are written in LLVM IR once, for both."""
 
 from __future__ import annotations
 
@@ -39,24 +39,24 @@ def constant(text: str, kind: str) -> str:
 
 
 class Expressions:
-    """Values by the names that they have in LLVM's text, as expressions of C."""
+    """C expressions of values, by their names in LLVM's text."""
 
     def __init__(self, of: dict[str, str] | None = None) -> None:
         self.of = of or {}
 
     def put(self, text: str) -> str:
-        """An instruction's result, as a name that other instructions read."""
+        """Assign an instruction's result to a name that other instructions read."""
         name = f"%{len(self.of)}"
         self.of[name] = self.expression(text)[0]
         return name
 
     def atom(self, x: str, kind: str) -> str:
-        """An operand, in parentheses where it is more than a name, a constant or a call."""
+        """Return an operand, in parentheses where it is more than a name, a constant or a call."""
         c = self.of[x] if x.startswith("%") else constant(x, kind)
         return c if ATOM.fullmatch(c) else f"({c})"
 
     def expression(self, text: str) -> tuple[str, str]:
-        """An instruction in C, and its type.
+        """Return an instruction as an expression in C, and its type.
 
         >>> Expressions({"%x": "x", "%y": "y"}).expression("fcmp olt double %x, %y")
         ('x < y', 'i1')

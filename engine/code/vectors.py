@@ -1,4 +1,4 @@
-"""Vectors of two and four doubles in C: those of the processor, where the compiler may use AVX and FMA, elsewhere as many doubles."""
+"""C of vectors of two and four doubles: the processor's, where the compiler may use AVX and FMA, elsewhere as many doubles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""WebAssembly: one object of LLVM's, made a module that stands by itself.
+"""WebAssembly: links one object of LLVM's to a module that runs by itself.
 
 LLVM writes objects for a linker. Of a single one there is little to link: its functions keep their numbers, its data stay where they are,
 from address 0 on; what is missing is a memory, a stack, and room for arguments and results, all of which follow the data. WebAssembly has
@@ -65,7 +65,7 @@ MULTIPLIED = """define hidden void @__multi3(ptr %r, i64 %al, i64 %ah, i64 %bl, 
 
 
 def wasm(e: Exported) -> tuple[bytes, int]:
-    """The module, and how many doubles the function must be lent."""
+    """Return the module, and the doubles of scratch memory that the function needs."""
     text, work = with_entry(e, Portable(TARGETS["wasm"]))
     return linked(e, assembled(without_fma(text), "wasm"), work), work
 
@@ -74,7 +74,7 @@ def wasm(e: Exported) -> tuple[bytes, int]:
 
 
 def without_fma(text: str) -> str:
-    """IR text in which products and sums are two operations, but in elementary functions."""
+    """Return IR text in which each fma is a product and a sum, rounded twice; in elementary functions the product is exact."""
     parts = re.split(r"(?m)(?=^define )", text)
     exact = re.compile(r"define internal \S+(?: \S+)? @(near1|exp\.lanes|log\.lanes|tanh\.lanes)\(")
     made = [part.replace("@llvm.fma.f64(", "@once(" if exact.match(part) else "@twice(") for part in parts]
@@ -114,7 +114,7 @@ def once() -> str:
 
 
 def leb(n: int, signed: bool = False) -> bytes:
-    """A whole number in seven bits a byte."""
+    """Encode an integer as LEB128, seven bits a byte."""
     out = bytearray()
     while True:
         byte, n = n & 0x7F, n >> 7
@@ -125,7 +125,7 @@ def leb(n: int, signed: bool = False) -> bytes:
 
 
 class Reader:
-    """Bytes that are read from the beginning on."""
+    """Reads bytes from the beginning on."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 0
@@ -203,7 +203,7 @@ def number_of(content: bytes, wanted: str) -> int:
 
 
 def end_of_data(content: bytes) -> int:
-    """Where data end."""
+    """Return the address where the data segments end."""
     r, end = Reader(content), 0
     for _ in range(r.number()):
         if r.number() != 0 or r.take(1) != b"\x41":

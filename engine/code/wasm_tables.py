@@ -1,4 +1,4 @@
-"""WebAssembly of functions with tables: their C, compiled by zig's clang, which brings a C library whose fma rounds once: the same bits.
+"""WebAssembly of functions with tables: their C, compiled by zig's clang, whose C library has an fma that rounds once: the same bits.
 
 The module imports nothing. It exports what others do; tables and the memory that the caller lends lie from the global ``free`` on, where
 nothing else is, in ``memory``, which the caller lets grow.

@@ -90,7 +90,7 @@ class RobotFunction(Function, Generic[Arguments, Result]):
 
     @property
     def straight(self) -> RobotFunction[Arguments, Result]:
-        """The same without loops over trees, for what knows no tables."""
+        """The function without loops over trees, for exports that have no tables."""
         return RobotFunction(self.model, self.plain, self.arguments, self.name, loops=False) if self.program.tabled else self
 
     def entry(self, argument: str, where: tuple[int, ...]) -> str:
@@ -123,7 +123,7 @@ class Forced(RobotFunction[Arguments, Result]):
 
     @functools.cached_property
     def forced(self) -> RobotFunction[..., Result]:
-        """The same function, with wrenches."""
+        """The function with external wrenches."""
         joints = next((s[0] for n, s in zip(self.arguments, self.program.shapes_in, strict=True) if n in ("qddot", "qdot")), 0)
         return RobotFunction(self.model, self.plain, [*self.arguments, "wrenches"], self.name, joints)
 

@@ -27,7 +27,7 @@ WITHIN_LLVM = ("LLVM reads", "LLVM's passes", "LLVM's code")
 
 
 def level() -> int:
-    """What ``ENGINE_DEBUG`` says, 0 by default.
+    """Return the level of ``ENGINE_DEBUG``, 0 by default.
 
     Raises
     ------
@@ -59,7 +59,7 @@ REPORTS: list[Report] = []
 
 @contextlib.contextmanager
 def timed(add: Callable[[float], None]) -> Iterator[None]:
-    """Hand on the seconds of what is done within, but for those that are timed within it."""
+    """Give the seconds of what is done within, except for what is timed within it."""
     begun = time.perf_counter()
     WATCH.within.append(0.0)
     try:
@@ -78,7 +78,7 @@ def stage(name: str) -> contextlib.AbstractContextManager[None]:
 
 @contextlib.contextmanager
 def share(name: str) -> Iterator[None]:
-    """Time what is a share of the stage around it, in this thread or another, if somebody reads it."""
+    """Time a share of the stage around it, in this thread or another, if somebody reads it."""
     begun, report = time.perf_counter(), REPORTS[-1] if REPORTS else None
     yield
     if report is not None:
@@ -114,7 +114,7 @@ class Report:
         return " ".join([self.what, *(["of"] if self.programs else []), " and ".join(p.name for p in self.programs)]).strip()
 
     def why(self) -> str:
-        """Why it is compiled: by which part its key differs from that of the same name the last time that somebody asked."""
+        """Return why it is compiled: by which part its key differs from the last one of the same name."""
         if self.found:
             return "found in the cache"
         if cache.folder() is None:
@@ -129,7 +129,7 @@ class Report:
         return f"compiled, as other than before: {', '.join(changed)}" if changed else "compiled, as the cache no longer has it"
 
     def lines(self, level: int) -> Iterator[str]:
-        """What is said at a level."""
+        """Yield the lines of the report at a level."""
         stages = {"traced": sum(f.seconds for f in self.functions)}
         for name, x in self.seconds.items():
             if name not in WITHIN_LLVM:

@@ -18,7 +18,7 @@ from engine.compiler import native_code
 from engine.compiler.codegen import entry
 from engine.compiler.codegen.call_writer import API, DOUBLE, HEADER, ITEMS, PROMISED, Equal
 from engine.compiler.graph.expr import Expr
-from engine.compiler.graph.interp import interpret
+from engine.compiler.graph.interpreter import interpret
 from engine.compiler.graph.program import COUNTED, Program, Shape, is_table, of_rows, once
 from engine.compiler.graph.refusals import ArgumentError
 from engine.compiler.kernels.arena import NO_MEMORY, NO_ROW, most
@@ -217,7 +217,7 @@ class Gufunc:
 
     @once
     def counted(self) -> bool:
-        """Whether it works with tables."""
+        """True if the function works with tables."""
         return self.program.tabled or any(map(is_table, (*self.program.shapes_in, *self.program.shapes_out)))
 
     def _each(self, arrays: list[np.ndarray], batch: Shape) -> Any:

@@ -136,7 +136,7 @@ KNOWN = range(20, 23)
 
 @contextlib.contextmanager
 def hurried() -> Iterator[None]:
-    """Leave the idle passes out within; others who use LLVM in this process have them."""
+    """Context without LLVM's idle passes; others who use LLVM in this process keep them."""
     known = IDLE if llvm().llvm_version_info[0] in KNOWN else ()
     for option in known:
         llvm().set_option("", f"-{option}")
@@ -170,7 +170,8 @@ def assemble(text: str) -> list[bytes]:
 
 
 def piece(text: str) -> bytes:
-    """Object code of one of several modules, by its text: where a number of a long program has changed, most of them are as they were."""
+    """Return object code of one of several modules, cached by its text: where a number of a long program has changed, most of them are as
+    they were."""
     key = f"piece|{hashlib.sha256(text.encode()).hexdigest()}|{identity()}"
     if (kept := cache.load(key)) is None:
         kept = assembled(text)
@@ -179,7 +180,7 @@ def piece(text: str) -> bytes:
 
 
 def divided(text: str) -> tuple[str, list[str]]:
-    """IR text without modules that stand in it between form feeds, and these."""
+    """Split IR text at form feeds: return it without the modules that stand in it, and these."""
     parts = text.split("\f")
     return "".join(parts[::2]), parts[1::2]
 
@@ -210,19 +211,19 @@ def assembled(text: str, host: Any = None, level: int = 0) -> bytes:
 
 
 def constants(text: str) -> Iterator[tuple[str, int, list[float]]]:
-    """The tables of constants in IR text: their names, lanes, and entries."""
+    """Return the tables of constants in IR text: their names, lanes, and entries."""
     line = r"^@([\w.]*constants) = global \[\d+ x (?:<(\d) x double>|double)\] \[(.*)\]$"
     for name, lanes, entries in re.findall(line, text, re.MULTILINE):
         yield name, int(lanes or 1), [struct.unpack(">d", bytes.fromhex(x))[0] for x in re.findall("0x([0-9A-F]{16})", entries)]
 
 
 def joined(parts: list[bytes]) -> bytes:
-    """Several objects as one, each after its length."""
+    """Return several objects as one, each after its length."""
     return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
 
 
 def parted(whole: bytes) -> Iterator[bytes]:
-    """The objects that were joined."""
+    """Return the objects that :func:`joined` joined."""
     while whole:
         end = 8 + int.from_bytes(whole[:8], "little")
         yield whole[8:end]
@@ -230,7 +231,7 @@ def parted(whole: bytes) -> Iterator[bytes]:
 
 
 def parts(key: str) -> dict[str, str]:
-    """Parts of the key of machine code, by name."""
+    """Return the parts of machine code's disk cache key, by name."""
     entered, *of = key.split("|")
     triple, cpu, features, *versions, texts, library = identity().split("|")
     return {"the lanes, or how it is entered": entered, "the program": "|".join(of), "the processor": f"{triple}|{cpu}|{features}",
@@ -242,7 +243,7 @@ FILLED: dict[str, Callable[[], int]] = {}
 
 
 class Code:
-    """Loaded object code: keeps it alive and finds its symbols."""
+    """Loaded object code, kept in the disk cache by the programs' key: keeps it alive and finds its symbols."""
 
     @alone
     def __init__(self, how: str, text: Callable[[], str], what: str = "code", programs: Sequence[Any] = ()) -> None:
@@ -281,7 +282,7 @@ class Code:
                         ctypes.c_void_p.from_address(place).value = address()
 
     def enter(self, tables: dict[str, Any], numbers: np.ndarray) -> None:
-        """Write numbers into tables of constants: of each how many lanes it has, and which number every entry is, with its sign."""
+        """Write constants into their tables: for each its number of lanes, and of every entry the constant's number and sign."""
         for name, (lanes, entries) in tables.items():
             which, sign = np.array(entries, dtype=int).reshape(-1, 2).T
             memory = (ctypes.c_double * (lanes * len(which))).from_address(self.variable(name))

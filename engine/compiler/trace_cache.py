@@ -109,7 +109,7 @@ class Strict(pickle.Pickler):
 
 
 def own(x: Any) -> bool:
-    """Return whether a function, or a class, is one by which nothing comes in but its arguments."""
+    """Return whether a function or a class depends on nothing besides its arguments."""
     module = getattr(x, "__module__", None) or ""
     package, _, rest = module.partition(".")
     if isinstance(x, type):

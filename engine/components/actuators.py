@@ -72,7 +72,7 @@ class Motor(Component):
         return float(self.gear**2 * self.rotor)
 
     def given(self, commands: Mapping[str, Any]) -> Any:
-        """Its own command, or else the controller's ``tau`` at its joint."""
+        """Return the motor's own command, or else the controller's ``tau`` at its joint."""
         return commands[self.name] if self.name in commands else commands["tau"][self.j] if "tau" in commands else None
 
     def act(self, s: Context, state: Array, memory: Array, command: Any) -> Effect:

@@ -78,7 +78,7 @@ def attitude_target(what: str, model: Model, target: Any) -> Target:
 
 
 def takes_state(text: str, target: Callable[..., Any]) -> bool:
-    """Whether a function takes t, q, v, and not t alone."""
+    """Return whether a function takes t, q, v, and not t alone."""
     try:
         given = inspect.signature(target).parameters.values()
     except (TypeError, ValueError):                                            # a builtin without a signature
@@ -90,7 +90,7 @@ def takes_state(text: str, target: Callable[..., Any]) -> bool:
 
 
 def takes_origin(target: Callable[..., Any]) -> bool:
-    """Whether a function takes an orbit's place and velocity too."""
+    """Return whether a function also takes an orbit's position and velocity."""
     try:
         return [*inspect.signature(target).parameters] == OF_ORBIT
     except (TypeError, ValueError):

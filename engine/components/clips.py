@@ -16,7 +16,7 @@ import numpy as np
 
 from engine import ops
 from engine.compiler.graph.expr import Expr, Graph
-from engine.compiler.graph.interp import interpret
+from engine.compiler.graph.interpreter import interpret
 from engine.compiler.graph.operations import Node, operands
 from engine.compiler.graph.rewrite import inlined, operand
 from engine.compiler.transforms.trace import trace
@@ -95,7 +95,7 @@ SCALING = "mul", "div"
 
 
 class Unclipped:
-    """What a law says without its clips, and their ends, as it is traced once: a function of what it is called with.
+    """A law's outputs without its clips, and the clips' bounds, traced once: a function of the law's arguments.
 
     Parameters
     ----------

@@ -225,7 +225,7 @@ class Context:
 
     @functools.cached_property
     def origin(self) -> tuple[Array, Array]:
-        """Where the world's origin is, and how it moves: (3) m and (3) m/s in the axes of what carries it."""
+        """Position (3), m, and velocity (3), m/s, of the world's origin, in the axes of the frame that carries it."""
         if self.frame is None:
             raise SimulationError("nothing says where the world's origin is; expected a simulator with frame=…, such as a ReferenceOrbit")
         return self.frame.place(self.t, self.states.get(self.frame.name, self.frame.state))
@@ -328,7 +328,7 @@ class Effect:
 
 
 class Nothing:
-    """What components have as ``state`` and ``memory`` that set none: zeros (0). An array of the class's would fill help() with NumPy's."""
+    """Default ``state`` and ``memory`` of components: zeros (0). An array of the class's would fill help() with NumPy's."""
 
     def __get__(self, component: Any, owner: type) -> Any:
         return self if component is None else np.zeros(0)

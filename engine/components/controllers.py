@@ -28,7 +28,7 @@ from engine.components.actuators import ReactionWheels, Thrusters
 from engine.components.attitude_target import attitude_target, takes_origin
 from engine.components.component import Component, SimulationError, SimulationWarning
 from engine.components.forces import checked_vector
-from engine.components.made import remade
+from engine.components.picklable_closures import picklable
 from engine.components.references import Reference, blend, followed, minimum_jerk, minimum_jerk_pose, require_model
 from engine.model import Model, Tree
 from engine.spatial import quaternion, se3
@@ -45,7 +45,7 @@ Array = np.ndarray
 # ---------------------------------------------------------------- joints
 
 
-@remade
+@picklable
 def computed_torque(model: Model, reference: Reference, bandwidth: float = 10.0, damping: float = 1.0,
                     tree: str | None = None) -> Callable[..., Array]:  # fmt: skip
     """Follow a joint reference: tau = RNEA(q, v, a_d + 2 ζ ω (v_d − v) + ω² (q_d ⊖ q)); of a floating base only the joints are driven."""
@@ -64,7 +64,7 @@ def computed_torque(model: Model, reference: Reference, bandwidth: float = 10.0,
     return made_for(of_tree(computed_torque, forest, own), forest)
 
 
-@remade
+@picklable
 def pd_gravity(model: Model, target: Array, stiffness: Any, damping: Any, tree: str | None = None) -> Callable[..., Array]:
     """Hold a configuration: tau = K (q_d ⊖ q) − D v + g(q), with K and D numbers or (nv), zero or more."""
     forest, own = model, one_tree("pd_gravity", model, tree, several=True)
@@ -81,7 +81,7 @@ def pd_gravity(model: Model, target: Array, stiffness: Any, damping: Any, tree: 
 # ---------------------------------------------------------------- links
 
 
-@remade
+@picklable
 def operational_space(model: Model, link: str, reference: Reference, bandwidth: float = 10.0, damping: float = 1.0,
                       rest: float = 2.0, regular: float = 1e-6, tree: str | None = None) -> Callable[..., Array]:  # fmt: skip
     """Follow a link's reference with a fixed base (Khatib)::
@@ -107,7 +107,7 @@ def operational_space(model: Model, link: str, reference: Reference, bandwidth: 
     return made_for(of_tree(operational_space, forest, own), forest)
 
 
-@remade
+@picklable
 def resolved_rate(model: Model, link: str, reference: Reference, gain: float = 5.0, servo: float = 50.0,
                   regular: float = 1e-6, tree: str | None = None) -> Callable[..., Array]:  # fmt: skip
     """Resolved-motion rate control: joint velocities u = J⁺ (V_d + gain · error), which a servo follows by accelerations servo (u − q̇).
@@ -134,7 +134,7 @@ def resolved_rate(model: Model, link: str, reference: Reference, gain: float = 5
     return made_for(of_tree(resolved_rate, forest, own), forest)
 
 
-@remade
+@picklable
 def generalized_jacobian_control(model: Model, link: str, reference: Reference, bandwidth: float = 2.0, damping: float = 1.0,
                                  rest: float = 0.5, regular: float = 1e-6, tree: str | None = None) -> Callable[..., Array]:  # fmt: skip
     """Follow a link's reference with an arm whose base floats freely (resolved acceleration with the generalized Jacobian)::
@@ -161,7 +161,7 @@ def generalized_jacobian_control(model: Model, link: str, reference: Reference, 
     return made_for(of_tree(generalized_jacobian_control, forest, own), forest)
 
 
-@remade
+@picklable
 def reaction_null_space_motion(model: Model, motion: Callable[[Any], Array], gain: float = 10.0,
                                tree: str | None = None) -> Callable[..., Array]:  # fmt: skip
     """Joint motion that leaves the attitude of a floating base alone: joint velocities near ``motion(t)`` (nv − 6), ω̇ of the base zero.
@@ -191,7 +191,7 @@ def reaction_null_space_motion(model: Model, motion: Callable[[Any], Array], gai
 # ---------------------------------------------------------------- the base's attitude
 
 
-@remade
+@picklable
 def attitude_control(model: Model, actuator: ReactionWheels | Thrusters, target: Any = (1.0, 0.0, 0.0, 0.0), bandwidth: float = 0.5,
                      damping: float = 1.0, also: Callable[..., Any] | None = None,
                      tree: str | None = None) -> Callable[..., dict[str, Any]]:  # fmt: skip
@@ -255,7 +255,7 @@ def attitude_control(model: Model, actuator: ReactionWheels | Thrusters, target:
     return made_for(attitude_control, model, actuator, also=also)
 
 
-@remade
+@picklable
 def momentum_dumping(model: Model, wheels: ReactionWheels, thrusters: Thrusters, rate: float = 0.05, target: Any = (1.0, 0.0, 0.0, 0.0),
                      bandwidth: float = 0.5, damping: float = 1.0, tree: str | None = None) -> Callable[..., dict[str, Any]]:  # fmt: skip
     """Empty the wheels into the thrusters while the wheels hold the attitude: the thrusters' moment is −rate · A h, and the wheels' that
@@ -427,7 +427,7 @@ def damped_inverse(J: Array, y: Array, regular: float) -> Array:
 
 
 def shared(actuator: ReactionWheels | Thrusters) -> Callable[[Any], Any]:
-    """From a moment on the link to an actuator's command."""
+    """Return the map from a moment on the link to an actuator's command."""
     if isinstance(actuator, ReactionWheels):
         inverse = np.linalg.pinv(actuator.axes.T)
         turns, sizes, _ = np.linalg.svd(actuator.axes.T)

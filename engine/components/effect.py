@@ -17,7 +17,7 @@ Array = np.ndarray
 
 
 def observes(c: Component) -> bool:
-    """Whether a component looks at accelerations."""
+    """Return whether a component measures accelerations: its class overrides ``observe``."""
     return type(c).observe is not Component.observe
 
 

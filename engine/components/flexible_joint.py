@@ -75,7 +75,7 @@ class FlexibleJoint(Motor):
 
     @property
     def armature(self) -> float:
-        """None: the rotor is a link."""
+        """Zero: the rotor's inertia is a link's."""
         return 0.0
 
     def on(self, model: Model) -> Model:

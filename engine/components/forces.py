@@ -1,6 +1,7 @@
 """Forces that components exert: joint friction, stops and springs, a force at a point of a link, central gravity.
 
-Friction and stops may act by impulses instead (:mod:`engine.contact.joint_laws`); :mod:`engine.components.joint_dynamics` decides.
+Dry friction of joints, and stops that are stiff for the step, act as impulses instead (:mod:`engine.contact.joint_laws`), unless the user
+gives them as components or asks for "explicit" ones: :func:`engine.components.joint_dynamics.plan_joint_dynamics` decides.
 """
 
 from __future__ import annotations
@@ -233,7 +234,7 @@ def units_of_forces(model: Model) -> tuple[str, ...]:
 
 
 def one_coordinate(model: Model, joint: str, name: str) -> tuple[int, int]:
-    """Where the one coordinate and velocity of a joint lie."""
+    """Return the indices of a joint's coordinate and velocity, of which it must have one each."""
     q, v = model.q_slice(joint), model.v_slice(joint)
     if q.stop - q.start != 1 or v.stop - v.start != 1 or model.joint(joint).mimic is not None:
         raise SimulationError(f"{name}: joint '{joint}' is {model.joint(joint).kind}; expected one with one coordinate of its own")

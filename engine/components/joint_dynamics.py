@@ -1,4 +1,11 @@
-"""Damping, friction, stops and speed limits of joints: which act as forces in flight, and which as impulses after it."""
+"""Damping, friction, stops and speed limits of joints: which act as forces in flight, and which as impulses after it.
+
+A joint's stops are a spring in flight (:class:`engine.components.forces.JointStops`) or impulses after it
+(:meth:`engine.contact.joint_laws.JointStep.stop`), never both: in flight where the user gives a JointStops, where ``joint_dynamics`` is
+"explicit", and at floating joints; impulses where it is "implicit", and, where it is "auto", at stops too stiff for the step: with
+dt² k w > 0.01, where w is the velocity that a unit impulse leaves, or stiffened to hold the joint's effort. Dry friction is an impulse but
+where the user gives a JointFriction, for "explicit" steps, and at floating joints. :func:`plan_joint_dynamics` decides before a run.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +48,7 @@ KINDS: dict[str, Callable[[JointCoordinate], bool]] = {
 
 
 class Plan(NamedTuple):
-    """Components that act in flight, the laws of what acts after it, and the rows that there are, and that act after it."""
+    """Laws of joints by when they act: components in flight, impulses after it, all coordinates, and those whose laws are impulses."""
 
     components: list[Component]
     laws: JointLaws | None

@@ -148,7 +148,7 @@ class Noise:
 
 
 def asks_noise(fn: Any) -> bool:
-    """Whether a function of the user's asks for noise."""
+    """Return whether a function of the user's has an argument ``noise``."""
     try:
         return "noise" in inspect.signature(fn.fn if isinstance(fn, Law) else fn).parameters
     except (TypeError, ValueError):
@@ -320,17 +320,17 @@ class Ticking(Component):
 
     @property
     def feels(self) -> Sequence[str]:
-        """What it asks for of what is felt at the beginning of a step: fields of :class:`~engine.components.component.Felt`."""
+        """Measurements that the law asks for at the beginning of a step: fields of :class:`~engine.components.component.Felt`."""
         return ("vdot",) if "vdot" in self.called.extra else ()
 
     @property
     def flown(self) -> bool:
-        """Whether it is evaluated at every stage, and may be implicit."""
+        """True if the law is evaluated at every stage of the method, and may be implicit."""
         return not self.called.ticks and self.called.law.stiff is not False
 
     @property
     def clips(self) -> bool:
-        """Whether what it clips may be limits of it: not of what depends on signals, which are no state."""
+        """True if the law's clips may be limits of a stiff force: it is flown, and reads no signals, which are no state."""
         return self.flown and not self.called.reads
 
     def unclip(self, at: Callable[..., Context], shapes: list[tuple[int, ...]], states: Layout, parameters: Layout) -> None:

@@ -52,17 +52,17 @@ class Maker(Ticking):
 
     @property
     def mounted(self) -> tuple[str, str, Array] | None:
-        """Of a sensor its kind, the link that it is on, "" of none, and its pose (4, 4) there; None of a law."""
+        """Kind of a sensor, the link that it is on, "" of none, and its pose (4, 4) there; None for a law."""
         return None
 
     @property
     def about(self) -> dict[str, Any]:
-        """What else of a sensor says what its numbers are, as plain data: numbers and texts, and lists of these."""
+        """Further description of a sensor's numbers as plain data: numbers and texts, and lists of these."""
         return {}
 
     @property
     def remembers(self) -> bool:
-        """Whether it may be read before it has been asked: it says something at first, and goes on from what it remembers."""
+        """True if the maker can be read before it is evaluated: it has an initial value, and remembers or delays what it says."""
         law = self.called.law
         return law.initial is not None and bool(law.memory.size or law.delay)
 
@@ -173,7 +173,7 @@ def name_of_signal(x: Any, what: str) -> str:
 
 
 def askable(name: Any) -> bool:
-    """Whether an argument of a function may have a name.
+    """Return whether a name can be that of a function's argument.
 
     >>> askable("wrist"), askable("my wrist"), askable("a.b"), askable("lambda")
     (True, False, False, False)

@@ -52,8 +52,8 @@ expected names of signals, and t, q, v by theirs
 
 
 def by_names(fn: Callable[..., Any], known: Collection[str], signals: Collection[str] = ()) -> bool:
-    """Whether a function asks by names for what it takes: as one of its first three is a signal's, or as it has not all of t, q and v, but
-    some of them, or others that are known.
+    """Return whether a function takes its arguments by name: one of its first three is a signal, or it takes some of t, q and v but not
+    all, or others that are known.
 
     >>> by_names(lambda q, v: v, []), by_names(lambda t, k: k, ["k"]), by_names(lambda t, q, v, k: v, ["k"]), by_names(lambda a: a, [])
     (True, True, False, False)

@@ -14,7 +14,7 @@ import numpy as np
 from engine import ops
 from engine.checks import number, numbers, shown
 from engine.components.component import SimulationError
-from engine.components.made import remade
+from engine.components.picklable_closures import picklable
 from engine.model import Model
 from engine.spatial import se3
 
@@ -34,9 +34,9 @@ def blend(t: Any, duration: float, start: float = 0.0) -> tuple[Any, Any, Any]:
     return s, rate, 60.0 * x * (1.0 - x) * (1.0 - 2.0 * x) / duration**2
 
 
-@remade
+@picklable
 def minimum_jerk(model: Model, start: Array, end: Array, duration: float) -> Reference:
-    """From one configuration to another (nq) along the manifold, and then at rest."""
+    """Return a minimum-jerk reference from one configuration to another (nq) along the manifold, and then at rest."""
     require_model(model, "minimum_jerk")
     number("minimum_jerk: the duration", duration, "seconds greater than zero", above=0.0, error=SimulationError)
     q0, d = model.normalized(start), model.difference(start, end)
@@ -48,9 +48,9 @@ def minimum_jerk(model: Model, start: Array, end: Array, duration: float) -> Ref
     return reference
 
 
-@remade
+@picklable
 def minimum_jerk_pose(start: Array, end: Array, duration: float) -> Reference:
-    """From one pose to another (4×4) along a screw, and then at rest."""
+    """Return a minimum-jerk reference from one pose to another (4×4) along a screw, and then at rest."""
     number("minimum_jerk_pose: the duration", duration, "seconds greater than zero", above=0.0, error=SimulationError)
     T0, T1 = (numbers(f"minimum_jerk_pose: {what}", T, SimulationError) for what, T in (("start", start), ("end", end)))
     for T in (T0, T1):

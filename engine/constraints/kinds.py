@@ -59,7 +59,7 @@ class Between:
 
     @property
     def title(self) -> str:
-        """Its own name, or that of its kind and its links."""
+        """The constraint's name, or that of its kind and its links."""
         return getattr(self, "name", "") or f"{self.kind} of '{self.link_a}' and '{self.link_b}'"
 
     def frames(self) -> tuple[Array, Array]:
@@ -214,7 +214,7 @@ class Coupling:
 
     @property
     def title(self) -> str:
-        """Its own name, or that of its kind and its joints."""
+        """The constraint's name, or that of its kind and its joints."""
         return self.name or f"Coupling of '{self.joint1}' and '{self.joint2}'"
 
 
@@ -243,7 +243,7 @@ class Prescribed:
 
     @property
     def title(self) -> str:
-        """Its own name, or that of its joint."""
+        """The constraint's name, or that of its joint."""
         return self.name or f"motion of {self.joint}"
 
 

@@ -80,7 +80,7 @@ class Schur:
 
     @functools.cached_property
     def weak(self) -> Any:
-        """Whether loops are redundant, or nearly, in whatever units: what J does not allow is then found from small differences."""
+        """True if loops are redundant, or nearly, in whatever units: motions that J does not allow then follow from small differences."""
         diagonal, weak = np.diag(self.L), False
         sizes = {unit: ops.largest([e for e, u in zip(diagonal, self.units, strict=True) if u == unit]) for unit in self.units}
         for e, reciprocal, unit in zip(diagonal, self.proximal.reciprocal, self.units, strict=True):

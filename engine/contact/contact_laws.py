@@ -52,7 +52,7 @@ class ContactLaws:
 
     @property
     def turning(self) -> set[str]:
-        """Of these names those of surfaces that meet one with torsional or rolling friction."""
+        """Names of the surfaces in pairs with torsional or rolling friction."""
         return {name for pair in self.pairs if pair.turns and pair.own is None for s in (pair.a, pair.b) for name in s.surfaces}
 
     @property
@@ -62,7 +62,7 @@ class ContactLaws:
 
     @property
     def sizes(self) -> Array:
-        """Of each point (points) half of how thick the thinner of its two shapes is, m."""
+        """Half the thickness of the thinner shape at each point (points), m."""
         return np.array([p.size for p in self.pairs for _ in range(p.points)])
 
     @property
@@ -72,7 +72,7 @@ class ContactLaws:
 
     @property
     def turns(self) -> bool:
-        """Whether some pair has torsional or rolling friction."""
+        """True if a pair has torsional or rolling friction."""
         return any(pair.turns for pair in self.pairs)
 
     def step(self, h: Any, q0: Array, v0: Array, q: Array, free: Array, found: BroadPhase, stuck: Array, keep: frozenset[int] = frozenset(),
@@ -136,8 +136,8 @@ class ContactLaws:
 
     @functools.cached_property
     def bounds(self) -> dict[int, Any] | None:
-        """How far from its root's origin a shape of each floating tree can be, but for what its joints slide, and from the world's one that
-        stands still (−1); None where one that may touch does not float, or has other joints that translate."""
+        """Radius about its root's origin within which each floating tree's shapes stay, but for what its joints slide, and about the
+        world's origin for what stands still (−1); None where one that may touch does not float, or has other joints that translate."""
         bodies, far = self.model.bodies, self.extents
         roots = {r for a, b, _ in self.meetings for r in (a, b)} - {-1}
         turning = all(i in self.sliding[r] or not bodies[i].subspace(self.model.neutral())[3:].any()
@@ -181,14 +181,15 @@ class ContactLaws:
 
     @functools.cached_property
     def levers(self) -> list[list[tuple[int, Any]]]:
-        """How far each velocity of a body moves what it carries, about: by how far that reaches, or by 1 where it does not turn."""
+        """Lever arm of each velocity of a body, about: the reach of what it carries, or 1 where it does not turn."""
         far, S = self.extents, [body.subspace(self.model.neutral()) for body in self.model.bodies]
         return [[(j, far[i] if S[i][:3, k].any() else 1.0) for k, j in enumerate(range(body.v.start, body.v.stop))]
                 for i, body in enumerate(self.model.bodies)]  # fmt: skip
 
     @functools.cached_property
     def extents(self) -> list[Any]:
-        """How far from its origin what each body carries can be, but for what joints slide, and what stands still, last."""
+        """Radius about its origin within which all shapes that each body carries stay, but for what joints slide; that of what stands still
+        is last."""
         far: list[Any] = [0.0] * (len(self.model.bodies) + 1)
         for s in (s for pair in self.pairs for s in (pair.a, pair.b) if not isinstance(s.shape, GROUNDS)):
             far[s.body] = ops.maximum(far[s.body], ops.norm(s.center) + s.shape.bounding_radius)

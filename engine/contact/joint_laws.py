@@ -4,7 +4,8 @@ A force that acts all the step is evaluated between its middle and its end: in t
 order, towards the end where it is stiffer than the step, which damps it. The weight is σ = κ/(1 + κ), with κ = h² k w of a spring k,
 where w is the velocity that a unit impulse leaves, and κ = (h/T)² of what decays in a time T.
 
-The same as forces in flight: :mod:`engine.components.forces`; which of both acts: :mod:`engine.components.joint_dynamics`.
+The same as forces in flight: :mod:`engine.components.forces`. These impulses act at stops that are stiff for the step, in dry friction,
+and where ``joint_dynamics`` is "implicit": :func:`engine.components.joint_dynamics.plan_joint_dynamics` decides.
 """
 
 from __future__ import annotations
@@ -61,12 +62,12 @@ class JointCoordinate(NamedTuple):
 
     @property
     def acts(self) -> bool:
-        """Whether anything ever acts on it."""
+        """True if a law ever acts on the coordinate."""
         return bool(self.damping or self.friction or np.isfinite([self.low, self.high, self.speed]).any())
 
     @property
     def has_friction(self) -> bool:
-        """Whether its dry friction may be other than zero, as that of a traced parameter may."""
+        """True if dry friction may be nonzero, as that of a traced parameter may."""
         return ops.graph_of(self.friction) is not None or bool(self.friction)
 
     def velocity(self, v: Array) -> Any:
@@ -201,7 +202,7 @@ class JointStep(NamedTuple):
 
     @property
     def laws(self) -> list[tuple[str, Callable[[Any], tuple[Any, Any]]]]:
-        """What acts: its name, and γ and −∂γ/∂u as a function of u."""
+        """Laws that act: their names, and γ and −∂γ/∂u as functions of u."""
         c = self.coordinate
         given = [("friction", self.dry, c.has_friction), ("speed limit", self.speed_limit, np.isfinite(c.speed)),
                  ("stop", lambda u: self.stop(u, c.low, -1.0), np.isfinite(c.low)),
@@ -260,14 +261,14 @@ class JointStepLaws:
 
     @property
     def acts(self) -> Any:
-        """Whether there is an impulse where flight leads."""
+        """True if there is an impulse at the velocity after flight."""
         held = self.limited
         limited = [held.impulse(j, self.free[j])[0] for j in held.rows] if held else []
         return ops.largest(np.array([*(joint.impulse(joint.free)[0] for joint in self.joints), *limited])) > 0.0
 
     @property
     def with_friction(self) -> list[JointStep]:
-        """Those with dry friction."""
+        """Laws of the joint coordinates that have dry friction."""
         return [joint for joint in self.joints if joint.coordinate.has_friction]
 
     def pieces(self, v: Array) -> Array:
@@ -286,7 +287,7 @@ class JointStepLaws:
     friction = np.zeros(0)                                      # that of joints does not lag
 
     def lagged(self, v: Array, friction: Array, falls: Any = None) -> tuple[Array, Any]:
-        """Nothing lags."""
+        """Return friction as it is: laws of joints have none that lags behind the iteration."""
         return friction, True
 
     def acting(self, v: Array, friction: Array) -> list[tuple[float, str]]:
@@ -327,7 +328,7 @@ class JointStepLaws:
 
     @property
     def names(self) -> dict[str, None]:
-        """What there is of "friction", with damping and speed limits, and "stops"."""
+        """Names of the laws that there are: "friction", with damping and speed limits, and "stops"."""
         return dict.fromkeys("stops" if name == "stop" else "friction" for joint in self.joints for name, _ in joint.laws)
 
     def parts(self, v: Array) -> dict[str, Array]:

@@ -22,7 +22,7 @@ Array = np.ndarray
 
 
 class ForceLimits(NamedTuple):
-    """What one velocity's stiff forces may be at a flight's end ``flown``: the numbers of (1) and (2), N or N·m, and s, R and ρ in kg or
+    """Limits of one velocity's stiff forces at a flight's end ``flown``: the numbers of (1) and (2), N or N·m, and s, R and ρ in kg or
     kg·m². Without lines ``up`` and ``none_above`` are ``top``, ``down`` and ``none_below`` the ``bottom``."""
 
     flown: Any

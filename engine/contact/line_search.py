@@ -1,4 +1,4 @@
-"""How far to go along a line on which the slope of a cost grows: by the slopes alone, between two ends."""
+"""Line search for Newton's method: the length along a line at which a convex cost's slope is zero, by bracketed Newton steps."""
 
 from __future__ import annotations
 

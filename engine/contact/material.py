@@ -128,7 +128,7 @@ class ContactMaterial:
 
     @property
     def turns(self) -> bool:
-        """Whether there is friction against turning or rolling; traced numbers are some."""
+        """True if there is torsional or rolling friction; traced numbers count as some."""
         return any(ops.graph_of(x) is not None or x > 0.0 for x in self.turning)
 
     @property

@@ -1,6 +1,7 @@
 """Newton's method for the convex problem of a step: v⁺ = argmin ½ (v − ṽ)ᵀ M (v − ṽ) + ℓ(v), with impulses γ = −∂ℓ/∂v.
 
 Where constraints hold, among the v with J (v − ṽ) = 0: their impulses Jᵀ λ are part of every step of the method.
+Its line search: :mod:`engine.contact.line_search`.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Law(Protocol):
 
     @property
     def acts(self) -> Any:
-        """Whether there is an impulse where flight leads: γ(ṽ) ≠ 0."""
+        """True if there is an impulse at the velocity after flight: γ(ṽ) ≠ 0."""
 
     def impulse(self, v: Array, friction: Any) -> tuple[Array, Array]:
         """Return γ (nv) = −∂ℓ/∂v and G (nv, nv) = ∂²ℓ/∂v², positive semidefinite, with a friction."""

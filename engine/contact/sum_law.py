@@ -22,7 +22,7 @@ class SumLaw:
 
     @property
     def acts(self) -> Any:
-        """Whether any of them does."""
+        """True if any of the laws acts."""
         acts: Any = False
         for law in self.laws:
             acts = ops.logical_or(acts, law.acts)

@@ -12,7 +12,7 @@ import numpy as np
 
 from engine import ops
 from engine.checks import nearest, numbers, shown
-from engine.compiler.graph.interp import interpret
+from engine.compiler.graph.interpreter import interpret
 from engine.compiler.graph.program import Program
 from engine.compiler.transforms.trace import calling, trace
 from engine.components.law import Law, Noise
@@ -134,12 +134,12 @@ class Filter:
 
     @property
     def M(self) -> int:
-        """How many errors there are, with those of what is expected of samples on their way."""
+        """Dimension of the error state, with the errors of delayed samples' predictions."""
         return self.N + sum(len(self.R[visit.sensor]) for visit in self.visits if visit.late)
 
     @property
     def input_sizes(self) -> list[int]:
-        """How many numbers each input is."""
+        """Size of each input."""
         return [int(np.size(self.values[n])) for n in self.inputs]
 
     @property
@@ -167,7 +167,7 @@ class Filter:
 
     @functools.cached_property
     def looks(self) -> list[Callable[..., Any]]:
-        """For each sensor what it is expected to read, and H, of t, inputs, θ, x and an error of zero."""
+        """Predicted reading of each sensor, and H, as functions of t, inputs, θ, x and an error of zero."""
         return [callable_on_floats(trace(functools.partial(self.look, c), self.shapes)) for c in self.sensors]
 
     def look(self, c: Sensor, t: Any, given: Array, theta: Array, x: Array, d: Array) -> tuple[Array, Array]:
@@ -188,7 +188,7 @@ class Filter:
 
     @property
     def innovations(self) -> tuple[int, ...]:
-        """How many numbers each sample's innovation has, of which ``nis`` is the normalised square."""
+        """Size of each sample's innovation, of which ``nis`` is the normalised square."""
         return tuple(len(R) for R in self.R)
 
     def __call__(self, t: Any, memory: Array, **signals: Any) -> tuple[dict[str, Any], Array]:
@@ -323,7 +323,7 @@ class Visit(NamedTuple):
 
     @property
     def late(self) -> bool:
-        """Whether they are of the past when they are read."""
+        """True if the samples are of the past when they are read."""
         return self.latency > 0.0
 
 

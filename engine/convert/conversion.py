@@ -25,26 +25,28 @@ def outward(library: Library, model: Model, joints: Iterable[str] | None, **give
         if body.mimics:
             x = {name: 0.0 * a if name == "tau" else body.ratio * a + (body.offset if name == "q" else 0.0) for name, a in x.items()}
         for name, a in x.items():
-            found[name].append(part.row.to(part.placed(a)) if name == "q" else part.seen(x["q"], a, x["v"] if name == "vdot" else None))
+            theirs = part.convention.to(part.placed(a)) if name == "q" else part.seen(x["q"], a, x["v"] if name == "vdot" else None)
+            found[name].append(theirs)
     return several([join_pieces(pieces, ours["q"].shape[:-1]) for pieces in found.values()])
 
 
 def inward(library: Library, model: Model, joints: Iterable[str] | None, **given: Any) -> Any:
     """Return our vectors of the library's; what mimic joints have must be what their sources make of them."""
     parts = parts_of(library, model, joints)
-    nq, nv = sum(part.row.nq for part in parts), sum(part.body.kind.nv for part in parts)
+    nq, nv = sum(part.convention.nq for part in parts), sum(part.body.kind.nv for part in parts)
     theirs = as_batch(model, given, {"q": nq, "v": nv, "vdot": nv, "tau": nv}, library.name)
     found: dict[str, dict[int, Array]] = {name: {} for name in theirs}
     mimics: list[tuple[Part, dict[str, Array]]] = []
     i = j = 0
     for part in parts:
-        nq, nv = part.row.nq, part.body.kind.nv
+        nq, nv = part.convention.nq, part.body.kind.nv
         x = {name: a[..., i : i + nq] if name == "q" else a[..., j : j + nv] for name, a in theirs.items()}
         i, j = i + nq, j + nv
         require_circle(part, x["q"])
         own: dict[str, Array] = {}
         for name, a in x.items():
-            own[name] = part.relative(part.row.back(a)) if name == "q" else part.own(own["q"], a, own["v"] if name == "vdot" else None)
+            v = own["v"] if name == "vdot" else None
+            own[name] = part.relative(part.convention.back(a)) if name == "q" else part.own(own["q"], a, v)
         if part.body.mimics:
             mimics.append((part, own))
         else:
@@ -96,7 +98,7 @@ def several(results: Sequence[Array]) -> Any:
 def require_circle(part: Part, q: Array) -> None:
     """Refuse a cosine and a sine that are none."""
     pair = q[..., -2:]
-    if part.row.back is angle and pair.dtype != object and not np.all(np.abs(np.vecdot(pair, pair) - 1.0) < 0.04):
+    if part.convention.back is angle and pair.dtype != object and not np.all(np.abs(np.vecdot(pair, pair) - 1.0) < 0.04):
         raise StateError(f"q of joint '{part.body.joint.name}' holds no cosine and sine; expected [cos, sin] of its angle")
 
 
@@ -106,7 +108,7 @@ def require_mimicry(part: Part, name: str, a: Array, source: Array, above: Part)
         return
     ratio = part.body.ratio
     off = np.abs(a - ratio * source - (part.body.offset if name == "q" else 0.0))
-    turn = 2 * np.pi * (abs(ratio) if above.row.back is angle else float(part.row.back is angle))
+    turn = 2 * np.pi * (abs(ratio) if above.convention.back is angle else float(part.convention.back is angle))
     if name == "q" and turn:
         off = np.abs(off - turn * np.round(off / turn))
     if np.any(off > 1e-6 * (1.0 + np.abs(ratio * source))):

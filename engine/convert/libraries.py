@@ -67,8 +67,8 @@ def of_roll_pitch_yaw(q: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Row:
-    """A kind of joint in a library: its coordinates, there and back, and its velocities, as pieces of ours."""
+class JointConvention:
+    """Convention of a library for a kind of joint: its coordinates, to them and back, and its velocities, as blocks of ours."""
 
     nq: int
     blocks: tuple[Block, ...]
@@ -85,9 +85,9 @@ def permuted(*which: int) -> tuple[Callable[[Array], Array], Callable[[Array], A
 
 
 ANGULAR, LINEAR = slice(0, 3), slice(3, 6)
-LINE = Row(1, ((slice(0, 1), False),))
+LINE = JointConvention(1, ((slice(0, 1), False),))
 LINES = dict.fromkeys(("revolute", "continuous", "prismatic"), LINE)
-UNIVERSAL = Row(2, ((slice(0, 2), False),))
+UNIVERSAL = JointConvention(2, ((slice(0, 2), False),))
 IN_PLANE: tuple[Block, ...] = (slice(0, 2), True), (slice(2, 3), False)
 XYZW, POSE_XYZW, POSE_WXYZ = permuted(1, 2, 3, 0), permuted(4, 5, 6, 1, 2, 3, 0), permuted(4, 5, 6, 0, 1, 2, 3)
 
@@ -97,26 +97,26 @@ class Library:
     """A library by its kinds of joints."""
 
     name: str
-    rows: Mapping[str, Row]
+    joints: Mapping[str, JointConvention]
     sorted: bool = False                                                        # whether its reader takes children by their joints' names
     world: str | None = None                                                    # what it lists before all joints
 
 
 PINOCCHIO = Library("Pinocchio", {
-    **LINES, "screw": LINE, "universal": UNIVERSAL, "continuous": Row(2, LINE.blocks, circle, angle),
-    "planar": Row(4, ((slice(0, 3), False),), circle, angle),
-    "spherical": Row(4, ((slice(0, 3), False),), *XYZW),
-    "floating": Row(7, ((LINEAR, False), (ANGULAR, False)), *POSE_XYZW),
+    **LINES, "screw": LINE, "universal": UNIVERSAL, "continuous": JointConvention(2, LINE.blocks, circle, angle),
+    "planar": JointConvention(4, ((slice(0, 3), False),), circle, angle),
+    "spherical": JointConvention(4, ((slice(0, 3), False),), *XYZW),
+    "floating": JointConvention(7, ((LINEAR, False), (ANGULAR, False)), *POSE_XYZW),
 }, sorted=True, world="universe")  # fmt: skip
 MUJOCO = Library("MuJoCo", {
-    **LINES, "planar": Row(3, IN_PLANE, parts=("_TX", "_TY", "_RZ")), "spherical": Row(4, ((slice(0, 3), False),)),
-    "floating": Row(7, ((LINEAR, True), (ANGULAR, False)), *POSE_WXYZ, on_world=True),
+    **LINES, "planar": JointConvention(3, IN_PLANE, parts=("_TX", "_TY", "_RZ")), "spherical": JointConvention(4, ((slice(0, 3), False),)),
+    "floating": JointConvention(7, ((LINEAR, True), (ANGULAR, False)), *POSE_WXYZ, on_world=True),
 })  # fmt: skip
 DRAKE = Library("Drake", {
-    **LINES, "screw": LINE, "universal": UNIVERSAL, "planar": Row(3, IN_PLANE),
-    "spherical": Row(3, ((slice(0, 3), True),), roll_pitch_yaw, of_roll_pitch_yaw),
-    "floating": Row(7, ((ANGULAR, True), (LINEAR, True))),
+    **LINES, "screw": LINE, "universal": UNIVERSAL, "planar": JointConvention(3, IN_PLANE),
+    "spherical": JointConvention(3, ((slice(0, 3), True),), roll_pitch_yaw, of_roll_pitch_yaw),
+    "floating": JointConvention(7, ((ANGULAR, True), (LINEAR, True))),
 })  # fmt: skip
 ROS = Library("ROS", {
-    **LINES, "screw": LINE, "floating": Row(7, ((LINEAR, False), (ANGULAR, False)), *POSE_XYZW, on_world=True),
+    **LINES, "screw": LINE, "floating": JointConvention(7, ((LINEAR, False), (ANGULAR, False)), *POSE_XYZW, on_world=True),
 })  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine import ops
 from engine.checks import nearest, shown
-from engine.convert.libraries import ANGULAR, Library, Row
+from engine.convert.libraries import ANGULAR, JointConvention, Library
 from engine.model import Body, Joint, Model, StateError
 from engine.spatial import quaternion, se3, so3
 
@@ -21,12 +21,12 @@ class Part:
     """One of the model's joints in a library: where it comes is its place in the list."""
 
     body: Body
-    row: Row
+    convention: JointConvention
 
     @property
     def mounted(self) -> bool:
-        """Whether its coordinates there are relative to something else than the joint's frame."""
-        return self.row.on_world and not bool((np.eye(4) == self.body.placement).all())
+        """True if the library measures the joint's coordinates in another frame than the joint's: the world, of a placed body."""
+        return self.convention.on_world and not bool((np.eye(4) == self.body.placement).all())
 
     def placed(self, q: Array) -> Array:
         """Return the child's coordinates relative to what the library's are relative to."""
@@ -61,7 +61,7 @@ class Part:
     def seen(self, q: Array, x: Array, v: Array | None = None) -> Array:
         """Return the library's entries of a velocity or force x of the joint, or with v of its acceleration."""
         found = []
-        for block, turned in self.row.blocks:
+        for block, turned in self.convention.blocks:
             y = x[..., block]
             if turned:
                 y = np.matvec(self.attitude(q), y if v is None else y + self.dragged(v, block))
@@ -72,7 +72,7 @@ class Part:
         """Return the joint's velocity, force, or with v acceleration, of the library's entries."""
         found: dict[int, Array] = {}
         k = 0
-        for block, turned in self.row.blocks:
+        for block, turned in self.convention.blocks:
             n = block.stop - block.start
             y = x[..., k : k + n]
             if turned:
@@ -106,7 +106,7 @@ def parts_of(library: Library, model: Model, joints: Iterable[str] | None) -> li
         if name == library.world or (name in moving and name not in parts):
             continue
         if whole := ending(parts, name):
-            ends = parts[whole].row.parts
+            ends = parts[whole].convention.parts
             if names[k - 1 : k - 1 + len(ends)] != [whole + end for end in ends]:
                 raise StateError(f"joints holds '{name}' without the rest of '{whole}'; expected {', '.join(whole + e for e in ends)}")
             name, k = whole, k - 1 + len(ends)
@@ -123,7 +123,7 @@ def parts_of(library: Library, model: Model, joints: Iterable[str] | None) -> li
 
 def ending(parts: Mapping[str, Part], name: str) -> str:
     """Return the joint of which the library has several, one of them by this name; else nothing."""
-    return next((n for n, part in parts.items() for end in part.row.parts if name == n + end), "")
+    return next((n for n, part in parts.items() for end in part.convention.parts if name == n + end), "")
 
 
 def reader_order(model: Model, library: Library) -> list[str]:
@@ -143,12 +143,12 @@ def reader_order(model: Model, library: Library) -> list[str]:
 
 def part_of(library: Library, model: Model, body: Body) -> Part:
     """Return a joint as the library has it; refuse one that it has not."""
-    joint, row = body.joint, library.rows.get(body.kind.name)
+    joint, convention = body.joint, library.joints.get(body.kind.name)
     here = f"joint '{joint.name}' of '{model.name}'"
-    if row is None:
-        raise StateError(f"{here} is {body.kind.name}, which {library.name} has no joint for; expected one of {', '.join(library.rows)}")
-    if row.on_world and body.parent >= 0:
+    if convention is None:
+        raise StateError(f"{here} is {body.kind.name}, which {library.name} has no joint for; expected one of {', '.join(library.joints)}")
+    if convention.on_world and body.parent >= 0:
         raise StateError(f"{here} floats within the tree; expected one that hangs on the world, as {library.name}'s do")
     if body.kind.name == "planar" and not np.allclose(joint.axis, [0, 0, 1], rtol=0, atol=1e-12):
         raise StateError(f"{here} is planar about {joint.axis.tolist()}; expected the axis z, as {library.name}'s planes are x–y")
-    return Part(body, row)
+    return Part(body, convention)

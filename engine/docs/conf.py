@@ -1,4 +1,4 @@
-"""What Sphinx is told of the site."""
+"""Configuration of Sphinx for the documentation's site."""
 
 from __future__ import annotations
 

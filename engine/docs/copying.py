@@ -1,4 +1,4 @@
-"""What the copy button of an example copies: the example, after those before it on its page that it goes on from, so that it runs alone."""
+"""Text that an example's copy button copies: the example, after those before it on its page that it goes on from, so that it runs alone."""
 
 from __future__ import annotations
 

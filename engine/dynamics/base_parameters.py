@@ -22,7 +22,7 @@ DUST = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class BaseParameters:
-    """Which combinations of parameters π (n) a regressor Y shows: Y π = Y[:, chosen] B π, for all π.
+    """Base parameters: the combinations of parameters π (n) that a regressor Y determines, Y π = Y[:, chosen] B π, for all π.
 
     Attributes
     ----------
@@ -54,12 +54,12 @@ class BaseParameters:
 
     @functools.cached_property
     def seen(self) -> Array:
-        """Whether a parameter shows at all (n)."""
+        """True for each parameter that appears in a combination (n)."""
         return np.asarray(self.B.any(axis=0))
 
     @functools.cached_property
     def alone(self) -> Array:
-        """Whether a parameter is a combination of itself only (n): only those can be known one by one."""
+        """True for each parameter that is a combination by itself (n): only those can be determined one by one."""
         found = np.zeros(len(self.parameters), dtype=bool)
         found[[j for j, row in zip(self.chosen, self.B, strict=True) if np.count_nonzero(row) == 1]] = True
         return found

@@ -34,8 +34,8 @@ Array = np.ndarray
 
 
 class Bend(NamedTuple):
-    """Of a body about its origin, in its axes: what its true inertia has more than that with which it moves (6×6), and the momentum (6)
-    that its modes carry."""
+    """Modal inertia and momentum of a body about its origin, in its axes: the true inertia minus the one with which it moves (6×6), and the
+    momentum (6) of its modes."""
 
     hidden: Array
     carried: Array

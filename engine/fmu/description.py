@@ -10,7 +10,7 @@ from typing import Any
 from xml.sax.saxutils import quoteattr
 
 from engine.fmu.depends import reached, through
-from engine.fmu.programs import ARGUMENTS, Machine
+from engine.fmu.programs import ARGUMENTS, FmuPrograms
 from engine.fmu.variables import Variable, exponents
 
 #: what XML has no way to write
@@ -48,41 +48,41 @@ def attributes(**values: Any) -> str:
 # ---------------------------------------------------------------- what depends on what
 
 
-def offsets(machine: Machine, name: str) -> dict[str, int]:
+def offsets(fmu: FmuPrograms, name: str) -> dict[str, int]:
     """Return where the arguments of a program begin among its inputs."""
-    sizes = [1 if not s else s[0] for s in machine.programs[name].shapes_in]
+    sizes = [1 if not s else s[0] for s in fmu.programs[name].shapes_in]
     return {a: sum(sizes[:k]) for k, a in enumerate(ARGUMENTS[name])}
 
 
-def structure(machine: Machine, variables: Sequence[Variable]) -> Structure:
+def structure(fmu: FmuPrograms, variables: Sequence[Variable]) -> Structure:
     """Return what depends on what; at the start on what that is made of, too."""
     inputs = [v for v in variables if v.causality == "input"]
-    states = [v for v in variables if v.kind == "X"] if machine.exchange else []
+    states = [v for v in variables if v.kind == "X"] if fmu.exchange else []
     (time,) = (v for v in variables if v.kind == "TIME")
     settable = [v for v in variables if v.kind in ("P", "START")]
-    masks: dict[str, list[int]] = {n: reached(machine.programs[n]) for n in ("observe", "look", "field") if n in machine.programs}
-    first = started(machine)
+    masks: dict[str, list[int]] = {n: reached(fmu.programs[n]) for n in ("observe", "look", "field") if n in fmu.programs}
+    first = started(fmu)
 
     def read(v: Variable, among: Sequence[Variable], name: str, initial: bool) -> list[Variable]:
         """The variables among some that a variable reads, computed by a program."""
-        at = offsets(machine, name)
+        at = offsets(fmu, name)
         mask = 0
         for k in range(v.at, v.at + v.size):
             mask |= masks[name][k]
         if initial and name == "observe":                                      # x is made of what the start is, notes of all of that
             own = (1 << at["x"]) - 1
-            of_x = [first[k] if k < len(first) else -1 for k in range(len(machine.x) + machine.notes)]
+            of_x = [first[k] if k < len(first) else -1 for k in range(len(fmu.x) + fmu.notes)]
             from_p = through(mask >> at["x"], [*of_x]) if mask >> at["x"] else 0
             mask = mask & own | from_p << at["p"] if from_p >= 0 else -1
-        return [u for u in among if mask >> place(u, at, machine, initial) & ((1 << u.size) - 1) or (u is time and mask & clock(at))]
+        return [u for u in among if mask >> place(u, at, fmu, initial) & ((1 << u.size) - 1) or (u is time and mask & clock(at))]
 
     found = Structure([], [], [])
     for v in variables:
         if v.kind == "X":
-            found.outputs.append(Unknown(v, [v] if machine.exchange else []))
+            found.outputs.append(Unknown(v, [v] if fmu.exchange else []))
             found.initial.append(Unknown(v, [u for u in settable if u.kind == "START" and overlap(u, v)]))
         elif v.kind in ("Y", "DX"):
-            program = "field" if v.kind == "DX" else "look" if machine.exchange else "observe"
+            program = "field" if v.kind == "DX" else "look" if fmu.exchange else "observe"
             direct = Unknown(v, read(v, [time, *inputs, *states], program, False))
             (found.derivatives if v.kind == "DX" else found.outputs).append(direct)
             found.initial.append(Unknown(v, read(v, settable, program, True)))
@@ -94,12 +94,12 @@ def clock(at: dict[str, int]) -> int:
     return sum(1 << at[a] for a in ("t", "t0", "k") if a in at)
 
 
-def place(v: Variable, at: dict[str, int], machine: Machine, initial: bool) -> int:
+def place(v: Variable, at: dict[str, int], fmu: FmuPrograms, initial: bool) -> int:
     """Return where a variable lies among a program's inputs; start values, behind all parameters where x is made of them, else in x."""
     if v.kind == "P":
         return at["p"] + v.at
     if v.kind == "START":
-        return (at["p"] + machine.parameters.n if "t0" in at else at["x"]) + v.at
+        return (at["p"] + fmu.parameters.n if "t0" in at else at["x"]) + v.at
     return at["x"] + v.at if v.kind == "X" else 10**9
 
 
@@ -108,19 +108,19 @@ def overlap(u: Variable, v: Variable) -> bool:
     return u.at < v.at + v.size and v.at < u.at + u.size
 
 
-def started(machine: Machine) -> list[int]:
+def started(fmu: FmuPrograms) -> list[int]:
     """Return for each number of x at the start what it is made of: bits of the parameters, and behind them of the start values."""
-    n = machine.parameters.n
-    bare = [1 << n + k if k < machine.start else 0 for k in range(len(machine.x))]
+    n = fmu.parameters.n
+    bare = [1 << n + k if k < fmu.start else 0 for k in range(len(fmu.x))]
     for name in ("begin", "prepare"):
-        bare = after(machine, name, bare) if name in machine.programs else bare
+        bare = after(fmu, name, bare) if name in fmu.programs else bare
     return bare
 
 
-def after(machine: Machine, name: str, bare: list[int]) -> list[int]:
+def after(fmu: FmuPrograms, name: str, bare: list[int]) -> list[int]:
     """Return what x is made of after a program of p and x, before which it was made of what is given."""
-    n, at = machine.parameters.n, offsets(machine, name)
-    own = [mask >> at["p"] for mask in reached(machine.programs[name])]                # of p and x
+    n, at = fmu.parameters.n, offsets(fmu, name)
+    own = [mask >> at["p"] for mask in reached(fmu.programs[name])]                # of p and x
     return [through(mask & ((1 << n) - 1), [1 << k for k in range(n)]) | through(mask >> n, bare) for mask in own]
 
 
@@ -173,21 +173,21 @@ def listed(tag: str, unknown: Unknown, key: str, shift: int) -> str:
     return f"<{tag}{attributes(**own, dependencies=' '.join(map(str, on)), dependenciesKind=' '.join(['dependent'] * len(on)))}/>"
 
 
-def model_description(machine: Machine, variables: Sequence[Variable], name: str, token: str, version: str, flat: bool, tool: str,
+def model_description(fmu: FmuPrograms, variables: Sequence[Variable], name: str, token: str, version: str, flat: bool, tool: str,
                       files: Sequence[str]) -> str:  # fmt: skip
     """Return the text of modelDescription.xml; ``files`` are the sources, if there are any."""
     new = version == "3.0"
-    s, key = structure(machine, variables), "valueReference" if new else "index"
+    s, key = structure(fmu, variables), "valueReference" if new else "index"
     saved = {"canGetAndSetFMUState": "true", "canSerializeFMUState": "true"}
     saved = saved if new else {"canNotUseMemoryManagementFunctions": "true", **{k.replace("State", "state"): x for k, x in saved.items()}}
     own = {"modelIdentifier": name, **saved}
     derivatives = {"providesDirectionalDerivatives": "true", "providesAdjointDerivatives": "true"} if new else \
         {"providesDirectionalDerivative": "true"}  # fmt: skip
     built = "<SourceFiles>" + "".join(f"<File{attributes(name=f)}/>" for f in files) + "</SourceFiles>" if files and not new else ""
-    paced = {"canHandleVariableCommunicationStepSize": "true", **({"fixedInternalStepSize": repr(machine.dt)} if new else {})}
+    paced = {"canHandleVariableCommunicationStepSize": "true", **({"fixedInternalStepSize": repr(fmu.dt)} if new else {})}
     head = attributes(
-        fmiVersion=version, modelName=machine.model.name or "model", **{"instantiationToken" if new else "guid": token},
-        description=machine.words, generationTool=tool, variableNamingConvention="flat" if flat else "structured",
+        fmiVersion=version, modelName=fmu.model.name or "model", **{"instantiationToken" if new else "guid": token},
+        description=fmu.words, generationTool=tool, variableNamingConvention="flat" if flat else "structured",
         **({} if new else {"numberOfEventIndicators": 0}))  # fmt: skip
     groups = (("Output", s.outputs), ("ContinuousStateDerivative", s.derivatives), ("InitialUnknown", s.initial)) if new else \
         (("Outputs", s.outputs), ("Derivatives", s.derivatives), ("InitialUnknowns", s.initial))  # fmt: skip
@@ -197,11 +197,11 @@ def model_description(machine: Machine, variables: Sequence[Variable], name: str
         lists += each if new or not each else [f"<{tag}>", *each, f"</{tag}>"]
     defined = units(variables)
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"<fmiModelDescription{head}>",
-             *([f"<ModelExchange{attributes(**own, **derivatives)}>{built}</ModelExchange>"] if machine.exchange else []),
+             *([f"<ModelExchange{attributes(**own, **derivatives)}>{built}</ModelExchange>"] if fmu.exchange else []),
              f"<CoSimulation{attributes(**own, **paced)}>{built}</CoSimulation>",
              *([f"<UnitDefinitions>{defined}</UnitDefinitions>"] if defined else []),
              f"<LogCategories><Category{attributes(name='logStatusError')}/></LogCategories>",
-             f"<DefaultExperiment{attributes(startTime='0.0', stepSize=repr(machine.period or machine.dt))}/>",
+             f"<DefaultExperiment{attributes(startTime='0.0', stepSize=repr(fmu.period or fmu.dt))}/>",
              "<ModelVariables>", *map(written3 if new else written2, variables), "</ModelVariables>",
              "<ModelStructure>", *lists, "</ModelStructure>", "</fmiModelDescription>", ""]  # fmt: skip
     return "\n".join(lines)

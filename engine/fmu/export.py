@@ -21,7 +21,7 @@ from engine.code.sources import rows_of
 from engine.fmu.binaries import PLATFORMS, compiler, complaint, here, made, require_platforms
 from engine.fmu.branches import branching
 from engine.fmu.description import build_description, model_description
-from engine.fmu.programs import Machine, of_controller, of_simulator, require_names
+from engine.fmu.programs import FmuPrograms, of_controller, of_simulator, require_names
 from engine.fmu.tables import model_header, own_sources, written
 from engine.fmu.variables import OUTPUT, range_of, twice, variables_of
 from engine.model.parameters import is_number
@@ -106,8 +106,7 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
     if not wanted and not sources:
         raise ExportError("there are no platforms and no sources, of which nothing could run; expected one of them")
     if part is None:
-        machine = of_simulator(simulator, inputs, outputs, poses, q0, v0, model_exchange,
-                               version == "3.0")  # fmt: skip
+        fmu = of_simulator(simulator, inputs, outputs, poses, q0, v0, model_exchange, version == "3.0")
         if model_exchange and (own_branches := branching(simulator)):
             warn(f"the field branches in {', '.join(own_branches)}, and the FMU has no event indicators for that; expected an importer "
                  "that takes small steps there, or co-simulation, which steps as the simulator does")  # fmt: skip
@@ -115,16 +114,16 @@ def export_fmu(simulator: Simulator, path: str | Path, inputs: Sequence[str] = (
         one_of("part", part, ("controller",), ExportError)
         if poses or model_exchange or q0 is not None or v0 is not None:
             raise ExportError("a controller alone has no poses, no model exchange and no start; expected part=None for these")
-        machine = of_controller(simulator, inputs, outputs)
-    rows = rows_of(machine.model) if room is None else whole("room", room, "a number of rows from 1", least=1, error=ExportError)
-    if room is not None and not any(map(with_tables, machine.programs.values())):
+        fmu = of_controller(simulator, inputs, outputs)
+    rows = rows_of(fmu.model) if room is None else whole("room", room, "a number of rows from 1", least=1, error=ExportError)
+    if room is not None and not any(map(with_tables, fmu.programs.values())):
         raise ExportError(f"room is {rows}, and this FMU has no contacts as rows of tables; expected room=None")
-    free = tuned(machine, parameters)
-    if both := twice(machine, free):
+    free = tuned(fmu, parameters)
+    if both := twice(fmu, free):
         verb = "is" if len(both) == 1 else "are"
         warn(f"{', '.join(both)} {verb} set and put out under one name; expected other names of parameters, or importers "
              f"that find the output as '{OUTPUT}{'_' if flat else '.'}{both[0]}'")  # fmt: skip
-    files = archived(machine, own, version, flat, free, wanted, sources, rows)
+    files = archived(fmu, own, version, flat, free, wanted, sources, rows)
     data = packed(files)
     waiting = beside(path)
     try:
@@ -148,41 +147,41 @@ def require_own(path: Path) -> None:
     require_export(path, there)
 
 
-def tuned(machine: Machine, parameters: Sequence[str] | None) -> list[str]:
+def tuned(fmu: FmuPrograms, parameters: Sequence[str] | None) -> list[str]:
     """Return the names of the parameters that may be tuned."""
-    left = [n for n in machine.parameters.shapes if n not in machine.inputs]
-    usual = [n for n in left if range_of(machine, n) and n not in machine.unread]
+    left = [n for n in fmu.parameters.shapes if n not in fmu.inputs]
+    usual = [n for n in left if range_of(fmu, n) and n not in fmu.unread]
     found = usual if parameters is None else [*require_names("parameters", parameters, left)]
-    for n in (*(n for n in machine.inputs if n not in machine.signals), *found):
-        if range_of(machine, n) is None:
+    for n in (*(n for n in fmu.inputs if n not in fmu.signals), *found):
+        if range_of(fmu, n) is None:
             other = "mass, center or displacement instead" if is_number(n) else "it as it is, or as a constant"
             raise ExportError(f"the parameter '{n}' would have to be checked as a whole; expected {other}")
-    if late := next((n for n in machine.inputs if n in machine.fixed), None):
+    if late := next((n for n in fmu.inputs if n in fmu.fixed), None):
         raise ExportError(f"inputs have '{late}', by which a component begins and which nothing follows later; expected it among the "
                           "parameters")  # fmt: skip
-    if idle := [n for n in machine.inputs if n in machine.unread]:
+    if idle := [n for n in fmu.inputs if n in fmu.unread]:
         warn(f"inputs have {', '.join(map(repr, idle))}, which nothing in this part reads: it steers nothing there; expected none, or the "
              "part that reads it")  # fmt: skip
     return found
 
 
-def archived(machine: Machine, name: str, version: str, flat: bool, parameters: Sequence[str], platforms: Sequence[str],
+def archived(fmu: FmuPrograms, name: str, version: str, flat: bool, parameters: Sequence[str], platforms: Sequence[str],
              sources: bool, rows: int) -> dict[str, bytes]:  # fmt: skip
     """Return the files of an FMU, by their places in it."""
-    variables = variables_of(machine, parameters, version == "3.0", flat)
+    variables = variables_of(fmu, parameters, version == "3.0", flat)
     if apart := [f"{v.called} is '{v.name}', as '{v.wanted}' is another variable" for v in variables if v.wanted]:
         more = f"; and so on, {len(apart)} in all" if len(apart) > 8 else ""
         warn(f"names fall together in the FMU: {'; '.join(apart[:8])}{more}; expected other names, or importers that set it as this says")
-    own, wrappers, work = written(machine, name, rows)
-    said = repr([version, flat, machine.words, machine.x.tolist(), machine.p.tolist(), *own.items(), *variables])
+    own, wrappers, work = written(fmu, name, rows)
+    said = repr([version, flat, fmu.words, fmu.x.tolist(), fmu.p.tolist(), *own.items(), *variables])
     digest = hashlib.sha256(said.encode()).digest()
     token, key = str(uuid.UUID(bytes=digest[:16], version=4)), int.from_bytes(digest[16:23], "big")
     token = token if version == "3.0" else f"{{{token}}}"
-    text = {**own, **own_sources(version), "model.h": model_header(machine, variables, token, key, wrappers, work, rows, [*own])}
+    text = {**own, **own_sources(version), "model.h": model_header(fmu, variables, token, key, wrappers, work, rows, [*own])}
     if not platforms and (said := complaint(text)):
         warn(f"this machine's C compiler does not take the FMU's sources: {said}; expected one of C99")
     units = [n for n in text if n.endswith(".c")]
-    description = model_description(machine, variables, name, token, version, flat, WRITER, units if sources else [])
+    description = model_description(fmu, variables, name, token, version, flat, WRITER, units if sources else [])
     files = {"modelDescription.xml": description.encode()}
     if sources:
         files |= {f"sources/{n}": body.encode() for n, body in text.items()}

@@ -48,7 +48,7 @@ ARGUMENTS = {"step": STEP, "observe": STEP, "prepare": MOMENT, "begin": ("p", "x
 
 
 @dataclass
-class Machine:
+class FmuPrograms:
     """The programs of an FMU, and the vectors that they step.
 
     Attributes
@@ -96,7 +96,7 @@ class Machine:
 
     @property
     def quaternions(self) -> list[int]:
-        """Where in q quaternions begin."""
+        """Indices in q where quaternions begin."""
         return [where.start for own, where, _ in self.model.manifold.parts if own.attitude]
 
 
@@ -160,7 +160,7 @@ def each(unit: Units, n: int) -> list[str]:
 
 
 def of_simulator(simulator: Simulator, inputs: Sequence[str], outputs: Sequence[str] | None, poses: Sequence[str], q0: Any, v0: Any,
-                 exchange: bool, adjoint: bool) -> Machine:  # fmt: skip
+                 exchange: bool, adjoint: bool) -> FmuPrograms:  # fmt: skip
     """Return a simulator as what an FMU steps, from q0 and v0."""
     require_exportable(simulator, ["step"])
     s = simulator
@@ -204,7 +204,7 @@ def of_simulator(simulator: Simulator, inputs: Sequence[str], outputs: Sequence[
         programs |= of_exchange(s, told, placed, p, x, adjoint)
     seen = programs.get("observe")
     n = model.nq + model.nv
-    return Machine(
+    return FmuPrograms(
         model, dt, programs, stepper.parameters, p, x, require_names("inputs", inputs, [*stepper.parameters.shapes]),
         dict(zip(seen.names, seen.shapes_out, strict=True)) if seen else {}, repr(simulator), stepper.times, n if free else 0,
         stepper.layout.slices["state"], n, n * exchange, dt, notes, tuple(m for m in ("q", "v") if exchange or m in names),
@@ -254,7 +254,7 @@ def of_exchange(s: Simulator, own: Sequence[str], placed: Callable[[Any], dict[s
 # ---------------------------------------------------------------- a controller alone
 
 
-def of_controller(simulator: Simulator, inputs: Sequence[str], outputs: Sequence[str] | None) -> Machine:
+def of_controller(simulator: Simulator, inputs: Sequence[str], outputs: Sequence[str] | None) -> FmuPrograms:
     """Return a simulator's controller as what an FMU steps: q, v and the signals of sensors and other laws that it reads are inputs, its
     commands are outputs; it remembers what it does in a run."""
     require_exportable(simulator, ["controller"])
@@ -301,6 +301,6 @@ def of_controller(simulator: Simulator, inputs: Sequence[str], outputs: Sequence
     read = functools.reduce(int.__or__, (mask >> 3 for program in programs.values() for mask in reached(program)), 0)
     unread = tuple(n for n in stepper.parameters.shapes if not reads(read, at[n]))
     steered = require_names("inputs", inputs, [*stepper.parameters.shapes])
-    return Machine(model, dt, programs, given, p, memory, (*steered, "q", "v", *signals.shapes), shapes_out, words,
-                   [*c.times] if memory.size else [], period=c.period, signals=(*signals.shapes,),
-                   units=units_of(plant), given=units_given(plant), unread=unread, ranges=stepper.ranges)  # fmt: skip
+    return FmuPrograms(model, dt, programs, given, p, memory, (*steered, "q", "v", *signals.shapes), shapes_out, words,
+                       [*c.times] if memory.size else [], period=c.period, signals=(*signals.shapes,),
+                       units=units_of(plant), given=units_given(plant), unread=unread, ranges=stepper.ranges)  # fmt: skip

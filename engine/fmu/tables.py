@@ -1,4 +1,4 @@
-"""The C of an FMU: the machine's programs, and model.h, the tables by which core.c knows them."""
+"""The C of an FMU: its programs, and model.h, the tables by which core.c knows them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.code.memory import NO_ROOM, with_tables
 from engine.code.room import enough
 from engine.code.texts import STACK, WRITTEN, comment, header, row, sources
 from engine.components.component import AWAY
-from engine.fmu.programs import ARGUMENTS, Machine
+from engine.fmu.programs import ARGUMENTS, FmuPrograms
 from engine.fmu.variables import Variable
 
 Array = np.ndarray
@@ -31,12 +31,12 @@ SHARED = ("step", "apart")
 KINDS = ("TIME", "P", "START", "X", "Y", "DX")
 
 
-def written(machine: Machine, name: str, rows: int) -> tuple[dict[str, str], list[str], int]:
-    """Return the files of a machine's programs, C's functions that call them, and the room that they want, doubles: for tables of so many
+def written(fmu: FmuPrograms, name: str, rows: int) -> tuple[dict[str, str], list[str], int]:
+    """Return the files of an FMU's programs, C's functions that call them, and the room that they want, doubles: for tables of so many
     rows."""
     texts: dict[str, str] = {}
     wrappers, most = list[str](), 0
-    functions = {what: function(machine, name, what) for what in machine.programs}
+    functions = {what: function(fmu, name, what) for what in fmu.programs}
     works: dict[str, int] = {}
     for group in ([what for what in SHARED if what in functions], *([what] for what in functions if what not in SHARED)):
         if group:
@@ -59,34 +59,34 @@ def written(machine: Machine, name: str, rows: int) -> tuple[dict[str, str], lis
     return texts, wrappers, most
 
 
-def function(machine: Machine, name: str, what: str) -> Exported:
-    """Return one of a machine's programs as a function of C."""
-    program, bound = machine.programs[what], {"dt": machine.dt, "e": 0.0}
+def function(fmu: FmuPrograms, name: str, what: str) -> Exported:
+    """Return one of an FMU's programs as a function of C."""
+    program, bound = fmu.programs[what], {"dt": fmu.dt, "e": 0.0}
     given = [Value(a, s, bound=bound.get(a)) for a, s in zip(ARGUMENTS[what], program.shapes_in, strict=True)]
     results = [Value("result", (len(program.outputs),))]
     return Exported(program, f"{name}_{what}", given, results, False, [f"{what} of an FMU"], lambda rng: [])
 
 
-def model_header(machine: Machine, variables: Sequence[Variable], token: str, key: int, wrappers: Sequence[str], work: int, rows: int,
+def model_header(fmu: FmuPrograms, variables: Sequence[Variable], token: str, key: int, wrappers: Sequence[str], work: int, rows: int,
                  texts: Sequence[str]) -> str:  # fmt: skip
     """Return model.h."""
-    ends = np.append(machine.x, 0.0), np.append(machine.p, 0.0), np.append(machine.x[: machine.start], 0.0)
-    quaternions = machine.quaternions if machine.start else []
-    numbers = {"NP": machine.parameters.n, "NX": len(machine.x), "NSTART": machine.start, "NY": sizes(machine), "NXC": machine.exchange,
-               "NOTES": machine.notes, "NPLACES": machine.moving, "STATES_FIRST": machine.states.start,
-               "STATES": machine.states.stop - machine.states.start, "NQUATERNIONS": len(quaternions), "NTIMES": len(machine.times),
+    ends = np.append(fmu.x, 0.0), np.append(fmu.p, 0.0), np.append(fmu.x[: fmu.start], 0.0)
+    quaternions = fmu.quaternions if fmu.start else []
+    numbers = {"NP": fmu.parameters.n, "NX": len(fmu.x), "NSTART": fmu.start, "NY": sizes(fmu), "NXC": fmu.exchange,
+               "NOTES": fmu.notes, "NPLACES": fmu.moving, "STATES_FIRST": fmu.states.start,
+               "STATES": fmu.states.stop - fmu.states.start, "NQUATERNIONS": len(quaternions), "NTIMES": len(fmu.times),
                "WORK": work, "NO_ROOM": NO_ROOM, "ROWS": rows,
-               "NVARIABLES": len(variables), **{f"HAS_{n.upper()}": int(n in machine.programs) for n in ARGUMENTS}}  # fmt: skip
+               "NVARIABLES": len(variables), **{f"HAS_{n.upper()}": int(n in fmu.programs) for n in ARGUMENTS}}  # fmt: skip
     known = ", ".join(f"{{{v.kind}, {' | '.join((*v.flags, *['ABOVE'] * v.range.above)) or 0}, {v.at}, {v.size}, {end(v.range.least)}, "
                       f"{end(v.range.most)}}}" for v in variables)  # fmt: skip
     return "\n".join([
-        comment(f"model.h: what core.c is told of {machine.words}", WRITTEN),
+        comment(f"model.h: what core.c is told of {fmu.words}", WRITTEN),
         "#ifndef MODEL_H", "#define MODEL_H", "", "#include <math.h>", "#include <stddef.h>",
         "#include <stdint.h>", "", *(f'#include "{n}"' for n in texts if n.endswith(".h")), "",
-        *(f"#define {n} {x}" for n, x in numbers.items()), f"#define DT {machine.dt!r}", f"#define AWAY {AWAY!r}",
+        *(f"#define {n} {x}" for n, x in numbers.items()), f"#define DT {fmu.dt!r}", f"#define AWAY {AWAY!r}",
         f'#define TOKEN "{token}"', f"#define KEY {key}ull", "#define WORKED , i->work",
         *(f"#define {n} {row(x)}".replace("\n", " \\\n") for n, x in zip(("X_FIRST", "P_FIRST", "START_FIRST"), ends, strict=True)),
-        *(f"#define {n} {{{', '.join(map(str, [*x, 0]))}}}" for n, x in (("QUATERNIONS", quaternions), ("TIMES", machine.times))), "",
+        *(f"#define {n} {{{', '.join(map(str, [*x, 0]))}}}" for n, x in (("QUATERNIONS", quaternions), ("TIMES", fmu.times))), "",
         f"enum {{ {', '.join(KINDS)} }};", f"enum {{ {', '.join(f'{n} = {1 << k}' for k, n in enumerate(FLAGS))} }};",
         "typedef struct {", "    int kind, flags;", "    size_t at, n;", "    double least, most;", "} Variable;",
         f"#define VARIABLES {{{known}, {{0, 0, 0, 0, 0.0, 0.0}}}}", "",
@@ -111,9 +111,9 @@ def literal(text: str) -> str:
     return '"' + re.sub(r'[\\"?]', lambda c: f"\\{c[0]}", text) + '"'
 
 
-def sizes(machine: Machine) -> int:
+def sizes(fmu: FmuPrograms) -> int:
     """Return how many numbers the outputs are, but for q and v."""
-    return sum(int(np.prod(shape)) for shape in machine.outputs.values())
+    return sum(int(np.prod(shape)) for shape in fmu.outputs.values())
 
 
 def own_sources(version: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The variables of an FMU: names, units, starts, and where each lies in the vectors of its machine."""
+"""The variables of an FMU: names, units, starts, and where each lies in the vectors of its fmu."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from engine.checks import Range
 from engine.components.law import SEEDS
 from engine.contact import is_material
-from engine.fmu.programs import Machine, each
+from engine.fmu.programs import FmuPrograms, each
 from engine.model import Model
 from engine.model.parameters import is_number
 from engine.simulation.parameters import own
@@ -70,7 +70,7 @@ class Variable:
 
     @property
     def size(self) -> int:
-        """How many numbers it has."""
+        """Number of scalars."""
         return math.prod(self.shape)
 
     @property
@@ -185,7 +185,7 @@ def flags_of(name: str) -> tuple[str, ...]:
     return tuple(n for n, there in found.items() if there)
 
 
-def range_of(machine: Machine, name: str) -> Range | None:
+def range_of(fmu: FmuPrograms, name: str) -> Range | None:
     """Return the range of a parameter's numbers; None where C cannot check them one by one: not of an inertia, which has to be a body's,
     nor of a pose."""
     if is_number(name) and name.startswith(("inertia.", "placement.")):
@@ -193,21 +193,21 @@ def range_of(machine: Machine, name: str) -> Range | None:
     if name.startswith(POSITIVE):
         return Range(0.0, above=True)
     losses = is_material(name) or name.startswith(("damping.", "friction.", "armature.")) or name in SEEDS
-    return LOSS if losses else machine.ranges.get(name, ANY)
+    return LOSS if losses else fmu.ranges.get(name, ANY)
 
 
 class Table:
-    """The variables of a machine, as they are added."""
+    """The variables of an FMU, as they are added."""
 
-    def __init__(self, machine: Machine, arrays: bool, flat: bool) -> None:
-        self.machine, self.arrays, self.names = machine, arrays, Names(flat)
+    def __init__(self, fmu: FmuPrograms, arrays: bool, flat: bool) -> None:
+        self.fmu, self.arrays, self.names = fmu, arrays, Names(flat)
         self.variables = [Variable("time", "TIME", 0, "independent", "continuous", unit="s")]
 
     def add(self, name: str, kind: str, at: int, shape: tuple[int, ...], causality: str, variability: str, start: Array | None = None,
             text: str = "", flags: tuple[str, ...] = (), of: str | None = None, within: Range = ANY) -> None:  # fmt: skip
         """Add what has a name: an array where all has one unit and FMI has arrays, else number by number."""
-        found, n = entries(self.machine.model, of or name), math.prod(shape)
-        known = self.machine.units if kind == "Y" or name in self.machine.signals else self.machine.given
+        found, n = entries(self.fmu.model, of or name), math.prod(shape)
+        known = self.fmu.units if kind == "Y" or name in self.fmu.signals else self.fmu.given
         own = known.get(of or name, "") or (USUAL.get(name.rpartition(".")[2], "") if kind == "Y" else "")
         units = found[1] if found else each(own, n)
         base = parts_of(name)
@@ -253,45 +253,45 @@ def text_of(name: str, signal: bool) -> str:
     return known.get(name) or f"the {'signal' if signal else 'command'} '{name}'"
 
 
-def twice(machine: Machine, tuned: Iterable[str]) -> list[str]:
+def twice(fmu: FmuPrograms, tuned: Iterable[str]) -> list[str]:
     """Return the names that an output has, and an input or a parameter."""
-    given = {*machine.inputs, *tuned}
-    return [n for n in (*machine.state_outputs, *machine.outputs) if n in given]
+    given = {*fmu.inputs, *tuned}
+    return [n for n in (*fmu.state_outputs, *fmu.outputs) if n in given]
 
 
-def variables_of(machine: Machine, tuned: Iterable[str], arrays: bool, flat: bool) -> list[Variable]:
-    """Return the variables of a machine: time, inputs, parameters that are ``tuned``, start values, outputs, derivatives."""
-    table, tuned, model = Table(machine, arrays, flat), {*tuned}, machine.model
-    both = twice(machine, tuned)
-    for name, where in machine.parameters.slices.items():
-        value, shape = machine.p[where], machine.parameters.shapes[name]
-        if name in machine.signals:
+def variables_of(fmu: FmuPrograms, tuned: Iterable[str], arrays: bool, flat: bool) -> list[Variable]:
+    """Return the variables of an FMU: time, inputs, parameters that are ``tuned``, start values, outputs, derivatives."""
+    table, tuned, model = Table(fmu, arrays, flat), {*tuned}, fmu.model
+    both = twice(fmu, tuned)
+    for name, where in fmu.parameters.slices.items():
+        value, shape = fmu.p[where], fmu.parameters.shapes[name]
+        if name in fmu.signals:
             table.add(name, "P", where.start, shape, "input", "continuous", value, f"the signal '{name}' that is read", ("INPUT",))
-        elif name in machine.inputs:
+        elif name in fmu.inputs:
             what = {"q": "configuration", "v": "velocities"}.get(name, f"the parameter '{name}' of the simulator, held over a step")
             table.add(name, "P", where.start, shape, "input", "continuous", value, what, ("INPUT", *flags_of(name)),
-                      within=range_of(machine, name) or ANY)  # fmt: skip
+                      within=range_of(fmu, name) or ANY)  # fmt: skip
         elif name in tuned:
             what = f"the parameter '{name}' of the simulator"
-            first = name in machine.fixed
+            first = name in fmu.fixed
             table.add(name, "P", where.start, shape, "parameter", "fixed" if first else "tunable", value,
                       f"{what}, at the start" if first else what, (*flags_of(name), *["FIRST"] * first),
-                      within=range_of(machine, name) or ANY)  # fmt: skip
-    if machine.start:
-        for name, where in (("q", slice(0, model.nq)), ("v", slice(model.nq, machine.start))):
-            table.add(f"start.{name}", "START", where.start, (where.stop - where.start,), "parameter", "fixed", machine.x[where],
+                      within=range_of(fmu, name) or ANY)  # fmt: skip
+    if fmu.start:
+        for name, where in (("q", slice(0, model.nq)), ("v", slice(model.nq, fmu.start))):
+            table.add(f"start.{name}", "START", where.start, (where.stop - where.start,), "parameter", "fixed", fmu.x[where],
                       f"{name} at the start", of=name)  # fmt: skip
-    for name in machine.state_outputs:
+    for name in fmu.state_outputs:
         n, at = (model.nq, 0) if name == "q" else (model.nv, model.nq)
         found = f"{OUTPUT}.{name}" if name in both else name
         table.add(found, "X", at, (n,), "output", "continuous", text="configuration" if name == "q" else "velocities", of=name)
     at = 0
-    for name, shape in machine.outputs.items():
+    for name, shape in fmu.outputs.items():
         if name in both:
             table.add(f"{OUTPUT}.{name}", "Y", at, shape, "output", "continuous", text=f"the output '{name}', beside what is set", of=name)
         else:
-            table.add(name, "Y", at, shape, "output", "continuous", text=text_of(name, "q" not in machine.parameters.shapes))
+            table.add(name, "Y", at, shape, "output", "continuous", text=text_of(name, "q" not in fmu.parameters.shapes))
         at += math.prod(shape)
-    if machine.exchange:
+    if fmu.exchange:
         table.add_rates()
     return table.variables

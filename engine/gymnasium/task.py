@@ -229,7 +229,7 @@ class Task:
         return np.concatenate([stepper.at(q, drawn["v"], p[: stepper.parameters.n]), p, [0.0]]), good
 
     def sound(self, drawn: Mapping[str, Any], p: Array) -> Any:
-        """Whether an episode can begin with what was drawn, among the parameters p, as :meth:`Simulator.run` asks of its beginning."""
+        """Return whether an episode can begin with a draw, among the parameters p, by the checks of :meth:`Simulator.run`."""
         numbers = [x for a in drawn.values() for x in a.reshape(-1)]
         good = [finite(numbers), *self.simulator.stepper.possible(drawn)]
         good += units(self.simulator.model.manifold, drawn["q"])
@@ -256,7 +256,7 @@ class Task:
 
 
 def finite(numbers: list[Any]) -> Any:
-    """Whether numbers are, all of them, and float32 holds them."""
+    """Return whether all numbers are finite in float32."""
     return functools.reduce(ops.logical_and, [ops.less(ops.absolute(x), HUGE) for x in numbers])
 
 
@@ -296,5 +296,5 @@ def at_rest(simulator: Simulator) -> tuple[Array, Array]:
 
 
 def never(t: Any, q: Array, v: Array) -> Any:
-    """No state that ends an episode."""
+    """Return false: no state ends an episode."""
     return operator.lt(t, -1.0)

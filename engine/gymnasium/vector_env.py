@@ -141,7 +141,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Array, Array]):
             spread(part, ends[:-1], ends[1:])
 
     def _found(self, name: str) -> Array:
-        """What the last call found, by name (rows, *shape)."""
+        """Return a result of the last call by name (rows, *shape)."""
         return self._now[:, self.task.row.slices[name]].reshape(self.num_envs, *self.task.row.shapes[name])
 
     def _observed(self, rows: Array) -> Any:

@@ -67,7 +67,7 @@ class Unknowns:
 
     @functools.cached_property
     def of_links(self) -> dict[str, list[int]]:
-        """Which unknowns are entries of a link's inertia, by link; "mass.LINK" is none."""
+        """Indices of the unknowns that are entries of a link's inertia, by link; "mass.LINK" is none."""
         found: dict[str, list[int]] = {}
         for j, (kind, owner) in enumerate(map(split, self.names)):
             if kind in ENTRIES:
@@ -76,7 +76,7 @@ class Unknowns:
 
     @functools.cached_property
     def numbers(self) -> list[int]:
-        """Which unknowns are numbers from zero by themselves: masses, damping, friction, armature."""
+        """Indices of the unknowns that are nonnegative scalars by themselves: masses, damping, friction, armature."""
         return [j for j, name in enumerate(self.names) if split(name)[0] in (*LOSSES, "mass")]
 
     def of_bodies(self, kind: str) -> list[tuple[int, Body]]:

@@ -58,7 +58,7 @@ def motion(x: Array) -> tuple[Any, Array, Any, Array]:
 
 
 def determinant(A: Array) -> Any:
-    """By Gauss's elimination, without pivoting."""
+    """Return a determinant by Gaussian elimination without pivoting."""
     rows, result = [list(row) for row in A], 1.0
     while rows:
         (pivot, *first), *below = rows
@@ -105,7 +105,7 @@ def attempt(system: FreeBody, t: Any, h: Any, q: Array, v: Array) -> tuple[Array
 
 
 def dqvi(system: FreeBody, t: Any, h: Any, x: Array) -> Array:
-    """One step, or where it does not converge as many shorter ones as it takes."""
+    """Take one step, or where it does not converge as many shorter ones as it takes."""
     q, v = system.split(x)
     q1, v1, converged = attempt(system, t, h, q, v)
 
@@ -113,7 +113,7 @@ def dqvi(system: FreeBody, t: Any, h: Any, x: Array) -> Array:
         return ops.absolute(done) >= ops.absolute(h) * (1.0 - 1e-12)
 
     def onward(state: Array) -> tuple[Array, Any]:
-        """By a shorter step where that converges, else halve it; state = (q, v, time done, substep)."""
+        """Advance by a substep where it converges, else halve it; state = (q, v, time done, substep)."""
         (q, v), done, s = system.split(state[:13]), state[13], state[14]
         to, V, good = attempt(system, t + done, s, q, v)
         after = np.concatenate([to, V, ops.array([done + s, s])])

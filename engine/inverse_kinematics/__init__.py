@@ -132,7 +132,7 @@ def inverse_kinematics(model: Model, targets: Any, q0: Any = None, base: str = "
 
 
 class Room(types.ModuleType):
-    """This package, which is called like its function: ``engine.inverse_kinematics(model, targets)``."""
+    """Class of this package, which makes it callable: ``engine.inverse_kinematics(model, targets)``."""
 
     __call__ = staticmethod(inverse_kinematics)
 

@@ -1,4 +1,4 @@
-"""What inverse kinematics found."""
+"""Result of inverse kinematics."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Target:
 
     @property
     def asks(self) -> tuple[int, ...]:
-        """What a checked target asks: 0 for an angle, 1 for a distance."""
+        """Kinds of a target's residuals: 0 for an angle, 1 for a distance."""
         return KINDS[str(self.kind)][1]
 
     @property

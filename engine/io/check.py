@@ -74,7 +74,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether no finding is an error."""
+        """True if no finding is an error."""
         return not any(f.severity == "error" for f in self.findings)
 
     def __str__(self) -> str:

@@ -73,7 +73,7 @@ class Parts(NamedTuple):
 
     @property
     def close(self) -> bool:
-        """Whether they count as the mesh."""
+        """True if the convex parts match the mesh closely enough to stand for it."""
         return max(self.beyond, self.outside) <= CONVEX * self.size
 
 

@@ -120,7 +120,7 @@ def turn_of(geometry: Geometry) -> Array:
 
 
 def tilted(geometry: Geometry) -> bool:
-    """Whether a shape is a COLLADA file whose axis that points up is another than z, and nobody said whether to turn it."""
+    """Return whether a shape is a COLLADA file whose up axis is not z, with no ``up_axis`` given."""
     return geometry.up_axis is None and is_collada(geometry) and up_axis_of(file_of(geometry)) in TURNS
 
 

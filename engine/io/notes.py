@@ -23,7 +23,8 @@ class Placed(Protocol):
 
 
 class Note(NamedTuple):
-    """Something of a file: a "warning" where the motion is another than the file means, a "note" where only looks and the like are."""
+    """A note on a file's element: a "warning" where the motion is another than the file means, a "note" where only looks and the like are.
+    """
 
     severity: str
     node: Placed

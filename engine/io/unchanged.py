@@ -19,7 +19,7 @@ YOUNG = 2_000_000_000
 
 
 class Reading(threading.local):
-    """Of what a thread is reading now, outermost first: the states of other files that it has looked at."""
+    """Stack of the files that a thread is reading, outermost first: for each the states of the other files that it has used."""
 
     def __init__(self) -> None:
         self.named: list[dict[str, tuple[Any, ...]]] = []

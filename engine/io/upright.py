@@ -35,7 +35,7 @@ def upright(model: Model, link: Link, collisions: bool = False) -> tuple[Geometr
 
 
 def is_turned(model: Model, shape: Geometry, collisions: bool) -> bool:
-    """Whether a tilted shape is turned: the joints are much nearer to all of its axis then."""
+    """Return whether a tilted mesh must be turned to z up: the joints are then much nearer to it."""
     as_is, turned = off(model, collisions)[up_axis_of(file_of(shape))]
     return turned < CLEAR * as_is
 

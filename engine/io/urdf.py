@@ -2,7 +2,9 @@
 
 The file is untrusted. It is read without document types, entities or network; it is bounded in size and depth; nothing malformed is
 repaired. What does not touch the motion (a mesh that is not there, an unknown tag) does not stop a robot from loading;
-:func:`engine.io.check` reports it. References: the URDF XML specification, wiki.ros.org/urdf/XML; REP 103 (fixed-axis roll, pitch, yaw).
+:func:`engine.io.check` reports it. Mimic joints are read here, and tied to their sources by :mod:`engine.model.body`.
+
+References: the URDF XML specification, wiki.ros.org/urdf/XML; REP 103 (fixed-axis roll, pitch, yaw).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What robot files are written with: numbers to their last bit, paths of meshes, and warnings of what is not written."""
+"""Text of robot files: numbers to their last bit, paths of meshes, and warnings of what is not written."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ class Stamp(NamedTuple):
 
 
 class Inertial(NamedTuple):
-    """What a gyro, an accelerometer, or both in one read, in the axes of a frame: rates (T, 3), rad/s, and what of the acceleration is no
-    fall (T, 3), m/s²; None of what it has not."""
+    """Readings of a gyro, an accelerometer or both, in the axes of a frame: rates (T, 3), rad/s, and specific force (T, 3), m/s²; None for
+    a sensor that is missing."""
 
     frame: str
     rate: Array | None = None
@@ -48,8 +48,8 @@ class Wrench(NamedTuple):
 
 
 class Distances(NamedTuple):
-    """How far rays reach (T, m, n), m, ``far`` where they meet nothing nearer: n rays at azimuths (n), rad, from x about z, in each of m
-    rows at elevations (m) from the plane of x and y of a frame; None of both: one ray, along x."""
+    """Ranges of rays (T, m, n), m, ``far`` where they meet nothing nearer: n rays at azimuths (n), rad, from x about z, in each of m rows
+    at elevations (m) from the plane of x and y of a frame; None of both: one ray, along x."""
 
     frame: str
     distance: Array
@@ -67,7 +67,7 @@ class Field(NamedTuple):
 
 
 class OfJoints(NamedTuple):
-    """What sensors of joints (n) read (T, n), of ``what`` is one of: position, velocity, effort."""
+    """Readings of sensors of joints (n), (T, n): ``what`` is "position", "velocity" or "effort"."""
 
     joints: Sequence[str]
     what: str
@@ -99,7 +99,7 @@ class Flight:
     >>> Flight(np.zeros(1), ["hip"], *np.zeros((3, 1, 2)), [], np.zeros((1, 0, 3)), np.zeros((1, 0, 4)))
     Traceback (most recent call last):
     ...
-    engine.recording.store.StorageError: position of a flight has shape (1, 2); expected (1, 1)
+    engine.recording.journaled_file.StorageError: position of a flight has shape (1, 2); expected (1, 1)
     """
 
     t: Array

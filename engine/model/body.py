@@ -1,4 +1,4 @@
-"""Bodies: links rigidly joined, which move as one on one joint, whose numbers may be traced."""
+"""Bodies: links rigidly joined, which move as one on one joint, or as a mimic joint's source does; their numbers may be traced."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Body(ReadOnly):
 
     @property
     def mimics(self) -> bool:
-        """Whether the joint follows another, and so has no coordinates of its own."""
+        """True if the joint follows another, and so has no coordinates of its own."""
         return self.joint.mimic is not None
 
     def coordinates(self, q: Array) -> Array:

@@ -1,4 +1,4 @@
-"""What a robot's file says besides the tree: as plain data, of which a simulation makes what acts."""
+"""Contents of a robot's file besides the tree, as plain data: initial state, constraints, actuators, forces, contacts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_SHOWN = 12
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Something that acts: the name of its class ("Ball", "JointSpring", …), and the arguments that this is made with.
+    """A component as plain data: the name of its class ("Ball", "JointSpring", …), and the class's arguments.
 
     >>> Part("JointSpring", {"joint": "hip", "stiffness": 2.0})
     Part(kind='JointSpring', values={'joint': 'hip', 'stiffness': 2.0})
@@ -81,7 +81,7 @@ class Keyframe(ReadOnly):
 
 @dataclass(frozen=True, eq=False)
 class Described(ReadOnly):
-    """What a robot's file says besides links and joints; :func:`engine.simulator_of` makes a simulator of it.
+    """Contents of a robot's file besides links and joints; :func:`engine.simulator_of` makes a simulator of it.
 
     Attributes
     ----------

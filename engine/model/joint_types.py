@@ -84,12 +84,12 @@ class Kind:
 
     @property
     def floats(self) -> bool:
-        """Whether the child moves freely in all six directions."""
+        """True if the child moves freely in all six directions."""
         return self.manifold is manifold.MOTION
 
     @property
     def adds(self) -> bool:
-        """Whether the coordinates are numbers that add, q ⊕ d = q + d, so that limits are bounds on them."""
+        """True if the coordinates are numbers that add, q ⊕ d = q + d, so that limits are bounds on them."""
         return self.manifold.flat
 
     @property
@@ -162,6 +162,10 @@ def spherical_pose(joint: Axes, q: Array) -> Array:
     return se3.pose(quaternion.to_matrix(quaternion.normalize(q)), ZERO3)
 
 
+def spherical_subspace(joint: Axes, q: Array) -> Array:
+    return np.eye(6)[:, :3]
+
+
 # ---------------------------------------------------------------- planar: q = [x y θ], v = [vx vy ω] in the child frame
 
 
@@ -205,7 +209,7 @@ KINDS: dict[str, Kind] = {
              lambda j, rng: np.array([within_limits(j, rng, np.pi) for _ in range(2)]), universal_rate, ("1", "2"), ("1", "2")),
         Kind("planar", manifold.PLANE, ("m", "m", "rad"), planar_pose, planar_subspace, lambda j, rng: manifold.PLANE.random(rng),
              q_names=("x", "y", "angle"), v_names=("vx", "vy", "w")),
-        Kind("spherical", manifold.ROTATION, ("rad",) * 3, spherical_pose, lambda j, q: np.eye(6)[:, :3],
+        Kind("spherical", manifold.ROTATION, ("rad",) * 3, spherical_pose, spherical_subspace,
              lambda j, rng: manifold.ROTATION.random(rng), q_names=QUATERNION, v_names=TURNING),
         Kind("floating", manifold.MOTION, ("rad",) * 3 + ("m",) * 3, floating_pose, lambda j, q: np.eye(6),
              lambda j, rng: manifold.MOTION.random(rng), q_names=(*QUATERNION, "x", "y", "z"), v_names=TURNING + MOVING),

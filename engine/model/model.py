@@ -291,7 +291,7 @@ class Model(ReadOnly):
 
     @property
     def tree_names(self) -> tuple[str, ...]:
-        """What :meth:`tree` calls the trees: by the robots' names that :func:`engine.combine` was given, or else their first links'."""
+        """Names of the trees, as :meth:`tree` takes them: those given to :func:`engine.combine`, or else of their first links."""
         return tuple(self._grown)
 
     def tree(self, name: str) -> Tree:
@@ -347,7 +347,7 @@ class Model(ReadOnly):
 
     @property
     def floats(self) -> bool:
-        """Whether the model has a floating base, which carries all else."""
+        """True if the model has a floating base, which carries all else."""
         return self.base is not None
 
     # ------------------------------------------------------------ the manifold
@@ -357,7 +357,7 @@ class Model(ReadOnly):
 
     @functools.cached_property
     def manifold(self) -> Manifold:
-        """Where q lives: the product of the joints' manifolds. Its functions are unchecked, and take unit quaternions."""
+        """Configuration manifold: the product of the joints' manifolds. Its functions are unchecked, and take unit quaternions."""
         return product([b.kind.manifold for b in self._own()])
 
     def neutral(self) -> Array:

@@ -23,7 +23,7 @@ Model = Any
 
 
 class Number(NamedTuple):
-    """What a model has for each of its links, or joints: its shape, what it is expected to be, and FMI's unit of it, or of each of its
+    """A quantity that a model has for each link, or joint: its shape, its valid values in words, and FMI's unit of it, or of each of its
     numbers, or by what the joint moves in; "" where it has several."""
 
     owner: str

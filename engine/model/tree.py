@@ -60,7 +60,7 @@ def frozen_pose(T: Any, what: str) -> Array:
 
 
 class ReadOnly:
-    """Whoever's arrays are read-only, also after pickle, which forgets that."""
+    """Base of classes whose arrays are read-only, also after pickle, which drops that."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -44,12 +44,12 @@ def c3_of_floats(x: Any) -> Any:
 
 
 def same_floats(x: Any) -> Any:
-    """The same numbers."""
+    """Return the numbers, copied: on floats there is nothing to record."""
     return np.positive(x)
 
 
 class Users(threading.local):
-    """While a function of a user's is traced: its graph, and what arrays are made into, such as answer NumPy's functions."""
+    """Per-thread state while a function of the user's is traced: its graph, and the class of arrays, which answers NumPy's functions."""
 
     graph: Any = None
     made: Callable[[Any], Any] = staticmethod(lambda x: x)
@@ -194,7 +194,7 @@ def array(rows: Any) -> np.ndarray:
 
 
 def traced_scalar(kind: type) -> bool:
-    """Whether a type is that of traced scalars: it has a graph, and is neither an array nor a table."""
+    """Return whether a type is that of traced scalars: it has a graph, and is neither an array nor a table."""
     return hasattr(kind, "g") and not issubclass(kind, np.ndarray) and not hasattr(kind, "by_rows")
 
 

@@ -67,8 +67,8 @@ def fitting(caller: str, f: Any, given: tuple[Any, ...], what: str) -> Any:
 
 
 def misread(error: Exception, given: tuple[Any, ...]) -> str | None:
-    """What is said of an error in a line that reads the rows that a function is given: which of them it names, and what these hold; None
-    if it names none.
+    """Return a hint for an error in a line that reads the rows that a function is given: which of them it names, and their columns; None if
+    it names none.
 
     >>> try:
     ...     fitting("rows", lambda r: r[2], (np.ones(2),), "a row of each table")
@@ -96,7 +96,7 @@ def misread(error: Exception, given: tuple[Any, ...]) -> str | None:
 
 
 def holding(shape: tuple[int, ...]) -> str:
-    """What a row of a shape holds, in words.
+    """Return the columns of a table's rows of a shape, in words.
 
     >>> holding(()), holding((2,)), holding((3, 3))
     ('(n): one number, without columns', '(n, 2): columns 0 … 1', '(n, 3, 3): an array (3, 3)')
@@ -121,7 +121,7 @@ def refusing(f: Callable[..., Any], given: tuple[Any, ...]) -> Any:
 
 
 def kind(x: Any) -> str:
-    """What something is, in words."""
+    """Return the kind of an object in words, for errors."""
     if hasattr(x, "by_rows"):
         return "a table"
     if callable(x):

@@ -122,7 +122,7 @@ class LU:
 
     @property
     def numbers(self) -> tuple[np.ndarray]:
-        """What :meth:`of` takes."""
+        """Arrays that make the factorization again by :meth:`of`."""
         return (self.factors,)
 
     @classmethod
@@ -182,7 +182,7 @@ class LDL:
 
     @property
     def numbers(self) -> tuple[np.ndarray, np.ndarray]:
-        """What :meth:`of` takes: L (n, n) without the ones of its diagonal, and 1/D (n)."""
+        """Arrays that make the factorization again by :meth:`of`: L (n, n) without the ones of its diagonal, and 1/D (n)."""
         n = len(self.rows)
         return np.array([[row.get(k, 0.0) for k in range(n)] for row in self.rows]).reshape(n, n), self.reciprocal
 
@@ -223,5 +223,5 @@ class LDL:
 
 
 def is_nonzero(x: Any) -> bool:
-    """Whether a number is not zero, or is traced: what is zero by structure is not there."""
+    """Return whether a number is not the constant zero: it is traced, or not equal to zero."""
     return hasattr(x, "g") or x != 0.0

@@ -19,7 +19,7 @@ TAKEN, PUT = np.ndarray.__getitem__, np.ndarray.__setitem__
 
 
 class Running(threading.local):
-    """Of a thread: whether entries are looked for in the procedure that runs in Python."""
+    """Per-thread flag: the procedure that runs in Python checks its indices."""
 
     checked = False
 
@@ -72,7 +72,7 @@ class Checked(np.ndarray):
 
 
     def place(self) -> tuple[FrameType, str]:
-        """Where the procedure is, and what the array is called there."""
+        """Return the procedure's frame, and the array's name in it."""
         frame = sys._getframe()
         while frame.f_code.co_filename == __file__ and frame.f_back is not None:
             frame = frame.f_back
@@ -154,19 +154,19 @@ def ints(n: int) -> Array:
 
 
 def size(n: int) -> int:
-    """How many entries there are to be."""
+    """Return a number of entries, checked."""
     if n < 0:
         raise ValueError(f"a procedure makes an array of {n} entries; expected a whole number from 0")
     return n
 
 
 def bit_count(x: int) -> int:
-    """How many ones a whole number from 0 has, written by twos, in a :func:`procedure`."""
+    """Return the number of ones in the binary digits of a whole number from 0, in a :func:`procedure`."""
     return int(x).bit_count()
 
 
 def lowest_bit(x: int) -> int:
-    """Which is the lowest one of a whole number from 1, written by twos, in a :func:`procedure`.
+    """Return the place of the lowest one in the binary digits of a whole number from 1, in a :func:`procedure`.
 
     >>> bit_count(12), lowest_bit(12)
     (2, 2)

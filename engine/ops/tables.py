@@ -27,7 +27,7 @@ WRITTEN_OUT = 2000
 
 
 class Imagined(threading.local):
-    """Of a thread: whether a function is called of a row of zeros, to know what it would return if there was one."""
+    """Per-thread flag: a function is called on a row of zeros, to learn the shape of its results for an empty table."""
 
     now = False
 

@@ -4,8 +4,8 @@ Every byte is under a checksum, and none is given out that is not as it was writ
 """
 
 from engine.recording.files import is_recording
+from engine.recording.journaled_file import StorageError
 from engine.recording.recorder import Recorder, aside, require_free, saved
 from engine.recording.recording import Recording, Verdict, verify
-from engine.recording.store import StorageError
 
 __all__ = ["Recorder", "Recording", "StorageError", "Verdict", "aside", "is_recording", "require_free", "saved", "verify"]

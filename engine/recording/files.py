@@ -11,7 +11,7 @@ from typing import Any
 
 from engine.checks import path_of
 from engine.recording.journal import MAGIC, OLD
-from engine.recording.store import SIGNATURE, StorageError, Store
+from engine.recording.journaled_file import SIGNATURE, JournaledFile, StorageError
 
 _OPEN: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -66,7 +66,7 @@ def opened(path: Path, flags: int) -> int:
     return fd
 
 
-def opened_recording(path: Path, writable: bool) -> Store:
+def opened_recording(path: Path, writable: bool) -> JournaledFile:
     """Return the store of a file that there is; a writable one's journal is carried out.
 
     Raises
@@ -78,7 +78,7 @@ def opened_recording(path: Path, writable: bool) -> Store:
         if path.exists() and not path.is_file():
             raise StorageError(f"'{path}' is {'a folder' if path.is_dir() else 'not an ordinary file'}; expected a recording")
         fd = opened(path, os.O_RDWR if writable else os.O_RDONLY)
-        return Store(path, fd, writable)
+        return JournaledFile(path, fd, writable)
     except BaseException as error:
         if fd >= 0:
             os.close(fd)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.recording.store import StorageError
+from engine.recording.journaled_file import StorageError
 
 Array = np.ndarray
 

@@ -1,6 +1,6 @@
 """Writing a recording to disk while a simulation runs: records are buffered, and committed some megabytes at a time.
 
-Records are collected by :mod:`engine.simulation.run`, and put into HDF5 by :mod:`engine.recording.schema`.
+Records are collected by :mod:`engine.simulation.run`, and put into HDF5 by :mod:`engine.recording.hdf5_layout`.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ import numpy as np
 
 from engine.checks import beside, path_of, whole
 from engine.interrupts import held
-from engine.recording import schema
+from engine.recording import hdf5_layout
 from engine.recording.checksums import FIRST
 from engine.recording.files import close_at_exit, opened, opened_recording, put_in_place
+from engine.recording.hdf5_layout import CHUNK, Contents, Shape, Shapes, checked_schema, header_parts
+from engine.recording.journaled_file import JournaledFile, StorageError
 from engine.recording.own_data import attribute, read_records
-from engine.recording.schema import CHUNK, Contents, Shape, Shapes, checked_schema, header_parts
-from engine.recording.store import StorageError, Store
 
 Array = np.ndarray
 
@@ -68,7 +68,7 @@ class Recorder:
 
     age = 1.0
 
-    def __init__(self, store: Store, contents: Contents, buffer: int) -> None:
+    def __init__(self, store: JournaledFile, contents: Contents, buffer: int) -> None:
         """Use :meth:`create` or :meth:`resume`."""
         layout = contents.layout
         self.path, self._store, self._shapes, self._contents = store.path, store, layout.records, contents
@@ -120,7 +120,7 @@ class Recorder:
         import h5py
 
         path = path_of(path, StorageError)
-        more = {schema.counted(name): () for name in tables or {}}
+        more = {hdf5_layout.counted(name): () for name in tables or {}}
         layout = checked_schema(path, batch, {**columns, **more}, checkpoint, tables or {})
         buffer = whole("buffer", buffer, "a whole number from 1", least=1, error=StorageError)
         parts = header_parts(header)
@@ -137,11 +137,11 @@ class Recorder:
             file = isinstance(error, (FileExistsError, NotADirectoryError))
             why = "its folder is a file" if file else getattr(error, "strerror", error)
             raise StorageError(f"'{path}' cannot be created ({why}); expected a folder that can be written") from None
-        store = Store(path, fd, True, new=True)
+        store = JournaledFile(path, fd, True, new=True)
         try:
             with store.closed_on_error():
                 store.hdf5 = h5py.File(store, "w", libver="earliest", userblock_size=FIRST, rdcc_nbytes=0)
-                contents = schema.write_schema(store.hdf5, layout, parts, layout.rows(min(CHUNK, buffer), records))
+                contents = hdf5_layout.write_schema(store.hdf5, layout, parts, layout.rows(min(CHUNK, buffer), records))
                 store.hdf5.flush()
                 store.commit()
                 put_in_place(new, path, overwrite)
@@ -165,8 +165,8 @@ class Recorder:
         path, buffer = path_of(path, StorageError), whole("buffer", buffer, "a whole number from 1", least=1, error=StorageError)
         store = opened_recording(path, True)
         with store.closed_on_error():
-            contents = store.fetch(lambda file: schema.read_schema(path, file, store.size))
-            schema.write_attribute(store.hdf5.id, "complete", np.False_)
+            contents = store.fetch(lambda file: hdf5_layout.read_schema(path, file, store.size))
+            hdf5_layout.write_attribute(store.hdf5.id, "complete", np.False_)
             recorder = cls(store, contents, buffer)
             recorder._replace(header or {})
             store.hdf5.flush()
@@ -192,7 +192,7 @@ class Recorder:
         if self._store.hdf5 is None:
             raise StorageError(f"'{self.path}' is closed; expected Recorder.resume to add to it")
         added = self._rows_of(tables or {})
-        ends = {schema.counted(n): self._counts[n] + np.cumsum([0, *map(len, each)])[1:] for n, each in added.items()}
+        ends = {hdf5_layout.counted(n): self._counts[n] + np.cumsum([0, *map(len, each)])[1:] for n, each in added.items()}
         blocks = self._checked("records", {**records, **ends}, {name: (None, *shape) for name, shape in self._shapes.items()})
         counts = {name: len(x) for name, x in blocks.items()}
         if len({*counts.values()}) > 1:
@@ -222,7 +222,7 @@ class Recorder:
 
     def _replace(self, header: Mapping[str, Any]) -> None:
         short = json.loads(attribute(self._store.hdf5.id, "header", "S"))
-        schema.write_header(self._store.hdf5, header_parts({**short, **header}))
+        hdf5_layout.write_header(self._store.hdf5, header_parts({**short, **header}))
 
     @held()
     def flush(self) -> None:
@@ -281,7 +281,7 @@ class Recorder:
         """Give HDF5 the records in the buffers that it does not have."""
         first, self._written = self._written, self._base + filled
         for name, x in self._buffers.items():
-            schema.write_records(self._contents.columns[name], self._rows, first, x[first - self._base : filled])
+            hdf5_layout.write_records(self._contents.columns[name], self._rows, first, x[first - self._base : filled])
 
     def _commit(self, complete: bool = False) -> None:
         """Make what was collected, with the checkpoint after it, the file's state."""
@@ -289,13 +289,13 @@ class Recorder:
         if self._written < len(self):
             self._write(filled)
         for name, each in self._added.items():
-            schema.add_rows(self._contents.tables[name], np.concatenate([np.zeros((0, self.tables[name])), *each]))
+            hdf5_layout.add_rows(self._contents.tables[name], np.concatenate([np.zeros((0, self.tables[name])), *each]))
             each.clear()
         if state is not None:
-            schema.write_checkpoint(self._store.hdf5, self._contents, state, self._written)
+            hdf5_layout.write_checkpoint(self._store.hdf5, self._contents, state, self._written)
             self._now = filled, None
         if complete:
-            schema.write_attribute(self._store.hdf5.id, "complete", np.True_)
+            hdf5_layout.write_attribute(self._store.hdf5.id, "complete", np.True_)
         self._store.hdf5.flush()
         self._store.commit()
         self._committed, self._since = self._written, time.monotonic()

@@ -12,9 +12,9 @@ import numpy as np
 
 from engine.checks import path_of, whole
 from engine.recording.files import close_at_exit, opened_recording
+from engine.recording.hdf5_layout import counted, read_schema
+from engine.recording.journaled_file import JournaledFile, StorageError
 from engine.recording.own_data import array_of, dataset, read_records
-from engine.recording.schema import counted, read_schema
-from engine.recording.store import StorageError, Store
 
 Array = np.ndarray
 
@@ -36,7 +36,7 @@ class Recording:
     complete : whether the recorder was closed as complete
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: JournaledFile) -> None:
         """Use :meth:`open`."""
         self.path, self._store = store.path, store
 
@@ -189,7 +189,7 @@ class Verdict:
 
     @property
     def whole(self) -> bool:
-        """Whether the recording is complete, and every byte as it was recorded."""
+        """True if the recording is complete, and every byte as it was recorded."""
         return self.complete and not self.damage
 
     def __str__(self) -> str:

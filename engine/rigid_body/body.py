@@ -297,7 +297,7 @@ class RigidBody(ControlSystem):
 
     @property
     def kept(self) -> KeptMomentum | None:
-        """What of its momentum lies beside its motion, as states that only loads change; None of added mass."""
+        """Momentum that is carried as states beside the motion, and that only loads change; None with added mass."""
         return kept_by(self)
 
     def stepped(self, method: Method, controls: Callable[[Array, Any], Array]) -> tuple[Method, Mechanical, Callable[[Array], Array]]:
@@ -335,7 +335,7 @@ class RigidBody(ControlSystem):
             raise BodyError(f"{self.name}: a variational integrator takes a constant mass and inertia; expected another, such as cg4")
 
     def overrides(self, name: str) -> bool:
-        """Whether a subclass has written that function."""
+        """Return whether a subclass overrides that function."""
         return getattr(type(self), name) is not getattr(RigidBody, name)
 
     def check(self) -> None:

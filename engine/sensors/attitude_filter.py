@@ -136,7 +136,7 @@ class Estimate:
 
     @property
     def spread(self) -> tuple[float, float, float]:
-        """What a period adds to P: of a number of the attitude, of attitude and bias together, and of the bias (2)."""
+        """Process noise of a period, in P: of each component of the attitude, of attitude with bias, and of the bias."""
         h, sv, su = self.period, self.noise**2, self.walk**2
         return sv * h + su * h**3 / 3.0, -su * h * h / 2.0, su * h
 

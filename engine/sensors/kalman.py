@@ -72,7 +72,8 @@ def kept_positive(name: str, t: Any, least: Any) -> Any:
 
 
 def kept_definite(name: str, t: Any, P: Array) -> Any:
-    """The same of a whole covariance P (n, n), by its :func:`margins`; the error names the entry of the first that is not above zero.
+    """Require a whole covariance P (n, n) to be positive definite, by its :func:`margins`; the error names the first entry that is not
+    above zero.
 
     >>> float(kept_definite("filter", 0.0, np.array([[1.0, 0.9], [0.9, 1.0]])))
     1.0

@@ -55,7 +55,7 @@ class Eye(Mounted):
 
     @property
     def count(self) -> int:
-        """How many rays it has."""
+        """Number of rays."""
         return math.prod(self.shape)
 
     def open(self, near: tuple[str, Any], far: tuple[str, Any], ignore: Sequence[str]) -> None:

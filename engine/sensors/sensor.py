@@ -74,7 +74,7 @@ class Errors:
 
     @property
     def remembers(self) -> int:
-        """How many numbers it remembers: how far biases have walked, and what is carried."""
+        """Number of scalars that the sensor remembers: the biases' random walk, and the remainder that is carried."""
         return int(np.prod(self.shape)) * (("walk" in self.values) + self.carries)
 
     def read(self, parameters: Mapping[str, Any], x: Any, memory: Array, noise: Noise, period: float) -> tuple[Any, Array]:
@@ -205,7 +205,8 @@ class Sensor(Maker):
 
     @property
     def mounted(self) -> tuple[str, str, Array]:
-        """Its kind, by the engine's class that it is, or is derived from, the link that it is on, "" of none, and its pose (4, 4) there."""
+        """The sensor's kind, by the engine's class that it is, or is derived from, the link that it is on, "" of none, and its pose (4, 4)
+        there."""
         own = next(c for c in type(self).__mro__ if c.__module__.startswith("engine.sensors."))
         return own.__name__, "", np.eye(4)
 
@@ -301,7 +302,7 @@ class Mounted(Sensor):
 
 
 def asks_nothing() -> float:
-    """What stands for a sensor where a law's function does."""
+    """Stand in for a law's function, of which a sensor has none."""
     return 0.0
 
 
@@ -334,7 +335,7 @@ def quantised(y: Any, quantum: Any) -> Any:
 
 
 def of_numbers(x: Any) -> bool:
-    """Whether something is, or holds, numbers and neither truths nor texts, of which NumPy makes numbers.
+    """Return whether a value is a number, or holds numbers alone: neither booleans nor texts, of which NumPy would make numbers.
 
     >>> of_numbers([1, 2.0]), of_numbers(True), of_numbers("1e-4"), of_numbers([1.0, "2"])
     (True, False, False, False)

@@ -25,7 +25,7 @@ Array = np.ndarray
 
 
 class Acting:
-    """Those that act on a model, one after another: makers of signals, the controller, components.
+    """The components that act on a model, in the order of their evaluation: makers of signals, the controller, forces and actuators.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class Acting:
 
     @functools.cached_property
     def feeling(self) -> Layout:
-        """What is to be felt at the beginning of a step: fields of :class:`~engine.components.component.Felt`."""
+        """Layout of the measurements at the beginning of a step that laws ask for: fields of :class:`~engine.components.component.Felt`."""
         asked = {n for c in self.acting if isinstance(c, Ticking) for n in c.feels}
         return Layout({n: np.shape(x) for n, x in self.numb._asdict().items() if n in asked})
 
@@ -186,8 +186,8 @@ class Acting:
 
     @functools.cached_property
     def at_once(self) -> list[list[Component]]:
-        """Those who act, in the order in which they are asked, in groups: makers that tick at the same times are one branch of a step, so
-        that what they have in common is computed once, and steps between their ticks pass by all of them at once."""
+        """Groups of components in the order of evaluation: makers that tick at the same times are one branch of a step, so that common
+        subexpressions are computed once."""
         found: list[list[Component]] = []
         for c in self.acting:
             group = self.joined(c, found) if isinstance(c, Maker) and c.called.ticks and not c.every else None

@@ -127,7 +127,7 @@ class AfterFlight:
 
     @functools.cached_property
     def trees_meet(self) -> bool:
-        """Whether contacts may pass momentum from one tree that floats to another."""
+        """True if contacts may pass momentum from one floating tree to another."""
         of = {i: k for k, tree in enumerate(self.plant.conserved) for i in tree}
         pairs = self.plant.contacts.pairs if self.plant.contacts else []
         return any(len({of.get(s.body, -1) for s in (pair.a, pair.b)} - {-1}) > 1 for pair in pairs)

@@ -20,9 +20,9 @@ DEEP = 0.2
 
 
 class Depths(NamedTuple):
-    """What is known of contacts before a run: the points' names, and how deep each is in doubt, m; what is thin, by :func:`thinnest`, and
-    how many times half of that a step may go; how long a blow at each point lasts whose surfaces lose next to nothing, s, infinite
-    where they lose more; and what is known of free bodies that meet by tables."""
+    """Depths and times of contact that a run is warned by: the points' names, and the depth, m, from which each is in doubt; thin shapes,
+    by :func:`thinnest`, and how many times half their thickness a step may go; how long a blow at each point lasts whose surfaces lose next
+    to nothing, s, infinite where they lose more; and free bodies that may pass through each other."""
 
     names: list[str]
     deepest: Array

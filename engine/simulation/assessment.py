@@ -12,7 +12,7 @@ import numpy as np
 
 from engine import dynamics, ops
 from engine.checks import warn
-from engine.compiler.graph.interp import interpret
+from engine.compiler.graph.interpreter import interpret
 from engine.compiler.graph.program import Program, result
 from engine.compiler.trace_cache import kept
 from engine.compiler.transforms.trace import trace
@@ -152,7 +152,7 @@ class SampledSlopes(NamedTuple):
 
     @property
     def act(self) -> Array:
-        """Whether a component's force depends on q or v at all (components)."""
+        """True for each component whose force depends on q or v (components)."""
         return ((self.found[..., :-1] != 0.0) | (self.others[..., :-1] != 0.0)).any(axis=(0, 2, 3))
 
 

@@ -70,7 +70,7 @@ class StateTrajectory:
 
     @property
     def failed(self) -> NDArray[np.bool_]:
-        """Whether rollouts (...) stopped being finite: their records are NaN from there on."""
+        """True for each rollout (...) that stopped being finite: its records are NaN from there on."""
         return not_finite(self.x, self.reason)
 
     if not TYPE_CHECKING:                                                      # what is not there is an error to type checkers too
@@ -124,7 +124,7 @@ class BodyTrajectory(Trajectory):
         signals = {"x": x, "u": u} | ({} if defect is None else {"defect": defect})
         return cls(later, (0.0, 0.0, 0.0), t, q, v, later, later, signals, reason=reason, system=body)
 
-    def doubted(self, texts: tuple[str, ...]) -> BodyTrajectory:
+    def with_warnings(self, texts: tuple[str, ...]) -> BodyTrajectory:
         """Return it with what was noted of it, in words."""
         run = copy.copy(self)
         object.__setattr__(run, "warnings", texts)

@@ -27,7 +27,7 @@ from engine.simulation.body_trajectory import BodyTrajectory, StateTrajectory
 from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance
 from engine.simulation.diagnosis import blame, changed, reasons, sentence, warn_of, watch, watched
 from engine.simulation.run import Diverged, Failures, Process, collected, times
-from engine.simulation.run_warnings import Doubts
+from engine.simulation.run_warnings import RunWarnings
 from engine.simulation.surroundings import Kept, surroundings
 
 Array = NDArray[np.float64]
@@ -107,7 +107,7 @@ class CompiledSystem(Fixed, Generic[Motion]):
 
     @functools.cached_property
     def _kept(self) -> Kept:
-        """What the machine code is made of: when something is asked for first."""
+        """Guard of the values that the machine code was traced with, made when a function is first asked for."""
         dynamics = self._functions["dynamics"] = self._rate()
         return Kept(lambda: surroundings([(self.system.name, self.system)]), lambda: self._rate().program.key, dynamics.program.key,
                     "a control or a state for what changes, or engine.compile anew")  # fmt: skip
@@ -396,9 +396,9 @@ class CompiledSystem(Fixed, Generic[Motion]):
         errors = defect(found["y"][..., -NOTES:]) if found["y"].shape[-1] > PLAIN else None
         run = BodyTrajectory.of(body, t, found["x"], found["u"], reason, errors)
         wholly = method.takes is FreeBody or (errors is not None and not callable(body.inertia))
-        doubts = Doubts(run.model, False, dt)
-        doubts.add_body(t, run.v, errors, None if wholly else method.order)
-        return run.doubted(doubts.texts)
+        run_warnings = RunWarnings(run.model, False, dt)
+        run_warnings.add_body(t, run.v, errors, None if wholly else method.order)
+        return run.with_warnings(run_warnings.texts)
 
     def __repr__(self) -> str:
         return f"<compiled {self.system!r}>"

@@ -83,7 +83,7 @@ class Constraints:
 
     @functools.cached_property
     def redundant(self) -> int | None:
-        """How many rows follow from the others; None where no closed configuration was found."""
+        """Number of rows that follow from the others; None where no closed configuration was found."""
         return generic_redundancy(self.model, self.loops)
 
     def __repr__(self) -> str:

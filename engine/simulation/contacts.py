@@ -411,7 +411,7 @@ def warn_of_idle(surfaces: list[tuple[str, ContactMaterial, ContactMaterial]], c
 
 
 class Neighbours:
-    """Which links of a model are one body, or joined by a joint that is not a floating one.
+    """Links of a model that are one body, or joined by a joint that is not a floating one.
 
     What is welded together is one, but not by way of a root that is a mere frame: what is welded to that is joined to what moves on it.
     """
@@ -430,7 +430,7 @@ class Neighbours:
         self.moved = {self.group[j.child] for j in moving if j.parent == frame}
 
     def joined(self, a: str, b: str) -> bool:
-        """Whether two links are one body, or a joint joins what they are welded to."""
+        """Return whether two links are one body, or a joint joins the bodies that they are welded to."""
         one, other = self.group[a], self.group[b]
         return one == other or self.body[a] == self.body[b] or any(
             pair in self.between or (pair[0] in self.welded and pair[1] in self.moved) for pair in ((one, other), (other, one)))

@@ -147,8 +147,8 @@ def warn_of(failures: Failures, found: Array | None, name: str) -> None:
 
 
 class Blame(NamedTuple):
-    """Where a run stopped being finite: the last good state (n), the first bad record (m), its time (s), which the run was after so many
-    steps at the latest, what a function of the user's did, records (m) on the way there, and whether the text is of what met it last
+    """Place where a run stopped being finite: the last good state (n), the first bad record (m), its time (s), and the steps since the
+    record before; the text of what a function of the user's did, records (m) on the way there, and whether the text is of what met it last
     where it had run away."""
 
     last: Array
@@ -214,7 +214,7 @@ def blame(process: Process, plain: Process, stop: Diverged) -> Blame:
 
 
 def misses(error: BaseException | None) -> bool:
-    """Whether an error is that of a number that is no row's, or of tables of other numbers of rows than expected."""
+    """Return whether an error is of a row number out of range, or of tables of different numbers of rows."""
     return isinstance(error, IndexError) or (isinstance(error, EngineError) and str(error).startswith("tables of "))
 
 

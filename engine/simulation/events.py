@@ -63,7 +63,7 @@ class Watch:
 
     @property
     def rebounds(self) -> bool:
-        """Whether one is an ideal impact, of :func:`engine.impact`."""
+        """True if an event is an ideal impact, of :func:`engine.impact`."""
         return self.meeting is not None
 
     @property

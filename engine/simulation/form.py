@@ -44,7 +44,7 @@ class Form:
         return f"'{self.model}'" + (f" with {more}" if more else "")
 
     def fits(self, other: Form) -> bool:
-        """Whether a state of this form is one of another: all but the events are the same."""
+        """Return whether a state of this form is one of another: all but the events are the same."""
         return all(getattr(self, name) == getattr(other, name) for name in SHARED)
 
     def columns(self, records: Array) -> dict[str, Array]:

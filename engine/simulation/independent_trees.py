@@ -137,7 +137,7 @@ class IndependentTrees(Process):
 
     @property
     def keys(self) -> list[str]:
-        """What the program of each kind is known by, and how many trees there are of it."""
+        """Keys of each kind's programs, and its number of trees."""
         return [key for kind in self.kinds for key in (*kind.step.process.keys, str(len(kind.trees.names)))]
 
     @functools.cached_property

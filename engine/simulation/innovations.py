@@ -41,14 +41,14 @@ def below(n: Array, x: float) -> Array:
 
 
 class Known(NamedTuple):
-    """Of what one asks :class:`Innovations`: how many numbers each innovation has (n), and when, s, there must have been one."""
+    """Filters that :class:`Innovations` watches: the size of each innovation (n), and the time, s, by which there must have been one."""
 
     sizes: tuple[int, ...]
     due: float
 
 
 class Innovations:
-    """Those of a filter, from record to record: normalised squares (..., T, n), and how many updates (..., T) there were, if it says so."""
+    """Innovations of a filter, from record to record: normalised squares (..., T, n), and numbers of updates (..., T), if it gives them."""
 
     def __init__(self, name: str, known: Known) -> None:
         self.name, self.sizes, self.due = name, np.array(known.sizes, dtype=float), known.due

@@ -67,7 +67,7 @@ class Trace:
         self.appended += 1
 
     def trajectory(self, parameters: Mapping[str, Array] | None = None, last: int | None = None) -> Trajectory:
-        """Those that are kept, as they are now, or the last so many of them; with the masses and the gravity among the parameters."""
+        """Return the kept records, as they are now, or the last so many of them; with the masses and the gravity among the parameters."""
         rows = self._rows.copy() if last is None else list(self._rows)[-last:]
         columns = self._columns.split(np.array(rows))
         t, q, v, tau, vdot = (columns.pop(name) for name in ("t", "q", "v", "tau", "vdot"))
@@ -188,7 +188,7 @@ class Live:
 
     @property
     def closed(self) -> bool:
-        """Whether its thread was ended, by :meth:`close`."""
+        """True if its thread was ended, by :meth:`close`."""
         return self._closing
 
     def pause(self) -> None:

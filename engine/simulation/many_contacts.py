@@ -51,7 +51,7 @@ class ManyContacts:
 
     @property
     def turning(self) -> set[str]:
-        """Of these names those of surfaces that may meet one with torsional or rolling friction."""
+        """Names of surfaces that may meet one with torsional or rolling friction."""
         return self.surfaces if self.turns else set()
 
     @property
@@ -84,7 +84,7 @@ class ManyContacts:
 
     @functools.cached_property
     def passing(self) -> PassingBodies:
-        """What is known before a run of bodies that may pass through each other."""
+        """Bodies that may pass through each other, as known before a run."""
         return passing_bodies(self.model, self.placed, self.shapes.outlines, self.apart)
 
     def of(self, flat: Sequence[Array]) -> Shapes:

@@ -38,7 +38,7 @@ MOST = 2**53
 
 
 class Notes(NamedTuple):
-    """What a step leaves for its record: rates of change (n, 6) by impulses and wrenches (n, 6) of the bodies, and points (p, 14 or 17)."""
+    """Data of a step for its record: rates of change (n, 6) by impulses and wrenches (n, 6) of the bodies, and points (p, 14 or 17)."""
 
     changes: Any
     wrenches: Any
@@ -65,7 +65,7 @@ class MeetingTrees(IndependentTrees):
 
     @functools.cached_property
     def keys(self) -> list[str]:
-        """What the program is known by, and how many of what there are."""
+        """Key of the program, and the number of trees of each kind."""
         return [self.advanced.program.key, *(str(len(kind.trees.names)) for kind in self.kinds)]
 
     @functools.cached_property
@@ -78,7 +78,7 @@ class MeetingTrees(IndependentTrees):
 
     @functools.cached_property
     def alone(self) -> IndependentTrees:
-        """The same bodies, if nothing touched."""
+        """The same bodies as independent trees, as if nothing touched."""
         return IndependentTrees(self, self.layout, self.plant, self.kinds)
 
     def write(self, record: Array, notes: Notes) -> None:
@@ -162,7 +162,7 @@ class MeetingTrees(IndependentTrees):
 
     @functools.cached_property
     def stepping(self) -> tuple[Callable[..., Any], str]:
-        """The same as a function, and its signature."""
+        """Return the step as a function, and its signature."""
         kinds, letters = len(self.kinds), (f"n{k}" for k in itertools.count())
         own = [(next(letters), kind.step.plant.parameters.n, kind.step.layout.n) for kind in self.kinds]
         given = [f"({c},{n})" if n else f"({c})" for c, n, _ in own] + [f"({c},{n})" for c, _, n in own] + [f"({c},36)" for c, *_ in own]
@@ -313,7 +313,7 @@ class MeetingTrees(IndependentTrees):
 
     @functools.cached_property
     def stuck(self) -> slice:
-        """Where what is stuck lies in the whole state."""
+        """Slice of the sticking contacts' memory in the whole state."""
         begin, own = self.layout.slices["state"].start, self.plant.states.slices[STUCK]
         return slice(begin + own.start, begin + own.stop)
 

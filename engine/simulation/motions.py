@@ -10,7 +10,7 @@ import numpy as np
 
 from engine import ops
 from engine.checks import nearest
-from engine.compiler.graph.interp import interpret
+from engine.compiler.graph.interpreter import interpret
 from engine.compiler.transforms.trace import calling, name_of, pure, trace
 from engine.components.component import Component, Context, Effect, SimulationError
 from engine.constraints import Led, Prescribed

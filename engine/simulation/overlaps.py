@@ -28,7 +28,7 @@ INSTANT = 1e-6
 
 
 class Overlaps:
-    """Says at the start of runs which shapes lie in each other, with parameters (n) of a ``layout``."""
+    """Finds shapes that overlap at the start of runs, with parameters (n) of a ``layout``."""
 
     def __init__(self, contacts: ContactLaws, layout: Layout) -> None:
         self.contacts, self.sizes, self.layout = contacts, contacts.sizes, layout
@@ -45,7 +45,7 @@ class Overlaps:
         return shaped(self.gaps, f"({self.contacts.model.nq}),({self.layout.n})->({len(self.sizes)})")
 
     def seen_apart(self, process: Process, p: Array, x: Array) -> bool:
-        """Whether the step's own program, which needs no other, says of states x (..., n) that nothing lies deep in anything."""
+        """Return whether the step's own program, which needs no other, finds at states x (..., n) that no shapes lie deep in each other."""
         if not isinstance(self.contacts, RowLaws) or type(process) is not Process or not process.compiled:
             return False
         try:
@@ -55,7 +55,7 @@ class Overlaps:
         return bool((seen["contacts.overlap"] < 0.5 * OVERLAP).all() and (seen["contacts.throw"] < THROWN).all())
 
     def apart(self, q: Array, p: Array) -> Any:
-        """Whether no shapes lie deep in each other at q (nq), as :meth:`require_apart` asks; traceable."""
+        """Return whether no shapes lie deep in each other at q (nq), as :meth:`require_apart` demands; traceable."""
         deep = ops.array(list(self.gaps(q, p) + OVERLAP * self.sizes))
         return functools.reduce(ops.minimum, deep) >= 0.0
 
@@ -82,7 +82,7 @@ class Overlaps:
 
     @functools.cached_property
     def throws(self) -> Array:
-        """How fast the springs of points (points) throw bodies apart, m/s² for each m that they are deep."""
+        """Acceleration at each point (points) by its contact's spring, m/s² for each m of depth."""
         pairs = [pair for pair in self.contacts.pairs for _ in range(pair.points)]
         return np.array([pair.material.stiffness * pair.mobility for pair in pairs])
 

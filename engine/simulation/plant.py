@@ -153,7 +153,7 @@ class Plant(Acting):
 
     @property
     def given(self) -> int:
-        """How many numbers :meth:`laden` returns."""
+        """Number of scalars that :meth:`laden` returns."""
         return self.parameters.n + len(self.cargo)
 
     # ------------------------------------------------------------ what acts
@@ -282,22 +282,22 @@ class Plant(Acting):
 
     @property
     def lasts(self) -> int:
-        """How many numbers of z, behind the states in flight, are the force of impulses that lasts."""
+        """Number of scalars of z, behind the states in flight, that hold the force of impulses carried from step to step."""
         return self.model.nv if LASTING in self.states.shapes else 0
 
     @property
     def sticks(self) -> int:
-        """How many numbers at the end of z, behind that force, are of what is stuck."""
+        """Number of scalars at the end of z, behind that force, that hold the sticking contacts' memory."""
         return math.prod(self.states.shapes.get(STUCK, (0,)))
 
     @property
     def flown(self) -> int:
-        """How many of z are states in flight."""
+        """Number of scalars of z that are states in flight."""
         return self.states.n - self.lasts - self.sticks
 
     @functools.cached_property
     def limited(self) -> bool:
-        """Whether stops hold joints within their limits."""
+        """True if stops hold joints within their limits."""
         joints = self.impulses.joints.coordinates if self.impulses and self.impulses.joints else []
         return any(isinstance(c, JointStops) for c in self.components) or any(np.isfinite([c.low, c.high]).any() for c in joints)
 

@@ -100,7 +100,7 @@ class Process:
 
     @functools.cached_property
     def operations(self) -> int:
-        """How many a step takes, about."""
+        """Number of operations of a step, about."""
         return self.programs[0].count()
 
     @property
@@ -211,7 +211,7 @@ class Process:
         return run_silently(self.kernel(x.shape[:-1]), counts, t0, k, dt, p, x, room=room)
 
     def _in_pieces(self, counts: Array, t0: float, k: float, dt: float, p: Array, x: Array, room: Array | None) -> Array:
-        """The same, each record by several calls, of which the last counts."""
+        """Run as compiled, each record by several calls, of which the last counts."""
         found = np.empty((*x.shape[:-1], len(counts), self.record.n)) if room is None else room
         kernel = self.kernel(x.shape[:-1])
         for j, count in enumerate(counts):
@@ -229,7 +229,7 @@ class Process:
         return found
 
     def _plain(self, counts: Array, t0: float, k: float, dt: float, p: Array, x: Array) -> Array:
-        """The same on floats, for one rollout; from a record that is not finite on, or where it is over, nothing more is computed."""
+        """Run on floats, one rollout; from a record that is not finite on, or where it is over, nothing more is computed."""
         records: list[Array] = []
         try:
             for count in counts:

@@ -26,7 +26,7 @@ from engine.simulation.mounts import mounts_of
 from engine.simulation.own_states import DEFECT, OWN
 from engine.simulation.run import Diverged, Failures, steps_in, times
 from engine.simulation.run_header import checked_path, ended_how, header_in, header_of, outcome, parameter_in, robot_in, too_short
-from engine.simulation.run_warnings import Doubts
+from engine.simulation.run_warnings import RunWarnings
 from engine.simulation.step import Step
 
 Array = np.ndarray
@@ -181,14 +181,14 @@ def write_run(step: Step, path: Path, begin: Callable[[], Recorder], p: Array, x
     def write(found: list[Array], steps: int, finished: bool) -> None:
         """Hand over records, and what a run goes on from: the last of them, after so many steps (−1: there is no going on)."""
         if sum(new.shape[-2] for new in found):
-            add(lambda recorder: recorder.append(*block(step, doubts, found, p, steps, finished, recorder.tables)))
+            add(lambda recorder: recorder.append(*block(step, run_warnings, found, p, steps, finished, recorder.tables)))
 
     def end(why: Array | None, text: str = "") -> None:
         """Write why rows, or all of it, failed, if they did, and what was noted, to what is known of it from before."""
-        add(lambda recorder: recorder.note(merged(known, outcome(why, doubts.texts, text))))
+        add(lambda recorder: recorder.note(merged(known, outcome(why, run_warnings.texts, text))))
 
     failures: Failures = {}
-    doubts = step.doubts(dt)
+    run_warnings = step.run_warnings(dt)
     with aside(begin) as add, progress_bar("simulating", "steps", round(duration / dt), progress, start) as advanced:
         held: list[Array] = []
         try:
@@ -215,7 +215,7 @@ def write_run(step: Step, path: Path, begin: Callable[[], Recorder], p: Array, x
                 write([*held, *stop.records], stop.steps, False)
             raise
     warn_of(failures, why, f"'{step.plant.model.name}'")
-    doubts.warn()
+    run_warnings.warn()
     return path
 
 
@@ -224,13 +224,13 @@ def merged(known: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     return {n: [*known.get(n, ()), *x] if isinstance(x, list) else {**known.get(n, {}), **x} for n, x in new.items()}
 
 
-def block(step: Step, doubts: Doubts, found: list[Array], p: Array, steps: int, finished: bool,
+def block(step: Step, run_warnings: RunWarnings, found: list[Array], p: Array, steps: int, finished: bool,
           wanted: Iterable[str]) -> tuple[dict[str, Array], dict[str, Any], dict[str, list[Array]]]:  # fmt: skip
     """Return the columns of records (..., T, m) of a run with parameters p, time first, what it goes on from, and the rows of the tables
     that are wanted; note what is doubtful about them."""
     records = np.concatenate(found, axis=-2) if len(found) > 1 else found[0]
     columns = step.columns(records)
-    doubts.add(times(records), columns)
+    run_warnings.add(times(records), columns)
     columns = {n: np.moveaxis(a, records.ndim - 2, 0) for n, a in columns.items()}
     x = records[..., 1 : 1 + step.layout.n]
     checkpoint: dict[str, Any] = {"x": x[..., -1, :], "steps": float(steps), "finished": float(finished)}

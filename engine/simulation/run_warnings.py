@@ -138,14 +138,14 @@ def drifting(model: Model, root: int, q: Array, v: Array) -> Array:
 
 
 class Noted(NamedTuple):
-    """A doubt about a run: how bad it is in the worst record, what is said of that, and in how many records it is so."""
+    """A warning of one kind about a run: how bad it is in the worst record, its text there, and in how many records it is so."""
 
     worst: float
     said: str
     records: int
 
 
-class Doubts:
+class RunWarnings:
     """Plausibility warnings of a run, collected from its records block by block.
 
     Parameters
@@ -440,7 +440,7 @@ class Doubts:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What was noted, with the number of records in which it is so."""
+        """Warnings noted, each with its number of records."""
         idle = [f"'{self.model.name}': {text}" for own in self.filters.values() if (text := own.of_none())]
         return (*(f"'{self.model.name}': {noted.said} ({noted.records} records)" for noted in self.noted.values()), *idle)
 

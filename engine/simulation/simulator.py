@@ -204,7 +204,7 @@ class Simulator(Fixed):
 
     @property
     def limited(self) -> bool:
-        """Whether stops hold the joints within their limits."""
+        """True if stops hold the joints within their limits."""
         return self.plant.limited
 
     @property
@@ -436,8 +436,8 @@ class Simulator(Fixed):
 
     @functools.cached_property
     def by_pairs(self) -> Simulator:
-        """The same simulator with a law for each pair of shapes that may touch, which has derivatives, and code in all formats: itself, but
-        where these are so many that contacts are rows of tables."""
+        """Return the simulator with a law for each pair of shapes that may touch, which has derivatives, and code in all formats: itself,
+        but where these are so many that they are rows of tables."""
         if not isinstance(self.plant.contacts, RowLaws):
             return self
         contacts = PairByPair(**vars(self._arguments["contacts"]))
@@ -445,6 +445,6 @@ class Simulator(Fixed):
 
     @functools.cached_property
     def _solving(self) -> Simulator:
-        """Itself, or such as steps want it that choose their own size: :func:`~engine.simulation.meeting.of_own_steps`."""
+        """The simulator whose steps choose their own size, often itself: :func:`~engine.simulation.meeting.of_own_steps`."""
         found: Simulator = of_own_steps(self)
         return found

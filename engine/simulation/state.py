@@ -19,8 +19,8 @@ Array = NDArray[np.float64]
 
 
 class Origin(NamedTuple):
-    """Where a state comes from: a record (..., m) with parameters (..., p), so many steps after the time ``begun``; ``form`` says what lies
-    where in them."""
+    """Source of a state: a record (..., m) with parameters (..., p), so many steps after the time ``begun``; ``form`` is the record's
+    layout."""
 
     form: Form
     record: Array
@@ -67,7 +67,7 @@ class State:
 
     @functools.cached_property
     def _shown(self) -> dict[str, Array]:
-        """What follows, by name."""
+        """Quantities that follow from the state, by name."""
         columns = self.origin.form.columns(self.origin.record.copy())
         for x in columns.values():
             if isinstance(x, np.ndarray):
@@ -91,7 +91,7 @@ class State:
 
     @property
     def failed(self) -> NDArray[np.bool_]:
-        """Whether it is not finite any more: of a batch, which rollouts (...)."""
+        """True if the state is not finite; of a batch, for each rollout (...)."""
         found: Any = ~np.isfinite(self.q).all(axis=-1)
         return found
 

@@ -44,7 +44,7 @@ from engine.simulation.python_controllers import with_python
 from engine.simulation.rounding import found as unusual
 from engine.simulation.run import Process, times
 from engine.simulation.run_start import WholeStates
-from engine.simulation.run_warnings import Doubts
+from engine.simulation.run_warnings import RunWarnings
 from engine.simulation.sampled_columns import held_of
 from engine.simulation.stiffness import Slopes
 from engine.simulation.surroundings import fingerprint
@@ -177,7 +177,7 @@ class Step(WholeStates):
 
     @functools.cached_property
     def depths(self) -> Depths:
-        """What doubts of every run know of contacts."""
+        """Depths and times of contact by which every run is warned."""
         return depths_of(self.plant.model, self.plant.contacts, self.watch.meeting, self.meeting.passing if self.meeting else None)
 
     @functools.cached_property
@@ -188,7 +188,7 @@ class Step(WholeStates):
 
     @functools.cached_property
     def names(self) -> dict[str, tuple[str, ...]]:
-        """What signals have an entry for each of, by signal."""
+        """Names of the entries of signals, by signal."""
         return self.plant.names
 
     @functools.cached_property
@@ -196,7 +196,7 @@ class Step(WholeStates):
         """The columns that stand still between ticks."""
         return held_of(self.plant.makers, self.plant.said, self.plant.components, self.plant.controller)
 
-    def doubts(self, dt: float) -> Doubts:
+    def run_warnings(self, dt: float) -> RunWarnings:
         """Return what notes what is wrong with a run in steps of dt."""
         plant, watch = self.plant, self.watch
         free = {} if self.meeting is not None or any(callable(e.action) for e in watch.events) else plant.free
@@ -205,7 +205,7 @@ class Step(WholeStates):
         laws = {c.name: c.called.law for c in plant.makers}
         filters = {c.name: Known(own, sum(x.phase + x.delay + (x.period or dt) for x in (c.called.law, *(laws[n] for n in c.reads))))
                    for c in plant.makers if (own := getattr(c.called.law.fn, "innovations", ()))}  # fmt: skip
-        return Doubts(plant.model, plant.limited, dt, self.depths, free, held, stiff, filters, self.speeds)
+        return RunWarnings(plant.model, plant.limited, dt, self.depths, free, held, stiff, filters, self.speeds)
 
     def context(self, t: Any, y: Array, p: Array, m: Array | None = None) -> Context:
         """Return time and state as components see them, of y = (q, v, z); with memories m, what has been said as well."""
@@ -274,7 +274,7 @@ class Step(WholeStates):
 
     @property
     def notes(self) -> int:
-        """How many numbers are noted of a step's impulses."""
+        """Number of scalars noted of a step's impulses for its record."""
         return 0 if self.plant.impulses is None else self.plant.impulses.notes.n
 
     def step(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> Array:
@@ -370,7 +370,7 @@ class Step(WholeStates):
 
     @functools.cached_property
     def key(self) -> str:
-        """By what its programs are known before they are traced; "" where functions are called, which may look at the world."""
+        """Key of the step's programs before they are traced; "" where functions are called, which may look at the world."""
         name = self.plant.model.name
         if self.parts or bool(self.watch) or any(isinstance(c, Ticking) for c in self.plant.acting):
             say(f"the step of '{name}': traced, as it calls functions, which may look at files, globals and clocks")
@@ -383,7 +383,7 @@ class Step(WholeStates):
 
     @functools.cached_property
     def plain(self) -> Step:
-        """The same on floats."""
+        """The step on floats."""
         return Step(self.plant, self.method, self.watch, self.dt, compiled=False)
 
     def _where(self, x: Array) -> str:
@@ -396,10 +396,10 @@ class Step(WholeStates):
         """Return records (..., T, m) of a run with parameters p as a trajectory."""
         plant, watch, columns = self.plant, self.watch, self.columns(records)
         q, v, tau, vdot = (columns.pop(n) for n in ("q", "v", "tau", "vdot"))
-        t, doubts = times(records), self.doubts(self.dt)
-        doubts.add(t, {"q": q, "v": v, "vdot": vdot, **columns})
+        t, run_warnings = times(records), self.run_warnings(self.dt)
+        run_warnings.add(t, {"q": q, "v": v, "vdot": vdot, **columns})
         found = Trajectory(plant.model, plant.gravity, t, q, v, tau, vdot, columns, parameters=plant.parameters.split(p),
-                           warnings=doubts.texts, names=self.names, ground=self.meeting.ground if self.meeting else plant.ground,
+                           warnings=run_warnings.texts, names=self.names, ground=self.meeting.ground if self.meeting else plant.ground,
                            touching=self.touching(records, p), sensors=mounts_of(plant.makers), held=self.held)  # fmt: skip
         if not watch:
             return found
@@ -423,7 +423,7 @@ class Step(WholeStates):
 
     @property
     def touches_by_rows(self) -> bool:
-        """Whether its contacts are rows of tables."""
+        """True if contacts are rows of tables."""
         return isinstance(self.process, MeetingTrees) or isinstance(self.plant.contacts, RowLaws)
 
     @property

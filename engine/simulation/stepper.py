@@ -202,24 +202,24 @@ class Stepper:
 
     @property
     def moved(self) -> bool:
-        """Whether there are constraints that move as times and parameters say."""
+        """True if there are constraints that move as times and parameters say."""
         return bool(self._step.plant.constraints and self._step.plant.constraints.motions)
 
     @property
     def ranges(self) -> dict[str, Range | None]:
-        """Within what each number of a parameter of components and signals lies, by name; None: that is not said number by number."""
+        """Ranges of the numbers of components' and signals' parameters, by name; None where they are not given number by number."""
         plant, given = self._step.plant, self._step.plant.values
         return {n: c.range_of(n.removeprefix(f"{c.name}."), given)
                 for c in (*plant.components, *plant.makers) for n in given if n.startswith(f"{c.name}.")}  # fmt: skip
 
     @property
     def starts_anywhere(self) -> bool:
-        """Whether q and v at the start may be others, with nothing to be closed."""
+        """True if a run may start at any q and v: there are no constraints to close."""
         return self._step.plant.constraints is None
 
     @property
     def times(self) -> list[int]:
-        """Which numbers of x are times, s, as of a start at 0: when laws tick first, and when thrusters may switch."""
+        """Indices of x that are times, s, as of a start at 0: when laws tick first, and when thrusters may switch."""
         plant, first = self._step.plant, self.layout.slices["memory"].start
         own = plant.memories.slices
         return [first + own[c.name].start + k for c in plant.acting if c.memory.size for k in c.times]

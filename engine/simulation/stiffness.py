@@ -100,7 +100,7 @@ class Stiffness:
 
     @property
     def factor(self) -> type[ops.LDL] | type[ops.LU]:
-        """How M + s (D + s K) is factored: beside constraints by what is symmetric."""
+        """Factorization of M + s (D + s K): LDLᵀ beside constraints and where it is symmetric, else LU."""
         return ops.LDL if self.always or self.plant.constraints is not None else ops.LU
 
     def factored(self, t: Any, q: Array, v: Array, z: Array, m: Array, p: Array, modes: Array, s: Any) -> tuple[Array, ...]:
@@ -142,7 +142,7 @@ class Stiffness:
 
     @property
     def entries(self) -> list[tuple[int, int]]:
-        """Where what impulses meet of h (D + h K) is not zero by structure."""
+        """Entries (i, j) of h (D + h K) that are not zero by structure, in the upper triangle, as impulses need them."""
         n, own = len(self.moving), self.moving.tolist()
         there = self.there[:, :n] | self.there[:, n:-1]
         there = there if self.symmetric else np.diag(np.diag(there))

@@ -45,7 +45,7 @@ Leaf = tuple[str, Any]
 
 
 class Code(NamedTuple):
-    """Identity of a function's code: a hash of it and its constants, in which its place has no part."""
+    """Identity of a function's code: a hash of its bytecode and constants, without its place in a file."""
 
     digest: str
 

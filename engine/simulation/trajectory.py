@@ -109,12 +109,12 @@ class Trajectory:
 
     @property
     def failed(self) -> NDArray[np.bool_]:
-        """Whether rollouts (...) stopped being finite; of a single rollout one truth value."""
+        """True for each rollout (...) that stopped being finite; of a single one a scalar."""
         return not_finite(self.q, self.reason)
 
     @property
     def defect(self) -> Array:
-        """What the errors of angular momentum of the steps until then add up to (..., T), relative to the largest momentum."""
+        """Sum of the steps' errors of angular momentum so far (..., T), relative to the largest momentum."""
         if "defect" not in self.signals:
             raise StateError("this motion has no defect; expected that of a robot that floats, with conserve_momentum=True")
         return self.signals["defect"]

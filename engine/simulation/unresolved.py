@@ -9,7 +9,7 @@ import numpy as np
 
 from engine import dynamics, ops
 from engine.checks import warn
-from engine.compiler.graph.interp import interpret
+from engine.compiler.graph.interpreter import interpret
 from engine.compiler.transforms.trace import trace
 from engine.components.component import SimulationWarning
 from engine.components.law import Ticking
@@ -80,7 +80,7 @@ class Unresolved:
         warn_of_long_steps(plant, method, dt)
 
     def afresh(self) -> None:
-        """Forget what was looked at: what is said of parameters depends on them alone then."""
+        """Forget the values seen in earlier runs, so that warnings of parameters depend on those of this run alone."""
         self.largest = {name: np.abs(x) for name, x in self.plant.values.items()}
 
     def warn_of(self, given: Mapping[str, Array]) -> None:

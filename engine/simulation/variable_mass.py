@@ -36,8 +36,8 @@ def initial_states(plant: Any, q: Array, v: Array, z: Array, p: Array) -> Array:
 
 
 class AtFirst:
-    """Time and state as a run begins, of which all but the parameters is found when it is asked for: a tank asks for these alone, and
-    every run of a campaign begins with a model of its own."""
+    """Context at the beginning of a run, made only where more than its parameters is read: tanks read these alone, and every run of a
+    campaign begins with a model of its own."""
 
     def __init__(self, plant: Any, *given: Array) -> None:
         self.context = functools.cache(lambda: plant.context(0.0, *given))

@@ -253,14 +253,14 @@ class GravityField:
 
     @property
     def surface(self) -> float:
-        """How far from the centre no orbit leads, m: the planet's radius but for its flattening; 0 where it is not known, of a μ that is
-        not the Earth's beside the Earth's radius."""
+        """Radius within which no orbit leads, m: the planet's but for its flattening; 0 where it is not known, of a μ that is not the
+        Earth's beside the Earth's radius."""
         known = self.radius != EARTH_RADIUS or abs(self.mu / EARTH_MU - 1.0) < 1e-2
         return (1.0 - FLATTENED) * self.radius if known else 0.0
 
     @property
     def bare(self) -> bool:
-        """Whether it is a point mass's alone."""
+        """True if the field is a point mass's alone."""
         return not self.zonals and self.harmonics is None and not self.third_bodies
 
     def perturbation(self, r: Array, t: Any = 0.0) -> Array:

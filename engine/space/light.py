@@ -124,7 +124,8 @@ class SolarPressure(Component):
                 raise SimulationError(f"shares of '{link}' add up to {most:g} with {named}; expected up to 1 together")
 
     def range_of(self, what: str, parameters: Mapping[str, Array]) -> Range | None:
-        """Of shares that add up to 1 at most: of one beside the other as it is; of both, none number by number."""
+        """Return a parameter's range: shares of reflection add up to at most 1. One is bounded beside the other as it is; where both are
+        parameters, neither is by itself."""
         if what not in self.counts:
             return Range()
         if all(f"{self.name}.{n}" in parameters for n in self.counts):

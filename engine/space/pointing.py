@@ -13,7 +13,7 @@ from engine.checks import numbers, shown
 from engine.compiler.gufunc import Gufunc, shaped
 from engine.components.attitude_target import turning
 from engine.components.component import SimulationError
-from engine.components.made import remade
+from engine.components.picklable_closures import picklable
 from engine.space.axes import lvlh, rtn
 from engine.space.gravity import GravityField
 from engine.space.orbit import ReferenceOrbit
@@ -25,7 +25,7 @@ Axes = Callable[[Any, Array, Array], Array]
 NAMED: dict[str, Axes] = {"lvlh": lambda t, r, v: lvlh(r, v), "rtn": lambda t, r, v: rtn(r, v)}
 
 
-@remade
+@picklable
 def pointing(axes: str | Callable[[Any], Any], field: GravityField | ReferenceOrbit | None = None,
              turn: Any = (1.0, 0.0, 0.0, 0.0)) -> Callable[..., tuple[Array, Array, Array]]:  # fmt: skip
     """Return a ``target`` for :func:`~engine.components.controllers.attitude_control` in a simulator with a ReferenceOrbit.

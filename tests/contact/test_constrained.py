@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import root
 
 import engine
-from engine.compiler.graph.interp import interpret
+from engine.compiler.graph.interpreter import interpret
 from engine.compiler.transforms.trace import trace
 from engine.contact import JointCoordinate, JointLaws, joint_laws, velocity_after
 from engine.spatial import inertia, quaternion

@@ -23,7 +23,7 @@ Array = np.ndarray
 SWAP = [3, 4, 5, 0, 1, 2]
 LIBRARIES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     name: (getattr(convert, f"to_{name}"), getattr(convert, f"from_{name}")) for name in ("pinocchio", "mujoco", "drake", "ros")}
-ROWS = {name: getattr(libraries, name.upper()).rows for name in LIBRARIES}
+ROWS = {name: getattr(libraries, name.upper()).joints for name in LIBRARIES}
 each = pytest.mark.parametrize("name", LIBRARIES)
 
 
@@ -93,7 +93,7 @@ def test_velocities_accelerations_and_power(name: str) -> None:
     assert abs(theirs[1] @ theirs[3] - v @ tau) < 1e-13 * (np.abs(v) @ np.abs(tau))
     rates, i, j = derivative(lambda t: at(t)[0], h=2e-3), 0, 0
     for part in engine.convert.parts.parts_of(getattr(libraries, name.upper()), model, None):
-        own, V = slice(i, i + part.row.nq), theirs[1][j : j + part.body.kind.nv]
+        own, V = slice(i, i + part.convention.nq), theirs[1][j : j + part.body.kind.nv]
         i, j, kind = own.stop, j + part.body.kind.nv, part.body.kind.name
         x, xdot = theirs[0][own], rates[own]
         if kind == "floating":
@@ -113,7 +113,7 @@ def test_velocities_accelerations_and_power(name: str) -> None:
         elif kind == "planar" and name == "pinocchio":
             c, s = x[2:]
             assert error(V, [c * xdot[0] + s * xdot[1], c * xdot[1] - s * xdot[0], c * xdot[3] - s * xdot[2]], 1.0) < 1e-11
-        elif part.row.nq == part.body.kind.nv:
+        elif part.convention.nq == part.body.kind.nv:
             assert error(V, xdot, 1.0) < 1e-11
         else:
             assert kind == "continuous" and error(V, [x[0] * xdot[1] - x[1] * xdot[0]], 1.0) < 1e-11
@@ -224,7 +224,7 @@ def test_the_order_of_pinocchios_reader_is_known(path: str) -> None:
         return
     parts = engine.convert.parts.parts_of(libraries.PINOCCHIO, model, None)
     assert [part.body.joint.name for part in parts][1:] == list(theirs.names)[2:]
-    assert [part.row.nq for part in parts] == list(theirs.nqs)[1:]
+    assert [part.convention.nq for part in parts] == list(theirs.nqs)[1:]
 
 
 @pytest.mark.parametrize(("name", "mimic"), [("panda", False), ("panda", True), ("pr2", False)])

@@ -235,10 +235,10 @@ def test_signals_that_a_controller_reads_are_inputs_with_the_bits_of_a_run(folde
 
 
 def test_signals_of_a_controller_are_told_from_its_parameters():
-    machine = of_controller(told(), ["gain"], None)
-    assert machine.inputs == ("gain", "q", "v", "enc", "aim", "plan.way", "plan.haste")
-    assert machine.signals == machine.inputs[3:]
-    assert [machine.parameters.shapes[n] for n in machine.signals] == [(), (), (2,), ()]
+    fmu = of_controller(told(), ["gain"], None)
+    assert fmu.inputs == ("gain", "q", "v", "enc", "aim", "plan.way", "plan.haste")
+    assert fmu.signals == fmu.inputs[3:]
+    assert [fmu.parameters.shapes[n] for n in fmu.signals] == [(), (), (2,), ()]
 
 
 @pytest.mark.parametrize(("of", "more", "text"), [

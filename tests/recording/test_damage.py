@@ -14,8 +14,8 @@ import pytest
 from engine.recording import Recorder, Recording, StorageError, Verdict, checksums, journal, verify
 from engine.recording.checksums import FIRST
 from tests.recording.damage import seal
-from tests.recording.store_killed import COLUMNS, HEADER, create, record
-from tests.recording.test_store import RECORD, assert_is_the_truth, bits, holds, one_sentence, tape, truth  # noqa: F401
+from tests.recording.test_journaled_file import RECORD, assert_is_the_truth, bits, holds, one_sentence, tape, truth  # noqa: F401
+from tests.recording.writer_killed import COLUMNS, HEADER, create, record
 
 HELD = 100                                              # records of the small recording
 

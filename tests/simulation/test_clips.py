@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.compiler.graph.interp import interpret
+from engine.compiler.graph.interpreter import interpret
 from engine.compiler.transforms.trace import trace
 from engine.components.actuators import Motor
 from engine.components.clips import clips_of

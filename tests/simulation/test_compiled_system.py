@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 import engine
 from engine import BodyError, SimulationError, StateError, TraceError, ops
-from engine.compiler.graph.interp import interpret
+from engine.compiler.graph.interpreter import interpret
 from engine.components.component import SimulationWarning
 from engine.integrate import METHODS, SolutionError
 from engine.rigid_body import RigidBody, RigidBodyState

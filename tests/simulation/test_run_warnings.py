@@ -110,12 +110,12 @@ def test_a_start_outside_the_limits_is_said_at_once(q, text):
 
 def test_the_worst_record_is_told_whichever_block_it_is_in():
     model, still = pivot(), np.zeros((3, 1))
-    noted = run_warnings.Doubts(model, True, 1e-3)
+    noted = run_warnings.RunWarnings(model, True, 1e-3)
     for begin, angles in ((0.0, (1.0, 1.1, 1.3)), (3.0, (1.2, 1.5, 1.4)), (6.0, (1.0, 1.5, 1.0))):
         noted.add(begin + np.arange(3.0), {"q": np.array(angles)[:, None], "v": still, "vdot": still})
     (text,) = noted.texts
     assert text.startswith("'arm': at t = 4 s joint 'elbow' is 0.5 beyond its limits") and text.endswith("(6 records)")
-    noted = run_warnings.Doubts(model, True, 1e-3)
+    noted = run_warnings.RunWarnings(model, True, 1e-3)
     noted.add(np.arange(3.0), {"q": np.array([[1.0, 1.2, 1.0], [1.0, 1.1, 1.3]])[..., None], "v": np.zeros((2, 3, 1)),
                                "vdot": np.zeros((2, 3, 1))})  # fmt: skip
     assert "at t = 2 s in rollout [1] joint 'elbow' is 0.3 beyond" in noted.texts[0]
@@ -227,7 +227,7 @@ def test_how_fast_trees_turn_is_asked_where_steps_err_of_what_moved_fastest_unti
     """It takes milliseconds of a large robot, in each block of records."""
     asked = []
     monkeypatch.setattr(run_warnings, "common_turn", lambda model, tree, q, v: asked.append(v[5]) or 0.0)
-    seen = run_warnings.Doubts(brick(), False, 1e-3, stiff=(3, ((0,),)))
+    seen = run_warnings.RunWarnings(brick(), False, 1e-3, stiff=(3, ((0,),)))
 
     def add(speeds, defect):
         v = np.array([5 * [0.0] + [speed] for speed in speeds])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine import gufunc, ops
-from engine.compiler.graph.interp import interpret
+from engine.compiler.graph.interpreter import interpret
 from engine.compiler.transforms.trace import trace
 from engine.space import GravityField, Harmonics, SimulationError, ThirdBody
 from tests.numeric import derivative

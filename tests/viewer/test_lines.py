@@ -18,9 +18,9 @@ def draw():
     window = open_window(visible=False, width=16, height=16)
     from pyglet import gl
 
+    from engine.viewer.draw.gl_state import GLState
     from engine.viewer.draw.lines import Lines
     from engine.viewer.draw.objects import Framebuffer
-    from engine.viewer.draw.passes import Pass
 
     lines, target = Lines(), Framebuffer(SIZE, gl.GL_RGBA8)
 
@@ -28,7 +28,7 @@ def draw():
         segments = np.array(segments, dtype=float).reshape(-1, 2, 3)
         window.switch_to()
         target.bind()
-        Pass().begin()
+        GLState().set()
         gl.glClearColor(0.0, 0.0, 0.0, 1.0)
         gl.glClearDepth(0.0 if hidden else 1.0)
         gl.glClear(gl.GL_COLOR_BUFFER_BIT | gl.GL_DEPTH_BUFFER_BIT)

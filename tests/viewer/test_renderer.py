@@ -7,9 +7,9 @@ import pytest
 import trimesh
 
 import engine
+from engine.viewer.draw.ambient_occlusion import AmbientOcclusion
 from engine.viewer.draw.canvas import Canvas
 from engine.viewer.draw.context import open_window
-from engine.viewer.draw.creases import Creases
 from engine.viewer.draw.renderer import Renderer
 from engine.viewer.scene import Actor, Scene
 from engine.viewer.scene.camera import Camera
@@ -240,11 +240,11 @@ def test_creases_are_darker_and_nothing_else_is(draw, samples):
     camera = camera_for(scene, size, azimuth=0.3, elevation=0.35)
     draw(scene, camera, size, samples)
     renderer = draw.renderers[samples]
-    kept, pictures = renderer.creases, []
-    for creases in (None, kept or Creases()):
-        renderer.creases = creases
+    kept, pictures = renderer.occlusion, []
+    for creases in (None, kept or AmbientOcclusion()):
+        renderer.occlusion = creases
         pictures.append(draw(scene, camera, size, samples).mean(axis=-1))
-    renderer.creases = kept
+    renderer.occlusion = kept
     left = pictures[1] / pictures[0]
 
     def seen(*points):
@@ -270,11 +270,11 @@ def test_the_open_ground_has_no_creases(draw, samples):
     camera = scene.camera(SIZE, view=(0.7, 0.06))
     draw(scene, camera, samples=samples)
     renderer = draw.renderers[samples]
-    kept, pictures = renderer.creases, []
-    for creases in (None, kept or Creases()):
-        renderer.creases = creases
+    kept, pictures = renderer.occlusion, []
+    for creases in (None, kept or AmbientOcclusion()):
+        renderer.occlusion = creases
         pictures.append(draw(scene, camera, samples=samples))
-    renderer.creases = kept
+    renderer.occlusion = kept
     changed = (np.abs(pictures[1] - pictures[0]).max(axis=-1) > 0.02).any(axis=1)
     foot = camera.project([0.0, 0.0, 0.0], SIZE)[0, 1]
     assert changed.any() and not changed[: int(foot) - 45].any()
@@ -478,7 +478,7 @@ def test_what_is_kept_behind_is_what_would_be_drawn(samples):
     """A camera's first picture draws all; then what lies behind is kept, with its samples, and depths are those near the robot."""
     window = open_window(visible=False, width=16, height=16)
     scene = Scene(engine.load_urdf(engine.example("seven_joint_arm")), "ground")
-    camera, renderer = scene.camera((320, 240)), Renderer(samples, creases=True)
+    camera, renderer = scene.camera((320, 240)), Renderer(samples, occlusion=True)
     first, *_, last = (renderer.draw(scene.drawing(0.0), camera, (320, 240)) and renderer.pixels().astype(int) for _ in range(4))
     away = np.abs(last - first).max(axis=2)
     assert renderer._behind_key is not None and away.max() < 16 and (away > 0).mean() < 1e-3

@@ -22,8 +22,8 @@ def draw():
     window = open_window(visible=False, width=16, height=16)
     from pyglet import gl
 
+    from engine.viewer.draw.gl_state import GLState
     from engine.viewer.draw.objects import Framebuffer
-    from engine.viewer.draw.passes import Pass
     from engine.viewer.draw.space import Space
 
     space, targets = Space(), {}
@@ -32,7 +32,7 @@ def draw():
         window.switch_to()
         target = targets.setdefault(size, Framebuffer(size, gl.GL_RGBA8))
         target.bind()
-        Pass().begin()
+        GLState().set()
         gl.glClearColor(1.0, 0.0, 1.0, 1.0)
         gl.glClearDepth(0.5 if nearer else 1.0)
         gl.glClear(gl.GL_COLOR_BUFFER_BIT | gl.GL_DEPTH_BUFFER_BIT)

@@ -1,4 +1,4 @@
-"""The instructions of nodes in LLVM IR, where values are in registers or stand in memory as a plan has them."""
+"""LLVM IR of a program's nodes, whose values are in registers or in memory as the register plan says."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from engine.compiler.kernels.picks import Inline
 
 
 class Body:
-    """The instructions of one segment."""
+    """Writes the instructions of one segment."""
 
     def __init__(self, module: Any, made: Laned, slot: dict[int, int], place: dict[int, int], truths: set[int],
                  left: Collection[int] = (), stay: Collection[int] = ()) -> None:  # fmt: skip
@@ -56,20 +56,20 @@ class Body:
         return self.put(f"getelementptr inbounds {self.module.D}, ptr {base}, i64 {k}") if k else base
 
     def type(self, i: int, of: str = "double") -> str:
-        """LLVM's type of a node that is a number, or a vector of numbers, as it is stored; or of truth values."""
+        """LLVM's type of a node: a double, or a vector of doubles or of i1."""
         return vector(of, self.wide.get(i, self.module.width))
 
     def load(self, base: str, k: int, i: int) -> str:
-        """Node i's value from memory: volatile, or LLVM would keep what is to leave the registers, and find no room for it."""
+        """Load node i's value: volatile, or LLVM would keep what is to leave the registers, and find no room for it."""
         return self.put(f"load volatile {self.type(i)}, ptr {self.at(base, k)}{', align 8' if i in self.wide else ''}")
 
     def store(self, value: str, base: str, k: int, i: int = -1) -> None:
-        """A value to memory: volatile, but for results, or LLVM would ask of all stores which could be joined, for most of its time."""
+        """Store a value: volatile except for results, or LLVM would spend most of its time on merging stores."""
         how = "store" if base == "%out" else "store volatile"
         self.lines.append(f"  {how} {self.type(i)} {value}, ptr {self.at(base, k)}{', align 8' if i in self.wide else ''}")
 
     def value(self, i: int) -> str:
-        """Operand for node i: what is in a register, or a load."""
+        """Operand of node i: its register, or a load."""
         if i in self.have:
             return self.have[i]
         op, *args = self.nodes[i]
@@ -92,21 +92,21 @@ class Body:
         return value
 
     def truth(self, i: int, value: str) -> str:
-        """Node i as a truth value, of a number."""
+        """Node i as i1, from a number if need be."""
         return self.put(f"fcmp une {self.type(i)} {value}, {splat('double', self.wide.get(i, self.module.width), literal(0.0))}")
 
     def number(self, i: int) -> str:
-        """Operand for node i as a number: truth as 1 and 0."""
+        """Node i as a number: true is 1, false 0."""
         value = self.value(i)
         return self.put(f"uitofp {self.type(i, 'i1')} {value} to {self.type(i)}") if i in self.truths else value
 
     def result(self, i: int) -> str:
-        """The same, to be stored: a constant that is part of the code as it stands, since LLVM stores several equal ones at once."""
+        """Node i as a number that is to be stored: constants are immediates, of which LLVM merges equal stores."""
         op, x = self.nodes[i][:2]
         return splat("double", self.module.width, literal(x)) if op == "const" and not is_number(x) else self.number(i)
 
     def stands(self, i: int) -> Stand | None:
-        """Where in memory node i's number stands, if it does, or that it is zero."""
+        """Return the place in memory of node i's number: a pointer's name and an offset, ("zero", None) for a constant zero, or None."""
         op, *args = self.nodes[i]
         if op == "const":
             return ("zero", None) if literal(args[0]) == literal(0.0) else None
@@ -117,11 +117,11 @@ class Body:
         return (self.base(i), self.place[i]) if i in self.place else None
 
     def base(self, i: int) -> str:
-        """In what memory a node stands that has a place."""
+        """Return the pointer to the memory in which a node that has a place is stored."""
         return "%out" if i in self.left else "%work"
 
     def pass_on(self, given: Sequence[int], first: int, base: str = "%work") -> None:
-        """Nodes' numbers to work, or other memory, from ``first`` on: what stands side by side in memory all at once."""
+        """Write arguments of a call to work, or other memory, from ``first`` on: those that lie side by side are copied together."""
         for k, n, place in runs([self.stands(j) for j in given]):
             if place is None:
                 for i in range(k, k + n):
@@ -130,7 +130,7 @@ class Body:
             self.moved(base, first + k, place, n)
 
     def moved(self, base: str, k: int, stand: Stand, n: int) -> None:
-        """n numbers that stand side by side in memory, or are zero, to other memory, from k on."""
+        """Copy n numbers that lie side by side in memory, or are zero, to other memory, from k on."""
         to, size = self.at(base, k), self.module.bytes(n)
         if stand[1] is None:
             self.lines.append(f"  call void @llvm.memset.p0.i64(ptr {to}, i8 0, i64 {size}, i1 false)")
@@ -139,8 +139,9 @@ class Body:
 
     def branch(self, i: int, body: str, places: list[str], n: int, given: Sequence[int], arguments: int, unread: int | None,
                counted: Any) -> None:  # fmt: skip
-        """A loop of one pass at most, node i, which takes and returns n numbers: what it is given is passed on where it is taken, but for
-        the first that are not read, else the first n are the result, and of those lanes that do not take it where others do."""
+        """Write a branch, node i, a loop of one pass at most, of n carried values. Where it is taken, its arguments are passed on, except
+        those that its body does not read; else its first n arguments are the results. Lanes that do not take it while others do keep these
+        too."""
         k, kept, stored = self.count, (dict(self.have), dict(self.pairs)), n - (i in self.left or i in self.stay)
         some_do = unread is not None and self.width > 1                        # else the body says what it keeps itself
         left = self.put(f"fcmp une {self.D} {self.number(given[n - 1])}, {splat('double', self.width, literal(1.0))}")

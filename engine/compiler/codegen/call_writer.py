@@ -1,4 +1,4 @@
-"""Instructions of a function that Python calls: its arguments, which are arrays or numbers, and objects for its results."""
+"""LLVM IR of a function that Python calls: reads arguments, which are arrays or numbers, and makes objects of the results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Equal = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 class CallWriter(Writer):
-    """Instructions of a function that Python calls: ``%self`` holds the handlers, ``%args`` the arguments."""
+    """Writes a function that Python calls: ``%self`` holds the handlers, ``%args`` the arguments."""
 
     def __init__(self, lines: list[str]) -> None:
         super().__init__(lines)
@@ -48,13 +48,13 @@ class CallWriter(Writer):
         self.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {source}, i64 {n * 8}, i1 false)")
 
     def answer(self, handler: int, arguments: list[str]) -> str:
-        """What a handler says to some objects."""
+        """Call a handler on some objects, and return its result."""
         shown = ", ".join(f"ptr {x}" for x in [*arguments, "null"])
         return self.put(f"call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr {self.handler(handler)}, {shown})")
 
     def returned(self, target: str, shapes: list[Shape], arrays: list[str], result: str, ndarray: str, straight: bool,
                  cleanup: list[str]) -> str:  # fmt: skip
-        """The results at ``target`` as objects: the only one, or in a tuple that is there."""
+        """Return the results at ``target`` as objects: the only one, or those of the tuple made before."""
         here = 0
         for k, shape in enumerate(shapes):
             source = self.byte(target, here * 8)
@@ -75,7 +75,7 @@ class CallWriter(Writer):
         return result
 
     def finite(self, target: str, shapes: list[Shape]) -> str:
-        """Whether all results are finite, tables' rows too."""
+        """Test that all results are finite, rows of tables included."""
         if not any(map(is_table, shapes)):
             return self.put(f"call i1 @all_finite(ptr {target}, i64 {sum(map(size, shapes))})")
         good, here = "true", 0
@@ -107,15 +107,16 @@ class CallWriter(Writer):
         self.lines.extend([f"  br i1 {condition}, label %{here}, label %{otherwise}", f"{here}:"])
 
     def guard(self, pointer: str, *cleanup: str) -> str:
-        """A pointer that is null ends the call, after ``cleanup``."""
+        """End the call, after ``cleanup``, if a pointer is null."""
         failed = f"failed{next(self.number)}"
         self.require(self.put(f"icmp ne ptr {pointer}, null"), failed)
         self.failures.extend([f"{failed}:", *cleanup, "  ret ptr null"])
         return pointer
 
     def arrays(self, shapes: list[Shape], equal: Sequence[Equal]) -> tuple[str, list[str], list[str]]:
-        """``numpy.ndarray``, the arguments, and their data; what is not an array of float64 of its shape in C order, nor a number where
-        one is asked for, goes to the handler, as do tables of different numbers of rows whose sizes are ``equal``."""
+        """Read the arguments: return ``numpy.ndarray``, the arguments, and pointers to their data. An argument that is not a float64 array
+        of its shape in C order, or a number for a scalar, goes to the handler, as do tables of different numbers of rows where these are to
+        be ``equal``."""
         places = [self.put("alloca double") if not shape else "" for shape in shapes]
         self.require(self.put("icmp eq ptr %kwargs, null"))
         self.require(self.put(f"icmp eq i64 {self.field('%args', HEADER, 'i64')}, {len(shapes)}"))
@@ -155,7 +156,7 @@ class CallWriter(Writer):
         return ndarray, given, data
 
     def promised(self, state: str, equal: Sequence[Equal], target: str, shapes: list[Shape]) -> str:
-        """The state, and whether results have other numbers of rows than arguments of the same size."""
+        """Return the arena's state, marked if a result has another number of rows than the arguments of its size."""
         for same, made in equal:
             for k in made:
                 d = self.field(target, 8 * sum(map(size, shapes[:k])), "ptr")
@@ -164,7 +165,7 @@ class CallWriter(Writer):
         return state
 
     def number_to(self, place: str, x: str, kind: str, otherwise: str, done: str) -> None:
-        """Store a float, or an int of 64 bits, at a place, and go on at the label ``done``; what is neither is looked at ``otherwise``."""
+        """Store a float, or an int of 64 bits, at a place, and go on at the label ``done``; other objects go to ``otherwise``."""
         is_double, is_float, whole = (self.put(f"icmp eq ptr {kind}, {self.api(name)}") for name in ("double", "float", "int"))
         real = self.put(f"or i1 {is_double}, {is_float}")
         self.lines.extend([f"  br i1 {real}, label %{done}float, label %{done}other", f"{done}float:"])

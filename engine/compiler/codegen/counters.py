@@ -17,30 +17,30 @@ OUTSIDE, CLOCK_INSIDE, CLOCK_AROUND = "outside", "clock", "clocks"
 
 
 class Count(NamedTuple):
-    """Calls of something by a function, and the ticks that they took."""
+    """Number of calls between two functions, and the clock's ticks that they took."""
 
     calls: float
     ticks: float
 
     def more(self, other: Count, weight: float = 1.0) -> Count:
-        """With another, so many times."""
+        """Add another count, weighted."""
         return Count(self.calls + weight * other.calls, self.ticks + weight * other.ticks)
 
 
 class Counters:
-    """The counters of a module, as its text is written."""
+    """Counters of a module, made while its text is written."""
 
     def __init__(self) -> None:
         self.places: dict[tuple[str, str], int] = {}  # (keys of the function that calls, and of what it calls) -> place
         self.sites = 0
 
     def around(self, caller: str, called: str, call: str) -> list[str]:
-        """The line of a call with what counts it."""
+        """Surround the line of a call with the lines that count it."""
         begin, end = self.begun(caller, called)
         return [*begin, call, *end]
 
     def begun(self, caller: str, called: str) -> tuple[list[str], list[str]]:
-        """The lines before and after what is counted."""
+        """Return the lines before and after a call that count it."""
         self.sites += 1
         place, s = 16 * self.places.setdefault((caller, called), len(self.places)), f"%site{self.sites}"
         return [f"  {s}.begun = call i64 @{CLOCK}()"], [
@@ -51,7 +51,7 @@ class Counters:
             f"  store i64 {s}.t1, ptr getelementptr (i8, ptr @counts, i64 {place + 8})"]  # fmt: skip
 
     def whole(self) -> tuple[list[str], list[str]]:
-        """The lines before and after all that is counted; before it, what the clock itself takes."""
+        """Return the lines before and after all that is counted; those before it also measure the clock itself."""
         (begin, end), (before, after), (first, last) = (self.begun("", what) for what in (CLOCK_INSIDE, CLOCK_AROUND, OUTSIDE))
         return [*before, *begin, *end, *after, *first], last
 
@@ -71,9 +71,9 @@ class Counted:
         self.code = code                                                       # which keeps them
 
     def clear(self) -> None:
-        """Begin from zero."""
+        """Set all counters to zero."""
         ctypes.memset(self.numbers, 0, ctypes.sizeof(self.numbers))
 
     def read(self) -> dict[tuple[str, str], Count]:
-        """What has been counted: by the keys of the programs that call and are called."""
+        """Return the counts, by the keys of the calling and the called program."""
         return {edge: Count(self.numbers[2 * k], self.numbers[2 * k + 1]) for k, edge in enumerate(self.edges)}

@@ -56,7 +56,8 @@ def batch(program: Program, width: int, strict: bool = False) -> str:
     before = put(f"call i32 @fetestexcept(i32 {INVALID})")  # NumPy may call the loop several times before it looks
 
     def transfer(group: str, arguments: range, lanes: str, vectors: int, fast: str, slow: str, bad: str = "") -> str:
-        """Move one group of rows between the arrays and the lane vectors; the sum of what is not finite."""
+        """Move one group of rows between the arrays and the lane vectors; return the sum of x − x, which is not zero where a number is not
+        finite."""
         first = put(f"mul i64 {group}, {width}")
         left = put(f"sub i64 %left, {first}")
         rows = put(f"select i1 {put(f'icmp slt i64 {left}, {width}')}, i64 {left}, i64 {width}")

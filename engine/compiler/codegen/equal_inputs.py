@@ -1,4 +1,4 @@
-"""Inputs of a program that are equal parts of it, such as the angles of a robot's legs: they look alike from where they are read."""
+"""Inputs of a program that belong to equal parts, such as the angles of a robot's legs, found by the expressions that read them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHORTEST, LONGEST = 4, 256
 
 
 class Looks(NamedTuple):
-    """What an argument's n numbers look like from where they are read.
+    """Similarity of an argument's n numbers, by colours of the nodes that read them.
 
     Attributes
     ----------
@@ -33,8 +33,8 @@ class Looks(NamedTuple):
 
 
 def colours(kinds: Sequence[str], reads: Sequence[Sequence[int]], readers: Sequence[Sequence[int]]) -> Array:
-    """What nodes (n) look like after each round (Weisfeiler and Leman): numbers (rounds, n) that are the same for nodes of the same kind
-    with the same neighbours, those that they read and those that read them; of 64 bits, so that no others are in practice."""
+    """Return colours of n nodes after each round of Weisfeiler–Leman refinement (rounds, n): hashes of 64 bits, equal for nodes of the same
+    kind whose neighbours, operands and readers, have equal colours."""
     number = {kind: k + 1 for k, kind in enumerate(dict.fromkeys(kinds))}
     around = [(np.fromiter(itertools.chain(*near), dtype=np.intp), np.cumsum([0, *map(len, near)])) for near in (reads, readers)]
     found = [scattered(np.array([number[kind] for kind in kinds], dtype=np.uint64))]
@@ -48,7 +48,7 @@ def colours(kinds: Sequence[str], reads: Sequence[Sequence[int]], readers: Seque
 
 
 def scattered(x: Array) -> Array:
-    """Numbers (n) of 64 bits, spread over all that there are.
+    """Hash n numbers of 64 bits (SplitMix64's finaliser).
 
     Reference: Steele, Lea & Flood, *Fast splittable pseudorandom number generators*, OOPSLA 2014.
     """
@@ -59,14 +59,15 @@ def scattered(x: Array) -> Array:
 
 
 def looks(node: Array, colour: Array) -> Looks:
-    """What an argument's numbers look like, by their nodes (n) and the colours of all nodes."""
+    """Return the similarity of an argument's numbers, by their nodes (n) and the colours of all nodes."""
     same = (colour[:, node, None] == colour[:, None, node]) & (node >= 0) & (node >= 0)[:, None]
     says = np.log(len(node) / np.maximum(same.sum(axis=2), 1)) - DOUBT
     return Looks(node, same.sum(axis=0) - 1, says.T)
 
 
 def equal_inputs(arguments: Sequence[Looks], lanes: int) -> list[tuple[int, ...]]:
-    """Inputs, nodes, that are equal in blocks: in each argument, a run of numbers that look like those at a distance, and at its multiples.
+    """Return groups of inputs, nodes, one for each lane, that are equal in blocks: in each argument, a run of numbers similar to those at a
+    distance, and at its multiples.
 
     The distance is the one that says most in all arguments together: a leg has as many positions as velocities.
     """
@@ -94,7 +95,7 @@ def equal_inputs(arguments: Sequence[Looks], lanes: int) -> list[tuple[int, ...]
 
 
 class Blocks:
-    """Of an argument's numbers, what blocks of them say: a number, and those at a distance and at its multiples.
+    """Evidence that an argument's numbers are equal in blocks: a number, and those at a distance and at its multiples, one for each lane.
 
     Attributes
     ----------
@@ -110,7 +111,7 @@ class Blocks:
 
     @property
     def bounds(self) -> Array:
-        """What runs say at most, by their distance, which is as long as one may be."""
+        """Upper bound of the evidence of a run of blocks, by their distance, which is as long as a run may be."""
         distances, n = self.worth.shape
         so_far = np.cumsum(np.pad(np.maximum(self.worth, 0.0), ((0, 0), (1, 0))), axis=1)
         end = np.minimum(np.arange(n) + np.arange(distances)[:, None], n)
@@ -118,7 +119,7 @@ class Blocks:
         return most
 
     def best_run(self, distance: int) -> tuple[float, range]:
-        """What blocks at a distance say together, of a run of two or more, and their first numbers."""
+        """Return the evidence of the best run of two or more blocks at a distance, and their first numbers."""
         each = np.append(self.worth[distance], np.full(distance - 1, -np.inf))
         totals = np.cumsum(np.lib.stride_tricks.sliding_window_view(each, distance), axis=1)     # from each first number on
         first, more = divmod(int(np.argmax(totals[:, 1:])), distance - 1)
@@ -126,7 +127,7 @@ class Blocks:
         return (best, range(first, first + more + 2)) if best > 0.0 else (0.0, range(0))
 
     def take(self, numbers: Array) -> None:
-        """Take numbers, and with them the blocks that they are in."""
+        """Exclude numbers, and the blocks that they are in, from further runs."""
         distance = np.arange(2, len(self.worth))[:, None]
         for i in range(self.lanes):
             first = numbers - i * distance

@@ -25,7 +25,7 @@ TANGLES = 32
 
 @dataclass
 class Laned:
-    """Nodes and outputs, of which some are vectors.
+    """A program with packs: nodes, of which some are vectors, and outputs.
 
     Attributes
     ----------
@@ -40,7 +40,8 @@ class Laned:
 
 
 def laned(nodes: list[Node], outputs: list[int], sizes: Sequence[int], most: int, packed: Container[str] = frozenset(PACKED)) -> Laned:
-    """The program in vectors of up to ``most`` lanes, of operations that may be packed, if that is worth it; arguments have these sizes."""
+    """Return the program with packs in vectors of up to ``most`` lanes, of operations that may be packed, if that takes fewer instructions;
+    arguments have these sizes."""
     enough = count(nodes) * WORTH
     for packs in found(nodes, outputs, sizes, most, packed) if most > 1 and len(nodes) <= LONGEST else ():
         if len(packs.pack) * (1 - 1 / packs.lanes) <= enough:                  # all that packs may save
@@ -53,13 +54,12 @@ def laned(nodes: list[Node], outputs: list[int], sizes: Sequence[int], most: int
 
 
 def count(nodes: list[Node]) -> int:
-    """Number of instructions, nearly: the first lane of a vector takes none."""
+    """Return the number of instructions, nearly: extracting a vector's first lane is free."""
     return sum(node[0] not in ("input", "const", "consts", "neg", "get") and node[:2] != ("lane", 0) for node in nodes)
 
 
 def ordered(packs: Packs) -> list[int | Pack]:
-    """Packs and other nodes, operands first: what the first lane's needs is made where it is needed. Packs that need each other are
-    taken apart."""
+    """Return packs and other nodes, operands first. Packs that need each other are taken apart."""
     for _ in range(TANGLES):
         order, tangled = in_order(packs)
         if not tangled:
@@ -71,7 +71,7 @@ def ordered(packs: Packs) -> list[int | Pack]:
 
 
 def in_order(packs: Packs) -> tuple[list[int | Pack], Pack]:
-    """Packs and other nodes, operands first, or a pack that needs itself."""
+    """Return packs and other nodes, operands first, and a pack that needs itself, if there is one."""
     nodes, of = packs.nodes, packs.pack
     order: list[int | Pack] = []
     state: dict[int | Pack, int] = {}                                          # 1: begun, 2: made
@@ -94,7 +94,7 @@ def in_order(packs: Packs) -> tuple[list[int | Pack], Pack]:
 
 
 class Writer:
-    """The nodes of a program with packs, as they are made."""
+    """Builds the nodes of a program with packs."""
 
     def __init__(self, packs: Packs, order: list[int | Pack]) -> None:
         self.packs, self.lanes = packs, packs.lanes
@@ -109,7 +109,7 @@ class Writer:
                 self.made[x] = self.put(*renumbered(packs.nodes[x], new))
 
     def put(self, *node: Any) -> int:
-        """Number of a node, made if it is new; constants are told apart by their signs too."""
+        """Return a node's number, adding it if it is new; constants are told apart by their signs too."""
         key = repr(node) if node[0] in ("const", "consts") else node
         if key not in self.known:
             self.known[key] = len(self.nodes)
@@ -117,13 +117,13 @@ class Writer:
         return self.known[key]
 
     def number(self, i: int) -> int:
-        """A node as a number."""
+        """Return a node as a scalar."""
         j, t = self.packs.base[i], self.packs.pack.get(self.packs.base[i])
         x = self.put("lane", t.index(j), self.made[t]) if t else self.made[j]
         return self.put("neg", x) if self.packs.minus[i] else x
 
     def column(self, column: Pack) -> tuple[Any, list[bool]]:
-        """What all lanes read, a vector or a list of constants, and where its sign is to change."""
+        """Return one operand of a pack in all lanes, as a vector or a list of constants, and the lanes whose sign is to change."""
         base, minus = tuple(self.packs.base[i] for i in column), [self.packs.minus[i] for i in column]
         nodes = [self.packs.nodes[i] for i in base]
         if all(node[0] == "const" for node in nodes):
@@ -135,7 +135,7 @@ class Writer:
         return self.put("pack", *map(self.number, column)), [False] * self.lanes
 
     def signed(self, x: Any, minus: list[bool]) -> int:
-        """A column with its signs."""
+        """Return an operand's vector with its lanes' signs applied."""
         if isinstance(x, list):
             return self.put("consts", *(-c if m else c for c, m in zip(x, minus, strict=True)))
         if len(set(minus)) == 1:
@@ -143,7 +143,7 @@ class Writer:
         return self.put("mul", x, self.signed([1.0] * self.lanes, minus))
 
     def packed(self, t: Pack) -> int:
-        """A pack as a node."""
+        """Return a pack as a vector node."""
         op = kind(self.packs.nodes[t[0]][0])
         columns = [self.column(c) for c in self.packs.columns(t)]
         if op == "add":
@@ -158,7 +158,7 @@ class Writer:
         return self.put(op, *factors, *(self.signed(*c) for c in rest))
 
     def sum(self, t: Pack, first: tuple[Any, list[bool]], second: tuple[Any, list[bool]]) -> int:
-        """A pack of sums and differences."""
+        """Return a pack of sums and differences as a vector node."""
         (x, mx), (y, my) = ((c, list(minus)) for c, minus in (first, second))
         for lane, i in enumerate(t):
             if self.packs.nodes[i][0] == "sub":                                # whose operands may have changed places
@@ -179,7 +179,7 @@ class Writer:
 
 
 def vectors(nodes: Sequence[Node], lanes: int) -> dict[int, int]:
-    """Nodes that are vectors, and their lanes."""
+    """Return the nodes that are vectors, and their lanes."""
     wide: dict[int, int] = {}
     for i, node in enumerate(nodes):
         if node[0] in ("pack", "consts") or (node[0] in PACKED | {"neg"} and node[1] in wide):
@@ -188,7 +188,7 @@ def vectors(nodes: Sequence[Node], lanes: int) -> dict[int, int]:
 
 
 def angles_together(nodes: Sequence[Node]) -> list[Pack]:
-    """Inputs whose sines, or cosines, are packed."""
+    """Return the inputs whose sines, or cosines, are packed."""
     found = []
     for node in nodes:
         of = [nodes[i] for i in node[1:]] if node[0] == "pack" else []

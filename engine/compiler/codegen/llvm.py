@@ -1,4 +1,4 @@
-"""A program as LLVM IR text: scalar, or vectors of W lanes, one sample a lane.
+"""LLVM IR of programs: scalar, or vectors of W lanes with one sample a lane.
 
 A program becomes ``void @f(ptr in, ptr out, ptr work, i64 groups, i64 in.s, i64 out.s, i64 work.s)``. Memory is an array of lane vectors:
 input k of all W samples stands at ``in + k``; those of the next group of W samples stand ``in.s`` bytes further, and so do outputs and
@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from engine.compiler import debug, native_code
-from engine.compiler.codegen import looking
+from engine.compiler.codegen import interrupt_checks
 from engine.compiler.codegen.body import Body
 from engine.compiler.codegen.counters import Counters
 from engine.compiler.codegen.lanes import Laned, laned
@@ -60,15 +60,14 @@ NEXT = ["  br label %served", "served:", *(f"  %{p}.n = add i64 %{p}.i, %{p}.s" 
 
 
 def middle(places: list[int], width: int) -> int:
-    """The place that most of a segment's are near: so near that the way there takes a byte of an instruction, which AVX-512 has count
-    whole vectors."""
+    """Return the place that most of a segment's are near: within one byte's displacement, which AVX-512 counts in whole vectors."""
     near, places = 128 if width == 8 else 16 // width, sorted(places)
     first = max(range(len(places)), key=lambda i: bisect.bisect_left(places, places[i] + 2 * near) - i, default=-near)
     return places[first] + near if places else 0
 
 
 class Module:
-    """IR text of programs for one width: functions are emitted once, in the order they are needed."""
+    """Writes the IR of programs for one width: functions are emitted once, in the order they are needed."""
 
     constants_are = "global"  # in memory that is written when the code is loaded: the numbers of another program
 
@@ -87,22 +86,22 @@ class Module:
         self.lent: Module | None = None  # of one sample's: functions on rows of tables, which stand in the lanes
 
     def rows(self, f: Program) -> Module:
-        """The module of functions on rows of tables: of vectors, or this one, where a function has tables of its own."""
+        """The module of functions on rows of tables: one of vectors, or this one, where a function has tables of its own."""
         if f.single or (width := native_code.rows()) == 1:
             return self
         self.lent = self.lent or Module(width)
         return self.lent
 
     def named(self, other: Module, name: str) -> str:
-        """The name here of a function of another module."""
+        """Return the name here of a function of another module."""
         return name if other is self else name.replace("@", "@rows.", 1)
 
     def counted(self, caller: str, called: Program, call: str) -> list[str]:
-        """The line of a call, with what counts it if anything does; ``caller`` is a program's key."""
+        """Return the line of a call, with its counters if there are any; ``caller`` is a program's key."""
         return [call] if self.counters is None else self.counters.around(caller, called.key, call)
 
     def once(self, name: str, text: str) -> str:
-        """Add a declaration or definition that several functions share."""
+        """Add a declaration or definition that several functions share, if it is missing."""
         if name not in self.declared:
             self.declared.add(name)
             self.text.append(text)
@@ -113,15 +112,15 @@ class Module:
         return n * self.width * 8
 
     def registers(self) -> int:
-        """How many vector registers there are."""
+        """Number of the processor's vector registers."""
         return native_code.registers()
 
     def most(self) -> int:
-        """Lanes that one sample's equal parts go in."""
+        """Number of lanes that one sample's equal parts are packed in."""
         return native_code.width() if self.width == 1 else 1
 
     def constant(self, *c: str) -> int:
-        """Where constants stand side by side in their table."""
+        """Return the offset of constants that stand side by side in the module's table, where they are put if they are missing."""
         if c not in self.constants:
             self.constants[c] = len(self.table)
             self.table += c
@@ -137,7 +136,7 @@ class Module:
         return self.once(f"@{name}.lanes", getattr(exponentials, name)(self.width))
 
     def blend(self) -> str:
-        """Name of the function that keeps numbers in lanes that do not take a branch."""
+        """Name of the function that keeps a branch's arguments in lanes that do not take it."""
         return self.once("@blend", vecmath.blend(self.width))
 
     def stumpff(self) -> str:
@@ -145,10 +144,10 @@ class Module:
         return self.once("@stumpff", vecmath.stumpff(self.width))
 
     def loop(self, program: Program, limit: int) -> str:
-        """Name of the function that repeats a body, which takes and returns n numbers of which the last says done, up to a limit."""
-        long = limit > looking.PASSES
+        """Name of the function that repeats a body, of n carried values whose last is the flag that ends the loop, up to a limit."""
+        long = limit > interrupt_checks.PASSES
         if long:
-            self.once("@look", looking.look_in(self.constants_are))
+            self.once("@look", interrupt_checks.look_in(self.constants_are))
         key, way_on = f"{program.key}{' long' * long}", "%on" if long else "%again"
         if self.is_short(program):
             if key not in self.loops:
@@ -156,9 +155,9 @@ class Module:
                 self.text.append(short_loop(self, program, self.loops[key], long))
             return self.loops[key]
         body, n = self.functions[program.key][0], len(program.outputs)
-        name, way = f"{body}.loop{'.long' * long}", looking.next_pass("again") if long else "  br label %head"
+        name, way = f"{body}.loop{'.long' * long}", interrupt_checks.next_pass("again") if long else "  br label %head"
         if program.takes:
-            return arena.put_looping(self, name, body, program.made, looking.next_pass("passed") if long else "")
+            return arena.put_looping(self, name, body, program.made, interrupt_checks.next_pass("passed") if long else "")
         call = "\n".join(self.counted("", program, f"  call void {body}(ptr %in, ptr %out, ptr %work, i64 1, i64 0, i64 0, i64 0)"))
         D, one = self.D, splat("double", self.width, literal(1.0))
         bound = f"phi i64 [%limit, %entry], [%limit.next, {way_on}]" if long else "add i64 %limit, 0"
@@ -187,11 +186,11 @@ end:
 
     @property
     def at_once(self) -> int:
-        """How many lane vectors of angles are turned at a time."""
+        """Number of lane vectors of angles whose sines and cosines are computed together."""
         return 1 if self.width > 1 else 8
 
     def angles(self) -> str:
-        """Name of the function for angles in memory."""
+        """Name of the function that computes sines and cosines of angles in memory."""
         lanes = self.width * self.at_once
         self.once("@far", vecmath.FAR)
         self.once(f"@near{lanes}", vecmath.near(lanes))
@@ -203,9 +202,9 @@ end:
         return self.once(f"@lanes.{name}", vecmath.lanewise(name, arity, self.width)) if self.width > 1 else f"@{name}"
 
     def function(self, program: Program, branch: bool = False, short: bool = False, again: int | None = None) -> tuple[str, int]:
-        """Name and size of work (in lane vectors) of the function for ``program``, which may be a ``branch`` that one sample takes, or
-        ``short`` of its last result. One whose outputs are the next call's inputs, from number ``again`` on, has some of them in its work
-        all the time: see :func:`remembered`."""
+        """Return the name of a program's function, and the size of its work in lane vectors. It may be a ``branch`` that one sample takes,
+        or ``short`` of its last result. A step whose outputs are the next call's inputs, from number ``again`` on, keeps some of them in
+        its work all the time: see :func:`remembered`."""
         key = f"{program.key}{' taken' * branch}{' short' * short}{'' if again is None else ' again'}"
         if key not in self.functions and isinstance(program, Kernel):
             name = f"@f{len(self.functions)}"
@@ -233,7 +232,7 @@ end:
         return self.functions[key]
 
     def is_short(self, program: Program) -> bool:
-        """Whether a program of numbers is so few operations that they stand where it is called."""
+        """Return whether a program of numbers is small enough to be inlined where it is called."""
         if isinstance(program, Kernel) or program.takes or self.counters is not None or program.n_in > SHORT:
             return False
         nodes, _ = fused(program)
@@ -241,8 +240,8 @@ end:
         return len(nodes) <= SHORT and all(isinstance(f, Pick) and f.m <= MANY for f in inside)
 
     def straight(self, program: Program, given: Sequence[str], caller: Module, going: bool = False) -> tuple[list[str], list[str]]:
-        """The lines of a short program (:meth:`is_short`) of values in the caller's code, where constants are at ``%constants``; and its
-        results. If ``going``, it is a loop's body, which is not done."""
+        """Return the lines of a short program (:meth:`is_short`) inlined in a caller, where constants are at ``%constants``, and its
+        results. If ``going``, it is the body of a loop that has not ended."""
         nodes, outputs = taken(*fused(program)) if going else fused(program)
         body = Body(self, Laned(nodes, outputs), {}, {}, truth_values(nodes))
         body.inline = True
@@ -327,7 +326,7 @@ end:
         return "\n".join([*([] if self.counters is None else [str(self.counters)]), table, *self.text, *self.renamed(), *apart])
 
     def renamed(self) -> list[str]:
-        """The text of the functions on rows, their names those by which they are called here; functions of C keep theirs."""
+        """Return the text of the functions on rows, renamed to the names by which they are called here; functions of C keep theirs."""
         text = "" if self.lent is None else str(self.lent)
         declared, here = (declarations(t) for t in (text, "\n".join(self.text)))
         own = re.sub(r"@([\w.]+)", lambda m: m[0] if m[1] in declared or m[1].startswith("llvm.") else f"@rows.{m[1]}",
@@ -336,8 +335,8 @@ end:
 
 
 def passed(made: Laned, functions: Sequence[Program]) -> dict[int, int]:
-    """Branches whose results are outputs side by side, and what says whether one was taken is read by nobody: node -> the first of these.
-    They are made where the outputs lie, so that a state that a branch leaves as it is moves once."""
+    """Return the branches whose results can be written straight to the outputs: node -> the first output. These results are outputs side by
+    side, and nobody reads the flag that says whether the branch was taken; a state that a branch leaves as it is moves once."""
     nodes, outputs = made.nodes, made.outputs
     results: dict[int, dict[int, int]] = {}                                    # of loops, those that are read, by their numbers
     for i, node in enumerate(nodes):
@@ -354,7 +353,7 @@ def passed(made: Laned, functions: Sequence[Program]) -> dict[int, int]:
 
 
 class Held(NamedTuple):
-    """Inputs of a step from ``given`` on that are its outputs from ``first`` on, so many: they stand in its work, from ``place`` on."""
+    """A part of a step's state that stays in its work: inputs from ``given`` on, outputs from ``first`` on, so many, from ``place`` on."""
 
     given: int
     first: int
@@ -363,8 +362,9 @@ class Held(NamedTuple):
 
 
 def remembered(made: Laned, there: Mapping[int, int], functions: Sequence[Program], again: int) -> dict[int, Held]:
-    """Of the branches of :func:`passed` those that return what they are given at the same place, where a step's outputs are the next one's
-    inputs, from number ``again`` on, and nobody reads it after the branch: it need not move where that is not taken."""
+    """Return the branches of :func:`passed` whose values can stay in the step's scratch memory. A step's outputs are the next one's inputs,
+    from number ``again`` on; such a branch returns what it is given at the same place, and nobody reads it after the branch: it need not
+    move where that is not taken."""
     nodes, found, room = made.nodes, dict[int, Held](), 0
     last = {j: i for i, node in enumerate(nodes) for j in operands(node)}
     for i, first in there.items():
@@ -378,7 +378,7 @@ def remembered(made: Laned, there: Mapping[int, int], functions: Sequence[Progra
 
 
 def declarations(text: str) -> dict[str, str]:
-    """The lines of IR that declare functions, by their names."""
+    """Return the lines of IR that declare functions, by their names."""
     return {line.split("@")[1].split("(")[0]: line for line in text.split("\n") if line.startswith("declare ")}
 
 

@@ -38,7 +38,7 @@ def kind(op: str) -> str:
 
 
 class Packs:
-    """A program's nodes, and those found to go together.
+    """Search state: a program's nodes, and the packs found.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Packs:
         self.fits = [node[0] in packed and known.isdisjoint(reads) for node, reads in zip(nodes, self.reads, strict=True)]
 
     def begin(self, lanes: int, equal: Iterable[Pack]) -> None:
-        """Begin with so many lanes and these inputs, nodes."""
+        """Begin a search with so many lanes and these inputs, nodes."""
         n = len(self.nodes)
         self.lanes, self.what, self.lane, self.sides = lanes, list(range(n)), [-1] * n, [0] * n
         self.leaves, self.pack, self.order = set[int](), dict[int, Pack](), dict[int, list[int]]()
@@ -90,21 +90,22 @@ class Packs:
                 self.what[i] = self.named(self.look(i))
 
     def named(self, what: Any) -> int:
-        """The number of what is equal in all lanes, which is no node's."""
+        """Return the value number of something that is equal in all lanes, which is no node's."""
         return self.names.setdefault(what, len(self.nodes) + len(self.names))
 
     def alike(self, i: int, columns: list[int]) -> tuple[Any, ...]:
-        """What a node with such operands, numbers of what they are, has in common with others: in any order where that does not matter."""
+        """Return a hashable value number of a node with such operands, numbers of what they are: in any order where the operation commutes.
+        """
         if self.nodes[i][0] in SWAPPED and columns[0] > columns[1]:
             columns[0], columns[1] = columns[1], columns[0]
         return (self.kind[i], *columns)
 
     def look(self, i: int) -> tuple[Any, ...]:
-        """What a node has in common with those whose operands are equal to its own."""
+        """Return a node's value number, by those of its operands."""
         return self.alike(i, [self.what[j] for j in self.reads[i]])
 
     def equate(self, t: Pack) -> None:
-        """Take these inputs, nodes, for equal; and so their sines and cosines."""
+        """Give these inputs, nodes, the same value number; and so their sines and cosines."""
         for lane, i in enumerate(t):
             for j in (i, *(j for j in self.readers[i] if self.kind[j] in ("sin", "cos"))):
                 self.what[j], self.lane[j] = self.named((self.kind[j], t[0])), lane
@@ -125,18 +126,19 @@ class Packs:
         return self.columns(t)
 
     def columns(self, t: Pack) -> list[Pack]:
-        """Operands of a pack, those of all lanes together."""
+        """Return a pack's operands, each those of all lanes together."""
         return list(zip(*(self.order[i] for i in t), strict=True))
 
     def match(self, i: int, j: int) -> int:
-        """How well operands of two lanes match."""
+        """Score how well two operands match as lanes of one pack, higher for better."""
         i, j = self.base[i], self.base[j]
         if i == j or (self.what[i] == self.what[j] and i in self.pack):
             return 8
         return 1 - 3 * ((i in self.pack) + (j in self.pack)) if self.kind[i] == self.kind[j] else -2
 
     def up(self, apart: bool = False) -> None:
-        """Pack nodes that do the same to packs and inputs, from these on; if ``apart``, only what depends on one lane's inputs alone."""
+        """Pack nodes with the same operation on packs and inputs, from these on towards the results; if ``apart``, only nodes that depend
+        on one lane's inputs alone."""
         def lane_of(i: int) -> int:
             """The lane of a node that may be packed, −1 if it may not."""
             own = {self.lane[j] for j in self.reads[i]} - {-1}
@@ -170,11 +172,11 @@ class Packs:
                     heapq.heappush(todo, reader)
 
     def likely(self, outputs: Sequence[int]) -> list[Pack]:
-        """Results that look alike down to packs and inputs, one of each lane."""
+        """Return results of equal expressions down to packs and inputs, one of each lane."""
 
         @functools.cache
         def look(i: int, depth: int) -> tuple[int, int]:
-            """What a node looks like, and the lanes of what it reads, a bit each."""
+            """Return a number for a node's expression to a depth, and the lanes that it reads, as bits."""
             lane = self.lane[i]
             if lane >= 0 or self.what[i] != i or not self.reads[i]:
                 return self.what[i], 1 << lane if lane >= 0 else 0
@@ -192,7 +194,7 @@ class Packs:
         return [t for rows in groups.values() for t in zip(*rows, strict=False)]
 
     def down(self, packs: Sequence[Pack]) -> None:
-        """Pack these, and what they read, as far as it is the same operation."""
+        """Pack these nodes, and their operands, as far as the operations are the same."""
         todo = [(-max(t), t) for t in packs]
         heapq.heapify(todo)
         while todo:
@@ -211,8 +213,8 @@ class Packs:
 
 
 def found(nodes: list[Node], outputs: list[int], sizes: Sequence[int], most: int, packed: Container[str]) -> Iterator[Packs]:
-    """The packs of a program of arguments of these sizes, of operations that may be packed: of four lanes, then of two, where there may be
-    some. Single numbers side by side, as functions that are called and loops get theirs, are looked at as one argument."""
+    """Yield the packs of a program, arguments of these sizes, of operations that may be packed: of four lanes, then of two, where there may
+    be some. Scalar arguments side by side, as called functions and loops have them, count as one."""
     sizes = [n for one, run in itertools.groupby(sizes, lambda n: n == 1) for n in ([len(list(run))] if one else run)]
     if not nodes or max(sizes, default=0) < SHORTEST:
         return

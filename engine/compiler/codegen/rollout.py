@@ -28,7 +28,7 @@ from engine.compiler.kernels.instructions import Writer
 
 
 def rollout(step: Program, observe: Program, width: int, inputs: int = 0, counters: Counters | None = None) -> str:
-    """IR text of the gufunc loop; where ``counters`` are given, they count what is called, and the whole. Labels of blocks on the right::
+    """Return IR of the gufunc loop; ``counters``, where given, count the calls in it, and the whole. Labels of blocks on the right::
 
         for row in rows, so many groups of them at once:     # rows, load
             load t0, k, dt, p and x of the row
@@ -42,7 +42,8 @@ def rollout(step: Program, observe: Program, width: int, inputs: int = 0, counte
 
 
 def once(step: Program, n: int, kept: int) -> tuple[Program, int]:
-    """A step without notes that are in x (n) as well, as it remembers them; and where they are, or by themselves."""
+    """Drop notes of a step that also stand side by side in its state x (n): return the step, and where they are in its work, of which
+    ``kept`` come first."""
     own, notes = step.outputs[:n], step.outputs[n:]
     there = next((k for k in range(n - len(notes) + 1) if own[k : k + len(notes)] == notes), n)
     if there == n or not notes:
@@ -52,7 +53,7 @@ def once(step: Program, n: int, kept: int) -> tuple[Program, int]:
 
 
 def next_rows(N: str, groups: int, width: int) -> list[str]:
-    """The beginning of a loop over N rows, so many at a time."""
+    """Begin a loop over N rows, so many at a time."""
     return ["  br label %rows", "rows:", "  %row = phi i64 [0, %entry], [%nextrow, %endrow]", f"  %left = sub i64 {N}, %row",
             "  %more = icmp sgt i64 %left, 0", "  br i1 %more, label %load, label %done", "load:",
             f"  %full = icmp sgt i64 %left, {groups * width}", f"  %taken = select i1 %full, i64 {groups * width}, i64 %left",
@@ -60,7 +61,7 @@ def next_rows(N: str, groups: int, width: int) -> list[str]:
 
 
 class GroupWriter(Writer):
-    """Instructions, some of them repeated for every group of ``width`` rows."""
+    """Writes instructions, some of them repeated for every group of ``width`` rows."""
 
     def __init__(self, lines: list[str], width: int) -> None:
         super().__init__(lines)
@@ -70,7 +71,7 @@ class GroupWriter(Writer):
 
     @contextlib.contextmanager
     def each_group(self) -> Iterator[tuple[str, str, str]]:
-        """A loop over the groups around what is written within: gives a group's number, its first row, and how many rows it has."""
+        """Repeat what is written within for each group: gives the group's number, its first row, and its number of rows."""
         name, put = next(self.names), self.put
         self.lines.extend([f"  br label %{name}", f"{name}:", f"  %g{name} = phi i64 [0, %{self.block}], [%n{name}, %{name}]"])
         done = put(f"mul i64 %g{name}, {self.width}")
@@ -82,20 +83,20 @@ class GroupWriter(Writer):
         self.block = f"after{name}"
 
     def goes_on(self, end: str, count: str, back: str, after: str) -> None:
-        """The end of a loop's body: count, and go back; after the loop comes another block."""
+        """End a loop's body: count, and go back; after the loop comes another block."""
         self.lines += [f"  br label %{end}", f"{end}:", f"  {count}", f"  br label %{back}", f"{after}:"]
         self.block = after
 
     def begun(self, count: str) -> tuple[str, str, str]:
-        """How many steps have been taken to a record's, of so many, and where from and where to the next one goes: the first was taken for
-        the notes of the record before."""
+        """Return the steps already taken of a record's so many, and the pointers that the next one reads and writes: the first step was
+        taken for the notes of the record before."""
         taken = self.put(f"and i1 {self.put('icmp sgt i64 %j, 0')}, {self.put(f'icmp sgt i64 {count}, 0')}")
         return (self.put(f"zext i1 {taken} to i64"), self.put(f"select i1 {taken}, ptr %other, ptr %now"),
                 self.put(f"select i1 {taken}, ptr %now, ptr %other"))  # fmt: skip
 
     def at_once(self, base: str, outer: str, step: str, column: str, vectors: str, n: int) -> tuple[str, str, str]:
-        """Where the n numbers of record %j are made, how many bytes apart in groups, and how many are left to scatter: of one lane where
-        they stay, if columns stand side by side there, else as vectors."""
+        """Return the pointer where the n numbers of record %j are written, the bytes between groups, and how many are left to scatter: a
+        single lane writes in place if columns stand side by side there, else vectors do."""
         own = vectors, str(8 * self.width * n), str(n)
         if self.width > 1:
             return own
@@ -106,7 +107,7 @@ class GroupWriter(Writer):
         return where, apart, left
 
     def count_on(self, block: str, state: int, notes: int = 0, at: tuple[int, int] = (0, 0)) -> None:
-        """After a step from %at to %away, which end a ``block``: k + 1 there, and so many bytes of notes here, from vector to vector."""
+        """Advance the step's number from %at to %away after a step, which ends a ``block``, and copy so many bytes of notes."""
         self.block = block
         with self.each_group() as (g, _, _):
             now = self.put(f"load {self.D}, ptr {self.vector_of('%at', g, state, 1)}")
@@ -116,7 +117,7 @@ class GroupWriter(Writer):
                 self.copied(self.vector_of("%at", g, state, at[1]), self.vector_of("%away", g, state, at[0]), notes)
 
     def put_back(self, held: Sequence[Held], done: str, own: tuple[str, int], state: int) -> None:
-        """What a step has in its ``own`` work, from where x is, unless so many steps that are ``done`` have put it there."""
+        """Load the values that a step holds in its ``own`` work from the state x, unless steps that are ``done`` have left them there."""
         if not held:
             return
         fresh = self.put(f"icmp eq i64 {done}, 0")
@@ -126,7 +127,7 @@ class GroupWriter(Writer):
                 self.copied(to, self.put(f"select i1 {fresh}, ptr {x}, ptr {to}"), 8 * self.width * h.size)
 
     def put_down(self, held: Sequence[Held], own: tuple[str, int], state: int) -> None:
-        """The same from there to where x is."""
+        """Store the values that a step holds in its own work to the state x."""
         if not held:
             return
         with self.each_group() as (g, _, _):
@@ -144,13 +145,13 @@ class GroupWriter(Writer):
                           f"ptr {vectors})")  # fmt: skip
 
     def vector_of(self, pointer: str, group: str, size: int, k: int) -> str:
-        """Where vector k of a group lies, among groups of ``size`` vectors."""
+        """Return the pointer to vector k of a group, among groups of ``size`` vectors."""
         here = self.put(f"mul i64 {group}, {size}")
         return self.put(f"getelementptr {self.D}, ptr {pointer}, i64 {self.put(f'add i64 {here}, {k}')}")
 
 
 class Rollout(GroupWriter):
-    """The loop's text, written from its beginning to its end.
+    """Writes the rollout's loop, from its beginning to its end.
 
     Attributes
     ----------
@@ -198,7 +199,7 @@ class Rollout(GroupWriter):
                           "declare i32 @feclearexcept(i32)", *self.lines])
 
     def read_arguments(self) -> None:
-        """The gufunc's arguments: rows N, records R, where each argument begins, and its strides from row to row and within."""
+        """Read the gufunc's arguments: rows N, records R, where each argument begins, and its strides from row to row and within."""
         element, last = self.element, self.last
         self.N, self.R = element("%dims", 0, "i64"), element("%dims", 1, "i64")
         self.base = [element("%args", k, "ptr") for k in range(last + 1)]
@@ -207,7 +208,8 @@ class Rollout(GroupWriter):
         self.step_counts, self.step_p, self.step_x, *self.step_w, self.step_record, self.step_column = inner
 
     def lend_memory(self) -> None:
-        """Memory of all groups: two states, between which steps go back and forth, records, and the functions' work; an arena of tables."""
+        """Allocate memory of all groups: two states, between which steps go back and forth, records, the functions' work, and an arena of
+        tables."""
         put, groups, D = self.put, self.groups, self.D
         self.raw, self.first = self.aligned(self.m.bytes(groups * (2 * self.state + self.n_record + self.work) + 1))
         self.second = put(f"getelementptr {D}, ptr {self.first}, i64 {groups * self.state}")
@@ -216,7 +218,7 @@ class Rollout(GroupWriter):
         self.arena = put("call ptr @arena.lent(ptr @arena.spare)") if self.tabled else ""
 
     def load_rows(self) -> None:
-        """t0, k, dt and p of the rows into both states, and x into the first."""
+        """Load t0, k, dt and p of the rows into both states, and x into the first."""
         put = self.put
         arguments = ((1, 0, 1, "0"), (2, 1, 1, "0"), (3, 2, 1, "0"), (4, 3, self.n_p, self.step_p), (5, self.kept, self.n, self.step_x))
         with self.each_group() as (g, i, lanes):
@@ -226,7 +228,7 @@ class Rollout(GroupWriter):
                     self.moved("gather", row, self.outer[argument], lanes, size, stride, self.vector_of(buffer, g, self.state, at))
 
     def begin_records(self) -> None:
-        """The head of the loop over records: j, and the state now and the other."""
+        """Begin the loop over records: j, and the state now and the other."""
         counts = self.byte(self.base[0], self.put(f"mul i64 %row, {self.outer[0]}"))
         self.lines += ["  br label %records", "records:", f"  %j = phi i64 [0, %{self.block}], [%nextj, %endlook]",
                        f"  %now = phi ptr [{self.first}, %{self.block}], [%at, %endlook]",
@@ -237,7 +239,7 @@ class Rollout(GroupWriter):
         self.steps = self.put(f"fptosi double {self.put('load double, ptr ' + count)} to i64")
 
     def load_inputs(self) -> None:
-        """w[j] into both states: only the one that a single step reads, unless records read it as well."""
+        """Load w[j] into both states: only the one that a single step reads, unless records read it as well."""
         if not self.inputs:
             return
         put, n, first = self.put, str(self.inputs), 3 + self.n_p
@@ -250,7 +252,7 @@ class Rollout(GroupWriter):
                 self.moved("gather", from_w, self.outer[6], lanes, many, self.step_w[1], self.vector_of(buffer, g, self.state, first))
 
     def take_steps(self) -> None:
-        """The loop over the steps to a record, from %at to %away and back; with notes, one more step that begins there."""
+        """Write the loop over the steps to a record, from %at to %away and back; with notes, one more step that begins there."""
         own = self.scratch, self.work
         done, begun_at, begun_to = self.begun(self.steps) if self.notes else ("0", "%now", "%other")
         self.put_back(self.held, done, own, self.state)
@@ -270,7 +272,7 @@ class Rollout(GroupWriter):
             self.count_on(self.block, self.state, self.m.bytes(self.notes), (self.noted, self.kept + self.n))
 
     def record(self) -> None:
-        """Record j of the state %at."""
+        """Write record j of the state %at."""
         put, base, outer, n = self.put, self.base[self.last], self.outer[self.last], self.n_record
         where, stride, left = self.at_once(base, outer, self.step_record, self.step_column, self.records, n)
         places = ", ".join(f"ptr {p}" for p in ("%at", where, put(f"getelementptr {self.D}, ptr {self.scratch}, i64 {self.beside}")))
@@ -282,14 +284,14 @@ class Rollout(GroupWriter):
             self.moved("scatter", where, outer, lanes, left, self.step_column, self.vector_of(self.records, g, n, 0))
 
     def close(self) -> None:
-        """The end of the loop over rows, and of the function."""
+        """End the loop over rows, and the function."""
         back = [f"  call void @arena.back(ptr @arena.spare, ptr {self.arena})"] * self.tabled
         self.lines += [f"  %nextrow = add i64 %row, {self.groups * self.width}", "  br label %rows", "done:", *self.ended, *back,
                        f"  call void @free(ptr {self.raw})", f"  call i32 @feclearexcept(i32 {ALL_FLAGS})", "  ret void", "}"]  # fmt: skip
 
     def called(self, program: Program, call: str, mark: str) -> None:
-        """Call a program, one with tables in memory of its own: where one goes wrong, as by a number that is no row's, the number at
-        ``mark`` becomes NaN, which ends a simulation."""
+        """Call a program, one with tables in memory of its own: where one fails, as by a row number out of range, the number at ``mark``
+        becomes NaN, which ends a simulation."""
         counted = self.m.counted(OUTSIDE, program, call)
         if not program.tabled:
             self.lines += counted

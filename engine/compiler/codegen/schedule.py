@@ -59,8 +59,8 @@ def fused(program: Program) -> tuple[list[Node], list[int]]:
 
 
 def taken(nodes: list[Node], outputs: list[int]) -> tuple[list[Node], list[int]]:
-    """A branch's body, the last of whose results says done, where one sample alone takes it: it is not done, and does not choose
-    between what it returns and what it would if it were.
+    """Return a branch's body as it is where one sample alone takes it: its flag, the last result, is known, and selects between what it
+    returns when done and when not are gone.
 
     >>> taken([("input", 0), ("input", 1), ("const", 0.0, "0.0"), ("eq", 1, 2), ("not", 3), ("neg", 0), ("select", 4, 0, 5)], [6, 6])
     ([('input', 0), ('neg', 0)], [1, 1])
@@ -77,8 +77,9 @@ def taken(nodes: list[Node], outputs: list[int]) -> tuple[list[Node], list[int]]
 
 
 def blendable(program: Program) -> bool:
-    """Whether lanes that do not take a branch may be given back what they had, where others take it: its body asks whether it is done for
-    nothing but what it returns then. One that asks besides, as where rows are not there, says itself what it does."""
+    """Return whether a branch can be blended: its results selected, lane by lane, between what was computed and what was given. Its body
+    must use the flag that says it is done in nothing but that select; a body that uses it elsewhere, as where rows are not there, masks its
+    own effects."""
     nodes, outputs = program.nodes, program.outputs
     done, going, ended = {i for i, node in enumerate(nodes) if node == ("input", len(outputs) - 1)}, set[int](), set[int]()
     for i, node in enumerate(nodes):
@@ -95,7 +96,7 @@ def blendable(program: Program) -> bool:
 
 
 def rootless(nodes: list[Node], outputs: list[int]) -> tuple[list[Node], list[int]]:
-    """Nodes and outputs without roots, and without what only their derivatives ask for."""
+    """Return nodes and outputs without roots, and without nodes that only their derivatives need."""
     if not any(node[0] == "root" for node in nodes):
         return nodes, outputs
     new = list(range(len(nodes)))
@@ -106,7 +107,7 @@ def rootless(nodes: list[Node], outputs: list[int]) -> tuple[list[Node], list[in
 
 
 def segments(nodes: list[Node], limit: int) -> list[range]:
-    """Consecutive ranges of at most ``limit`` nodes each, about equally long between calls, each of which ends one."""
+    """Return consecutive ranges of at most ``limit`` nodes each, about equally long between calls, each of which ends one."""
     ends = [i + 1 for i, node in enumerate(nodes) if node[0] == "call"]
     parts = []
     for start, end in itertools.pairwise([0, *ends, len(nodes)]):
@@ -121,7 +122,8 @@ MANY_ANGLES = 16
 
 
 def returned(nodes: list[Node], functions: Sequence[Program], size: int = 0) -> tuple[dict[int, int], int]:
-    """Where in work the results of calls lie, from ``size`` on, and of nodes that take one of them: node -> place; and where they end."""
+    """Assign places in work, from ``size`` on, to the results of calls: return node -> place, of calls and of nodes that take one result,
+    and the end."""
     place: dict[int, int] = {}
     for i, node in enumerate(nodes):
         if node[0] in CALLS:
@@ -155,7 +157,7 @@ def runs(places: Sequence[Stand | None]) -> Iterator[tuple[int, int, Stand | Non
 
 def angles(nodes: list[Node], together: Iterable[Iterable[int]] = ()) -> dict[int, int]:
     """Return the inputs whose sine or cosine is wanted, numbered, those that go together side by side; none if they are too few to be worth
-    a way through memory."""
+    computing in memory."""
     turned: dict[int, int] = {}
     for i in itertools.chain(*together):
         turned.setdefault(i, len(turned))

@@ -1,18 +1,18 @@
-"""Loops whose bodies are a few operations: these stand within, and what passes from pass to pass stays in registers."""
+"""Loops with short bodies: the body is inlined, and the carried values stay in registers."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from engine.compiler.codegen.looking import next_pass
+from engine.compiler.codegen.interrupt_checks import next_pass
 from engine.compiler.graph import vecmath
 from engine.compiler.graph.program import Program
 from engine.compiler.graph.vecmath import literal, splat
 
 
 def short_loop(module: Any, f: Program, name: str, long: bool) -> str:
-    """IR of the function that repeats a short body, which takes and returns n numbers of which the last says done; if it is ``long``, it
-    looks for Ctrl-C."""
+    """Return IR of the function that repeats a short body, of n carried values whose last is the flag that ends the loop; if it is
+    ``long``, it looks for Ctrl-C."""
     n, D, lines = len(f.outputs), module.D, ["  %constants = getelementptr i8, ptr @constants, i64 0"]
     lines += ["  %arena = load ptr, ptr %work"] * f.tabled
     for k in range(f.n_in):

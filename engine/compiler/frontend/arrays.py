@@ -60,7 +60,7 @@ class Traced(np.ndarray):
 
     @property
     def dtype(self) -> Any:
-        """What the user's function would see: an array of floats."""
+        """The dtype as the user's function would see it on floats: float."""
         return np.ndarray.dtype.__get__(self) if is_ours(sys._getframe(1)) else np.dtype(float)
 
     def __getitem__(self, key: Any) -> Any:
@@ -100,8 +100,8 @@ class Traced(np.ndarray):
 
 
 class Chosen(Traced):
-    """What a mask with traced truths chooses, x[mask]: all of x, with the mask. Functions of every number by itself take it, and an
-    assignment to what the same mask chooses; its length depends on values, and nothing else may ask for it."""
+    """Result of indexing with a traced mask, x[mask]: all of x, with the mask. It may be an argument of elementwise functions, and be
+    assigned to x at the same mask; its length depends on values, and nothing else may ask for it."""
 
     mask: Any = None
 
@@ -120,14 +120,14 @@ ENTRIES = {Traced, np.ndarray, Expr, float, int, np.float64}
 
 
 def chosen(x: Traced, key: Any) -> Chosen:
-    """x[key], of a mask."""
+    """Return x[key] of a traced mask."""
     found = np.ndarray.__getitem__(x, ...).view(Chosen)
     found.mask = asarray(key).reshape(np.shape(key) + (1,) * (x.ndim - np.ndim(key)))
     return found
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two masks are the same nodes."""
+    """Return whether two masks are the same nodes."""
     pairs = zip(a.flat, b.flat, strict=True) if a is not None and a.shape == b.shape else [(0, 1)]
     return all(x is y or (type(x) is type(y) is Expr and x.i == y.i) for x, y in pairs)
 
@@ -157,24 +157,24 @@ def refuse(what: str, instead: str) -> TraceError:
 
 
 def is_mask(key: Any) -> bool:
-    """Whether an index is an array of truths of which some are traced."""
+    """Return whether an index is a boolean array with traced entries."""
     return isinstance(key, np.ndarray) and key.dtype == object and bool(key.size) and truths(key)
 
 
 def truths(x: Any) -> bool:
-    """Whether a number, or all of an array, are truths."""
+    """Return whether a number, or every entry of an array, is boolean, traced or not."""
     if isinstance(x, np.ndarray):
         return x.dtype == bool or (x.dtype == object and bool(x.size) and all(map(truths, x.flat)))
     return x.i in x.g.truths if type(x) is Expr else isinstance(x, (bool, np.bool_))
 
 
 def as_numbers(x: Any) -> Any:
-    """Truths as 1 and 0."""
+    """Return booleans as 1 and 0."""
     return ops.where(x, 1.0, 0.0) if truths(x) else x
 
 
 def plain(x: Any) -> Any:
-    """An array as one of NumPy's own class; in lists and dictionaries too, and anything else as it is."""
+    """Return an array as one of NumPy's own class; in lists and dictionaries too, and anything else as it is."""
     if type(x) is Chosen:
         x.refused()
     if isinstance(x, Traced):
@@ -185,7 +185,7 @@ def plain(x: Any) -> Any:
 
 
 def boxed(x: Any) -> Any:
-    """The same, with lists and single traced values as arrays."""
+    """Return lists, single traced values and traced arrays as arrays of NumPy's own class; anything else as it is."""
     if type(x) is Expr:
         box = empty((), dtype=object)
         box[()] = x
@@ -203,7 +203,7 @@ def wrapped(x: Any) -> Any:
 
 
 def has_traced(x: Any) -> bool:
-    """Whether a value is traced, or holds such."""
+    """Return whether a value is traced, or holds traced values: in arrays, lists, tuples or dictionaries."""
     if isinstance(x, np.ndarray):
         return x.dtype == object and any(type(y) is Expr for y in x.flat)
     if isinstance(x, (list, tuple)):
@@ -222,7 +222,7 @@ def known(x: Any) -> Any:
 
 
 def by_number(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], out: Any, options: dict[str, Any]) -> Any:
-    """A function of numbers, its reduction, accumulation or table."""
+    """Apply a ufunc, its reduction, accumulation or outer product to traced values."""
     where = options.pop("where", True)
     options = {name: x for name, x in options.items() if name not in ("dtype", "casting", "order", "subok") and x is not np._NoValue}
     if where is not True:
@@ -257,7 +257,7 @@ def by_number(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], out: Any, o
 
 
 def called(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """A function of numbers on every number; of vectors and matrices, NumPy's own."""
+    """Call a ufunc entry by entry; those of vectors and matrices, such as matmul, are NumPy's own."""
     if ufunc in UFUNCS and not options:
         return UFUNCS[ufunc](*map(boxed, inputs))
     if ufunc.signature is None and getattr(np, ufunc.__name__, None) is ufunc:   # others np.vectorize has made
@@ -266,7 +266,7 @@ def called(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) ->
 
 
 def reduced(ufunc: np.ufunc, x: Any, axis: Any = 0, keepdims: bool = False, initial: Any = np._NoValue, **others: Any) -> Any:
-    """A function of two repeated along axes: truths add up as numbers."""
+    """Reduce with a binary ufunc along axes; booleans add up as numbers."""
     x = boxed(x)
     if ufunc not in REDUCED:
         raise refuse(f"np.{ufunc.__name__}.reduce of traced values", "write it out over the entries")
@@ -287,7 +287,7 @@ def reduced(ufunc: np.ufunc, x: Any, axis: Any = 0, keepdims: bool = False, init
 
 
 def accumulated(ufunc: np.ufunc, x: Any, axis: int = 0, **others: Any) -> Any:
-    """A function of two along an axis, with all results on the way."""
+    """Accumulate with a binary ufunc along an axis."""
     rows = list(np.moveaxis(as_numbers(boxed(x)), axis, 0))
     if ufunc not in UFUNCS:
         raise refuse(f"np.{ufunc.__name__}.accumulate of traced values", "write it out over the entries")
@@ -307,7 +307,7 @@ def of_arrays(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> 
 
 
 def own(function: Any) -> Callable[..., Any]:
-    """NumPy's own function, which asks nobody."""
+    """Call NumPy's own function, without dispatch to traced arrays."""
     return getattr(function, "_implementation", function)
 
 

@@ -29,7 +29,7 @@ def is_infinite(x: Any) -> Any:
 
 
 def sign_bit(x: Any) -> Any:
-    """Whether x is negative, or −0."""
+    """Return whether x is negative, or −0."""
     return ops.logical_or(ops.less(x, 0.0), ops.logical_and(ops.equal(x, 0.0), ops.less(1.0 / x, 0.0)))
 
 
@@ -164,7 +164,7 @@ def is_close(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> 
 
 
 def within(a: Any, b: Any, tolerance: Any) -> Any:
-    """Whether two numbers are equal, or by no more than a tolerance apart; nothing else is near infinity."""
+    """Return whether two numbers are equal, or at most a tolerance apart; infinity is near itself alone."""
     off = ops.absolute(a - b)
     return ops.logical_or(ops.equal(a, b), ops.logical_and(is_finite(off), ops.less_equal(off, tolerance)))
 

@@ -73,7 +73,7 @@ def arg_extremum(better: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 
 
 def sort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    """By exchange of neighbours, n(n − 1)/2 of them."""
+    """``np.sort`` by exchange of neighbours (bubble sort): n(n − 1)/2 exchanges."""
     x = list(rows(a, axis))
     for last in range(len(x) - 1, 0, -1):
         for k in range(last):
@@ -282,7 +282,7 @@ def cholesky(a: Any, *, upper: bool = False) -> Any:
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """Of vectors any order, of matrices Frobenius's, the largest column and the largest row."""
+    """``np.linalg.norm``: of vectors any order; of matrices Frobenius's, and the largest sums of columns and rows."""
     x = boxed(x)
     if axis is None and (x.ndim == 1 or ord is None):
         x, axis = x.reshape(-1), 0

@@ -18,7 +18,7 @@ Place = tuple[int, Any]
 
 @functools.lru_cache(maxsize=256)
 def comparisons(code: CodeType) -> tuple[dict[int, Any], dict[Any, int]]:
-    """Return where in the text the instructions of a function stand, by their offset, and of each place the last comparison there."""
+    """Return the places in the text of a function's instructions, by their offset, and the last comparison of each place."""
     if sys.version_info < (3, 11):
         return {}, {}
     places = {2 * k: place for k, place in enumerate(code.co_positions()) if None not in place}
@@ -32,14 +32,14 @@ def place_of(frame: FrameType) -> Place:
 
 
 def goes_on(frame: FrameType) -> bool:
-    """Whether a frame asks within a chain: a comparison at the same place of the text is still to come."""
+    """Return whether a frame is within a chained comparison (a < b < c) that is not at its last operator."""
     places, last = comparisons(frame.f_code)
     place = places.get(frame.f_lasti)
     return place is not None and last.get(place, -1) > frame.f_lasti
 
 
 def begun(chains: dict[Place, Any], truth: Any) -> bool:
-    """Keep a truth that the caller's caller asks within a chain; return whether it does."""
+    """Keep the condition of a comparison in the caller's caller that a chain continues; return whether one does."""
     frame = sys._getframe(2)
     if not goes_on(frame):
         return False
@@ -48,5 +48,5 @@ def begun(chains: dict[Place, Any], truth: Any) -> bool:
 
 
 def joined(chains: dict[Place, Any], depth: int) -> Any:
-    """Return the truth of the chain that the function ``depth`` above is in, which counts as taken; or true."""
+    """Return the conjunction of the chained comparisons before this one, in the function ``depth`` above, and forget it; or true."""
     return chains.pop(place_of(sys._getframe(depth + 1)), True)

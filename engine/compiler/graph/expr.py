@@ -120,7 +120,7 @@ class Graph:
         return Expr(self, self.number(x.i)) if type(x) is Expr else float(x)
 
     def matched(self, op: str, index: list[int]) -> list[int]:
-        """Operands as the operation takes them, where truth values and numbers meet."""
+        """Convert operands to the kinds that the operation takes, where booleans and numbers meet."""
         takes = OPERATIONS[op].takes
         mixed = not self.truths.issuperset(i for i, kind in zip(index, takes, strict=True) if kind == "s")
         return [self.truth(i) if kind == "t" else self.number(i) if kind == "x" or mixed else i
@@ -135,12 +135,12 @@ class Graph:
         return i if i in self.truths else self.node(("not", self.node(("eq", *sorted((i, self.index(0.0)))))))
 
     def forget(self, start: int) -> dict[Node, int]:
-        """Let nodes from ``start`` on not be found again: what is computed is made as if they were not there. Returns which these were."""
+        """Remove nodes from ``start`` on from the table of known expressions, and return them: equal ones are made anew."""
         return {node: i for node in self.nodes[start:] if (i := self.memo.pop(node, None)) is not None}
 
     @contextlib.contextmanager
     def forgotten(self, start: int) -> Iterator[None]:
-        """Within, nodes from ``start`` on are not found again, and afterwards none that are made within."""
+        """Context in which expressions from ``start`` on are made anew; afterwards those made within are."""
         known, end = self.forget(start), len(self.nodes)
         try:
             yield
@@ -152,7 +152,7 @@ class Graph:
         return Expr(self, self.node(("input", k)))
 
     def call(self, program: Any, operands: Sequence[Any], op: str = "call", *fields: Any) -> list[Expr]:
-        """Outputs of ``program`` on scalars, kept as one node: compiled once, not inlined. Of a call these are those that it reads."""
+        """Return the outputs of ``program`` on scalars, as one node that is not inlined; a call passes on only the inputs that are read."""
         if op == "call":
             program, read = program.read
             operands = [operands[k] for k in read]
@@ -213,7 +213,7 @@ class Expr:
     imag = property(lambda a: 0.0)
 
     def known(self) -> Any:
-        """The number or truth value that this is known to be, or itself."""
+        """The constant that the scalar is, or itself."""
         op, *rest = self.g.nodes[self.i]
         return rest[0] if op == "const" else self
 

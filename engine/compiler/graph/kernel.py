@@ -37,12 +37,12 @@ class Kernel(Program):
 
     @property
     def takes(self) -> bool:
-        """Whether it takes memory for tables."""
+        """True if the kernel allocates memory for tables."""
         return self.tabled
 
     @property
     def single(self) -> bool:
-        """Whether it is for one sample alone."""
+        """True if the kernel has no code for several samples in lanes."""
         return self.tabled
 
     @property
@@ -52,7 +52,7 @@ class Kernel(Program):
 
     @property
     def frame(self) -> Any:
-        """What it is besides what it calls."""
+        """The part of the key that is not of called functions."""
         return self.digest
 
     def run(self, inputs: list[Any]) -> list[Any]:
@@ -148,5 +148,5 @@ column:
 
 
 def is_zero(x: Any) -> bool:
-    """Whether a number is zero by structure."""
+    """Return whether a value is the constant zero."""
     return isinstance(x, float) and x == 0.0

@@ -75,7 +75,7 @@ def labels(program: Any) -> list[str]:
 
 
 def inputs(program: Any, names: Sequence[str]) -> list[str]:
-    """What each input scalar is written as."""
+    """Return each input scalar's text in a listing: ``q[0]``, ``T[1, 2]``, or a table's name."""
     found: list[str] = []
     for name, shape in zip(names, program.shapes_in, strict=True):
         if not shape or shape[0] < 0:
@@ -89,7 +89,7 @@ def inputs(program: Any, names: Sequence[str]) -> list[str]:
 
 
 def results(program: Any, words: Sequence[str], indent: str) -> Iterator[str]:
-    """A line for each result; one for all those of a loop's body, which are numbers."""
+    """Yield a line for each result; one for all carried values of a loop's body."""
     shapes: list[Any] = program.shapes_out
     if len(shapes) > 1 and not any(shapes) and not program.names:
         shapes = [(len(shapes),)]
@@ -101,7 +101,7 @@ def results(program: Any, words: Sequence[str], indent: str) -> Iterator[str]:
 
 
 def collapsed(words: Iterable[str]) -> str:
-    """Words, those that are numbered one after the other as one: a[0], a[1], a[2] is a[0…2]."""
+    """Join words with commas, those numbered one after the other as one: a[0], a[1], a[2] is a[0…2]."""
     runs: list[list[str]] = []
     for word in words:
         if runs and follows(runs[-1][-1], word):
@@ -112,26 +112,26 @@ def collapsed(words: Iterable[str]) -> str:
 
 
 def numbered(word: str) -> tuple[str, str, str]:
-    """What stands before, in, and after a word's last number."""
+    """Split a word at its last number: what stands before it, the number, and what stands after it."""
     body = word.removesuffix("]")
     head = body.rstrip("0123456789")
     return head, body[len(head) :], word[len(body) :]
 
 
 def follows(a: str, b: str) -> bool:
-    """Whether two words, which are no numbers, are numbered one after the other."""
+    """Return whether two names end in successive numbers, as ``q[1]`` and ``q[2]`` do."""
     (head, k, end), (other, n, last) = numbered(a), numbered(b)
     return (head[:1].isalpha() or head[:1] == "%") and (head, end) == (other, last) and bool(k and n) and int(n) == int(k) + 1
 
 
 def joined(first: str, last: str) -> str:
-    """A run of words as one."""
+    """Write a run of words as one."""
     head, k, end = numbered(first)
     return f"{head}{k}…{numbered(last)[1]}{end}"
 
 
 def source(note: Any) -> str:
-    """The lines that made a node: the user's, and the engine's where there is no other, or beside it."""
+    """Return the source lines that made a node: the user's, and the engine's where there is no other, or beside it."""
     return "  ".join(f"# {place}" for place in (located(note.user), located(note.own)) if place)
 
 

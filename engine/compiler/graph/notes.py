@@ -58,7 +58,7 @@ class Noted(list[Node]):
 
 
 def carried(before: list[Node], after: list[Node], new: Iterable[tuple[int, int]]) -> list[Node]:
-    """Nodes made of others, with these's notes: ``new`` says which became which, −1 is none."""
+    """Copy the notes of nodes to those made of them: ``new`` pairs old and new numbers, −1 is none."""
     if type(before) is not Noted:
         return after
     notes = [Note()] * len(after)
@@ -74,7 +74,7 @@ def notes_of(nodes: list[Node]) -> list[Note]:
 
 
 def places(frame: FrameType | None) -> tuple[Line, Line]:
-    """The innermost line of the user's function that is being traced, and the engine's innermost one that says what is computed."""
+    """Return the innermost line of the user's function that is being traced, and the engine's innermost one outside of tools."""
     found = {"user": NOWHERE, "own": NOWHERE}
     while frame is not None:
         file = frame.f_code.co_filename
@@ -90,7 +90,7 @@ def places(frame: FrameType | None) -> tuple[Line, Line]:
 
 
 def kind_of(file: str, module: str) -> str:
-    """What a file's lines are: see ``KINDS``."""
+    """Classify the lines of a file: one of ``KINDS``."""
     if module == "engine.compiler.transforms.trace":
         return "trace"
     if not module.startswith("engine.") or not file.startswith(str(ENGINE)):

@@ -19,7 +19,7 @@ PLAIN = (0.0, 1.0)
 
 
 class Numbered(NamedTuple):
-    """What some programs do but for their numbers, as a hash; and these: their magnitudes, in the order in which they are first met."""
+    """Hash of programs with their constants left out, and the constants' magnitudes, in the order of first use."""
 
     key: str
     numbers: list[float]
@@ -35,7 +35,7 @@ def is_number(x: Any) -> bool:
 
 
 def numbered(programs: Sequence[Program]) -> Numbered:
-    """Return programs but for their numbers."""
+    """Return the hash of programs with their constants left out, and these."""
     met: dict[str, int] = {}                                                   # programs, by their keys
     numbers: dict[float, int] = {}
     whole = hashlib.sha256()
@@ -58,7 +58,8 @@ def numbered(programs: Sequence[Program]) -> Numbered:
 
 
 def places(table: Sequence[float], numbers: Sequence[float]) -> list[tuple[int, int]] | None:
-    """Return of each entry of a table the number that it is, and its sign; −1 of what code takes as it stands. None if there is another.
+    """Return, for each entry of a table, the index of its constant and its sign; −1 for one that is part of the code. None if another is in
+    the table.
 
     >>> places([1.0, -3.0, 20.0], [20.0, 3.0])
     [(-1, 1), (1, -1), (0, 1)]

@@ -157,7 +157,7 @@ def renumbered(node: Node, new: Any) -> Node:
 
 
 def is_truth(node: Node, truths: Container[int]) -> bool:
-    """Whether a node is a truth value, or a vector of such, given which of those before it are."""
+    """Return whether a node is boolean, a scalar or a vector, given which of the nodes before it are."""
     op = node[0]
     if op in ("const", "consts"):
         return isinstance(node[1], bool)

@@ -79,7 +79,7 @@ class Program:
 
     @property
     def frame(self) -> Any:
-        """What a program is besides its nodes and what it calls."""
+        """The part of the key that is neither nodes nor called functions: outputs and shapes."""
         return self.outputs, self.shapes_in, self.shapes_out
 
     def __eq__(self, other: object) -> bool:
@@ -90,32 +90,32 @@ class Program:
 
     @once
     def tabled(self) -> bool:
-        """Whether tables are made within: its work begins with the address of the arena that they take their memory from."""
+        """True if tables are used within: its work then begins with the address of the arena that gives them memory."""
         return any(f.tabled for f in self.functions)
 
     @once
     def takes(self) -> bool:
-        """Whether memory is taken from that arena: else only its state may change."""
+        """True if memory of the arena is allocated: otherwise only the arena's state may change."""
         return any(f.takes for f in self.functions)
 
     @once
     def single(self) -> bool:
-        """Whether it is for one sample, and for one row: with tables that no vectors' lanes have."""
+        """True if the program runs one sample at a time, and one row: its tables cannot be in lanes of vectors."""
         return any(f.single for f in self.functions)
 
     @once
     def given(self) -> list[int]:
-        """Of each input scalar, the columns of the table that it is a handle of; 0 of a number."""
+        """Columns of the table that each input scalar is a handle of; 0 for a number."""
         return columns(self.shapes_in)
 
     @once
     def made(self) -> list[int]:
-        """The same of each output scalar."""
+        """Columns of the table that each output scalar is a handle of; 0 for a number."""
         return columns(self.shapes_out)
 
     @once
     def read(self) -> tuple[Program, list[int]]:
-        """The program of those of its inputs alone that it reads, and which of them these are: no call passes on more."""
+        """The program without inputs that it does not read, and the numbers of those that it reads, which alone are passed on by calls."""
         kept = sorted({node[1] for node in self.nodes if node[0] == "input"})
         if self.native or type(self) is not Program or len(kept) == self.n_in:
             return self, [*range(self.n_in)]
@@ -129,7 +129,7 @@ class Program:
 
     @property
     def within(self) -> tuple[Program, ...]:
-        """The programs that it calls, or repeats."""
+        """The programs that it calls or repeats."""
         return self.functions
 
     def __str__(self) -> str:
@@ -144,13 +144,13 @@ class Program:
 
     @once
     def operations(self) -> int:
-        """What :meth:`count` says, found once: where each of n functions calls the next one twice, there are 2ⁿ paths to walk."""
+        """The result of :meth:`count`, kept: where each of n functions calls the next one twice, there are 2ⁿ paths to walk."""
         own = sum(n[0] in ARITY and n[0] != "neg" for n in self.nodes)
         return own + sum(self.functions[n[1]].count() for n in self.nodes if n[0] in CALLS)
 
 
 def is_table(shape: Shape) -> bool:
-    """Whether a shape is a table's."""
+    """Return whether a shape is that of a table."""
     return shape[:1] == (COUNTED,)
 
 
@@ -160,7 +160,7 @@ def table_shape(m: int) -> Shape:
 
 
 def of_rows(row: Sequence[int]) -> str:
-    """The shape of a table of such rows in words, of which nobody knows how many there are.
+    """Return the shape of a table of such rows in words.
 
     >>> of_rows((3,)), of_rows(())
     ('(n, 3)', '(n)')
@@ -169,12 +169,12 @@ def of_rows(row: Sequence[int]) -> str:
 
 
 def size(shape: Shape) -> int:
-    """How many scalars there are of a shape."""
+    """Return the number of scalars of a shape; a table is one handle."""
     return 1 if is_table(shape) else math.prod(shape)
 
 
 def columns(shapes: Sequence[Shape]) -> list[int]:
-    """Of each scalar of some shapes, the columns of the table that it is a handle of; 0 of a number."""
+    """Return, for each scalar of some shapes, the columns of the table that it is a handle of; 0 for a number."""
     return [n for s in shapes for n in ([math.prod(s[1:])] if is_table(s) else [0] * size(s))]
 
 
@@ -186,7 +186,7 @@ def result(program: Program, k: int) -> Program:
 
 
 def truth_values(nodes: Sequence[Node]) -> set[int]:
-    """The nodes that are truth values."""
+    """Return the nodes that are boolean."""
     found: set[int] = set()
     for i, node in enumerate(nodes):
         if is_truth(node, found):
@@ -195,7 +195,7 @@ def truth_values(nodes: Sequence[Node]) -> set[int]:
 
 
 def live(nodes: list[Node], outputs: list[int]) -> tuple[list[Node], list[int]]:
-    """The nodes that the outputs need, renumbered in their order."""
+    """Return the nodes that the outputs need, renumbered in their order."""
     new = [-1] * len(nodes)                                                    # 0 is wanted
     for i in outputs:
         new[i] = 0
@@ -245,12 +245,12 @@ def verify(program: Program) -> None:
 
 
 def kind_of(m: int) -> str:
-    """The kind of a handle of a table of m columns, or of a number."""
+    """Return the kind of a handle of a table of m columns, or of a number."""
     return f"m{m}" if m else "x"
 
 
 def table_columns(program: Program, node: Node, kinds: Sequence[str]) -> int:
-    """How many columns the table has that a node is a handle of; 0 of a number."""
+    """Return the columns of the table that a node is a handle of; 0 for a number."""
     if node[0] == "input":
         return program.given[node[1]]
     if node[0] == "get":

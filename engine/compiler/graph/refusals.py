@@ -65,19 +65,19 @@ class ArgumentError(EngineError):
 
 
 def refuse(what: str, instead: str, known: bool = False, whole: bool = False) -> TraceError:
-    """The error for something untraceable that is being done right now."""
+    """Return the error for something untraceable that is being done right now."""
     return located(((f, line, f.f_lasti) for f, line in traceback.walk_stack(sys._getframe(1))), what, instead, known, whole)
 
 
 def users_place() -> str:
-    """Where the user's function is right now, as errors begin; nothing if it is nowhere."""
+    """Return the file and line where the user's function stands now, as errors begin; "" outside of one."""
     user = users((f, line, f.f_lasti) for f, line in traceback.walk_stack(sys._getframe(1)))
     return f"{user[0].f_code.co_filename}:{user[1]}: " if user else ""
 
 
 def located(frames: Iterable[Frame], what: str, instead: str, known: bool = False, whole: bool = False) -> TraceError:
-    """The error for something untraceable, at the user's line, with the expression there; if ``known``, it is a condition, if ``whole``, it
-    was to be a whole number."""
+    """Return the error for something untraceable, with the user's line and the expression there; if ``known``, it is a condition, if
+    ``whole``, it was to be a whole number."""
     frames = list(frames)
     user = users(frames)
     inner = frames[: frames.index(user)] if user else frames
@@ -94,12 +94,13 @@ def located(frames: Iterable[Frame], what: str, instead: str, known: bool = Fals
 
 
 def unknown(name: str) -> tuple[str, str]:
-    """What is said of a function of NumPy that traced values do not have, and what to do instead."""
+    """Return the error text for a NumPy function that traced values do not support, and what to do instead."""
     return f"np.{name} of an array with traced values", "write it out over the entries; engine.ops has what compiles"
 
 
 def users(frames: Iterable[Frame]) -> Frame | None:
-    """The innermost frame of the user's: in no library, or, where the function that is traced is in one, not in this engine or NumPy."""
+    """Return the innermost frame of the user's: in no library, or, where the function that is traced is in one, not in this engine or
+    NumPy."""
     frames = list(frames)
     inside = list(itertools.takewhile(lambda f: f[0].f_globals.get("__name__") != "engine.compiler.transforms.trace", frames))
     own = [f for f in inside if not is_library(f[0])] or [f for f in (*inside, *frames) if not is_ours(f[0]) and not decorates(f[0])]
@@ -107,23 +108,23 @@ def users(frames: Iterable[Frame]) -> Frame | None:
 
 
 def decorates(frame: FrameType) -> bool:
-    """Whether a frame is of Python's decorators, through which the engine's functions are called."""
+    """Return whether a frame is of ``contextlib`` or ``functools``, through which the engine's functions are called."""
     return frame.f_globals.get("__name__") in ("contextlib", "functools")
 
 
 def is_ours(frame: FrameType) -> bool:
-    """Whether a frame is of this engine, or of what computes for it."""
+    """Return whether a frame is of this engine, NumPy or SciPy."""
     return computes(frame.f_globals.get("__name__", ""))
 
 
 @functools.cache
 def computes(module: str) -> bool:
-    """Whether a module is one of this engine, or of what computes for it."""
+    """Return whether a module is of this engine, NumPy or SciPy."""
     return re.match(r"(engine|numpy|scipy)(\.|$)", module) is not None
 
 
 def is_installed(names: dict[str, Any]) -> bool:
-    """Whether a module, given by its names, is this engine's, an installed package's, or Python's own."""
+    """Return whether a module, given by its globals, is of this engine, an installed package or the standard library."""
     name, file = str(names.get("__name__", "__main__")), str(names.get("__file__", ""))
     first = name.split(".")[0]
     if not names or first in ("engine", "numpy", "scipy") or (first != "__main__" and first in sys.stdlib_module_names):
@@ -132,7 +133,7 @@ def is_installed(names: dict[str, Any]) -> bool:
 
 
 def is_library(frame: FrameType) -> bool:
-    """Whether a frame is of this engine, of an installed package, or of Python's own."""
+    """Return whether a frame is of this engine, an installed package or the standard library."""
     if is_ours(frame) or frame.f_globals.get("__name__", "").split(".")[0] in sys.stdlib_module_names:
         return True
     return re.search(r"[/\\](site|dist)-packages[/\\]", frame.f_code.co_filename) is not None
@@ -182,7 +183,7 @@ def explained(error: Exception) -> TraceError | None:
 
 
 def placed(error: Exception) -> EngineError | None:
-    """An error of ``engine.ops``, which knows of no lines, at the user's; None if it is another, or begins with a line."""
+    """Put the user's line before an error of ``engine.ops``; None if it is another error, or begins with a line."""
     frames = [(t.tb_frame, t.tb_lineno, t.tb_lasti) for t in chain(error)][::-1]
     raised = str(frames[0][0].f_globals.get("__name__", ""))
     if type(error) is not EngineError or not raised.startswith("engine.ops.") or re.match(r".*:\d+: ", str(error)):
@@ -201,7 +202,7 @@ def chain(error: Exception) -> list[Any]:
 
 
 def guilty(error: Exception, text: str, inner: list[Frame]) -> str:
-    """Return the library that failed on traced values it was given, by the frames within the user's; nothing if none did."""
+    """Return the name of the library that failed on traced values, by the frames within the user's; "" if none did."""
     for frame, *_ in reversed(inner):                                          # the outermost is the one that the user called
         if is_library(frame) and not re.match(r"(engine|numpy)(\.|$)", frame.f_globals.get("__name__", "")):
             inside = any(is_traced(x) for f, *_ in inner for x in f.f_locals.values())
@@ -213,7 +214,7 @@ def guilty(error: Exception, text: str, inner: list[Frame]) -> str:
 
 
 def is_traced(x: Any) -> bool:
-    """Whether a value is traced, or holds such."""
+    """Return whether a value is traced, or holds traced values."""
     if isinstance(x, (list, tuple)) or (isinstance(x, np.ndarray) and x.dtype == object):
         return any(is_traced(y) for y in (x.flat if isinstance(x, np.ndarray) else x))
     return type(x).__module__ == "engine.compiler.graph.expr"

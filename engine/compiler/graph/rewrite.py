@@ -159,7 +159,7 @@ def minmax(a: Any, b: Any) -> Any:
 
 @np.errstate(all="ignore")
 def folded(op: str, *x: Any) -> Any:
-    """An operation on numbers, as NumPy has it: 1/0 is infinite."""
+    """Return an operation on constants, as NumPy has it: 1/0 is infinite."""
     return OPERATIONS[op].numpy(*(y if isinstance(y, (bool, np.bool_)) else np.float64(y) for y in x))[()]
 
 

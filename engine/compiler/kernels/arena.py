@@ -193,9 +193,8 @@ end:
 
 
 def looping(name: str, body: str, columns: Sequence[int], way: str) -> str:
-    """IR of ``loop(in, out, work, limit)``, which repeats a body that makes tables, by turns in one of two arenas of its own, and copies
-    those that it passes on and did not make (of ``columns``; 0 of numbers), in the end all to the caller's. The end of a pass, where it has
-    one of its own, is its ``way`` on."""
+    """Return IR of ``loop(in, out, work, limit)``, which repeats a body that makes tables. It takes memory by turns from two arenas of its
+    own, and copies tables that the body passes on and did not make (of ``columns``; 0 is a number)."""
     w, n = TableWriter([]), len(columns)
 
     def copies(whence: str, to: str, copy: str, other: str) -> None:
@@ -240,8 +239,8 @@ def put_looping(module: Any, name: str, body: str, columns: Sequence[int], way: 
 
 
 def put_spare(module: Any, place: str = "@arena.spare") -> None:
-    """Add ``arena.lent(place)`` and ``arena.back(place, arena)``: who needs an arena at a place of the program borrows the one that was
-    brought back there, with its memory."""
+    """Add ``arena.lent(place)`` and ``arena.back(place, arena)``: a call borrows the arena that was returned at its place of the program,
+    with its memory."""
     put_arena(module)
     module.once("@arena.lent", SPARE)
     module.once(place, f"{place} = internal global i64 0, align 8")
@@ -291,7 +290,7 @@ other:
 
 
 def put_arena(module: Any) -> None:
-    """Add ``take(arena, bytes)``, ``arena.begin``, which makes one piece of what was taken before, and ``arena.free``."""
+    """Add ``take(arena, bytes)``, ``arena.begin``, which merges the pieces taken before, and ``arena.free``."""
     module.once("@malloc", "declare ptr @malloc(i64)\ndeclare void @free(ptr)")
     module.once("@take", f"@arena.most = {module.constants_are} i64 {MOST}\n{TEXT}\n{COPY}\n{OWN}")
 
@@ -304,7 +303,7 @@ class TableWriter(Writer):
         self.lines.append(f"  store {kind} {x}, ptr {self.put(f'getelementptr i64, ptr {base}, i64 {k}')}")
 
     def described(self, memory: str, count: str) -> str:
-        """Write the descriptor of a table, which stands before its rows in a piece of memory; where these begin."""
+        """Write the descriptor of a table, which stands before its rows in a piece of memory; return where these begin."""
         rows = self.put(f"getelementptr i8, ptr {memory}, i64 {DESCRIPTOR}")
         self.keep(count, memory, 0)
         self.keep(rows, memory, 1, "ptr")
@@ -316,7 +315,7 @@ class TableWriter(Writer):
         return next((line[:-1] for line in reversed(self.lines) if line.endswith(":")), "entry")
 
     def mark(self, arena: str, state: int | str, truth: str) -> None:
-        """Add a state to the arena's where a truth holds, which it hardly ever does: in a branch, lest all wait for what is stored."""
+        """Add a flag to the arena's state where a condition holds: in a branch, as it rarely does, lest all wait for the store."""
         k = self.count
         self.lines += [f"  br i1 {truth}, label %mark{k}, label %marked{k}", f"mark{k}:"]
         place = self.put(f"getelementptr i64, ptr {arena}, i64 {STATE}")
@@ -325,7 +324,7 @@ class TableWriter(Writer):
         self.begin(f"marked{k}")
 
     def spread(self, x: str, width: int, kind: str = "double") -> str:
-        """A number in all lanes."""
+        """Splat a number over all lanes."""
         if width == 1:
             return x
         D = f"<{width} x {kind}>"
@@ -333,12 +332,12 @@ class TableWriter(Writer):
         return self.put(f"shufflevector {D} {one}, {D} poison, <{width} x i32> zeroinitializer")
 
     def pass_on(self, arena: str, to: str) -> None:
-        """Add an arena's state to that of another."""
+        """Add an arena's flags to those of another."""
         state = self.element(arena, STATE)
         self.mark(to, state, self.put(f"icmp ne i64 {state}, 0"))
 
     def below(self, n: str, width: int) -> str:
-        """A condition on lanes, with its type: the first n."""
+        """Return a mask of the first n lanes, with its type."""
         if width == 1:
             return f"i1 {self.put(f'icmp slt i64 0, {n}')}"
         lanes = ", ".join(f"i64 {lane}" for lane in range(width))
@@ -346,7 +345,7 @@ class TableWriter(Writer):
         return f"<{width} x i1> {self.put(f'icmp slt <{width} x i64> <{lanes}>, {all_n}')}"
 
     def numbers(self, data: str, first: str, last: str, width: int) -> str:
-        """W numbers that stand side by side, from the one numbered ``first`` on; beyond the last it is that again."""
+        """Load W numbers that stand side by side, from the one numbered ``first`` on; lanes beyond the last repeat it."""
         at = self.byte(data, self.product(first, 8))
         if width == 1:
             return self.put(f"load double, ptr {at}")
@@ -356,13 +355,13 @@ class TableWriter(Writer):
         return self.put(f"call {D} @llvm.masked.load.v{width}f64.p0(ptr {at}, i32 8, {condition}, {D} {others})")
 
     def top(self, rows: str, width: int) -> str:
-        """How many rows there are, of those that numbers of 32 bits can tell, in all lanes."""
+        """Return a number of rows as a double in all lanes, at most 2³¹."""
         most = self.put(f"call i64 @llvm.smin.i64(i64 {rows}, i64 {2**31})")
         return self.spread(self.put(f"sitofp i64 {most} to double"), width)
 
     def row_places(self, x: str, top: str, width: int, arena: str) -> str:
-        """W numbers that are to be rows', of so many (:meth:`top`), as whole ones: of what is none, the first, and the arena's state says
-        so."""
+        """Return W row numbers as integers, of so many rows (:meth:`top`): one out of range becomes the first, and marks the arena's state.
+        """
         D, B, I = (f"<{width} x {t}>" if width > 1 else t for t in ("double", "i1", "i32"))
         zero = "zeroinitializer" if width > 1 else "0.0"
         inside = self.put(f"and {B} {self.put(f'fcmp oge {D} {x}, {zero}')}, {self.put(f'fcmp olt {D} {x}, {top}')}")
@@ -379,11 +378,11 @@ class TableWriter(Writer):
         return f"<{width} x i64>" if width > 1 else "i64"
 
     def each_lane(self, x: str, width: int) -> list[str]:
-        """The whole numbers of lanes."""
+        """Extract the integers of a vector's lanes."""
         return [self.put(f"extractelement {self.lanes(width)} {x}, i64 {lane}") for lane in range(width)] if width > 1 else [x]
 
     def upward(self, first: str, width: int) -> str:
-        """Whole numbers in lanes, one after another from the first."""
+        """Return successive integers in lanes, from the first."""
         steps = ", ".join(f"i64 {lane}" for lane in range(width))
         return self.put(f"add {self.lanes(width)} {self.spread(first, width, 'i64')}, <{steps}>") if width > 1 else first
 

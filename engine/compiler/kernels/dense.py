@@ -52,7 +52,7 @@ class Dense(Kernel):
         return found | {m + n * m + i: a for i, a in enumerate(weights)}
 
     def parts(self, given: list[Any]) -> tuple[list[Any], list[Any], list[Any]]:
-        """What stands for x, W and b, of all inputs."""
+        """Split all inputs into x, W and b."""
         return given[: self.m], given[self.m : self.m + self.n * self.m], given[self.m + self.n * self.m :]
 
     def emit(self, module: Any, name: str) -> None:
@@ -71,7 +71,7 @@ class Dense(Kernel):
         return table(module, W.reshape(blocks, ROWS, self.m).transpose(0, 2, 1)), table(module, b)
 
     def emit_batch(self, module: Any, name: str) -> None:
-        """Samples in lanes: some rows of some groups at a time."""
+        """Write the code of a batch, samples in lanes: some rows of some groups at a time."""
         w, b = self.packed(module)
         together = ROWS if module.registers() > 16 else ROWS // 2              # rows, of two groups: as many sums as registers hold
         lines = ["  %two = icmp sgt i64 %left, 1", "  br i1 %two, label %pair, label %one"]
@@ -89,7 +89,7 @@ class Dense(Kernel):
         module.text.append(over_groups(name, lines, taken="%taken"))
 
     def emit_alone(self, module: Any, name: str) -> None:
-        """One sample: rows in lanes, four blocks of them at a time."""
+        """Write the code of one sample, rows in lanes, four blocks of them at a time."""
         w, b = self.packed(module)
         lines = list[str]()
         whole, rest = divmod(self.n, ROWS)
@@ -106,7 +106,7 @@ class Dense(Kernel):
         module.text.append(over_groups(name, lines, f"  %rest = alloca [{ROWS} x double], align 64\n"))
 
     def emit_given(self, module: Any, name: str) -> None:
-        """W and b among the inputs: row by row."""
+        """Write the code for W and b among the inputs, row by row."""
         D, size = module.D, module.bytes(1)
         module.text.append(over_groups(name, [f"""  %w = getelementptr i8, ptr %in.g, i64 {self.m * size}
   %b = getelementptr i8, ptr %w, i64 {self.n * self.m * size}

@@ -27,7 +27,7 @@ class Writer:
         return self.put(f"getelementptr i8, ptr {base}, i64 {offset}")
 
     def contiguous(self, shape: Shape, strides: list[str]) -> str:
-        """Whether an array of doubles lies in C order without gaps."""
+        """Test that an array of doubles lies in C order without gaps."""
         flag, expected = "true", 8
         for n, stride in reversed(list(zip(shape, strides, strict=True))):
             if n != 1:
@@ -36,7 +36,7 @@ class Writer:
         return flag
 
     def aligned(self, size: int) -> tuple[str, str]:
-        """Memory for ``size`` bytes from the heap: what to free, and where it begins, at a multiple of 64."""
+        """Allocate ``size`` bytes from the heap; return the pointer to free, and one that is a multiple of 64."""
         raw = self.put(f"call ptr @malloc(i64 {size + 64})")
         above = self.put(f"add i64 {self.put(f'ptrtoint ptr {raw} to i64')}, 63")
         return raw, self.put(f"inttoptr i64 {self.put(f'and i64 {above}, -64')} to ptr")

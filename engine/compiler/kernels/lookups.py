@@ -1,4 +1,4 @@
-"""Look-ups in tables: where among breakpoints a number lies, and rows by their number."""
+"""Look-ups: the interval of sorted breakpoints that a number lies in, and rows of a constant table by their number."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Search(Lanes):
         return [np.maximum(np.searchsorted(self.breakpoints, inputs[0], side="right") - 1.0, 0.0)]
 
     def each(self, module: Any) -> str:
-        """By halves."""
+        """Write the binary search of one lane."""
         return f"""  br label %half
 half:
   %k = phi i64 [0, %lane], [%k.next, %go.on]

@@ -1,4 +1,4 @@
-"""Loop fusion: loops over rows that follow one another as one, so that what only the next one reads is not written to memory.
+"""Loop fusion: successive loops over rows become one, so that tables between them are not written to memory.
 
 A loop goes into the one behind it if nothing else reads what it makes: its function becomes part of the other's.
 """
@@ -14,12 +14,12 @@ from engine.compiler.graph.notes import carried
 from engine.compiler.graph.operations import CALLS, Node, operands, renumbered
 from engine.compiler.graph.program import Program, Shape, live
 from engine.compiler.graph.rewrite import RULES, inlined
-from engine.compiler.kernels.row_ends import Source
 from engine.compiler.kernels.row_loop import RowLoop
+from engine.compiler.kernels.row_sources_sinks import Source
 
 
 def fused_loops(nodes: list[Node], outputs: list[int], functions: list[Any]) -> tuple[list[Node], list[int], list[Any]]:
-    """Nodes, outputs and functions with loops fused: as they are where there are none, else those that the outputs need."""
+    """Return nodes, outputs and functions with loops fused; unneeded nodes are removed where there are some."""
     if not any(isinstance(f, RowLoop) for f in functions):
         return nodes, outputs, functions
     before = producers(nodes, outputs, functions)
@@ -42,7 +42,7 @@ def fused_loops(nodes: list[Node], outputs: list[int], functions: list[Any]) -> 
 
 
 def producers(nodes: list[Node], outputs: list[int], functions: list[Any]) -> dict[int, set[int]]:
-    """Of each loop, those whose tables it alone reads, and all of them row by row."""
+    """Return, for each loop, the loops to fuse into it: those whose tables it alone reads, and all of them row by row."""
     loops = {i: functions[node[1]] for i, node in enumerate(nodes) if node[0] == "call" and isinstance(functions[node[1]], RowLoop)}
     readers: dict[int, list[int]] = {a: [] for a in loops}                     # loop -> who reads its results, each time
     for i, node in enumerate(nodes):
@@ -61,12 +61,12 @@ def producers(nodes: list[Node], outputs: list[int], functions: list[Any]) -> di
 
 
 def direct(loop: RowLoop, given: Sequence[int]) -> list[int]:
-    """Of what a loop is given, the tables that it reads row by row."""
+    """Return the arguments of a loop that are tables which it reads row by row."""
     return [x for s, x in zip(loop.sources, given, strict=False) if s.how == "rows"]
 
 
 class Part(NamedTuple):
-    """A loop, with what it is given: for each of its sources; from outside; tables that it adds to."""
+    """A loop and its arguments: for each of its sources, from outside, and tables that it adds to."""
 
     loop: RowLoop
     read: list[tuple[int, ...]]
@@ -75,14 +75,14 @@ class Part(NamedTuple):
 
 
 def part(loop: RowLoop, given: Sequence[int]) -> Part:
-    """A loop with what it is given."""
+    """Return a loop with its arguments."""
     index = given[len(loop.sources) : loop.first]
     read: list[tuple[int, ...]] = [(x, index[s.index]) if s.how == "through" else (x,) for s, x in zip(loop.sources, given, strict=False)]
     return Part(loop, read, given[loop.first : loop.first + loop.outside], given[loop.first + loop.outside :])
 
 
 def composed(nodes: list[Node], functions: list[Any], call: Node, first: set[int]) -> tuple[RowLoop, list[int]]:
-    """The loop of a call with those of the calls ``first``, whose rows it reads, within it; and what it is given."""
+    """Return the loop of a call fused with those of the calls ``first``, whose rows it reads, and its arguments."""
     second = part(functions[call[1]], call[2:])
     parts = {a: part(functions[nodes[a][1]], nodes[a][2:]) for a in sorted(first)}
     sources: dict[tuple[str, tuple[int, ...]], Source] = {}                    # how what is read -> one that does

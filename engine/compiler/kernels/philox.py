@@ -43,7 +43,8 @@ class Uniform(Lanes):
             module.text.append(over_groups(name, self.all_lanes(module), room))
 
     def each(self, module: Any) -> str:
-        """Four at a time: a few of them straight to where they belong, many in a loop, into room for as many as that makes."""
+        """Write the code of one lane, four numbers at a time: a few of them stored in place, many in a loop that may write past their end.
+        """
         n, writer = len(self.outputs), Writer([])
         lines, put = writer.lines, writer.put
         places = [put(f"getelementptr double, ptr %from, i64 {k * module.width}") for k in range(5)]
@@ -62,7 +63,7 @@ class Uniform(Lanes):
         return "\n".join(lines)
 
     def all_lanes(self, module: Any) -> list[str]:
-        """Four vectors at a time, where they belong; of the last four, so many as there are left."""
+        """Write the code of all lanes, four vectors at a time, stored in place; of the last four only those that are left."""
         W, D, I = module.width, module.D, vector("i64", module.width)
         n, writer = len(self.outputs), Writer([])
         lines, put = writer.lines, writer.put
@@ -82,7 +83,7 @@ class Uniform(Lanes):
 
 
 def whole_numbers(put: Callable[[str], str], W: int, x: str) -> str:
-    """W whole numbers as ``llvm.fptosi.sat`` has them, which would go lane by lane."""
+    """Convert W doubles to integers as ``llvm.fptosi.sat`` does, which would go lane by lane."""
     I, D, B = (vector(t, W) for t in ("i64", "double", "i1"))
     least, most = (splat("double", W, literal(s * 2.0**63)) for s in (-1.0, 1.0))
     outside = put(f"or {B} {put(f'fcmp ult {D} {x}, {least}')}, {put(f'fcmp uge {D} {x}, {most}')}")
@@ -93,14 +94,14 @@ def whole_numbers(put: Callable[[str], str], W: int, x: str) -> str:
 
 
 def blocks(n: int, before: str) -> list[str]:
-    """The beginning of a loop over n blocks of four numbers, from ``before``: each is %drawn, and after all of them comes %copy."""
+    """Begin a loop over n blocks of four numbers, from ``before``: each is %drawn, and after all of them comes %copy."""
     return ["  br label %blocks", "blocks:", f"  %block = phi i64 [0, %{before}], [%block.next, %drawn]",
             "  %block.next = add i64 %block, 1", f"  %blocks.more = icmp slt i64 %block, {n}",
             "  br i1 %blocks.more, label %drawn, label %copy", "drawn:"]  # fmt: skip
 
 
 def drawn(put: Callable[[str], str], W: int, given: Sequence[str], number: str) -> list[str]:
-    """Four numbers in each of W lanes: Philox's block of a ``number``, of the seed, stream, call, count and run that are ``given``."""
+    """Draw four numbers in each of W lanes: Philox's block of a ``number``, of the seed, stream, call, count and run that are ``given``."""
     I, D = vector("i64", W), vector("double", W)
     times = whole_product if W == 1 else product_of_halves
     c, key = [number, *given[2:]], [*given[:2]]
@@ -114,13 +115,13 @@ def drawn(put: Callable[[str], str], W: int, given: Sequence[str], number: str) 
 
 
 def whole_product(put: Callable[[str], str], W: int, x: str, factor: int) -> Sequence[str]:
-    """The high and the low half of the product of a number and a factor."""
+    """Return the high and the low half of the product of a number and a factor."""
     wide = put(f"mul i128 {put(f'zext i64 {x} to i128')}, {factor}")
     return put(f"trunc i128 {put(f'lshr i128 {wide}, 64')} to i64"), put(f"trunc i128 {wide} to i64")
 
 
 def product_of_halves(put: Callable[[str], str], W: int, x: str, factor: int) -> Sequence[str]:
-    """The same of W numbers: vectors have products of 32 bits by 32."""
+    """Return the halves of the products of W numbers and a factor: vectors have products of 32 bits by 32."""
     I = vector("i64", W)
 
     def low(a: str) -> str:

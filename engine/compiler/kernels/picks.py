@@ -10,8 +10,8 @@ from engine.compiler.graph.kernel import Call, Kernel, is_zero, over_groups
 from engine.compiler.graph.program import COUNTED, Program
 from engine.compiler.graph.vecmath import literal, splat
 from engine.compiler.kernels.arena import NO_ROW, TableWriter
-from engine.compiler.kernels.row_ends import Sink, Source
 from engine.compiler.kernels.row_loop import RowLoop, zeros_like
+from engine.compiler.kernels.row_sources_sinks import Sink, Source
 from engine.compiler.kernels.stacks import Stack
 from engine.ops.tables import indices_of_rows
 
@@ -35,7 +35,7 @@ class Pick(Kernel):
 
     @property
     def single(self) -> bool:
-        """Whether it is for one sample alone."""
+        """True if the kernel has no code for several samples in lanes."""
         return not self.in_lanes
 
     def run(self, inputs: list[Any]) -> list[Any]:
@@ -50,7 +50,7 @@ class Pick(Kernel):
         return [np.where(idle, np.nan, found[..., c])[()] for c in range(self.m)]
 
     def emit(self, module: Any, name: str) -> None:
-        """Of lanes that ask for the same the one row, else one lane after another."""
+        """Write the code: one load where all lanes ask for the same row, else lane after lane."""
         w, W = TableWriter([]), module.width
         x = w.element("%in.g", W, "double")
         if W == 1:
@@ -75,7 +75,7 @@ class Pick(Kernel):
         module.text.append(over_groups(name, w.lines))
 
     def look(self, w: TableWriter, label: str, handle: str, x: str, done: str, W: int, lane: str = "") -> None:
-        """The row of number x, in all lanes, or in that whose results begin at ``lane``."""
+        """Read the row of number x, in all lanes, or in the one whose results begin at ``lane``."""
         put, d = w.put, w.element(handle, 0, "ptr")
         n = w.element(d, 0)
         top = put(f"sitofp i64 {n} to double")
@@ -184,7 +184,7 @@ class Inline(TableWriter):
         return found
 
     def whole(self, x: str, n: str, W: int) -> tuple[str, str]:
-        """Numbers as whole ones, zero where they are none of a row of so many; and whether they are."""
+        """Return row numbers as integers, zero where they are out of range; and whether they are in range."""
         put = self.put
         D, B, I = (f"<{W} x {kind}>" if W > 1 else kind for kind in ("double", "i1", "i64"))
         zero = "zeroinitializer" if W > 1 else "0.0"

@@ -1,4 +1,4 @@
-"""A procedure, loops as people write them, as a kernel: a node that takes tables and numbers, and makes tables."""
+"""Procedures, loops as people write them, as kernels: nodes that take tables and numbers, and make tables."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Procedure(Kernel):
         self.digest = hashlib.sha256(self.text.encode()).hexdigest()
 
     def run(self, inputs: list[Any]) -> list[Any]:
-        """As Python runs it."""
+        """Run the procedure as Python."""
         given = [float(x) if m == NUMBER else np.asarray(x).reshape((len(x),) if m == PLAIN else (len(x), m))
                  for x, m in zip(inputs, self.given_columns, strict=True)]  # fmt: skip
         found = run_procedure(self.fn, given, self.checked)
@@ -50,7 +50,7 @@ class Procedure(Kernel):
         return [y.reshape(len(y), max(m, 1)) for y, m in zip(made, self.made_columns, strict=True)]
 
     def emit(self, module: Any, name: str) -> int:
-        """Call it; it is a module of its own, which LLVM's passes for loops go over."""
+        """Write the call of the procedure, which is a module of its own that LLVM's loop passes go over."""
         put_arena(module)
         own = f"@procedure.{self.digest[:32]}"
         module.once(own, f"declare void {own}(ptr, ptr, ptr)")

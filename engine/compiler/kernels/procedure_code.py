@@ -129,7 +129,7 @@ class Procedure(Values):
         self.store(s.target, self.arithmetic(s, type(s.op), self.number(s.target), self.number(s.value)))
 
     def store(self, target: ast.expr, x: Number | Rows) -> None:
-        """Give a variable, or an entry of an array, a value."""
+        """Assign a value to a variable, or to an entry of an array."""
         if isinstance(target, ast.Name):
             return self.assign(target.id, x, target)
         if not isinstance(target, ast.Subscript) or isinstance(x, Rows):

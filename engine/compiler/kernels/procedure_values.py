@@ -139,7 +139,7 @@ class Values:
         return x
 
     def as_kind(self, x: Number | Rows, kind: str, node: ast.AST) -> Number:
-        """A number of a kind; of whole ones numbers are made, not the other way."""
+        """Return a number converted to a kind: integers become floats, not the other way."""
         if isinstance(x, Number) and x.kind == kind:
             return x
         if isinstance(x, Number) and (x.kind, kind) == ("whole", "number"):
@@ -169,14 +169,14 @@ class Values:
         return Number(rows.kind, self.put(f"load {TYPES[rows.kind]}, ptr {place}"))
 
     def require(self, k: str, n: str, how: str = "ult") -> None:
-        """Go on if a whole number is one from 0 below n, where that is looked for."""
+        """Check that an index is from 0 below n, in a procedure that checks indices."""
         if self.library.checked:
             there = self.label()
             self.branch(Number("truth", self.put(f"icmp {how} i64 {k}, {n}")), there, "outside")
             self.at(there)
 
     def outside(self, end: str) -> list[str]:
-        """What is done where an entry is not there: the arena is told, as of a row that is not there, before the ``end``."""
+        """Return the block for an index out of range: mark the arena's state as for a missing row, then ``end``."""
         if not self.library.checked:
             return []
         return ["outside:", f"  %state.p = getelementptr i64, ptr %arena, i64 {STATE}", "  %state = load i64, ptr %state.p",
@@ -233,7 +233,7 @@ class Values:
         return Number("truth", found)
 
     def condition(self, e: ast.expr, yes: str, no: str) -> None:
-        """Go on at one of two labels; what does not matter is not looked at."""
+        """Jump to one of two labels by a condition; an operand that does not matter is not evaluated."""
         if isinstance(e, ast.BoolOp):
             for x in e.values[:-1]:
                 after = self.label()
@@ -307,7 +307,7 @@ class Values:
         return found
 
     def made(self, kind: str, e: ast.Call) -> Rows:
-        """An array of zeros, out of the arena; where there is no memory, nothing goes on."""
+        """Return a new array of zeros in the arena; without memory, the procedure ends."""
         n = self.whole(e.args[0]).name
         if self.inner:
             raise self.refuse(e, "is an array made in a procedure that another calls")
@@ -317,7 +317,7 @@ class Values:
         return Rows(kind, int(columns), self.zeros(n, max(int(columns), 1)), n)
 
     def zeros(self, n: str, columns: int) -> str:
-        """Where the first of the entries of an array of zeros is: of less than none, as of more than there may be, nothing goes on."""
+        """Allocate an array of zeros, and return its address; a negative size, or one over the limit, ends the procedure."""
         place = self.put(f"getelementptr i64, ptr %arena, i64 {STATE}")
         wrong = self.put(f"select i1 {self.put(f'icmp slt i64 {n}, 0')}, i64 {NO_ROW}, i64 0")
         before = self.put(f"load i64, ptr {place}")
@@ -331,7 +331,7 @@ class Values:
         return at
 
     def require_some(self, memory: str) -> None:
-        """Go on if there is memory."""
+        """End the procedure where there is no memory."""
         good = self.label()
         self.branch(Number("truth", self.put(f"icmp ne ptr {memory}, null")), good, "none")
         self.at(good)

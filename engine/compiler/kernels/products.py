@@ -25,7 +25,7 @@ class Products(Kernel):
         super().__init__(n * k + k * m, n * m, f"products_{n}_{k}_{m}")
 
     def parts(self, given: list[Any]) -> tuple[Array, Array]:
-        """What stands for A and B, of all inputs."""
+        """Split all inputs into A and B."""
         each = np.empty(len(given), dtype=object)
         each[:] = given
         return each[: self.n * self.k].reshape(self.n, self.k), each[self.n * self.k :].reshape(self.k, self.m)
@@ -50,7 +50,8 @@ class Products(Kernel):
         return found
 
     def emit(self, module: Any, name: str) -> None:
-        """A few rows of a few columns at a time, whose sums are in registers; the last ones again where they do not come out even."""
+        """Write the code in tiles of a few rows and columns, whose sums are in registers; the last tile overlaps the one before where they
+        do not come out even."""
         width = module.width
         lanes = width if width > 1 else min(LANES, 1 << (self.m.bit_length() - 1))
         across = 1 if width > 1 else lanes                                     # columns in a vector

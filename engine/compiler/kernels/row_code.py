@@ -1,4 +1,4 @@
-"""Loops over rows in LLVM IR: with rows in the lanes of vectors, or one by one within lanes."""
+"""LLVM IR of loops over rows: with rows in the lanes of vectors, or one by one where samples are in the lanes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from engine.compiler.graph.kernel import for_one, over_groups
 from engine.compiler.graph.vecmath import literal, splat
 from engine.compiler.kernels.arena import DESCRIPTOR, DIFFERENT, NO_ROW, SIZE, TableWriter, put_arena
-from engine.compiler.kernels.row_ends import Sink
 from engine.compiler.kernels.row_reads import Reader
+from engine.compiler.kernels.row_sources_sinks import Sink
 from engine.compiler.kernels.row_vectors import FEW, rows_of, side_by_side, standing, stood, stride, unpacking
 from engine.ops.tables import PARTS
 
@@ -20,7 +20,7 @@ ALIGNED = 64
 
 
 def smallest(w: TableWriter, counts: list[str]) -> tuple[str, str]:
-    """The least of some counts, and whether they are the same."""
+    """Return the least of some counts, and whether they are equal."""
     n, same = counts[0], "true"
     for c in counts[1:]:
         same = w.put(f"and i1 {same}, {w.put(f'icmp eq i64 {c}, {counts[0]}')}")
@@ -29,14 +29,14 @@ def smallest(w: TableWriter, counts: list[str]) -> tuple[str, str]:
 
 
 def folded(w: TableWriter, x: list[str], D: str) -> str:
-    """The sum of partial ones, the second half to the first."""
+    """Return the sum of partial sums, the second half added to the first."""
     while len(x) > 1:
         half = len(x) // 2
         x = [w.put(f"fadd {D} {a}, {b}") for a, b in zip(x[:half], x[half:], strict=True)]
     return x[0]
 
 
-def within(loop: Any, module: Any, name: str) -> int:
+def samples_in_lanes(loop: Any, module: Any, name: str) -> int:
     """Write a loop within lanes: a sum over rows that all lanes read, a few of them at a time through the function. The kernel's work is
     what the function is given, then its results, and its own work, for each of these rows, and the parts of the sum."""
     f, work = module.function(loop.f)
@@ -82,8 +82,8 @@ def within(loop: Any, module: Any, name: str) -> int:
     return GROUPS * (loop.f.n_in + m + work) + PARTS * m + loop.tabled
 
 
-class Across(Reader):
-    """A loop with rows in the lanes, for one sample: its instructions.
+class RowsInLanes(Reader):
+    """Writes the loop of one sample, with rows in the lanes.
 
     What is staged lies in the work: inputs of some groups of W rows as vectors, then results, then the function's own work, then for each
     sum its parts, and for each sink whose rows go one by one room for W of them.
@@ -109,7 +109,7 @@ class Across(Reader):
             self.size += (8 * room.get(s.how, 0) + ALIGNED - 1) // ALIGNED * ALIGNED
 
     def emit(self) -> int:
-        """Write it; how many numbers of work it needs."""
+        """Write the loop; return the size of its work."""
         w, put, loop, W = self.w, self.w.put, self.loop, self.W
         arena = w.element("%work", 0, "ptr") if loop.tabled else "null"
         start = put(f"add i64 {put('ptrtoint ptr %work to i64')}, {8 + ALIGNED - 1}")
@@ -143,7 +143,7 @@ class Across(Reader):
         return 1 + ALIGNED // 8 + self.size // 8
 
     def computed(self, reads: list[str], through: list[tuple[str, ...]], stage: str, outside: list[str], arena: str) -> list[str]:
-        """A group of rows through the function, whose lines stand here: the lines behind what is done with its results."""
+        """Write the inlined function of a group of rows; return the lines that follow its sinks."""
         w = self.w
         self.begin("%from", "%r")
         lines, self.results = self.wide.straight(self.loop.f, self.read(reads, through, stage, arena) + outside, self.module)
@@ -151,7 +151,8 @@ class Across(Reader):
         return ["  br label %done", "done:"]
 
     def computed_ahead(self, reads: list[str], through: list[tuple[str, ...]], stage: str, outside: list[str], arena: str) -> list[str]:
-        """The same of the next group, before what is done with the results of the one before, which need not wait for it."""
+        """Write the inlined function of the next group before the sinks of the group before, so that neither waits for the other; return
+        the lines that follow the sinks."""
         w, D, n, before = self.w, self.D, self.n, self.w.block
         w.lines += ["  br label %head", "head:"]
         head = len(w.lines)
@@ -170,7 +171,7 @@ class Across(Reader):
         return again
 
     def staged(self, reads: list[str], through: list[tuple[str, ...]], stage: str, out: str, lent: str, arena: str) -> list[str]:
-        """Some groups of rows through the function, which is called: the lines behind what is done with a group's results."""
+        """Write the calls of the function for some groups of rows; return the lines that follow the sinks of a group."""
         w, W, loop = self.w, self.W, self.loop
         w.lines += [f"  %left = sub i64 {self.n}, %r", f"  %left.up = add i64 %left, {W - 1}", f"  %all = sdiv i64 %left.up, {W}",
                     f"  %now = call i64 @llvm.smin.i64(i64 %all, i64 {self.groups})", "  br label %pack", "pack:",
@@ -197,14 +198,16 @@ class Across(Reader):
             "  %h.more = icmp slt i64 %h.next, %now", "  br i1 %h.more, label %unpack, label %done", "done:"]  # fmt: skip
 
     def begin(self, group: str, row: str) -> None:
-        """Where a group begins: of rows that make rows alone the last W, where they are so many, though some were done before."""
+        """Write where a group begins: the last group is moved back to end at the last row, which repeats rows, where results are rows
+        alone."""
         again = self.W > 1 and all(s.how == "rows" for s in self.loop.sinks)
         self.w.lines.append(f"  {group} = call i64 @llvm.smin.i64(i64 {row}, i64 %final)" if again else f"  {group} = add i64 {row}, 0")
 
     # ------------------------------------------------------------ before the loop
 
     def counted(self, arena: str) -> tuple[list[str], list[tuple[str, ...]], str]:
-        """Where the rows of each source begin, the numbers of others and of how many rows these are, and how many rows there are."""
+        """Return the first address of each source's rows, the tables of row numbers with the rows that they number, and the loop's count.
+        """
         w, loop = self.w, self.loop
         tables = [w.element("%in", k, "ptr") for k in range(loop.first)]
         begin, rows = [w.element(d, 1, "ptr") for d in tables], [w.element(d, 0) for d in tables]
@@ -224,7 +227,7 @@ class Across(Reader):
         return begin[:first], through, n
 
     def prepared(self, arena: str, n: str, stage: str) -> list[tuple[str, ...]]:
-        """Memory of what sinks make: of each where its rows begin, and what else is asked of it while rows come."""
+        """Allocate the sinks' results; return where the rows of each begin, and what else it needs while rows come."""
         w, W, targets = self.w, self.W, self.loop.first + self.loop.outside
         found: list[tuple[str, ...]] = []
         for k, s in enumerate(self.loop.sinks):
@@ -255,7 +258,7 @@ class Across(Reader):
         return found
 
     def from_outside(self, stage: str, lent: str, arena: str) -> list[str]:
-        """What is the same for all rows, in all lanes: where a function is called, stored before each group."""
+        """Spread the values that all rows share over the lanes; for a function that is called, store them before each group."""
         w, loop = self.w, self.loop
         values = [w.spread(w.element("%in", loop.first + j, "double"), self.W) for j in range(loop.outside)]
         if self.short:
@@ -276,18 +279,18 @@ class Across(Reader):
     # ------------------------------------------------------------ behind it
 
     def result(self, c: int) -> str:
-        """A column of a group's results."""
+        """Return a column of a group's results."""
         return self.results[c] if self.short else self.column(self.lanes, c)
 
     def staged_results(self, c: int, n: int) -> str:
-        """Where some columns of a group's results stand."""
+        """Return the address of n columns of a group's results from column c on, stored if they were in registers."""
         to = self.w.byte(self.lanes, self.wide.bytes(c))
         for j in range(n if self.short else 0):
             self.w.lines.append(f"  store {self.D} {self.results[c + j]}, ptr {self.w.byte(to, self.wide.bytes(j))}")
         return to
 
     def sink(self, k: int, s: Sink, c: int, at: tuple[str, ...], arena: str) -> None:
-        """What becomes of a group's results, from column c on."""
+        """Write the code that puts a group's results, from column c on, in sink k."""
         w, W = self.w, self.W
         if s.how == "sum":
             return self.summed(s, c, at[0])
@@ -305,7 +308,7 @@ class Across(Reader):
         return None
 
     def choose(self, k: int, s: Sink, c: int, at: tuple[str, ...]) -> None:
-        """A group's rows whose truth holds, behind those of groups before."""
+        """Append those rows of a group whose condition holds."""
         w, (data, memory, _, own) = self.w, at
         unpack = self.module.named(self.wide, self.wide.once(f"@rows.unpack.{s.results}", unpacking(self.W, s.results)))
         w.lines += [f"  call void {unpack}(ptr {self.staged_results(c, s.results)}, ptr {own})",
@@ -320,7 +323,7 @@ class Across(Reader):
         w.lines += [f"  %l{k}.next = add i64 %l{k}, 1", f"  br label %one{k}.head", f"after{k}:"]
 
     def add_rows(self, k: int, s: Sink, c: int, at: tuple[str, ...], arena: str) -> None:
-        """A group's rows to those of their numbers: where these follow one another all at once, else one row after another."""
+        """Add a group's rows to those of their numbers: all at once where these are successive, else one row after another."""
         w, W, (data, top, own, starts) = self.w, self.W, at
         if alike := W > 1 and s.columns <= FEW and s.several <= 2:
             self.add_beside(k, s, c, data, starts)
@@ -369,7 +372,7 @@ class Across(Reader):
         w.lines += [f"  br label %added{k}", f"alone{k}:"]
 
     def add_table(self, s: Sink, table: str, at: tuple[str, ...], arena: str) -> None:
-        """A table of the row's added to another."""
+        """Add a table that a row returns to another."""
         w, (data, _, rows, _), k = self.w, at, self.w.count
         other = w.put(f"icmp ne i64 {w.element(table, 0)}, {rows}")
         w.mark(arena, DIFFERENT, other)
@@ -382,7 +385,7 @@ class Across(Reader):
         w.lines += [f"  %a{k}.next = add i64 %a{k}, 1", f"  br label %all{k}", f"summed{k}:"]
 
     def summed(self, s: Sink, first: int, parts: str) -> None:
-        """A group's results to the parts of a sum: row k to the part numbered k modulo eight."""
+        """Add a group's results to the partial sums: row k to the one numbered k modulo eight."""
         w, W, D = self.w, self.W, self.D
         place = w.product(w.put(f"and i64 %row, {PARTS - 1}"), 8)
         mask = w.below("%alive", W)
@@ -395,7 +398,7 @@ class Across(Reader):
     # ------------------------------------------------------------ after it
 
     def finish(self, sinks: list[tuple[str, ...]]) -> None:
-        """The sums."""
+        """Write the totals of the partial sums."""
         w = self.w
         for s, at, begin in zip(self.loop.sinks, sinks, self.made, strict=False):
             for c in range(s.columns if s.how == "sum" else 0):

@@ -20,12 +20,12 @@ import numpy as np
 
 from engine import ops
 from engine.checks import EngineError
-from engine.compiler.graph.interp import run as run_program
+from engine.compiler.graph.interpreter import run as run_program
 from engine.compiler.graph.kernel import Call, Kernel
 from engine.compiler.graph.operations import Node
 from engine.compiler.graph.program import COUNTED, Program
-from engine.compiler.kernels.row_code import Across, within
-from engine.compiler.kernels.row_ends import Sink, Source
+from engine.compiler.kernels.row_code import RowsInLanes, samples_in_lanes
+from engine.compiler.kernels.row_sources_sinks import Sink, Source
 from engine.ops.tables import common_count, indices_of_rows
 
 Array = np.ndarray
@@ -53,22 +53,22 @@ class RowLoop(Kernel):
 
     @property
     def frame(self) -> Any:
-        """What it is besides the function of a row."""
+        """The part of the key that is not of the row's function."""
         return "row_loop", self.spec, self.outside
 
     @property
     def tabled(self) -> bool:  # type: ignore[override]
-        """Whether it takes memory, or rows by their numbers."""
+        """True if the loop allocates memory, or reads rows by their numbers."""
         return self.f.tabled or self.takes or any(s.how == "through" for s in self.sources)
 
     @property
     def takes(self) -> bool:
-        """Whether it takes memory."""
+        """True if the loop allocates memory."""
         return self.f.takes or any(s.how != "sum" for s in self.sinks)
 
     @property
     def single(self) -> bool:
-        """Whether it cannot stand within lanes, as a sum over rows can."""
+        """True if the loop cannot run within lanes, as a sum over rows can."""
         return self.f.single or self.takes or any(s.how == "through" for s in self.sources)
 
     @property
@@ -83,7 +83,7 @@ class RowLoop(Kernel):
     # ------------------------------------------------------------ on floats
 
     def run(self, inputs: list[Any]) -> list[Any]:
-        """All rows at once, or one after another where there are tables from outside."""
+        """Run all rows at once on floats, or one after another where there are tables from outside."""
         try:
             return self.results_of(inputs)
         except (IndexError, EngineError) as error:
@@ -107,7 +107,7 @@ class RowLoop(Kernel):
         return made
 
     def rows(self, inputs: list[Any]) -> int:
-        """How many rows there are, on floats."""
+        """Return the loop's number of rows, on floats."""
         return common_count([len(inputs[k if s.index < 0 else len(self.sources) + s.index]) for k, s in enumerate(self.sources)])
 
     def results(self, given: list[Any], n: int) -> list[Any]:
@@ -121,11 +121,11 @@ class RowLoop(Kernel):
 
     def emit(self, module: Any, name: str) -> int:
         """Write its IR into a module; how much work it needs."""
-        return within(self, module, name) if module.width > 1 else Across(self, module, name).emit()
+        return samples_in_lanes(self, module, name) if module.width > 1 else RowsInLanes(self, module, name).emit()
 
 
 def sunk(s: Sink, results: list[Any], target: Any) -> list[Any]:
-    """What a sink makes of a function's results, (n) each or tables, on floats."""
+    """Return a sink's results of a function's results, (n) each or tables, on floats."""
     if s.how == "tables":
         return [sum(results[0], target)]
     y: Array = np.stack(results, axis=-1)

@@ -1,16 +1,16 @@
-"""Reads of a loop over rows, for each group of W: rows one after another, or by their numbers, a vector a column."""
+"""Reads of a loop over rows, in groups of W: rows one after another, or by their numbers, a vector a column."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from engine.compiler.kernels.arena import TableWriter
-from engine.compiler.kernels.row_ends import Source
+from engine.compiler.kernels.row_sources_sinks import Source
 from engine.compiler.kernels.row_vectors import FEW, columns_of, gathered, packing
 
 
 class Reader:
-    """Instructions that read a group of rows from ``%from`` on, of which ``%last`` is the last and ``n`` how many there are.
+    """Writes the reads of a group of rows from ``%from`` on, of which ``%last`` is the last and ``n`` how many there are.
 
     The function of a row stands in the loop where it is ``short``, and is given values; else it is called, and what it is given stands in
     memory, the stage.
@@ -23,7 +23,7 @@ class Reader:
         self.W, self.D, self.short = self.wide.width, self.wide.D, self.wide.is_short(loop.f)
 
     def read(self, reads: list[str], through: list[tuple[str, ...]], base: str, arena: str) -> list[str]:
-        """A group's rows, a vector a column: each as a value, or "" where it stands in the stage at ``base`` and a function is called."""
+        """Read a group's rows, a vector a column: each as a value, or "" where it is stored in the stage at ``base`` for a call."""
         w, W = self.w, self.W
         if W == 1:
             return self.read_whole(reads, through, base, arena)
@@ -38,7 +38,7 @@ class Reader:
         return [w.put(f"phi {self.D} [{a}, %{block}], [{b}, %{last}]") if a else "" for a, b in zip(some, others, strict=True)]
 
     def read_whole(self, reads: list[str], through: list[tuple[str, ...]], base: str, arena: str) -> list[str]:
-        """A group of W rows, one after another or by their numbers."""
+        """Read a group of W rows, one after another or by their numbers."""
         w, W, D = self.w, self.W, self.D
         numbers = [w.put(f"load {D}, ptr {w.byte(x, w.product('%from', 8))}, align 8") for x, _, _ in through]
         side = [w.side_by_side(x, starts, W) if W > 1 else ("", "") for x, (_, _, starts) in zip(numbers, through, strict=True)]
@@ -68,7 +68,7 @@ class Reader:
         return found
 
     def read_rest(self, reads: list[str], through: list[tuple[str, ...]], base: str, arena: str) -> list[str]:
-        """The rows that are less than W, the last of them again in idle lanes."""
+        """Read the last rows, fewer than W; idle lanes repeat the last."""
         w, W = self.w, self.W
         I = w.lanes(W)
         rows = w.put(f"call {I} @llvm.smin.v{W}i64({I} {w.upward('%from', W)}, {I} {w.spread('%last', W, 'i64')})")

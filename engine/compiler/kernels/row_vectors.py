@@ -1,4 +1,4 @@
-"""Rows as vectors: of W rows of a table, each column in the lanes of a vector, and back, by the fewest exchanges of lanes."""
+"""Rows and vectors: W rows of a table as vectors, a column in each, and back, by the fewest exchanges of lanes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def rows_of(put: Put, columns: Sequence[str], W: int) -> list[str]:
 
 
 def picked(put: Put, x: Sequence[str], places: Sequence[int]) -> str:
-    """A vector of what stands at some places of vectors one after another."""
+    """Return a vector of the numbers at some places of successive vectors."""
     W = len(places)
     first, *others = sorted({p // W for p in places})
     made, D = "", f"<{W} x double>"

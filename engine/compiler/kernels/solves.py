@@ -25,7 +25,7 @@ class Solves(Kernel):
         super().__init__(n_in, self.n * m, f"solves_{self.n}_{m}", np.array(self.entries, dtype=float))
 
     def parts(self, given: list[Any]) -> tuple[list[Any], list[Any], np.ndarray]:
-        """What stands for L, 1/D and b (n, m), of all inputs."""
+        """Split all inputs into L, 1/D and b (n, m)."""
         e, n = len(self.entries), self.n
         b = np.empty(n * self.m, dtype=object)
         b[:] = given[e + n :]
@@ -88,7 +88,7 @@ class Solves(Kernel):
     # ------------------------------------------------------------ machine code
 
     def emit(self, module: Any, name: str) -> None:
-        """Some columns at a time: one sample has them in lanes, a batch has samples there."""
+        """Write the code in blocks of columns: of one sample these are in lanes, of a batch samples are."""
         width = module.width
         lanes = width if width > 1 else min(LANES, 1 << (self.m.bit_length() - 1))
         across = 1 if width > 1 else lanes                                     # columns in a vector
@@ -104,7 +104,7 @@ class Solves(Kernel):
             f"  %c.next = add i64 %c, {step}", "  br label %columns"]))  # fmt: skip
 
     def some(self, name: str, width: int, lanes: int, vectors: int) -> str:
-        """IR of some columns: forward, each row of y where x will be, divided, and back."""
+        """Return IR for some columns: forward substitution, each row of y where x will be, division, and back substitution."""
         D, row = vector("double", lanes), 8 * width * self.m
         writer = Writer([f"define internal void {name}(ptr %l, ptr %b, ptr %x) noinline nounwind {{"])
         lines, put = writer.lines, writer.put

@@ -1,4 +1,4 @@
-"""Kernels between tables and numbers, and of whole tables: numbers stacked into one, its rows read back, cut, or below one another."""
+"""Kernels between tables and numbers: stacks, unstacks and constants; and on whole tables: concatenations, slices and reshapes."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Unstack(Kernel):
         return list(inputs[0].ravel())
 
     def emit(self, module: Any, name: str) -> None:
-        """The same in all lanes."""
+        """Write the code, the same in all lanes."""
         w, D, n = TableWriter([]), module.D, self.n * self.m
         d = w.element("%in.g", 0, "ptr")
         data, good = w.element(d, 1, "ptr"), w.put(f"icmp eq i64 {w.element(d, 0)}, {self.n}")
@@ -147,7 +147,7 @@ class Concatenated(Kernel):
 
 
 class Part(Kernel):
-    """Of a table of the rows of k tables of m columns, which are given too, those of one of them: where they lie."""
+    """Slice of a concatenation: of a table of the rows of k tables of m columns, which are given too, the rows of one of them."""
 
     tabled = True
 
@@ -178,7 +178,7 @@ class Part(Kernel):
 
 
 class Cut(Kernel):
-    """A table of m columns whose rows are those of one of m n, each cut into n, where they lie; or, ``joined``, the other way round."""
+    """A table reshaped in place: each row of m n numbers cut into n of m; or, ``joined``, the other way round."""
 
     tabled = True
 
@@ -206,7 +206,7 @@ class Cut(Kernel):
 
 
 def elsewhere(module: Any, w: TableWriter, count: str, rows: str) -> list[str]:
-    """Instructions that return a table of so many rows, which lie elsewhere."""
+    """Return the instructions that return a table of so many rows in another's memory."""
     put_arena(module)
     memory = w.put(f"call ptr @take(ptr {w.element('%work', 0, 'ptr')}, i64 {DESCRIPTOR})")
     w.lines += [f"  br i1 {w.put(f'icmp ne ptr {memory}, null')}, label %good, label %bad", "bad:"]

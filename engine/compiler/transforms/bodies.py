@@ -20,7 +20,8 @@ from engine.compiler.kernels.loop_fusion import fused_loops
 
 
 def subroutine(graph: Graph, fn: Callable[..., Any], shapes: Sequence[tuple[int, ...]]) -> tuple[Program, list[int], tuple[int, ...]]:
-    """``fn`` of arrays of some shapes as a program (arguments, captured) -> result, the nodes that it captures, and the result's shape."""
+    """Trace ``fn`` of arrays of some shapes as a program (arguments, captured) -> result; return it, the captured nodes, and the result's
+    shape."""
     start, given = len(graph.nodes), list[Expr]()
     arguments = []
     for shape in shapes:
@@ -33,7 +34,7 @@ def subroutine(graph: Graph, fn: Callable[..., Any], shapes: Sequence[tuple[int,
 
 
 def scope_of(fn: Any) -> str:
-    """What a function within another does, in a word: its name, after that of the function around it.
+    """Return a short name of a function: its own, after that of the function around it.
 
     >>> def minimum():
     ...     def advance(x): ...
@@ -48,7 +49,7 @@ def scope_of(fn: Any) -> str:
 
 
 def columns_of(graph: Graph, i: int) -> int:
-    """How many columns the table has that a node is a handle of; 0 of a number."""
+    """Return the columns of the table that a node is a handle of; 0 for a number."""
     op, *args = graph.nodes[i]
     if op == "get":
         return graph.functions[graph.nodes[args[0]][1]].made[args[1]]

@@ -57,7 +57,7 @@ def branch(graph: Graph, fn: Callable[[], Any], otherwise: Any, otherwise_holds:
 
 
 def carried(graph: Graph, start: int, shapes: list[Shape]) -> list[Expr]:
-    """What a body whose nodes begin at ``start`` is given: the numbers of arrays, and handles of tables."""
+    """Return the inputs of a body whose nodes begin at ``start``: numbers of arrays, and handles of tables."""
     wide = columns(shapes)
     carry = [Expr(graph, graph.node(("carry", start, k))) for k in range(len(wide))]
     graph.tables.update({x.i: m for x, m in zip(carry, wide, strict=True) if m})
@@ -65,13 +65,13 @@ def carried(graph: Graph, start: int, shapes: list[Shape]) -> list[Expr]:
 
 
 def done_before(graph: Graph, start: int) -> Expr:
-    """Whether a body whose nodes begin at ``start`` is done before it runs, as a number."""
+    """Return, as a number, whether the loop had ended before this pass of a body whose nodes begin at ``start``."""
     return Expr(graph, graph.node(("carry", start, -1)))
 
 
 @contextlib.contextmanager
 def idle_where(graph: Graph, done: Expr) -> Iterator[None]:
-    """Within, lanes whose loop is ``done`` are idle: in a loop over rows others may go on."""
+    """Context in which lanes whose loop is ``done`` are idle: in a loop over rows others may go on."""
     outer = graph.idle
     if graph.in_rows:
         holds = ops.logical_not(ops.equal(done, 0.0))
@@ -83,7 +83,7 @@ def idle_where(graph: Graph, done: Expr) -> Iterator[None]:
 
 
 def like(graph: Graph, x: Any, after: Any) -> list[Any]:
-    """The results of a body, in the form in which it began."""
+    """Return a body's results in the structure of its initial values."""
     try:
         return alike(x, after)
     except EngineError as error:
@@ -93,8 +93,8 @@ def like(graph: Graph, x: Any, after: Any) -> list[Any]:
 
 def closed(graph: Graph, start: int, carry: list[Expr], begun: list[tuple[list[Any], Shape]], ended: list[Any], now: Any, limit: int,
            finished: Any, name: str) -> list[Expr]:  # fmt: skip
-    """The node of a body from ``start`` on, which is given what has ``begun``, and whether it is done, as ``carry``, and returns what has
-    ``ended``, and whether it is done ``now``."""
+    """Make the node of a loop whose body begins at ``start``. The body is given ``carry``, the carried values and whether the loop is done,
+    which begin as ``begun``; it returns what has ``ended``, and whether it is done ``now``."""
     n, shapes, first = len(carry) - 1, [shape for _, shape in begun], [graph.index(y) for own, _ in begun for y in own]
     done = ops.logical_not(ops.equal(carry[n], 0.0))
     results = [given(graph, leaf, as_rows) for leaf, as_rows in as_begun(ended, shapes)]
@@ -114,35 +114,35 @@ def closed(graph: Graph, start: int, carry: list[Expr], begun: list[tuple[list[A
 
 
 def as_ended(graph: Graph, leaves: list[Any], ended: list[Any]) -> list[Any]:
-    """What a body begins with, as tables where it returns such."""
+    """Return a loop's initial values, as tables where its body returns tables of such rows."""
     return [as_table(graph, x) if becomes_table(x, y) else x for x, y in zip(leaves, ended, strict=True)]
 
 
 def as_begun(leaves: list[Any], shapes: list[Shape]) -> list[tuple[Any, bool]]:
-    """What a body returns, and whether as a table: where its rows are known to be so many, as the loop began with it."""
+    """Return a body's results, and whether each is a table: one of a known number of rows is, if the loop began with a table."""
     begun = [*shapes, *[()] * len(leaves)]
     counted = [isinstance(x, Table) and x.count is None for x in leaves]
     return [(x, c or (is_table(s) and row_of(x) == s[1:])) for x, c, s in zip(leaves, counted, begun, strict=False)]
 
 
 def becomes_table(begun: Any, ended: Any) -> bool:
-    """Whether a loop begins with an array of a known number of rows, and goes on with a table of such rows."""
+    """Return whether a loop begins with an array of a known number of rows, and goes on with a table of such rows."""
     return not isinstance(begun, Table) and isinstance(ended, Table) and ended.count is None and row_of(begun) == ended.row
 
 
 def row_of(x: Any) -> tuple[int, ...] | None:
-    """The shape of a row of a table or an array; none of a number."""
+    """Return the shape of a row of a table or an array; () of a number."""
     return x.row if isinstance(x, Table) else np.shape(x)[1:] if np.ndim(x) else None
 
 
 def divided(scalars: list[Expr], shapes: list[Shape]) -> list[list[Expr]]:
-    """Scalars by the shapes that they are of."""
+    """Divide scalars among shapes."""
     rest = iter(scalars)
     return [[next(rest) for _ in range(size(s))] for s in shapes]
 
 
 def arrays(graph: Graph, scalars: list[Expr], shapes: list[Shape]) -> list[Any]:
-    """Arrays and tables of scalars."""
+    """Return scalars as arrays and tables."""
     found: list[Any] = []
     for own, shape in zip(divided(scalars, shapes), shapes, strict=True):
         if is_table(shape):
@@ -153,7 +153,7 @@ def arrays(graph: Graph, scalars: list[Expr], shapes: list[Shape]) -> list[Any]:
 
 
 def said(shape: Shape) -> str:
-    """A shape in words."""
+    """Return a shape in words."""
     if is_table(shape):
         return f"a table {of_rows(shape[1:])}"
     return f"an array of the shape {shape}" if shape else "one number"

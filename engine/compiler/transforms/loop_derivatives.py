@@ -58,7 +58,7 @@ def along(graph: Graph, i: int, own: list[Sparse]) -> list[Sparse]:
 
 
 def nothing(graph: Graph, i: int) -> object:
-    """A tangent that is zero: of a table, one of zeros."""
+    """Return a zero tangent: of a table, one of zeros."""
     m = columns_of(graph, i)
     return zeros_like(graph.call, m, value(graph, i)) if m else 0.0
 
@@ -179,23 +179,23 @@ def pulled(f: Program) -> Program:
 
 
 def leaf(graph: Graph, i: int) -> Any:
-    """A node as a number, or as a table."""
+    """Return a node as a number, or as a table."""
     m, x = columns_of(graph, i), value(graph, i)
     return Table(graph, x, (m,)) if m else x
 
 
 def scalar(x: Any) -> Any:
-    """A number, or a table's handle."""
+    """Return a number, or a table's handle."""
     return x.handle if isinstance(x, Table) else x
 
 
 def like(graph: Graph, x: Any, y: Any) -> Any:
-    """A handle as a table, where something like it is one."""
+    """Return a handle as a table, where something like it is one."""
     return Table(graph, y, x.row) if isinstance(x, Table) else y
 
 
 def plus(graph: Graph, x: Any, y: Any) -> Any:
-    """The sum of a number or table and a number or handle."""
+    """Return the sum of a number or table and a number or handle."""
     return sum_of(graph.call, x.row[0], x.handle, y) if isinstance(x, Table) else x + y
 
 

@@ -1,4 +1,4 @@
-"""Profiling transform: the parts that ``ops.part`` names, which are inlined otherwise, become functions that can be timed.
+"""Profiling transform: parts that ``ops.part`` names, which are otherwise inlined, become functions that can be timed.
 
 Parts are what ``engine.ops.part`` has named while the program was traced. What they compute is the same; where one's value is another's
 too, it is computed once, by whoever came first.
@@ -17,7 +17,7 @@ from engine.compiler.graph.program import Program, once, table_shape, truth_valu
 
 
 class Part(Program):
-    """A part of a program, under its name: parts that compute the same are still two."""
+    """A named part of a program: parts that compute the same are still two."""
 
     @once
     def key(self) -> str:
@@ -46,8 +46,8 @@ def body_in_parts(graph: Any, body: Program) -> Program:
 
 
 def grouped(nodes: list[Node], parts: list[str]) -> Iterator[tuple[str, list[int]]]:
-    """Nodes in another order that computes the same, with as many of a part side by side as can be: each part, again and again, and its
-    nodes in order. What is read of a call goes with it; inputs and constants come first, and are no part's."""
+    """Reorder nodes, which compute the same, so that as many of a part as can be are side by side: each part, again and again, and its
+    nodes in order. Results of a call go with it; inputs and constants come first, and belong to no part."""
     parts = [*parts]
     for i, node in enumerate(nodes):
         if node[0] in ("input", "const"):
@@ -77,7 +77,7 @@ def grouped(nodes: list[Node], parts: list[str]) -> Iterator[tuple[str, list[int
 
 
 class Cut:
-    """The nodes of a program anew, some groups of them as calls."""
+    """Builds a program in which some groups of nodes are calls."""
 
     def __init__(self, program: Program) -> None:
         self.program, self.truths = program, truth_values(program.nodes)
@@ -94,19 +94,19 @@ class Cut:
                 self.readers.setdefault(j, set()).add(i)
 
     def node(self, *node: object) -> int:
-        """A node here, each once."""
+        """Add a node, unless it is there; return its number."""
         if node not in self.memo:
             self.memo[node] = len(self.nodes)
             self.nodes.append(node)
         return self.memo[node]
 
     def keep(self, group: list[int]) -> None:
-        """Take nodes over as they are."""
+        """Copy nodes."""
         for i in group:
             self.new[i] = self.node(*renumbered(placed(self.program.nodes[i], self.program, self.functions), self.new))
 
     def call(self, name: str, group: list[int]) -> None:
-        """Take nodes over as a call of a function of their own."""
+        """Replace nodes by a call of a function of their own."""
         inside, nodes, new = {*group}, list[Node](), dict[int, int]()
         functions, captured = list[Program](), list[int]()
 
@@ -146,7 +146,7 @@ class Cut:
 
 
 def handled(program: Program, node: Node, columns: list[int]) -> int:
-    """How many columns the table has that a node is a handle of, given those of the nodes before; 0 of a number."""
+    """Return the columns of the table that a node is a handle of, given those of the nodes before; 0 for a number."""
     if node[0] == "input":
         return program.given[node[1]]
     if node[0] == "get":

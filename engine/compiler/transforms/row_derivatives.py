@@ -14,8 +14,8 @@ from engine.compiler.graph.expr import Expr, Graph
 from engine.compiler.graph.kernel import Call
 from engine.compiler.graph.program import Program, Shape, live, table_shape
 from engine.compiler.graph.rewrite import RULES, inlined
-from engine.compiler.kernels.row_ends import Sink, Source
 from engine.compiler.kernels.row_loop import RowLoop, zeros_like
+from engine.compiler.kernels.row_sources_sinks import Sink, Source
 from engine.compiler.transforms.autodiff import ADJOINTS, TANGENTS, active, derivatives, given_inputs, pull, push
 from engine.compiler.transforms.bodies import columns_of
 from engine.compiler.transforms.sparse import Sparse, combined, zero
@@ -37,7 +37,7 @@ def given(loop: RowLoop, inputs: list[Any]) -> Given:
 
 
 def results_of(loop: RowLoop) -> list[tuple[Sink, range, range]]:
-    """Of each sink, which of the function's results it takes, and which of the loop's it makes."""
+    """Return, for each sink, the range of the function's results that it takes, and that of the loop's results that it makes."""
     found, f, k = [], 0, 0
     for s in loop.sinks:
         found.append((s, range(f, f + s.results), range(k, k + len(s.shapes))))
@@ -46,7 +46,7 @@ def results_of(loop: RowLoop) -> list[tuple[Sink, range, range]]:
 
 
 class Extended:
-    """A loop's function, in a graph, that is given further rows and numbers, and the loop that is made of it."""
+    """A loop's function, in a graph, with further rows and numbers as inputs, and the loop that is made of it."""
 
     def __init__(self, loop: RowLoop, call: Call, inputs: list[Any]) -> None:
         self.loop, self.call, self.inputs, self.now, self.graph = loop, call, inputs, given(loop, inputs), Graph(RULES)
@@ -57,14 +57,14 @@ class Extended:
         self.outside = list(self.now.outside)
 
     def input(self, m: int = 0) -> Expr:
-        """A further input: a number, or a table of m columns."""
+        """Add an input: a number, or a table of m columns."""
         w = self.graph.input(len(self.columns) + len(self.numbers))
         if m:
             self.graph.tables[w.i] = m
         return w
 
     def rows(self, table: Any, m: int, index: int = -1) -> list[Expr]:
-        """The m columns of a further table, or of its rows through numbers."""
+        """Add the m columns of a further table, or of its rows through numbers."""
         self.sources.append(Source("rows" if index < 0 else "through", len(self.columns), m, index))
         self.tables.append(table)
         own = []
@@ -74,14 +74,14 @@ class Extended:
         return own
 
     def number(self, x: Any, m: int = 0) -> Expr:
-        """A further number from outside, or a table of m columns."""
+        """Add a number from outside, or a table of m columns."""
         w = self.input(m)
         self.numbers.append(len(self.columns) + len(self.numbers))
         self.outside.append(x)
         return w
 
     def made(self, name: str, outputs: list[Any], sinks: Sequence[Sink], targets: list[Any]) -> list[Any]:
-        """What the loop makes of these results in sinks."""
+        """Return the results of the loop that puts these results in sinks."""
         number = {old: new for new, old in enumerate((*self.columns, *self.numbers))}
         shapes: list[Shape] = [table_shape(self.graph.tables.get(self.graph.input(i).i, 0)) for i in number]
         shapes_out = [table_shape(columns_of(self.graph, self.graph.index(v))) for v in outputs]
@@ -96,7 +96,7 @@ class Extended:
 
 
 def tangents(loop: RowLoop, call: Call, inputs: list[Any], directions: list[Any]) -> list[Any]:
-    """The tangents of what a loop makes, along a direction: a loop of the function's."""
+    """Return the tangents of a loop's results along a direction, by a loop of the function's."""
     more, along = Extended(loop, call, inputs), given(loop, directions)
     tangent: dict[int, Sparse] = {}
     for s, d in zip(loop.sources, along.tables, strict=True):
@@ -120,20 +120,20 @@ def tangents(loop: RowLoop, call: Call, inputs: list[Any], directions: list[Any]
 
 
 class Backward(Extended):
-    """The loop that makes the adjoints of what another is given, as it grows."""
+    """Builds the loop that computes the adjoints of another's arguments."""
 
     def __init__(self, loop: RowLoop, call: Call, inputs: list[Any]) -> None:
         super().__init__(loop, call, inputs)
         self.adjoint: dict[int, Sparse] = {}
 
     def part(self, result: int) -> Any:
-        """One of the function's results of each row, as a table."""
+        """Return one of the function's results of each row, as a table."""
         loop = self.loop
         f = Program(*live(loop.f.nodes, [loop.f.outputs[result]]), loop.f.shapes_in, [()], loop.f.functions, loop.f.name)
         return self.call(RowLoop(f, loop.sources, loop.outside, [Sink("rows", 1)]), self.inputs[: loop.first + loop.outside])[0]
 
     def weigh(self, s: Sink, taken: range, own: list[Any]) -> None:
-        """Give the function's results that a sink takes the weights of what it makes."""
+        """Seed the function's results that a sink takes with the adjoints of what it makes."""
         first = taken[0]
         if s.how == "rows":
             weights = self.rows(own[0], s.columns)
@@ -156,7 +156,7 @@ class Backward(Extended):
             self.adjoint[self.y[k]] = combined([(1.0, self.adjoint.get(self.y[k], {})), (1.0, {0: w})])
 
     def found(self, wanted: set[int]) -> dict[int, Any]:
-        """The adjoints of the tables and numbers that are wanted."""
+        """Return the adjoints of the tables and numbers that are wanted."""
         loop, arguments = self.loop, [v.i for v in self.x]
         pull(self.graph, active(self.graph, sorted({*self.y}), arguments), arguments, self.adjoint)
         found = [self.adjoint.get(i, {}).get(0, 0.0) for i in arguments]
@@ -187,7 +187,7 @@ class Backward(Extended):
 
 
 def adjoints(loop: RowLoop, call: Call, inputs: list[Any], weights: list[Any], wanted: set[int]) -> dict[int, Any]:
-    """The adjoints of what a loop is given, for weights of what it makes."""
+    """Return the adjoints of a loop's arguments, for those of its results."""
     back, targets, found = Backward(loop, call, inputs), iter(range(loop.first + loop.outside, loop.n_in)), dict[int, Any]()
     for s, taken, made in results_of(loop):
         own, target = [weights[k] for k in made], next(targets) if s.adds else -1
@@ -198,7 +198,7 @@ def adjoints(loop: RowLoop, call: Call, inputs: list[Any], weights: list[Any], w
 
 
 def spread_out(call: Call, truth: Any, m: int, weight: Any) -> Any:
-    """Rows that were chosen by a truth, each where it was before; zero elsewhere."""
+    """Return rows that were chosen by a condition, each where it was before; zero elsewhere."""
     none = zeros_like(call, 1, truth, m)
     both = Program([("input", 0), ("input", 1)], [0, 1], [()] * 2, [()] * 2, (), "row")
     where = call(RowLoop(both, [Source("rows", 0, 1), Source("numbers", 1, 1)], 0, [Sink("chosen", 1)]), [truth, truth])[0]

@@ -1,4 +1,4 @@
-"""Traced tables: handles in a graph, with what :mod:`engine.ops.rows` asks of a tracer.
+"""Traced tables: handles in a graph, with what :mod:`engine.ops.tables` asks of a tracer.
 
 A table is memory, rows of numbers, of which there are as many as its descriptor says when the program runs. In the graph it is one number,
 its descriptor's address, of which nothing is asked but by loops over rows (:mod:`engine.compiler.kernels.row_loop`) and by what passes
@@ -19,8 +19,8 @@ from engine.compiler.graph.program import COUNTED, Shape, of_rows, size
 from engine.compiler.graph.refusals import users_place
 from engine.compiler.kernels.picks import IDLE, Pick
 from engine.compiler.kernels.procedure import NUMBER, PLAIN, Procedure
-from engine.compiler.kernels.row_ends import Sink, Source
 from engine.compiler.kernels.row_loop import RowLoop
+from engine.compiler.kernels.row_sources_sinks import Sink, Source
 from engine.compiler.kernels.stacks import Concatenated, Constants, Cut, Stack, Unstack
 from engine.compiler.transforms.bodies import columns_of, extracted, scope_of
 from engine.compiler.transforms.table_hints import OR_SIZE, instead_of
@@ -68,16 +68,16 @@ class Table(NDArrayOperatorsMixin):
 
     @property
     def how(self) -> str:
-        """How a loop reads it."""
+        """The way a loop reads the table: a :class:`Source`'s ``how``."""
         return "numbers" if self.counting else "rows" if self.through is None else "through"
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """As of an array, (n, *row): n is traced where it is not known."""
+        """The shape as of an array, (n, *row): n is traced where it is not known."""
         return (total(self.g, row_loop(self.g, lambda _: np.float64(1.0), [self])) if self.count is None else self.count, *self.row)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        """NumPy's functions of every number by itself: of each row."""
+        """Apply a ufunc to each row."""
         name = ufunc.__name__ + f".{method}" * (method != "__call__")
         if options.get("out") is not None:
             raise self.g.refuse(f"changing a table in place by np.{name}", "make another, as in table = table + x")
@@ -88,7 +88,7 @@ class Table(NDArrayOperatorsMixin):
         return self.by_rows(ufunc, inputs)
 
     def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, options: Any) -> Any:
-        """NumPy's functions of whole arrays: of tables whose rows are known to be so many alone."""
+        """Call NumPy's functions of whole arrays: of tables with a known number of rows alone."""
         if any(t.count is None for t in tables_in((args, options))):
             if function is CONCATENATE and len(args) == 1 and not options.get("axis"):
                 return concatenated(self.g, args[0])
@@ -118,7 +118,7 @@ class Table(NDArrayOperatorsMixin):
         raise AttributeError(f"a traced table has no '{name}'")
 
     def by_rows(self, f: Callable[..., Any], inputs: Sequence[Any]) -> Any:
-        """``f`` of each row of the tables among its inputs; arrays with as many rows count as tables."""
+        """Apply ``f`` to each row of the tables among its inputs; arrays with as many rows count as tables."""
         shapes = [x.row for x in inputs if isinstance(x, Table)]
         if len({len(s) for s in shapes}) > 1:
             raise self.g.refuse(f"tables of rows of the shapes {', '.join(map(str, shapes))} in one expression", "expected as many axes in "
@@ -145,7 +145,7 @@ class Table(NDArrayOperatorsMixin):
 
     @staticmethod
     def numbered(key: Any) -> tuple[str, str]:
-        """What is said of rows asked for by a key, and what to write instead."""
+        """Return the error text for indexing rows by a key, and what to write instead."""
         if isinstance(key, Table) and key.truths:
             return "rows of a table where a truth holds", "use engine.ops.chosen(table, truths)"
         first = key[0] if isinstance(key, tuple) and key else key
@@ -181,7 +181,7 @@ class Table(NDArrayOperatorsMixin):
         return f"<traced table {of_rows(self.row)}>"
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
-        """Traced numbers where it is known how many there are; else what NumPy cannot look into."""
+        """Return traced numbers where their number is known; else what NumPy cannot look into."""
         if self.count is not None:
             return as_array(self, self.count)
         box = np.empty((), dtype=object)
@@ -248,7 +248,7 @@ def sized(g: Graph, x: Any, n: int) -> Array:
 
 
 def given(g: Graph, x: Any, as_rows: bool) -> tuple[list[Any], Shape]:
-    """The scalars and the shape of what a function is given, or returns: a table's handle, or numbers."""
+    """Return the scalars and the shape of an argument or a result: a table's handle, or numbers."""
     if as_rows:
         t = materialised(as_table(g, x))
         return [t.handle], (COUNTED, *t.row)
@@ -257,12 +257,12 @@ def given(g: Graph, x: Any, as_rows: bool) -> tuple[list[Any], Shape]:
 
 
 def shape_of(x: Any) -> Shape:
-    """The shape of an array, or of a table whose rows are not known to be so many."""
+    """Return the shape of an array, or of a table of an unknown number of rows."""
     return (COUNTED, *x.row) if isinstance(x, Table) and x.count is None else np.shape(x)
 
 
 def returned(x: Any) -> tuple[list[Any], Shape]:
-    """The same of what a traced function returned: tables whose rows are known to be so many are arrays."""
+    """Return the scalars and the shape of a traced function's result: a table with a known number of rows becomes an array."""
     return given(x.g, x, True) if isinstance(x, Table) and x.count is None else given(None, x, False)  # type: ignore[arg-type]
 
 
@@ -296,7 +296,7 @@ def materialised(t: Table) -> Table:
 
 
 def known(tables: Sequence[Any]) -> int | None:
-    """How many rows the tables have, if that is known."""
+    """Return the number of rows of tables, or None where it is known of none."""
     tables = [x if isinstance(x, Table) else np.atleast_1d(np.asarray(x, dtype=object)) for x in tables]
     counts = [n for x in tables if (n := x.count if isinstance(x, Table) else len(x)) is not None]
     return common_count(counts) if counts else None
@@ -335,7 +335,8 @@ def stacked(rows: Sequence[Any]) -> Array:
 
 def looped(g: Graph, f: Callable[..., Any], tables: Sequence[Table], sinks: Callable[[list[tuple[int, ...]]], list[Sink]],
            targets: Sequence[Expr] = ()) -> tuple[bool, list[Array], list[Expr]]:  # fmt: skip
-    """Whether ``f`` returns a tuple, what it returns of a row, and what a loop of it over rows makes in ``sinks`` of these shapes."""
+    """Trace ``f`` on a row: return whether it returns a tuple, its results, and those of the loop over rows that puts them in ``sinks`` of
+    their shapes."""
     start, place, sources, arguments, fresh = len(g.nodes), 0, list[Source](), list[Any](), list[Expr]()
     index = {t.through.i: t.through for t in tables if t.through is not None}
     for t in tables:

@@ -46,7 +46,7 @@ INSTEAD = {
 
 
 def instead_of(name: str) -> str:
-    """What to write in place of a function or an attribute.
+    """Return what to write in place of a function or an attribute.
 
     >>> instead_of("sum")
     'use engine.ops.total(table)'

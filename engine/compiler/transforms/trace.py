@@ -15,7 +15,7 @@ import numpy as np
 
 from engine import ops
 from engine.compiler import debug
-from engine.compiler.frontend.written import as_written
+from engine.compiler.frontend.patched_functions import as_written
 from engine.compiler.graph.expr import SCALAR, Expr, Graph
 from engine.compiler.graph.kernel import Kernel
 from engine.compiler.graph.operations import COMMUTATIVE, Node, operands, renumbered

@@ -1,4 +1,4 @@
-"""Actuators: what takes commands, on joints, fixed tendons and sites."""
+"""Actuators on joints, fixed tendons and sites."""
 
 from __future__ import annotations
 

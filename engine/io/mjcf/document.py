@@ -31,7 +31,7 @@ class Node:
 
     @property
     def place(self) -> str:
-        """What it is called in messages: "joint 'knee'", or "<joint>"."""
+        """Name of the element in messages: "joint 'knee'", or "<joint>"."""
         name = self.attributes.get("name") or self.attributes.get("class" if self.tag == "default" else "", "")
         return f"{self.tag} '{short(name)}'" if name else f"<{self.tag}>"
 

@@ -48,7 +48,7 @@ class Turn:
 
     @property
     def single(self) -> bool:
-        """Whether it has one coordinate."""
+        """True if the joint has one coordinate."""
         return self.kind in ("revolute", "prismatic")
 
     @property

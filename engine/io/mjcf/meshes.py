@@ -82,7 +82,7 @@ class Mesh:
 
     @cached_property
     def cornered(self) -> bool:
-        """Whether it is an OBJ file with faces of more than three corners, which MuJoCo splits in its own way."""
+        """True if the mesh is an OBJ file with faces of more than three corners, which MuJoCo triangulates in its own way."""
         return self.path is not None and self.path.suffix.lower() == ".obj" and bool(CORNERED.search(bytes_of(str(self.path), MAX_BYTES,
                                                                                                               "a mesh")))  # fmt: skip
 
@@ -105,7 +105,7 @@ class Mesh:
 
     @cached_property
     def solid(self) -> tuple[float, Array]:
-        """Its volume, m³ (of a shell its area, m²), and G (6, 6) of the density 1, about the mesh's origin as it is written."""
+        """The mesh's volume, m³ (of a shell its area, m²), and G (6, 6) of the density 1, about its origin as it is written."""
         way = self.node.choice("inertia", WAYS, "legacy")
         points, faces = hull(self.node, self.surface[0]) if way == "convex" else self.surface
         volume, center, tensor = enclosed(points[faces], way)

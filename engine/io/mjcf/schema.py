@@ -161,7 +161,7 @@ def count(ignored: dict[str, tuple[Node, int]], what: str, node: Node, times: in
 
 
 def same(text: str, value: str) -> bool:
-    """Whether two texts are the same numbers, or the same words."""
+    """Return whether two texts are the same numbers, or the same words."""
     try:
         return [*map(float, text.split())] == [*map(float, value.split())]
     except ValueError:

@@ -1,4 +1,4 @@
-"""How a file is to be read (its <compiler>), and what it says of time and gravity (its <option>)."""
+"""Settings of a file: how it is to be read (its <compiler>), and its time step, gravity and flags (its <option>)."""
 
 from __future__ import annotations
 

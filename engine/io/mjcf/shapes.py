@@ -55,7 +55,7 @@ class Shape:
 
     @property
     def touches(self) -> bool:
-        """Whether it may touch anything."""
+        """True if the geom may touch anything."""
         return bool(self.contype or self.conaffinity or self.paired)
 
 

@@ -165,7 +165,7 @@ class Touching:
         yield from ((x, y) for (x, s), (y, t) in itertools.product(one, two) if (s, t) in meet)
 
     def may(self, a: str, b: str) -> bool:
-        """Whether two links may touch where their masks say so: not where they are excluded, or a joint joins them."""
+        """Return whether a pair of links is not excluded: by the file, or as joined by a joint."""
         if frozenset((a, b)) in self.excluded:
             return False
         return "filterparent" in self.settings.off or not are_joined(self.above, self.carrier[a], self.carrier[b])
@@ -177,7 +177,7 @@ class Touching:
 
 
 def compatible(a: Shape, b: Shape) -> bool:
-    """Whether two geoms may touch by their masks."""
+    """Return whether two geoms may touch by their masks (contype and conaffinity)."""
     return bool(a.contype & b.conaffinity or b.contype & a.conaffinity)
 
 
@@ -194,5 +194,5 @@ def bodies_above(model: Model, own: Container[str]) -> list[int]:
 
 
 def are_joined(above: Sequence[int], i: int, j: int) -> bool:
-    """Whether joints of a file join two moving bodies."""
+    """Return whether joints of a file join two moving bodies."""
     return i >= 0 and j >= 0 and (above[i] == j or above[j] == i)

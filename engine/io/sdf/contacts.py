@@ -50,7 +50,7 @@ def meetings(solid: list[Frame], bodies: list[int], joined: set[frozenset[Frame]
 
 
 def collides(link: Frame) -> bool:
-    """Whether a link may touch others of its model."""
+    """Return whether a link may touch others of its model (<self_collide>)."""
     scope = link.scope
     while scope.parent is not None and scope.parent.parent is not None and scope.node.first("self_collide") is None:
         scope = scope.parent

@@ -40,7 +40,7 @@ class Node:
 
     @property
     def place(self) -> str:
-        """What it is called in messages: "joint 'knee'", or "<physics>"."""
+        """Name of the element in messages: "joint 'knee'", or "<physics>"."""
         node: Node | None = self
         while node is not None and not (node.tag in PLACES and node.name):
             node = node.parent
@@ -48,7 +48,7 @@ class Node:
 
     @property
     def name(self) -> str:
-        """Its name, or ''."""
+        """The element's name, or ''."""
         return self.attributes.get("name", "")
 
     def error(self, reason: str) -> RobotFileError:

@@ -177,7 +177,8 @@ class Joints:
         parts.springs += [Part("JointSpring", {"joint": n, "stiffness": a.spring[0], "rest": a.spring[1]}) for n, a in springs if a.spring]
 
     def as_one(self, joint: Hinged) -> bool:
-        """Whether both axes of a universal joint have the same limits and losses, and none has a spring, follows, or is followed."""
+        """Return whether both axes of a universal joint have the same limits and losses, and neither has a spring, follows, or is followed.
+        """
         one, two = joint.axes
         same = (one.limits, one.damping, one.friction) == (two.limits, two.damping, two.friction)
         return same and not (one.spring or two.spring or one.mimic or two.mimic or joint.name in self.led)

@@ -108,6 +108,6 @@ def known(node: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def changes_nothing(node: Node, child: Node) -> bool:
-    """Whether an element says only what is so anyway."""
+    """Return whether an element states the default."""
     within, said = NOTHING.get(child.tag, ("", ""))
     return node.tag in within.split() and child.words.lower() in said.split()

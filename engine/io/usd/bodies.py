@@ -19,7 +19,8 @@ DENSITY = 1000.0
 
 
 class Said(NamedTuple):
-    """What is said of a mass: kg and kg/m³, zero where they are not, the centre (3), m, and the tensor about that (3, 3), kg·m²."""
+    """Mass properties as a stage gives them: kg and kg/m³, zero where they are missing, the centre (3), m, and the tensor about it (3, 3),
+    kg·m²."""
 
     mass: float = 0.0
     density: float = 0.0

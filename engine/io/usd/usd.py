@@ -17,7 +17,7 @@ import numpy as np
 from engine.checks import require_packages
 from engine.io.errors import RobotFileError, RobotFileWarning
 from engine.io.notes import Notes
-from engine.io.usd import said
+from engine.io.usd import extras
 from engine.io.usd.bodies import Body
 from engine.io.usd.joints import Hung, Tie, standing_at, ties_of, trees_of
 from engine.io.usd.shapes import TURNS
@@ -27,7 +27,7 @@ from engine.spatial import inertia, quaternion, se3
 
 Array = np.ndarray
 SUFFIXES = (".usd", ".usda", ".usdc", ".usdz")
-WORLD = said.WORLD
+WORLD = extras.WORLD
 #: m, or rad at 1 m: how far the poses of two bodies may be from those that their joint lets them have
 APART = 1e-4
 
@@ -185,13 +185,13 @@ class Built:
             q[:7] = pose_of(self.bodies[self.trees[0][0].body])
         stage = self.stage
         held = {str(h.tie.prim.GetPath()): h for tree in self.trees for h in tree if h.tie}
-        drives = (said.drive_of(stage, t, self.joints[key]) for t in ties if (key := str(t.prim.GetPath())) in held)
-        constraints = tuple(said.closed(stage, t, self.names, self.shifts) for t in closing)
+        drives = (extras.drive_of(stage, t, self.joints[key]) for t in ties if (key := str(t.prim.GetPath())) in held)
+        constraints = tuple(extras.closed(stage, t, self.names, self.shifts) for t in closing)
         carried = ((self.bodies[h.body], k) for k, tree in enumerate(self.trees) for h in tree)
-        solids = [said.Solid(self.names[b.path], b, k, b.stands) for b, k in (*carried, *((b, -1) for b in self.standing))]
-        touching = said.contacts_of(stage, model, solids, ties, self.ground)
+        solids = [extras.Solid(self.names[b.path], b, k, b.stands) for b, k in (*carried, *((b, -1) for b in self.standing))]
+        touching = extras.contacts_of(stage, model, solids, ties, self.ground)
         actuators: tuple[Part, ...] = tuple(d for d in drives if d is not None)
-        return replace(model, described=Described(q, said.gravity_of(stage), None, constraints, actuators, contacts=touching))
+        return replace(model, described=Described(q, extras.gravity_of(stage), None, constraints, actuators, contacts=touching))
 
 
 def stood(stage: Stage) -> tuple[list[Body], tuple[Any, Array] | None]:

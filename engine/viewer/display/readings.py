@@ -76,7 +76,7 @@ class Readings:
 
     @property
     def title(self) -> str:
-        """Whose readings they are: the robot, and of a batch the rollout."""
+        """Title of the readings: the robot's name, and the rollout of a batch."""
         count = self.actor.instances
         return self.actor.name + (f", rollout {self.instance} of {count}" if count > 1 else "")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import engine.viewer.draw.opengl as gl
+from engine.viewer.draw.gl_state import OVER, GLState
 from engine.viewer.draw.objects import Program, Rows, made
-from engine.viewer.draw.passes import OVER, Pass
 
 Array = np.ndarray
 
@@ -37,7 +37,7 @@ class Lines:
         gl.glBindVertexArray(self.array)
         self.program.use(rows=0, matrix=matrix, size=size)
         for test, opacity in (("GREATER", 0.3), ("LEQUAL", 1.0)):
-            Pass(test, writes=False, blend=OVER).begin()
+            GLState(test, writes=False, blend=OVER).set()
             self.program.set("opacity", opacity)
             gl.glDrawArraysInstanced(gl.GL_TRIANGLE_STRIP, 0, 4, len(segments))
 

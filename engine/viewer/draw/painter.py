@@ -8,8 +8,8 @@ import numpy as np
 
 import engine.viewer.draw.opengl as gl
 from engine.viewer.draw.canvas import ATLAS, VERTEX, Canvas
+from engine.viewer.draw.gl_state import OVER, GLState
 from engine.viewer.draw.objects import Buffer, Program, Texture, attributes, made
-from engine.viewer.draw.passes import OVER, Pass
 
 
 class Painter:
@@ -44,7 +44,7 @@ class Painter:
             self.indices.fill(quads)
         self._texture().bind(0)
         gl.glViewport(0, 0, *size)
-        Pass(None, blend=OVER).begin()
+        GLState(None, blend=OVER).set()
         self.program.use(size=(float(size[0]), float(size[1])), atlas=0)
         gl.glDrawElements(gl.GL_TRIANGLES, 6 * len(vertices), gl.GL_UNSIGNED_INT, 0)
 

@@ -10,8 +10,8 @@ import numpy as np
 
 import engine.viewer.draw.opengl as gl
 from engine.viewer.draw.canvas import Canvas
+from engine.viewer.draw.gl_state import GLState
 from engine.viewer.draw.objects import Framebuffer
-from engine.viewer.draw.passes import Pass
 from engine.viewer.draw.renderer import Renderer
 from engine.viewer.scene.camera import Camera
 from engine.viewer.scene.drawing import Drawing
@@ -50,7 +50,7 @@ class Panes:
             lowest = max(range(len(cells)), key=lambda i: (cells[i][1], -cells[i][0]))        # the legend, in the lower left corner
             told = k == (0 if given else lowest)
             drawn = self.renderer.draw(drawing if told else replace(drawing, legend=[]), camera, (w, h))
-            Pass().begin()                                                     # whatever the last one kept within
+            GLState().set()                                                     # whatever the last one kept within
             gl.glBindFramebuffer(gl.GL_READ_FRAMEBUFFER, drawn.id)
             gl.glBindFramebuffer(gl.GL_DRAW_FRAMEBUFFER, self.whole.id)
             bottom = size[1] - y - h

@@ -10,16 +10,16 @@ import numpy as np
 
 import engine.viewer.draw.opengl as gl
 from engine.viewer.draw import wording
-from engine.viewer.draw.around import Around
+from engine.viewer.draw.ambient_occlusion import AmbientOcclusion, beside
 from engine.viewer.draw.canvas import Canvas
 from engine.viewer.draw.cells import WHOLE, Cells, on_screen
-from engine.viewer.draw.creases import Creases, beside
+from engine.viewer.draw.environment_map import EnvironmentMap
+from engine.viewer.draw.gl_state import OVER, SHARED, GLState
 from engine.viewer.draw.ground import far, near_origin, shaded, square
 from engine.viewer.draw.lines import Lines
+from engine.viewer.draw.mesh_buffers import LEVELS, MeshBuffers
 from engine.viewer.draw.objects import Framebuffer, Program, Rows, bind_texture, parameters
 from engine.viewer.draw.painter import Painter
-from engine.viewer.draw.passes import OVER, SHARED, Pass
-from engine.viewer.draw.shelf import LEVELS, Shelf
 from engine.viewer.draw.space import Space
 from engine.viewer.draw.thin import widened
 from engine.viewer.scene.camera import Camera
@@ -63,25 +63,26 @@ class Renderer:
     ----------
     samples : of a pixel, as many as the driver has at most; 0 smooths edges afterwards. By default 4, and 0 where OpenGL is software
     scale : device pixels of a pixel of text
-    creases : whether creases are darkened, which costs a fifth of a picture without samples; by default where there are samples
+    occlusion : whether creases are darkened (ambient occlusion), which costs a fifth of a picture without samples; by default where
+        there are samples
 
     Attributes
     ----------
     foot : height at the bottom of a picture that something else lies over, px
     """
 
-    def __init__(self, samples: int | None = None, scale: float = 1.0, creases: bool | None = None) -> None:
+    def __init__(self, samples: int | None = None, scale: float = 1.0, occlusion: bool | None = None) -> None:
         self.scale, self.foot = scale, 0.0
         software = b"llvmpipe" in (name := cast(gl.glGetString(gl.GL_RENDERER), c_char_p).value or b"") or b"softpipe" in name
         most = gl.GLint()
         gl.glGetIntegerv(gl.GL_MAX_SAMPLES, byref(most))
         self.samples = min((0 if software else 4) if samples is None else samples, most.value)
         self.detail = DETAIL * (FINER if self.samples else 1.0)
-        self.shelf, self.rows, self.casters = Shelf(), Rows(), Rows()
+        self.meshes, self.rows, self.casters = MeshBuffers(), Rows(), Rows()
         self.lines, self.painter, self.cells = Lines(), Painter(), Cells()
-        self.creases = Creases() if (self.samples > 0 if creases is None else creases) else None
+        self.occlusion = AmbientOcclusion() if (self.samples > 0 if occlusion is None else occlusion) else None
         self.space: Space | None = None
-        self.around: Around | None = None
+        self.environment_map: EnvironmentMap | None = None
         sized = self.sized = {"SHADOW_SIZE": f"{SHADOW}.0"}
         lit = ("light.frag", "surface.frag")
         self.surface = Program(("rows.vert", "surface.vert"), lit, **sized)
@@ -114,7 +115,7 @@ class Renderer:
         drawing, camera = near_origin(drawing, camera)
         self._resize(size)
         assert self.target is not None and self.picture is not None
-        around, aspect = self._around_of(drawing), size[0] / size[1]
+        around, aspect = self._environment_map(drawing), size[0] / size[1]
         seen = self._seen(drawing)
         light = around.surroundings.light if around else drawing.globe.light(seen.middle) if drawing.globe else LIGHTS[drawing.environment]
         depth = (camera.eye - seen.centres) @ camera.axes[:, 2]
@@ -135,7 +136,7 @@ class Renderer:
         bind_texture(2, self.sky_map.color)
         there = self._kept(drawing, light, camera, size, shade)
         self.target.bind()
-        Pass(lines=drawing.wireframe).begin()
+        GLState(lines=drawing.wireframe).set()
         gl.glClear(gl.GL_DEPTH_BUFFER_BIT)                      # what lies in front first: what it hides costs little
         self._pass(runs, shade)
         grounded, above = drawing.environment in GROUNDS, camera.eye[2] > drawing.floor
@@ -143,33 +144,33 @@ class Renderer:
         if grounded and above:
             lowest = seen.centres[:, 2] - np.abs(seen.boxes[:, 2]).sum(axis=1)
             sunk = bool((lowest < drawing.floor - SUNK * seen.radius).any())                                 # the ground hides some
-            Pass().begin()
+            GLState().set()
             middle, halves, dark = shaded(seen.centres[casting], seen.boxes[casting], light, drawing.floor, SOFT * seen.radius)
             self._square("shaded_ground", drawing, camera, light, shade, middle, halves, dark)
-            if sunk or marked or not there or self.creases or not solid.all():   # of what is kept only the depths are wanted, if these are
+            if sunk or marked or not there or self.occlusion or not solid.all():   # of what is kept only depths are wanted, if any
                 near = None if marked or not there else beside(self._around(drawing, camera, 0.03 * size[1]), size)
-                Pass(behind=True, colors=sunk or not there, within=near).begin()
+                GLState(behind=True, colors=sunk or not there, within=near).set()
                 self._ground(drawing, camera, light, shade, middle, halves)
                 self._square("ground", drawing, camera, light, shade | {"hole": np.zeros(3)}, middle, halves, ~dark)
         if not there:
             self._background(drawing, light, camera, size)
-        if self.creases and not drawing.wireframe:
-            self.creases.draw(self.target, camera, self._around(drawing, camera, 0.03 * size[1]))
+        if self.occlusion and not drawing.wireframe:
+            self.occlusion.draw(self.target, camera, self._around(drawing, camera, 0.03 * size[1]))
         clear = np.flatnonzero(~solid)
         if len(clear):                                          # from the back to the front
             clear = clear[np.argsort(-depth[clear])]
-            places = np.array([self.shelf.number(drawing.surfaces[k], len(LEVELS)) for k in drawing.which[clear]])
-            Pass(blend=OVER, writes=False, lines=drawing.wireframe).begin()
+            places = np.array([self.meshes.number(drawing.surfaces[k], len(LEVELS)) for k in drawing.which[clear]])
+            GLState(blend=OVER, writes=False, lines=drawing.wireframe).set()
             self._pass(self._upload(self.rows, drawing, clear, places), shade)
         if grounded and not above:                              # seen from below it is a veil
-            Pass(blend=SHARED, share=VEIL, writes=False).begin()
+            GLState(blend=SHARED, share=VEIL, writes=False).set()
             self._ground(drawing, camera, light, shade)
         self._marks(drawing, seen, solid & marks, pixels, shade)
         segments, colors, widths = drawing.lines
         if drawing.globe is not None and len(segments):
             colors = colors * np.where(drawing.globe.hides(camera.eye, segments.mean(axis=1)), BEHIND, [1.0])[:, None] ** [0, 0, 0, 1]
         self.lines.draw(segments, colors, self.scale * widths, camera.matrix(aspect), size)
-        Pass().begin()                                          # copies too keep within
+        GLState().set()                                          # copies too keep within
         self.target.copy_to(self.picture.id)
         if not self.samples:
             self._smooth(camera, seen)
@@ -190,8 +191,8 @@ class Renderer:
         if not chosen.any():
             return
         runs = self._fill(self.rows, drawing, seen, chosen, pixels)
-        for way in (Pass("GREATER", writes=False, blend=SHARED, share=0.6), Pass()):
-            way.begin()
+        for state in (GLState("GREATER", writes=False, blend=SHARED, share=0.6), GLState()):
+            state.set()
             self._pass(runs, shade)
 
     def pixels(self) -> Array:
@@ -224,15 +225,15 @@ class Renderer:
         middle = 0.5 * ((c - r[:, None]).min(axis=0) + (c + r[:, None]).max(axis=0))
         return Seen(centres, radii, edges, opacity, middle, float((np.linalg.norm(c - middle, axis=1) + r).max()))
 
-    def _around_of(self, drawing: Drawing) -> Around | None:
+    def _environment_map(self, drawing: Drawing) -> EnvironmentMap | None:
         """Return what draws in the light of a drawing's picture, if it has one."""
         if drawing.around is None:
             return None
-        if self.around is None or self.around.surroundings is not drawing.around:
-            if self.around is not None:
-                self.around.delete()
-            self.around = Around(drawing.around, **self.sized)
-        return self.around
+        if self.environment_map is None or self.environment_map.surroundings is not drawing.around:
+            if self.environment_map is not None:
+                self.environment_map.delete()
+            self.environment_map = EnvironmentMap(drawing.around, **self.sized)
+        return self.environment_map
 
     def _shadows(self, drawing: Drawing, seen: Seen, light: Light, casting: Array, pixels: Array) -> dict[str, Any]:
         """Draw the maps of the key light and from above; return the matrices from the world into them.
@@ -241,7 +242,7 @@ class Renderer:
         their shadow, in streaks; but for what is so small on the map that they stick out by less than the shadow is looked up beside them.
         """
         key, above = (orthographic(d, seen.middle, seen.radius) for d in (light.key, np.array([0.0, 0.0, 1.0])))
-        Pass().begin()
+        GLState().set()
         gl.glClearColor(1.0, 1.0, 1.0, 1.0)
         for program, target, matrix in ((self.depth, self.shadow_map, key), (self.moments, self.sky_map, above)):
             target.bind()
@@ -253,8 +254,8 @@ class Renderer:
             program.use(matrix=matrix, rows=0)
             self.casters.bind(0)
             for number, first, count in runs:
-                self.shelf.draw(program, number, first, count)
-        Pass(None).begin()
+                self.meshes.draw(program, number, first, count)
+        GLState(None).set()
         for source, target, along in ((self.sky_map, self.sky_blurred, (1 / SKY, 0.0)), (self.sky_blurred, self.sky_map, (0.0, 1 / SKY))):
             target.bind()
             bind_texture(0, source.color)
@@ -273,7 +274,7 @@ class Renderer:
         total = float(np.minimum(wanted, np.array([len(s.faces) for s in drawing.surfaces])[drawing.which[index]]).sum())
         level = np.searchsorted(LEVELS, wanted * min(1.0, MOST * self.detail / DETAIL / total) / BELOW)
         kinds, inverse = np.unique(drawing.which[index] * 16 + level, return_inverse=True)
-        places = np.array([self.shelf.number(drawing.surfaces[kind // 16], kind % 16) for kind in kinds])[inverse]
+        places = np.array([self.meshes.number(drawing.surfaces[kind // 16], kind % 16) for kind in kinds])[inverse]
         order = np.lexsort((-pixels[index], places))
         runs = self._upload(rows, drawing, index[order], places[order])
         near = pixels[index[order]]
@@ -287,22 +288,22 @@ class Renderer:
         data[:, 16:18] = np.array([(s.metallic, s.roughness) for s in drawing.surfaces])[which]
         data[:, 19] = drawing.numbers[index].astype(np.int32).view(np.float32)
         rows.fill(data)
-        self.shelf.bind()
+        self.meshes.bind()
         starts = np.flatnonzero(np.r_[True, places[1:] != places[:-1]])
         ends = np.r_[starts[1:], len(places)]
         return [(int(places[a]), int(a), int(b - a)) for a, b in zip(starts, ends, strict=True)]
 
     def _background(self, drawing: Drawing, light: Light, camera: Camera, size: tuple[int, int]) -> None:
         """Draw the background, at the far plane."""
-        Pass().begin()
+        GLState().set()
         if drawing.environment == "space":
             self.space = self.space or Space()
             self.space.draw(camera, light, size, drawing.globe or BACKDROP)
             return
-        gl.glBindVertexArray(self.shelf.array)
+        gl.glBindVertexArray(self.meshes.array)
         rays = camera.rays(size[0] / size[1])
-        if drawing.around and self.around:
-            self.around.draw(rays)
+        if drawing.around and self.environment_map:
+            self.environment_map.draw(rays)
             return
         self.sky.use(rays=rays, horizon=light.horizon, zenith=light.zenith)
         gl.glDrawArrays(gl.GL_TRIANGLES, 0, 3)
@@ -322,7 +323,7 @@ class Renderer:
             self.behind = Framebuffer(size, gl.GL_RGBA8, self.samples)
         if self._behind_key != key:
             self.behind.bind()
-            Pass(behind=True).begin()
+            GLState(behind=True).set()
             gl.glClear(gl.GL_DEPTH_BUFFER_BIT)
             if drawing.environment in GROUNDS and camera.eye[2] > drawing.floor:
                 self._ground(drawing, camera, light, shade)
@@ -343,9 +344,9 @@ class Renderer:
         """Draw cells of a rectangle of the ground: its middle (2), and from there to the middles of two of its sides (2, 2), m."""
         grid = (*drawing.extent[0][:2], far(drawing, camera), square(drawing))
         color, shares = (drawing.around.ground, drawing.around.shares) if drawing.around else (GROUNDS[drawing.environment], SHARES)
-        if drawing.around and self.around:
-            shade = shade | self.around.backdrop(6)
-        program = getattr(self.around if drawing.around else self, name)
+        if drawing.around and self.environment_map:
+            shade = shade | self.environment_map.backdrop(6)
+        program = getattr(self.environment_map if drawing.around else self, name)
         program.use(**shade, grid=grid, horizon=np.sqrt(light.horizon), open_color=color, shares=shares,
                     middle=(*middle, drawing.floor), halves=halves.reshape(-1))  # fmt: skip
         self.cells.draw(program, chosen)
@@ -363,7 +364,7 @@ class Renderer:
         """Smooth the edges of a picture without samples, where the instances are."""
         assert self.target is not None and self.picture is not None
         self.picture.bind()
-        Pass(None).begin()
+        GLState(None).set()
         bind_texture(0, self.target.color)
         self.smooth.use(image=0, texel=1.0 / np.array(self.target.size))
         self.cells.draw(self.smooth, on_screen(camera, self.target.size, seen.centres, seen.boxes, 2.0))
@@ -371,10 +372,10 @@ class Renderer:
     def _pass(self, runs: list[tuple[int, int, int]], shade: dict[str, Any]) -> None:
         """Draw runs of instances, those with textures by their own program; in their order."""
         current: Program | None = None
-        owner = self.around if self.around and "around_map" in shade else self
-        self.shelf.bind()
+        owner = self.environment_map if self.environment_map and "around_map" in shade else self
+        self.meshes.bind()
         for number, first, count in runs:
-            texture = self.shelf.textures[number]
+            texture = self.meshes.textures[number]
             program = owner.surface if texture is None else owner.textured
             if program is not current:
                 program.use(**shade, rows=0, image=3)
@@ -382,7 +383,7 @@ class Renderer:
                 current = program
             if texture is not None:
                 texture.bind(3)
-            self.shelf.draw(program, number, first, count)
+            self.meshes.draw(program, number, first, count)
 
     def pick(self, drawing: Drawing, camera: Camera, x: int, y: int, size: tuple[int, int]) -> tuple[int, Array]:
         """Return the number of the instance at a pixel from the upper left corner, 0 where there is none, and the point there (3), m."""
@@ -390,7 +391,7 @@ class Renderer:
         drawing = about(drawing, far_away.target - camera.target)
         target = Framebuffer(size, gl.GL_R32UI)
         target.bind()
-        Pass(within=(x, size[1] - 1 - y, 1, 1)).begin()
+        GLState(within=(x, size[1] - 1 - y, 1, 1)).set()
         gl.glClearBufferuiv(gl.GL_COLOR, 0, (gl.GLuint * 4)(0, 0, 0, 0))
         gl.glClear(gl.GL_DEPTH_BUFFER_BIT)
         exactly = np.full(len(drawing.which), np.inf)
@@ -398,7 +399,7 @@ class Renderer:
         self.number.use(matrix=camera.matrix(size[0] / size[1]), rows=0)
         self.rows.bind(0)
         for number, first, count in runs:
-            self.shelf.draw(self.number, number, first, count)
+            self.meshes.draw(self.number, number, first, count)
         found, depth = gl.GLuint(), gl.GLfloat()
         gl.glReadPixels(x, size[1] - 1 - y, 1, 1, gl.GL_RED_INTEGER, gl.GL_UNSIGNED_INT, byref(found))
         gl.glReadPixels(x, size[1] - 1 - y, 1, 1, gl.GL_DEPTH_COMPONENT, gl.GL_FLOAT, byref(depth))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import engine.viewer.draw.opengl as gl
+from engine.viewer.draw.gl_state import ADDED, GLState
 from engine.viewer.draw.objects import Buffer, Program, Texture, made
-from engine.viewer.draw.passes import ADDED, Pass
 from engine.viewer.scene.camera import Camera
 from engine.viewer.scene.earth import grain, world_map
 from engine.viewer.scene.heavens import GRAIN, STARS, stars
@@ -30,7 +30,7 @@ class Space:
 
     def draw(self, camera: Camera, light: Light, size: tuple[int, int], globe: Globe = BACKDROP) -> None:
         """Draw space at the far plane of the bound framebuffer, of ``size`` (width, height) pixels."""
-        Pass().begin()
+        GLState().set()
         turn = camera.projection(size[0] / size[1])
         turn[:, :3] = turn[:, :3] @ camera.axes.T
         gl.glBindVertexArray(self.array)
@@ -43,7 +43,7 @@ class Space:
                        disc=float(globe.center is not None), chart=0, grain=4, dark=light.zenith, air=globe.body.air, soil=globe.body.soil,
                        desert=globe.body.desert, wet=globe.body.wet)  # fmt: skip
         gl.glDrawArrays(gl.GL_TRIANGLES, 0, 3)
-        Pass(blend=ADDED).begin()
+        GLState(blend=ADDED).set()
         gl.glEnable(gl.GL_PROGRAM_POINT_SIZE)
         self.stars.use(turn=turn, below=below, limb=np.sqrt(1.0 - 1.0 / height**2), scale=size[1] / 900.0)
         gl.glDrawArrays(gl.GL_POINTS, 0, STARS)

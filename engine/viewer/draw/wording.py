@@ -1,4 +1,4 @@
-"""What is written on a picture: names where things are, a legend of what arrows mean, and marks of robots too small to be seen."""
+"""Text on a picture: names where things are, a legend of what arrows mean, and marks of robots too small to be seen."""
 
 from __future__ import annotations
 

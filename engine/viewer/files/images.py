@@ -81,7 +81,7 @@ class Photographer:
 
     def __init__(self, samples: int = 4) -> None:
         self.window = open_window(visible=False, width=16, height=16)
-        self.panes = Panes(Renderer(samples, creases=True))
+        self.panes = Panes(Renderer(samples, occlusion=True))
 
     def take(self, scene: Scene, camera: DepthCamera, t: float = 0.0) -> Array:
         """Return a camera's picture (height, width, 3) of a scene at a time, s."""

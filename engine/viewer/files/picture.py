@@ -239,7 +239,7 @@ def pictures(scene: Scene, times: Any, cameras: Sequence[Camera], size: tuple[in
     """Draw pictures (h, w, 3) at times, one after another; the cameras go along with a link, if one is named, or are a script's."""
     window = open_window(visible=False, width=16, height=16)
     try:
-        panes = Panes(renderer := Renderer(samples, scale := text_scale(size[1]), creases=True))
+        panes = Panes(renderer := Renderer(samples, scale := text_scale(size[1]), occlusion=True))
         told_of: set[str] = set()
         looked = {0} if script is None else {0, *np.flatnonzero(np.diff([*script.which, -1])).tolist()}     # ends of shots: eased into
         for frame, t in enumerate(times):

@@ -179,5 +179,5 @@ def tell_tilted(models: list[Model], geometry: str) -> None:
 
 
 def touching(model: Model, geometry: str) -> bool:
-    """Whether a model is drawn by what it touches with: as one without visual shapes is, too."""
+    """Return whether a model is drawn by its collision shapes: if asked for, or without visual ones."""
     return geometry != "visual" or not any(link.visuals for link in model.links)

@@ -1,4 +1,4 @@
-"""What the Earth looks like from outside: its land by corners of coasts, deserts, ice and lights of cities, as a map; and grain for it."""
+"""The Earth from outside: its land by corners of coasts, deserts, ice and lights of cities, as a map; and grain for it."""
 
 from __future__ import annotations
 

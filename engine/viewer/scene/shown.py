@@ -87,7 +87,7 @@ class Shown:
 
     @property
     def marks(self) -> bool:
-        """Whether there is anything to add to the surfaces."""
+        """True if there are marks to draw besides the surfaces."""
         return any((self.joint_frames, self.link_frames, self.joint_axes, self.centers, self.inertias, self.momentum, self.torques,
                     self.contacts, self.names, self.labels, self.forces, self.eyes, self.trails, self.orbit, self.track, self.lvlh,
                     self.rates, self.polhode, self.screws, self.center_path))  # fmt: skip

@@ -62,7 +62,7 @@ class Source:
 
     @property
     def names(self) -> Mapping[str, tuple[str, ...]]:
-        """What signals have an entry for each of, as a trajectory's."""
+        """Names of the entries of signals, as a trajectory's."""
         return {}
 
     @property

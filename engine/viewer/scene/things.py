@@ -31,7 +31,7 @@ SLOPE = (0.52, 0.53, 0.55)
 
 
 class Thing(Actor):
-    """Something in a scene that is no robot. Its frame stands still, or moves with ``carrier``'s.
+    """A shape in a scene that is no robot's. Its frame stands still, or moves with ``carrier``'s.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Whether a camera stands within a body, whose inside is not drawn."""
+"""Bodies that a camera stands within, whose inside is not drawn."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def tell_within(scene: Scene, drawing: Drawing, eye: Array, t: float, told: set[
 
 
 def holds(drawing: Drawing, k: int, eye: Array) -> bool:
-    """Whether the k-th instance of a drawing is a solid that holds a place (3), m."""
+    """Return whether the k-th instance of a drawing is a closed surface with a point (3), m, inside."""
     surface, T = drawing.surfaces[drawing.which[k]], drawing.poses[k]
     if not surface.closed:
         return False

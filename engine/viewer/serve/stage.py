@@ -1,4 +1,4 @@
-"""What watchers in browsers see, and what their orders do: a scene as a page, as frames of its motion, and as readings."""
+"""A scene served to browsers: the page, frames of its motion, readings, and the orders that come back."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Stage:
 
     @property
     def state(self) -> Any:
-        """What is another thing whenever there is something else to be seen; None where the page has all of it."""
+        """An object that is another one whenever there is something new to be seen; None where the page has all of it."""
         if self.kind == "motion":
             return None
         now = None if self.live is None else self.live.state, self._turned

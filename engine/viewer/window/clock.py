@@ -34,17 +34,17 @@ class Clock:
 
     @property
     def runs(self) -> bool:
-        """Whether a simulation's newest state is shown."""
+        """True if a simulation's newest state is shown."""
         return self.live is not None and not self.looks_back
 
     @property
     def looks_back(self) -> bool:
-        """Whether what is shown of a live simulation is over."""
+        """True if the past of a live simulation is shown."""
         return any(actor.source is not source for actor, source in self._running)
 
     @property
     def playing(self) -> bool:
-        """Whether time goes on."""
+        """True if time goes on."""
         if self.live is None or self.looks_back:
             return self.playback.playing
         return not self.live.paused and self.live.error is None

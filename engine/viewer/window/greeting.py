@@ -1,4 +1,4 @@
-"""What a window says until its first picture is there."""
+"""Text of a window until its first picture is there."""
 
 from __future__ import annotations
 

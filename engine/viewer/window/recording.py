@@ -48,7 +48,7 @@ class Recording:
 
     @property
     def due(self) -> int:
-        """How many pictures the film lacks now."""
+        """Number of pictures that the film lacks now."""
         return int((time.perf_counter() - self._begun) * RATE) + 1 - self._count
 
     def follow(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import engine
-from engine.compiler.graph.interp import interpret
+from engine.compiler.graph.interpreter import interpret
 from engine.components.actuators import ReactionWheels
 from engine.components.forces import PointForce
 from engine.contact import ContactError

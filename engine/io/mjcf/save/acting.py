@@ -37,7 +37,7 @@ def named_in(model: Model) -> set[str]:
 
 
 def plainly(values: Mapping[str, Any]) -> bool:
-    """Whether a ball or weld is of the links' own frames."""
+    """Return whether a ball or weld joins the links' own frames."""
     points = [values.get(which, (0.0, 0.0, 0.0)) for which in ("point_a", "point_b")]
     return not np.any(points) and np.array_equal(values.get("pose_ab", EYE), EYE)
 
@@ -66,7 +66,7 @@ class Acting:
                 self.tree.lost.append(f"the {what} {part.kind}{titled(part)}")
 
     def single(self, joints: Any) -> bool:
-        """Whether joints are all written, and have one coordinate each."""
+        """Return whether joints are all written, and have one coordinate each."""
         return all(j in self.tree.joints and self.tree.model.joint(j).kind in SINGLE for j in joints)
 
     # ------------------------------------------------------------ forces
@@ -231,7 +231,7 @@ class Acting:
         return True
 
     def closed(self, a: str, b: str, T_a: Array, T_b: Array) -> bool:
-        """Whether frames on two links have the same origin in the poses that are written."""
+        """Return whether frames on two links have the same origin at the configuration that is written."""
         model = self.tree.model
         T = {WORLD: EYE, **dict(zip((link.name for link in model.links), forward_kinematics(model, self.tree.q), strict=True))}
         p, q = (T[a] @ T_a)[:3, 3], (T[b] @ T_b)[:3, 3]

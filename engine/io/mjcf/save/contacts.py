@@ -77,12 +77,12 @@ def write_surface(geom: Any, T: Any, m: Part, friction: float, solref: str, apar
 
 
 def turning(m: Part) -> bool:
-    """Whether a material has torsional or rolling friction."""
+    """Return whether a material has torsional or rolling friction."""
     return any(m.values.get(what) for what in TURNING)
 
 
 def sayable(tree: Tree, part: Part) -> bool:
-    """Whether contacts have the form of those that the reader makes: pairs, a material of each link in them, level or sloping ground."""
+    """Return whether contacts can be written as MJCF: pairs, one material for each link in them, level or sloping ground."""
     values, ground = part.values, part.values.get("ground")
     pairs = values.get("pairs")
     links = {n for pair in pairs for n in pair} if isinstance(pairs, tuple) else set()

@@ -177,7 +177,7 @@ class Tree:
                 self.body(e, joint)
 
     def frame(self, joint: Joint) -> bool:
-        """Whether the link that a joint carries is a frame alone, which becomes a site."""
+        """Return whether a joint's child link is a frame alone, which becomes a site."""
         name = joint.child
         return joint.kind == "fixed" and not carries(self.links[name]) and not self.below.get(name) and name not in self.named
 
@@ -234,7 +234,7 @@ class Tree:
 
 
 def carries(link: Link) -> bool:
-    """Whether a link is more than a frame."""
+    """Return whether a link has an inertia or shapes."""
     return bool(link.inertia.any() or link.visuals or link.collisions)
 
 

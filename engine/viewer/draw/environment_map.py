@@ -13,7 +13,7 @@ from engine.viewer.scene.surroundings import LEVELS, Surroundings
 Array = np.ndarray
 
 
-class Around:
+class EnvironmentMap:
     """Holds what draws in such light; its context must be current.
 
     Parameters

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from engine.recording.journaled_file import StorageError
 from engine.recording.own_data import ATTRIBUTE, SLASH, array_of, attribute, dataset, group_of, names_in, read_records, stored, text_of
-from engine.recording.store import StorageError
 
 Array = np.ndarray
 Shape = tuple[int, ...]

@@ -39,7 +39,7 @@ MAKERS = ("array", "asarray", "asanyarray", "ascontiguousarray", "empty", "zeros
 
 
 class Holding(threading.local):
-    """Whether arrays that the user's function makes hold traced values."""
+    """Per-thread flag: arrays that the user's function makes can hold traced values."""
 
     now = False
 
@@ -72,12 +72,12 @@ def maker(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def is_users() -> bool:
-    """Whether the function that calls the one that asks is the user's."""
+    """Return whether the caller's caller is code of the user's."""
     return not is_ours(sys._getframe(2))
 
 
 def asking(original: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of arrays of NumPy's, which looks for traced values in lists too."""
+    """Return a function of NumPy's on arrays that looks for traced values in lists too."""
 
     @functools.wraps(original)
     def asked(*args: Any, **options: Any) -> Any:
@@ -100,12 +100,12 @@ def asked_for(x: Any) -> Any:
 
 
 def is_list(x: Any) -> bool:
-    """Whether something is a list, and no number."""
+    """Return whether an object is a list or a tuple."""
     return isinstance(x, (list, tuple))
 
 
 def leaves(x: Any) -> Iterator[Any]:
-    """What lists of lists hold."""
+    """Yield the entries of nested lists."""
     for y in x:
         if isinstance(y, (list, tuple)):
             yield from leaves(y)
@@ -176,7 +176,7 @@ def rounded(x: Any, ndigits: int | None = None) -> Any:
 
 
 class FloatType(type):
-    """So that ``isinstance(x, float)`` is what it was."""
+    """Metaclass that keeps ``isinstance(x, float)`` true of floats, and makes it true of traced numbers."""
 
     def __instancecheck__(cls, x: Any) -> bool:
         return isinstance(x, (float, Expr))
@@ -203,7 +203,7 @@ BUILTINS: dict[str, Callable[..., Any]] = {
     "any": quantifier(True), "all": quantifier(False), "divmod": floor_mod, "pow": lambda x, y: x**y,
 }  # fmt: skip
 def is_instance(x: Any, kinds: Any) -> bool:
-    """``isinstance``, to which a traced value is a number of NumPy's."""
+    """``isinstance``, by which a traced value is one of NumPy's numbers."""
     return isinstance(np.float64(0.0) if type(x) is Expr and not is_truth(x) else np.True_ if type(x) is Expr else x, kinds)
 
 
@@ -224,7 +224,8 @@ ABSENT = object()
 
 @contextlib.contextmanager
 def lent(fn: Callable[..., Any], graph: Any) -> Iterator[None]:
-    """Let NumPy, ``math``, and the modules of ``fn`` have them while it is traced in a graph, but not where the user has put another."""
+    """Replace functions of NumPy, ``math`` and the modules of ``fn`` while it is traced in a graph, except where the user has put another.
+    """
     with LOCK:
         changes: list[tuple[dict[str, Any], str, Any]] = []
         changes += [(vars(module), name, f) for module, table in LENT for name, f in table.items() if id(vars(module).get(name)) in INSTEAD]
@@ -251,7 +252,7 @@ def lent(fn: Callable[..., Any], graph: Any) -> Iterator[None]:
 
 
 def namespaces(fn: Any) -> list[dict[str, Any]]:
-    """The names of the modules in which a function, and what it may use by name, are written; not those of installed libraries."""
+    """Return the globals of the modules in which a function, and what it may use by name, are written; not those of installed libraries."""
     found: dict[int, dict[str, Any]] = {}
     left = [fn]
     while left:
@@ -265,7 +266,7 @@ def namespaces(fn: Any) -> list[dict[str, Any]]:
 
 
 def names_of(x: Any) -> dict[str, Any]:
-    """The names of the module in which a function, a class, or the class of an object that is called, is written; of a module its own."""
+    """Return the globals of the module in which a function, a class, or the class of a callable object is written; of a module its own."""
     while isinstance(x, functools.partial):
         x = x.func
     if isinstance(x, types.ModuleType):                                        # which may answer any name, or raise at it
@@ -277,7 +278,7 @@ def names_of(x: Any) -> dict[str, Any]:
 
 
 def as_written(fn: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """``fn`` of traced arguments, as of floats; once more with arrays that hold traced values, if it writes them into floats."""
+    """Call ``fn`` on traced arguments as on floats; again with arrays that can hold traced values, if it writes some into floats."""
     graph = ops.graph_of(*args, *named.values())
 
     def result() -> Any:

@@ -11,10 +11,10 @@ from engine.checks import require_importable
 Given = ParamSpec("Given")
 
 
-class Made:
+class PicklableClosure:
     """A function that another function has made: it is called like it, and pickled by what it was made of."""
 
-    def __init__(self, fn: Callable[..., Any], again: functools.partial[Made]) -> None:
+    def __init__(self, fn: Callable[..., Any], again: functools.partial[PicklableClosure]) -> None:
         self.fn, self.again = fn, again
         functools.update_wrapper(self, fn)
 
@@ -28,7 +28,7 @@ class Made:
         return self.again, ()
 
 
-def remade(make: Callable[Given, Callable[..., Any]]) -> Callable[Given, Callable[..., Any]]:
+def picklable(make: Callable[Given, Callable[..., Any]]) -> Callable[Given, Callable[..., Any]]:
     """Let the functions that ``make`` returns be pickled: they are made again of the same arguments.
 
     >>> import pickle
@@ -39,7 +39,7 @@ def remade(make: Callable[Given, Callable[..., Any]]) -> Callable[Given, Callabl
     """
 
     @functools.wraps(make)
-    def making(*args: Given.args, **named: Given.kwargs) -> Made:
-        return Made(make(*args, **named), functools.partial(making, *args, **named))
+    def making(*args: Given.args, **named: Given.kwargs) -> PicklableClosure:
+        return PicklableClosure(make(*args, **named), functools.partial(making, *args, **named))
 
     return making

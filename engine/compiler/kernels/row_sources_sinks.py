@@ -1,4 +1,4 @@
-"""Sources and sinks of a loop over rows: where rows are read from, and whether results are stored, summed or added to a table."""
+"""Sources and sinks of a loop over rows: where its rows are read from, and whether results are stored, summed or added to a table."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from engine.compiler.graph.program import COUNTED, Shape
 
 @dataclass(frozen=True)
 class Source:
-    """What of each row a function is given from its input ``place`` on: the ``columns`` of a table's "rows", of rows "through" the loop's
-    table of numbers of that ``index``, or the "numbers" of rows, of a table of ``counted`` columns."""
+    """Source of a loop's rows: what its function is given of each row from its input ``place`` on. That is the ``columns`` of a table's
+    "rows", of rows "through" the loop's table of numbers of that ``index``, or the "numbers" of rows, of a table of ``counted`` columns."""
 
     how: str
     place: int
@@ -26,7 +26,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Sink:
-    """What becomes of a function's results: "rows" of a table, the "sum" of them, rows of a table that others are "added" to (``several``
+    """Destination of a function's results: "rows" of a table, the "sum" of them, rows of a table that others are "added" to (``several``
     times a row's number and what is added there), the rows that are "chosen" by a truth before them, or a table that whole "tables" are
     added to."""
 
@@ -36,15 +36,15 @@ class Sink:
 
     @property
     def results(self) -> int:
-        """How many of the function's results it takes."""
+        """Number of the function's results that the sink takes."""
         return 1 if self.how == "tables" else self.several * (self.columns + (self.how in ("added", "chosen")))
 
     @property
     def adds(self) -> bool:
-        """Whether it adds to a table that is given."""
+        """True if the sink adds to a table that is given."""
         return self.how in ("added", "tables")
 
     @property
     def shapes(self) -> list[Shape]:
-        """What it makes."""
+        """Shapes of the loop's results that the sink makes."""
         return [()] * self.columns if self.how == "sum" else [(COUNTED, self.columns)]

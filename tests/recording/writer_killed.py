@@ -1,4 +1,4 @@
-"""A process that records until it is killed, or that says how much memory it took: ``python -m tests.recording.store_killed …``."""
+"""A process that records until it is killed, or that says how much memory it took: ``python -m tests.recording.writer_killed …``."""
 
 import os
 import resource

@@ -12,7 +12,7 @@ import pytest
 
 import engine
 from engine import ops
-from engine.compiler.codegen import entry, looking
+from engine.compiler.codegen import entry, interrupt_checks
 
 BEGIN = """
 import signal, sys
@@ -99,4 +99,4 @@ def test_short_loops_do_not_look():
         program = engine.gufunc(lambda x: ops.while_loop(lambda y: (np.sin(y), y < -1.0), x, limit)[0], "()->()").program
         return entry.single(program)
 
-    assert "look" not in text(looking.PASSES) and "look" in text(looking.PASSES + 1)
+    assert "look" not in text(interrupt_checks.PASSES) and "look" in text(interrupt_checks.PASSES + 1)

@@ -1,12 +1,12 @@
-"""Ambient occlusion in screen space: found in the depths of a picture, at half its resolution."""
+"""Ambient occlusion in screen space (SSAO): creases are found in a picture's depths, at half its resolution, and darkened."""
 
 from __future__ import annotations
 
 import numpy as np
 
 import engine.viewer.draw.opengl as gl
+from engine.viewer.draw.gl_state import SCALED, GLState
 from engine.viewer.draw.objects import Framebuffer, Program, bind_texture
-from engine.viewer.draw.passes import SCALED, Pass
 from engine.viewer.scene.camera import Camera
 
 #: what lies so near counts, of half the picture's height at the camera's target; how much darker the deepest crease is
@@ -26,7 +26,7 @@ def beside(within: Place, size: tuple[int, int], share: float = 0.08) -> Place:
     return low[0], low[1], high[0] - low[0], high[1] - low[1]
 
 
-class Creases:
+class AmbientOcclusion:
     """Darkens the creases of what is drawn; its context must be current."""
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Creases:
         given = {"depth": 0, "lens": (slope * w / h, slope, *projection[2, 2:]), "reach": reach}
         left, bottom, wide, high = within
         found.bind()
-        Pass(None, within=(max(left // 2 - 1, 0), max(bottom // 2 - 1, 0), wide // 2 + 4, high // 2 + 4)).begin()
+        GLState(None, within=(max(left // 2 - 1, 0), max(bottom // 2 - 1, 0), wide // 2 + 4, high // 2 + 4)).set()
         bind_texture(0, self.depth.depth)
         self.found.use(**given, size=(float(w), float(h)), wide=0.5 * h * reach / slope)
         gl.glDrawArrays(gl.GL_TRIANGLES, 0, 3)
@@ -59,12 +59,12 @@ class Creases:
         self.calm.use(creases=4, reach=reach)
         gl.glDrawArrays(gl.GL_TRIANGLES, 0, 3)
         target.bind()
-        Pass(None, blend=SCALED, within=within).begin()
+        GLState(None, blend=SCALED, within=within).set()
         bind_texture(0, self.depth.depth)
         bind_texture(4, calm.color)
         self.laid.use(**given, creases=4)
         gl.glDrawArrays(gl.GL_TRIANGLES, 0, 3)
-        Pass().begin()                                          # copies too keep within
+        GLState().set()                                          # copies too keep within
 
     def _free(self) -> None:
         for owned in (self.depth, *self.half):

@@ -13,7 +13,7 @@ from engine.compiler.graph.program import Program, is_table, size
 
 
 def interpret(program: Program, *arguments: Any) -> Any:
-    """Results of ``program`` on arrays whose trailing dimensions are its argument shapes; leading ones broadcast.
+    """Return the results of ``program`` on arrays whose trailing dimensions are its argument shapes; leading ones broadcast.
 
     >>> from engine.compiler.transforms.trace import trace
     >>> float(interpret(trace(lambda x: x @ x, [(2,)]), [3.0, 4.0]))
@@ -35,7 +35,7 @@ def interpret(program: Program, *arguments: Any) -> Any:
 
 
 def each(program: Program, arrays: list[Any]) -> Any:
-    """The same of a program with tables, one sample after another: tables' results as many rows each."""
+    """Return the results of a program with tables, run sample after sample: a table in the results has as many rows in each."""
     batch = np.broadcast_shapes(*[a.shape[: a.ndim - len(s)] for a, s in zip(arrays, program.shapes_in, strict=True)])
     whole = [np.broadcast_to(a, batch + a.shape[a.ndim - len(s) :]) for a, s in zip(arrays, program.shapes_in, strict=True)]
     found = [sample(program, [a[k] for a in whole]) for k in np.ndindex(batch)]
@@ -44,7 +44,7 @@ def each(program: Program, arrays: list[Any]) -> Any:
 
 
 def sample(program: Program, arrays: list[Any]) -> list[Any]:
-    """The results of one sample."""
+    """Return the results of one sample."""
     inputs: list[Any] = []
     for a, s in zip(arrays, program.shapes_in, strict=True):
         inputs += [a.reshape(len(a), math.prod(s[1:]))] if is_table(s) else list(a.ravel())
@@ -56,7 +56,7 @@ def sample(program: Program, arrays: list[Any]) -> list[Any]:
 
 
 def run(program: Program, inputs: Any) -> list[Any]:
-    """Every output scalar for the given input scalars, each a number or an array."""
+    """Return every output scalar for the given input scalars, each a number or an array."""
     value: list[Any] = []
     with np.errstate(all="ignore"):
         for op, *args in program.nodes:
@@ -79,12 +79,12 @@ def run(program: Program, inputs: Any) -> list[Any]:
 
 
 def called(f: Program, given: list[Any]) -> list[Any]:
-    """The results of a function of a program's."""
+    """Return the results of a function that a program calls."""
     return f.run(given) if isinstance(f, Kernel) else run(f, given)
 
 
 def repeated(body: Program, limit: int, given: list[Any]) -> list[Any]:
-    """A loop's carry, and whether it is done, after at most ``limit`` passes."""
+    """Return a loop's carried values, the flag that ends it last, after at most ``limit`` passes."""
     n = len(body.outputs)
     for _ in range(limit):
         if np.all(given[n - 1]):
@@ -94,5 +94,5 @@ def repeated(body: Program, limit: int, given: list[Any]) -> list[Any]:
 
 
 def number(x: Any) -> Any:
-    """Truth as 1 and 0."""
+    """Return a boolean as 1 or 0."""
     return np.asarray(x, dtype=float) if np.asarray(x).dtype == bool else x

@@ -48,13 +48,13 @@ class StorageError(EngineError):
     >>> engine.load_trajectory("gone.h5")
     Traceback (most recent call last):
     ...
-    engine.recording.store.StorageError: there is no file 'gone.h5'; expected a recording
+    engine.recording.journaled_file.StorageError: there is no file 'gone.h5'; expected a recording
     """
 
     damage: tuple[int, int] | None = None
 
 
-class Store:
+class JournaledFile:
     """A file for HDF5 to read and write, in which every byte of the last state stays until :meth:`commit` changes them all at once.
 
     A writer keeps errors of the disk in ``failure`` and does not raise them into HDF5, which could not be closed any more. A reader gets
@@ -195,7 +195,7 @@ class Store:
 
     @property
     def forked(self) -> bool:
-        """Whether this is a fork's copy, which writes nothing."""
+        """True if this is a forked process's copy, which writes nothing."""
         return self.process != os.getpid()
 
     def unchanged(self) -> bool:

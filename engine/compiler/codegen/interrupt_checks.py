@@ -1,4 +1,4 @@
-"""Ctrl-C within long loops: every so many passes, once a second at most, machine code lets Python's main thread hear its signals.
+"""Ctrl-C within long loops: every so many passes, at most once a second, machine code lets Python's main thread handle signals.
 
 What a signal's handler raises ends the loop, and all long loops after it, and is raised where Python goes on: before anybody reads what the
 loop made. A handler that raises nothing ends none. Exported code never looks.
@@ -81,7 +81,7 @@ define i32 @raise(ptr %nothing) {{
 
 @functools.cache
 def look() -> int:
-    """The address of ``look()``: whether a loop in this thread is to end."""
+    """Return the address of ``look()``, which says whether a loop in this thread is to end."""
     code = native_code.Code("looks for Ctrl-C", lambda: TEXT)
     main = ctypes.c_uint64.from_address(code.variable("main"))
 
@@ -101,8 +101,8 @@ native_code.FILLED |= dict.fromkeys((VARIABLE, f"rows.{VARIABLE}"), look)
 
 
 def next_pass(after: str) -> str:
-    """The end of a loop's pass, whose last block is ``after``, in which ``%next`` is the number of the next: on to ``head``, from the block
-    ``%on`` and with a limit of ``%limit.next``, which is 0 where somebody wants the loop to end."""
+    """Return the end of a loop's pass, whose last block is ``after`` and whose next number is ``%next``: a jump to ``head`` from the block
+    ``%on``, with the limit ``%limit.next``, which is 0 where a signal ends the loop."""
     return f"""  %since = and i64 %next, {PASSES - 1}
   %looks = icmp eq i64 %since, 0
   br i1 %looks, label %look, label %on
@@ -116,7 +116,7 @@ on:
 
 
 def look_in(kind: str) -> str:
-    """IR of ``look()`` within code, and of the variable, which is of a ``kind``."""
+    """Return IR of ``look()`` within code, and of the variable, which is of a ``kind``."""
     return f"""@{VARIABLE} = {kind} ptr null
 define internal i1 @look() noinline nounwind cold {{
   %look = load ptr, ptr @{VARIABLE}

@@ -17,13 +17,13 @@ import numpy as np
 import pytest
 
 from engine import interrupts
-from engine.recording import Recorder, Recording, StorageError, checksums, journal, store, verify
+from engine.recording import Recorder, Recording, StorageError, checksums, journal, journaled_file, verify
 from engine.recording import recording as reading
 from engine.recording.checksums import FIRST
 from tests.recording.damage import seal
-from tests.recording.store_killed import BATCH, CHECKPOINT, COLUMNS, HEADER, create, record, truth
+from tests.recording.writer_killed import BATCH, CHECKPOINT, COLUMNS, HEADER, create, record, truth
 
-TOP, ROOM, HOLDS = Path(__file__).parents[2], Path(store.__file__).parent, Path(interrupts.__file__)
+TOP, ROOM, HOLDS = Path(__file__).parents[2], Path(journaled_file.__file__).parent, Path(interrupts.__file__)
 RECORD = 8 * (1 + 2 * 3 + 2 * 4)  # bytes
 
 
@@ -54,7 +54,7 @@ def contents(path):
 
 
 def run(*arguments):
-    done = subprocess.run([sys.executable, "-m", "tests.recording.store_killed", *map(str, arguments)],
+    done = subprocess.run([sys.executable, "-m", "tests.recording.writer_killed", *map(str, arguments)],
                           cwd=TOP, capture_output=True, text=True, timeout=100)  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
@@ -275,7 +275,7 @@ def test_the_file_under_hdf5_against_plain_bytes(tmp_path, monkeypatch, seed):
     monkeypatch.setattr(checksums, "MOST", 4)
     rng, path = np.random.default_rng(seed), tmp_path / "file"
     fd = os.open(path, os.O_RDWR | os.O_CREAT)
-    file = store.Store(path, fd, True, new=True)
+    file = journaled_file.JournaledFile(path, fd, True, new=True)
     model = state = bytes(2 * FIRST)
     file.write(model)
     file.commit()
@@ -293,8 +293,8 @@ def test_the_file_under_hdf5_against_plain_bytes(tmp_path, monkeypatch, seed):
         if rng.random() < 0.2:
             file.commit()
             state = model
-            assert path.read_bytes()[FIRST : len(state)] == state[FIRST:] and not [*store.Store(path, fd, False).damaged()]
-        reader = store.Store(path, fd, False)
+            assert path.read_bytes()[FIRST : len(state)] == state[FIRST:] and not [*journaled_file.JournaledFile(path, fd, False).damaged()]
+        reader = journaled_file.JournaledFile(path, fd, False)
         assert reader.size == len(state) and reader.read(len(state))[FIRST:] == state[FIRST:]
     assert file.head.commits > 50 and file.head.shift > checksums.SHIFT
     os.close(fd)
@@ -368,7 +368,7 @@ def test_reading_between_any_two_writes(tmp_path, tape, monkeypatch, stride, bur
     path = tmp_path / "live.h5"
     tape.after(path, tape.created)
     writer, k, reads, reloads = os.open(path, os.O_RDWR), tape.created, 0, 0
-    pread, load = os.pread, store.Store.load
+    pread, load = os.pread, journaled_file.JournaledFile.load
 
     def read(fd, n, at):
         nonlocal k, reads
@@ -384,7 +384,7 @@ def test_reading_between_any_two_writes(tmp_path, tape, monkeypatch, stride, bur
         load(store)
 
     monkeypatch.setattr(os, "pread", read)
-    monkeypatch.setattr(store.Store, "load", counted)
+    monkeypatch.setattr(journaled_file.JournaledFile, "load", counted)
     early, opens, seen = Recording.open(path), 1, 0
     while k < len(tape.done):
         with Recording.open(path) as recording:
@@ -402,7 +402,7 @@ def helper():
     begun = []
 
     def begin(*arguments):
-        begun.append(subprocess.Popen([sys.executable, "-m", "tests.recording.store_killed", *map(str, arguments)], cwd=TOP, text=True,
+        begun.append(subprocess.Popen([sys.executable, "-m", "tests.recording.writer_killed", *map(str, arguments)], cwd=TOP, text=True,
                                       bufsize=1, stdin=subprocess.PIPE, stdout=subprocess.PIPE))  # fmt: skip
         return begun[-1]
 
@@ -947,7 +947,7 @@ def test_reading_what_is_not_there(tmp_path):
 
 def test_a_writer_that_leaves_no_time_to_read(tmp_path, monkeypatch):
     create(tmp_path / "run.h5").close(complete=True)
-    monkeypatch.setattr(store.Store, "unchanged", lambda self: False)
+    monkeypatch.setattr(journaled_file.JournaledFile, "unchanged", lambda self: False)
     with pytest.raises(StorageError) as caught:
         Recording.open(tmp_path / "run.h5")
     assert "written faster than it can be read" in one_sentence(caught)

@@ -28,7 +28,7 @@ class Placed:
     copies: int
 
 
-class Shelf:
+class MeshBuffers:
     """Mesh buffers: all surfaces in one vertex and one index buffer, and their decimated meshes, made as they are first seen small."""
 
     def __init__(self) -> None:

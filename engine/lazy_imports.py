@@ -8,7 +8,7 @@ from typing import Any
 from engine.gc_pause import gc_paused
 
 #: rooms, and their names in ``engine``
-LATER = {
+LAZY = {
     "campaign": ("Campaign", "CampaignError", "Runs", "campaign", "load_campaign"), "code": ("ExportError", "code", "export_code"),
     "bridges": ("Bridge", "BridgeError", "BridgeWarning", "bridge", "bridges"), "fmu": ("export_fmu", "fmu"),
     "control": ("ControlError", "control", "estimator", "ilqr", "lqr", "rollout_gradient"), "convert": ("convert",),
@@ -48,9 +48,9 @@ def loaded(room: str) -> Any:
     return sys.modules[f"engine.{room}"]
 
 
-def found_later(name: str) -> Any:
+def lazily_imported(name: str) -> Any:
     """Return what has a name in ``engine`` that of a room that is loaded later."""
-    if (room := next((room for room, names in LATER.items() if name in names), None)) is None:
+    if (room := next((room for room, names in LAZY.items() if name in names), None)) is None:
         raise AttributeError(f"module 'engine' has no attribute {name!r}")
     return loaded(room) if name == room else getattr(loaded(room), name)
 

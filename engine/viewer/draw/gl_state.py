@@ -1,4 +1,4 @@
-"""OpenGL states of each part of a picture (a pass), set whole, so that nothing goes on from the part before.
+"""OpenGL state of a draw call (depth test, blending, scissor), always set whole, so that none is left over from the call before.
 
 Shadow maps are drawn by :mod:`engine.viewer.draw.renderer`.
 """
@@ -18,8 +18,8 @@ SHARED = "CONSTANT_ALPHA", "ONE_MINUS_CONSTANT_ALPHA", "CONSTANT_ALPHA", "ONE_MI
 
 
 @dataclass(frozen=True)
-class Pass:
-    """OpenGL state while a part of a picture is drawn; :meth:`begin` sets all of it. Of solids the shelf leaves out what faces away.
+class GLState:
+    """OpenGL state while a part of a picture is drawn; :meth:`set` sets all of it. Back faces of solids are culled by the mesh buffers.
 
     Attributes
     ----------
@@ -38,8 +38,8 @@ class Pass:
     behind: bool = False
     within: tuple[int, int, int, int] | None = None
 
-    def begin(self) -> None:
-        """Tell OpenGL."""
+    def set(self) -> None:
+        """Set the whole state in OpenGL."""
         for what, on in ((gl.GL_DEPTH_TEST, self.depth is not None), (gl.GL_BLEND, self.blend is not None), (gl.GL_CULL_FACE, False),
                          (gl.GL_POLYGON_OFFSET_FILL, self.behind), (gl.GL_SCISSOR_TEST, self.within is not None)):  # fmt: skip
             (gl.glEnable if on else gl.glDisable)(what)
