@@ -16,7 +16,7 @@ from engine.model import Body, Model
 from engine.model.parameters import moved
 from engine.simulation import Trajectory
 from engine.spatial import inertia, quaternion
-from engine.viewer.display.facts import ROUNDING, Bars, Card, Plot, figure, settled
+from engine.viewer.display.facts import ROUNDING, UNSEEN, Bars, Card, Plot, figure, settled
 from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.sources import Played
@@ -138,7 +138,7 @@ class Readings:
         curves = self._course(source.rollout(self.instance)) if isinstance(source, Played) else self._remembered(t, values)
         found = []
         for s, (times, y), x in zip(self.plotted, curves, values, strict=True):
-            found.append(Plot(s.name, s.unit, times, y, float(settled(x, s.peak(y), s.unit)), phases=self.phases))
+            found.append(Plot(s.name, s.unit, times, y, float(settled(x, s.peak(y), s.unit, UNSEEN)), phases=self.phases))
         return found
 
     def grouped(self, t: float, standard: bool = False) -> list[Plot]:
