@@ -36,6 +36,7 @@ def show(options: argparse.Namespace, source: Any, speed: float = 1.0, camera: e
             if moving and (shots or story):
                 film = {k: x for k, x in look.items() if k not in ("view", "follow")}
                 film["shots"], camera = shots or told(source, story, camera, look, radius), None
+            film.setdefault("samples", 4)                                      # what is thin does not flicker
             engine.render(source, options.video, speed=speed, camera=camera, bars=bars, signals=signals, clock=True,
                           progress=sys.stdout.isatty(), **film)
             print(f"wrote {options.video}")

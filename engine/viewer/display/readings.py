@@ -173,10 +173,10 @@ class Readings:
                 energies: list[tuple[str, float]] = [("kinetic", T)]
                 if any(now.gravity):
                     energies += [("potential", U - U0), ("sum", T + U - U0)]
-                found.append(Bars("energy", "J", energies, max(kinetic, potential)))
+                found.append(told("energy", "J", energies, max(kinetic, potential)))
             else:
                 base, rest = (float(x) for x in parts_of_momentum(now)[0] @ axis)
-                found.append(Bars("angular momentum", "N·m·s", [("base", base), ("the rest", rest), ("sum", base + rest)], most))
+                found.append(told("angular momentum", "N·m·s", [("base", base), ("the rest", rest), ("sum", base + rest)], most))
         return found
 
     def _course(self, motion: Trajectory) -> list[tuple[Array, Array]]:
@@ -228,6 +228,11 @@ class Readings:
             rows += [("speed", f"{figure(float(settled(np.linalg.norm(v), self.reach)))} m/s"),
                      ("turning", f"{figure(float(settled(np.linalg.norm(w), 1.0)))} rad/s")]
         return Card(link, rows)
+
+
+def told(title: str, unit: str, rows: Sequence[tuple[str, float]], most: float) -> Bars:
+    """Return bars of names and numbers, of which what is none beside the largest is zero."""
+    return Bars(title, unit, [(name, float(settled(x, most, part=UNSEEN))) for name, x in rows], most)
 
 
 # ---------------------------------------------------------------- signals
