@@ -242,8 +242,9 @@ def main() -> None:
         plot(name, trajectory, mechanism, options.out / f"{name}.png")
     print(f"wrote plots to {options.out}")
     film, pulled = trajectory[: np.searchsorted(trajectory.t, mechanism.filmed) + 1], name == "squeezer"
+    told = {"signals": ["v.beta"]} if pulled else {"bars": ["energy"]}
     show.show(options, [film, spring(film)] if pulled else film, speed=(film.t[-1] - film.t[0]) / 24.0, view=mechanism.view,
-              environment="ground", signals=[("v.beta",)] if pulled else (), bars=() if pulled else ["energy"], story=SAID[name])  # fmt: skip
+              environment="ground", story=SAID[name], **told)  # fmt: skip
 
 
 if __name__ == "__main__":

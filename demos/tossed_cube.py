@@ -65,8 +65,8 @@ def main() -> None:
     print(f"wrote {options.out / 'tossed_cube.png'}")
     falls = (0.5, "It falls: weight changes the momentum (orange), and kinetic energy comes from potential")
     free = (0.5, "Nothing pulls: momentum (orange) and energy stay as they were")
-    show.show(options, show.body(motion, "cube", looks()), speed=0.5, follow="cube", radius=1.2 * EDGE, environment="plain", bars=["energy"],
-              shown=engine.Shown(rates=True, momentum=True, transparent=True), story=[
+    show.show(options, show.body(motion, "cube", looks()), speed=0.5, follow="cube", radius=1.2 * EDGE, environment="plain",
+              bars=["energy"], shown=engine.Shown(rates=True, momentum=True, transparent=True), story=[
               (0.0, "A cube is tossed: its ω (green) lies along the angular momentum (violet)"), falls if options.gravity else free,
               (0.8, "All axes of a cube are alike: both stay as they were")])  # fmt: skip
 

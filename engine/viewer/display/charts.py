@@ -30,7 +30,7 @@ def draw_bars(canvas: Canvas, room: Box, bars: Bars) -> float:
     label = min(max(canvas.width(name, SMALL) for name, _ in bars.rows) + 8.0, LABEL)
     left, most = x + label, max(bars.most, 1e-300)
     wide = w - label - 52.0
-    signed = any(value < 0.0 for _, value in bars.rows)
+    signed = bars.signed or any(value < 0.0 for _, value in bars.rows)
     zero, unit = (left + 0.5 * wide, 0.5 * wide / most) if signed else (left, wide / most)
     for k, (name, value) in enumerate(bars.rows):
         length = float(np.clip(value * unit, left - zero, left + wide - zero))

@@ -31,12 +31,14 @@ class Plot:
 
 @dataclass(frozen=True, eq=False)
 class Bars:
-    """Numbers side by side: a title and a unit, names with values now, and the largest that any of them becomes."""
+    """Numbers side by side: a title and a unit, names with values now, the largest that any of them becomes, and whether any is ever
+    below zero."""
 
     title: str
     unit: str
     rows: Sequence[tuple[str, float]]
     most: float
+    signed: bool = False
 
 
 @dataclass(frozen=True)
