@@ -72,7 +72,8 @@ def test_options(show, motions, tmp_path, monkeypatch, capsys):
     show.show(options(show, "--view", "--video", tmp_path / "new" / "x.mp4"), source, speed=2.0, view="left")
     ((what, path, look),) = drawn
     assert what is source and path == tmp_path / "new" / "x.mp4" and path.parent.is_dir()
-    assert look == {"speed": 2.0, "camera": None, "progress": False, "view": "left", "bars": (), "signals": (), "clock": True}
+    assert look == {"speed": 2.0, "camera": None, "progress": False, "view": "left", "bars": (), "signals": (), "clock": True,
+                    "samples": 4}  # fmt: skip
     assert viewed == [(source, {"view": "left"})]
     assert capsys.readouterr().out == f"wrote {path}\n"
 

@@ -332,6 +332,13 @@ def test_plots_lie_where_one_likes_and_a_caption_beside_them_is_larger_than_what
     assert heights[0] >= 1.3 * heights[1]                                      # seen small, in films
 
 
+def test_phases_are_named_once():
+    phases = [("approach", 0.0, 6.0), ("grasp", 6.0, 12.0)]
+    plots = [Plot(name, "m", T, np.cos(T), 1.0, phases=phases) for name in ("a", "b")]
+    _, canvas = drawn(plots=plots)
+    assert [canvas.words.count(name) for name, *_ in phases] == [1, 1]
+
+
 def test_names_of_curves_are_whole_where_the_picture_has_room():
     plot = Plot("track.p[0]", "m", T, np.cos(T), 1.0, others=[("relative.true.position[0]", np.cos(T), 1.0)])
     few = {"title": "", "lines": [("time", "1 s")], "span": (0.0, 0.0), "card": None, "error": "", "toast": "", "plots": [plot]}

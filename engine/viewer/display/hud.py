@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -190,6 +191,8 @@ class Hud:
         y = y + most - high if "lower" in facts.where else y
         self._panel(canvas, "plots", (x, y, w, high))
         for k, plot in enumerate(facts.plots[:count]):
+            if k:                                                              # bands go on below those that the first one names
+                plot = replace(plot, phases=[("", begin, end) for _, begin, end in plot.phases])
             draw_plot(canvas, (x + PAD, y + PAD + k * (PLOT + GAP), w - 2 * PAD, PLOT), plot, None if facts.live else facts.t)
 
     # ------------------------------------------------------------ bottom
