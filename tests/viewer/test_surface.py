@@ -445,7 +445,7 @@ def test_parts_are_scipys(n, links):
 
 
 def test_triangles_are_worked_on_without_scipy():
-    """Whose import is a twelfth of the first picture of a robot of COLLADA meshes."""
+    """Whose import is an eighth of the first picture of a robot of COLLADA meshes."""
     code = ("import sys, numpy as np; from engine.viewer.scene.triangles import inside_out; f = np.array([[0, 1, 2]]); "
             "inside_out(np.eye(3), f, f); sys.exit('scipy.sparse' in sys.modules)")  # fmt: skip
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
