@@ -321,7 +321,7 @@ def shots(motion: engine.Trajectory) -> list[engine.Shot]:
         return engine.viewer.Camera(np.array([x, y, 3.3]), 15.0, -1.2, 0.12, radius=9.0, floor=0.0)
 
     near = engine.Follow("craft", (-1.2, 0.1), radius=2.5)
-    down = float(motion.t[motion("pilot.altitude") > 0.0][-1])
+    down = float(motion.t[motion("pilot.altitude") > 0.01][-1])
     return [engine.Shot(0.0, beside(*motion.q[0, 4:6]), "A lander on Mars, flown by a scripted pilot"),
             engine.Shot(1.5, beside(*motion.q[0, 4:6]), "It climbs to 5 m, and hovers", ease=0.0),
             engine.Shot(7.0, near, "The engine is on or off: its pilot holds a key, or does not", ease=2.0),
