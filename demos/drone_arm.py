@@ -96,7 +96,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             story = [(0.0, "Six tilted rotors hold a drone in place while its arm swings"),
                      (0.5, f"Inverse dynamics of both: thrusts of {low:.1f} … {high:.1f} N, and the base stays")]  # fmt: skip
-            show.show(options, turning(motions["with the arm in view"], Path(folder)), speed=0.5, view=(-0.9, 0.05), story=story)
+            show.show(options, turning(motions["with the arm in view"], Path(folder)), speed=0.5, view=(-0.9, 0.25), story=story)
 
 
 def turning(motion: engine.Trajectory, folder: Path) -> engine.Trajectory:

@@ -52,7 +52,7 @@ def main() -> None:
     motions = {}
     for k, (name, G) in enumerate(BODIES.items()):
         body = engine.RigidBody(inertia=G)
-        start = body.build_state(position=[0.8 * (k % 2), 0.0, -0.6 * (k // 2)], angular_velocity=SPIN)
+        start = body.build_state(position=[0.0, 0.9 * (k % 2), -0.6 * (k // 2)], angular_velocity=SPIN)
         motion = motions[name] = engine.compile(body).simulate(start, options.duration, 1e-3)
         K, P, wy = motion.kinetic_energy(), motion.momentum(), body.angular_velocity(motion.x)[:, 1]
         flips = motion.t[1:][wy[1:] * wy[:-1] < 0]
@@ -62,13 +62,13 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     plot(motions, options.out / "dzhanibekov.png")
     print(f"wrote {options.out / 'dzhanibekov.png'}")
-    show.show(options, [show.body(motions[name], name, shapes) for name, shapes in looks().items()], speed=0.6, view=(-1.2, 0.3),
+    show.show(options, [show.body(motions[name], name, shapes) for name, shapes in looks().items()], speed=0.6, view=(-0.4, 0.25),
               shown=engine.Shown(names=True, momentum=True, rates=True),
-              shots=[(0.0, (-1.2, 0.3), "Four bodies spin, left alone"),
-                     (0.25 * options.duration, engine.Follow("T-handle", (-1.2, 0.3), radius=0.24),
+              shots=[(0.0, (-0.4, 0.25), "Four bodies spin, left alone"),
+                     (0.25 * options.duration, engine.Follow("T-handle", (-0.4, 0.25), radius=0.24),
                       "It flips: L (violet) stays, ω (green) goes round"),
-                     (0.6 * options.duration, engine.Follow("box", (-1.2, 0.3), radius=0.27), "The box flips at a rate of its own"),
-                     (0.8 * options.duration, (-1.2, 0.3), "About its middle axis a spin flips; the cylinder has none")])  # fmt: skip
+                     (0.6 * options.duration, engine.Follow("box", (-0.4, 0.25), radius=0.27), "The box flips at a rate of its own"),
+                     (0.8 * options.duration, (-0.4, 0.25), "About its middle axis a spin flips; the cylinder has none")])  # fmt: skip
 
 
 def looks() -> dict[str, list[engine.Geometry]]:

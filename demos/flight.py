@@ -41,8 +41,6 @@ REACH, FOOT = 1.0, -1.225                                                      #
 STANDING = -FOOT - GRAVITY / BOUNCE**2                                         # the height of the middle, on legs that give way, m
 HIGH, HARD, ASKEW = 1.0, 2.0, 0.5                                              # a landing: from above, m; worth nothing at, m/s and rad
 READ = ("pilot.altitude", "pilot.climb", "engine.throttle", "pilot.score")     # what the window shows
-STORY = [(0.0, "A lander on Mars, flown by a scripted pilot"), (1.5, "It climbs to 5 m, and hovers"),
-         (10.0, "It leans, flies on, and levels"), (15.0, "It turns"), (20.0, "It comes down, and lands on springs")]  # fmt: skip
 NOZZLE, FLAME = -0.95, 1.05                                                    # where the flame begins, and its length, m
 
 #: what a key commands while it is held: a parameter of the simulation, what it adds to it, and in words
@@ -278,7 +276,8 @@ def report(motion: engine.Trajectory) -> None:
 
 
 def scene(source: Live | engine.Trajectory, throttle: Callable[[float], float]) -> engine.Scene:
-    """The craft on its ground, with a flame that comes out of the nozzle as far as the throttle at a time, s, is open."""
+    """The craft on its ground, with a flame that comes out of the nozzle as far as the throttle at a time, s, is open, and the ground lets
+    it."""
     seen = engine.Scene(source, "mars")
     ring = np.array([around(k * np.pi / 8, 0.21, NOZZLE) for k in range(16)])
     k = np.arange(16)
@@ -286,8 +285,10 @@ def scene(source: Live | engine.Trajectory, throttle: Callable[[float], float]) 
     cone = np.vstack([ring, [0.0, 0.0, NOZZLE - FLAME], [0.0, 0.0, NOZZLE]]), np.vstack([sides, lid])
 
     def at(t: float) -> np.ndarray:
+        craft = seen.actors[0].poses(t)[0, 0]
         hidden = FLAME * (1.0 - min(max(throttle(t), 0.0), 1.0))                # behind the nozzle, within the hull
-        return seen.actors[0].poses(t)[0, 0] @ se3.pose(np.eye(3), np.array([0.0, 0.0, hidden]))
+        hidden = max(hidden, FLAME - NOZZLE - craft[2, 3] / max(craft[2, 2], 0.1))
+        return craft @ se3.pose(np.eye(3), np.array([0.0, 0.0, hidden]))
 
     seen.add(mesh=cone, moving=at, color=(1.0, 0.62, 0.18), name="flame")
     return seen
@@ -314,6 +315,22 @@ def fly() -> None:
         engine.view(seen, keys=hands_on(live), follow="craft", signals=READ)
 
 
+def shots(motion: engine.Trajectory) -> list[engine.Shot]:
+    """The film: near the ground from where it stands, then along with it, and beside where it lands."""
+    def beside(x: float, y: float) -> engine.viewer.Camera:
+        return engine.viewer.Camera(np.array([x, y, 3.3]), 15.0, -1.2, 0.12, radius=9.0, floor=0.0)
+
+    near = engine.Follow("craft", (-1.2, 0.1), radius=2.5)
+    down = float(motion.t[motion("pilot.altitude") > 0.01][-1])
+    return [engine.Shot(0.0, beside(*motion.q[0, 4:6]), "A lander on Mars, flown by a scripted pilot"),
+            engine.Shot(1.5, beside(*motion.q[0, 4:6]), "It climbs to 5 m, and hovers", ease=0.0),
+            engine.Shot(7.0, near, "The engine is on or off: its pilot holds a key, or does not", ease=2.0),
+            engine.Shot(10.0, near, "It leans, flies on, and levels", ease=0.0), engine.Shot(15.0, near, "It turns", ease=0.0),
+            engine.Shot(19.0, beside(*motion.q[-1, 4:6]), "It comes down, and lands on springs", ease=2.0),
+            engine.Shot(min(down + 0.3, motion.t[-1] - 0.1), beside(*motion.q[-1, 4:6]),
+                        f"Landed: {motion('pilot.score')[-1]:.0f} of 100 points", ease=0.0)]  # fmt: skip
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--headless", action="store_true", help="let a scripted pilot fly, and tell how it went")
@@ -322,12 +339,11 @@ def main() -> None:
     if not options.headless and options.video is None:
         fly()
         return
-    motion = flown(simulator(), mission, *standing(), 32.0)
+    motion = flown(simulator(), mission, *standing(), 33.0)
     report(motion)
     if options.video is not None:
         seen = scene(motion, lambda t: float(np.interp(t, motion.t, motion("engine.throttle"))))
-        shots = [engine.Shot(t, engine.Follow("craft", (-1.2, 0.1), radius=2.5), text, ease=0.0) for t, text in STORY]
-        engine.render(seen, options.video, shots=shots, clock=True, signals=READ[:3])
+        engine.render(seen, options.video, shots=shots(motion), clock=True, signals=READ[:3], samples=4)
         print(f"wrote {options.video}")
 
 

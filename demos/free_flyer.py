@@ -156,10 +156,13 @@ def main() -> None:
     data = trajectory.save(options.out / f"{model.name}.h5", overwrite=True)
     plot(trajectory, data.with_suffix(".png"))
     print(f"wrote      {data} and {data.with_suffix('.png')}")
-    show.show(options, trajectory, view=(-0.9, 0.35), bars=["momentum"], shown=engine.Shown(center_path=True),
-              story=[(0.0, "The arm unfolds by torques between links: nothing holds the base"),
-                     (0.4, "What the arm turns one way, the base turns the other"),
-                     (0.75, "At rest again, and the base lies otherwise")])  # fmt: skip
+    film = trajectory[trajectory.t < 0.83 * options.duration]                  # then all is at rest
+    ghost = engine.viewer.Actor(model, q=start, color=(0.6, 0.8, 1.0, 0.22), name="at first")
+    show.show(options, [film, ghost], speed=options.duration / 27.0, view=(-0.9, 0.35), bars=["momentum"],
+              shown=engine.Shown(center_path=True), story=[
+                  (0.0, "The arm unfolds by torques between links: nothing holds the base"),
+                  (0.4, "What the arm turns one way, the base turns the other"),
+                  (0.78, "At rest again, and the base lies otherwise than at first (pale)")])  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -36,6 +36,14 @@ DT, TICK, END = 0.05, 0.1, 240.0                                               #
 MASS, SIZE = 150.0, (0.8, 0.8, 0.9)                                            # kg, m: of the target
 SPIN, AWAY = np.radians([0.3, -0.4, 0.2]), np.array([0.6, 3.0, -0.5])          # rad/s; m: to the handle from where it can be gripped
 FAR = 0.5                                                                      # m: of the gripper from a handle that it lets go by
+LOOK = -0.9, 0.35                                                              # rad: from where the film is seen
+#: of each phase what the film says, whether it is seen from near, and how fast, of the film's own speed
+SAID = {"approach": ("thrusters bring it to the tumbling target", False, 1.0),
+        "hold": ("it waits, and learns where the handle is", False, 1.0),
+        "reach": ("the arm goes after the handle, its base held by nothing", True, 0.3), "grasp": ("the grip closes", True, 0.1),
+        "brake": ("the joints take out how both turn against each other", True, 0.25),
+        "detumble": ("wheels take the spin of both", False, 0.3),
+        "dump": ("thrusters take the momentum of the wheels", False, 1.0)}  # fmt: skip
 NEAR = np.array([0.05, 0.25, -0.05])                                           # m: where the handle is to be held, from there
 GYRO, WALK, STARS = 2e-5, 1e-8, (3e-5, 3e-5, 1e-4)                             # rad/s/√Hz, rad/s²/√Hz, rad
 PLACE, TURN = 2e-3, 1e-3                                                       # m, rad: of the relative pose, a sample
@@ -315,9 +323,26 @@ def main() -> None:
         print(f"the worst is run {worst}:")
         report(run)
         plot(run, data.with_name("mission_worst.png"))
-    beside = [(f"track.p[{k}]", f"relative.true.position[{k}]") for k in (0, 1)]
-    beside += [(f"filter.{part}[2]", f"gyro.true{true}[2]") for part, true in (("rate", ""), ("bias", ".bias"))]
-    show.show(options, run, speed=8.0, view=(-0.9, 0.35), signals=beside)
+    show.show(options, run[run.t <= 150.0], speed=8.0, view=LOOK, environment=engine.Sky(sun=beside(run)), shots=shots(run), signals=[
+        ("track.p[1]", "relative.true.position[1]"), tuple(f"wheels.momentum[{k}]" for k in range(3)), "tank.fuel"],
+        shown=engine.Shown(forces=(thrusters(space.Tank(BUS, capacity=20.0, fuel=15.0))[0],), plumes=True))  # fmt: skip
+
+
+def beside(run: engine.Trajectory) -> np.ndarray:
+    """Where the Sun stands in the film (3): behind who looks, so that both bodies and the Earth have day."""
+    z, v = run.signals["frame.origin"][0], run.signals["frame.velocity"][0]
+    y = np.cross(z, v)
+    return 0.3 * v / np.linalg.norm(v) - 0.5 * y / np.linalg.norm(y) + 0.6 * z / np.linalg.norm(z)
+
+
+def shots(run: engine.Trajectory) -> list[engine.Shot]:
+    """The film: a shot for each phase, slower and nearer where the hand closes."""
+    near, film = engine.Follow(GRIPPER, (-0.2, 0.45), radius=1.4), []
+    for name, begin, _ in run.phases():
+        text, view, speed = SAID[name]
+        if begin < 150.0:
+            film.append(engine.Shot(begin, near if view else LOOK, f"{name.capitalize()}: {text}", speed=speed, ease=1.5 if film else 0.0))
+    return film
 
 
 if __name__ == "__main__":

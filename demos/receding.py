@@ -81,7 +81,7 @@ def free_flyer(duration):
 
 
 def drone(duration):
-    model = engine.load_urdf(show.robot(FILE), floating_base=True)
+    model = engine.load_urdf(show.robot(FILE), floating_base=True, up_axis=False)
     thrusters = rotors(model.links[0].name)
     start = model.neutral()
     start[6] = 1.5
@@ -110,9 +110,15 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     plot(flights, options.out / "receding.png")
     print(f"wrote {options.out / 'receding.png'}")
-    show.show(options, flights["drone"][0], speed=0.4, view=(-0.9, 0.15), story=[
-        (0.0, "The gripper follows a moving target: 100 times a second a plan of 40 steps"),
-        (0.5, "The drone leans and the arm reaches: one plan for both")])  # fmt: skip
+    motion = flights["drone"][0]
+    hand, base = motion.model.links[-1].name, motion.model.links[0].name
+    target, scene = swinging(motion.pose(hand)[0, :3, 3]), engine.Scene(motion, "plain")
+    scene.add(points=np.zeros((1, 3)), moving=lambda t: target(t)["place"], size=0.02, color=(0.90, 0.16, 0.16), name="target")
+    show.show(options, scene, speed=0.35, view=(-0.9, 0.12), story=[
+        (0.0, "The gripper follows the red target: a new plan of 40 steps, 100 times a second"),
+        (0.4, f"The drone leans and the arm reaches: one plan for both, within {1e3 * flights['drone'][1].max():.0f} mm"),
+        (0.75, "Arrows: thrusts of the rotors, which push only")],
+        shown=engine.Shown(forces=(rotors(base),), trails=(hand,), trail_time=3.0))  # fmt: skip
 
 
 def plot(flights, path: Path) -> None:

@@ -24,6 +24,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def show(options: argparse.Namespace, source: Any, speed: float = 1.0, camera: engine.viewer.Camera | None = None, shots: Any = (),
          story: Any = (), radius: float | None = None, bars: Any = (), signals: Any = (), **look: Any) -> None:  # fmt: skip
     """Film what was simulated, with the time, by the camera or the shots if there are some, and open a window on it, as the options say.
+    A picture of its end has neither time nor bars nor curves.
 
     A story is what a film says meanwhile: (share of the motion, caption), one after another; of a link that is followed a
     sphere of ``radius``, m, fills the picture. ``look`` is what engine.render and
@@ -36,8 +37,10 @@ def show(options: argparse.Namespace, source: Any, speed: float = 1.0, camera: e
             if moving and (shots or story):
                 film = {k: x for k, x in look.items() if k not in ("view", "follow")}
                 film["shots"], camera = shots or told(source, story, camera, look, radius), None
-            engine.render(source, options.video, speed=speed, camera=camera, bars=bars, signals=signals, clock=True,
-                          progress=sys.stdout.isatty(), **film)
+            film.setdefault("samples", 4)                                      # what is thin does not flicker
+            if moving:
+                film |= {"speed": speed, "bars": bars, "signals": signals, "clock": True}
+            engine.render(source, options.video, camera=camera, progress=sys.stdout.isatty(), **film)
             print(f"wrote {options.video}")
         if options.view:
             engine.view(source, **look)

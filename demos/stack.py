@@ -111,13 +111,13 @@ def main() -> None:
     print(f"wrote      {data} and {data.with_suffix('.png')}")
     hit, last = (FAR - 0.5 * EDGE - RADIUS) / options.speed, motion.t[-1]
     tower = 0.5 * options.boxes * EDGE
-    near = engine.viewer.Camera((0.3 * tower, 0.0, 0.8 * tower), 7.0 * tower, azimuth=-1.0, elevation=0.15, radius=FAR, floor=0.0)
+    near = engine.viewer.Camera((-0.5 * tower, 0.0, 0.8 * tower), 7.6 * tower, azimuth=-1.0, elevation=0.15, radius=FAR, floor=0.0)
     wide = engine.viewer.Camera((1.5 * tower, 0.0, 0.5 * tower), 11.0 * tower, azimuth=-1.0, elevation=0.25, radius=FAR, floor=0.0)
     shots = [engine.Shot(0.0, near, "A tower of boxes at rest: each face carries what is above it", speed=2.0, ease=0.0),
              engine.Shot(max(hit - 0.1, 0.02), near, f"A ball of {HEAVY:g} kg at {options.speed:g} m/s", ease=0.0),
              engine.Shot(hit + 0.1, near, "Contacts as one convex problem: bodies, ball and ground", speed=0.8, ease=0.0),
              engine.Shot(hit + 0.22 * (last - hit), wide, "Friction brings them to rest", ease=3.0)]  # fmt: skip
-    show.show(options, motion, speed=0.1, view=(-1.0, 0.2), follow="box0/box", shots=shots if last > hit + 0.1 else (),
+    show.show(options, motion, speed=0.1, camera=wide, follow="box0/box", shots=shots if last > hit + 0.1 else (),
               shown=engine.Shown(contacts=True))  # fmt: skip
 
 

@@ -47,11 +47,12 @@ def main() -> None:
         """The same swings, whatever the base does."""
         return driven(model, q, v, 10.0 * (swings(t) - v[6:]), gravity, armature)
 
-    motions = {}
+    motions, most = {}, 0.0
     for name, controller in (("in the null space", reaction_null_space_motion(model, swings)), ("any motion", plainly)):
         simulator = engine.Simulator(model, dt=5e-3, integrator="rkmk4", gravity=(0, 0, 0), controller=controller)
         motion = motions[name] = simulator.run(q0, np.zeros(model.nv), options.duration, record_every=20)
         turned = np.degrees(np.linalg.norm(quaternion.log(motion.q[:, :4]), axis=1)).max()
+        most = max(most, turned)
         path = np.degrees(np.abs(np.diff(motion.q[:, 7:], axis=0)).sum())
         print(f"{name:18} joints travelled {path:6.1f} deg, base turned by {turned:.1e} deg,"
               f" fastest {np.degrees(np.abs(motion.v[:, :3]).max()):.1e} deg/s")  # fmt: skip
@@ -59,12 +60,14 @@ def main() -> None:
     plot(motions, options.out / "still_base.png")
     print(f"wrote {options.out / 'still_base.png'}")
     still, other = motions.values()
-    beside = dataclasses.replace(other, q=other.q + 9.0 * (np.arange(model.nq) == 5))          # m, along y
+    beside = dataclasses.replace(other, q=other.q + 5.5 * (np.arange(model.nq) == 4))          # m, along x
     pair = [engine.viewer.Actor(motion, name=name) for name, motion in zip(motions, (still, beside), strict=True)]
-    show.show(options, pair, speed=2.4, view=(0.3, 0.3), shown=engine.Shown(names=True), story=[
-        (0.0, "The same swings of seven joints, with the base held by nothing"),
-        (0.3, "Left: projected into the reaction null space, the base does not turn"),
-        (0.65, "Right: any motion, and the base turns with it")])  # fmt: skip
+    tips = tuple(("bus", (0.0, y, 0.0)) for y in (-3.6, 3.6))
+    show.show(options, pair, speed=2.4, view=(-0.5 * np.pi - 0.15, 0.8), environment="space", story=[
+        (0.0, "Two arms wander by the same swings of seven joints; nothing holds their bases"),
+        (0.3, "Left: in the reaction null space. The base does not turn, nor do the tips of its wings"),
+        (0.65, f"Right: any motion. The base turns with it, by up to {most:.0f}°, as the trails of the tips show")],
+        shown=engine.Shown(names=True, trails=tips, trail_time=options.duration))  # fmt: skip
 
 
 def plot(motions, path: Path) -> None:

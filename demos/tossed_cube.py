@@ -63,9 +63,12 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     plot(motion, {"kinetic": K, "potential": U, "both": K + U}, drifts, options.out / "tossed_cube.png")
     print(f"wrote {options.out / 'tossed_cube.png'}")
-    show.show(options, show.body(motion, "cube", looks()), speed=0.5, follow="cube", radius=1.3 * EDGE, environment="space",
-              shown=engine.Shown(rates=True, momentum=True), story=[(0.0, "A cube is tossed: all axes of a cube are alike"),
-              (0.5, "ω stays with the angular momentum, which nothing changes")])  # fmt: skip
+    falls = (0.5, "It falls: weight changes the momentum (orange), and kinetic energy comes from potential")
+    free = (0.5, "Nothing pulls: momentum (orange) and energy stay as they were")
+    show.show(options, show.body(motion, "cube", looks()), speed=0.5, follow="cube", radius=1.2 * EDGE, environment="plain",
+              bars=["energy"], shown=engine.Shown(rates=True, momentum=True, transparent=True), story=[
+              (0.0, "A cube is tossed: its ω (green) lies along the angular momentum (violet)"), falls if options.gravity else free,
+              (0.8, "All axes of a cube are alike: both stay as they were")])  # fmt: skip
 
 
 def weights(t: np.ndarray, r0: np.ndarray, p0: np.ndarray, g: np.ndarray) -> np.ndarray:

@@ -68,9 +68,10 @@ def main() -> None:
         data = motion.save(options.out / f"tracking_{model.name}.h5", overwrite=True)
         plot(motion, error, data.with_suffix(".png"))
         print(f"  wrote {data} and {data.with_suffix('.png')}")
-    show.show(options, motions[0], speed=0.4, view=(-0.8, 0.2), shown=engine.Shown(torques=True), story=[
+    show.show(options, motions[0], speed=0.4, view=(-0.8, 0.2), shown=engine.Shown(torques=True), bars=["energy"], story=[
         (0.0, "Computed torque: every joint swings through the middle of its range"),
-        (0.5, "Arcs: the torques of the motors, friction and all")])  # fmt: skip
+        (0.35, "Arcs: what the motors give against weight, inertia and friction"),
+        (0.7, "Of friction the controller does not know: it corrects what that does")])  # fmt: skip
 
 
 def plot(motion: engine.Trajectory, error: np.ndarray, path: Path) -> None:

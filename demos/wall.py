@@ -15,6 +15,7 @@ import argparse
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import show
@@ -55,8 +56,8 @@ def scene(side: int, speed: float) -> tuple[engine.Model, np.ndarray, np.ndarray
     return model, q, v
 
 
-def report(motion: engine.Trajectory, hit: float) -> None:
-    """What the ground carries and takes, what becomes of momentum and energy, and what is left of the wall."""
+def report(motion: engine.Trajectory, hit: float) -> int:
+    """What the ground carries and takes, what becomes of momentum and energy, and what is left of the wall; how many boxes come down."""
     t, before = motion.t, motion.t < hit - 0.02
     places, speeds = motion.q.reshape(len(t), -1, 7)[:, :-1, 4:], motion.v.reshape(len(t), -1, 6)
     carried = motion("contacts.wrench")[before][:, :, 5].sum(axis=1).mean()
@@ -72,6 +73,7 @@ def report(motion: engine.Trajectory, hit: float) -> None:
     fallen = int((places[-1, :, 2] < places[0, :, 2] - 0.5 * EDGE).sum())
     still = int((np.abs(speeds[-1, :-1]).max(axis=1) < STILL).sum())
     print(f"falls      after {hit:.2f} s: {fallen} of {places.shape[1]} boxes come down; {still} of them all are at rest at the end")
+    return fallen
 
 
 def springs(motion: engine.Trajectory) -> np.ndarray:
@@ -120,16 +122,26 @@ def main() -> None:
     simulator = engine.Simulator(model, dt=options.dt, contacts=engine.Contacts(engine.HalfSpace(material=SURFACE), material=SURFACE))
     motion = simulator.run(q0, v0, options.duration, record_every=options.every, progress=True)
     print(f"simulated {options.duration:g} s in {time.perf_counter() - begun:.1f} s, compiling included")
-    report(motion, FAR / options.speed)
+    fallen = report(motion, FAR / options.speed)
     data = motion.save(options.out / "wall.h5", overwrite=True)
     plot(motion, data.with_suffix(".png"))
     print(f"wrote      {data} and {data.with_suffix('.png')}")
-    size = options.side * EDGE
-    near = engine.viewer.Camera(size * np.array([0.9, 0.0, 0.35]), 7.5 * size, azimuth=-1.0, elevation=0.25, radius=3.0 * size, floor=0.0)
-    show.show(options, motion, speed=0.14, camera=near, story=[
-        (0.0, f"{options.side**3} boxes, and a ball of {HEAVY:g} kg at {options.speed:g} m/s"),
-        (0.1, "All may touch all: rows of tables, one program"),
-        (0.6, "Friction brings them to rest")])  # fmt: skip
+    show.show(options, motion[motion.t <= 2.6], speed=0.13, bars=["energy"], **seen(options.side, FAR / options.speed, fallen))
+
+
+def seen(side: int, hit: float, fallen: int) -> dict[str, Any]:
+    """From beside the wall until it breaks, in slow motion, then from where all boxes are seen that fly off; a picture from there too."""
+    size = side * EDGE
+
+    def camera(at: tuple[float, float, float], far: float) -> engine.viewer.Camera:
+        return engine.viewer.Camera(size * np.array(at), far * size, azimuth=-1.95, elevation=0.25, radius=6.0 * size, floor=0.0)
+
+    near, wide = camera((-0.4, 0.0, 0.4), 5.4), camera((3.3, -0.3, 0.3), 9.4)
+    return {"camera": wide, "shots": [
+        engine.Shot(0.0, near, f"{side**3} boxes, and a ball of {HEAVY:g} kg", speed=0.35),
+        engine.Shot(hit, near, "All may touch all, with friction: one program however many there are", speed=0.35, ease=0.0),
+        engine.Shot(2.2 * hit, wide, "They fly and fall; only the ground takes momentum", ease=3.0),
+        engine.Shot(8.0 * hit, wide, f"{fallen} have come down, and friction brings them to rest", ease=0.0)]}  # fmt: skip
 
 
 if __name__ == "__main__":

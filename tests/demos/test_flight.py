@@ -240,10 +240,12 @@ def test_landings_have_points(fly, flight):
 
 
 def test_the_flame_comes_out_as_far_as_the_throttle_is_open(fly, flight):
-    motion = fly(lambda state: {"G"}, 1.0)
+    motion = fly(lambda state: {"G"}, 1.0, above=2.0)
     scene = flight.scene(motion, lambda t: t)
     craft, flame = scene.actors
     for t in (0.0, 0.4, 1.0):
         tip = np.array([0.0, 0.0, flight.NOZZLE - flight.FLAME * t, 1.0])
         lowest = flame.poses(t)[0, 0] @ [0.0, 0.0, flight.NOZZLE - flight.FLAME, 1.0]
         assert np.abs(lowest - craft.poses(t)[0, 0] @ tip).max() < 1e-12
+    stands = flight.scene(fly(lambda state: set(), 1.0), lambda t: 1.0)
+    assert stands.floor == 0.0                                                 # and not below the ground it stands on

@@ -53,6 +53,19 @@ def test_bars_and_groups_say_units_and_sums(motion):
     assert whole == pytest.approx(base + rest) and abs(base) <= momentum.most * (1 + 1e-9)
 
 
+def test_bars_of_a_fall_have_one_zero_from_first_to_last_and_no_rounding_in_their_sum():
+    builder = engine.Builder("stone")
+    builder.add_link("stone", inertia=engine.spatial.inertia.sphere(1.0, 0.1))
+    model = builder.model(floating_base=True)
+    readings = Readings(Actor(engine.Simulator(model, dt=1e-2).run(model.neutral(), np.zeros(6), 1.0)))
+    zeros = []
+    for t in (0.0, 1.0):
+        canvas, (energy,) = Canvas(), readings.bars(["energy"], t)
+        draw_bars(canvas, (0.0, 0.0, 200.0, 100.0), energy)
+        zeros.append(canvas.vertices()["position"][-1, :, 0].min())            # the line of zero is drawn last
+    assert zeros[0] == zeros[1] and energy.rows[2] == ("sum", 0.0) and energy.rows[1][1] < -40.0
+
+
 def test_bars_below_zero_go_to_the_left():
     canvas = Canvas()
     draw_bars(canvas, (0.0, 0.0, 200.0, 100.0), Bars("x", "J", [("a", -1.0), ("b", 1.0)], 1.0))

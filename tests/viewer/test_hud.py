@@ -330,3 +330,20 @@ def test_plots_lie_where_one_likes_and_a_caption_beside_them_is_larger_than_what
     assert middles == {"right": (False, True), "left": (True, True), "lower right": (False, False), "lower left": (True, False)}
     heights = [drawn(**{**few, **said})[0].boxes["toast"][3] for said in ({"caption": "contact"}, {"toast": "contact"})]
     assert heights[0] >= 1.3 * heights[1]                                      # seen small, in films
+
+
+def test_phases_are_named_once():
+    phases = [("approach", 0.0, 6.0), ("grasp", 6.0, 12.0)]
+    plots = [Plot(name, "m", T, np.cos(T), 1.0, phases=phases) for name in ("a", "b")]
+    _, canvas = drawn(plots=plots)
+    assert [canvas.words.count(name) for name, *_ in phases] == [1, 1]
+
+
+def test_names_of_curves_are_whole_where_the_picture_has_room():
+    plot = Plot("track.p[0]", "m", T, np.cos(T), 1.0, others=[("relative.true.position[0]", np.cos(T), 1.0)])
+    few = {"title": "", "lines": [("time", "1 s")], "span": (0.0, 0.0), "card": None, "error": "", "toast": "", "plots": [plot]}
+    for size, whole in (((1280, 720), True), ((480, 320), False)):
+        hud, canvas = drawn(size, **few)
+        assert ("relative.true.position[0]" in canvas.words) is whole
+        x, _, w, _ = hud.boxes["plots"]
+        assert x + w <= size[0] and w <= 0.35 * size[0]

@@ -206,6 +206,15 @@ def test_torques_turn_and_forces_push_as_they_do_work() -> None:
     assert not len(instances(mark(Scene(MOTION), 0.5, Shown(torques=True)), "cone"))       # nothing drives this one
 
 
+@pytest.mark.parametrize(("slide", "told"), [(-3.0, ["moments", "joint forces"]), (-1e-4, ["moments"])])
+def test_forces_that_are_slight_beside_the_moments_are_not_drawn_as_large(slide: float, told: list[str]) -> None:
+    tau = np.tile(np.r_[np.zeros(6), 2.0, slide, -4.0], (len(MOTION), 1))
+    driven = Trajectory(MECHANISM, MOTION.gravity, MOTION.t, MOTION.q, MOTION.v, tau, MOTION.vdot)
+    drawing = mark(Scene(driven), 0.5, Shown(torques=True))
+    assert [text.partition(":")[0] for text, _ in drawing.legend] == told
+    assert len(arrows(drawing)[0]) == len(told) - 1
+
+
 def test_forces_of_contacts_stand_where_they_act() -> None:
     """Under a box at rest four arrows point up from its corners, of a quarter of its weight each, and none stand above it."""
     builder = Builder("box")

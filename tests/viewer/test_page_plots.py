@@ -55,6 +55,14 @@ def test_a_page_reads_its_values_from_the_curves(browser, tmp_path):
     assert browser.evaluate("document.querySelectorAll('#plots canvas').length") == 2
 
 
+def test_what_has_died_away_is_zero_in_a_page_too(browser, tmp_path):
+    browser.open(export(motion(MODEL, 1.0, 2.0), tmp_path / "page.html", signals=SIGNALS), "#t=1.3")
+    assert browser.evaluate("[1e-9, -1e-9, 1e-5, null].map(x => settled(x, {y: [0, null, -5]}))") == [0, 0, 1e-5, None]
+    scene = Scene(motion(MODEL, 1.0, 2.0))
+    scene.add(target=(0.0, 0.0, 1.0))
+    assert plots_of(scene, SIGNALS, "right")["title"] == ""
+
+
 @pytest.mark.parametrize("place", PLACES)
 def test_plots_stand_where_they_are_asked_for(browser, tmp_path, place):
     browser.open(export(motion(MODEL), tmp_path / "page.html", signals=SIGNALS, plots=place, shown=engine.Shown(momentum=True)), "#t=0.5")

@@ -9,7 +9,7 @@ import pytest
 
 import engine
 from engine.viewer import Actor, Camera, Scene, Shown
-from engine.viewer.files.picture import film_times
+from engine.viewer.files.picture import Told, film_times
 from engine.viewer.scene.marks import mark
 from tests.viewer.mechanism import mechanism
 
@@ -160,6 +160,13 @@ def test_a_caption_the_time_and_plots_lie_over_the_picture(swing):
         assert changed[where].sum() > 0.9 * changed.sum() > 0, told
     with pytest.raises(engine.ViewerError, match=r"no signal 'q.hinges'"):
         engine.render(swing, size=size, signals=["q.hinges"])
+
+
+def test_a_robot_is_alone_beside_what_is_no_robot(swing):
+    scene = Scene(swing)
+    scene.add(target=(0.0, 0.0, 1.0))
+    assert Told(scene, "", True, ["q.hinge"], (320, 240)).title == ""
+    assert Told(Scene([swing, Actor(swing, name="other")]), "", True, ["q.hinge"], (320, 240)).title == "arm"
 
 
 def test_views_lie_side_by_side(model):

@@ -112,6 +112,12 @@ def test_of_several_robots_that_float_each_has_its_own_rotation():
     assert dict(readings.card("blue", 1.0).rows)["turning"] == "1.000 rad/s"
 
 
+def test_of_what_has_died_away_beside_its_curve_nothing_is_left(model, trajectory):
+    dies = replace(trajectory, signals={"x": 5.0 * np.exp(-14.0 * trajectory.t), "y": 5.0 * np.exp(-6.0 * trajectory.t)})
+    end = {p.name: p.now for p in Readings(Actor(dies), signals=["x", "y"]).plots(dies.t[-1])}
+    assert end["x"] == 0.0 < dies.signals["x"][-1] and end["y"] == dies.signals["y"][-1] > 0.0
+
+
 def test_a_simulation_that_runs_is_remembered_for_a_while(model, trajectory):
     now = SimpleNamespace(t=0.0)
     live = SimpleNamespace(model=model, gravity=(0, 0, 0), ground=None, state=now, now=replace(trajectory[0], signals={"x": np.ones(1)}))

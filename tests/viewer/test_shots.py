@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import engine
-from engine.viewer.files.picture import render, staged
+from engine.viewer.draw.canvas import Canvas
+from engine.viewer.files.picture import Told, render, staged, text_scale
 from engine.viewer.scene import Camera, Follow, Onboard, Scene, Shot
 from engine.viewer.scene.shots import Script, between
 from tests.viewer.mechanism import mechanism, motion
@@ -58,6 +59,20 @@ def test_an_inset_lies_in_the_upper_right_corner(scene):
     cameras, cells = staged(script, 0, SIZE)
     (x, y, w, h) = cells[1]
     assert len(cameras) == 2 and cells[0] == (0, 0, *SIZE) and x + w < SIZE[0] and x > 0.6 * SIZE[0] and y + h < 0.5 * SIZE[1]
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (640, 360)])
+def test_what_is_seen_whole_is_clear_of_its_caption(size):
+    builder = engine.Builder("tower")
+    builder.add_link("tower", engine.spatial.inertia.box(1.0, (1.0, 1.0, 4.0)), [engine.Geometry("box", (1.0, 1.0, 4.0))])
+    model = builder.model(floating_base=True)
+    scene = Scene(engine.Simulator(model, gravity=(0, 0, 0)).run(model.neutral(), np.zeros(6), 1.0), "plain")
+    told, canvas = Told(scene, "A caption of one line", False, [], size), Canvas(scale := text_scale(size[1]))
+    told.draw(canvas, (size[0] / scale, size[1] / scale), 1.0, [])
+    top = scale * told.hud.boxes["toast"][1]
+    for view in ("overview", "front", (-0.9, 0.3)):
+        said, bare = (Script(scene, [(0.0, view, text)], size, 5.0, 1.0).camera(0).project(scene.points, size)[:, 1] for text in ("x", ""))
+        assert said.max() < top < bare.max() and said.min() > 0.0
 
 
 def test_a_film_has_shots_and_captions(scene, tmp_path):

@@ -1,5 +1,7 @@
 """Surfaces: what is read from files, which material wins, which way triangles face, where edges are sharp, and what is shared."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ from engine.io import RobotFileError, load_mesh
 from engine.model import Geometry, Material
 from engine.viewer.scene import surface as module
 from engine.viewer.scene.surface import GREY, Surface, surfaces
+from engine.viewer.scene.triangles import components
 
 RED, BLUE = (1.0, 0.0, 0.0, 1.0), (0.0, 0.0, 1.0, 0.5)
 BALL = trimesh.creation.icosphere(subdivisions=3)
@@ -425,3 +428,24 @@ def test_what_is_flat_stays_flat_beside_a_bevel():
     faces = np.array([(0, 1, 2), (0, 2, 3), *sides])
     normals = smoothed(points, faces, faces)
     assert np.degrees(np.arccos(np.clip(normals[:2, :, 2], -1.0, 1.0))).max() < 1.0        # 11 degrees by angles alone
+
+
+@pytest.mark.parametrize(("n", "links"), [(1, 0), (10, 5), (300, 240), (2000, 3000)])
+def test_parts_are_scipys(n, links):
+    """On random links, and on a chain whose nodes are numbered at random."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    rng = np.random.default_rng(links)
+    chain = rng.permutation(n)
+    for i, j in (rng.integers(0, n, (2, links)), (chain[:-1], chain[1:])):
+        count, part = connected_components(coo_array((np.ones(len(i)), (i, j)), shape=(n, n)), directed=False)
+        found = components(i, j, n)
+        assert found[0] == count and (found[1] == part).all()
+
+
+def test_triangles_are_worked_on_without_scipy():
+    """Whose import is an eighth of the first picture of a robot of COLLADA meshes."""
+    code = ("import sys, numpy as np; from engine.viewer.scene.triangles import inside_out; f = np.array([[0, 1, 2]]); "
+            "inside_out(np.eye(3), f, f); sys.exit('scipy.sparse' in sys.modules)")  # fmt: skip
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

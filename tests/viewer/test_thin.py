@@ -36,6 +36,25 @@ def test_strings_of_a_third_of_a_pixel_have_no_gaps():
             assert ink.std() < 0.5 * ink.mean()
 
 
+def test_strips_that_are_seen_aslant_have_no_gaps():
+    """Strips of two pixels on a plate, which from its side are a third of a pixel wide."""
+    builder = engine.Builder("plate")
+    builder.add_link("plate", visuals=[engine.Geometry("box", (2.0, 2.0, 0.02), material=engine.Material("p", (0.1, 0.1, 0.3, 1.0)))])
+    for k in range(3):
+        T = np.eye(4)
+        T[:3, 3] = 0.0, 0.5 * (k - 1), 0.012
+        strip = engine.Geometry("box", (1.8, 0.02, 0.006), placement=T, material=engine.Material("s", (0.9, 0.9, 0.9, 1.0)))
+        builder.add_link(f"strip{k}", visuals=[strip])
+        builder.add_joint(f"j{k}", "fixed", "plate", f"strip{k}")
+    camera = Camera(distance=4.0, azimuth=-np.pi / 2 + 0.02, elevation=0.12)
+    for samples in (0, 4):
+        picture = render(Scene(builder.model(), "plain"), size=(320, 180), camera=camera, samples=samples).astype(float).mean(axis=-1)
+        middle = picture[87:92, 115:205]                                       # of the one that goes through the middle
+        bright = middle.max(axis=0) - np.median(middle)
+        assert bright.min() > 15.0, f"{samples} samples: {bright.round().tolist()}"
+        assert bright.std() < 0.25 * bright.mean()
+
+
 def test_small_films_have_samples():
     assert usual(True, (640, 360)) == 4 and usual(True, (1280, 720)) == 0 == usual(True, (854, 480))
 

@@ -18,7 +18,7 @@ CURVES: tuple[Color, ...] = (ACCENT, (1.0, 0.74, 0.30, 1.0), (0.45, 0.88, 0.50, 
 BAND: Color = (1.0, 1.0, 1.0, 0.07)
 #: px: the width of curves, and of the stretch in which one of several lies on top; and how bright what is still to come is
 WIDE, DASH, AHEAD = 1.6, 6.0, 0.42
-LABEL = 74.0                                                                   # px of a bar's name
+LABEL = 74.0                                                                   # px of a bar's name, at most
 
 
 def draw_bars(canvas: Canvas, room: Box, bars: Bars) -> float:
@@ -27,13 +27,14 @@ def draw_bars(canvas: Canvas, room: Box, bars: Bars) -> float:
     canvas.text(x, y + 10, bars.title, BRIGHT, SMALL)
     canvas.text(x + w, y + 10, bars.unit, DIM, SMALL, "right")
     y += 16.0
-    left, most = x + LABEL, max(bars.most, 1e-300)
-    wide = w - LABEL - 52.0
-    signed = any(value < 0.0 for _, value in bars.rows)
+    label = min(max(canvas.width(name, SMALL) for name, _ in bars.rows) + 8.0, LABEL)
+    left, most = x + label, max(bars.most, 1e-300)
+    wide = w - label - 52.0
+    signed = bars.signed or any(value < 0.0 for _, value in bars.rows)
     zero, unit = (left + 0.5 * wide, 0.5 * wide / most) if signed else (left, wide / most)
     for k, (name, value) in enumerate(bars.rows):
         length = float(np.clip(value * unit, left - zero, left + wide - zero))
-        canvas.text(x, y + 0.5 * ROW + UNDER * SMALL, canvas.elided(name, LABEL - 6.0, SMALL), DIM, SMALL)
+        canvas.text(x, y + 0.5 * ROW + UNDER * SMALL, canvas.elided(name, label - 6.0, SMALL), DIM, SMALL)
         canvas.rect(left, y + 3, wide, ROW - 6, (1.0, 1.0, 1.0, 0.06), 3.0)
         canvas.rect(min(zero, zero + length), y + 3, abs(length), ROW - 6, CURVES[k % len(CURVES)], 2.0)
         canvas.text(x + w, y + 0.5 * ROW + UNDER * SMALL, figure(value, 3), BRIGHT, SMALL, "right")
@@ -101,6 +102,14 @@ def draw_plot(canvas: Canvas, room: Box, plot: Plot, cursor: float | None) -> No
         canvas.disc(now, float(here[n, 1]), 2.8, BRIGHT if len(curves) == 1 else CURVES[n % len(CURVES)])
     if k < len(t):
         canvas.rect(now, top - 2, 1, bottom - top + 3, (1.0, 1.0, 1.0, 0.35))
+
+
+def named(canvas: Canvas, plot: Plot) -> float:
+    """Return how much room the names of a plot's curves take, with the unit or the value beside them, px."""
+    if not plot.others:
+        return canvas.width(plot.name, SMALL) + GAP + canvas.width(f"−0.0000 {plot.unit}".rstrip(), SMALL)
+    names = plot.name, *(name for name, *_ in plot.others)
+    return sum(canvas.width(name, SMALL) + 16.0 for name in names) + GAP + canvas.width(plot.unit, SMALL)
 
 
 def draw_curves(canvas: Canvas, curves: Sequence[Any], share: float) -> None:

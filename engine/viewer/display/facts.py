@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray
-#: of the largest of a number's values: what rounding makes of zero; and of an angle, °
-ROUNDING, TURN = 1e-12, 1e-10
+#: of the largest of a number's values: what rounding makes of zero, and what is none beside a curve; and of an angle, °
+ROUNDING, UNSEEN, TURN = 1e-12, 1e-6, 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,12 +31,14 @@ class Plot:
 
 @dataclass(frozen=True, eq=False)
 class Bars:
-    """Numbers side by side: a title and a unit, names with values now, and the largest that any of them becomes."""
+    """Numbers side by side: a title and a unit, names with values now, the largest that any of them becomes, and whether any is ever
+    below zero."""
 
     title: str
     unit: str
     rows: Sequence[tuple[str, float]]
     most: float
+    signed: bool = False
 
 
 @dataclass(frozen=True)
@@ -188,13 +190,13 @@ def figure(x: float, digits: int = 4) -> str:
     return "−" + text[1:] if text.startswith("-") else text
 
 
-def settled(x: Any, peak: float, unit: str = "") -> Any:
-    """Return numbers with what is but rounding made zero: of a ``peak``, and of angles, whose scale is a turn.
+def settled(x: Any, peak: float, unit: str = "", part: float = ROUNDING) -> Any:
+    """Return numbers with what is but rounding, or no more than a part of a ``peak``, made zero; of angles the scale is a turn.
 
     >>> [float(x) for x in (settled(1e-17, 3.0), settled(1e-5, 3.0), settled(2e-15, 2e-15, "°"))]
     [0.0, 1e-05, 0.0]
     """
-    least = max(ROUNDING * peak, TURN if unit == "°" else 0.0)
+    least = max(part * peak, TURN if unit == "°" else 0.0)
     return np.where(np.abs(x) <= least, 0.0, x)[()]
 
 

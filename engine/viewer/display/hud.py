@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from engine.viewer.display.charts import bars_high, draw_bars, draw_plot
+from engine.viewer.display.charts import bars_high, draw_bars, draw_plot, named
 from engine.viewer.display.facts import Facts, decimals
 from engine.viewer.display.icons import LOOP, MARK, RESET, pause, play
 from engine.viewer.display.panel import STRIP, SidePanel
@@ -118,11 +119,14 @@ class Hud:
         if facts.panel is not None and bottom - top > STRIP and side > NARROW:
             over = self.panel.draw(canvas, (beside, top, side, bottom - top), facts.panel, None if facts.help else facts.mouse) + GAP
         if facts.plots:
-            x, y = (MARGIN, below) if "left" in facts.where else (beside, over)
-            self._plots(canvas, (x, y, side, bottom - y), facts)
+            broad = side
+            if picture:                                                        # as their names need
+                broad = min(max(side, max(named(canvas, p) for p in facts.plots) + 2 * PAD), 0.34 * (w - 2 * MARGIN - GAP))
+            x, y = (MARGIN, below) if "left" in facts.where else (beside + side - broad, over)
+            self._plots(canvas, (x, y, broad, bottom - y), facts)
         if facts.caption:
             left, wide = facts.within or (0.0, w)
-            low = side + GAP if facts.plots and "lower" in facts.where else 0.0
+            low = broad + GAP if facts.plots and "lower" in facts.where else 0.0
             self._toast(canvas, bottom, 2.0 * left + wide, wide - 2 * (MARGIN + low), facts.caption, CAPTION)
         if facts.toast:
             self._toast(canvas, bottom, w, w - 2 * (MARGIN + side + GAP), facts.toast)
@@ -187,6 +191,8 @@ class Hud:
         y = y + most - high if "lower" in facts.where else y
         self._panel(canvas, "plots", (x, y, w, high))
         for k, plot in enumerate(facts.plots[:count]):
+            if k:                                                              # bands go on below those that the first one names
+                plot = replace(plot, phases=[("", begin, end) for _, begin, end in plot.phases])
             draw_plot(canvas, (x + PAD, y + PAD + k * (PLOT + GAP), w - 2 * PAD, PLOT), plot, None if facts.live else facts.t)
 
     # ------------------------------------------------------------ bottom

@@ -16,7 +16,7 @@ from engine.model import Body, Model
 from engine.model.parameters import moved
 from engine.simulation import Trajectory
 from engine.spatial import inertia, quaternion
-from engine.viewer.display.facts import ROUNDING, Bars, Card, Plot, figure, settled
+from engine.viewer.display.facts import ROUNDING, UNSEEN, Bars, Card, Plot, figure, settled
 from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.sources import Played
@@ -64,7 +64,7 @@ class Readings:
         if signals and not actor.source.moves:
             raise ViewerError(f"signals of '{actor.model.name}', which is at rest; expected a motion")
         self._curves: tuple[Trajectory, list[tuple[Array, Array]]] | None = None
-        self._peaks: tuple[float, float, float, Array, float] | None = None
+        self._peaks: tuple[float, float, float, bool, Array, float] | None = None
         self._recent: deque[Array] = deque(maxlen=POINTS)
         first = self.at(actor.source.span[0])                                  # its first record, or now
         self.mass = sum(link.mass for link in actor.model.links)
@@ -138,7 +138,7 @@ class Readings:
         curves = self._course(source.rollout(self.instance)) if isinstance(source, Played) else self._remembered(t, values)
         found = []
         for s, (times, y), x in zip(self.plotted, curves, values, strict=True):
-            found.append(Plot(s.name, s.unit, times, y, float(settled(x, s.peak(y), s.unit)), phases=self.phases))
+            found.append(Plot(s.name, s.unit, times, y, float(settled(x, s.peak(y), s.unit, UNSEEN)), phases=self.phases))
         return found
 
     def grouped(self, t: float, standard: bool = False) -> list[Plot]:
@@ -165,18 +165,19 @@ class Readings:
             some = flight[:: -(-len(flight) // LOOKS)]
             kinetics, potentials = some.energy()
             least = float(potentials[0])
-            self._peaks = float(np.abs(kinetics).max()), least, float(np.abs(potentials - least).max()), *exchanged(some)
-        kinetic, U0, potential, axis, most = self._peaks
+            changes = potentials - least
+            self._peaks = float(np.abs(kinetics).max()), least, float(np.abs(changes).max()), bool(changes.min() < 0.0), *exchanged(some)
+        kinetic, U0, potential, below, axis, most = self._peaks
         for kind in kinds:
             if kind == "energy":
                 T, U = (float(x[0]) for x in now.energy())
                 energies: list[tuple[str, float]] = [("kinetic", T)]
                 if any(now.gravity):
                     energies += [("potential", U - U0), ("sum", T + U - U0)]
-                found.append(Bars("energy", "J", energies, max(kinetic, potential)))
+                found.append(told("energy", "J", energies, max(kinetic, potential), below and any(now.gravity)))
             else:
                 base, rest = (float(x) for x in parts_of_momentum(now)[0] @ axis)
-                found.append(Bars("angular momentum", "N·m·s", [("base", base), ("the rest", rest), ("sum", base + rest)], most))
+                found.append(told("angular momentum", "N·m·s", [("base", base), ("the rest", rest), ("sum", base + rest)], most, True))
         return found
 
     def _course(self, motion: Trajectory) -> list[tuple[Array, Array]]:
@@ -228,6 +229,11 @@ class Readings:
             rows += [("speed", f"{figure(float(settled(np.linalg.norm(v), self.reach)))} m/s"),
                      ("turning", f"{figure(float(settled(np.linalg.norm(w), 1.0)))} rad/s")]
         return Card(link, rows)
+
+
+def told(title: str, unit: str, rows: Sequence[tuple[str, float]], most: float, signed: bool) -> Bars:
+    """Return bars of names and numbers, of which what is none beside the largest is zero."""
+    return Bars(title, unit, [(name, float(settled(x, most, part=UNSEEN))) for name, x in rows], most, signed)
 
 
 # ---------------------------------------------------------------- signals

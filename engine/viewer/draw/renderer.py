@@ -120,7 +120,8 @@ class Renderer:
         light = around.surroundings.light if around else drawing.globe.light(seen.middle) if drawing.globe else LIGHTS[drawing.environment]
         depth = (camera.eye - seen.centres) @ camera.axes[:, 2]
         pixels = 0.5 * size[1] / np.tan(0.5 * camera.fov) / np.maximum(depth - seen.radii, camera.planes[0])      # to the metre
-        if (fine := widened(drawing, 0.5 * size[1] / np.tan(0.5 * camera.fov) / np.maximum(depth, camera.planes[0]))) is not drawing:
+        middle = 0.5 * size[1] / np.tan(0.5 * camera.fov) / np.maximum(depth, camera.planes[0])
+        if (fine := widened(drawing, middle, camera.axes)) is not drawing:
             drawing, seen = fine, self._seen(fine)
         solid, marks = seen.opacity > 0.995, drawing.numbers == 0
         casting = (seen.opacity > 0.5) & ~marks

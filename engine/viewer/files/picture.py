@@ -29,16 +29,19 @@ from engine.viewer.scene.marks import mark, reach
 from engine.viewer.scene.scene import Scene, scene_of
 from engine.viewer.scene.shots import Script
 from engine.viewer.scene.shown import Shown
+from engine.viewer.scene.things import Thing
 from engine.viewer.scene.within import tell_within
 
 Array = np.ndarray
 View = str | tuple[float, float]
 #: heights of a picture, px, from which on text and lines grow with it, and below which they shrink, to what can just be read
-TALL, LOW, READABLE = 900, 480, 0.75
+TALL, LOW, READABLE = 600, 480, 0.75
 #: of a picture's sides, those of a small one in it
 INSET, RIM = 0.3, (1.0, 1.0, 1.0, 0.55)
 #: pixels of a view among several, at least; of a film that is small, at most
 LEAST, SMALL = 16, 640 * 400
+#: a film's speed, below which it is said as a fraction
+SLOW = 0.1
 
 
 @overload
@@ -179,8 +182,8 @@ def film_times(span: tuple[float, float], rate: float) -> Array:
 def text_scale(height: int) -> float:
     """Return how many pixels of a picture of a height a pixel of text takes.
 
-    >>> [text_scale(height) for height in (1800, 900, 720, 240)]
-    [2.0, 1.0, 1.0, 0.75]
+    >>> [text_scale(height) for height in (1200, 720, 600, 240)]
+    [2.0, 1.2, 1.0, 0.75]
     """
     return max(height / TALL, min(1.0, height / LOW), READABLE)
 
@@ -199,7 +202,7 @@ class Told:
         self.readings = Readings(scene.actors[0], 0, signals)
         if len(signals) > (room := plots_in(size[1] / text_scale(size[1]))):
             raise ViewerError(f"{len(signals)} signals are to be plotted in a picture of {size[1]} pixels' height; expected at most {room}")
-        several = len(scene.actors) > 1 or scene.actors[0].instances > 1
+        several = sum(not isinstance(a, Thing) for a in scene.actors) > 1 or scene.actors[0].instances > 1
         self.alone = not several
         self.title = self.readings.title if signals and several else ""             # whose the plots are
         self.hud = Hud()
@@ -220,8 +223,14 @@ class Told:
 
 
 def pace(speed: float) -> str:
-    """Return how fast a film goes, in words, if not in real time."""
-    return "" if abs(speed - 1.0) < 1e-9 else f"×{speed:.3g}"
+    """Return how fast a film goes, in words, if not in real time.
+
+    >>> pace(8.0), pace(0.25), pace(1 / 800), pace(1.0)
+    ('×8', '×0.25', '×1/800', '')
+    """
+    if abs(speed - 1.0) < 1e-9:
+        return ""
+    return f"×{speed:.3g}" if speed >= SLOW else f"×1/{1.0 / speed:.3g}"
 
 
 def staged(script: Script, frame: int, size: tuple[int, int]) -> tuple[list[Camera], list[Place]]:

@@ -36,6 +36,8 @@ Array = np.ndarray
 ARROW, LINKS = 0.36, 2.2
 #: momentum below this part of what the motion's energy could carry has cancelled, and is not drawn
 CANCELLED = 1e-6
+#: of joints' moments, over the robot's size, and of their forces: what is less beside the other is not drawn
+SLIGHT = 1e-3
 #: of the robot's size: the least length of frames' axes, which can be told apart in a picture of all of it
 FRAME = 0.06
 
@@ -280,10 +282,10 @@ def show_torques(symbols: Symbols, actor: Actor, known: Quantities, now: States,
     F = known.joint_wrenches(now)[:, which].reshape(-1, 6)
     moment = known.longest(actor.source, now, "joint moment", lambda s: norms(known.joint_wrenches(s)[..., :3]))
     force = known.longest(actor.source, now, "joint force", lambda s: norms(known.joint_wrenches(s)[..., 3:]))
-    if moment > 0.0:
+    if moment > SLIGHT * force * known.whole:
         symbols.legend.append((f"moments: longest {moment:.3g} N·m", TORQUE))
         symbols.arcs(T, F[:, :3] / moment, 0.6 * known.link, TORQUE)
-    if force > 0.0:
+    if force > SLIGHT * moment / known.whole:
         symbols.legend.append((f"joint forces: longest {force:.3g} N", TORQUE))
         symbols.arrows(T[:, :3, 3], (T[:, :3, :3] @ F[:, 3:, None])[..., 0] * (0.4 * known.whole / force), TORQUE, 0.03 * known.link)
 

@@ -17,6 +17,8 @@ from engine.viewer.scene.scene import Scene
 Array = np.ndarray
 #: of a link's size: how far what a camera follows it with sees, by default
 AROUND = 3.0
+#: times as far as without a caption, and of a picture's height, how much higher what is seen whole stands with one
+ROOM, ABOVE = 1.07, 0.03
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,7 @@ class Script:
         for shot in self.shots:
             for view in (shot.view, shot.inset):
                 if view is not None:
-                    self.seen(view, start, start, size)                        # what is wrong is said before the film begins
+                    self.seen(view, start, start, size, "")                    # what is wrong is said before the film begins
         self.times: list[float] = []                                           # of frames, s
         self.which: list[int] = []                                             # their shots
         self.since: list[float] = []                                           # s of film since these began
@@ -154,29 +156,33 @@ class Script:
             self.since.append((len(self.times) - 1 - began) / rate)
             t += speed * self.shots[k].speed / rate
 
-    def seen(self, view: View, t: float, since: float, size: tuple[int, int]) -> Camera:
-        """Return the camera of a view at a time, s, of a shot that began at another."""
+    def seen(self, view: View, t: float, since: float, size: tuple[int, int], caption: str) -> Camera:
+        """Return the camera of a view at a time, s, of a shot that began at another; what is seen whole is clear of a caption."""
         if isinstance(view, (Follow, Onboard)):
             return view.camera(self.scene, t, since, size)
         if isinstance(view, Camera):
             return view
-        return self.scene.camera(size, None if view == "overview" else view, marks=self.marks)
+        camera = self.scene.camera(size, None if view == "overview" else view, marks=self.marks)
+        if caption:
+            camera.distance *= ROOM
+            camera.pan(0.0, -ABOVE)
+        return camera
 
     def camera(self, frame: int) -> Camera:
         """Return the camera of a frame."""
         k, t = self.which[frame], self.times[frame]
         shot = self.shots[k]
-        now = self.seen(shot.view, t, shot.t, self.size)
+        now = self.seen(shot.view, t, shot.t, self.size, shot.caption)
         if k == 0 or self.since[frame] >= shot.ease:
             return now
         s = self.since[frame] / shot.ease
         before = self.shots[k - 1]
-        return between(self.seen(before.view, t, before.t, self.size), now, s * s * s * (10.0 + s * (6.0 * s - 15.0)))
+        return between(self.seen(before.view, t, before.t, self.size, before.caption), now, s * s * s * (10.0 + s * (6.0 * s - 15.0)))
 
     def inset(self, frame: int, size: tuple[int, int]) -> Camera | None:
         """Return the camera of the small picture in a frame's, of (width, height) pixels, if there is one."""
         shot = self.shots[self.which[frame]]
-        return None if shot.inset is None else self.seen(shot.inset, self.times[frame], shot.t, size)
+        return None if shot.inset is None else self.seen(shot.inset, self.times[frame], shot.t, size, "")
 
 
 def shot_of(x: Any) -> Shot:

@@ -1,6 +1,7 @@
 // Plots: courses of signals with their names and units, events as lines and phases as bands, as pictures and windows have them.
 
 const TOP = 20, LOW = 5, ENDS = 46, FADED = 0.42;         // px: above a chart, below it, and beside it for its least and greatest value
+const UNSEEN = 1e-6;                                      // of a curve's peak, what is none beside it
 const DASH = 6;                                           // px: the stretch in which one of several curves lies on top
 
 class Charts {
@@ -33,7 +34,7 @@ class Charts {
     this.plots.forEach((plot, k) => {
       const canvas = this.list.children[k], [w, h] = [canvas.clientWidth, canvas.clientHeight], pen = sized(canvas, w, h, ratio);
       if (plot.course?.width !== canvas.width || plot.course?.height !== canvas.height) plot.course = this.course(plot, w, h, ratio);
-      const values = plot.curves.map(({y, now}) => t === null ? now : between(plot.t, y, t));
+      const values = plot.curves.map(curve => settled(t === null ? curve.now : between(plot.t, curve.y, t), curve));
       this.label(pen, plot, values, w);
       if (!plot.scale) return;
       const {across, up, least, most} = plot.scale, now = across(t ?? plot.t[plot.t.length - 1]);
@@ -135,6 +136,12 @@ function sized(canvas, w, h, ratio) {
   pen.setTransform(ratio, 0, 0, ratio, 0, 0);
   pen.clearRect(0, 0, w, h);
   return pen;
+}
+
+// A value of a curve, of which nothing is left where it has died away.
+function settled(x, curve) {
+  curve.peak ??= Math.max(0, ...curve.y.map(Math.abs));
+  return x !== null && Math.abs(x) <= UNSEEN * curve.peak ? 0 : x;
 }
 
 // A value between its samples; null where one beside is none.
