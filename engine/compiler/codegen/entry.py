@@ -25,7 +25,7 @@ from engine.compiler.kernels.instructions import Writer, exchanged
 
 #: <fenv.h>: all floating-point flags, and the one for invalid operations
 ALL_FLAGS, INVALID = (0x1F, 16) if os.name == "nt" else (0x1F, 1) if platform.machine() in ("arm64", "aarch64") else (0x3D, 1)
-GROUPS = 4  # of W samples that a segment serves at once: a long program's code is fetched a quarter as often
+GROUPS = 4  # of W > 1 samples that a segment serves at once: a long program's code is fetched a quarter as often
 STACK = 65536  # bytes that a single call takes from the stack; what needs more is taken from the heap
 
 
@@ -49,10 +49,11 @@ def batch(program: Program, width: int, strict: bool = False) -> str:
         core.append([writer.element("%steps", k + d, "i64") for d in range(len(shape))])
         k += len(shape)
     contiguous = [writer.contiguous(shape, strides) for shape, strides in zip(shapes, core, strict=True)]
+    groups = GROUPS if width > 1 else 1
     pad = width  # transposes write whole blocks of columns
-    raw, inputs = writer.aligned(m.bytes(GROUPS * (program.n_in + n_out + work) + 2 * pad))
-    results = put(f"getelementptr i8, ptr {inputs}, i64 {m.bytes(GROUPS * program.n_in + pad)}")
-    scratch = put(f"getelementptr i8, ptr {results}, i64 {m.bytes(GROUPS * n_out + pad)}")
+    raw, inputs = writer.aligned(m.bytes(groups * (program.n_in + n_out + work) + 2 * pad))
+    results = put(f"getelementptr i8, ptr {inputs}, i64 {m.bytes(groups * program.n_in + pad)}")
+    scratch = put(f"getelementptr i8, ptr {results}, i64 {m.bytes(groups * n_out + pad)}")
     before = put(f"call i32 @fetestexcept(i32 {INVALID})")  # NumPy may call the loop several times before it looks
 
     def transfer(group: str, arguments: range, lanes: str, vectors: int, fast: str, slow: str, bad: str = "") -> str:
@@ -81,7 +82,7 @@ def batch(program: Program, width: int, strict: bool = False) -> str:
     lines += ["  br label %head", "head:",
               "  %k = phi i64 [0, %entry], [%nextk, %tail]", f"  %bad = phi {D} [zeroinitializer, %entry], [%worst, %tail]",
               f"  %left = sub i64 {N}, %k", "  %more = icmp sgt i64 %left, 0", "  br i1 %more, label %load, label %done",
-              "load:", "  %g = phi i64 [0, %head], [%nextg, %loaded]", f"  %room = icmp slt i64 %g, {GROUPS}",
+              "load:", "  %g = phi i64 [0, %head], [%nextg, %loaded]", f"  %room = icmp slt i64 %g, {groups}",
               f"  %firstg = mul i64 %g, {width}", "  %any = icmp slt i64 %firstg, %left", "  %fill = and i1 %room, %any",
               "  br i1 %fill, label %fetch, label %compute", "fetch:"]  # fmt: skip
     transfer("%g", range(n_in), inputs, program.n_in, "pack", "gather")
@@ -96,7 +97,7 @@ def batch(program: Program, width: int, strict: bool = False) -> str:
         worst = put(f"call {D} @finite(ptr {given}, i64 {program.n_in}, {D} %worst)")
     worse = transfer("%h", range(n_in, n_args), results, n_out, "unpack", "scatter", worst)
     lines += ["  br label %stored", "stored:", f"  %worse = fadd {D} {worse}, zeroinitializer", "  %nexth = add i64 %h, 1",
-              "  br label %store", "tail:", f"  %nextk = add i64 %k, {GROUPS * width}", "  br label %head", "done:",
+              "  br label %store", "tail:", f"  %nextk = add i64 %k, {groups * width}", "  br label %head", "done:",
               f"  call void @free(ptr {raw})", f"  call i32 @feclearexcept(i32 {ALL_FLAGS})",
               f"  %nan = fcmp uno {D} %bad, zeroinitializer", f"  %nans = bitcast <{width} x i1> %nan to i{width}",
               f"  %new = icmp ne i{width} %nans, 0", f"  %old = icmp ne i32 {before}, 0",

@@ -19,6 +19,8 @@ from engine.compiler.graph.program import live
 LONGEST = 45_000
 #: packs must save this part of all operations: else the program stays as it is
 WORTH = 1 / 8
+#: nodes that take no instruction
+FREE = {"input", "const", "consts", "neg", "get"}
 #: packs that may need each other before all are given up
 TANGLES = 32
 
@@ -55,7 +57,7 @@ def laned(nodes: list[Node], outputs: list[int], sizes: Sequence[int], most: int
 
 def count(nodes: list[Node]) -> int:
     """Return the number of instructions, nearly: extracting a vector's first lane is free."""
-    return sum(node[0] not in ("input", "const", "consts", "neg", "get") and node[:2] != ("lane", 0) for node in nodes)
+    return len([node for node in nodes if node[0] not in FREE and (node[0] != "lane" or node[1])])
 
 
 def ordered(packs: Packs) -> list[int | Pack]:

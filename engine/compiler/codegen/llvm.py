@@ -3,11 +3,12 @@
 A program becomes ``void @f(ptr in, ptr out, ptr work, i64 groups, i64 in.s, i64 out.s, i64 work.s)``. Memory is an array of lane vectors:
 input k of all W samples stands at ``in + k``; those of the next group of W samples stand ``in.s`` bytes further, and so do outputs and
 work. A long program is cut into segments, functions of a bounded number of nodes, so that LLVM's time grows linearly and code is fetched
-once for several groups; a call ends a segment, and serves all groups too. Values that cross a border, the arguments and the results of
-calls live in ``work``, and so does what leaves the registers: :mod:`engine.compiler.codegen.schedule` plans that, and LLVM follows. Sines
-and cosines of inputs, the joints' angles, are made first and together. One sample's equal parts go in the lanes of vectors of their own,
-which stand in memory as numbers side by side (:mod:`engine.compiler.codegen.lanes`). Only IEEE operations are emitted and none may be
-reordered, so lanes are independent bit for bit of W, of the batch and of the threads.
+once for several groups; a call ends a segment, and serves all groups too. A sample by itself is the only group. Values that cross a
+border, the arguments and the results of calls live in ``work``, and so does what leaves the registers:
+:mod:`engine.compiler.codegen.schedule` plans that, and LLVM follows. Sines and cosines of inputs, the joints' angles, are made first and
+together. One sample's equal parts go in the lanes of vectors of their own, which stand in memory as numbers side by side
+(:mod:`engine.compiler.codegen.lanes`). Only IEEE operations are emitted and none may be reordered, so lanes are independent bit for bit of
+W, of the batch and of the threads.
 """
 
 from __future__ import annotations
@@ -57,6 +58,8 @@ FIRST = ["entry:", *(f"  %{p}.a = ptrtoint ptr %{p}.0 to i64" for p in BASES), "
          "  %in = inttoptr i64 %in.i to ptr", "  %out = inttoptr i64 %out.i to ptr", "  %work.m = inttoptr i64 %work.i to ptr"]  # fmt: skip
 NEXT = ["  br label %served", "served:", *(f"  %{p}.n = add i64 %{p}.i, %{p}.s" for p in BASES), "  %g.n = add i64 %g, 1",
         "  %more = icmp slt i64 %g.n, %groups", "  br i1 %more, label %group, label %end", "end:", "  ret void", "}"]  # fmt: skip
+#: where each group is one sample, there is one: its memory begins where it is given
+ALONE = INSIDE.replace("%in.0", "%in").replace("%out.0", "%out").replace("%work.0", "%work.m")
 
 
 def middle(places: list[int], width: int) -> int:
@@ -304,7 +307,8 @@ end:
         for s, (body, last) in enumerate(bodies):
             near = {base: self.bytes(middle(places, self.width)) for base, places in body.used.items()}
             own = [f"  {base} = getelementptr i8, ptr {base}.m, i64 {-there}" for base, there in near.items()]
-            lines = [f"void {name}.{s}({INSIDE}) noinline nounwind {{", *FIRST, *own, *body.lines, *NEXT]
+            given, first, end = (INSIDE, FIRST, NEXT) if self.width > 1 else (ALONE, ["entry:"], ["  ret void", "}"])
+            lines = [f"void {name}.{s}({given}) noinline nounwind {{", *first, *own, *body.lines, *end]
             calls = any("@" in line and "@llvm." not in line for line in body.lines)
             self.text.append(f"define {'internal' if calls else 'hidden'} " + "\n".join(lines))
             text.append(f"  %near{s} = getelementptr i8, ptr %work, i64 {near['%work']}")

@@ -141,11 +141,15 @@ class Packs:
         on one lane's inputs alone."""
         def lane_of(i: int) -> int:
             """The lane of a node that may be packed, −1 if it may not."""
-            own = {self.lane[j] for j in self.reads[i]} - {-1}
-            if len(own) != 1 or i in self.pack or not self.fits[i]:
+            if i in self.pack or not self.fits[i]:
                 return -1
-            lane = own.pop()
-            return -1 if apart and self.sides[i] != 1 << lane else lane
+            lane = -1
+            for j in self.reads[i]:
+                if (own := self.lane[j]) != lane and own >= 0:
+                    if lane >= 0:
+                        return -1
+                    lane = own
+            return -1 if apart and lane >= 0 and self.sides[i] != 1 << lane else lane
 
         waiting: dict[Any, list[list[int]]] = {}
         todo = sorted({j for i in (*self.leaves, *self.pack) for j in self.readers[i]})        # a heap

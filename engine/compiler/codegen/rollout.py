@@ -159,7 +159,7 @@ class Rollout(GroupWriter):
     n, notes, n_record : numbers of x, of notes, and of a record
     last : the argument that the records are
     held : what of x stands in the step's work, which begins with it and which observing leaves alone
-    groups : of rows at once: one where there are tables, which are those of one sample
+    groups : of rows at once: one where a group is one sample
     state, work : vectors of a group's state (t0, k, dt, p, w, x, notes), and of the functions' work
     """
 
@@ -177,7 +177,7 @@ class Rollout(GroupWriter):
         self.f_observe, work_observe = self.m.function(observe)
         self.held = self.m.held.get(self.f_step, [])
         self.beside = sum(h.size for h in self.held)
-        self.groups = 1 if self.tabled else GROUPS
+        self.groups = 1 if self.tabled or width == 1 else GROUPS
         self.state, self.work = self.kept + self.n + self.notes, max(work_step, self.beside + work_observe)
         if self.tabled:
             put_spare(self.m)

@@ -54,7 +54,8 @@ def fused(program: Program) -> tuple[list[Node], list[int]]:
                 x, y = product(a)
                 new[i] = put("fma", x, y, put("neg", new[b]) if op == "sub" else new[b])
                 continue
-        new[i] = put(*renumbered(node, new))
+        new[i] = len(result)
+        result.append(renumbered(node, new))
     return live(result, [new[i] for i in outputs])
 
 
@@ -181,17 +182,14 @@ def register_plan(nodes: list[Node], outputs: list[int], parts: list[range], pla
     ``placed`` stand in memory anyway. A ``neg`` is part of the operations that read it. What is ``wide`` takes as many slots side by side;
     a lane of what stands in memory is loaded alone.
     """
-    final = set(outputs)
-
-    def source(i: int) -> int:
-        while nodes[i][0] == "neg":
-            i = nodes[i][1]
-        return i
+    final, source = set(outputs), list[int]()                                  # of a node without its signs
+    for i, node in enumerate(nodes):
+        source.append(source[node[1]] if node[0] == "neg" else i)
 
     def wanted(i: int) -> list[int]:
         if nodes[i][0] in ("neg", "get", *STANDING) or (i in placed and nodes[i][0] not in CALLS):
-            return [source(i)] if i in final and nodes[i][0] != "const" else []
-        return list(dict.fromkeys(source(j) for j in operands(nodes[i])))
+            return [source[i]] if i in final and nodes[i][0] != "const" else []
+        return list(dict.fromkeys([source[j] for j in operands(nodes[i])]))
 
     wants = [wanted(i) for i in range(len(nodes))]
     readers: dict[int, list[int]] = {}

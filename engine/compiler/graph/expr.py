@@ -103,7 +103,11 @@ class Graph:
                     return result
                 chosen = op in BOOLEAN or (op == "select" and all(map(self.holds_truth, operands[1:])))
                 return result if chosen else self.as_number(result)
-        index = [x.i if type(x) is Expr and x.g is self else self.index(x) for x in operands]
+        if len(operands) == 2:  # mostly
+            a, b = operands
+            index = [a.i if type(a) is Expr and a.g is self else self.index(a), b.i if type(b) is Expr and b.g is self else self.index(b)]
+        else:
+            index = [x.i if type(x) is Expr and x.g is self else self.index(x) for x in operands]
         if op in CONDITIONAL or (self.truths and not self.truths.isdisjoint(index)):
             index = self.matched(op, index)
         if op in COMMUTATIVE and index[0] > index[1]:
@@ -172,12 +176,12 @@ class Expr:
         self.g, self.i = g, i
 
     # -- arithmetic, all through the rewrite table
-    def __add__(a, b): return a.g.make("add", a, b) if type(b) is Expr else binary("add", a, b)
-    def __radd__(a, b): return binary("add", b, a)
-    def __sub__(a, b): return a.g.make("sub", a, b) if type(b) is Expr else binary("sub", a, b)
-    def __rsub__(a, b): return binary("sub", b, a)
-    def __mul__(a, b): return a.g.make("mul", a, b) if type(b) is Expr else binary("mul", a, b)
-    def __rmul__(a, b): return binary("mul", b, a)
+    def __add__(a, b): return a.g.make("add", a, b) if type(b) in NUMBERS else binary("add", a, b)
+    def __radd__(a, b): return a.g.make("add", b, a) if type(b) is float else binary("add", b, a)
+    def __sub__(a, b): return a.g.make("sub", a, b) if type(b) in NUMBERS else binary("sub", a, b)
+    def __rsub__(a, b): return a.g.make("sub", b, a) if type(b) is float else binary("sub", b, a)
+    def __mul__(a, b): return a.g.make("mul", a, b) if type(b) in NUMBERS else binary("mul", a, b)
+    def __rmul__(a, b): return a.g.make("mul", b, a) if type(b) is float else binary("mul", b, a)
     def __truediv__(a, b): return binary("div", a, b)
     def __rtruediv__(a, b): return binary("div", b, a)
     def __mod__(a, b): return divided(ops.mod, a, b)
@@ -266,6 +270,8 @@ class Expr:
 
 
 numbers.Real.register(Expr)
+#: what numbers nearly always are
+NUMBERS = (Expr, float)
 
 
 def box(x: Any) -> Any:

@@ -150,8 +150,10 @@ def operands(node: Node) -> Node:
 
 def renumbered(node: Node, new: Any) -> Node:
     """The node with its operands renumbered."""
-    if node[0] in ARITY:  # nearly always
-        return (node[0], *[new[i] for i in node[1:]])
+    if (n := ARITY.get(node[0])) is not None:  # nearly always
+        if n == 2:
+            return node[0], new[node[1]], new[node[2]]
+        return (node[0], new[node[1]]) if n == 1 else (node[0], new[node[1]], new[node[2]], new[node[3]])
     part = OPERANDS[node[0]]
     return (*node[: part.start], *[new[i] for i in node[part]], *node[part.stop :])
 

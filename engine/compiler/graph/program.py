@@ -203,6 +203,8 @@ def live(nodes: list[Node], outputs: list[int]) -> tuple[list[Node], list[int]]:
         if not new[i]:
             for j in operands(nodes[i]):
                 new[j] = 0
+    if -1 not in new:                                                          # all are needed
+        return carried(nodes, [*nodes], enumerate(range(len(nodes)))), outputs
     kept: list[Node] = []
     for i, node in enumerate(nodes):
         if not new[i]:

@@ -81,8 +81,6 @@ def extracted(graph: Graph, start: int, carry: list[Expr], outputs: list[int], o
 
     def read(i: int) -> None:
         """Make a node from outside known within."""
-        if i in new:
-            return
         if graph.nodes[i][0] == "const":
             new[i] = put(*graph.nodes[i])
             return
@@ -94,18 +92,23 @@ def extracted(graph: Graph, start: int, carry: list[Expr], outputs: list[int], o
     for k, c in enumerate(carry):
         new[c.i] = put("input", k)
     for i in sorted(needed & inside - new.keys()):
-        op, *rest = node = graph.nodes[i]
+        node = graph.nodes[i]
         for j in operands(node):
-            read(j)
-        if op in CALLS:
-            f = graph.functions[rest[0]]
+            if j not in new:
+                read(j)
+        if node[0] in CALLS:
+            f = graph.functions[node[1]]
             if f not in functions:
                 functions.append(f)
-            node = (op, functions.index(f), *rest[1:])
-        op, *rest = renumbered(node, new)
-        new[i] = put(op, *(sorted(rest) if op in COMMUTATIVE else rest))
+            node = (node[0], functions.index(f), *node[2:])
+        node = renumbered(node, new)
+        if node[0] in COMMUTATIVE and node[1] > node[2]:
+            node = (node[0], node[2], node[1])
+        new[i] = len(nodes)
+        nodes.append(node)
     for i in outputs:
-        read(i)
+        if i not in new:
+            read(i)
     nodes = carried(graph.nodes, nodes, new.items())
     kept, wanted, functions = fused_loops(*live(nodes, [new[i] for i in outputs]), functions)
     shapes_in, shapes_out = ([table_shape(columns_of(graph, i)) for i in which] for which in ([*(c.i for c in carry), *captured], outputs))
