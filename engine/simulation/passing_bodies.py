@@ -15,6 +15,8 @@ from engine.spatial import quaternion
 Array = np.ndarray
 #: of each record so many bodies are held against all others: those that go farthest, of what they are thick
 FASTEST = 4
+#: m/s²: half of about what bends a way between two records
+BENDS = 5.0
 
 
 class PassingBodies(NamedTuple):
@@ -42,8 +44,7 @@ class PassingBodies(NamedTuple):
 
     def passing(self, dt: float, t: Array, q: Array, v: Array) -> tuple[Array, Callable[[tuple[int, ...]], str]]:
         """Return where (..., T) in records of q (..., T, nq) and v (..., T, nv) one of the fastest bodies goes farther in a step of dt,
-        relative to another, than half of what the thinner is thick, and is not far from it: as far as it goes until the next record; and
-        what is said of such a record."""
+        relative to another, than half of what the thinner is thick, and gets there by the next record; and what is said of a record."""
         where, worst = np.zeros(q.shape[:-1], dtype=bool), {}
         between = np.diff(t, prepend=t[0] - dt, append=t[-1] + dt).max()
         far = dt * np.linalg.norm(v[..., self.velocities], axis=-1) * (self.body >= 0) / self.size      # of half of what it is thick
@@ -65,12 +66,28 @@ class PassingBodies(NamedTuple):
         own = quaternion.rotate(pose[:, :4], self.center) + pose[:, 4:]
         x = np.where(still, self.center, np.einsum("nij,nj->ni", R, own) + self.placements[:, :3, 3])
         for a in np.argsort(far)[: -FASTEST - 1 : -1]:
-            speed, size = np.linalg.norm(u - u[a], axis=-1), np.minimum(self.size, self.size[a])
-            near = np.linalg.norm(x - x[a], axis=-1) <= self.radius + self.radius[a] + speed * between
+            r, w, size = x - x[a], u - u[a], np.minimum(self.size, self.size[a])
+            speed = np.linalg.norm(w, axis=-1)
+            when = np.clip(-np.einsum("ni,ni->n", r, w) / np.maximum(speed, 1e-300) ** 2, 0.0, between)      # where it is nearest
+            beside = self.radius + self.radius[a] + speed * dt + BENDS * between**2
+            near = np.linalg.norm(r + when[:, None] * w, axis=-1) <= beside
             for b in np.flatnonzero(near & (dt * speed > size) & (self.body != self.body[a])).tolist():
                 if (min(a, b), max(a, b)) not in self.apart:
                     return int(a), b, float(dt * speed[b]), float(size[b])
         return None
+
+
+def may_meet(t: Array, dt: float, gap: Array, speed: Array) -> Array:
+    """Return where (..., T) in records at the times t (T) two bodies with a gap (..., T), m, may meet until the next record, in steps of
+    dt: they go so far at their relative speed u (..., T), m/s, and the gap grows by less than u Δt − gap in Δt: it is about u Δt where they
+    recede, and less by twice the gap where they meet and pass on.
+
+    >>> may_meet(np.arange(4.0), 0.1, np.array([3.0, 1.0, 1.0, 3.0]), np.full(4, 2.0))
+    array([False,  True, False, False])
+    """
+    every, rise = np.diff(t, append=t[-1] + dt), np.diff(gap, axis=-1)
+    rise = np.concatenate([rise, rise[..., -1:] / max(every[-2:][0], dt) * dt], axis=-1) if len(t) > 1 else 0.0 * gap
+    return (gap <= speed * every.max()) & (rise < speed * every - gap)
 
 
 def describe_passing(model: Model, one: int, other: int, way: float, size: float) -> str:

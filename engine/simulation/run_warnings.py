@@ -16,7 +16,7 @@ from engine.dynamics.momentum_conservation import Tree, central_momentum, common
 from engine.model import Model
 from engine.simulation.allowances import Depths
 from engine.simulation.innovations import Innovations, Known, of_columns
-from engine.simulation.passing_bodies import describe_passing
+from engine.simulation.passing_bodies import describe_passing, may_meet
 from engine.simulation.unresolved_impacts import FALL, describe_blow, of_tables, speeds_of_blows
 from engine.spatial import quaternion
 
@@ -365,7 +365,7 @@ class RunWarnings:
             speed = np.linalg.norm(drifting(self.model, a, q, v) - drifting(self.model, b, q, v), axis=-1)
             fast = self.dt * speed > self.depths.most * size
             if gaps is not None and fast.any():
-                fast &= gaps[..., points].min(axis=-1) <= speed * np.diff(t, prepend=t[0] - self.dt, append=t[-1] + self.dt).max()
+                fast &= may_meet(t, self.dt, gaps[..., points].min(axis=-1), speed)
 
             def passes(k: tuple[int, ...], speed: Array = speed, size: float = size, a: int = a, b: int = b) -> str:
                 return describe_passing(self.model, max(a, b), min(a, b), self.dt * speed[k], size)

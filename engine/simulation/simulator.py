@@ -48,7 +48,7 @@ from engine.simulation.plant import Plant
 from engine.simulation.profile import Profile, profiled
 from engine.simulation.run import Diverged, Failures, collected
 from engine.simulation.run_file import record, resume
-from engine.simulation.state import State
+from engine.simulation.state import State, require_state
 from engine.simulation.step import Step
 from engine.simulation.stepper import Stepper
 from engine.simulation.surroundings import Kept, require_found_again, surroundings
@@ -247,7 +247,7 @@ class Simulator(Fixed):
         -9.81
         """
         self.stepper.require_unchanged(0.1)
-        (x, begun, done), p = state.resumed(self._step), state.origin.parameters
+        (x, begun, done), p = require_state(state).resumed(self._step), state.origin.parameters
         if parameters:
             self.stepper.require_later(parameters)
             given, p = self.values_of(parameters), p.copy()
@@ -256,8 +256,8 @@ class Simulator(Fixed):
                 try:
                     p[..., self.plant.parameters.slices[name]] = value.reshape(*lead, -1)
                 except ValueError:
-                    expected = f"none, or those of the state, {x.shape[:-1]}"
-                    raise SimulationError(f"parameter '{name}' has leading dimensions {lead}; expected {expected}") from None
+                    raise SimulationError(f"parameter '{name}' has leading dimensions {lead}; expected none, or those of the state, "
+                                          f"{x.shape[:-1]}") from None  # fmt: skip
             if self.conserved and any(own(name) for name in given):
                 x, z = x.copy(), self._step.layout.slices["state"]
                 x[..., z] = self._step.prepare(p, x, state.t)[..., z]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.checks import shown
 from engine.components.component import SimulationError
 from engine.model import Model
 from engine.simulation.form import Form
@@ -149,3 +150,16 @@ def shaped(model: Model, name: str, y: Array, shape: tuple[int, ...]) -> Array:
         if isinstance(error, SimulationError) or "broadcast" not in str(error):
             raise
         raise SimulationError(f"the state's {name} has shape {a.shape}; expected {shape}") from None
+
+
+def require_state(state: Any) -> State:
+    """Return a state, which must be one.
+
+    >>> require_state(([0.0], [0.0]))
+    Traceback (most recent call last):
+        ...
+    engine.components.component.SimulationError: the state is ([0.0], [0.0]); expected a State, as start(q0, v0) and step(state) give it
+    """
+    if not isinstance(state, State):
+        raise SimulationError(f"the state is {shown(state)}; expected a State, as start(q0, v0) and step(state) give it")
+    return state

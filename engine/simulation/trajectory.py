@@ -322,7 +322,7 @@ class Trajectory:
                                  "contacts.names")  # fmt: skip
             if name == "contacts" and "contacts.wrench" in self.signals:
                 raise StateError("no points of contact of what was pickled, of other times, or of a batch in a file; expected a run")
-            if self.touching is not None and name.startswith("contacts."):
+            if self.touching is not None and name.startswith("contacts.") and "contacts.force" not in self.signals:
                 raise StateError(f"no signal '{name}' where more than 400 points may touch, or bodies meet by tables; expected 'contacts', "
                                  "the table of those that do, contacts.wrench, contacts.count or contacts.overlap")  # fmt: skip
             raise StateError(f"no signal '{name}'{nearest(name, self.signals)}; expected one of {', '.join(self.signals)}, or of q, "
