@@ -67,7 +67,7 @@ def lqr(simulator: Simulator, q: ArrayLike, Q: ArrayLike = 1.0, R: ArrayLike = 1
     q : where it rests (nq)
     Q : (2 nv, 2 nv), its diagonal (2 nv), or a number; R : (nu, nu), (nu), or a number; Q from zero, R above zero
     u : what holds it, of the simulation's parameter "u", its value by default; where there is none, generalized forces (nv), by default
-        those of inverse dynamics at rest
+        those of inverse dynamics at rest. A controller without "u" is part of what is regulated: u acts beside it
 
     Raises
     ------

@@ -56,9 +56,20 @@ def alone(text: str) -> list[str]:
 
 
 def names_of(code: str) -> tuple[set[str], set[str], set[str]]:
-    """Return the names that code asks for, those that it gives, and those of which it changes what they stand for."""
+    """Return the names that code asks for before it gives them, those that it gives, and those of which it changes what they stand for."""
     asked, made, changed = set[str](), set[str](), set[str]()
-    for node in ast.walk(ast.parse(code)):
+    for line in ast.parse(code).body:
+        needs, gives, alters = names_of_statement(line)
+        asked |= needs - made
+        made |= gives
+        changed |= alters
+    return asked, made, changed
+
+
+def names_of_statement(line: ast.stmt) -> tuple[set[str], set[str], set[str]]:
+    """Return the same of a statement; of a function it is its name alone that it gives, and what ``engine.export`` does changes nothing."""
+    asked, made, changed = set[str](), set[str](), set[str]()
+    for node in ast.walk(line):
         if isinstance(node, ast.Name):
             (made if isinstance(node.ctx, (ast.Store, ast.Del)) else asked).add(node.id)
         elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
@@ -71,7 +82,11 @@ def names_of(code: str) -> tuple[set[str], set[str], set[str]]:
             changed.add(root(node))
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
             changed.add(root(node.value.func))
-    return asked, made, changed - {"print", ""}
+    if isinstance(line, (ast.FunctionDef, ast.ClassDef)):
+        made = {line.name}
+    elif isinstance(line, ast.AugAssign):
+        asked |= made
+    return asked, made, changed - {"print", "engine", ""}
 
 
 def root(node: ast.expr) -> str:

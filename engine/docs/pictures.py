@@ -42,8 +42,8 @@ def recoil() -> None:
     start[7:], end[7:] = [1.2, -0.4, 0.2, 1.2, 0.1, 0.6, 0.2], [-1.2, -0.4, 0.2, 1.2, 0.1, 0.6, 0.2]
     slew = computed_torque(model, minimum_jerk(model, start, end, 8.0))
     motion = engine.Simulator(model, dt=0.01, gravity=(0, 0, 0), controller=slew).run(start, np.zeros(13), 8.0)
-    tip = np.array([1.0, 1.5, 0.0])                                            # of the bus, where its turn is seen
-    write("recoil", motion, view=(0.9, 0.6), shown=engine.Shown(trails=("gripper", ("bus", tuple(tip))), trail_time=8.0, momentum=True))
+    corner = ("solar_panel_left", (0.54, 2.94, 0.0))                           # where the turn of the bus is seen
+    write("recoil", motion, view=(0.9, 0.6), shown=engine.Shown(trails=("gripper", corner), trail_time=16.0, momentum=True))
 
 
 def eyes() -> None:
@@ -70,26 +70,26 @@ def names_of(page: str, count: int) -> dict[str, Any]:
 def lessons() -> None:
     """Draw the pictures of the course, of what its lessons' own lines make."""
     twist = np.array([0.0, 0.0, 2.0, 0.0, 1.0, 0.4])
-    screw = names_of("course/twists", 5)["screw"].run([1.0, 0, 0, 0, 0.5, 0, 0], twist, 4.0, parameters={"goal": twist})
+    screw = names_of("course/twists", 6)["screw"].run([1.0, 0, 0, 0, 0.5, 0, 0], twist, 4.0, parameters={"goal": twist})
     write("lesson-twists", screw, view=(0.7, 0.3), environment="plain",
           shown=engine.Shown(trails=(("body", (0.3, 0.2, 0.1)),), trail_time=4.0, screws=("body",)))
-    swing = names_of("course/lagrangian", 4)["swing"].run([1.5, -0.7], np.zeros(2), 4.0)
+    swing = names_of("course/lagrangian", 5)["swing"].run([1.5, -0.7], np.zeros(2), 4.0)
     write("lesson-lagrangian", swing, view=(-np.pi / 2, 0.1), environment="plain",
           shown=engine.Shown(trails=(("lower", (0.0, 0.0, -1.0)),), trail_time=4.0))
-    arm = names_of("course/recursions", 4)["floats"].run([0.3, 0.6, 0.0, 1.2, 0.0, 0.6, 0.0], np.zeros(7), 0.01)
+    arm = names_of("course/recursions", 5)["floats"].run([0.3, 0.6, 0.0, 1.2, 0.0, 0.6, 0.0], np.zeros(7), 0.01)
     write("lesson-recursions", arm, view=(-0.9, 0.2), environment="plain", shown=engine.Shown(torques=True))
-    spin = names_of("course/integrators", 5)["spin"].run([1.0, 0, 0, 0, 0, 0, 0], [0.02, 3.0, 0.02, 0, 0, 0], 6.0)
+    spin = names_of("course/integrators", 6)["spin"].run([1.0, 0, 0, 0, 0, 0, 0], [0.02, 3.0, 0.02, 0, 0, 0], 6.0)
     write("lesson-integrators", spin, view=(0.8, 0.3), environment="plain",
           shown=engine.Shown(momentum=True, trails=(("top", (0.5, 0.3, 0.125)),), trail_time=6.0))
-    box = names_of("course/contact", 1)
+    box = names_of("course/contact", 2)
     write("lesson-contact", box["slide"], t=0.105, view=(-1.3, -0.1), environment="plain",
           shown=engine.Shown(contacts=True, transparent=True))
-    pole = names_of("course/control", 4)["balance"].run([0.5, 0.2], np.zeros(2), 6.0)
+    pole = names_of("course/control", 5)["balance"].run([0.5, 0.2], np.zeros(2), 6.0)
     write("lesson-control", pole, t=0.7, view=(-np.pi / 2, 0.15), environment="plain", signals=("q.slide", "q.pivot"),
           size=(720, 480))
-    orbit = names_of("course/orbit", 4)
+    orbit = names_of("course/orbit", 5)
     rod = orbit["hangs"].run(orbit["hanging"](0.5), orbit["turning"], 3000.0)
-    write("lesson-orbit", rod, t=1000.0, shown=engine.Shown(lvlh=True))
+    write("lesson-orbit", rod, t=50.0, view=(-1.9, 0.25), shown=engine.Shown(lvlh=True))
 
 
 def write(name: str, source: Any, size: tuple[int, int] = (1440, 960), **look: Any) -> None:

@@ -95,7 +95,8 @@ def require_known(parameters: Iterable[str], constraints: Any, impacts: bool, co
         if impacts and is_number(name):
             raise SimulationError(f"parameter '{name}' beside an engine.impact, which is of the model's own numbers; expected Contacts")
         if is_material(name) and (link := split(name)[1]) not in surfaces:
-            raise SimulationError(f"parameter '{name}': nothing of '{link}' may touch; expected a link with contacts, or 'world'")
+            raise SimulationError(f"parameter '{name}': nothing of '{link}' may touch{nearest(link, surfaces)}; expected a link with "
+                                  "contacts, or 'world'")  # fmt: skip
         if is_material(name) and name.startswith(COUPLES) and link not in turning:
             raise SimulationError(f"parameter '{name}': '{link}' touches nothing with torsional or rolling friction; expected materials "
                                   "that have some, which the parameter is to replace")  # fmt: skip

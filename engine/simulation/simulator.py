@@ -12,7 +12,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from engine.checks import Fixed, memory, path_of, warn, whole
+from engine.checks import Fixed, memory, path_of, truth, warn, whole
 from engine.compiled.robot import Robot, robot_of
 from engine.compiler import Program
 from engine.components.assembly import assemble, require_acting, with_rotors
@@ -120,7 +120,7 @@ class Simulator(Fixed):
         self.robot: Robot = robot_of(model, gravity)
         if not model.nv:
             raise SimulationError(f"nothing of '{model.name}' moves; expected a model with joints, or floating_base=True")
-        self.model, self.gravity, self.compiled = model, self.robot.gravity, compiled
+        self.model, self.gravity, self.compiled = model, self.robot.gravity, truth("compiled", compiled, SimulationError)
         self.dt, self.method = checked_step(dt), method_named("cg4" if integrator is None else integrator, SimulationError)
         forces, actuators, constraints, sensors, laws = (require_list(*g) for g in (
             ("forces", forces), ("actuators", actuators), ("constraints", constraints), ("sensors", sensors), ("laws", laws)))  # fmt: skip
@@ -138,9 +138,9 @@ class Simulator(Fixed):
         inside = [*joints.components, *([*exact.grippers, *exact.motions] if exact else ())]
         self.components = assemble(model, self.dt, forces, actuators, inside, mode is not None, self.parameters, frame, makers)
         require_own((*self.components, *makers), self.parameters, self.parameters)
-        driven = with_rotors(model, self.components)
-        self.armature = driven.armature
-        self.conserved = floating_trees(driven) if conserve_momentum and self.method.takes is not FreeBody else ()
+        self.armature = (driven := with_rotors(model, self.components)).armature
+        keeps = truth("conserve_momentum", conserve_momentum, SimulationError) and self.method.takes is not FreeBody
+        self.conserved = floating_trees(driven) if keeps else ()
         self.conserved = joined_trees(driven, self.conserved, exact.loops.joined(grips=False)) if exact else self.conserved
         require_rigid(model, self.conserved, self.parameters)
         self.watch = Watch(events, self.parameters, [c.name for c in makers])

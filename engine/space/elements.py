@@ -12,6 +12,8 @@ from engine.checks import number, numbers, shown, warn
 from engine.components.component import SimulationError, SimulationWarning
 
 Array = np.ndarray
+#: s, the age of the universe; n, rad/s, at the surface of a ball of osmium: √(4/3 π G ρ) of 22590 kg/m³
+AGE, DENSE = 4.35e17, 2.51e-3
 #: an eccentricity, and an inclination, rad, below which an orbit has no perigee, and no node
 FLAT = 1e-11
 
@@ -35,7 +37,7 @@ class Elements:
 
     Warns
     -----
-    SimulationWarning : an angle is beyond a turn, as degrees are
+    SimulationWarning : an angle is beyond a turn, as degrees are; ``state``: the orbit lies within what pulls so, as of kilometres
 
     References: Vallado, *Fundamentals of Astrodynamics*, §2.5 and 2.6.
 
@@ -91,6 +93,11 @@ class Elements:
 
     def state(self, mu: float) -> tuple[Array, Array]:
         """Return place, m (3), and velocity, m/s (3), about a centre of gravity μ, m³/s²."""
+        motion(mu, self.a)
+        return self.state_about(mu)
+
+    def state_about(self, mu: float) -> tuple[Array, Array]:
+        """Return the same without a warning."""
         c, s = math.cos(self.anomaly), math.sin(self.anomaly)
         p = self.a * (1.0 - self.e) * (1.0 + self.e)
         P, Q = self.axes.T
@@ -114,3 +121,14 @@ class Elements:
     def mean(self) -> float:
         """The mean anomaly M = E − e sin E, rad."""
         return self.eccentric - self.e * math.sin(self.eccentric)
+
+
+def motion(mu: Any, a: Any) -> float:
+    """Return the mean motion √(μ/a³), rad/s, and warn of one that no orbit has, as of kilometres, or where the two are exchanged."""
+    mu, a = (number(what, x, f"{unit} above 0", above=0.0, error=SimulationError) for what, x, unit in (("mu", mu, "m³/s²"), ("a", a, "m")))
+    n = math.sqrt(mu / a) / a
+    wrong = f"lasts {2.0 * math.pi / n:.3g} s, longer than the universe" if n * AGE < 2.0 * math.pi else ""
+    wrong = "lies within whatever pulls so, were it of osmium" if n > DENSE else wrong
+    if wrong:
+        warn(f"an orbit of a = {a:.4g} m about μ = {mu:.4g} m³/s² {wrong}; expected μ in m³/s², and a in m", SimulationWarning)
+    return n

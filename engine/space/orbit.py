@@ -12,7 +12,7 @@ from engine import ops
 from engine.checks import number, shown, warn
 from engine.components.component import Beyond, Context, Effect, SimulationError, SimulationWarning
 from engine.components.frame import Frame
-from engine.space.elements import Elements
+from engine.space.elements import Elements, motion
 from engine.space.gravity import GravityField, difference
 from engine.space.kepler import Ellipse
 from engine.spatial import inertia
@@ -96,7 +96,7 @@ class ReferenceOrbit(Frame):
         if not isinstance(elements, Elements) or not isinstance(field, GravityField):
             raise SimulationError(f"an orbit of {shown(elements)} in the field {shown(field)}; expected from_elements(Elements(…), "
                                   "GravityField(…))")  # fmt: skip
-        position, velocity = elements.state(field.mu)
+        position, velocity = elements.state_about(field.mu)                    # which is checked against the field's planet
         return cls(position, velocity, field, start)
 
     @property
@@ -272,10 +272,18 @@ def require_above(field: GravityField, ellipse: Ellipse) -> None:
 def mean_motion(mu: float, a: float) -> tuple[float, float]:
     """Return n = √(μ/a³), rad/s, and the period 2π/n, s, of a semi-major axis, m.
 
+    Raises
+    ------
+    SimulationError : one of them is not above zero
+
+    Warns
+    -----
+    SimulationWarning : it lies within what pulls so, or lasts longer than the universe
+
     >>> [round(x, 12) for x in mean_motion(3.986004418e14, 6778137.0)]
     [0.001131366654, 5553.624271252228]
     """
-    n = math.sqrt(mu / a) / a
+    n = motion(mu, a)
     return n, 2.0 * math.pi / n
 
 
@@ -283,12 +291,21 @@ def clohessy_wiltshire(n: float, x: Any, v: Any, t: Any) -> tuple[Array, Array]:
     """Return place and velocity (3), m and m/s, at t of what is at x, moves with v at 0, near a circular orbit of mean motion n, rad/s.
 
     In axes that turn with the orbit: x from the centre, y along the motion, z across; right to the first order in |x|/a.
+
+    Raises
+    ------
+    SimulationError : x or v has another shape
+
     Reference: Clohessy & Wiltshire, *Terminal guidance system for satellite rendezvous*, J. Aerospace Sci. 27 (1960).
 
     >>> clohessy_wiltshire(1e-3, (0.0, 100.0, 0.0), np.zeros(3), 600.0)[0]
     array([  0., 100.,   0.])
     """
-    (x0, y0, z0), (u, w, h) = np.asarray(x), np.asarray(v)
+    x, v = np.asarray(x), np.asarray(v)
+    for name, at in ("x", x), ("v", v):
+        if at.shape[:1] != (3,):
+            raise SimulationError(f"clohessy_wiltshire: {name} has shape {at.shape}; expected (3,)")
+    (x0, y0, z0), (u, w, h) = x, v
     c, s = ops.cos(n * t), ops.sin(n * t)
     place = ops.array([(4.0 - 3.0 * c) * x0 + s / n * u + 2.0 * (1.0 - c) / n * w,
                        6.0 * (s - n * t) * x0 + y0 - 2.0 * (1.0 - c) / n * u + (4.0 * s / n - 3.0 * t) * w,

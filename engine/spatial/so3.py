@@ -66,6 +66,8 @@ def inverse_coefficient(theta2: Any) -> Any:
     return ops.where(small, series(theta2, BERNOULLI), closed)
 
 
+#: of |D θ²|, which is θ over its distance from a singular one: there are no more than eight steps of floats between
+LOST = 0.125 / np.finfo(float).eps
 #: |B₂ₖ|/(2k)! for k = 1, 2, …
 BERNOULLI = [1 / 12, 1 / 720, 1 / 30240, 1 / 1209600, 1 / 47900160, 691 / 1307674368000, 1 / 74724249600,
              3617 / 10670622842880000, 43867 / 5109094217170944000, 174611 / 802857662698291200000]  # fmt: skip
@@ -159,9 +161,17 @@ def dexp(w: ArrayLike) -> Array:
 
 
 def dexp_inv(w: ArrayLike) -> Array:
-    """Return the inverse left Jacobian: 1 − ½ [ω] + D [ω]²; singular at |ω| = 2π."""
+    """Return the inverse left Jacobian: 1 − ½ [ω] + D [ω]²; singular at |ω| = 2π, 4π, …
+
+    Raises
+    ------
+    EngineError : |ω| is a singular one, to its last bits
+    """
     w = shaped("w", w, 3)
-    D = inverse_coefficient(np.vecdot(w, w))
+    theta2 = np.vecdot(w, w)
+    D = inverse_coefficient(theta2)
+    if w.dtype != object and (lost := np.asarray(theta2 * abs(D)) > LOST).any():
+        raise EngineError(f"dexp has no inverse where |w| is {np.sqrt(np.asarray(theta2)[lost][0]):g}; expected it away from 2π, 4π, …")
     return quadratic(w, -0.5 + 0.0 * D, D)
 
 

@@ -81,6 +81,8 @@ def test_priorities_pairs_of_shapes_and_overrides():
         contacts.with_pairs([("world", "block/lift")]).bind(model)
     with pytest.raises(engine.EngineError, match="nothing of 'block' may touch"):
         engine.Simulator(model, contacts=narrow, parameters={"contact_friction.block": 0.3})
+    with pytest.raises(engine.EngineError, match=r"nothing of 'blok' may touch \(did you mean 'block'\?\); expected"):
+        engine.Simulator(model, contacts=engine.Contacts(ground), parameters={"contact_friction.blok": 0.3})
 
 
 def test_a_links_parameter_is_not_of_shapes_with_a_material_of_their_own():

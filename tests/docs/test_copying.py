@@ -42,3 +42,5 @@ def test_what_a_block_needs_are_those_that_give_or_change_its_names():
     text = "\n".join(f"```python\n{code}\n```" for code in codes)
     assert alone(text)[-1].split("\n\n") == ["import numpy as np", "a = np.ones(3)", "a[0] = 5", "a.sort()", "print(a.sum())"]
     assert names_of("x.y[0].z = f(q)") == ({"x", "f", "q"}, set(), {"x"})
+    assert names_of("def f(a):\n    b = c * a\n    return b\nd = 1\nprint(d)\nengine.export(d)\ne += 1") == (
+        {"a", "b", "c", "print", "engine", "e"}, {"f", "d", "e"}, set())  # fmt: skip

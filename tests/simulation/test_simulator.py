@@ -476,6 +476,8 @@ def test_progress_bar_counts_to_the_end(capsys):
     ({"dt": 10**400}, "dt is 1000000000"),
     ({"dt": 10**9999}, "dt is int(…); expected a step"),
     ({"integrator": "cg5"}, "no integrator 'cg5' (did you mean 'cg"),
+    ({"conserve_momentum": "yes"}, "conserve_momentum is 'yes'; expected True or False"),
+    ({"compiled": 1}, "compiled is 1; expected True or False"),
     ({"gravity": (0, 0)}, "gravity is (0, 0); expected three finite numbers"),
     ({"controller": 3}, "a controller or force is 3; expected a function of (t, q, v)"),
     ({"controller": lambda q, v, t: q}, "<lambda> takes (q, v, t), and is called as (t, q, v)"),

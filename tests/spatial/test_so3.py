@@ -9,7 +9,7 @@ import pytest
 from scipy.linalg import expm
 from scipy.spatial.transform import Rotation
 
-from engine import gufunc
+from engine import EngineError, gufunc
 from engine.spatial import quaternion, so3
 from tests.numeric import ANGLES, AXES, PI, ROUNDED, check_lives, close, derivative
 
@@ -314,3 +314,13 @@ def test_roll_pitch_yaw_in_three_lives(rng):
     away = R[np.abs(np.abs(angles[:, 1]) - PI / 2) > 1e-3]
     check_lives(lambda R: so3.to_rpy(R), away, tolerance=1e-14)
     check_lives(lambda R: so3.to_rpy(R)[2:], so3.from_rpy(RPY[15:25]))             # locked: yaw is 0
+
+
+def test_the_inverse_of_dexp_where_there_is_none_is_refused():
+    """At a whole turn, to its last bits; a millionth of a turn from there it is the inverse of dexp, to its condition."""
+    axis = np.array([0.6, 0.0, -0.8])
+    for turn in (2 * np.pi * axis, np.array([axis, 4 * np.pi * axis])):
+        with pytest.raises(EngineError, match=r"dexp has no inverse where \|w\| is 6.28319|dexp has no inverse where \|w\| is 12.5664"):
+            so3.dexp_inv(turn)
+    near = 2 * np.pi * (1 - 1e-6) * axis
+    np.testing.assert_allclose(so3.dexp_inv(near) @ so3.dexp(near), np.eye(3), rtol=0, atol=1e6 * 64 * np.finfo(float).eps)

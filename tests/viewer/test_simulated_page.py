@@ -155,3 +155,26 @@ def test_sliders_set_parameters_and_begin_again_keeps_them(browser, tmp_path):
     assert np.abs(state.v[6:]).max() > 0.1
     browser.evaluate("(() => { const x = document.querySelector('#sliders [type=number]'); x.value = ''; x.onchange(); })()")
     assert "is no number" in browser.evaluate("document.getElementById('say').textContent")
+
+
+def test_in_an_orbit_the_earth_is_below_and_the_camera_turns_with_it(browser, tmp_path):
+    """Where the frame says, also in its second turn, in which the Earth has turned on; up in the picture is away from it."""
+    stick = engine.Builder("stick")
+    stick.add_link("stick", inertia=inertia.sphere(10.0, 1.0), visuals=[engine.Geometry("box", (1.0, 1.0, 6.0))])
+    orbit = engine.space.ReferenceOrbit.from_elements(engine.space.Elements(7e6, 0.01, i=0.9))
+    simulator = engine.Simulator(stick.model(floating_base=True), dt=10.0, gravity=(0, 0, 0), frame=orbit)
+    browser.open(engine.export(simulator, tmp_path / "orbit.html", environment="space"))
+    browser.evaluate("page.play(false)")
+    picture = browser.picture().astype(float)
+    assert picture[-160:-80, 200:440].mean() > 3.0 * picture[:80, 200:440].mean()                   # of the Earth's day, and stars
+    for steps in (150, 600):
+        browser.evaluate(f"page.go({steps})")
+        browser.evaluate("page.show()")
+        r, v = orbit.place(t := browser.evaluate("page.t"), np.zeros(0))
+        globe = browser.evaluate("page.scene.sky.at(page.t)")
+        np.testing.assert_allclose(globe["center"], -r, rtol=0, atol=1e-5 * np.linalg.norm(r))
+        np.testing.assert_allclose(np.reshape(globe["axes"], (3, 3)), engine.Sky().axes(t), rtol=0, atol=1e-5)
+        _, up, back = np.transpose(browser.evaluate("page.camera.frame"))
+        np.testing.assert_allclose(back, r / np.linalg.norm(r), rtol=0, atol=1e-5)
+        np.testing.assert_allclose(up, np.cross(r, v) / np.linalg.norm(np.cross(r, v)), rtol=0, atol=1e-5)
+    assert t > orbit.period

@@ -78,10 +78,11 @@ def page(scene: Scene, fps: float, play: bool = True, different: int = DIFFERENT
 
 
 def document(scene: Scene, times: Array, pack: Pack, header: dict[str, Any], scripts: Sequence[Path] = (), styles: Sequence[Path] = (),
-             shown: Shown | None = None, marked: bool = False) -> str:  # fmt: skip
+             shown: Shown | None = None, marked: bool = False, turn: Array | None = None) -> str:  # fmt: skip
     """Return the page of a scene at times (T), s, with more in its header, and with scripts and styles after its own.
 
-    What it shows besides is sampled; ``marked``: it can draw marks, whether there are any now or not.
+    What it shows besides is sampled; ``marked``: it can draw marks, whether there are any now or not. Of times of a
+    ``turn`` (K), s, its sky goes round as from the first to the last, over and over, and its camera with it.
     """
     shown = shown or Shown()
     motions = [sampled(actor, times) for actor in scene.actors]
@@ -89,7 +90,7 @@ def document(scene: Scene, times: Array, pack: Pack, header: dict[str, Any], scr
     light = {name: np.asarray(x).tolist() for name, x in vars(LIGHTS[scene.environment]).items()}
     light |= {"open_color": GROUNDS.get(scene.environment), "shares": SHARES}
     marks = pack.marks(sampled_marks(scene, times, shown, pack.surface, marked))
-    space = pack.space(scene, times) if scene.environment == "space" else None
+    space = pack.space(scene, times, turn) if scene.environment == "space" else None
     title = ", ".join(dict.fromkeys(actor.model.name for actor in scene.actors))
     points = outline(np.concatenate([scene.points, scene.planet_around(float(times[0])), reach(scene, shown)]))
     extent = [scene.extent[0].tolist(), scene.extent[1]]
@@ -198,14 +199,16 @@ class Pack:
             self.textures[id(pixels)] = self.image(pixels)
         return self.textures[id(pixels)]
 
-    def space(self, scene: Scene, times: Array) -> dict[str, Any]:
-        """Add the stars and the planet at some of the times (T), s; return where they are."""
+    def space(self, scene: Scene, times: Array, turn: Array | None = None) -> dict[str, Any]:
+        """Add the stars and the planet at some of the times (T), s, or of a turn that is repeated; return where they are."""
+        times = times if turn is None else turn
         globes = [scene.globe(float(t)) or BACKDROP for t in np.linspace(times[0], times[-1], min(len(times), PLACES))]
         there = globes[0].center is not None
         flying = [a.source for a in scene.actors if there and a.source.moves and floats(a.source)]
         orbits = [ellipse(*about(source, float(times[0]), globes[0])[:2], globes[0].body.mu) for source in flying[:BEACONS]]
         return {"count": STARS, "orbits": [x.round().tolist() for x in orbits],
                 "stars": self.add(np.hstack(stars(STARS)).astype(np.float32)), **vars(globes[0].body), "places": len(globes),
+                "times": [times[0], times[-1]], "frames": None if turn is None else self.add(np.array([scene.upright(t) for t in turn])),
                 "chart": self.image(world_map(CHART)), "grain": self.image(grain(FINER)),
                 "centers": self.add(np.array([g.center for g in globes])) if there else None, "height": globes[0].seen_from(np.zeros(3))[1],
                 "axes": self.add(np.array([g.axes for g in globes])), "suns": self.add(np.array([g.sun for g in globes]))}  # fmt: skip

@@ -9,9 +9,13 @@ import numpy as np
 
 from engine.code.pulled import pulled
 from engine.simulation import Simulator
+from engine.space.orbit import ReferenceOrbit
 from engine.viewer.files.html import DIFFERENT, DRAWN, HAND_STYLES, HANDS, PAGE, SMALL, Pack, document, lightened
 from engine.viewer.scene.actor import Actor
 from engine.viewer.scene.scene import Scene
+
+#: times of an orbit's turn at which a page has where the planet is
+TURN = 1000
 
 
 def simulated(simulator: Simulator, environment: Any, geometry: str, q0: Any = None, v0: Any = None) -> str:
@@ -24,7 +28,9 @@ def simulated(simulator: Simulator, environment: Any, geometry: str, q0: Any = N
     model, made = simulator.model, pulled(simulator, q0, v0)
     environment = ("ground" if any(simulator.gravity) else "space") if environment is None else environment
     robot = Actor(model, geometry, q0)
-    robot.source.ground = simulator.plant.ground
+    orbit = simulator.plant.frame
+    turn = np.linspace(0.0, orbit.period, TURN) if isinstance(orbit, ReferenceOrbit) else None
+    robot.source.ground, robot.source.frame = simulator.plant.ground, None if turn is None else orbit
     scene = Scene(robot, environment, geometry)
     links = sorted({part.link for part in scene.actors[0].parts if model.carrier[part.link][0] >= 0})
     functions = {name: {"code": base64.b64encode(f.code).decode(), "takes": f.takes, "returns": f.returns}
@@ -35,7 +41,7 @@ def simulated(simulator: Simulator, environment: Any, geometry: str, q0: Any = N
               "follow": base.joint.child if base.kind.floats and any(simulator.gravity) else "",    # it may go far
               "functions": functions}  # fmt: skip
     pack = Pack(lightened(scene, DIFFERENT, DRAWN))
-    return document(scene, np.zeros(1), pack, {"play": True, "simulated": header}, [*HANDS, PAGE / "simulated.js"], HAND_STYLES)
+    return document(scene, np.zeros(1), pack, {"play": True, "simulated": header}, [*HANDS, PAGE / "simulated.js"], HAND_STYLES, turn=turn)
 
 
 def tuned(simulator: Simulator, where: dict[str, int]) -> dict[str, Any]:

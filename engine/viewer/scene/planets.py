@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -159,6 +159,8 @@ class Sky:
 def origin(source: Source, t: float) -> tuple[Array, Array] | None:
     """Return where the world's origin is about the planet's middle at a time, s, (3), m, and its velocity, m/s (3); None where it stands
     still: of records in between by Hermite's polynomial."""
+    if source.frame is not None:
+        return cast(tuple[Array, Array], source.frame.place(t, np.zeros(0)))       # on its ellipse
     if isinstance(source, Running):
         signals = source.live.state.signals
         return (signals["frame.origin"], signals["frame.velocity"]) if "frame.origin" in signals else None
@@ -177,6 +179,8 @@ def origin(source: Source, t: float) -> tuple[Array, Array] | None:
 def orbits(source: Source) -> bool:
     """Return whether a source flies about the Earth as it is: with an orbit as its frame, or beyond it about the world's origin, pulled by
     what records an energy."""
+    if source.frame is not None:
+        return True
     if not source.moves or any(source.gravity):
         return False
     if origin(source, source.span[0]) is not None:

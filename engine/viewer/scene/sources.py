@@ -42,10 +42,12 @@ class Source:
     model, gravity (3) : of the robot; robot : its compiled kinematics
     moves : whether its states change with time
     ground : pose (4, 4) of the ground that it has contacts with, whose z axis is the normal; None without one
+    frame : the orbit whose ellipse carries the world's origin, of a simulation that is not run here; None without one
     """
 
     moves = True
     ground: Array | None = None
+    frame: Any = None
 
     def __init__(self, model: Model, gravity: tuple[float, ...]) -> None:
         self.model, self.gravity, self.robot = model, gravity, compile(model, gravity)

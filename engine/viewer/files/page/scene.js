@@ -22,7 +22,7 @@ class Scene {
     this.row = new Float64Array(12);
     this.side = 10 ** Math.floor(Math.log10(Math.max(header.extent[1], 1e-6)));             // m, of a square of the ground
     this.stars = header.space && new Float32Array(buffer, header.space.stars, 6 * header.space.count);
-    this.sky = header.space && new Sky(header.space, buffer, header.times);
+    this.sky = header.space && new Sky(header.space, buffer);
     this.highlight = null;                                // {actor, link}: its number and the link's index
   }
 

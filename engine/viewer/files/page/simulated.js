@@ -100,6 +100,8 @@ class Simulated extends Tuned {
     const [{world}] = this.scene.actors, {result} = this.functions.poses(this.q);
     for (let link = 0; 12 * link < world.length; link++) world.set(result.subarray(16 * link, 16 * link + 12), 12 * link);
     this.t = this.k * this.simulated.dt;
+    const {sky} = this.scene;
+    if (sky && sky.frames) this.camera.frame = sky.upright(this.t);                        // who flies along turns
     if (refresh) this.refresh();
   }
 

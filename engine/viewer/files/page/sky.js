@@ -1,19 +1,33 @@
 // The sky: a planet and the Sun at a time, from samples; what of its light arrives at a place.
 
 class Sky {
-  constructor(header, buffer, times) {
+  constructor(header, buffer) {
     Object.assign(this, header);                          // of the planet: radius, air, soil, desert, wet; count of stars; images
-    [this.first, this.last] = times;
+    [this.first, this.last] = header.times;
     const numbers = (at, n) => at === null ? null : new Float64Array(buffer, at, n * header.places);
-    [this.centers, this.axes, this.suns] = [numbers(header.centers, 3), numbers(header.axes, 9), numbers(header.suns, 3)];
+    [this.centers, this.axes, this.suns, this.frames] = [numbers(header.centers, 3), numbers(header.axes, 9), numbers(header.suns, 3), numbers(header.frames, 9)];
   }
 
   // The planet's middle (or null, where it goes along with the eye), its axes by rows, and the unit vector to the Sun.
   at(t) {
-    const s = this.last > this.first ? Math.min(Math.max((t - this.first) / (this.last - this.first), 0), 1) * (this.places - 1) : 0;
+    const read = this.reading(t), a = read(this.axes, 9), turned = this.rate * this.turns(t) * (this.last - this.first);
+    const c = Math.cos(turned), s = Math.sin(turned);
+    const axes = a.map((x, i) => i < 3 ? c * x + s * a[i + 3] : i < 6 ? c * x - s * a[i - 3] : x);
+    return {center: this.centers && read(this.centers, 3), axes, sun: read(this.suns, 3)};
+  }
+
+  // How often a turn that is repeated is over; the axes of who flies along, by rows.
+  turns(t) { return this.frames ? Math.floor((t - this.first) / (this.last - this.first)) : 0; }
+  upright(t) {
+    const a = this.reading(t)(this.frames, 9);
+    return [a.slice(0, 3), a.slice(3, 6), a.slice(6)];
+  }
+
+  // What reads n numbers of a time between samples.
+  reading(t) {
+    const passed = (t - this.first) / (this.last - this.first) - this.turns(t), s = this.last > this.first ? Math.min(Math.max(passed, 0), 1) * (this.places - 1) : 0;
     const k = Math.min(Math.floor(s), Math.max(this.places - 2, 0)), part = s - k, next = this.places > 1 ? 1 : 0;
-    const read = (x, n) => Array.from({length: n}, (_, i) => (1 - part) * x[n * k + i] + part * x[n * (k + next) + i]);
-    return {center: this.centers && read(this.centers, 3), axes: read(this.axes, 9), sun: read(this.suns, 3)};
+    return (x, n) => Array.from({length: n}, (_, i) => (1 - part) * x[n * k + i] + part * x[n * (k + next) + i]);
   }
 
   // The unit vector from an eye to the middle, and how far it is, in radii.
