@@ -114,16 +114,14 @@ def content(path: Path) -> bytes:
         os.close(handle)
 
 
-def store(key: str, made: bytes) -> None:
-    """Keep an object for a key; a disk that is full or read-only is no error."""
+def store(key: str, made: bytes) -> bool:
+    """Keep an object for a key, and return whether it is kept; a disk that is full or read-only is no error."""
     where = folder()
-    if where is None:
-        return
-    put(where, name(key), HEADER + digest(key, made) + made)
+    return where is not None and put(where, name(key), HEADER + digest(key, made) + made)
 
 
-def put(where: Path, called: str, data: bytes) -> None:
-    """Write a file of the cache, whole or not at all; a disk that is full or read-only is no error."""
+def put(where: Path, called: str, data: bytes) -> bool:
+    """Write a file of the cache, whole or not at all, and return whether it is there; a disk that is full or read-only is no error."""
     with contextlib.suppress(OSError):
         handle, temporary = tempfile.mkstemp(dir=where, prefix=TEMPORARY)  # what a crash leaves behind is pruned like the rest
         try:
@@ -137,6 +135,8 @@ def put(where: Path, called: str, data: bytes) -> None:
         if grown[where] >= KEEP // 16:                                         # to look at all files takes longer than to write one
             prune(where)
             grown[where] = 0
+        return True
+    return False
 
 
 def files(where: Path) -> Iterator[tuple[float, int, str]]:

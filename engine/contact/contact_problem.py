@@ -26,7 +26,8 @@ BLOCK = 8
 
 class Patch(NamedTuple):
     """The contact points of one pair in a step: c (9 or 12), rows (n, 14, 17 or 20) and what is stuck (9, 12 or 15) of
-    :mod:`engine.contact.point_law`, and the places' velocities ẋ (n, 3) before the step, zeros where it is not near."""
+    :mod:`engine.contact.point_law`, and the places' velocities ẋ (n, 3) before the step, zeros where it is not near; rows are of
+    places as they were ``ago``, s."""
 
     pair: Pair
     near: Any
@@ -34,11 +35,17 @@ class Patch(NamedTuple):
     rows: Array
     stuck: Array
     paths: Array
+    ago: Any
 
     @property
     def position(self) -> Array:
-        """The points' places (n, 3) from c, in world axes."""
-        return self.rows[:, 7:10]
+        """The points' places (n, 3) from c, in world axes, where flight ends."""
+        return self.rows[:, 7:10] + self.ways
+
+    @property
+    def ways(self) -> Array:
+        """How far (n, 3) they went since impulses acted."""
+        return self.ago * self.paths
 
     @property
     def rubs(self) -> int:
@@ -71,17 +78,17 @@ class ContactProblem(Smooth):
             given = np.concatenate([whole[:6], place])
             given, wide = (np.append(given, pair.running(found.poses)), RUNNING) if pair.runs or pair.turns else (given, HELD)
             given, wide = (np.append(given, whole[6:]), TURNING) if pair.turns else (given, wide)
-            rest = resting(c, slow)
+            rest, ago = resting(c, slow), way * h if {pair.a.body, pair.b.body} & axes.ways.keys() else 0.0
 
-            def begin(pair: Pair = pair, c: Array = c, given: Array = given) -> Array:
-                *seen, paths = look(pair, found.poses, axes.about, began)
-                begun = ops.shared(point_law.begun, c, *seen, relative(pair, was), relative(pair, flown), given)
+            def begin(pair: Pair = pair, c: Array = c, given: Array = given, ago: Any = ago) -> Array:
+                place, *seen, paths = look(pair, found.poses, axes.about, began)
+                begun = ops.shared(point_law.begun, c, place - ago * paths, *seen, relative(pair, was), relative(pair, flown), given)
                 return np.concatenate([begun, paths.ravel()])
 
             nothing = np.array([*[0.0] * (wide * n), *rest * n, 0.0, *[0.0] * (3 * n)])
             ends = np.cumsum([wide * n, len(rest) * n, 1])
             rows, friction, (push,), paths = np.split(ops.when(near, begin, nothing), ends)
-            self.patches.append(Patch(pair, near, c, rows.reshape(n, wide), given, paths.reshape(n, 3)))
+            self.patches.append(Patch(pair, near, c, rows.reshape(n, wide), given, paths.reshape(n, 3), ago))
             rubs.append(friction)
             self.acts = ops.logical_or(self.acts, push > 0.0)
         #: friction (2 or 4) of every point, by the normal impulses before the step
@@ -141,10 +148,10 @@ class ContactProblem(Smooth):
         for p, impulse in zip(self.patches, impulses, strict=True):
             links = np.array([float(names.index(s.link) if s.link in names else len(names)) for s in (p.pair.a, p.pair.b)])
             W, runs = relative(p.pair, V), p.pair.running(self.axes.poses) if p.pair.runs else np.zeros(3)
-            for row, g in zip(p.rows, impulse, strict=True):
+            for row, place, g in zip(p.rows, p.position, impulse, strict=True):
                 n, un, ut = point_law.split(row, W)
                 slip = ut + runs - (n @ runs) * n
-                own = links, row[7:10] + self.axes.about, n, [point_law.gap_after(p.constants, row, un)], g[:3] / self.h, [ops.norm(slip)]
+                own = links, place + self.axes.about, n, [point_law.gap_after(p.constants, row, un)], g[:3] / self.h, [ops.norm(slip)]
                 found.append(np.concatenate([*own, g[3:] / self.h if len(g) > 3 else couples]))
         points = ops.table(np.array(found))
         return ops.chosen(points, ops.rows(lambda y: ops.norm(y[9:12]) > 0.0, points))

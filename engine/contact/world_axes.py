@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,20 +26,25 @@ class WorldAxes:
     poses : T_WB of all bodies at q (nq), the world's last
     about : c (3), in the world
     keep : velocities that stay as they are
+    ways : of single bodies that float how far (3) their centres of mass went since impulses acted: their twists are those about c and so
+        much farther, so that what acts on them at a place does so by the arm that it had then
 
     Attributes
     ----------
     poses : T_cB of all bodies, in axes of the world from c
+    frames : the same of those that ``ways`` has from as much farther than c
     columns : for each body the velocities of its joint, with the twist (6) in world axes about c that a unit of each gives what it carries
     """
 
-    def __init__(self, model: Model, q: Array, poses: list[Array], about: Array, keep: frozenset[int] = frozenset()) -> None:
-        self.model, self.about, bodies = model, about, model.bodies
+    def __init__(self, model: Model, q: Array, poses: list[Array], about: Array, keep: frozenset[int] = frozenset(),
+                 ways: Mapping[int, Array] = MappingProxyType({})) -> None:  # fmt: skip
+        self.model, self.about, self.ways, bodies = model, about, ways, model.bodies
         self.poses = [se3.pose(se3.rotation(T), se3.position(T) - about) for T in poses]
+        self.frames = [se3.pose(se3.rotation(T), se3.position(T) - ways[i]) if i in ways else T for i, T in enumerate(self.poses)]
         self.roots = [i for i in model.roots if bodies[i].kind.floats and keep.isdisjoint(range(bodies[i].v.start, bodies[i].v.stop))]
         self.columns: list[list[tuple[int, Array]]] = []
         for i, body in enumerate(bodies):
-            T, S = self.poses[i], body.subspace(q)
+            T, S = self.frames[i], body.subspace(q)
             J = np.eye(6) if i in self.roots else np.stack([se3.twist_to_parent(T, s) for s in S.T], axis=1)
             self.columns.append([(j, J[:, k]) for k, j in enumerate(range(body.v.start, body.v.stop))])
 
@@ -45,14 +52,14 @@ class WorldAxes:
         """Return x = S v (nv)."""
         x = list(v)
         for i in self.roots:
-            x[self.model.bodies[i].v] = se3.twist_to_parent(self.poses[i], v[self.model.bodies[i].v])
+            x[self.model.bodies[i].v] = se3.twist_to_parent(self.frames[i], v[self.model.bodies[i].v])
         return np.array(x)
 
     def back(self, x: Array) -> Array:
         """Return v = S⁻¹ x (nv)."""
         v = list(x)
         for i in self.roots:
-            v[self.model.bodies[i].v] = se3.twist_to_child(self.poses[i], x[self.model.bodies[i].v])
+            v[self.model.bodies[i].v] = se3.twist_to_child(self.frames[i], x[self.model.bodies[i].v])
         return np.array(v)
 
     def force(self, tau: Array) -> Array:
@@ -60,7 +67,7 @@ class WorldAxes:
         seen = list(tau)
         for i in self.roots:
             own = self.model.bodies[i].v
-            seen[own] = se3.wrench_to_parent(self.poses[i], tau[own])
+            seen[own] = se3.wrench_to_parent(self.frames[i], tau[own])
         return np.array(seen)
 
     def force_back(self, tau: Array) -> Array:
@@ -68,14 +75,14 @@ class WorldAxes:
         back = list(tau)
         for i in self.roots:
             own = self.model.bodies[i].v
-            back[own] = se3.wrench_to_parent(se3.inv(self.poses[i]), tau[own])
+            back[own] = se3.wrench_to_parent(se3.inv(self.frames[i]), tau[own])
         return np.array(back)
 
     def inertia(self, M: Array) -> Array:
         """Return S⁻ᵀ M S⁻¹ (nv, nv)."""
-        M = M.astype(np.result_type(M, *self.poses))            # traced, if a pose is
+        M = M.astype(np.result_type(M, *self.frames))            # traced, if a pose is
         for i in self.roots:
-            T, own = self.poses[i], self.model.bodies[i].v
+            T, own = self.frames[i], self.model.bodies[i].v
             M[own, own] = inertia.transformed(T, M[own, own])
             for j in range(len(M)):
                 if not own.start <= j < own.stop and any(map(ops.is_nonzero, M[own, j])):

@@ -362,15 +362,14 @@ class Plant(Acting):
         joins = () if self.constraints is None else self.constraints.joins(self.conserved, self.memories.split(m))
         stored = self.stored(q, z, p)
         q, v, P, moved = with_momenta(self.model_at(p), self.conserved, q, v, P if stored is None else P - stored, joins, self.bends(z))
-        if stored is None:
-            return q, v, P, moved
-        return q, v, P + stored, np.array([append_stored(*row) for row in zip(moved, stored, strict=True)])
+        kept = () if stored is None else zip(moved, stored, strict=True)
+        return (q, v, P, moved) if stored is None else (q, v, P + stored, np.array([append_stored(*row) for row in kept]))
 
     def carried_by_momenta(self, q: Array, v: Array, z: Array, m: Array, p: Array) -> tuple[Array, Array]:
-        """Return q and v with the centres of mass of the momenta in z, and their velocities. Trees turn as they do: by its momentum, a
-        slender body that turns across its axis would spin about that by the least error of a stage's attitude."""
-        own, led = (self.states.split(x)[MOMENTUM] for x in (self.with_momenta(q, v, z, p), z))
-        return self.kept(q, v, z, m, self.laden(p, z), np.concatenate([own[:, :3], led[:, 3:]], axis=1))[:2]
+        """Return q and v with the centres of mass of the momenta in z, and their velocities. Trees turn as they do: by its momentum, a slender
+        body that turns across its axis would spin about that by the least error of a stage's attitude."""
+        turns, led = self.momenta(q, v, z, p)[:, :3], z[self.states.slices[MOMENTUM]].reshape(-1, 9)[:, 3:]
+        return self.kept(q, v, z, m, self.laden(p, z), np.concatenate([turns, led], axis=1))[:2]
 
     def held(self, model: Model, q: Array, v: Array, m: Array) -> tuple[Array, Array]:
         """Return q and v on the constraints."""
@@ -402,14 +401,15 @@ class Plant(Acting):
         trees = trees if self.constraints is None else joined_trees(self.model, trees, self.constraints.loops.joined())
         return dict.fromkeys(trees, 3 if weighs else 6)
 
-    def with_momenta(self, q: Array, v: Array, z: Array, p: Array) -> Array:
-        """Return z with the momenta of what floats at q and v."""
-        if not self.conserved:
-            return z
+    def momenta(self, q: Array, v: Array, z: Array, p: Array) -> Array:
+        """Return the momenta (trees, 9) of what floats at q and v."""
         model, bends = self.model_at(self.laden(p, z)), self.bends(z)
         momenta = np.array([central_momentum(model, tree, q, v, bends) for tree in self.conserved])
-        momenta = momenta if (stored := self.stored(q, z, p)) is None else momenta + stored
-        return self.states.join({**self.states.split(z), MOMENTUM: momenta})
+        return momenta if (stored := self.stored(q, z, p)) is None else momenta + stored
+
+    def with_momenta(self, q: Array, v: Array, z: Array, p: Array) -> Array:
+        """Return z with the momenta of what floats at q and v."""
+        return self.states.join({**self.states.split(z), MOMENTUM: self.momenta(q, v, z, p)}) if self.conserved else z
 
     # ------------------------------------------------------------ what is felt and recorded
 

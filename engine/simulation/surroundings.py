@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dis
 import functools
@@ -10,6 +11,7 @@ import inspect
 import sysconfig
 import time
 import types
+from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -36,6 +38,8 @@ PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), np.generi
 INSTALLED = (*(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")), str(Path(__file__).parents[1]))
 #: of the engine's objects, those whose attributes count
 OPEN = (Called, Component, ControlSystem, Event, Law)
+#: classes of Python's own that hold whatever is put into them, by name
+NAMESPACES = ("SimpleNamespace", "Namespace")
 #: the instructions that read a global
 GLOBALS = ("LOAD_GLOBAL", "LOAD_NAME")
 #: how far it goes from a function to what that holds
@@ -136,6 +140,8 @@ class Walk:
             yield path, x.copy()
         elif isinstance(x, (Model, Robot, Gufunc)):
             yield path, x
+        elif isinstance(x, (bytearray, array)):
+            yield path, bytes(x)
         elif isinstance(x, (list, tuple, deque, np.ndarray)):
             yield from self.row(x, path, depth)
         elif isinstance(x, (set, frozenset)):
@@ -187,18 +193,24 @@ class Walk:
             yield from self.leaves(x, path, depth)
         elif not known(x):
             for name in [n for n in names if n in vars(x)]:
-                yield from self.leaves(unbound(vars(x)[name]), join_path(path, name), depth)
+                y, at = unbound(vars(x)[name]), join_path(path, name)
+                if isinstance(y, types.ModuleType) and depth > 0:              # a package's
+                    yield from self.read(y, at, depth - 1, names)
+                else:
+                    yield from self.leaves(y, at, depth)
 
     def object(self, x: Any, path: str, depth: int, opened: bool) -> Iterator[Leaf]:
         """Yield an object's class, attributes, and methods, as far as they are the user's."""
-        kind = x if isinstance(x, type) else type(x)
-        yield path, f"{kind.__module__}.{kind.__qualname__} {getattr(x, '__name__', '')}".rstrip()
+        kind, name = x if isinstance(x, type) else type(x), ""
+        with contextlib.suppress(Exception):                                   # of what gives every name, or another error for it
+            name = str(x.__name__)
+        yield path, f"{kind.__module__}.{kind.__qualname__} {name}".rstrip()
         engines = str(kind.__module__).startswith("engine.")
         if isinstance(x, (type, types.ModuleType, types.BuiltinFunctionType)) or (engines and not (opened or isinstance(x, OPEN))):
             return
-        if hasattr(x, "__array__"):
+        if hasattr(kind, "__array__"):
             yield join_path(path, "values"), np.asarray(x.detach().cpu() if hasattr(x, "detach") else x).copy()
-        if not (opened or isinstance(x, OPEN) or callable(x) or not known(kind)):
+        if not (opened or isinstance(x, OPEN) or callable(x) or not known(kind) or kind.__qualname__ in NAMESPACES):
             return
         for c in [c for c in kind.__mro__[::-1] if not known(c)]:
             for name, y in vars(c).items():

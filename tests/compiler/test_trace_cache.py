@@ -19,6 +19,7 @@ from engine.compiler import trace_cache as rooms
 from engine.compiler.trace_cache import LOADED, Foreign, kept, key_of, pickled
 from engine.components.actuators import Motor
 from engine.contact import ContactMaterial, joint_laws
+from engine.contact.many.sticking import first_of
 from engine.spatial import so3
 
 pytestmark = pytest.mark.usefixtures("as_loaded")
@@ -162,3 +163,25 @@ def test_without_a_cache_and_beside_checks_it_is_made_each_time(folder, monkeypa
     monkeypatch.delenv("ENGINE_DEBUG")
     monkeypatch.setenv("ENGINE_CACHE", "0")
     assert counted(1.0) == 2
+
+
+def test_a_program_with_a_procedure_is_kept(folder):
+    """As of a step whose contacts are rows: it names a function that its decorator stands for."""
+    def made():
+        return trace(lambda x: first_of(x, np.zeros((3, 2))), [(5,)])
+
+    text = str(kept("a procedure", 1.0, made))
+    assert str(kept("a procedure", 1.0, lambda: "not made")) == text and len([*folder.iterdir()]) == 1
+
+
+def test_a_cache_that_cannot_be_written_keeps_nothing_and_says_so(folder, monkeypatch, capsys):
+    resource = pytest.importorskip("resource")
+    monkeypatch.setenv("ENGINE_DEBUG", "1")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16, before[1]))                 # as a disk that is full
+    try:
+        found = counted(1.0)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert found == 2
+    assert "made, and not kept, as the cache cannot be written" in capsys.readouterr().err

@@ -64,3 +64,18 @@ def test_a_slick_capsule_keeps_its_spin_about_its_axis(rows):
         off.append(np.abs(run.v[:, 2] - 1.0).max())
         assert np.abs(np.diff(run.q[:, 6]) / dt).max() > 1.0 and run("contacts.count" if rows else "contacts.gap").any()
     assert off[1] < 5e-3 and off[2] < 0.5 * off[0]
+
+
+@pytest.mark.parametrize("rows", FAR_BODIES)
+@pytest.mark.parametrize(("dt", "light", "heavy"), [(2e-3, 0.01, 100.0), (5e-3, 0.01, 30.0), (5e-3, 0.1, 100.0)])
+def test_a_heavy_box_rests_on_a_light_plate(dt, light, heavy, rows):
+    """Set down beside its middle, well within it: what moves a light body moves it by arms that do not change meanwhile."""
+    model = engine.combine(plate=body("plate", inertia.box(light, (0.2, 0.2, 0.05)), "box", (0.2, 0.2, 0.05)),
+                           box=body("box", inertia.box(heavy, (0.2, 0.2, 0.2)), "box", (0.2, 0.2, 0.2)),
+                           **{f"far{k}": ball(name=f"far{k}") for k in range(rows)})  # fmt: skip
+    surface = engine.ContactMaterial(1e6, 5.0, 0.5)
+    far = np.ravel([[*UPRIGHT, 9.0, 2.0 * k, 0.05] for k in range(rows)])
+    simulator = engine.Simulator(model, dt=dt, contacts=engine.Contacts(engine.HalfSpace(material=surface), material=surface))
+    run = simulator.run([*UPRIGHT, 0, 0, 0.025, *UPRIGHT, 0.02, 0, 0.15, *far], np.zeros(12 + 6 * rows), 1.0)
+    deep = 2.0 * (heavy + light) * 9.81 / 4.0 / 5e5 + heavy * 9.81 / 4.0 / 5e5
+    assert np.abs(run.q[:, :14] - run.q[0, :14]).max() < 3.0 * deep and np.abs(run.v[-1]).max() < 1e-3

@@ -1,5 +1,7 @@
 """What functions read besides their arguments: found, and a change of it said where machine code has the old value."""
 
+import argparse
+import array
 import collections
 import dataclasses
 import functools
@@ -88,6 +90,16 @@ class Slotted:
     k: float = 1.0
 
 
+class Given:
+    """Gives every name that it was given, and another error than AttributeError for others."""
+
+    def __init__(self, **of):
+        self.__dict__["of"] = of
+
+    def __getattr__(self, name):
+        return self.__dict__["of"][name]
+
+
 class Holder:
     table = {"a": 1.0}
 
@@ -97,6 +109,9 @@ def held():
     slotted, frame, queue, module = Slotted(), pd.DataFrame({"k": [1.0]}), collections.deque([1.0]), types.ModuleType("engine_gains")
     spline, deep = CubicSpline([0, 1, 2], [0, 1, 4]), {"a": {"a": {"a": {"a": {"a": {"a": 1.0}}}}}}
     module.table, module.slotted = {"a": 1.0}, Slotted()
+    space, parsed, raw, given = types.SimpleNamespace(k=1.0), argparse.Namespace(k=1.0), array.array("d", [1.0]), Given(k=1.0)
+    module.within = types.ModuleType("engine_gains.within")
+    module.within.gain = 1.0
 
     def new():
         module.helper = lambda q: 2.0 * q
@@ -111,6 +126,12 @@ def held():
                  "deep['a']['a']['a']['a']['a']['a'] is 2.0, and was 1.0"),
         "table": (lambda q: module.table["a"] * q, lambda: module.table.update(a=2.0), "module.table['a'] is 2.0, and was 1.0"),
         "object": (lambda q: module.slotted.k * q, lambda: setattr(module.slotted, "k", 2.0), "module.slotted.k is 2.0, and was 1.0"),
+        "namespace": (lambda q: space.k * q, lambda: setattr(space, "k", 2.0), "space.k is 2.0, and was 1.0"),
+        "arguments": (lambda q: parsed.k * q, lambda: setattr(parsed, "k", 2.0), "parsed.k is 2.0, and was 1.0"),
+        "array": (lambda q: raw[0] * q, lambda: raw.__setitem__(0, 2.0), "raw is b"),
+        "every name": (lambda q: given.k * q, lambda: given.of.update(k=2.0), "given.of['k'] is 2.0, and was 1.0"),
+        "package": (lambda q: module.within.gain * q, lambda: setattr(module.within, "gain", 2.0),
+                    "module.within.gain is 2.0, and was 1.0"),
         "class": (lambda q: Holder.table["a"] * q, lambda: Holder.table.update(a=2.0), "Holder.table['a'] is 2.0, and was 1.0"),
         "function": (lambda q: module.helper(q), new, "module.helper is another function now, and was not"),
     }  # fmt: skip

@@ -68,16 +68,18 @@ class JointedProblem(Smooth):
                  way: float, places: Array) -> None:  # fmt: skip
         self.axes, self.found, self.names, self.h, self.slow, self.way = axes, points, names, h, slow, way
         world = len(axes.poses) - 1
+        moves = np.array([1.0 if i in axes.ways else 0.0 for i in range(world + 1)])
         self.poses = np.array([T[:3].ravel() for T in axes.poses])
         self.pairs, wide = pairs, point_law.TURNING if pairs.turns else RUNNING if pairs.runs else HELD
 
-        def begin(p: Array, stuck: Array, *V: Array) -> tuple[Any, ...]:
+        def begin(p: Array, stuck: Array, alone_a: Any, alone_b: Any, *V: Array) -> tuple[Any, ...]:
             k, d, s, mu, static, w = p[MATERIAL]
+            place = p[PLACE] - way * h * ops.maximum(alone_a, alone_b) * p[PATH]
             c = ops.array([k, d, h, s, mu, static, w, slow, way, *((*p[TURNING], p[SIZE]) if pairs.turns else ())])
             twists = V[1] - V[0], V[3] - V[2]
-            begun = point_law.begun(c, p[None, PLACE], p[None, NORMAL], p[None, GAP], p[None, BEFORE], p[None, SHARE], *twists, stuck)
-            acts, moves = (ops.where(x, 1.0, 0.0) for x in (begun[-1] > 0.0, ops.maximum(p[A], p[B]) < world - 0.5))
-            return point_law.joined(c, begun[:wide]), begun[wide:-1], ops.array([acts, moves])
+            begun = point_law.begun(c, place[None], p[None, NORMAL], p[None, GAP], p[None, BEFORE], p[None, SHARE], *twists, stuck)
+            acts, meets = (ops.where(x, 1.0, 0.0) for x in (begun[-1] > 0.0, ops.maximum(p[A], p[B]) < world - 0.5))
+            return point_law.joined(c, begun[:wide]), begun[wide:-1], ops.array([acts, meets])
 
         *numbers, self.number = ops.rows(lambda p: tuple(p[:5]), points)
         self.on, self.links = tuple(numbers[:2]), tuple(numbers[2:])
@@ -88,11 +90,12 @@ class JointedProblem(Smooth):
                               found(places, len(pairs.sizes) - 1, pairs.turns, self.pair), *poses)  # fmt: skip
         if pairs.runs:
             self.stuck = ops.rows(lambda S, p: np.concatenate([S[:9], pairs.running(p), S[9:]]), self.stuck, points)
-        self.points, self.friction, flags = ops.rows(begin, points, self.stuck, *self.twists(before), *self.twists(free))
-        acts, moves = ops.total(flags)
+        alone = [ops.gather(moves, k) for k in self.on]
+        self.points, self.friction, flags = ops.rows(begin, points, self.stuck, *alone, *self.twists(before), *self.twists(free))
+        acts, meets = ops.total(flags)
         self.acts = acts > 0.0
         #: whether any point is between two bodies that move
-        self.crosses: Any = moves > 0.0
+        self.crosses: Any = meets > 0.0
 
     def standing(self) -> JointedProblem:
         """Return the same law where no point is between two bodies that move: what one limb does is nothing to another then."""

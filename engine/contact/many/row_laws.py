@@ -19,7 +19,6 @@ from engine.contact.point_law import kept_energy, velocity
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics.kinematics import body_motion, body_poses
 from engine.dynamics.momentum_conservation import Tree
-from engine.spatial import se3
 
 Array = np.ndarray
 #: points that there may be, of more of which none has a place of its own in records
@@ -71,8 +70,9 @@ class RowLaws(ContactLaws):
 
     def step(self, h: Any, q0: Array, v0: Array, q: Array, free: Array, found: Any, stuck: Array, keep: frozenset[int] = frozenset(),
              way: float = EVENLY) -> Any:  # fmt: skip
-        axes = WorldAxes(self.model, q, found.poses, se3.position(found.poses[self.pairs[0].b.body]), keep)
-        points = self.rows.look(found, axes.about, self.began(q0, v0))
+        began = self.began(q0, v0)
+        axes = self.axes(q, found.poses, began, way, h, keep)
+        points = self.rows.look(found, axes.about, began)
         return JointedProblem(axes, points, self.rows, self.names, h, axes.seen(v0), axes.seen(free), self.stiction, way, stuck)
 
     def momentum_changes(self, mass: Sequence[Any], trees: tuple[Tree, ...], begun: Array, momenta: Array, law: Any,
