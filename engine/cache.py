@@ -6,7 +6,8 @@ make code, and their library of elementary functions; of parts see :mod:`engine.
 another key or to another user, is a link, or may be written by others, itself or its folder, is ignored, never executed. Files of other
 names are left alone.
 
-Keys are made by :class:`engine.compiler.native_code.Code`, and by :func:`engine.compiler.trace_cache.key_of` of traces.
+The key of machine code is put together in :class:`engine.compiler.native_code.Code` from :func:`engine.compiler.native_code.identity`,
+that of traces by :func:`engine.compiler.trace_cache.key_of`.
 
 Set ``ENGINE_CACHE`` to choose the folder, or to ``0`` to keep nothing. (``ENGINE_LANES`` is of :mod:`engine.compiler.native_code`.)
 """

@@ -202,7 +202,7 @@ class Storage(abc.ABC):
 
     @abc.abstractmethod
     def _left(self, name: str) -> bool:
-        """Return whether a file or an object is what a beginning that was killed has left."""
+        """Return whether this name is a leftover of an interrupted creation, which does not keep a campaign from beginning here."""
 
     @abc.abstractmethod
     def _write(self, k: int, arrays: Mapping[str, Array], said: Mapping[str, Any]) -> None:

@@ -1,4 +1,6 @@
-"""C of loops over rows, and of kernels between tables and numbers: ``for`` loops, a row after another, in the compiler's order."""
+"""C code for loops over a table's rows, and for the kernels that turn tables to numbers and back: plain ``for`` loops in the compiled
+code's
+order."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def moved_whole(model: Model, loops: Loops, q: Array, v: Array, held: Held, led:
 
 
 def constraint_violation(loops: Loops, q: Array, v: Array, held: Held, J: Array | None = None) -> Any:
-    """Return how far q and v are beside the constraints: the larger of φ and φ̇, of 1 and the largest of q and v. Traceable."""
+    """Return how much q and v violate the constraints: the larger of max|φ|/(1 + max|q|) and max|φ̇|/(1 + max|v|). Traceable."""
     J = loops.jacobian(q, held) if J is None else J
     return ops.maximum(ops.largest(loops.residual(q, held)) / (1.0 + ops.largest(q)),
                        ops.largest(loops.rate(J, v, held)) / (1.0 + ops.largest(v)))  # fmt: skip

@@ -73,7 +73,7 @@ class Smooth:
     """A law without dry friction in pieces: that of contacts is smooth across their slip."""
 
     def pieces(self, v: Array) -> Array:
-        """Return none."""
+        """Return an empty array: this law has no row of dry friction that sticks or slides in pieces."""
         return np.zeros(0)
 
     def dry(self, v: Array, pieces: Array) -> tuple[Array, Array]:

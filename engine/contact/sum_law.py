@@ -58,6 +58,6 @@ class SumLaw:
         return lambda a: np.asarray(sum(along(a) for along in given))
 
     def impulse(self, v: Array, friction: Any, *bends: Any) -> tuple[Array, Array]:
-        """Return γ (nv) and G (nv, nv)."""
+        """Return the sum over the laws of impulses γ = −∂ℓ/∂v (nv) and of G = ∂²ℓ/∂v² (nv, nv)."""
         given = [law.impulse(v, own, *bends) for law, own in zip(self.laws, friction, strict=True)]
         return sum(g for g, _ in given), sum(G for _, G in given)  # type: ignore[return-value]

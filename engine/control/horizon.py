@@ -117,7 +117,7 @@ class Horizon:
         return p[..., : self.plant.parameters.n]
 
     def with_input(self, p: Array, u: Array) -> Array:
-        """Return p with an input u (nu). Traceable."""
+        """Return the parameter vector p with the control input replaced by u (nu). Traceable."""
         return self.layout.join({**self.layout.split(p), INPUT: u.reshape(self.shape)})
 
     def stepped(self, t: Any, p: Array, x: Array) -> Array:

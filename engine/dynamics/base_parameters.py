@@ -66,7 +66,7 @@ class BaseParameters:
 
 
 def combination(row: Array, names: Sequence[str], first: int) -> str:
-    """Return a combination in words, to four digits.
+    """Return a linear combination of parameters as text, coefficients to four digits.
 
     >>> combination(np.array([0.5, 1.0, -1.0]), ["a", "b", "c"], 1)
     'b + 0.5 a - c'

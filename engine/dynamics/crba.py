@@ -1,4 +1,8 @@
-"""Composite-rigid-body algorithm: the joint-space inertia matrix M, and its factorisation and solve with a tree's sparsity."""
+"""Composite-rigid-body algorithm: the joint-space inertia matrix M, and its factorisation and solve with a tree's sparsity.
+
+Here only the order is turned, leaf to root; the elimination, which skips structural zeros, is :class:`engine.ops.linear.LDL`.
+(Block-sparse systems of contact: :mod:`engine.ops.sparse`.)
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Separation of two boxes by their fifteen axes, without a branch: the normals of their faces, and of planes along an edge of each."""
+"""Separation of two boxes by their fifteen axes, without a branch: the normals of their faces, and of planes along an edge of each.
+
+Contact points of two boxes, as of all convex shapes, are made from this by :mod:`engine.geometry.clipping`; which function serves which
+pair is the table in :mod:`engine.geometry.pairs`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Contact points: where two shapes touch or nearly do, and how far they are apart there."""
+"""Contact points: where two shapes touch or nearly do, and how far they are apart there.
+
+They are found by the functions in the table of :mod:`engine.geometry.pairs`.
+"""
 
 from __future__ import annotations
 

@@ -281,7 +281,7 @@ def require_told(rows: Linear, solution: Solution, N: Array, could: BaseParamete
 
 
 def large(could: BaseParameters, share: Array) -> list[str]:
-    """Return the names of the combinations that have most of something (r)."""
+    """Return the names of the parameter combinations whose share (r) is over 0.3 of the largest."""
     return [could.parameters[could.chosen[k]] for k in np.flatnonzero(share > 0.3 * share.max())]
 
 

@@ -144,7 +144,7 @@ def near(unknowns: Unknowns, motion: Motion, P: Array | None) -> Array:
 
 
 def matrices(unknowns: Unknowns, motion: Motion, P: Array | None, x: Array) -> Array:
-    """Return A (T, 6, nv) by the unknowns x (n)."""
+    """Return the momentum matrix A of each record (T, 6, nv), P = A v, for the unknown parameters x (n)."""
     model, q = unknowns.model, near(unknowns, motion, P)
     momentum = robot_of(model, motion.gravity).momentum
     unit = [np.broadcast_to(e, motion.v.shape) for e in np.eye(model.nv)]

@@ -2,7 +2,8 @@
 
     x_i = x ⊕ h a_i1 ξ_1 ⊕ h a_i2 ξ_2 ⊕ …,   x⁺ = x ⊕ h b_1 ξ_1 ⊕ … ⊕ h b_s ξ_s
 
-Here are the coefficients; :class:`engine.integrate.commutator_free.Tableau` takes the steps.
+Here are the coefficients; the stage loop is :meth:`engine.integrate.commutator_free.Tableau.__call__`, shared by all products of
+exponentials.
 
 References: Crouch & Grossman, *J. Nonlinear Sci.* 3 (1993); Jackiewicz, Marthinsen & Owren, *Appl. Numer. Math.* 34 (2000) for the
 fourth-order coefficients; Park et al., IROS 2004.

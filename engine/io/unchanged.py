@@ -1,4 +1,4 @@
-"""Memory of files that were read, for as long as they, and those that they name, are unchanged."""
+"""A cache in memory of files that were read, valid while they and the files they name are unchanged on disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Flights as files that other tools read: logs of ROS 2 (MCAP, rosbag2), MATLAB's .mat, Parquet."""
+"""Export of recorded runs to logs that other tools read: ROS 2 (MCAP, rosbag2), MATLAB's .mat, Parquet."""
 
 from engine.logs.flight import WORLD, Distances, Field, Flight, Inertial, OfJoints, Wrench, require_prefix, topics_of
 from engine.logs.ros import bag_files, sensors_of, write_mcap, write_rosbag2

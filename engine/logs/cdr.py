@@ -35,7 +35,7 @@ class Rows:
         self.store, self.size, self.parts = store, 0, [HEADER]
 
     def joined(self) -> Array:
-        """Return them (T, n)."""
+        """Return the serialised messages as bytes (T, n), one a row."""
         out = np.empty((max(map(len, self.parts)), len(HEADER[0]) + self.size), dtype=np.uint8)
         at = 0
         for part in self.parts:

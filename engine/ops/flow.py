@@ -1,4 +1,4 @@
-"""Loops, branches and functions that are one node of a program, and roots found by them."""
+"""Control flow in traced functions: while-loops, branches, called functions and root-finding, each one node of the traced program."""
 
 from __future__ import annotations
 

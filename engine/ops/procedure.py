@@ -154,7 +154,7 @@ def ints(n: int) -> Array:
 
 
 def size(n: int) -> int:
-    """Return a number of entries, checked."""
+    """Return n; refuse a negative number of entries."""
     if n < 0:
         raise ValueError(f"a procedure makes an array of {n} entries; expected a whole number from 0")
     return n

@@ -1,4 +1,4 @@
-"""Tables, arrays of as many rows as there are when the program runs, and loops over their rows.
+"""Tables, arrays whose number of rows is known only at run time, and loops over their rows.
 
 On floats a table is an array (n, …). Traced, it is memory with a count: one loop in machine code, its rows in the lanes of vectors, in
 place of n copies of what is done to each.

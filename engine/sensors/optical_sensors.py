@@ -306,6 +306,6 @@ def angle_between(a: Array, b: Array) -> Any:
 
 
 def attitude(s: Context, link: str, turn: Array) -> Array:
-    """Return the attitude (4) of what is turned on a link."""
+    """Return a mounted sensor's attitude as a quaternion (4): the link's, times the sensor's fixed turn on it."""
     q = quaternion.from_matrix(s.pose(link)[:3, :3])
     return q if turn.tolist() == [1.0, 0.0, 0.0, 0.0] else quaternion.product(q, turn)

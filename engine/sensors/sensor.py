@@ -235,7 +235,7 @@ class Sensor(Maker):
         raise NotImplementedError
 
     def sampled(self, s: Context, state: Array, memory: Array) -> tuple[dict[str, Any], Array]:
-        """Return the truth, and what is remembered besides how biases have walked."""
+        """Return the true values at this sample, and the sensor's memory after it, but for the biases' random walk."""
         return self.true(s), memory
 
     def read(self, s: Context, true: Mapping[str, Any], walked: Array, noise: Noise) -> tuple[dict[str, Any], Array]:

@@ -198,7 +198,7 @@ class Acting:
         return found
 
     def joined(self, c: Maker, groups: list[list[Component]]) -> list[Component] | None:
-        """Return the group that ticks with a maker, and which it may be asked with: nobody after it reads, or is read by, this one."""
+        """Return the latest group that ticks at the same times as maker c, if no maker after it reads c or is read by c; else None."""
         for group in reversed(groups):
             if any(isinstance(d, Maker) and d.called.ticks and not d.every and (d.period, d.called.law.phase) ==
                    (c.period, c.called.law.phase) for d in group):  # fmt: skip

@@ -233,7 +233,7 @@ class Impulses:
         return x, v, P.reshape(momenta.shape)
 
     def observed(self, notes: Mapping[str, Array], h: Any, q: Array, v: Array) -> dict[str, Any]:
-        """Return signals of the impulses of a step of h from q (nq) and v (nv), of which this was noted."""
+        """Return, by signal name, the joint forces, powers and contacts of a step's impulses, from the ``notes`` that the step kept."""
         signals: dict[str, Any] = {}
         for name in self.joints.step(h, v, q, v, self.way).names if self.joints else ():
             signals |= {f"{name}.force": notes[name][:-1], f"{name}.power": notes[name][-1]}

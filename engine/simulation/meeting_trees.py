@@ -215,7 +215,7 @@ class MeetingTrees(IndependentTrees):
 
     @functools.cached_property
     def whole_programs(self) -> tuple[Program, Program]:
-        """The state after a step, and what is seen at its beginning, by name, as functions of (t0, k, dt, p, x)."""
+        """Return two programs for all trees together, one step and the observation at its start, as functions of (t0, k, dt, p, x)."""
         n, nv = len(self.bodies), self.plant.model.nv
 
         def step(t0: Any, k: Any, dt: Any, p: Array, x: Array) -> Array:

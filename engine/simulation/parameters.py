@@ -148,7 +148,7 @@ def require_read(model: Model, parameters: Iterable[str], read: Iterable[str]) -
 
 
 def require_own(name: str, a: Array) -> None:
-    """Refuse values (..., *shape) that what a parameter replaces never has."""
+    """Refuse parameter values (..., *shape) that are impossible for the quantity that the parameter stands for."""
     if is_number(name) and a.shape[a.ndim - len(NUMBERS[split(name)[0]].shape) :] == NUMBERS[split(name)[0]].shape:
         require_possible(name, a, SimulationError)
     elif is_material(name):

@@ -386,7 +386,7 @@ class Plant(Acting):
         return self.held(model, *self.constraints.moved_whole(model, q, v, self.memories.split(m), bool(self.conserved)), m)
 
     def struck(self, s: Context, before: Array, m: Array) -> Array:
-        """Return v (nv) after the impulse of grips that close where memories change from ``before`` to m."""
+        """Return v (nv) after the impulses of grips that close now; ``before`` and m are the components' memories before and after."""
         if self.constraints is None:
             return s.v
         return self.constraints.struck(s.model, s.q, s.v, self.memories.split(before), self.memories.split(m))

@@ -192,7 +192,7 @@ class Process:
         return new
 
     def look(self, t: float, dt: float, p: Array, x: Array, failures: Failures | None = None) -> Array:
-        """Return the record (..., 1, m) of states x (..., n) at t, from where a step of dt goes on."""
+        """Return the one record (..., 1, m) of states x (..., n) at time t, without taking a step; dt is that of the step to come."""
         return self.advance(np.zeros(1), t, 0.0, dt, p, x, failures)
 
     def good(self, records: Array) -> Array:

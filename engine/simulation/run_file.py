@@ -179,7 +179,7 @@ def write_run(step: Step, path: Path, begin: Callable[[], Recorder], p: Array, x
     dt = step.dt
 
     def write(found: list[Array], steps: int, finished: bool) -> None:
-        """Hand over records, and what a run goes on from: the last of them, after so many steps (−1: there is no going on)."""
+        """Queue a block of records for the writing thread, with the checkpoint after so many steps (−1: the run cannot be resumed)."""
         if sum(new.shape[-2] for new in found):
             add(lambda recorder: recorder.append(*block(step, run_warnings, found, p, steps, finished, recorder.tables)))
 

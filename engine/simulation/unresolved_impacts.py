@@ -51,6 +51,6 @@ def describe_blow(name: str, speed: float, lasts: float, dt: float) -> str:
 
 
 def of_tables(speed: float) -> str:
-    """Return what is said of such a blow where points have no names."""
+    """Return the warning of an impact too short for the step, where contact points are in tables and have no names."""
     return (f"shapes meet at {speed:.3g} m/s in a blow of fewer than {STEPS:.0f} steps, in which surfaces that lose nothing lose up to "
             "four fifths of its energy; expected a smaller dt, a softer material, or a dissipation of what is to be lost")  # fmt: skip

@@ -268,7 +268,7 @@ class FlexibleBody(Component):
     # ------------------------------------------------------------ inertia and its derivatives
 
     def coupling(self, eta: Array) -> Array:
-        """Return L (6, n)."""
+        """Return the coupling matrix L(η) (6, n) of body and modes: the modes' momenta are Lᵀ V + M η̇."""
         turned = self.modes.S2 + sum((e * self.modes.S3[i].T for i, e in enumerate(eta)), np.zeros((3, self.n)))
         return np.concatenate([turned, self.modes.S0 - np.outer(ALONG, self.modes.pull @ eta)])
 

@@ -101,8 +101,10 @@ native_code.FILLED |= dict.fromkeys((VARIABLE, f"rows.{VARIABLE}"), look)
 
 
 def next_pass(after: str) -> str:
-    """Return the end of a loop's pass, whose last block is ``after`` and whose next number is ``%next``: a jump to ``head`` from the block
-    ``%on``, with the limit ``%limit.next``, which is 0 where a signal ends the loop."""
+    """Return the IR that ends a loop's pass: every ``PASSES`` passes it asks ``look`` for Ctrl-C, and sets the loop's limit to 0 if
+    there was
+    one. The pass's last block is ``after``, its next number ``%next``; it jumps to ``head`` from ``%on``, with the limit
+    ``%limit.next``."""
     return f"""  %since = and i64 %next, {PASSES - 1}
   %looks = icmp eq i64 %since, 0
   br i1 %looks, label %look, label %on

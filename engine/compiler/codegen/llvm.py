@@ -8,7 +8,8 @@ border, the arguments and the results of calls live in ``work``, and so does wha
 :mod:`engine.compiler.codegen.schedule` plans that, and LLVM follows. Sines and cosines of inputs, the joints' angles, are made first and
 together. One sample's equal parts go in the lanes of vectors of their own, which stand in memory as numbers side by side
 (:mod:`engine.compiler.codegen.lanes`). Only IEEE operations are emitted and none may be reordered, so lanes are independent bit for bit of
-W, of the batch and of the threads.
+W, of the batch and of the threads. Multiply-adds are fused before, in the graph, by :func:`engine.compiler.codegen.schedule.fused`; no
+lowering contracts a + b·c.
 """
 
 from __future__ import annotations

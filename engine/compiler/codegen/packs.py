@@ -94,8 +94,8 @@ class Packs:
         return self.names.setdefault(what, len(self.nodes) + len(self.names))
 
     def alike(self, i: int, columns: list[int]) -> tuple[Any, ...]:
-        """Return a hashable value number of a node with such operands, numbers of what they are: in any order where the operation commutes.
-        """
+        """Return the key by which equal nodes are found (value numbering): the node's kind and its operands' value numbers, sorted where it
+        commutes."""
         if self.nodes[i][0] in SWAPPED and columns[0] > columns[1]:
             columns[0], columns[1] = columns[1], columns[0]
         return (self.kind[i], *columns)

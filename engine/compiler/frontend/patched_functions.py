@@ -156,7 +156,8 @@ def is_truth(x: Any) -> bool:
 
 
 def quantifier(decisive: bool) -> Callable[[Any], Any]:
-    """``any`` or ``all``: what is known for sure decides at once, as it does there."""
+    """Make ``any`` or ``all`` for lists with traced values: one known while tracing decides at once, as in Python; others are joined by
+    or/and."""
     join = ops.logical_or if decisive else ops.logical_and
 
     def found(xs: Any) -> Any:

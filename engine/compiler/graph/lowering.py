@@ -2,6 +2,8 @@
 
 A lowering is called with the segment that is being written (a :class:`engine.compiler.codegen.llvm.Body`), the node's number, and its
 operands by their names in the IR; it appends instructions and returns the name of the result.
+
+Multiply-adds are fused before, in the graph, by :func:`engine.compiler.codegen.schedule.fused`; no lowering contracts a + b·c.
 """
 
 from __future__ import annotations

@@ -155,7 +155,7 @@ def is_table(shape: Shape) -> bool:
 
 
 def table_shape(m: int) -> Shape:
-    """The shape of a scalar: of a handle of a table of m columns, or of a number if there are none."""
+    """Return a scalar's shape: (COUNTED, m) if it is a handle of a table of m columns, () if it is a number (m = 0)."""
     return (COUNTED, m) if m else ()
 
 

@@ -51,7 +51,7 @@ def picked(put: Put, x: Sequence[str], places: Sequence[int]) -> str:
 
 
 def gathered(w: TableWriter, W: int, n: int, places: str, data: str) -> list[str]:
-    """The n columns of the W rows of these numbers."""
+    """Write the load of the W rows whose numbers are in ``places``, and return their n columns as vectors of W lanes."""
     put, D = w.put, f"<{W} x double>" if W > 1 else "double"
     rows = [w.byte(data, w.product(k, 8 * n)) for k in w.each_lane(places, W)]
     found: list[str] = []

@@ -1,6 +1,7 @@
 """Derivatives of traced values: forward and reverse mode, as walks over the graph that add the derivative's nodes to it.
 
-Partial derivatives of each operation are a column of :mod:`engine.compiler.graph.operations`.
+The derivative rule of each operation (of sin: cos) is the lambda in its row of the table in :mod:`engine.compiler.graph.operations`; here
+they are only chained.
 
 Tangents and adjoints are sparse: a node holds only the directions that it depends on, so structural zeros of a Jacobian cost nothing and
 its sparsity is found, not declared. A call is differentiated by a call of its own Jacobian, made once for each function, or by one that

@@ -26,7 +26,7 @@ def combined(terms: list[tuple[Any, Sparse]]) -> Sparse:
 
 
 def added(graph: Graph, i: int, a: Sparse, b: Sparse) -> Sparse:
-    """Return the sum of adjoints of a node: of a table, as tables."""
+    """Return a + b, sparse adjoints {direction: value} of node i; of a table the values are tables."""
     if not (m := columns_of(graph, i)):
         return combined([(1.0, a), (1.0, b)])
     return a | {d: sum_of(graph.call, m, a[d], t) if d in a else t for d, t in b.items()}

@@ -107,7 +107,7 @@ def shifted(V: Array, r: Array) -> Array:
 
 
 def of_pair(x: Problem) -> Any:
-    """Return the pair of each point."""
+    """Return, for each contact point, the number of its pair."""
     return ops.rows(lambda p: p[0], x.points)
 
 
@@ -120,8 +120,8 @@ class Evaluation(NamedTuple):
 
 
 def evaluated(x: Problem, V: Any, friction: Any, bends: Any = None) -> Evaluation:
-    """Return the gradient of the problem and its Jacobian at V (n, 6), with a friction (p, 2 or 4) of all points, which in the Jacobian
-    ``bends`` (p) as :func:`engine.contact.point_law.wrench` has it."""
+    """Return the gradient M (V − Ṽ) − γ of the step's cost and its Jacobian at the twists V (n, 6), with each point's lagged friction
+    (p, 2 or 4), which in the Jacobian ``bends`` (p) as :func:`engine.contact.point_law.wrench` has it."""
     of = of_pair(x)
 
     def pushing(p: Array, f: Array, W: Array, *bends: Any) -> Array:

@@ -1,4 +1,4 @@
-"""Actuators on joints, fixed tendons and sites."""
+"""Reads MJCF's `<actuator>` elements, on joints, fixed tendons and sites, as actuators of the engine."""
 
 from __future__ import annotations
 

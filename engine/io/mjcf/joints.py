@@ -1,4 +1,4 @@
-"""The joints of a body, one after the other: each turns or moves the body in its own frame, about an anchor."""
+"""Reads MJCF's joints: a body may have several, each turning or moving it in its own frame about an anchor, one after the other."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class Surfaces:
         return found | self.of_two(own)
 
     def names(self, link: str) -> tuple[str, ...]:
-        """Return the names of what a link touches with."""
+        """Return the names of a link's collision shapes; of a link without any, its own."""
         return (link,) if link not in self.mass or not self.model.link(link).collisions else self.model.link(link).shapes
 
     def material(self, link: str, s: Shape) -> dict[str, Any]:

@@ -1,1 +1,2 @@
-"""SDF, the format of Gazebo and Drake: models and worlds, their frames, and what is said besides the tree."""
+"""Reader of SDF, the format of Gazebo and Drake: models, worlds, frames, and what is beside the kinematic tree (loops, sensors,
+contacts)."""

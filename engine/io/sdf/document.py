@@ -164,7 +164,7 @@ class Document:
         self.root = self.parsed(said)
 
     def included(self, uri: Node, path: str) -> Node:
-        """Return the <sdf> element of a file that a <uri> includes: it is read once, and counts each time."""
+        """Return the `<sdf>` element of an included file; it is parsed once, and counts towards the limits at each inclusion."""
         self.includes += 1
         if self.includes > MOST_INCLUDED:
             raise uri.error(f"more than {MOST_INCLUDED} files are included; expected fewer")

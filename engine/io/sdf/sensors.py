@@ -1,4 +1,4 @@
-"""Sensors of links and joints that the engine has too, as parts."""
+"""Reads the sensors of an SDF's links and joints that the engine also has, as `Part` descriptions."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ class Body:
         return instead(inertia.transformed(shape.placement, own), said)
 
     def _said(self, prim: Any, scale: Array) -> Said:
-        """Return what a prim of some scale says of its mass, in its own axes."""
+        """Return mass, density, centre and inertia as a prim's MassAPI gives them, in the prim's axes; nothing where it has no such API."""
         stage, api = self.stage, self.stage.Physics.MassAPI(prim)
         if not prim.HasAPI(stage.Physics.MassAPI):
             return Said()

@@ -115,7 +115,7 @@ class Camera:
         self.elevation = float(np.clip(self.elevation - up, -0.5 * np.pi, 0.5 * np.pi))
 
     def pan(self, right: float, up: float) -> None:
-        """Move along the picture, in heights of the picture at the target."""
+        """Move camera and target sideways and up, in fractions of the picture's height at the target."""
         height = 2.0 * self.distance * np.tan(0.5 * self.fov)
         self.target = self.target + self.axes[:, :2] @ np.array([right, up]) * height
 

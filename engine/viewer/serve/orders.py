@@ -46,7 +46,7 @@ def index(what: str, x: Any) -> int:
 
 
 def values(what: str, x: Any) -> Array:
-    """Return a number, or a list of some."""
+    """Return a number, or a list of at most ``VECTOR`` numbers, of an order, checked."""
     return numbers(what, x if isinstance(x, list) and len(x) <= VECTOR else finite(what, x), ViewerError)
 
 

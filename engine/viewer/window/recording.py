@@ -1,4 +1,4 @@
-"""Recording what a window shows: a film of it, and of a simulation that runs the run itself."""
+"""Recording from the window: a film of what it shows, and, of a live simulation, the trajectory itself."""
 
 from __future__ import annotations
 
