@@ -14,12 +14,12 @@ import builtins
 import copyreg
 import functools
 import hashlib
-import importlib
 import io
 import math
 import operator
 import os
 import pickle
+import pkgutil
 import sys
 import types
 from collections.abc import Callable, Mapping
@@ -215,7 +215,7 @@ class ByName(pickle.Pickler):
 
 def decorated(module: str, name: str) -> Any:
     """Return the function that one of this name was made of by its decorator."""
-    return operator.attrgetter(name)(importlib.import_module(module)).__wrapped__
+    return pkgutil.resolve_name(f"{module}:{name}").__wrapped__
 
 
 def dumped(value: Any) -> bytes:

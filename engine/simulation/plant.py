@@ -366,8 +366,8 @@ class Plant(Acting):
         return (q, v, P, moved) if stored is None else (q, v, P + stored, np.array([append_stored(*row) for row in kept]))
 
     def carried_by_momenta(self, q: Array, v: Array, z: Array, m: Array, p: Array) -> tuple[Array, Array]:
-        """Return q and v with the centres of mass of the momenta in z, and their velocities. Trees turn as they do: by its momentum, a slender
-        body that turns across its axis would spin about that by the least error of a stage's attitude."""
+        """Return q and v with the centres of mass of the momenta in z, and their velocities. Trees turn as they do: by its momentum a
+        slender body that turns across its axis would spin about that by the least error of a stage's attitude."""
         turns, led = self.momenta(q, v, z, p)[:, :3], z[self.states.slices[MOMENTUM]].reshape(-1, 9)[:, 3:]
         return self.kept(q, v, z, m, self.laden(p, z), np.concatenate([turns, led], axis=1))[:2]
 
