@@ -16,7 +16,4 @@ def gc_paused() -> Iterator[None]:
         yield
     finally:
         if on:
-            if not gc.get_freeze_count():                                      # to the oldest at once, without a look through them
-                gc.freeze()
-                gc.unfreeze()
             gc.enable()
