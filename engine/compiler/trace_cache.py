@@ -19,7 +19,6 @@ import math
 import operator
 import os
 import pickle
-import pkgutil
 import sys
 import types
 from collections.abc import Callable, Mapping
@@ -187,9 +186,9 @@ def kept_under(what: str, key: str, make: Callable[[], Value]) -> Value:
             return value
     value = make()
     try:
-        made = dumped(value)
+        made = pickle.dumps(value, protocol=5)
         fresh: Value = pickle.loads(made)                                      # as the next process has it, and what it makes of it
-    except Exception as error:                                                 # a function within, of a procedure say
+    except Exception as error:                                                 # a function within another
         debug.say(f"{what}: made, and not kept, as it cannot be pickled ({error})")
         return value
     if cache.store(key, made):
@@ -197,29 +196,3 @@ def kept_under(what: str, key: str, make: Callable[[], Value]) -> Value:
     else:
         debug.say(f"{what}: made, and not kept, as the cache cannot be written: 'engine doctor' says which folder it is")
     return fresh
-
-
-class ByName(pickle.Pickler):
-    """Pickles a function that a decorator stands for, as of a procedure, by the name of that."""
-
-    def reducer_override(self, x: Any) -> Any:
-        """Return how to find a decorated function again; all else is pickled as it is."""
-        if not isinstance(x, types.FunctionType) or "<locals>" in x.__qualname__:
-            return NotImplemented
-        try:
-            own = decorated(x.__module__, x.__qualname__) is x
-        except (AttributeError, ImportError):
-            return NotImplemented
-        return (decorated, (x.__module__, x.__qualname__)) if own else NotImplemented
-
-
-def decorated(module: str, name: str) -> Any:
-    """Return the function that one of this name was made of by its decorator."""
-    return pkgutil.resolve_name(f"{module}:{name}").__wrapped__
-
-
-def dumped(value: Any) -> bytes:
-    """Return the pickle of what is kept."""
-    to = io.BytesIO()
-    ByName(to, protocol=5).dump(value)
-    return to.getvalue()

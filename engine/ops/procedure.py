@@ -107,7 +107,7 @@ def procedure(fn: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(fn)
     def called(*arguments: Any) -> Any:
         if (graph := graph_of(*arguments)) is not None:
-            return graph.procedure(fn, arguments)
+            return graph.procedure(called, arguments)
         return run_procedure(fn, [np.asarray(x, dtype=float) if np.ndim(x) else float(x) for x in arguments], False)
 
     return called

@@ -29,17 +29,22 @@ def written(fn: Callable[..., Any], given: tuple[int, ...], checked: bool) -> tu
 
 
 class Procedure(Kernel):
-    """``fn`` of tables and numbers, which are given by how many columns they have: NUMBER, PLAIN or more."""
+    """A procedure, or its lines ``fn``, of tables and numbers, which are given by how many columns they have: NUMBER, PLAIN or more."""
 
     tabled = True
 
-    def __init__(self, fn: Callable[..., Any], given: tuple[int, ...]) -> None:
-        self.fn, self.given_columns, self.checked = fn, given, debug.level() >= 2
-        self.text, self.made_columns = written(fn, given, self.checked)
-        super().__init__(len(given), len(self.made_columns), fn.__name__)
+    def __init__(self, procedure: Callable[..., Any], given: tuple[int, ...]) -> None:
+        self.procedure, self.given_columns, self.checked = procedure, given, debug.level() >= 2      # pickles find it by its name
+        self.text, self.made_columns = written(self.fn, given, self.checked)
+        super().__init__(len(given), len(self.made_columns), procedure.__name__)
         self.shapes_in = [() if m == NUMBER else (COUNTED, max(m, 1)) for m in given]
         self.shapes_out = [(COUNTED, max(m, 1)) for m in self.made_columns]
         self.digest = hashlib.sha256(self.text.encode()).hexdigest()
+
+    @property
+    def fn(self) -> Callable[..., Any]:
+        """The procedure's lines, a function of Python."""
+        return getattr(self.procedure, "__wrapped__", self.procedure)
 
     def run(self, inputs: list[Any]) -> list[Any]:
         """Run the procedure as Python."""
