@@ -12,14 +12,14 @@ from engine import ops
 from engine.contact.contact_problem import ContactProblem, relative
 from engine.contact.hunt_crossley import EVENLY
 from engine.contact.mobility import changes_inertia, with_mobilities
-from engine.contact.momenta import goes_along, momentum_changes
+from engine.contact.momenta import acts_at_middle, centre_velocity, momentum_changes
 from engine.contact.pairs import GROUNDS, Began, BroadPhase, Pair, Touch, broad_phase, spheres_apart, touch
 from engine.contact.point_law import kept_energy, velocity, wrench_of
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics.kinematics import body_motion, body_poses
 from engine.dynamics.momentum_conservation import Tree, floating_trees
 from engine.model import Model
-from engine.spatial import inertia, se3
+from engine.spatial import se3
 
 Array = np.ndarray
 
@@ -87,7 +87,7 @@ class ContactLaws:
 
     def axes(self, q: Array, poses: list[Array], began: Began, way: float, h: Any, keep: frozenset[int]) -> WorldAxes:
         """Return the axes of a step's problem; in those of single bodies that float, arms are those of the middle of the step."""
-        free = [tree[0] for tree in floating_trees(self.model) if goes_along(tree, False, way)]
+        free = [tree[0] for tree in floating_trees(self.model) if acts_at_middle(tree, False, way)]
         ways = {i: way * h * centre_velocity(self.model.bodies[i].inertia, began.poses[i], began.twists[i]) for i in free}
         return WorldAxes(self.model, q, poses, se3.position(poses[self.pairs[0].b.body]), keep, ways)
 
@@ -243,11 +243,6 @@ class ContactLaws:
                     if (i := names.get(link)) is not None:
                         F[i] = F[i] + sign * wrench_of(x - poses[i][:3, 3], f)
         return np.array(F)
-
-
-def centre_velocity(G: Array, T: Array, V: Array) -> Array:
-    """Return the velocity (3), in the world, of the centre of mass of a body with the inertia G, at T_WB, with the twist V in its frame."""
-    return se3.rotation(T) @ (V[3:] + ops.cross(V[:3], inertia.center(G)))
 
 
 def slips(t: Touch, V: list[Any], poses: list[Array]) -> Array:

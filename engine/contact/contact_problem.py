@@ -34,18 +34,13 @@ class Patch(NamedTuple):
     constants: Array
     rows: Array
     stuck: Array
-    paths: Array
+    velocities: Array
     ago: Any
 
     @property
     def position(self) -> Array:
         """The points' places (n, 3) from c, in world axes, where flight ends."""
-        return self.rows[:, 7:10] + self.ways
-
-    @property
-    def ways(self) -> Array:
-        """How far (n, 3) they went since impulses acted."""
-        return self.ago * self.paths
+        return self.rows[:, 7:10] + self.ago * self.velocities
 
     @property
     def rubs(self) -> int:
@@ -81,14 +76,14 @@ class ContactProblem(Smooth):
             rest, ago = resting(c, slow), way * h if {pair.a.body, pair.b.body} & axes.ways.keys() else 0.0
 
             def begin(pair: Pair = pair, c: Array = c, given: Array = given, ago: Any = ago) -> Array:
-                place, *seen, paths = look(pair, found.poses, axes.about, began)
-                begun = ops.shared(point_law.begun, c, place - ago * paths, *seen, relative(pair, was), relative(pair, flown), given)
-                return np.concatenate([begun, paths.ravel()])
+                place, *seen, u = look(pair, found.poses, axes.about, began)
+                begun = ops.shared(point_law.begun, c, place - ago * u, *seen, relative(pair, was), relative(pair, flown), given)
+                return np.concatenate([begun, u.ravel()])
 
             nothing = np.array([*[0.0] * (wide * n), *rest * n, 0.0, *[0.0] * (3 * n)])
             ends = np.cumsum([wide * n, len(rest) * n, 1])
-            rows, friction, (push,), paths = np.split(ops.when(near, begin, nothing), ends)
-            self.patches.append(Patch(pair, near, c, rows.reshape(n, wide), given, paths.reshape(n, 3), ago))
+            rows, friction, (push,), velocities = np.split(ops.when(near, begin, nothing), ends)
+            self.patches.append(Patch(pair, near, c, rows.reshape(n, wide), given, velocities.reshape(n, 3), ago))
             rubs.append(friction)
             self.acts = ops.logical_or(self.acts, push > 0.0)
         #: friction (2 or 4) of every point, by the normal impulses before the step

@@ -12,6 +12,7 @@ from engine.contact.contact_problem import ContactProblem
 from engine.contact.hunt_crossley import EVENLY
 from engine.contact.point_law import wrench_of
 from engine.dynamics.momentum_conservation import Tree
+from engine.spatial import inertia, se3
 
 Array = np.ndarray
 
@@ -27,8 +28,8 @@ def momentum_changes(mass: Sequence[Any], trees: tuple[Tree, ...], begun: Array,
         p ← p + f,   l ← l + (x − c + a (p/m − ẋ)) × f,   c ← c + a f/m                    (1)
 
     So the sum of all momenta, angular ones about any point among them, stays to rounding; both velocities are those before the flight, so
-    that what rests in each other's hold stays so. Where a tree of several bodies touches the world,
-    and where impulses act at once, ẋ is p/m, as if all happened at once.
+    that what rests in each other's hold stays so. Where the world acts on a tree of several bodies, or at once, ẋ is p/m, as if all
+    happened at the end of the flight.
     """
     changes: list[Any] = [np.zeros(9) for _ in trees]
     ago = law.way * law.h
@@ -38,18 +39,24 @@ def momentum_changes(mass: Sequence[Any], trees: tuple[Tree, ...], begun: Array,
         if a == b:
             continue
         f, at_end = sum(g[:, :3]), sum(wrench_of(y, g_k)[:3] for y, g_k in zip(t.position, g, strict=True))
-        at_middle = sum(wrench_of(y - ago * path, g_k)[:3] for y, path, g_k in zip(t.position, t.paths, g, strict=True))
+        at_middle = sum(wrench_of(y - ago * u, g_k)[:3] for y, u, g_k in zip(t.position, t.velocities, g, strict=True))
         for k, other, sign in ((a, b, -1.0), (b, a, 1.0)):
             if k is None:
                 continue
-            drifts = goes_along(trees[k], other is not None, law.way)
-            l, drift = (at_middle, ago / mass[k] * begun[k][3:6]) if drifts else (at_end, np.zeros(3))
+            middle = acts_at_middle(trees[k], other is not None, law.way)
+            l, drift = (at_middle, ago / mass[k] * begun[k][3:6]) if middle else (at_end, np.zeros(3))
             changes[k] = changes[k] + sign * change(momenta[k], mass[k], f, l, law.axes.about + drift, ago)
     return np.array(changes).reshape(len(trees), 9)
 
 
-def goes_along(tree: Tree, meets: bool, way: float) -> bool:
-    """Return whether the place where a tree touches something counts as one that moves: see :func:`momentum_changes`."""
+def centre_velocity(G: Array, T: Array, V: Array) -> Array:
+    """Return the velocity (3), in the world, of the centre of mass of a body with the inertia G, at T_WB, with the twist V in its frame."""
+    return se3.rotation(T) @ (V[3:] + ops.cross(V[:3], inertia.center(G)))
+
+
+def acts_at_middle(tree: Tree, meets: bool, way: float) -> bool:
+    """Return whether impulses act on a tree by its arms in the middle of the step: if it ``meets`` another tree, or is a single body on
+    which the world acts evenly."""
     return meets or (len(tree) == 1 and way == EVENLY)
 
 

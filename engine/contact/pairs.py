@@ -129,8 +129,8 @@ def thickness(shape: Shape) -> float:
 
 
 def roundness(shape: Shape) -> tuple[Any, Any]:
-    """Return about which radius a shape is round where it is touched, m, and how far below that place the centre of it goes along with the
-    shape; edges and corners, as they do themselves, lie none below."""
+    """Return the radius of curvature of a shape where it is touched, m, about, and how far below that place a point lies that moves with
+    the shape while the place rolls along it: the centre of curvature of what is round; of faces, edges and corners the place itself."""
     if isinstance(shape, (geometry.Sphere, geometry.Capsule)):
         return shape.radius, shape.radius
     if isinstance(shape, geometry.Ellipsoid):
@@ -242,14 +242,14 @@ def looking(*kinds: Any, near: bool = False) -> Callable[..., tuple[Array, ...]]
         ends = [(x, c, T[:3, 2] if isinstance(s, geometry.Cylinder) else None)
                 for s, x, c, T in zip((one, two), (a, b), centers, (T_a, T_b), strict=True)]  # fmt: skip
         (R_a, below_a), (R_b, below_b) = roundness(one), roundness(two)
-        of_b, rates, paths = R_a / (R_a + R_b), [], []
+        of_b, rates, velocities = R_a / (R_a + R_b), [], []
         for n, y, gap in zip(normals, places, p.gap, strict=True):
             v_a, v_b = (moves(x, c, y) for x, c, _ in ends)
-            middles = y - (below_a + 0.5 * gap) * n, y + (below_b + 0.5 * gap) * n
-            u_a, u_b = (moves(x, c, at, axis) for (x, c, axis), at in zip(ends, middles, strict=True))
+            at = y - (below_a + 0.5 * gap) * n, y + (below_b + 0.5 * gap) * n
+            u_a, u_b = (moves(x, c, z, axis) for (x, c, axis), z in zip(ends, at, strict=True))
             rates.append(n @ (v_b - v_a))
-            paths.append(of_b * u_b + (1.0 - of_b) * u_a)                       # (1)
-        return np.array([y - about for y in places]), np.array(normals), p.gap, ops.array(rates), p.share, np.array(paths)
+            velocities.append(of_b * u_b + (1.0 - of_b) * u_a)                  # (1)
+        return np.array([y - about for y in places]), np.array(normals), p.gap, ops.array(rates), p.share, np.array(velocities)
 
     return looks
 

@@ -17,13 +17,14 @@ from engine.compiler.transforms.trace import Program, calling, trace
 from engine.components.layout import Layout
 from engine.contact import EVENLY, point_law
 from engine.contact.many import Bodies, Shapes, impulses, momentum_changes, problem, touching, twists, velocities_after
+from engine.contact.momenta import centre_velocity
 from engine.simulation.independent_trees import IndependentTrees, Kind
 from engine.simulation.many_contacts import ManyContacts
 from engine.simulation.own_states import MOMENTUM, STUCK
 from engine.simulation.plant import Plant
 from engine.simulation.run import Kernel, Process
 from engine.simulation.unresolved_impacts import ELASTIC, STEPS
-from engine.spatial import inertia, se3
+from engine.spatial import se3
 
 Array = np.ndarray
 #: columns of what is recorded of a point: shapes, place, normal, gap, force, slip, what steps can give back of its spring's energy, and
@@ -341,7 +342,7 @@ def seen(plant: Plant, x: Array, flown: Array, G: Array) -> Array:
     z = plant.states.split(flown[model.nq + 6 : model.nq + 6 + plant.states.n])
     P = z[MOMENTUM][0] if MOMENTUM in z else np.zeros(9)
     speeds = ops.array([ops.norm(v[3:]), ops.norm(v[:3])])
-    drift = se3.rotation(T0) @ (v0[3:] + ops.cross(v0[:3], inertia.first_moment(G) / G[5, 5]))
+    drift = centre_velocity(G, T0, v0)
     return np.concatenate([T[:3].ravel(), se3.rotation(T0).ravel(), v0, speeds, (X @ G @ X.T).ravel(), X @ v0, X @ v, drift, P, G[5:, 5]])
 
 

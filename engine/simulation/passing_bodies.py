@@ -85,9 +85,10 @@ def may_meet(t: Array, dt: float, gap: Array, speed: Array) -> Array:
     >>> may_meet(np.arange(4.0), 0.1, np.array([3.0, 1.0, 1.0, 3.0]), np.full(4, 2.0))
     array([False,  True, False, False])
     """
-    every, rise = np.diff(t, append=t[-1] + dt), np.diff(gap, axis=-1)
-    rise = np.concatenate([rise, rise[..., -1:] / max(every[-2:][0], dt) * dt], axis=-1) if len(t) > 1 else 0.0 * gap
-    return (gap <= speed * every.max()) & (rise < speed * every - gap)
+    every = np.diff(t, append=t[-1] + dt)
+    rates = np.diff(gap, axis=-1) / np.maximum(every[:-1], 1e-300)
+    rates = np.concatenate([rates, rates[..., -1:]], axis=-1) if len(t) > 1 else np.zeros(gap.shape)
+    return (gap <= speed * every.max()) & (rates * every < speed * every - gap)
 
 
 def describe_passing(model: Model, one: int, other: int, way: float, size: float) -> str:

@@ -357,13 +357,13 @@ class Plant(Acting):
         return masses(self.model_at(p), self.conserved, bends)
 
     def kept(self, q: Array, v: Array, z: Array, m: Array, p: Array, P: Array) -> tuple[Array, Array, Array, Array]:
-        """Return q and v with the momenta P (trees, 9), P as it is then, and what that moved (trees, 4), with grips as they are, and with
-        parameters p, as :meth:`laden`."""
+        """Return q and v with the momenta P (trees, 9), P as it is then, and what that moved (trees, 4), with grips as they are."""
         joins = () if self.constraints is None else self.constraints.joins(self.conserved, self.memories.split(m))
         stored = self.stored(q, z, p)
         q, v, P, moved = with_momenta(self.model_at(p), self.conserved, q, v, P if stored is None else P - stored, joins, self.bends(z))
-        kept = () if stored is None else zip(moved, stored, strict=True)
-        return (q, v, P, moved) if stored is None else (q, v, P + stored, np.array([append_stored(*row) for row in kept]))
+        if stored is not None:
+            P, moved = P + stored, np.array([append_stored(*row) for row in zip(moved, stored, strict=True)])
+        return q, v, P, moved
 
     def carried_by_momenta(self, q: Array, v: Array, z: Array, m: Array, p: Array) -> tuple[Array, Array]:
         """Return q and v with the centres of mass of the momenta in z, and their velocities. Trees turn as they do: by its momentum a
@@ -403,9 +403,9 @@ class Plant(Acting):
 
     def momenta(self, q: Array, v: Array, z: Array, p: Array) -> Array:
         """Return the momenta (trees, 9) of what floats at q and v."""
-        model, bends = self.model_at(self.laden(p, z)), self.bends(z)
+        model, bends, stored = self.model_at(self.laden(p, z)), self.bends(z), self.stored(q, z, p)
         momenta = np.array([central_momentum(model, tree, q, v, bends) for tree in self.conserved])
-        return momenta if (stored := self.stored(q, z, p)) is None else momenta + stored
+        return momenta if stored is None else momenta + stored
 
     def with_momenta(self, q: Array, v: Array, z: Array, p: Array) -> Array:
         """Return z with the momenta of what floats at q and v."""

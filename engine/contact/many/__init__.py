@@ -1,6 +1,6 @@
-"""Contact among many bodies: bodies, pairs and points are tables whose length is known only at run time; the code for one row is traced
-once
-and looped.
+"""Contact among many bodies: bodies, pairs and points are tables whose length is known only at run time.
+
+The code for one row is traced once and looped.
 
 The order of a step: :mod:`near` (broad phase), :mod:`manifolds` (narrow phase, and the table of points), :mod:`islands`, :mod:`problem`
 (impulses of the points by the velocity, with their Jacobian), :mod:`newton` (the velocity after the step).

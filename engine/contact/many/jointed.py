@@ -19,17 +19,17 @@ from engine.contact.many.pair_rows import (
     LINK_B,
     MATERIAL,
     NORMAL,
-    PATH,
     PLACE,
     SHARE,
     SIZE,
     TURNING,
+    VELOCITY,
     A,
     B,
     PairRows,
 )
 from engine.contact.many.sticking import found, kept
-from engine.contact.momenta import change, goes_along
+from engine.contact.momenta import acts_at_middle, change
 from engine.contact.newton import Smooth
 from engine.contact.pairs import placed, whole
 from engine.contact.point_law import HELD, RUNNING, parted, turned, velocity, wrench_of
@@ -74,7 +74,7 @@ class JointedProblem(Smooth):
 
         def begin(p: Array, stuck: Array, alone_a: Any, alone_b: Any, *V: Array) -> tuple[Any, ...]:
             k, d, s, mu, static, w = p[MATERIAL]
-            place = p[PLACE] - way * h * ops.maximum(alone_a, alone_b) * p[PATH]
+            place = p[PLACE] - way * h * ops.maximum(alone_a, alone_b) * p[VELOCITY]
             c = ops.array([k, d, h, s, mu, static, w, slow, way, *((*p[TURNING], p[SIZE]) if pairs.turns else ())])
             twists = V[1] - V[0], V[3] - V[2]
             begun = point_law.begun(c, place[None], p[None, NORMAL], p[None, GAP], p[None, BEFORE], p[None, SHARE], *twists, stuck)
@@ -256,7 +256,7 @@ class JointedProblem(Smooth):
         """:func:`engine.contact.momenta.momentum_changes`, of rows."""
         of, last = {i: k for k, tree in enumerate(trees) for i in tree}, len(trees)
         tree = np.array([float(of.get(i, last)) for i in range(len(model.bodies) + 1)])
-        alone = [1.0 if goes_along(tree, False, self.way) else 0.0 for tree in trees]
+        alone = [1.0 if acts_at_middle(tree, False, self.way) else 0.0 for tree in trees]
         P = np.array([*(np.concatenate([p, [m, x], p0[3:6] / m]) for p, m, x, p0 in zip(momenta, mass, alone, begun, strict=True)),
                       np.array([*[0.0] * 9, 1.0, *[0.0] * 4])])  # fmt: skip
         ago, c = self.way * self.h, self.axes.about
@@ -266,8 +266,8 @@ class JointedProblem(Smooth):
             apart = ops.where(ops.equal(k_a, k_b), 0.0, 1.0)
 
             def of_tree(P: Array, other: Any) -> Array:
-                drifts = ops.logical_or(other < last - 0.5, P[10] > 0.5)
-                drift = ops.where(drifts, ago * (P[11:] - p[PATH]), 0.0)
+                middle = ops.logical_or(other < last - 0.5, P[10] > 0.5)
+                drift = ops.where(middle, ago * (P[11:] - p[VELOCITY]), 0.0)
                 return apart * change(P, P[9], g[:3], wrench_of(p[PLACE], g)[:3], c + drift, ago)
 
             return -of_tree(P_a, k_b), of_tree(P_b, k_a)

@@ -17,7 +17,7 @@ Array = np.ndarray
 #: numbers of a point that narrow phases find: place, normal, gap, its rate before, how much it counts, and the velocity of its place then
 FOUND = 12
 #: that velocity in a row of a table, whose first number is the pair
-PATH = slice(10, 13)
+VELOCITY = slice(10, 13)
 
 
 class Shapes(NamedTuple):
@@ -131,8 +131,8 @@ def added(found: Manifolds, shapes: Shapes, at: tuple[int, int], kinds: tuple[An
         T_a, b_a = ops.where(still, np.eye(4)[:3].ravel(), T_a), ops.where(still, np.r_[np.eye(3).ravel(), np.zeros(6)], b_a)
         places = [np.concatenate([T, began, s[:15]]) for s, T, began in ((a, T_a, b_a), (b, T_b, b_b))]
         given = [s[15:] for s, kind in zip((a, b), kinds, strict=True) if not isinstance(kind, geometry.Shape)]
-        x, normal, gap, before, share, paths = looks(*places, se3.position(whole(T_b)), far, *given)
-        return np.column_stack([x, normal, gap, before, share, paths]).ravel()
+        x, normal, gap, before, share, u = looks(*places, se3.position(whole(T_b)), far, *given)
+        return np.column_stack([x, normal, gap, before, share, u]).ravel()
 
     tables = [x for s, i in zip(own, on, strict=True) for x in (s, ops.gather(bodies.poses, i), ops.gather(bodies.began, i))]
     manifolds = ops.rows(look, still, margin, *tables)

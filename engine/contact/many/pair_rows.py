@@ -31,7 +31,7 @@ TINY = 1e-30
 #: columns of a point: bodies and links, as its pair's; its number among all that there may be; place, normal, gap, its rate before, and as
 #: how many it counts; half of how thick the thinner shape is, and its pair's surface; and the velocity of its place before
 A, B, LINK_A, LINK_B, POINT, PLACE, NORMAL, GAP, BEFORE, SHARE = 0, 1, 2, 3, 4, slice(5, 8), slice(8, 11), 11, 12, 13
-SIZE, MATERIAL, PATH, POINT_COLUMNS = 14, slice(15, 21), slice(21, 24), 24
+SIZE, MATERIAL, VELOCITY, POINT_COLUMNS = 14, slice(15, 21), slice(21, 24), 24
 #: and where some surface runs, how fast the second's does relative to the first's, in world axes
 RUNS = slice(24, 27)
 #: and where some pair has them, torsional and rolling friction
@@ -230,13 +230,13 @@ def points_of(shapes: dict[geometry.Kind, Any], around: Any, T: Any, about: Arra
     def look(p: Array, at: Array, other: Array, a: Array, b: Array, T_a: Array, T_b: Array) -> Array:
         ends = [np.concatenate([T, s[:15]]) for T, s in ((T_a, a), (T_b, b))]
         far = np.inf if every else 2.0 * (at[REACH] + other[REACH])
-        x, normal, gap, before, share, path = ops.shared(looks, *ends, about, far, *((a, b)[k][15:] for k in numbered))
+        x, normal, gap, before, share, u = ops.shared(looks, *ends, about, far, *((a, b)[k][15:] for k in numbered))
         one, two = ([se3.rotation(whole(T[:12])) @ p[run] for T, run in ((T_a, RUN_A), (T_b, RUN_B))] if columns > POINT_COLUMNS else
                     (np.zeros(0),) * 2)  # fmt: skip
         found = []
         for j in range(n):
             may = 1.0 if every else ops.where(gap[j] < far, 1.0, 0.0)
-            own = [may], p[BODIES], [p[FIRST] + float(j)], x[j], normal[j], [gap[j], before[j], share[j]], p[SURFACE], path[j]
+            own = [may], p[BODIES], [p[FIRST] + float(j)], x[j], normal[j], [gap[j], before[j], share[j]], p[SURFACE], u[j]
             found.append(np.concatenate([*own, two - one, p[TURNS]]))
         return np.array(found).ravel()
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from engine import ops
 from engine.contact import point_law
-from engine.contact.many.manifolds import FOUND, MATERIAL, MOBILITY, OUTLINE, PATH, SIZE, TURNING, Manifolds
+from engine.contact.many.manifolds import FOUND, MATERIAL, MOBILITY, OUTLINE, SIZE, TURNING, VELOCITY, Manifolds
 from engine.contact.many.sticking import Held, holding, kept_by, number_of
 from engine.contact.material import on_each_other, turning_of_two
 from engine.contact.point_law import joined, parted
@@ -63,12 +63,12 @@ def problem(found: Manifolds, stuck: Any, outlines: Any, poses: Any, inertia: An
     """Return the problem of what touches in a step of h, by what is ``stuck`` (k, 7 or 10), with the velocities (n, 6) before it and where
     its flight ends, in axes of the world as bodies stand then, and ``drift`` (n, 3), those of centres of mass before it."""
     one, two = (ops.gather(outlines, ops.rows(lambda p, k=k: p[k], found.pairs)) for k in (3, 4))
-    flown = ops.rows(lambda u: way * h * u, drift)                             # a p/m
+    ways = ops.rows(lambda u: way * h * u, drift)                              # a p/m
 
     def between(p: Array, T_a: Array, T_b: Array, way_a: Array, way_b: Array) -> Array:
         return np.concatenate([p[:3], p[MOVES] * ((T_b - T_a)[[3, 7, 11]] + way_a - way_b)])      # (3)
 
-    pairs = ops.rows(between, found.pairs, *ends(found.pairs, poses), *ends(found.pairs, flown))
+    pairs = ops.rows(between, found.pairs, *ends(found.pairs, poses), *ends(found.pairs, ways))
 
     def own(p: Array, x: Any, y: Any) -> tuple[Any, ...]:
         surface = [*on_each_other(x[MATERIAL], y[MATERIAL], combine), x[MOBILITY] + y[MOBILITY]]
@@ -82,11 +82,11 @@ def problem(found: Manifolds, stuck: Any, outlines: Any, poses: Any, inertia: An
     def begun(x: Array, surface: Array, stuck: Array, way_b: Array, was: Array, flown: Array) -> tuple[Array, Array, Any]:
         k, d, mu, static, w, *turning = surface
         c = ops.array([k, d, h, k * w * x[FOUND + 1], mu, static, w, stiction, way, *turning])
-        rubs, place = 4 if turning else 2, x[1:4] + way_b - way * h * x[PATH]
+        rubs, place = 4 if turning else 2, x[1:4] + way_b - way * h * x[VELOCITY]
         row = point_law.begun(c, place[None], x[None, 4:7], x[None, 7], x[None, 8], x[None, 9], was, flown, stuck)
         return np.concatenate([x[:1], joined(c, row[: -rubs - 1])]), row[-rubs - 1 : -1], row[-1]
 
-    given = surfaces, held.stuck, ends(pairs, flown)[1], *(twists(pairs, V) for V in (before, free))
+    given = surfaces, held.stuck, ends(pairs, ways)[1], *(twists(pairs, V) for V in (before, free))
     points, friction, acts = ops.rows(begun, found.points, *(ops.gather(x, of) for x in given))
     return Problem(inertia, free, pairs, points, friction, acts, held, turns)
 
