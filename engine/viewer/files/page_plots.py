@@ -13,7 +13,6 @@ from engine.viewer.display.facts import PLACES, Plot
 from engine.viewer.display.readings import Readings
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.scene import Scene
-from engine.viewer.scene.things import Thing
 
 Array = np.ndarray
 #: points of a motion's curve, which a page reads its values from; digits of what is plotted
@@ -34,8 +33,7 @@ def plots_of(scene: Scene, signals: Sequence[str | Sequence[str]], where: str) -
 
 def placed(scene: Scene, readings: Readings, where: str) -> dict[str, Any]:
     """Return where plots stand, whose they are, and the colours of their curves."""
-    several = sum(not isinstance(a, Thing) for a in scene.actors) > 1 or readings.actor.instances > 1
-    return {"where": one_of("plots", where, PLACES, ViewerError), "title": f": {readings.title}" if several else "",
+    return {"where": one_of("plots", where, PLACES, ViewerError), "title": f": {readings.title}" if scene.robots > 1 else "",
             "colors": ["rgb({:.0f} {:.0f} {:.0f})".format(*(255.0 * np.array(color[:3]))) for color in CURVES]}  # fmt: skip
 
 

@@ -29,7 +29,6 @@ from engine.viewer.scene.marks import mark, reach
 from engine.viewer.scene.scene import Scene, scene_of
 from engine.viewer.scene.shots import Script
 from engine.viewer.scene.shown import Shown
-from engine.viewer.scene.things import Thing
 from engine.viewer.scene.within import tell_within
 
 Array = np.ndarray
@@ -202,9 +201,8 @@ class Told:
         self.readings = Readings(scene.actors[0], 0, signals)
         if len(signals) > (room := plots_in(size[1] / text_scale(size[1]))):
             raise ViewerError(f"{len(signals)} signals are to be plotted in a picture of {size[1]} pixels' height; expected at most {room}")
-        several = sum(not isinstance(a, Thing) for a in scene.actors) > 1 or scene.actors[0].instances > 1
-        self.alone = not several
-        self.title = self.readings.title if signals and several else ""             # whose the plots are
+        self.alone = scene.robots < 2
+        self.title = self.readings.title if signals and not self.alone else ""      # whose the plots are
         self.hud = Hud()
         self.digits = decimals(scene.span[1] - scene.span[0])
 

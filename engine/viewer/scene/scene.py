@@ -141,6 +141,11 @@ class Scene:
         tell_tilted([a.model for a in self.actors], geometry)
 
     @property
+    def robots(self) -> int:
+        """How many robots there are, each instance one."""
+        return sum(a.instances for a in self.actors if not isinstance(a, Thing))
+
+    @property
     def span(self) -> tuple[float, float]:
         """First and last time of all, s."""
         spans = [a.source.span for a in self.actors if a.source.moves] or [(0.0, 0.0)]
