@@ -1,6 +1,5 @@
-"""C code for loops over a table's rows, and for the kernels that turn tables to numbers and back: plain ``for`` loops in the compiled
-code's
-order."""
+"""C code for loops over a table's rows, and for the kernels that turn tables to numbers and back: plain ``for`` loops in the
+compiled code's order."""
 
 from __future__ import annotations
 

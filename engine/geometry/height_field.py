@@ -214,8 +214,7 @@ def patch(field: HeightField, p: Array, k: Array) -> tuple[Array, Along, Along]:
 
 def along(x: Any, n: int, width: float, k: Any) -> Along:
     """Return, along one axis of a grid of n nodes over −width/2 … width/2, the point of cell k that is nearest to x, and where in the
-    cell it
-    lies; cells beyond the border are level and endless."""
+    cell it lies; cells beyond the border are level and endless."""
     step = width / (n - 1)
     cell = ops.minimum(ops.maximum(k, 0.0), n - 2.0)
     within = ops.equal(cell, k)

@@ -443,28 +443,3 @@ def test_a_base_that_is_held_is_refused():
 def test_what_is_no_orbit_is_refused(what, text):
     with pytest.raises(engine.EngineError, match=text):
         what()
-
-
-@pytest.mark.parametrize(("call", "said"), [
-    (lambda: clohessy_wiltshire(1e-3, 100.0, np.zeros(3), 1.0), r"clohessy_wiltshire: x has shape \(\); expected \(3,\)"),
-    (lambda: clohessy_wiltshire(1e-3, np.zeros(3), np.zeros((2, 3)), 1.0), r"v has shape \(2, 3\); expected \(3,\)"),
-    (lambda: mean_motion(-MU, A), "mu is -.*; expected m³/s² above 0"), (lambda: mean_motion(MU, 0.0), "a is 0.0; expected m above 0"),
-])  # fmt: skip
-def test_what_no_formula_of_an_orbit_takes_is_refused(call, said):
-    with pytest.raises(engine.SimulationError, match=said):
-        call()
-
-
-@pytest.mark.parametrize(("call", "said"), [
-    (lambda: mean_motion(A, MU), "lasts .* s, longer than the universe; expected μ in m³/s², and a in m"),
-    (lambda: mean_motion(MU, 1e-3 * A), "lies within whatever pulls so, were it of osmium; expected μ in m³/s², and a in m"),
-    (lambda: Elements(7000.0).state(MU), "an orbit of a = 7000 m about μ = 3.986e[+]14 m³/s² lies within"),
-])  # fmt: skip
-def test_an_orbit_that_is_hardly_one_in_metres_is_told(call, said):
-    with pytest.warns(engine.SimulationWarning, match=said):
-        call()
-
-
-def test_orbits_of_asteroids_and_of_planets_are_not_told_of():
-    for mu, a in ((4.9, 400.0), (1.327e20, 4.5e12), (2.2e-9, 0.15)):           # Bennu's, Neptune's, one about a ball of steel
-        assert Elements(a).state(mu) and mean_motion(mu, a)

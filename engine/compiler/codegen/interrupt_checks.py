@@ -101,9 +101,8 @@ native_code.FILLED |= dict.fromkeys((VARIABLE, f"rows.{VARIABLE}"), look)
 
 
 def next_pass(after: str) -> str:
-    """Return the IR that ends a loop's pass: every ``PASSES`` passes it asks ``look`` for Ctrl-C, and sets the loop's limit to 0 if
-    there was
-    one. The pass's last block is ``after``, its next number ``%next``; it jumps to ``head`` from ``%on``, with the limit
+    """Return the IR that ends a loop's pass: every ``PASSES`` passes it asks ``look`` for Ctrl-C, and sets the loop's limit to 0 if there
+    was one. The pass's last block is ``after``, its next number ``%next``; it jumps to ``head`` from ``%on``, with the limit
     ``%limit.next``."""
     return f"""  %since = and i64 %next, {PASSES - 1}
   %looks = icmp eq i64 %since, 0

@@ -1,8 +1,7 @@
 """Errors of tracing: the user's line where something cannot be traced.
 
 The texts, and what to use instead, stand where it is refused, as for ``if`` in ``Expr.__bool__`` of :mod:`engine.compiler.graph.expr`,
-and on
-a table in ``Table.__bool__`` of :mod:`engine.compiler.transforms.table`.
+and on a table in ``Table.__bool__`` of :mod:`engine.compiler.transforms.table`.
 """
 
 from __future__ import annotations

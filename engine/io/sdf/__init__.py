@@ -1,2 +1,1 @@
-"""Reader of SDF, the format of Gazebo and Drake: models, worlds, frames, and what is beside the kinematic tree (loops, sensors,
-contacts)."""
+"""Reader of SDF, the format of Gazebo and Drake: models, worlds and frames; and loops, sensors and contacts beside the tree."""
