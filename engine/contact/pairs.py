@@ -112,8 +112,7 @@ class Pair(NamedTuple):
     @property
     def together(self) -> int:
         """In how many points shapes meet where all of them are flat, four at most."""
-        rounded = isinstance(self.a.shape, geometry.HeightField) and self.b.shape.rounding
-        return min(self.points // 4 if rounded else self.points, 4)
+        return flat_points(*(geometry.measures(s.shape)[0] for s in (self.a, self.b)))
 
     @property
     def size(self) -> float:
@@ -289,3 +288,11 @@ def points_of_kinds(one: Any, other: Any) -> int:
     apart = np.eye(4)
     apart[:3, 3] = FAR                                                         # where they are found soonest
     return len(geometry.points(a, b, apart).gap)
+
+
+def flat_points(one: Any, other: Any) -> int:
+    """Return in how many points two shapes of some kinds meet where all of them are flat, four at most."""
+    n, (a, b) = points_of_kinds(one, other), map(geometry.example, (one, other))
+    if isinstance(a, geometry.Capsule) and isinstance(b, geometry.Capsule):
+        return 2                                                               # the ends of what lies side by side
+    return min(n // 4 if isinstance(a, geometry.HeightField) and b.rounding else n, 4)

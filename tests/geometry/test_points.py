@@ -118,14 +118,38 @@ def test_what_lies_touches_along_its_length(a, b):
     assert p.position[low, 1].min() < -0.99 and p.position[low, 1].max() > 0.99
 
 
-@pytest.mark.parametrize("turn", [0.0, 1e-9, 1e-5, 1e-4, 1e-3, 0.5])
+@pytest.mark.parametrize("turn", [0.0, 1e-9, 1e-5, 1e-4, 1e-3, 1e-2])
 def test_capsules_side_by_side_touch_at_the_ends_of_what_they_share(turn):
     """Nearly parallel ones too; and the first point is the deepest at every angle."""
     a, b = Capsule(0.5, 2.0), Capsule(0.5, 4.0)
     T = pose(so3.exp(np.array([turn, 0.0, 0.0])), (0.99, 0.0, 0.5))
     p = points(a, b, T)
-    assert abs(p.gap.min() + 0.01) < (3e-5 * 2.0) ** 2                         # where they count as parallel it changes by that along them
+    assert abs(p.gap.min() + 0.01) < 1e-15 and abs(p.gap[0] + 0.01) < 1e-15
     assert p.position[:, 2].max() - p.position[:, 2].min() > 0.9
+
+
+@pytest.mark.parametrize("turn", [1e-3, 1e-2, 0.03, 0.1, 0.3, 1.0])
+@pytest.mark.parametrize("depth", [1e-6, 1e-4, 1e-2])
+def test_capsules_that_cross_in_the_middle_do_not_tip_each_other(turn, depth):
+    """Whatever the angle and depth, what the springs push has no moment but one about the normal, which turns the capsules apart."""
+    a, b = Capsule(0.05, 0.4), Capsule(0.07, 0.4)
+    p = points(a, b, pose(so3.exp(np.array([turn, 0.0, 0.0])), (0.12 - depth, 0.0, 0.0)))
+    push = (np.maximum(-p.gap, 0.0) * p.share)[:, None] * p.normal
+    moment, force = np.cross(p.position, push).sum(axis=0), np.linalg.norm(push.sum(axis=0))
+    assert np.abs(moment[1:]).max() < 1e-13 * force                            # of places to 1e-16 m
+    assert 0.9 * depth < force < 2.0 * depth * (1.0 + 1e-12)                   # from one point to two
+
+
+def test_capsules_slide_along_and_turn_on_each_other_without_a_jump_of_force():
+    """Forces and their moments along paths through all that may lie side by side: to what a step of the path may change them by."""
+    a, b, push = Capsule(0.05, 0.4), Capsule(0.05, 0.3), []
+    way = np.linspace(0.0, 1.0, 4001)
+    for s in way:
+        turn = so3.exp(np.array([0.4 * (s - 0.5), 0.02 * np.sin(9.0 * s), 0.0]))
+        p = points(a, b, pose(turn, (0.099, 0.01 * (s - 0.4), 0.5 * (s - 0.5))))
+        f = (np.maximum(-p.gap, 0.0) * p.share)[:, None] * p.normal
+        push.append([*f.sum(axis=0) / 1e-3, *np.cross(p.position, f).sum(axis=0) / 2e-4])
+    assert np.abs(np.diff(push, axis=0)).max() < 0.03
 
 
 def test_crossed_capsules_touch_at_their_crossing():

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine import geometry, ops
 from engine.contact.many.near import near_pairs
-from engine.contact.pairs import looking, points_of_kinds, whole
+from engine.contact.pairs import flat_points, looking, points_of_kinds, whole
 from engine.ops import floats, procedure
 from engine.spatial import se3
 
@@ -138,7 +138,7 @@ def added(found: Manifolds, shapes: Shapes, at: tuple[int, int], kinds: tuple[An
     manifolds = ops.rows(look, still, margin, *tables)
     ends = ops.rows(lambda p, still, a, b: ops.array([ops.where(still, b, a), b, ops.where(still, 0.0, 1.0), p[0], p[1]]),
                     pairs, still, *on)  # fmt: skip
-    return Manifolds(*collected(found.pairs, found.points, ends, manifolds, margin, float(n), float(min(flat_points(*kinds), 4))))
+    return Manifolds(*collected(found.pairs, found.points, ends, manifolds, margin, float(n), float(flat_points(*kinds))))
 
 
 @procedure
@@ -176,9 +176,3 @@ def collected(pairs: Any, points: Any, more: Any, manifolds: Any, margin: Any, m
                 all_pairs[m, c] = more[k, c]
             m += 1
     return all_pairs, all_points
-
-
-def flat_points(one: Any, two: Any) -> int:
-    """Return in how many points two shapes of some kinds meet where all of them are flat."""
-    n = points_of_kinds(one, two)
-    return n // 4 if isinstance(one, geometry.HeightField) and geometry.example(two).rounding else n
