@@ -12,7 +12,7 @@ import numpy as np
 
 from engine import ops
 from engine.compiler.gufunc import shaped
-from engine.compiler.threads import get_threads, spread
+from engine.compiler.thread_pool import get_threads, spread
 from engine.compiler.transforms.trace import Program, calling, trace
 from engine.components.layout import Layout
 from engine.contact import EVENLY, point_law
@@ -22,7 +22,7 @@ from engine.simulation.independent_trees import IndependentTrees, Kind
 from engine.simulation.many_contacts import ManyContacts
 from engine.simulation.own_states import MOMENTUM, STUCK
 from engine.simulation.plant import Plant
-from engine.simulation.run import Kernel, Process
+from engine.simulation.run_loop import Kernel, Process
 from engine.simulation.unresolved_impacts import ELASTIC, STEPS
 from engine.spatial import se3
 
