@@ -1,4 +1,4 @@
-"""Pause Python's garbage collector while many objects are made that stay (no collector of records: ``simulation.run``)."""
+"""Pause Python's garbage collector while many objects are made that stay (no collector of records: ``simulation.run_loop``)."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ SIMULATION = (
     ("motions", "mounts", "sampled_columns", "passing_bodies"),
     ("parameters", "own_states", "rounding", "checks", "columns", "resting_overlaps", "run_header", "constraints",
      "growing_swings", "steep_places", "stiffness", "contact_table", "innovations", "unresolved_impacts"), ("allowances", "logged"),
-    ("impulses", "run", "run_warnings", "surroundings", "totals", "assessment", "variable_mass"),
+    ("impulses", "run_loop", "run_warnings", "surroundings", "totals", "assessment", "variable_mass"),
     ("overlaps", "acting"), ("many_contacts",),
     ("contacts", "plant", "events", "trajectory"),
     ("after_flight", "python_controllers", "effort_limits", "form", "halving", "impacts", "independent_trees", "unresolved"),

@@ -103,7 +103,7 @@ def numbers_within(n: Array | range, first: int, count: int) -> Array:
 
 
 def times(dt: float, duration: float, record_every: int) -> Array:
-    """Return the times (T) of a run's records, as :meth:`engine.simulation.run.Process.blocks` has them."""
+    """Return the times (T) of a run's records, as :meth:`engine.simulation.run_loop.Process.blocks` has them."""
     steps = duration / dt
     whole_steps = round(steps) if abs(steps - round(steps)) < 1e-6 and steps >= 0.5 else int(steps)
     shorter = steps > whole_steps + 1e-6 or not whole_steps

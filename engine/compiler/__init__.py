@@ -13,7 +13,7 @@ Layers, from the bottom up; a file imports from those named before it only:
 - kernels: ``instructions`` (of LLVM IR), ``dense`` (layers), ``lookups`` (tables), ``solves`` (systems with many right sides),
   ``products`` (of matrices), ``philox`` (random numbers); loops over the rows of tables, of as many as there are: ``arena`` (memory),
   ``row_sources_sinks`` (what loops read and make), ``row_vectors`` (rows as vectors), ``row_reads`` (what is read of a group of rows),
-  ``row_code`` (loops in LLVM IR), ``row_loop`` (a loop as a kernel), ``stacks`` (between numbers and tables), ``picks`` (a row by its
+  ``row_loop_code`` (loops in LLVM IR), ``row_loop`` (a loop as a kernel), ``stacks`` (between numbers and tables), ``picks`` (a row by its
   number), ``procedure_values``, ``procedure_code`` (loops as people write them, in LLVM IR), ``procedure`` (those as a kernel),
   ``loop_fusion`` (two as one);
 - transforms: ``parts`` (named ones as functions), ``bodies`` (of loops), ``table_hints`` (what to write in place of what tables do not
@@ -24,7 +24,7 @@ Layers, from the bottom up; a file imports from those named before it only:
   memory), ``counters`` (of calls, for profiles), ``body`` (instructions of nodes), ``interrupt_checks`` (Ctrl-C), ``short_loop`` (a loop
   whose body is inlined), ``llvm`` (a program in LLVM IR), ``call_writer`` (of what Python calls), ``entry`` (its calls), ``rollout`` (a
   step repeated);
-- last: ``threads``, ``signature`` (shapes as text), ``gufunc``, ``scan``, ``derivative`` (compiled functions).
+- last: ``thread_pool``, ``signature`` (shapes as text), ``gufunc``, ``scan``, ``derivative`` (compiled functions).
 """
 
 from engine.compiler.derivative import gradient, jacobian
@@ -34,7 +34,7 @@ from engine.compiler.graph.refusals import ArgumentError, TraceError
 from engine.compiler.gufunc import Gufunc, gufunc
 from engine.compiler.scan import rollout_ufunc
 from engine.compiler.signature import signature_of
-from engine.compiler.threads import get_threads, set_threads
+from engine.compiler.thread_pool import get_threads, set_threads
 from engine.compiler.transforms.trace import calling, name_of, trace
 
 __all__ = ["ArgumentError", "Gufunc", "Program", "Shape", "TraceError", "calling", "get_threads", "gradient", "gufunc", "interpret",

@@ -23,7 +23,7 @@ from engine.compiler.graph.program import COUNTED, Program, Shape, is_table, of_
 from engine.compiler.graph.refusals import ArgumentError
 from engine.compiler.kernels.arena import NO_MEMORY, NO_ROW, most
 from engine.compiler.signature import equal_counts, shapes_in_text
-from engine.compiler.threads import get_threads, spread
+from engine.compiler.thread_pool import get_threads, spread
 from engine.compiler.transforms.table import Table
 from engine.compiler.transforms.trace import calling, name_of, pure, trace
 

@@ -13,7 +13,7 @@ from engine.contact.contact_problem import ContactProblem, relative
 from engine.contact.hunt_crossley import EVENLY
 from engine.contact.mobility import changes_inertia, with_mobilities
 from engine.contact.momenta import acts_at_middle, centre_velocity, momentum_changes
-from engine.contact.pairs import GROUNDS, Began, BroadPhase, Pair, Touch, broad_phase, spheres_apart, touch
+from engine.contact.pairs import GROUNDS, BroadPhase, InitialMotion, Pair, Touch, broad_phase, spheres_apart, touch
 from engine.contact.point_law import kept_energy, velocity, wrench_of
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics.kinematics import body_motion, body_poses
@@ -67,7 +67,7 @@ class ContactLaws:
 
     @property
     def held(self) -> tuple[int, int]:
-        """The shape of what is kept of how pairs gave way since they stick: see :func:`~engine.contact.point_law.gave_way`."""
+        """The shape of what is kept of how pairs gave way since they stick: see :func:`~engine.contact.point_law.sticking_after`."""
         return len(self.pairs), 9 if self.turns else 6
 
     @property
@@ -81,14 +81,14 @@ class ContactLaws:
         (nv), for those pairs that have been found near there; velocities in ``keep`` stay what they are
         (:class:`~engine.contact.world_axes.WorldAxes`), and impulses go so far of their ``way`` (c of
         :func:`~engine.contact.hunt_crossley.normal_impulse`)."""
-        began = self.began(q0, v0)
-        axes = self.axes(q, found.poses, began, way, h, keep)
-        return ContactProblem(axes, self.pairs_here, found, began, h, axes.seen(v0), axes.seen(free), self.stiction, way, stuck)
+        initial = self.initial_motion(q0, v0)
+        axes = self.axes(q, found.poses, initial, way, h, keep)
+        return ContactProblem(axes, self.pairs_here, found, initial, h, axes.seen(v0), axes.seen(free), self.stiction, way, stuck)
 
-    def axes(self, q: Array, poses: list[Array], began: Began, way: float, h: Any, keep: frozenset[int]) -> WorldAxes:
+    def axes(self, q: Array, poses: list[Array], initial: InitialMotion, way: float, h: Any, keep: frozenset[int]) -> WorldAxes:
         """Return the axes of a step's problem; in those of single bodies that float, arms are those of the middle of the step."""
         free = [tree[0] for tree in floating_trees(self.model) if acts_at_middle(tree, False, way)]
-        ways = {i: way * h * centre_velocity(self.model.bodies[i].inertia, began.poses[i], began.twists[i]) for i in free}
+        ways = {i: way * h * centre_velocity(self.model.bodies[i].inertia, initial.poses[i], initial.twists[i]) for i in free}
         return WorldAxes(self.model, q, poses, se3.position(poses[self.pairs[0].b.body]), keep, ways)
 
     @property
@@ -110,14 +110,14 @@ class ContactLaws:
         """:func:`~engine.contact.momenta.momentum_changes` by impulses of a law."""
         return momentum_changes(mass, trees, begun, momenta, law, impulses)
 
-    def began(self, q0: Array, v0: Array) -> Began:
+    def initial_motion(self, q0: Array, v0: Array) -> InitialMotion:
         """Return how the bodies move at the beginning of a step."""
-        return Began(body_poses(self.model, q0), body_motion(self.model, q0, v0).V)
+        return InitialMotion(body_poses(self.model, q0), body_motion(self.model, q0, v0).V)
 
     def touches(self, q0: Array, v0: Array, found: BroadPhase, about: Array) -> list[Touch]:
         """Return where the pairs are, seen from a point (3), after a step from q0 and v0."""
-        began = self.began(q0, v0)
-        return [touch(pair, apart, near, found.poses, about, began)
+        initial = self.initial_motion(q0, v0)
+        return [touch(pair, apart, near, found.poses, about, initial)
                 for pair, apart, near in zip(self.pairs, found.apart, found.near, strict=True)]  # fmt: skip
 
     def broad_phase(self, q: Array, v: Array, h: Any) -> BroadPhase:

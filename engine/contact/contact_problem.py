@@ -12,7 +12,7 @@ from engine import ops
 from engine.contact import point_law
 from engine.contact.coulomb_friction import SIZE
 from engine.contact.newton import Smooth
-from engine.contact.pairs import Began, BroadPhase, Pair, look
+from engine.contact.pairs import BroadPhase, InitialMotion, Pair, narrow_phase
 from engine.contact.point_law import HELD, RUNNING, TURNING
 from engine.contact.world_axes import WorldAxes
 from engine.spatial import se3
@@ -56,11 +56,11 @@ class ContactProblem(Smooth):
     before, free : the velocities (nv), in those axes, before the step and after its flight
     slow : the speed that counts as rest, m/s
     way : how far impulses go of theirs within the step: c of :func:`~engine.contact.hunt_crossley.normal_impulse`
-    stuck : how the pairs gave way since they stick (pairs, 6 or 9), see :func:`~engine.contact.point_law.gave_way`, in the axes of their
+    stuck : how the pairs gave way since they stick (pairs, 6 or 9), see :func:`~engine.contact.point_law.sticking_after`, in axes of their
         first bodies
     """
 
-    def __init__(self, axes: WorldAxes, pairs: list[Pair], found: BroadPhase, began: Began, h: Any, before: Array, free: Array,
+    def __init__(self, axes: WorldAxes, pairs: list[Pair], found: BroadPhase, initial: InitialMotion, h: Any, before: Array, free: Array,
                  slow: float, way: float, stuck: Array) -> None:  # fmt: skip
         self.axes, self.h, self.slow, self.way = axes, h, slow, way
         self.patches: list[Patch] = []
@@ -69,16 +69,17 @@ class ContactProblem(Smooth):
         was, flown = axes.twists(before), axes.twists(free)
         for pair, near, gave in zip(pairs, found.near, stuck, strict=True):
             c, n, place = point_law.constants(pair, h, slow, way), pair.points, se3.position(found.poses[pair.b.body]) - axes.about
-            whole = point_law.turned(se3.rotation(found.poses[pair.a.body]), gave if pair.turns else gave[:6])
-            given = np.concatenate([whole[:6], place])
+            sticking = point_law.rotated_sticking(se3.rotation(found.poses[pair.a.body]), gave if pair.turns else gave[:6])
+            given = np.concatenate([sticking[:6], place])
             given, wide = (np.append(given, pair.running(found.poses)), RUNNING) if pair.runs or pair.turns else (given, HELD)
-            given, wide = (np.append(given, whole[6:]), TURNING) if pair.turns else (given, wide)
+            given, wide = (np.append(given, sticking[6:]), TURNING) if pair.turns else (given, wide)
             rest, ago = resting(c, slow), way * h if {pair.a.body, pair.b.body} & axes.ways.keys() else 0.0
 
             def begin(pair: Pair = pair, c: Array = c, given: Array = given, ago: Any = ago) -> Array:
-                place, *seen, u = look(pair, found.poses, axes.about, began)
-                begun = ops.shared(point_law.begun, c, place - ago * u, *seen, relative(pair, was), relative(pair, flown), given)
-                return np.concatenate([begun, u.ravel()])
+                place, *seen, u = narrow_phase(pair, found.poses, axes.about, initial)
+                place = place - ago * u
+                made = ops.shared(point_law.point_rows_and_friction, c, place, *seen, relative(pair, was), relative(pair, flown), given)
+                return np.concatenate([made, u.ravel()])
 
             nothing = np.array([*[0.0] * (wide * n), *rest * n, 0.0, *[0.0] * (3 * n)])
             ends = np.cumsum([wide * n, len(rest) * n, 1])
@@ -124,14 +125,14 @@ class ContactProblem(Smooth):
         for p, f in zip(self.patches, self.of_patches(friction), strict=True):
 
             def end(p: Patch = p, f: Array = f) -> Array:
-                return ops.shared(point_law.ended, p.constants, p.rows, f, relative(p.pair, V), p.stuck, p.pair.size)
+                return ops.shared(point_law.impulses_and_sticking, p.constants, p.rows, f, relative(p.pair, V), p.stuck, p.pair.size)
 
             wide, kept = (6, 9) if p.pair.turns else (3, 6)
             g, lasting, S = np.split(ops.when(p.near, end, np.zeros(wide * len(f) + 6 + kept)), [wide * len(f), wide * len(f) + 6])
             a, b = p.pair.a.body, p.pair.b.body
             F[a], F[b] = F[a] - lasting, F[b] + lasting
             found.append(g.reshape(-1, wide))
-            gave.append(point_law.turned(se3.rotation(self.axes.poses[a]).T, S))
+            gave.append(point_law.rotated_sticking(se3.rotation(self.axes.poses[a]).T, S))
         if any(p.pair.turns for p in self.patches):
             gave = [np.append(S, np.zeros(9 - len(S))) for S in gave]
         return found, self.axes.force_back(self.axes.forces(F)), np.array(gave)
@@ -144,7 +145,7 @@ class ContactProblem(Smooth):
             links = np.array([float(names.index(s.link) if s.link in names else len(names)) for s in (p.pair.a, p.pair.b)])
             W, runs = relative(p.pair, V), p.pair.running(self.axes.poses) if p.pair.runs else np.zeros(3)
             for row, place, g in zip(p.rows, p.position, impulse, strict=True):
-                n, un, ut = point_law.split(row, W)
+                n, un, ut = point_law.normal_and_slip(row, W)
                 slip = ut + runs - (n @ runs) * n
                 own = links, place + self.axes.about, n, [point_law.gap_after(p.constants, row, un)], g[:3] / self.h, [ops.norm(slip)]
                 found.append(np.concatenate([*own, g[3:] / self.h if len(g) > 3 else couples]))

@@ -29,21 +29,21 @@ STIFFEST = 1e-3
 MOBILITY, STICTION, TORSION, ROLLING, SIZE = 6, 7, 9, 10, 11
 
 
-def drag(rubs: Any, slow: Any, w: Array) -> tuple[Any, Any]:
-    """Return b = μ γ/max(|w|, v_s), and 1/|w|² where it slides, else 0."""
+def regularised_friction(rubs: Any, slow: Any, w: Array) -> tuple[Any, Any]:
+    """Return the factor b = μ γ/max(|w|, v_s) of regularised friction −b w at a slip w (3), and 1/|w|² where it slides, else 0."""
     slip2, slow2 = w @ w, slow * slow
     most = ops.maximum(slip2, slow2)
     return rubs / ops.sqrt(most), ops.where(slip2 > slow2, 1.0 / most, 0.0)
 
 
-def coulomb_friction(c: Array, normal: Any) -> Array:
-    """Return what couples there are (2) by a normal impulse that is known: this, and ω_s."""
+def couple_friction(c: Array, normal: Any) -> Array:
+    """Return the friction (2) of a point's couples: the normal impulse γ, known, and the speed of turning ω_s counted as rest."""
     most, size = ops.maximum(c[TORSION], c[ROLLING]), c[SIZE]
     return ops.array([normal, ops.maximum(STIFFEST * c[MOBILITY] / (size * size) * most * normal, c[STICTION] / size)])
 
 
 def couple(c: Array, n: Array, turns: Array, friction: Array) -> tuple[Array, Array]:
-    """Return τ (3), (2), and −∂τ/∂ω (3, 3) by a normal n (3), w (3), and what couples there are (2).
+    """Return the couple τ (3) of (2), and −∂τ/∂ω (3, 3), from the normal n (3), w (3), and :func:`couple_friction` (2).
 
     >>> c = np.array([0.0] * 9 + [0.02, 0.01, 1.0])
     >>> couple(c, np.array([0.0, 0.0, 1.0]), np.array([0.0, 3.0, 2.0]), np.array([5.0, 1e-3]))[0]
@@ -52,14 +52,14 @@ def couple(c: Array, n: Array, turns: Array, friction: Array) -> tuple[Array, Ar
     normal, slow = friction
     along = n @ turns
     rolls = turns - along * n
-    spin, spins = drag(c[TORSION] * normal, slow, along * n)
-    roll, rolling = drag(c[ROLLING] * normal, slow, rolls)
+    spin, spins = regularised_friction(c[TORSION] * normal, slow, along * n)
+    roll, rolling = regularised_friction(c[ROLLING] * normal, slow, rolls)
     held = ops.where(spins > 0.0, 0.0, spin)
     return -spin * along * n - roll * rolls, roll * (np.eye(3) - rolling * np.outer(rolls, rolls)) + (held - roll) * np.outer(n, n)
 
 
-def turned_by(h: Any, n: Array, turned: Array, turns: Array, slow: Any) -> Array:
-    """Return Θ (3) at the end of a step of h that turns at ω (3): about the normal n (3) and across it as far as ω_s h at most."""
+def turning_after(h: Any, n: Array, turned: Array, turns: Array, slow: Any) -> Array:
+    """Return the turning Θ (3) at the end of a step of h at ω (3): about the normal n (3) and across it by ω_s h at most."""
     gave = turned + h * turns
     along = n @ gave
     rolls, most = gave - along * n, h * slow

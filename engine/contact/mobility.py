@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.contact.pairs import Pair, Placed, placed
+from engine.contact.pairs import Pair, Placed, transformed_point
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics.crba import crba, solve_from_leaves
 from engine.dynamics.kinematics import body_poses
@@ -69,7 +69,7 @@ def shape_mobility(model: Model, inverse: Array, s: Placed) -> Any:
     if s.body < 0:
         return 0.0
     poses = body_poses(model, model.neutral())
-    axes = WorldAxes(model, model.neutral(), poses, placed(poses[s.body], s.center), frozenset(range(model.nv)))
+    axes = WorldAxes(model, model.neutral(), poses, transformed_point(poses[s.body], s.center), frozenset(range(model.nv)))
     columns = {j: x[3:] for j, x in axes.relative(-1, s.body).items()}
     w = sum(inverse[i, j] * (a @ b) for i, a in columns.items() for j, b in columns.items()) / 3.0
     return power_of_two(w)

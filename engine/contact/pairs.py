@@ -47,7 +47,7 @@ class Placed(NamedTuple):
 
     @property
     def surfaces(self) -> tuple[str, ...]:
-        """The names by which parameters know its surface: its link's, if it has the material of that, and its own, which counts more."""
+        """Names by which parameters set its surface: its link's, if it has the material of that, and its own, which counts more."""
         return (*(() if self.own else (self.link,)), *((self.part,) if self.part else ()))
 
     @property
@@ -90,7 +90,7 @@ class Pair(NamedTuple):
 
     @property
     def material(self) -> ContactMaterial:
-        """The material of the one on the other."""
+        """Material of the contact of both surfaces."""
         return self.surfaces[0].with_surface(self.surfaces[1], self.combine) if self.own is None else self.own
 
     def of(self, model: Model, nominal: Model, values: Mapping[str, Any]) -> Pair:
@@ -101,22 +101,22 @@ class Pair(NamedTuple):
 
     @property
     def runs(self) -> bool:
-        """Whether a surface of both runs as a belt does."""
+        """True if the surface of one of them runs as a belt does."""
         return self.a.runs is not None or self.b.runs is not None
 
     def running(self, poses: list[Array]) -> Array:
-        """Return how fast (3) the second's surface runs relative to that of the first, in world axes, with bodies at T_WB."""
+        """Return the velocity (3) at which the second's surface runs relative to that of the first, in world axes, with bodies at T_WB."""
         one, other = (np.zeros(3) if s.runs is None else se3.rotation(poses[s.body]) @ s.runs for s in (self.a, self.b))
         return other - one
 
     @property
     def together(self) -> int:
-        """In how many points shapes meet where all of them are flat, four at most."""
+        """Number of points, four at most, in which the shapes meet if both are flat there."""
         return flat_points(*(geometry.measures(s.shape)[0] for s in (self.a, self.b)))
 
     @property
     def size(self) -> float:
-        """Half of how thick the thinner of the two shapes is, m, about."""
+        """Half of the thickness of the thinner shape, m, about."""
         return min(thickness(s.shape) for s in (self.a, self.b) if not isinstance(s.shape, GROUNDS)) / 2.0
 
 
@@ -128,8 +128,8 @@ def thickness(shape: Shape) -> float:
 
 
 def roundness(shape: Shape) -> tuple[Any, Any]:
-    """Return the radius of curvature of a shape where it is touched, m, about, and how far below that place a point lies that moves with
-    the shape while the place rolls along it: the centre of curvature of what is round; of faces, edges and corners the place itself."""
+    """Return a shape's radius of curvature at a contact point, m, about, and the depth below it of the point that moves with the shape
+    while the contact point rolls along it: the centre of curvature of round shapes; of faces, edges and corners the point itself."""
     if isinstance(shape, (geometry.Sphere, geometry.Capsule)):
         return shape.radius, shape.radius
     if isinstance(shape, geometry.Ellipsoid):
@@ -139,7 +139,7 @@ def roundness(shape: Shape) -> tuple[Any, Any]:
 
 
 class Touch(NamedTuple):
-    """Where a pair is after a step's flight, in world axes from a point c.
+    """Contact points of a pair after a step's flight, in world axes from a point c.
 
     Attributes
     ----------
@@ -160,8 +160,8 @@ class Touch(NamedTuple):
 
 
 class BroadPhase(NamedTuple):
-    """Result of the broad phase: how far the spheres around both shapes of every pair are apart (pairs), and whether they may meet; the
-    bodies' poses, the world's last."""
+    """Result of the broad phase: the distance between the bounding spheres of every pair, and whether they may meet; the bodies' poses,
+    the world's last."""
 
     apart: list[Any]
     near: list[Any]
@@ -177,96 +177,97 @@ def broad_phase(model: Model, pairs: list[Pair], q: Array, reach: list[Any]) -> 
     return BroadPhase(apart, near, T_W)
 
 
-def placed(T: Array, x: Array) -> Array:
-    """Return R x + p."""
+def transformed_point(T: Array, x: Array) -> Array:
+    """Return R x + p (3), the point x (3) transformed by the pose T (4, 4)."""
     return se3.rotation(T) @ x + se3.position(T)
 
 
-class Began(NamedTuple):
-    """How bodies moved at the beginning of a step: their poses, and their twists in their own frames, the world's last."""
+class InitialMotion(NamedTuple):
+    """Motion of the bodies at the beginning of a step: their poses, and their twists in their own frames, the world's last."""
 
     poses: list[Array]
     twists: list[Array]
 
 
-def touch(pair: Pair, apart: Any, near: Any, poses: list[Array], about: Array, began: Began) -> Touch:
-    """Narrow phase: return where a pair touches, zeros if it is not near, with the bodies at T_WB (``poses``), seen from a point
-    (3) in the world."""
+def touch(pair: Pair, apart: Any, near: Any, poses: list[Array], about: Array, initial: InitialMotion) -> Touch:
+    """Return the contact points of a pair with the bodies at T_WB (``poses``), seen from a point (3) in the world: those of the narrow
+    phase, or zeros if the pair is not near."""
     n = pair.points
     nowhere = np.concatenate([np.zeros(3 * n), np.tile([0.0, 0.0, 1.0], n), np.array([apart] * n), np.zeros(2 * n)])
-    found = ops.when(near, lambda: np.concatenate([x.ravel() for x in look(pair, poses, about, began)[:-1]]), nowhere)
+    found = ops.when(near, lambda: np.concatenate([x.ravel() for x in narrow_phase(pair, poses, about, initial)[:-1]]), nowhere)
     position, normal, gap, before, share = np.split(found, [3 * n, 6 * n, 7 * n, 8 * n])
     return Touch(pair, near, position.reshape(n, 3), normal.reshape(n, 3), gap, before, share)
 
 
-def look(pair: Pair, poses: list[Array], about: Array, began: Began) -> tuple[Array, ...]:
-    """Return position and normal (n, 3), gap, its rate before, and share (n) of the points of a pair, as in :class:`Touch`, and the
-    velocities of their places before (n, 3).
+def narrow_phase(pair: Pair, poses: list[Array], about: Array, initial: InitialMotion) -> tuple[Array, ...]:
+    """Narrow phase: return position and normal (n, 3), gap, its rate before, and share (n) of a pair's contact points, as in
+    :class:`Touch`, and the velocities of their places before (n, 3).
 
     One program serves equal pairs of shapes, and all hulls of as many vertices.
     """
-    places = [np.concatenate([T[:3].ravel(), se3.rotation(began.poses[s.body]).ravel(), began.twists[s.body], s.pose[:3].ravel(), s.center])
-              for s in (pair.a, pair.b) for T in [poses[s.body]]]  # fmt: skip
+    T_0, V_0 = initial
+    places = [np.concatenate([poses[k][:3].ravel(), se3.rotation(T_0[k]).ravel(), V_0[k], s.pose[:3].ravel(), s.center])
+              for s in (pair.a, pair.b) for k in [s.body]]  # fmt: skip
     shapes = [s.shape for s in (pair.a, pair.b)]
     given = [geometry.numbers_of(shape) for shape in shapes if isinstance(shape, geometry.Hull)]
-    return ops.shared(looking(kind(shapes[0]), kind(shapes[1])), *places, about, *given)
+    return ops.shared(narrow_phase_of_kinds(kind(shapes[0]), kind(shapes[1])), *places, about, *given)
 
 
 @functools.cache
-def looking(*kinds: Any, near: bool = False) -> Callable[..., tuple[Array, ...]]:
-    """Return the function that looks where two shapes touch: of both bodies' T_WB (3×4), R_WB and twist before the step, shape's T_BS (3×4)
-    and centre, of the point to see it from, and of the measures of shapes that are known by their kind alone; where only what is ``near``
-    counts, of how far that is, m, before these. It returns position, normal, gap, its rate before, share, and the velocity (3) of each
-    place at the beginning of the step::
+def narrow_phase_of_kinds(*kinds: Any, near: bool = False) -> Callable[..., tuple[Array, ...]]:
+    """Return the narrow phase of two kinds of shapes, a function: of both bodies' T_WB (3×4), R_WB and twist before the step, shape's T_BS
+    (3×4) and centre, of the point to see it from, and of the measures of shapes that are known by their kind alone; where only what is
+    ``near`` counts, of how far that is, m, before these. It returns position, normal, gap, its rate before, share, and the velocity (3) of
+    each place at the beginning of the step::
 
         ẋ = (R_a v_b + R_b v_a)/(R_a + R_b)                                     (1)
 
     with the velocities v of the centres of what is round there about the radii R."""
 
-    def moves(place: Array, c: Array, y: Array, axis: Array | None = None) -> Array:
-        """The velocity at the beginning of the step of what was then where y (3) is now, as seen from the shape's centre c; without its
-        turn about an ``axis``."""
+    def material_velocity(place: Array, c: Array, y: Array, axis: Array | None = None) -> Array:
+        """Return the velocity (3), at the beginning of the step, of the shape's point that was then where y (3) is now, as seen from the
+        shape's centre c; without its turn about an ``axis``."""
         R, V, center = place[12:21].reshape(3, 3), place[21:27], place[39:]    # so that a rolling ball is asked where it touched then
         w = R @ V[:3]
         turn = w if axis is None else w - (w @ axis) * axis
         return R @ V[3:] + ops.cross(w, R @ center) + ops.cross(turn, y - c)
 
-    def looks(a: Array, b: Array, about: Array, *given: Array) -> tuple[Array, ...]:
+    def points(a: Array, b: Array, about: Array, *given: Array) -> tuple[Array, ...]:
         far, given = (given[:1], given[1:]) if near else ((), given)
-        left, (T_a, T_b) = iter(given), (whole(x[:12]) @ whole(x[27:39]) for x in (a, b))
+        left, (T_a, T_b) = iter(given), (homogeneous(x[:12]) @ homogeneous(x[27:39]) for x in (a, b))
         one, two = (k if isinstance(k, Shape) else geometry.measured(k, next(left)) for k in kinds)
         p = geometry.touching_points(one, two, se3.inv(T_a) @ T_b, *far) if near else geometry.points(one, two, se3.inv(T_a) @ T_b)
-        R, o, centers = se3.rotation(T_a), se3.position(T_a), [placed(whole(x[:12]), x[39:]) for x in (a, b)]
+        R, o, centers = se3.rotation(T_a), se3.position(T_a), [transformed_point(homogeneous(x[:12]), x[39:]) for x in (a, b)]
         places, normals = [R @ x + o for x in p.position], [R @ x for x in p.normal]
         ends = [(x, c, T[:3, 2] if isinstance(s, geometry.Cylinder) else None)
                 for s, x, c, T in zip((one, two), (a, b), centers, (T_a, T_b), strict=True)]  # fmt: skip
         (R_a, below_a), (R_b, below_b) = roundness(one), roundness(two)
         of_b, rates, velocities = R_a / (R_a + R_b), [], []
         for n, y, gap in zip(normals, places, p.gap, strict=True):
-            v_a, v_b = (moves(x, c, y) for x, c, _ in ends)
+            v_a, v_b = (material_velocity(x, c, y) for x, c, _ in ends)
             at = y - (below_a + 0.5 * gap) * n, y + (below_b + 0.5 * gap) * n
-            u_a, u_b = (moves(x, c, z, axis) for (x, c, axis), z in zip(ends, at, strict=True))
+            u_a, u_b = (material_velocity(x, c, z, axis) for (x, c, axis), z in zip(ends, at, strict=True))
             rates.append(n @ (v_b - v_a))
             velocities.append(of_b * u_b + (1.0 - of_b) * u_a)                  # (1)
         return np.array([y - about for y in places]), np.array(normals), p.gap, ops.array(rates), p.share, np.array(velocities)
 
-    return looks
+    return points
 
 
-def whole(T: Array) -> Array:
-    """Return the pose (4, 4) of its upper three rows, flattened."""
+def homogeneous(T: Array) -> Array:
+    """Return the homogeneous matrix (4, 4) of a pose from its upper three rows (12)."""
     return np.vstack([T.reshape(3, 4), [[0.0, 0.0, 0.0, 1.0]]])
 
 
 def kind(shape: Shape) -> Shape | int:
-    """Return what a program of contact points is made for: a shape, or of hulls in how many numbers one is given."""
+    """Return for which shapes a program of contact points is compiled: for this one, or for all hulls of as many numbers."""
     return len(geometry.numbers_of(shape)) if isinstance(shape, geometry.Hull) else shape
 
 
 def spheres_apart(pair: Pair, T_W: list[Array]) -> Any:
-    """Return how far the spheres around both shapes are apart."""
+    """Return the distance, m, between the bounding spheres of both shapes."""
     a, b = pair.a, pair.b
-    centers = [placed(T_W[s.body], s.center) for s in (a, b)]
+    centers = [transformed_point(T_W[s.body], s.center) for s in (a, b)]
     d = centers[1] - centers[0]
     if isinstance(a.shape, geometry.HeightField):
         return geometry.clearance(a.shape, se3.inv(T_W[a.body] @ a.pose)[:3] @ np.append(centers[1], 1.0)) - b.shape.bounding_radius
@@ -276,14 +277,14 @@ def spheres_apart(pair: Pair, T_W: list[Array]) -> Any:
 
 
 def number_of_points(a: Shape, b: Shape) -> int:
-    """Return in how many points two shapes touch, which their kinds say."""
+    """Return the number of contact points of two shapes, which their kinds decide."""
     one, other = (geometry.measures(shape)[0] for shape in (a, b))
     return points_of_kinds(one, other)  # type: ignore[arg-type]
 
 
 @functools.cache
 def points_of_kinds(one: Any, other: Any) -> int:
-    """Return in how many points shapes of two kinds touch."""
+    """Return the number of contact points of shapes of two kinds."""
     a, b = map(geometry.example, (one, other))
     apart = np.eye(4)
     apart[:3, 3] = FAR                                                         # where they are found soonest
@@ -291,7 +292,7 @@ def points_of_kinds(one: Any, other: Any) -> int:
 
 
 def flat_points(one: Any, other: Any) -> int:
-    """Return in how many points two shapes of some kinds meet where all of them are flat, four at most."""
+    """Return the number of points, four at most, in which shapes of two kinds meet if both are flat there."""
     n, (a, b) = points_of_kinds(one, other), map(geometry.example, (one, other))
     if isinstance(a, geometry.Capsule) and isinstance(b, geometry.Capsule):
         return 2                                                               # the ends of what lies side by side

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.contact.coulomb_friction import STIFFEST, coulomb_friction, couple, drag, turned_by
+from engine.contact.coulomb_friction import STIFFEST, couple, couple_friction, regularised_friction, turning_after
 from engine.contact.hunt_crossley import lasts, normal_impulse, weight
 from engine.contact.material import STRIBECK
 from engine.contact.pairs import Pair
@@ -49,29 +49,29 @@ def constants(pair: Pair, h: Any, stiction: float, way: float) -> Array:
 
 
 def turns(c: Array) -> bool:
-    """Return whether a pair with such constants has couples."""
+    """Return whether a pair with the constants c (9 or 12) has couples, of torsional and rolling friction."""
     return len(c) > CONSTANTS
 
 
-def joined(c: Array, row: Array) -> Array:
-    """Return constants and a row of a point as one."""
+def packed_point(c: Array, row: Array) -> Array:
+    """Return one vector of a point's constants c (9 or 12) and its row."""
     return np.concatenate([c[:CONSTANTS], row, c[CONSTANTS:]])
 
 
-def parted(p: Array) -> tuple[Array, Array]:
-    """Return the constants and the row of a point of one: :func:`joined`."""
+def unpacked_point(p: Array) -> tuple[Array, Array]:
+    """Return the constants c (9 or 12) and the row of a point from one vector: the inverse of :func:`packed_point`."""
     end = CONSTANTS + TURNING
     return (p[:CONSTANTS], p[CONSTANTS:]) if len(p) <= end else (np.concatenate([p[:CONSTANTS], p[end:]]), p[CONSTANTS:end])
 
 
 def wrench_of(x: Array, g: Array) -> Array:
-    """Return the wrench (6), about where x (3) is seen from, of an impulse g (3) there, or of one with a couple (6)."""
+    """Return the wrench (6), about the origin, of an impulse g (3) at x (3), or of one with a couple (6)."""
     moment = ops.cross(x, g[:3])
     return np.concatenate([moment + g[3:] if len(g) > 3 else moment, g[:3]])
 
 
 def kept_energy(k: Any, w: Any, h: Any, gap: Array, rate: Array, share: Array) -> Any:
-    """Return what steps of h can give back of the energy of springs k with the mobility w, whose gaps (n), of which each counts as a
+    """Return the energy that steps of h can give back of springs k with the mobility w, whose gaps (n), of which each counts as a
     ``share``, grow at a rate (n).
 
     Steps that resolve them, with κ = h² k w up to a half, give back all of it, k δ²/2. Longer ones take a contact apart at the speed δ/h at
@@ -86,34 +86,34 @@ def kept_energy(k: Any, w: Any, h: Any, gap: Array, rate: Array, share: Array) -
 
 
 def velocity(W: Array, x: Array) -> Array:
-    """Return the velocity (3) of a point x (3) of what moves with the twist W (6) in world axes."""
+    """Return the velocity (3) of a body's point x (3), from the body's twist W (6) in world axes."""
     return W[3:] + ops.cross(W[:3], x)
 
 
-def split(row: Array, W: Array) -> tuple[Array, Any, Array]:
-    """Return the normal (3), the normal velocity, and the slip (3) of a point."""
+def normal_and_slip(row: Array, W: Array) -> tuple[Array, Any, Array]:
+    """Return the normal (3), the normal velocity, and the slip (3) of a point, at the twist W (6)."""
     n, u = row[4:7], velocity(W, row[7:10])
     un = n @ u
     return n, un, u - un * n
 
 
 def shifted(row: Array, ut: Array) -> Array:
-    """Return w (3) of a point that slips at uₜ (3), which is of the bodies."""
+    """Return the slip w = uₜ + ξ/h (3) that friction acts against, at a point where the bodies slip at uₜ (3)."""
     return slip(row, ut) + row[ROW:HELD] if len(row) > ROW else ut
 
 
 def shifted_turning(row: Array, W: Array) -> Array:
-    """Return w = ω + Θ/h (3) of a point with couples: (1) of :mod:`engine.contact.coulomb_friction`."""
+    """Return the turning w = ω + Θ/h (3) that a point's couples act against: (1) of :mod:`engine.contact.coulomb_friction`."""
     return W[:3] + row[RUNNING:]
 
 
 def slip(row: Array, ut: Array) -> Array:
-    """Return the slip (3) of the surfaces at a point where bodies slip at uₜ (3)."""
+    """Return the slip (3) of the surfaces at a point where the bodies slip at uₜ (3)."""
     return ut + row[HELD:RUNNING] if len(row) > HELD else ut
 
 
-def pushed(c: Array, row: Array, un: Any) -> tuple[Any, Any]:
-    """Return the normal impulse of a point and its slope at a normal velocity."""
+def normal_impulse_and_slope(c: Array, row: Array, un: Any) -> tuple[Any, Any]:
+    """Return the normal impulse of a point at the normal velocity ``un``, and its slope there."""
     return normal_impulse(c[0] * row[10], c[1], c[2], row[0], c[8], row[1], row[2], row[3], un)
 
 
@@ -122,21 +122,21 @@ def gap_after(c: Array, row: Array, un: Any) -> Any:
     return row[1] + c[8] * c[2] * (un - row[3])
 
 
-def rubbing(c: Array, normal: Any, slip2: Any) -> Array:
-    """Return what friction there is (2 or 4), by a normal impulse and a slip, squared, that are known."""
+def point_friction(c: Array, normal: Any, slip2: Any) -> Array:
+    """Return a point's ``friction`` (2 or 4) from a normal impulse and the square of a slip, which are known."""
     kinetic, static, mobility, stiction = c[4:8]
     mu = kinetic + (static - kinetic) * ops.exp(-slip2 / STRIBECK**2)
     rubs = ops.array([mu * normal, ops.maximum(STIFFEST * mobility * mu * normal, stiction)])
-    return np.concatenate([rubs, coulomb_friction(c, normal)]) if turns(c) else rubs
+    return np.concatenate([rubs, couple_friction(c, normal)]) if turns(c) else rubs
 
 
-def begun(c: Array, position: Array, normal: Array, gap: Array, before: Array, share: Array, was: Array, flown: Array,
+def point_rows_and_friction(c: Array, position: Array, normal: Array, gap: Array, before: Array, share: Array, was: Array, flown: Array,
           stuck: Array | None = None) -> Array:  # fmt: skip
-    """Return the rows and the friction of points, flattened, and the largest normal impulse where flight leads.
+    """Return the rows and the friction of points, flattened, and the largest normal impulse at the velocity after flight.
 
     ``was`` and ``flown`` are the twists before the step and after flight; position and normal are (n, 3), gap, its rate before and share
-    (n). With what is ``stuck`` (9): the rotation and the displacement (6) by which the pair gave way, of a place (3) seen from c; and (12)
-    how fast the second's surface runs relative to that of the first; and (15) Θ, by which the pair turned.
+    (n). Pairs that may stick have ``stuck`` (9): the rotation and the displacement (6) by which the pair gave way, of a place (3) seen from
+    c; or (12) with the velocity at which the second's surface runs relative to that of the first; or (15) with the turning Θ of the pair.
     """
     rows, friction, acts = [], [], []
     for x, n, g, u0, part in zip(position, normal, gap, before, share, strict=True):
@@ -149,22 +149,21 @@ def begun(c: Array, position: Array, normal: Array, gap: Array, before: Array, s
                 row = np.concatenate([row, stuck[9:12] - (n @ stuck[9:12]) * n])
             if turns(c):
                 row = np.concatenate([row, stuck[12:] / c[2]])
-        ut = slip(row, split(row, was)[2])
+        ut = slip(row, normal_and_slip(row, was)[2])
         rows.append(row)
-        friction.append(rubbing(c, pushed(c, row, u0)[0], ut @ ut))
-        acts.append(pushed(c, row, row[3])[0])
+        friction.append(point_friction(c, normal_impulse_and_slope(c, row, u0)[0], ut @ ut))
+        acts.append(normal_impulse_and_slope(c, row, row[3])[0])
     return np.concatenate([*rows, *friction, [ops.largest(acts)]])
 
 
 def lagged(c: Array, rows: Array, friction: Array, W: Array, falls: Any = None) -> Array:
-    """Return the friction (n, 2 or 4), flattened, that goes with a twist, or as much of that as was taken for it, where it ``falls`` only;
-    the largest difference of its impulses from what they were taken for, and the largest of them; the speeds go along with the
-    impulses."""
+    """Return the friction (n, 2 or 4), flattened, of the normal impulses at a twist W, no more than was assumed where it ``falls`` only;
+    the largest difference of its impulses from those assumed, and the largest of them; the speeds go along with the impulses."""
     found = []
     for row, taken in zip(rows, friction, strict=True):
-        _, un, ut = split(row, W)
+        _, un, ut = normal_and_slip(row, W)
         ut = slip(row, ut)
-        rubs = rubbing(c, pushed(c, row, un)[0], ut @ ut)
+        rubs = point_friction(c, normal_impulse_and_slope(c, row, un)[0], ut @ ut)
         if falls is not None:
             rubs = np.where(np.arange(len(rubs)) % 2, rubs, ops.minimum(rubs, ops.where(falls, taken, np.inf)))
         found.append(rubs)
@@ -178,9 +177,9 @@ def impulses(c: Array, rows: Array, friction: Array, W: Array) -> Array:
     found: list[Array] = []
     lasting: Any = np.zeros(6)
     for row, (rubs, slow, *turning) in zip(rows, friction, strict=True):
-        n, un, ut = split(row, W)
+        n, un, ut = normal_and_slip(row, W)
         w = shifted(row, ut)
-        g = pushed(c, row, un)[0] * n - drag(rubs, slow, w)[0] * w
+        g = normal_impulse_and_slope(c, row, un)[0] * n - regularised_friction(rubs, slow, w)[0] * w
         if turns(c):
             g = np.concatenate([g, couple(c, n, shifted_turning(row, W), np.array(turning))[0]])
         found.append(g)
@@ -197,13 +196,13 @@ def wrench(c: Array, rows: Array, friction: Array, W: Array, bends: Any = 1.0) -
     """
     total: Any = np.zeros(27)
     for row, (rubs, slow, *turning) in zip(rows, friction, strict=True):
-        n, un, ut = split(row, W)
-        push, slope = pushed(c, row, un)
+        n, un, ut = normal_and_slip(row, W)
+        push, slope = normal_impulse_and_slope(c, row, un)
 
         def acting(row: Array = row, rubs: Any = rubs, slow: Any = slow, n: Array = n, ut: Array = ut, push: Any = push,
                    slope: Any = slope, turning: list[Any] = turning) -> Array:  # fmt: skip
             shift = shifted(row, ut)
-            b, slides = drag(rubs, slow, shift)
+            b, slides = regularised_friction(rubs, slow, shift)
             X = so3.hat(row[7:10])
             m, w = np.concatenate([X @ n, n]), np.concatenate([X @ shift, shift])
             K = b * np.block([[-X @ X, X], [-X, np.eye(3)]]) + (slope - b) * np.outer(m, m) - bends * b * slides * np.outer(w, w)
@@ -218,13 +217,12 @@ def wrench(c: Array, rows: Array, friction: Array, W: Array, bends: Any = 1.0) -
     return total
 
 
-def along(c: Array, row: Array, friction: Array, W: Array, D: Array) -> Array:
-    """Return a point's part (2) of the slope of the cost along D (6) at a twist W, and of the slope's change: −F·D and D·K D of
-    :func:`wrench`."""
-    n, un, ut = split(row, W)
-    push, slope = pushed(c, row, un)
+def slope_and_curvature(c: Array, row: Array, friction: Array, W: Array, D: Array) -> Array:
+    """Return a point's part (2) of the cost's slope along D (6) at a twist W, and of its curvature: −F·D and D·K D of :func:`wrench`."""
+    n, un, ut = normal_and_slip(row, W)
+    push, slope = normal_impulse_and_slope(c, row, un)
     w = shifted(row, ut)
-    b, slides = drag(friction[0], friction[1], w)
+    b, slides = regularised_friction(friction[0], friction[1], w)
     du = velocity(D, row[7:10])
     dn, turn = n @ du, w @ du
     found = ops.array([b * turn - push * dn, b * (du @ du - dn * dn) + slope * dn * dn - b * slides * turn * turn])
@@ -234,21 +232,21 @@ def along(c: Array, row: Array, friction: Array, W: Array, D: Array) -> Array:
     return found + ops.array([-(tau @ D[:3]), D[:3] @ (held @ D[:3])])
 
 
-def pressed(c: Array, row: Array, friction: Array, W: Array, place: Array) -> Array:
-    """Return the normal impulse of a point, and that times its normal, its place, v_s, and how far it is from a line along the normal
-    through a ``place`` (3), squared (9), and with couples ω_s (10): of several these add up."""
-    n, un, _ = split(row, W)
+def normal_impulse_moments(c: Array, row: Array, friction: Array, W: Array, place: Array) -> Array:
+    """Return the normal impulse of a point times 1, its normal, its place, v_s, and the square of its distance from the line along the
+    normal through a ``place`` (3): (9), or (10) with ω_s of couples. The moments of several points add up."""
+    n, un, _ = normal_and_slip(row, W)
     r = row[7:10] - place
-    push, along = pushed(c, row, un)[0], n @ r
+    push, along = normal_impulse_and_slope(c, row, un)[0], n @ r
     return push * np.concatenate([np.ones(1), n, row[7:10], ops.array([friction[1], r @ r - along * along, *friction[3:]])])
 
 
-def gave_way(h: Any, sums: Array, W: Array, stuck: Array, size: Any) -> Array:
-    """Return what is kept of how a pair of shapes gave way at the end of a step of h with the twist W: the rotation about the normal and
-    the displacement along the plane (6) of the place at which it was ``stuck`` (9, 12 or 15), and of pairs with couples Θ (9).
+def sticking_after(h: Any, sums: Array, W: Array, stuck: Array, size: Any) -> Array:
+    """Return by how much a pair of shapes has given way while it sticks, at the end of a step of h with the twist W: the rotation about
+    the normal and the displacement along the plane (6), of the place of ``stuck`` (9, 12 or 15), and of pairs with couples Θ (9).
 
-    With the ``sums`` of :func:`pressed`; zero of none that push. Points are stretched by v_s h at most, in their root mean square, and the
-    turn about where they push is no more than that of what is ``size`` (m) from there.
+    With the ``sums`` of :func:`normal_impulse_moments`; zero of none that push. Points are stretched by v_s h at most, in their root mean
+    square, and the turn about where they push is no more than that of what is ``size`` (m) from there.
     """
     push, place = ops.maximum(sums[0], 1e-300), stuck[6:9]
     n, r, slow = sums[1:4] / ops.maximum(ops.norm(sums[1:4]), 1e-300), sums[4:7] / push - place, sums[7] / push
@@ -262,16 +260,15 @@ def gave_way(h: Any, sums: Array, W: Array, stuck: Array, size: Any) -> Array:
     kept = ops.where(sums[0] > 0.0, least, 0.0) * np.concatenate([held * n, gave + (turn - held) * lever])
     if len(stuck) <= 12:
         return kept
-    return np.concatenate([kept, ops.where(sums[0] > 0.0, turned_by(h, n, stuck[12:], W[:3], sums[9] / push), 0.0)])
+    return np.concatenate([kept, ops.where(sums[0] > 0.0, turning_after(h, n, stuck[12:], W[:3], sums[9] / push), 0.0)])
 
 
-def ended(c: Array, rows: Array, friction: Array, W: Array, stuck: Array, size: Any) -> Array:
-    """Return :func:`impulses` of a pair's points, and what is kept (6 or 9) of how it gave way by the end of the step, and before
-    (``stuck``, 9, 12 or 15)."""
-    sums: Any = sum(pressed(c, row, f, W, stuck[6:9]) for row, f in zip(rows, friction, strict=True))
-    return np.concatenate([impulses(c, rows, friction, W), gave_way(c[2], sums, W, stuck, size)])
+def impulses_and_sticking(c: Array, rows: Array, friction: Array, W: Array, stuck: Array, size: Any) -> Array:
+    """Return :func:`impulses` of a pair's points, and its :func:`sticking_after` (6 or 9) the step; ``stuck`` (9, 12 or 15) is before."""
+    sums: Any = sum(normal_impulse_moments(c, row, f, W, stuck[6:9]) for row, f in zip(rows, friction, strict=True))
+    return np.concatenate([impulses(c, rows, friction, W), sticking_after(c[2], sums, W, stuck, size)])
 
 
-def turned(R: Array, S: Array) -> Array:
-    """Return a rotation and a displacement (6), and where it is kept Θ (9), in other axes."""
+def rotated_sticking(R: Array, S: Array) -> Array:
+    """Return the sticking of a pair in other axes R (3, 3): its rotation and displacement (6), or with Θ (9), each rotated by R."""
     return np.concatenate([R @ x for x in S.reshape(-1, 3)])

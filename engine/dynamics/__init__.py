@@ -3,15 +3,6 @@
 from engine.dynamics.aba import aba
 from engine.dynamics.aba_derivatives import aba_derivatives, minv
 from engine.dynamics.base_parameters import BaseParameters, base_parameters, parameter_names
-from engine.dynamics.centroidal import (
-    center_of_mass_jacobian,
-    center_of_mass_jacobian_dot,
-    centroidal_momentum_matrix,
-    centroidal_momentum_matrix_dot,
-    momentum_derivatives,
-    momentum_matrix,
-    momentum_matrix_dot,
-)
 from engine.dynamics.coriolis import christoffel, coriolis
 from engine.dynamics.crba import crba
 from engine.dynamics.effective_mass import effective_mass
@@ -32,6 +23,15 @@ from engine.dynamics.jacobian import jacobian, jacobian_derivative, jacobian_dot
 from engine.dynamics.kinematics import GRAVITY, forward_kinematics, twists
 from engine.dynamics.link_loads import accelerations, transmitted_wrench
 from engine.dynamics.momentum import center_of_mass, centroidal_momentum, momentum, total_mass
+from engine.dynamics.momentum_matrix import (
+    center_of_mass_jacobian,
+    center_of_mass_jacobian_dot,
+    centroidal_momentum_matrix,
+    centroidal_momentum_matrix_dot,
+    momentum_derivatives,
+    momentum_matrix,
+    momentum_matrix_dot,
+)
 from engine.dynamics.regressor import energy_regressor, inertial_parameters, momentum_regressor, regressor
 from engine.dynamics.rnea import bias, gravity_forces, rnea
 from engine.dynamics.rnea_derivatives import rnea_derivatives

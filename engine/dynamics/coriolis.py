@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.dynamics.centroidal import inertia_rates, subspace_rates
 from engine.dynamics.crba import composite
 from engine.dynamics.kinematics import body_motion
+from engine.dynamics.momentum_matrix import inertia_rates, subspace_rates
 from engine.model import Model
 from engine.spatial.se3 import wrench_to_parent
 from engine.spatial.so3 import hat

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.dynamics.centroidal import momentum_matrix, weighing
 from engine.dynamics.each_tree import each_tree, sums
 from engine.dynamics.kinematics import GRAVITY, body_motion, body_poses, checked_gravity
 from engine.dynamics.momentum import from_center
+from engine.dynamics.momentum_matrix import momentum_matrix, weighing
 from engine.dynamics.stages import sum_over_subtrees, swept
 from engine.model import Model
 from engine.spatial.inertia import first_moment, mass, transformed

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import ops
-from engine.geometry.boxes import box_separation
+from engine.geometry.box_separation import box_separation
 from engine.geometry.contact_points import FAR, Points, points_of
 from engine.geometry.faces import Face, face
 from engine.geometry.separation import Separation, separation

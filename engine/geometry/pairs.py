@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from engine.checks import shaped
-from engine.geometry.boxes import box_separation
+from engine.geometry.box_separation import box_separation
 from engine.geometry.clipping import convex_points
 from engine.geometry.contact_points import Points, least
 from engine.geometry.height_field import field_points

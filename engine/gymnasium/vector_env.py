@@ -15,7 +15,7 @@ from gymnasium.vector.utils import batch_space
 from engine.checks import one_of, shown, warn, whole
 from engine.compiler import native_code
 from engine.compiler.scan import rollout_ufunc
-from engine.compiler.threads import get_threads, spread
+from engine.compiler.thread_pool import get_threads, spread
 from engine.gymnasium.colours import Colours
 from engine.gymnasium.task import EnvError, Task
 from engine.simulation import SimulationWarning, Simulator

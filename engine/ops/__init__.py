@@ -45,9 +45,9 @@ from engine.ops.elementwise import (
 )
 from engine.ops.flow import each, implicit, jacobian, part, root, shared, subroutine, when, while_loop
 from engine.ops.flow import poisoned as poisoned  # rooms' own, until they read it where it lives
+from engine.ops.interpolation import dense, interp, interp2, row, spline
 from engine.ops.linear import LDL, LU, cross, largest, lu_solve, norm, product, solve, symmetric
 from engine.ops.linear import is_nonzero as is_nonzero
-from engine.ops.lookups import dense, interp, interp2, row, spline
 from engine.ops.procedure import bit_count, floats, ints, lowest_bit, procedure
 from engine.ops.random import normal, uniform
 from engine.ops.sparse import Plan, block_cholesky, block_plan, block_solve

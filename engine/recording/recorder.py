@@ -1,6 +1,6 @@
 """Writing a recording to disk while a simulation runs: records are buffered, and committed some megabytes at a time.
 
-Records are collected by :mod:`engine.simulation.run`, and put into HDF5 by :mod:`engine.recording.hdf5_layout`.
+Records are collected by :mod:`engine.simulation.run_loop`, and put into HDF5 by :mod:`engine.recording.hdf5_layout`.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from engine.rigid_body.momentum import NOTES, PLAIN
 from engine.simulation.body_trajectory import BodyTrajectory, StateTrajectory
 from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance
 from engine.simulation.diagnosis import blame, changed, reasons, sentence, warn_of, watch, watched
-from engine.simulation.run import Diverged, Failures, Process, collected, times
+from engine.simulation.run_loop import Diverged, Failures, Process, collected, times
 from engine.simulation.run_warnings import RunWarnings
 from engine.simulation.surroundings import Kept, surroundings
 

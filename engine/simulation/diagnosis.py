@@ -18,7 +18,7 @@ from engine.contact import Unsolved
 from engine.integrate import ROS34PW2, SUBSTEPS, FreeBody, Method
 from engine.rigid_body import BodyError, ControlSystem, RigidBody
 from engine.simulation.culprit import ITS_STATE, Watched, weightless
-from engine.simulation.run import TRAIL, Diverged, Failures, Process
+from engine.simulation.run_loop import TRAIL, Diverged, Failures, Process
 from engine.simulation.step import Step
 from engine.simulation.stiffness import forces
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from engine.components.component import SimulationError
-from engine.simulation.run import Failures, steps_in
+from engine.simulation.run_loop import Failures, steps_in
 from engine.simulation.step import Step
 
 Array = np.ndarray

@@ -17,7 +17,7 @@ from engine.components.layout import Layout
 from engine.model import EqualTrees, Model, many_equal_trees
 from engine.simulation.own_states import DEFECT, LASTING, MOMENTUM
 from engine.simulation.plant import Plant
-from engine.simulation.run import Kernel, Process
+from engine.simulation.run_loop import Kernel, Process
 
 Array = np.ndarray
 #: what joins trees, or looks at several of them, among a simulator's arguments

@@ -12,7 +12,7 @@ import numpy as np
 
 from engine import ops
 from engine.compiler.gufunc import shaped
-from engine.compiler.threads import get_threads, spread
+from engine.compiler.thread_pool import get_threads, spread
 from engine.compiler.transforms.trace import Program, calling, trace
 from engine.components.layout import Layout
 from engine.contact import EVENLY, point_law
@@ -22,7 +22,7 @@ from engine.simulation.independent_trees import IndependentTrees, Kind
 from engine.simulation.many_contacts import ManyContacts
 from engine.simulation.own_states import MOMENTUM, STUCK
 from engine.simulation.plant import Plant
-from engine.simulation.run import Kernel, Process
+from engine.simulation.run_loop import Kernel, Process
 from engine.simulation.unresolved_impacts import ELASTIC, STEPS
 from engine.spatial import se3
 
@@ -109,10 +109,10 @@ class MeetingTrees(IndependentTrees):
             flown = [ops.rows(functools.partial(fly, kind), *given) for kind, *given in zip(self.kinds, p, x, strict=True)]
         parts = [ops.rows(functools.partial(seen, kind.step.plant), *given) for kind, *given in zip(self.kinds, x, flown, G, strict=True)]
         bodies = np.concatenate(parts)
-        poses, began, reach, M, before, free, drift, momenta = (ops.rows(lambda y, a=a, b=b: y[a:b], bodies)
+        poses, initial, reach, M, before, free, drift, momenta = (ops.rows(lambda y, a=a, b=b: y[a:b], bodies)
                                                                 for a, b in itertools.pairwise(ENDS))  # fmt: skip
         with ops.part("narrow phase", k):
-            found = touching(shapes, self.contacts.kinds, dt, Bodies(poses, began, reach))
+            found = touching(shapes, self.contacts.kinds, dt, Bodies(poses, initial, reach))
         with ops.part("impulses: laws", k):
             met = problem(found, stuck, shapes.outlines, poses, M, before, free, drift, dt, self.contacts.stiction,
                           self.contacts.combine, EVENLY, self.contacts.turns)  # fmt: skip
@@ -143,7 +143,7 @@ class MeetingTrees(IndependentTrees):
         wrenches = ops.add_at(ops.rows(lambda V: 0.0 * V, V), at, (to_a, force))
 
         def point(pair: Array, found: Array, p: Array, T: Array, F: Array, W: Array, *g: Array) -> Array:
-            _, opens, slip = point_law.split(p[10:], W)
+            _, opens, slip = point_law.normal_and_slip(p[10:], W)
             gap = point_law.gap_after(p[1:10], p[10:], opens)
             begun, rate = p[11:12] - 0.5 * dt * (p[12:13] + p[13:14]), p[12:13]
             energy = point_law.kept_energy(p[1], p[4] / p[1], dt, begun, rate, p[20:21])

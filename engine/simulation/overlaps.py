@@ -16,7 +16,7 @@ from engine.components.layout import Layout
 from engine.contact import ContactError, ContactLaws
 from engine.contact.many import RowLaws
 from engine.simulation.parameters import moves_shapes, of_model
-from engine.simulation.run import Diverged, Process
+from engine.simulation.run_loop import Diverged, Process
 
 Array = np.ndarray
 #: of half the thickness of the thinner of two shapes: as deep as they may lie in each other at the start

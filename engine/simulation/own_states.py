@@ -5,8 +5,8 @@
 MOMENTUM, DEFECT = "momentum", "defect"
 #: the generalized force (nv) of impulses that last from a step to the next: see :class:`~engine.simulation.impulses.Impulses`
 LASTING = "lasting"
-#: how pairs of shapes gave way since they stick (pairs, 6), or with couples (pairs, 9): see :func:`~engine.contact.point_law.gave_way`; of
-#: tables (places, 7 or 10), with numbers of the pairs: see :mod:`engine.contact.many.sticking`
+#: how pairs of shapes gave way since they stick (pairs, 6), or with couples (pairs, 9): :func:`~engine.contact.point_law.sticking_after`;
+#: of tables (places, 7 or 10), with numbers of the pairs: see :mod:`engine.contact.many.sticking`
 STUCK = "stuck"
 #: states that are no component's
 OWN = MOMENTUM, DEFECT, LASTING, STUCK

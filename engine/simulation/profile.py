@@ -21,7 +21,7 @@ from engine.compiler.transforms.parts import Part
 from engine.components.component import SimulationError
 from engine.simulation.diagnosis import ended
 from engine.simulation.meeting_trees import MeetingTrees
-from engine.simulation.run import Diverged, Process
+from engine.simulation.run_loop import Diverged, Process
 from engine.simulation.step import Step
 
 Array = np.ndarray

@@ -16,7 +16,7 @@ from engine.components.layout import Layout
 from engine.components.reading import shown as shown_parts
 from engine.components.reading import with_signals
 from engine.simulation.plant import Plant
-from engine.simulation.run import Kernel, Process
+from engine.simulation.run_loop import Kernel, Process
 
 Array = np.ndarray
 

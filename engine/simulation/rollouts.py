@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from engine.checks import EngineError
 from engine.simulation.diagnosis import ended, reasons
 from engine.simulation.event_runs import blocks
-from engine.simulation.run import Failures, collected
+from engine.simulation.run_loop import Failures, collected
 from engine.simulation.simulator import Simulator
 from engine.simulation.trajectory import Trajectory
 

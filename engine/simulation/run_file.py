@@ -24,8 +24,8 @@ from engine.simulation.diagnosis import ended, failed, warn_of
 from engine.simulation.event_runs import blocks
 from engine.simulation.mounts import mounts_of
 from engine.simulation.own_states import DEFECT, OWN
-from engine.simulation.run import Diverged, Failures, steps_in, times
 from engine.simulation.run_header import checked_path, ended_how, header_in, header_of, outcome, parameter_in, robot_in, too_short
+from engine.simulation.run_loop import Diverged, Failures, steps_in, times
 from engine.simulation.run_warnings import RunWarnings
 from engine.simulation.step import Step
 

@@ -15,7 +15,7 @@ from engine.components.layout import Layout
 from engine.simulation.events import Watch
 from engine.simulation.independent_trees import IndependentTrees
 from engine.simulation.plant import Plant
-from engine.simulation.run import Process
+from engine.simulation.run_loop import Process
 from engine.simulation.variable_mass import started
 
 Array = np.ndarray

@@ -46,8 +46,8 @@ from engine.simulation.overlaps import Overlaps
 from engine.simulation.parameters import checked_parameters, checked_values, own, require_known, require_read, require_rigid
 from engine.simulation.plant import Plant
 from engine.simulation.profile import Profile, profiled
-from engine.simulation.run import Diverged, Failures, collected
 from engine.simulation.run_file import record, resume
+from engine.simulation.run_loop import Diverged, Failures, collected
 from engine.simulation.state import State, require_state
 from engine.simulation.step import Step
 from engine.simulation.stepper import Stepper

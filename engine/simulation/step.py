@@ -42,7 +42,7 @@ from engine.simulation.own_states import STUCK
 from engine.simulation.plant import STRUCK, Plant
 from engine.simulation.python_controllers import with_python
 from engine.simulation.rounding import found as unusual
-from engine.simulation.run import Process, times
+from engine.simulation.run_loop import Process, times
 from engine.simulation.run_start import WholeStates
 from engine.simulation.run_warnings import RunWarnings
 from engine.simulation.sampled_columns import held_of

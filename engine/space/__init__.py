@@ -6,13 +6,13 @@ from engine.io.ccsds import read_aem, read_oem, write_aem, write_oem
 from engine.space.atmosphere import Atmosphere, Drag
 from engine.space.axes import lvlh, relative_state, rtn, turning
 from engine.space.beams import BeamMode, add_chain, add_modes, beam_modes
+from engine.space.control_moment_gyros import ControlMomentGyros
 from engine.space.elements import Elements
 from engine.space.ephemeris import ASTRONOMICAL_UNIT, MOON_MU, SUN_MU, SUN_RADIUS, Ephemeris, moon, sun
 from engine.space.epoch import EARTH_RATE, Epoch
 from engine.space.facets import Facets
 from engine.space.flexible import FlexibleBody, Modes
 from engine.space.gravity import EARTH_J2, EARTH_MU, EARTH_RADIUS, GravityField, Harmonics, ThirdBody
-from engine.space.gyros import ControlMomentGyros
 from engine.space.kepler import Ellipse
 from engine.space.light import Eclipse, SolarPressure, lit
 from engine.space.magnets import Dipole, Igrf, Magnetorquers

@@ -24,7 +24,7 @@ from engine.recording import Recorder, verify
 from engine.recording.checksums import FIRST
 from engine.recording.journal import ENTRY, JOURNAL, TRAILER, Head
 from engine.recording.journaled_file import JournaledFile
-from engine.simulation import run
+from engine.simulation import run_loop
 from tests.recording.damage import seal
 
 STEPS, CUT = 100, 60                                    # of the run, and of the one that is interrupted
@@ -44,7 +44,7 @@ def made() -> tuple[engine.Simulator, dict[str, bytes], engine.Trajectory]:
     """A simulator; recordings of its run, whole, interrupted, and killed with its last journal not carried out; and the run in memory."""
     simulates, files = simulator(), {}
     start = [0.1, 0.2], [0.0, 0.0]
-    carry, pieces, age = JournaledFile._carry_out, run.pieces, Recorder.age
+    carry, pieces, age = JournaledFile._carry_out, run_loop.pieces, Recorder.age
 
     def seen(store: JournaledFile) -> None:
         files["killed"] = store.path.read_bytes() if store.path.exists() else b""
@@ -60,12 +60,12 @@ def made() -> tuple[engine.Simulator, dict[str, bytes], engine.Trajectory]:
         whole, part = Path(folder) / "whole.h5", Path(folder) / "cut.h5"
         files["whole"] = simulates.run(*start, STEPS * 1e-2, out=whole).read_bytes()
         try:
-            Recorder.age, run.pieces, JournaledFile._carry_out = 0.0, cut, seen
+            Recorder.age, run_loop.pieces, JournaledFile._carry_out = 0.0, cut, seen
             simulates.run(*start, STEPS * 1e-2, out=part)
         except InterruptedError:
             files["cut"] = part.read_bytes()
         finally:
-            Recorder.age, run.pieces, JournaledFile._carry_out = age, pieces, carry
+            Recorder.age, run_loop.pieces, JournaledFile._carry_out = age, pieces, carry
     return simulates, files, simulates.run(*start, STEPS * 1e-2)
 
 

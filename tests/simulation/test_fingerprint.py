@@ -129,7 +129,7 @@ def interrupted(simulator, path, count=5):
             yield i, min(i + 2, records)
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(Stop):
-        patch.setattr("engine.simulation.run.pieces", pieces)
+        patch.setattr("engine.simulation.run_loop.pieces", pieces)
         simulator.run([0.1], [0.0], 0.2, out=path, overwrite=True)
     return path.read_bytes()
 

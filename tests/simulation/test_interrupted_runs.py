@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.simulation import run
+from engine.simulation import run_loop
 
 
 @pytest.fixture(scope="module")
@@ -25,10 +25,10 @@ def test_pieces_are_the_same_bits(arm, monkeypatch):
     Q = np.tile(q, (5, 1)) + 0.01 * np.arange(5)[:, None]
     given = [(q, v, 0.20005, 700), (Q, 0.0 * Q, 0.1, 1000)]
     whole = [made.run(*x) for x in given]
-    monkeypatch.setattr(run, "UNKNOWN", 3.0)
+    monkeypatch.setattr(run_loop, "UNKNOWN", 3.0)
     for process in (made._step.process,):
         monkeypatch.setattr(process, "most", 3.0)
-    monkeypatch.setattr(run, "HEARD", 1e-5)
+    monkeypatch.setattr(run_loop, "HEARD", 1e-5)
     for x, expected in zip(given, whole, strict=True):
         found = made.run(*x)
         assert found.q.tobytes() == expected.q.tobytes() and found.v.tobytes() == expected.v.tobytes()

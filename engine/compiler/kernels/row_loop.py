@@ -6,7 +6,7 @@ function is one of numbers alone; what is missing of the last ones is the last r
 table is added up from comes in the order of rows, so that bits do not depend on W.
 
 Within another loop, whose rows stand in the lanes already, rows of a table that all lanes read are taken one by one.
-Its LLVM IR: :mod:`engine.compiler.kernels.row_code`.
+Its LLVM IR: :mod:`engine.compiler.kernels.row_loop_code`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from engine.compiler.graph.interpreter import run as run_program
 from engine.compiler.graph.kernel import Call, Kernel
 from engine.compiler.graph.operations import Node
 from engine.compiler.graph.program import COUNTED, Program
-from engine.compiler.kernels.row_code import RowsInLanes, samples_in_lanes
+from engine.compiler.kernels.row_loop_code import RowsInLanes, samples_in_lanes
 from engine.compiler.kernels.row_sources_sinks import Sink, Source
 from engine.ops.tables import common_count, indices_of_rows
 

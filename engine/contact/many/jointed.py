@@ -31,8 +31,8 @@ from engine.contact.many.pair_rows import (
 from engine.contact.many.sticking import found, kept
 from engine.contact.momenta import acts_at_middle, change
 from engine.contact.newton import Smooth
-from engine.contact.pairs import placed, whole
-from engine.contact.point_law import HELD, RUNNING, parted, turned, velocity, wrench_of
+from engine.contact.pairs import homogeneous, transformed_point
+from engine.contact.point_law import HELD, RUNNING, rotated_sticking, unpacked_point, velocity, wrench_of
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics.kinematics import path
 from engine.dynamics.momentum_conservation import Tree
@@ -77,16 +77,17 @@ class JointedProblem(Smooth):
             place = p[PLACE] - way * h * ops.maximum(alone_a, alone_b) * p[VELOCITY]
             c = ops.array([k, d, h, s, mu, static, w, slow, way, *((*p[TURNING], p[SIZE]) if pairs.turns else ())])
             twists = V[1] - V[0], V[3] - V[2]
-            begun = point_law.begun(c, place[None], p[None, NORMAL], p[None, GAP], p[None, BEFORE], p[None, SHARE], *twists, stuck)
-            acts, meets = (ops.where(x, 1.0, 0.0) for x in (begun[-1] > 0.0, ops.maximum(p[A], p[B]) < world - 0.5))
-            return point_law.joined(c, begun[:wide]), begun[wide:-1], ops.array([acts, meets])
+            seen = p[None, NORMAL], p[None, GAP], p[None, BEFORE], p[None, SHARE]
+            made = point_law.point_rows_and_friction(c, place[None], *seen, *twists, stuck)
+            acts, meets = (ops.where(x, 1.0, 0.0) for x in (made[-1] > 0.0, ops.maximum(p[A], p[B]) < world - 0.5))
+            return point_law.packed_point(c, made[:wide]), made[wide:-1], ops.array([acts, meets])
 
         *numbers, self.number = ops.rows(lambda p: tuple(p[:5]), points)
         self.on, self.links = tuple(numbers[:2]), tuple(numbers[2:])
         self.pair = ops.gather(pairs.pair, self.number)
         poses = [ops.gather(self.poses, k) for k in self.on]
         self.rotations = ops.rows(lambda T: T.reshape(3, 4)[:, :3].ravel(), poses[0])
-        self.stuck = ops.rows(lambda S, T_a, T_b: seen_from(turned(T_a.reshape(3, 4)[:, :3], S), T_b[3::4]),
+        self.stuck = ops.rows(lambda S, T_a, T_b: seen_from(rotated_sticking(T_a.reshape(3, 4)[:, :3], S), T_b[3::4]),
                               found(places, len(pairs.sizes) - 1, pairs.turns, self.pair), *poses)  # fmt: skip
         if pairs.runs:
             self.stuck = ops.rows(lambda S, p: np.concatenate([S[:9], pairs.running(p), S[9:]]), self.stuck, points)
@@ -117,8 +118,10 @@ class JointedProblem(Smooth):
         W, D = (ops.rows(lambda V_a, V_b: V_b - V_a, *self.twists(y)) for y in (x, d))
 
         def at(a: Any) -> Array:
-            return np.asarray(ops.total(ops.rows(lambda p, f, W, D: point_law.along(*parted(p), f, W + a * D, D), self.points, friction, W,
-                                                 D)))  # fmt: skip
+            def of_point(p: Array, f: Array, W: Array, D: Array) -> Array:
+                return point_law.slope_and_curvature(*unpacked_point(p), f, W + a * D, D)
+
+            return np.asarray(ops.total(ops.rows(of_point, self.points, friction, W, D)))
 
         return at
 
@@ -126,7 +129,7 @@ class JointedProblem(Smooth):
         """Return F (6) and K (21) of the points at x (nv), as :func:`engine.contact.point_law.wrench` has them."""
 
         def one(p: Array, f: Array, V_a: Array, V_b: Array) -> Array:
-            c, row = parted(p)
+            c, row = unpacked_point(p)
             return point_law.wrench(c, row[None], f[None], V_b - V_a, bends)
 
         return ops.rows(one, self.points, friction, *self.twists(x))
@@ -186,7 +189,7 @@ class JointedProblem(Smooth):
         it, where it ``falls`` only; and whether it is what was taken for it, about."""
 
         def one(p: Array, f: Array, V_a: Array, V_b: Array) -> tuple[Array, Array]:
-            c, row = parted(p)
+            c, row = unpacked_point(p)
             *rubs, change, most = point_law.lagged(c, row[None], f[None], V_b - V_a, falls)
             return ops.array(rubs), ops.array([change * change, most * most])
 
@@ -201,7 +204,7 @@ class JointedProblem(Smooth):
 
         def one(p: Array, row: Array, f: Array, V_a: Array, V_b: Array) -> tuple[Any, ...]:
             k, *_, w = p[MATERIAL]
-            c, own = parted(row)
+            c, own = unpacked_point(row)
             g, lasting = np.split(point_law.impulses(c, own[None], f[None], V_b - V_a), [wide])
             pushes = ops.where(ops.norm(g[:3]) > 0.0, 1.0, 0.0)
             depth = pushes * ops.maximum(-gap_after(row, V_b - V_a), 0.0)
@@ -209,7 +212,7 @@ class JointedProblem(Smooth):
 
         g, lasting, forces, pushes, depth, throw = ops.rows(one, self.found, self.points, friction, *self.twists(x))
         lasts = self.axes.force_back(self.axes.forces([*self.on_bodies(ops.rows(lambda F: -F, lasting), lasting, 6)]))
-        constants, rows = ops.rows(parted, self.points)
+        constants, rows = ops.rows(unpacked_point, self.points)
         gave = kept(rows, constants, friction, self.pair, self.twists(x), self.rotations, self.pairs.sizes, self.stuck, self.pairs.turns)
         return PointImpulses(g, forces, pushes, depth, throw), lasts, gave
 
@@ -221,7 +224,7 @@ class JointedProblem(Smooth):
         on = ops.add_at(np.zeros((n + 1, 6)), self.links, (ops.rows(lambda F: -F, F), F))
 
         def about_origin(w: Array, link: Array, T: Array) -> Array:
-            return np.concatenate([w[:3] - ops.cross(placed(whole(T), link[1:]), w[3:]), w[3:]])
+            return np.concatenate([w[:3] - ops.cross(transformed_point(homogeneous(T), link[1:]), w[3:]), w[3:]])
 
         turned = ops.rows(about_origin, ops.gather(on, np.arange(float(n))), carried, ops.gather(self.poses, carried[:, 0]))
         return {"wrench": ops.table(turned), "count": ops.total(impulses.pushes), "overlap": ops.largest(impulses.depth),
@@ -278,8 +281,8 @@ class JointedProblem(Smooth):
 
 def gap_after(row: Array, W: Array) -> Any:
     """Return the gap of a point of a row at the end of the step."""
-    c, own = parted(row)
-    return point_law.gap_after(c, own, point_law.split(own, W)[1])
+    c, own = unpacked_point(row)
+    return point_law.gap_after(c, own, point_law.normal_and_slip(own, W)[1])
 
 
 def seen_from(S: Array, place: Array) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine import geometry, ops
 from engine.contact.many.near import near_pairs
-from engine.contact.pairs import flat_points, looking, points_of_kinds, whole
+from engine.contact.pairs import flat_points, homogeneous, narrow_phase_of_kinds, points_of_kinds
 from engine.ops import floats, procedure
 from engine.spatial import se3
 
@@ -52,12 +52,12 @@ class Bodies(NamedTuple):
     Attributes
     ----------
     poses : (n, 12), T_WB (3×4) where flight ends
-    began : (n, 15), R_WB (3×3) and the twist (6) in the body's frame at the beginning of the step
+    initial : (n, 15), R_WB (3×3) and the twist (6) in the body's frame at the beginning of the step
     reach : (n, 2), speeds of the origin and of turning, m/s and rad/s, above those that there are in the step
     """
 
     poses: Any
-    began: Any
+    initial: Any
     reach: Any
 
 
@@ -106,36 +106,36 @@ def way(h: Any, s: Array, speeds: Array) -> Any:
 
 def box(s: Array, T: Array, far: Any) -> Array:
     """Return centre and half sizes of a box along the world's axes around a shape with an outline, by so much larger; body and kind."""
-    T_WS = ops.where(s[BODY] < 0.0, np.eye(4), whole(T)) @ whole(s[POSE])
+    T_WS = ops.where(s[BODY] < 0.0, np.eye(4), homogeneous(T)) @ homogeneous(s[POSE])
     half = ops.minimum(abs(T_WS[:3, :3]) @ s[HALF], s[RADIUS]) + far
     return np.concatenate([T_WS[:3, :3] @ s[CENTER] + T_WS[:3, 3], half, s[[BODY, KIND]]])
 
 
 def carried(T: Array, s: Array) -> Array:
     """Return the centre (3) of a shape with an outline on a body at T (3×4, flattened), in the world."""
-    return (whole(T) @ whole(s[POSE]) @ np.append(s[CENTER], 1.0))[:3]
+    return (homogeneous(T) @ homogeneous(s[POSE]) @ np.append(s[CENTER], 1.0))[:3]
 
 
 def added(found: Manifolds, shapes: Shapes, at: tuple[int, int], kinds: tuple[Any, Any], pairs: Any, bodies: Bodies,
           far: Any) -> Manifolds:  # fmt: skip
     """Return what touches with the points of pairs of shapes (n, 3) of two kinds, numbers ``at`` of all."""
     n = points_of_kinds(*kinds)
-    looks = looking(*kinds, near=True)
+    meet = narrow_phase_of_kinds(*kinds, near=True)
     outlines = [ops.gather(shapes.outlines, ops.rows(lambda p, k=k: p[k], pairs)) for k in (0, 1)]
     own = [ops.gather(shapes.kinds[k], ops.rows(lambda s: s[NUMBER], s)) for k, s in zip(at, outlines, strict=True)]
     on = [ops.rows(lambda s: ops.maximum(s[BODY], 0.0), s) for s in outlines]
     still = ops.rows(lambda s: s[BODY] < 0.0, outlines[0])
     margin = ops.rows(lambda x, y: x + y, *(ops.gather(far, ops.rows(lambda p, k=k: p[k], pairs)) for k in (0, 1)))
 
-    def look(still: Any, far: Any, a: Array, T_a: Array, b_a: Array, b: Array, T_b: Array, b_b: Array) -> Array:
+    def of_pair(still: Any, far: Any, a: Array, T_a: Array, b_a: Array, b: Array, T_b: Array, b_b: Array) -> Array:
         T_a, b_a = ops.where(still, np.eye(4)[:3].ravel(), T_a), ops.where(still, np.r_[np.eye(3).ravel(), np.zeros(6)], b_a)
-        places = [np.concatenate([T, began, s[:15]]) for s, T, began in ((a, T_a, b_a), (b, T_b, b_b))]
+        places = [np.concatenate([T, initial, s[:15]]) for s, T, initial in ((a, T_a, b_a), (b, T_b, b_b))]
         given = [s[15:] for s, kind in zip((a, b), kinds, strict=True) if not isinstance(kind, geometry.Shape)]
-        x, normal, gap, before, share, u = looks(*places, se3.position(whole(T_b)), far, *given)
+        x, normal, gap, before, share, u = meet(*places, se3.position(homogeneous(T_b)), far, *given)
         return np.column_stack([x, normal, gap, before, share, u]).ravel()
 
-    tables = [x for s, i in zip(own, on, strict=True) for x in (s, ops.gather(bodies.poses, i), ops.gather(bodies.began, i))]
-    manifolds = ops.rows(look, still, margin, *tables)
+    tables = [x for s, i in zip(own, on, strict=True) for x in (s, ops.gather(bodies.poses, i), ops.gather(bodies.initial, i))]
+    manifolds = ops.rows(of_pair, still, margin, *tables)
     ends = ops.rows(lambda p, still, a, b: ops.array([ops.where(still, b, a), b, ops.where(still, 0.0, 1.0), p[0], p[1]]),
                     pairs, still, *on)  # fmt: skip
     return Manifolds(*collected(found.pairs, found.points, ends, manifolds, margin, float(n), float(flat_points(*kinds))))

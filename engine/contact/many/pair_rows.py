@@ -10,7 +10,7 @@ import numpy as np
 
 from engine import geometry, ops
 from engine.contact.many.shapes import is_ground, outline, rod
-from engine.contact.pairs import Began, Pair, Placed, looking, placed, points_of_kinds, whole
+from engine.contact.pairs import InitialMotion, Pair, Placed, homogeneous, narrow_phase_of_kinds, points_of_kinds, transformed_point
 from engine.model import Model
 from engine.spatial import se3
 
@@ -143,10 +143,10 @@ class PairRows:
             pairs = ops.gather(self.others, some)
         return Near(grounds, pairs, np.concatenate(apart) if every else np.zeros(0), around, poses)
 
-    def look(self, found: Near, about: Array, began: Began, every: bool = False) -> Any:
+    def narrow_phase(self, found: Near, about: Array, initial: InitialMotion, every: bool = False) -> Any:
         """Narrow phase: return the points (p, 24, 27 or 29) at which near pairs touch, or may soon, or ``every`` one, seen from a point (3)
         in the world."""
-        T = np.array([np.concatenate([T[:3].ravel(), se3.rotation(T0).ravel(), V]) for T, T0, V in zip(found.poses, *began, strict=True)])
+        T = np.array([np.concatenate([T[:3].ravel(), se3.rotation(T0).ravel(), V]) for T, T0, V in zip(found.poses, *initial, strict=True)])
         points, n = functools.partial(points_of, self.shapes, found.around, T, about, every, self.columns), len(self.grounds)
         standing = [points(two, rows) for two, rows in zip(self.kinds, found.grounds, strict=False)]
         if found.pairs is None:
@@ -172,8 +172,8 @@ def shape_row(s: Placed) -> Array:
 
 def placed_bounds(s: Array, T: Array, far: Any) -> tuple[Array, Array]:
     """Return what is around a shape (8) on a body at T (3×4, flattened) that moves so far, and the rod around it (4)."""
-    T_WS = whole(T) @ whole(s[1:13])
-    around = np.concatenate([placed(T_WS, s[13:16]), abs(T_WS[:3, :3]) @ s[16:19], s[19:20], [far]])
+    T_WS = homogeneous(T) @ homogeneous(s[1:13])
+    around = np.concatenate([transformed_point(T_WS, s[13:16]), abs(T_WS[:3, :3]) @ s[16:19], s[19:20], [far]])
     return around, np.append(T_WS[:3, :3] @ s[20:23], s[23])
 
 
@@ -210,7 +210,7 @@ def clear(a: Array, b: Array) -> tuple[Any, Any]:
 def above(ground: geometry.Kind, b: Array, T: Array, s: Array) -> tuple[Any, Any]:
     """Return how far what is around a shape is above a ground with the row s on a body at T (3×4, flattened), and whether they may have
     met."""
-    T_WG = whole(T) @ whole(s[:12])
+    T_WG = homogeneous(T) @ homogeneous(s[:12])
     if isinstance(ground, geometry.HeightField):
         apart = geometry.clearance(ground, se3.inv(T_WG)[:3] @ np.append(b[MIDDLE], 1.0)) - b[RADIUS]
     else:
@@ -222,16 +222,16 @@ def above(ground: geometry.Kind, b: Array, T: Array, s: Array) -> tuple[Any, Any
 def points_of(shapes: dict[geometry.Kind, Any], around: Any, T: Any, about: Array, every: bool, columns: int,
               kinds: tuple[geometry.Kind, geometry.Kind], pairs: Any) -> Any:  # fmt: skip
     """Return the points (p, columns) of near pairs (m, 17 or more) of two kinds of shapes, with where bodies are, and were (n + 1, 27)."""
-    n, looks = points_of_kinds(*kinds), looking(*kinds, near=True)  # type: ignore[arg-type]
+    n, meet = points_of_kinds(*kinds), narrow_phase_of_kinds(*kinds, near=True)  # type: ignore[arg-type]
     rows, *numbers = ops.rows(lambda p: (p, *p[:6]), pairs)
     tables = [around] * 2 + [shapes[kind] for kind in kinds] + [T] * 2
     numbered = [k for k, kind in enumerate(kinds) if not isinstance(kind, geometry.Shape)]
 
-    def look(p: Array, at: Array, other: Array, a: Array, b: Array, T_a: Array, T_b: Array) -> Array:
+    def of_pair(p: Array, at: Array, other: Array, a: Array, b: Array, T_a: Array, T_b: Array) -> Array:
         ends = [np.concatenate([T, s[:15]]) for T, s in ((T_a, a), (T_b, b))]
         far = np.inf if every else 2.0 * (at[REACH] + other[REACH])
-        x, normal, gap, before, share, u = ops.shared(looks, *ends, about, far, *((a, b)[k][15:] for k in numbered))
-        one, two = ([se3.rotation(whole(T[:12])) @ p[run] for T, run in ((T_a, RUN_A), (T_b, RUN_B))] if columns > POINT_COLUMNS else
+        x, normal, gap, before, share, u = ops.shared(meet, *ends, about, far, *((a, b)[k][15:] for k in numbered))
+        one, two = ([se3.rotation(homogeneous(T[:12])) @ p[run] for T, run in ((T_a, RUN_A), (T_b, RUN_B))] if columns > POINT_COLUMNS else
                     (np.zeros(0),) * 2)  # fmt: skip
         found = []
         for j in range(n):
@@ -240,6 +240,6 @@ def points_of(shapes: dict[geometry.Kind, Any], around: Any, T: Any, about: Arra
             found.append(np.concatenate([*own, two - one, p[TURNS]]))
         return np.array(found).ravel()
 
-    found = ops.rows(look, rows, *map(ops.gather, tables, numbers)).reshape(-1, 1 + columns)
+    found = ops.rows(of_pair, rows, *map(ops.gather, tables, numbers)).reshape(-1, 1 + columns)
     points = ops.rows(lambda y: y[1:], found)
     return points if every else ops.chosen(points, ops.rows(lambda y: y[0] > 0.5, found))

@@ -26,7 +26,7 @@ from engine.contact import point_law
 from engine.contact.many.manifolds import FOUND, MATERIAL, MOBILITY, OUTLINE, SIZE, TURNING, VELOCITY, Manifolds
 from engine.contact.many.sticking import Held, holding, kept_by, number_of
 from engine.contact.material import on_each_other, turning_of_two
-from engine.contact.point_law import joined, parted
+from engine.contact.point_law import packed_point, unpacked_point
 from engine.spatial import so3
 
 Array = np.ndarray
@@ -42,7 +42,7 @@ class Problem(NamedTuple):
     inertia : (n, 36), M of each body about its origin, in world axes, row by row
     free : (n, 6), the velocities where flight ends
     pairs : (m, 6), the bodies of both, the second twice where the first stands still; whether the first moves; and r (3)
-    points : (p, 24), the pair, the constants (9) and the row (14) of :mod:`engine.contact.point_law`; or (p, 33), as its ``joined`` has it
+    points : (p, 24), the pair, the constants (9) and the row (14) of :mod:`engine.contact.point_law`; or (p, 33): its ``packed_point``
     friction : (p, 2 or 4), that of the normal impulses before the step
     acts : (p), the normal impulse where flight leads
     held : what is held of the pairs; turns : whether they have torsional or rolling friction
@@ -79,15 +79,15 @@ def problem(found: Manifolds, stuck: Any, outlines: Any, poses: Any, inertia: An
     held = holding(found.pairs, number, size, poses, stuck, turns)
     of = ops.rows(lambda x: x[0], found.points)
 
-    def begun(x: Array, surface: Array, stuck: Array, way_b: Array, was: Array, flown: Array) -> tuple[Array, Array, Any]:
+    def of_point(x: Array, surface: Array, stuck: Array, way_b: Array, was: Array, flown: Array) -> tuple[Array, Array, Any]:
         k, d, mu, static, w, *turning = surface
         c = ops.array([k, d, h, k * w * x[FOUND + 1], mu, static, w, stiction, way, *turning])
         rubs, place = 4 if turning else 2, x[1:4] + way_b - way * h * x[VELOCITY]
-        row = point_law.begun(c, place[None], x[None, 4:7], x[None, 7], x[None, 8], x[None, 9], was, flown, stuck)
-        return np.concatenate([x[:1], joined(c, row[: -rubs - 1])]), row[-rubs - 1 : -1], row[-1]
+        row = point_law.point_rows_and_friction(c, place[None], x[None, 4:7], x[None, 7], x[None, 8], x[None, 9], was, flown, stuck)
+        return np.concatenate([x[:1], packed_point(c, row[: -rubs - 1])]), row[-rubs - 1 : -1], row[-1]
 
     given = surfaces, held.stuck, ends(pairs, ways)[1], *(twists(pairs, V) for V in (before, free))
-    points, friction, acts = ops.rows(begun, found.points, *(ops.gather(x, of) for x in given))
+    points, friction, acts = ops.rows(of_point, found.points, *(ops.gather(x, of) for x in given))
     return Problem(inertia, free, pairs, points, friction, acts, held, turns)
 
 
@@ -125,7 +125,7 @@ def evaluated(x: Problem, V: Any, friction: Any, bends: Any = None) -> Evaluatio
     of = of_pair(x)
 
     def pushing(p: Array, f: Array, W: Array, *bends: Any) -> Array:
-        c, row = parted(p[1:])
+        c, row = unpacked_point(p[1:])
         return point_law.wrench(c, row[None], f[None], W, *bends)
 
     pushes = ops.rows(pushing, x.points, friction, ops.gather(twists(x.pairs, V), of), *([] if bends is None else [bends]))
@@ -149,8 +149,8 @@ def along(x: Problem, W: Any, D: Any, friction: Any, alpha: Any) -> Any:
     of = of_pair(x)
 
     def part(p: Array, f: Array, W: Array, D: Array, a: Any) -> Array:
-        c, row = parted(p[1:])
-        return point_law.along(c, row, f, W + a * D, D)
+        c, row = unpacked_point(p[1:])
+        return point_law.slope_and_curvature(c, row, f, W + a * D, D)
 
     return ops.rows(part, x.points, friction, *(ops.gather(table, of) for table in (W, D, alpha)))
 
@@ -160,7 +160,7 @@ def lagged(x: Problem, V: Any, friction: Any, falls: Any) -> tuple[Any, Any]:
     how far its impulses are from what they were taken for, and what they are, squared."""
 
     def one(p: Array, f: Array, W: Array) -> tuple[Array, Array]:
-        c, row = parted(p[1:])
+        c, row = unpacked_point(p[1:])
         *rubs, change, most = point_law.lagged(c, row[None], f[None], W, falls)
         return np.array(rubs), ops.array([change * change, most * most])
 
@@ -173,9 +173,9 @@ def impulses(x: Problem, V: Any, friction: Any, acts: Any, h: Any, places: int) 
     wide = 6 if x.turns else 3
 
     def one(p: Array, f: Array, W: Array, on: Any) -> tuple[Array, Array]:
-        c, row = parted(p[1:])
+        c, row = unpacked_point(p[1:])
         g = ops.where(on > 0.0, point_law.impulses(c, row[None], f[None], W)[:wide], 0.0)
-        return g, point_law.pressed(c, row, f, W, np.zeros(3))
+        return g, point_law.normal_impulse_moments(c, row, f, W, np.zeros(3))
 
     of, W = of_pair(x), twists(x.pairs, V)
     g, pressed = ops.rows(one, x.points, friction, ops.gather(W, of), ops.gather(ends(x.pairs, acts)[1], of))

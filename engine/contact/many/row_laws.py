@@ -70,9 +70,9 @@ class RowLaws(ContactLaws):
 
     def step(self, h: Any, q0: Array, v0: Array, q: Array, free: Array, found: Any, stuck: Array, keep: frozenset[int] = frozenset(),
              way: float = EVENLY) -> Any:  # fmt: skip
-        began = self.began(q0, v0)
-        axes = self.axes(q, found.poses, began, way, h, keep)
-        points = self.rows.look(found, axes.about, began)
+        initial = self.initial_motion(q0, v0)
+        axes = self.axes(q, found.poses, initial, way, h, keep)
+        points = self.rows.narrow_phase(found, axes.about, initial)
         return JointedProblem(axes, points, self.rows, self.names, h, axes.seen(v0), axes.seen(free), self.stiction, way, stuck)
 
     def momentum_changes(self, mass: Sequence[Any], trees: tuple[Tree, ...], begun: Array, momenta: Array, law: Any,
@@ -83,7 +83,7 @@ class RowLaws(ContactLaws):
         """Return the points (p, 29) at q (nq) and v (nv), in world axes, and for each that there may be its row, below one of those that
         are not there, and how far what is around its shapes is apart (points, 2)."""
         near = self.rows.near(body_poses(self.model, q), self.ways(q, v, h), every=True)
-        points = self.rows.look(near, np.zeros(3), self.began(q, v), every=True)
+        points = self.rows.narrow_phase(near, np.zeros(3), self.initial_motion(q, v), every=True)
         n = self.rows.points
         rows = ops.add_at(np.zeros(n), points[:, POINT], ops.rows(lambda k: k + 1.0, ops.row_numbers(points)))
         apart = ops.gather(near.apart, self.rows.of_point)
@@ -105,7 +105,7 @@ class RowLaws(ContactLaws):
         if self.dense:
             points, seen = self.found(q, v, h)
         else:                                                                  # of what is far nothing is said
-            points, seen = self.rows.look(self.broad_phase(q, v, h), np.zeros(3), self.began(q, v)), None
+            points, seen = self.rows.narrow_phase(self.broad_phase(q, v, h), np.zeros(3), self.initial_motion(q, v)), None
         axes = WorldAxes(self.model, q, body_poses(self.model, q), np.zeros(3))
         V = np.array(axes.twists(axes.seen(v)))
 

@@ -34,7 +34,7 @@ class Held(NamedTuple):
     number : (m), ascending
     size : (m), half of how thick the thinner shape is, m
     rotation : (m, 9), of the first bodies
-    stuck : (m, 9 or 15), as :func:`engine.contact.point_law.begun` has it, from the second bodies' origins
+    stuck : (m, 9 or 15), as :func:`engine.contact.point_law.point_rows_and_friction` has it, from the second bodies' origins
     """
 
     number: Any
@@ -78,10 +78,10 @@ def kept(points: Any, constants: Any, friction: Any, of: Any, twists: tuple[Any,
     was : what was stuck (p, 9), with the place; or (p, 12 or 15)
     """
     places = places_of(len(sizes) - 1)
-    pressed = ops.rows(lambda c, row, f, V_a, V_b, w: point_law.pressed(c, row, f, V_b - V_a, w[6:9]), constants, points, friction,
-                       *twists, was)  # fmt: skip
+    moments = ops.rows(lambda c, row, f, V_a, V_b, w: point_law.normal_impulse_moments(c, row, f, V_b - V_a, w[6:9]),
+                       constants, points, friction, *twists, was)  # fmt: skip
     first = ops.gather(first_of(of, sizes), of)
-    sums = ops.add_at(ops.rows(lambda f: np.zeros(10 if turns else 9), first), ops.rows(lambda f: f - 1.0, first), pressed)
+    sums = ops.add_at(ops.rows(lambda f: np.zeros(10 if turns else 9), first), ops.rows(lambda f: f - 1.0, first), moments)
 
     def one(k: Any, f: Any, number: Any, c: Array, s: Array, V_a: Array, V_b: Array, w: Array, size: Any, R: Array) -> tuple[Array, Any]:
         return place(c[2], number, s, V_b - V_a, w, size, R), ops.logical_and(ops.equal(k + 1.0, f), s[0] > 0.0)
@@ -93,8 +93,8 @@ def kept(points: Any, constants: Any, friction: Any, of: Any, twists: tuple[Any,
 
 def place(h: Any, number: Any, sums: Array, W: Array, was: Array, size: Any, R: Array) -> Array:
     """Return a place (7 or 10): the number of a pair, and how it gave way in the axes R (9) of its first body, by
-    :func:`engine.contact.point_law.gave_way`."""
-    return np.concatenate([[number], point_law.turned(R.reshape(3, 3).T, point_law.gave_way(h, sums, W, was, size))])
+    :func:`engine.contact.point_law.sticking_after`."""
+    return np.concatenate([[number], point_law.rotated_sticking(R.reshape(3, 3).T, point_law.sticking_after(h, sums, W, was, size))])
 
 
 @procedure
@@ -126,7 +126,7 @@ def holding(pairs: Any, number: Any, size: Any, poses: Any, places: Any, turns: 
 
     def of(p: Array, T: Array, S: Array) -> tuple[Array, Array]:
         R = ops.where(p[2] > 0.5, T.reshape(3, 4)[:, :3], np.eye(3))
-        gave, nowhere = point_law.turned(R, S), np.zeros(6 if turns else 3)    # from the origin, and no surface that runs
+        gave, nowhere = point_law.rotated_sticking(R, S), np.zeros(6 if turns else 3)    # from the origin, and no surface that runs
         return R.ravel(), np.concatenate([gave[:6], nowhere, gave[6:]])
 
     gave = of_places(places, 10 if turns else 7, matched(number, ops.rows(lambda S: S[0], places)))
@@ -135,7 +135,7 @@ def holding(pairs: Any, number: Any, size: Any, poses: Any, places: Any, turns: 
 
 def kept_by(h: Any, pressed: Any, of: Any, twists: Any, holds: Held, places: int, turns: bool) -> Any:
     """Return what is stuck (k, 7 or 10), in so many places at most, at the end of a step of h with the ``twists`` (m, 6) of the pairs, with
-    what :func:`engine.contact.point_law.pressed` says of points (p, 9 or 10), which are ``of`` these pairs (p)."""
+    the points' :func:`engine.contact.point_law.normal_impulse_moments` (p, 9 or 10), which are ``of`` these pairs (p)."""
     sums = ops.add_at(ops.rows(lambda W: np.zeros(10 if turns else 9), twists), of, pressed)
 
     def one(number: Any, s: Array, W: Array, S: Array, size: Any, R: Array) -> tuple[Array, Any]:

@@ -14,7 +14,7 @@ from engine.checks import EngineError
 from engine.compiler import native_code
 from engine.compiler.gufunc import WORTH_THREADS
 from engine.compiler.scan import rollout_ufunc
-from engine.compiler.threads import get_threads, spread
+from engine.compiler.thread_pool import get_threads, spread
 from engine.compiler.transforms.trace import Program, trace
 from engine.components.component import AWAY, Interrupted, SimulationError
 from engine.components.layout import Layout
