@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from engine import ops
+from engine import geometry, ops
 from engine.contact.contact_problem import ContactProblem, relative
 from engine.contact.hunt_crossley import EVENLY
 from engine.contact.mobility import changes_inertia, with_mobilities
 from engine.contact.momenta import acts_at_middle, centre_velocity, momentum_changes
-from engine.contact.pairs import GROUNDS, BroadPhase, InitialMotion, Pair, Touch, broad_phase, spheres_apart, touch
+from engine.contact.pairs import GROUNDS, BroadPhase, InitialMotion, Pair, Touch, broad_phase, spheres_apart, touch, transformed_point
 from engine.contact.point_law import kept_energy, velocity, wrench_of
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics.kinematics import body_motion, body_poses
@@ -93,17 +93,38 @@ class ContactLaws:
 
     @property
     def notes(self) -> dict[str, tuple[int, ...]]:
-        """The shapes of what is noted of a step's impulses, for :meth:`observed`, by name: the "forces" (points, 3), and where there are
-        some the "couples"."""
+        """The shapes of what is noted of a step's impulses, for :meth:`observed`, by name: the "forces" (points, 3), "places" and gaps
+        (points, 4), the wrenches (links, 6) on those ``touched``, and where there are some the "couples"."""
         points = sum(pair.points for pair in self.pairs)
-        return {"forces": (points, 3), **({"couples": (points, 3)} if self.turns else {})}
+        own: dict[str, tuple[int, ...]] = {"forces": (points, 3), "places": (points, 4), "wrench": (len(self.touched), 6)}
+        return {**own, "couples": (points, 3)} if self.turns else own
 
-    def noted(self, law: ContactProblem, impulses: list[Array]) -> dict[str, Array]:
-        """Return what is noted of a law's impulses."""
-        if not self.turns:
-            return {"forces": np.concatenate(impulses) / law.h}
-        couples = [g[:, 3:] if g.shape[1] > 3 else 0.0 * g for g in impulses]
-        return {"forces": np.concatenate([g[:, :3] for g in impulses]) / law.h, "couples": np.concatenate(couples) / law.h}
+    @functools.cached_property
+    def touched(self) -> list[int]:
+        """The numbers of the links that may be touched."""
+        names = {s.link for pair in self.pairs for s in (pair.a, pair.b)}
+        return [i for i, link in enumerate(self.model.links) if link.name in names]
+
+    def noted(self, law: ContactProblem, x: Array, impulses: list[Array]) -> dict[str, Array]:
+        """Return what is noted of a law's impulses at x (nv): where they act, and what they do to links, is of where the step's flight
+        ends."""
+        forces = [g[:, :3] / law.h for g in impulses]
+        couples = [g[:, 3:] / law.h if g.shape[1] > 3 else np.zeros(g.shape) for g in impulses]
+        own = {"forces": np.concatenate(forces), "places": np.concatenate(law.places(x)), "wrench": self.wrenches(law, forces, couples)}
+        return {**own, "couples": np.concatenate(couples)} if self.turns else own
+
+    def wrenches(self, law: ContactProblem, forces: list[Array], couples: list[Array]) -> Array:
+        """Return the wrenches (links, 6) of forces and couples (n, 3) of each pair on the links ``touched``, about their origins."""
+        F: dict[str, Any] = {self.model.links[i].name: np.zeros(6) for i in self.touched}
+        for p, f, c in zip(law.patches, forces, couples, strict=True):
+            for s, sign in ((p.pair.a, -1.0), (p.pair.b, 1.0)):
+                if s.link not in F:
+                    continue
+                body, T_BL = self.model.carrier[self.model.link_index(s.link)]
+                arms = p.position - (transformed_point(law.axes.poses[body], T_BL[:3, 3]) - law.axes.about)
+                for x, g, m in zip(arms, f, c, strict=True):
+                    F[s.link] = F[s.link] + sign * wrench_of(x, np.concatenate([g, m]) if p.pair.turns else g)
+        return np.array([*F.values()])
 
     def momentum_changes(self, mass: Sequence[Any], trees: tuple[Tree, ...], begun: Array, momenta: Array, law: ContactProblem,
                          impulses: list[Array]) -> Array:  # fmt: skip
@@ -219,30 +240,30 @@ class ContactLaws:
         energy what steps of h can give back."""
         found = self.broad_phase(q, v, h)
         axes = WorldAxes(self.model, q, found.poses, np.zeros(3))
-        V, at, gap, slip, energy = axes.twists(axes.seen(v)), [], [], [], 0.0
+        V, at, slip, energy = axes.twists(axes.seen(v)), [], [], 0.0
         for t, pair in zip(self.touches(q, v, found, axes.about), self.pairs_here, strict=True):
-            at += list(t.position)
-            gap += list(t.gap)
+            at += [np.append(x, gap) for x, gap in zip(t.position, t.gap, strict=True)]
             energy = energy + kept_energy(pair.material.stiffness, pair.mobility * pair.together, h, t.gap, t.before, t.share)
             slip += list(ops.when(t.near, lambda t=t: slips(t, V, found.poses), np.zeros(len(t.gap))))  # type: ignore[misc]
+        where = np.array([placed_as(*point) for point in zip(noted["forces"], noted["places"], at, strict=True)])
         return {"contacts.force": noted["forces"], **({"contacts.couple": noted["couples"]} if self.turns else {}),
-                "contacts.position": np.array(at), "contacts.gap": np.array(gap), "contacts.slip": np.array(slip),
+                "contacts.position": where[:, :3], "contacts.gap": where[:, 3], "contacts.slip": np.array(slip),
                 "contacts.energy": energy}  # fmt: skip
 
-    def link_wrenches(self, q: Array, v: Array, noted: Mapping[str, Array], h: Any, poses: Array) -> Array:
-        """Return the wrenches [moment; force] (nlinks, 6) on the links by the forces that were noted, in world axes about the links'
-        origins, whose ``poses`` (nlinks, 4, 4) are given."""
-        found = self.broad_phase(q, v, h)
-        axes = WorldAxes(self.model, q, found.poses, np.zeros(3))
-        F: list[Any] = [np.zeros(6)] * len(self.model.links)
-        names, k = {link.name: i for i, link in enumerate(self.model.links)}, 0
-        for t, pair in zip(self.touches(q, v, found, axes.about), self.pairs_here, strict=True):
-            for x in t.position:
-                f, k = np.concatenate([noted[name][k] for name in ("forces", "couples") if name in noted]), k + 1
-                for link, sign in ((pair.a.link, -1.0), (pair.b.link, 1.0)):
-                    if (i := names.get(link)) is not None:
-                        F[i] = F[i] + sign * wrench_of(x - poses[i][:3, 3], f)
-        return np.array(F)
+    def link_wrenches(self, noted: Mapping[str, Array]) -> Array:
+        """Return the wrenches [moment; force] (nlinks, 6) on the links that were noted, in world axes about the links' origins where the
+        step's flight ended."""
+        F = np.zeros((len(self.model.links), 6), dtype=noted["wrench"].dtype)
+        F[self.touched] = noted["wrench"]
+        return F
+
+
+def placed_as(force: Array, noted: Array, now: Array) -> Array:
+    """Return place and gap (4) of a point that are recorded beside its force (3): the place where that acts, as ``noted``, if there is a
+    force; and the gap of the state ``now``, unless the point comes with the step, and is none yet."""
+    acts = force @ force > 0.0
+    comes = ops.logical_and(acts, now[3] > 0.5 * geometry.FAR)
+    return np.append(ops.where(acts, noted[:3], now[:3]), ops.where(comes, noted[3], now[3]))
 
 
 def slips(t: Touch, V: list[Any], poses: list[Array]) -> Array:

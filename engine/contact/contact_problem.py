@@ -152,6 +152,15 @@ class ContactProblem(Smooth):
         points = ops.table(np.array(found))
         return ops.chosen(points, ops.rows(lambda y: ops.norm(y[9:12]) > 0.0, points))
 
+    def places(self, x: Array) -> list[Array]:
+        """Return the places (n, 3) of every pair's points in the world, where flight ends, and to which gaps impulses lead (n, 4) at
+        x (nv)."""
+        V, found = self.axes.twists(x), []
+        for p in self.patches:
+            gaps = [point_law.gap_after(p.constants, row, point_law.normal_and_slip(row, relative(p.pair, V))[1]) for row in p.rows]
+            found.append(np.column_stack([p.position + self.axes.about, ops.array(gaps)]))
+        return found
+
     # ------------------------------------------------------------ what Newton's method asks
 
     def acting(self, x: Array, friction: Array) -> list[tuple[float, str]]:

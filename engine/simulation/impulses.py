@@ -165,7 +165,7 @@ class Impulses:
             impulses, lasting, gave = touching.impulses(x, rubs)
             changes = contacts.momentum_changes(met.masses(), self.conserved, flight.begun, flight.momenta, touching, impulses)
             lasting = lasting if joints is None else lasting + joints.lasting(v)
-            own = contacts.noted(touching, impulses)
+            own = contacts.noted(touching, x, impulses)
             notes = self.note(flight, joints, v, own, lambda: axes.force_back(law.impulse(x, friction)[0]))
             return ImpulseResult(v, changes, gave, lasting / h, notes)
 

@@ -35,7 +35,6 @@ from engine.simulation.constraints import Constraints
 from engine.simulation.impulses import Impulses
 from engine.simulation.own_states import DEFECT, LASTING, MOMENTUM, OWN, STUCK
 from engine.simulation.parameters import Read, with_parameters
-from engine.simulation.parameters import own as stands
 from engine.simulation.stiffness import Stiffness
 from engine.simulation.variable_mass import add_masses, between_links, body_of_link, drained, modal, moved_by, with_drains, without_inner
 
@@ -413,15 +412,14 @@ class Plant(Acting):
 
     # ------------------------------------------------------------ what is felt and recorded
 
-    def feels(self, s: Context, m: Array, vdot: Array, h: Any, held: Any) -> Felt:
+    def feels(self, s: Context, m: Array, vdot: Array, held: Any) -> Felt:
         """Return what is felt at the beginning of a step, of accelerations (nv), memories m until then, and what constraints exert."""
         effects = self.effects(s, m)
         driven = [e for c in self.components if (e := effects[c.name].tau) is not None and (isinstance(c, Drive) or c.command is not None)]
         loads, touch = self.loads(effects)[1], np.zeros((len(self.model.links), 6))
         if self.contacts is not None and STRUCK in self.memories.shapes and self.impulses is not None:
             noted = self.impulses.notes.split(self.memories.split(m)[STRUCK])
-            laws = self.contacts.of(s.model, s.parameters) if any(map(stands, s.parameters)) else self.contacts
-            F = laws.link_wrenches(s.q, s.v, noted, h, s.poses)
+            F = self.contacts.link_wrenches(noted)
             touch = np.array([np.concatenate([T[:3, :3].T @ f[:3], T[:3, :3].T @ f[3:]]) for T, f in zip(s.poses, F, strict=True)])
         return Felt(vdot, sum(driven[1:], driven[0]), held + (touch if loads is None else loads + touch), touch)
 

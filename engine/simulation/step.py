@@ -316,7 +316,7 @@ class Step(WholeStates):
         if self.plant.constraints is not None and "loads" in self.plant.feeling.shapes:
             exact, memories = self.plant.constraints, self.plant.memories.split(m)
             held = exact.loops.wrenches(s.q, exact.forces(s, forces[0], push, memories)[0], memories)
-        return self.plant.feels(s, m, vdot, dt, held)
+        return self.plant.feels(s, m, vdot, held)
 
     def points(self, t0: Any, k: Any, dt: Any, p: Array, x: Array) -> Any:
         """Return the points (p, 13 or 16) of contact that push in the k-th step of dt from x."""

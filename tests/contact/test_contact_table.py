@@ -7,6 +7,7 @@ import pytest
 
 import engine
 from engine.recording import Recorder, Recording, verify
+from engine.spatial.quaternion import to_matrix
 from tests.contact.test_many import STACKS, UPRIGHT, simulator, state
 from tests.contact.test_rows import scene, start
 
@@ -75,6 +76,31 @@ def test_few_pairs_have_a_table_too():
         np.testing.assert_allclose(np.linalg.norm(one.normal, axis=1), 1.0, atol=1e-12)
     with pytest.raises(engine.EngineError, match=r"no table 'contacts' of few pairs in files.*column of contacts\.force"):
         few.at([0.05])("contacts")
+
+
+@pytest.mark.parametrize("rows", [False, True], ids=["laws of pairs", "rows"])
+def test_columns_say_where_forces_act_of_points_that_come_with_the_step_too(rows, monkeypatch):
+    """Bricks thrown at each other: columns and table have the same places and no force has the gap of a point that is none, though in the
+    state that is recorded other corners meet, or none."""
+    b = engine.Builder("brick")
+    b.add_link("brick", inertia=engine.spatial.inertia.box(1.0, (0.2, 0.3, 0.1)), collisions=[engine.Geometry("box", (0.2, 0.3, 0.1))])
+    model = engine.combine(one=b.model(floating_base=True), other=b.model(floating_base=True))
+    made = scene(monkeypatch, rows, model, engine.ContactMaterial(stiffness=1e6, friction=0.3), ground=False, gravity=(0.0, 0.0, 0.0))
+    rng, seen = np.random.default_rng(3), 0
+    for _ in range(6):
+        turns, spins = rng.standard_normal((2, 4)), 2.0 * rng.standard_normal((2, 3))
+        (a, c), towards = turns / np.linalg.norm(turns, axis=1, keepdims=True), np.array([3.0, 0.0, 0.0])
+        q = np.concatenate([a, [-0.2, 0.0, 0.0], c, [0.2, 0.02, 0.03]])
+        v = np.concatenate([spins[0], to_matrix(a).T @ towards, spins[1], to_matrix(c).T @ -towards])
+        run = made.run(q, v, 0.08)
+        force, table = run("contacts.force"), run("contacts")
+        pushes = np.linalg.norm(force, axis=-1) > 0.0
+        seen += np.count_nonzero(pushes)
+        assert len(table) == np.count_nonzero(pushes) and run("contacts.gap")[pushes].max(initial=0.0) < 0.02   # 3 m/s both, over 1 ms
+        for k in np.flatnonzero(pushes.any(axis=1)):
+            at, listed = run("contacts.position")[k, pushes[k]], table.at(k).position
+            np.testing.assert_allclose(at[np.lexsort(at.T)], listed[np.lexsort(listed.T)], atol=1e-9)
+    assert seen > 20
 
 
 def test_files_have_the_points_of_the_run(made, tmp_path):

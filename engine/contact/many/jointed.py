@@ -242,12 +242,19 @@ class JointedProblem(Smooth):
 
         return ops.chosen(*ops.rows(one, self.found, self.points, impulses.g, *self.twists(x)))
 
-    def forces(self, impulses: PointImpulses) -> dict[str, Any]:
-        """Return the forces, a table (points, 3), and where there are some the couples, of all points that there may be."""
+    def forces(self, x: Array, impulses: PointImpulses) -> dict[str, Any]:
+        """Return the forces, a table (points, 3), the places where they act and to which gaps they lead (points, 4), and where there are
+        some the couples, of all points that there may be, at x (nv)."""
         h, wide = self.h, 6 if self.pairs.turns else 3
+
+        def where(p: Array, row: Array, V_a: Array, V_b: Array) -> Array:
+            return np.append(p[PLACE] + self.axes.about, gap_after(row, V_b - V_a))
+
+        own = ops.rows(where, self.found, self.points, *self.twists(x))
         found = ops.add_at(np.zeros((len(self.names), wide)), self.number, impulses.g)
         pushes = ops.table(ops.rows(lambda sign, g: sign * g / h, self.pairs.signs, found))
-        return {"forces": pushes[:, :3], "couples": pushes[:, 3:]} if self.pairs.turns else {"forces": pushes}
+        noted = {"forces": pushes[:, :3], "places": ops.add_at(np.zeros((len(self.names), 4)), self.number, own)}
+        return {**noted, "couples": pushes[:, 3:]} if self.pairs.turns else noted
 
     def acting(self, x: Array, friction: Any) -> list[tuple[float, str]]:
         """Return the impulses at x (nv) that are not zero, and the names of their points."""

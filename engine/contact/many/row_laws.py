@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.contact.contact_laws import ContactLaws
+from engine.contact.contact_laws import ContactLaws, placed_as
 from engine.contact.hunt_crossley import EVENLY
 from engine.contact.many.jointed import JointedProblem
 from engine.contact.many.pair_rows import BEFORE, GAP, MATERIAL, NORMAL, PLACE, POINT, SHARE, A, B, Near, PairRows
@@ -43,9 +43,9 @@ class RowLaws(ContactLaws):
         own = dict.fromkeys(("count", "overlap", "throw"), ())
         return {**(super().notes if self.dense else {}), "wrench": (len(self.model.links), 6), **own}
 
-    def noted(self, law: Any, impulses: Any) -> dict[str, Any]:
+    def noted(self, law: Any, x: Array, impulses: Any) -> dict[str, Any]:
         carried = np.array([[float(b % (len(self.model.bodies) + 1)), *T_BL[:3, 3]] for b, T_BL in self.model.carrier])
-        return {**(law.forces(impulses) if self.dense else {}), **law.noted(impulses, carried)}
+        return {**(law.forces(x, impulses) if self.dense else {}), **law.noted(impulses, carried)}
 
     def broad_phase(self, q: Array, v: Array, h: Any) -> Near:  # type: ignore[override]
         return self.rows.near(body_poses(self.model, q), self.ways(q, v, h))
@@ -98,7 +98,7 @@ class RowLaws(ContactLaws):
         points, seen = self.found(q, np.zeros(self.model.nv), 0.0)
         return self.spread(seen, points[:, GAP:BEFORE], np.zeros(1))[:, 0]
 
-    def link_wrenches(self, q: Array, v: Array, noted: Mapping[str, Array], h: Any, poses: Array) -> Array:
+    def link_wrenches(self, noted: Mapping[str, Array]) -> Array:
         return noted["wrench"]
 
     def observed(self, q: Array, v: Array, noted: Mapping[str, Array], h: Any) -> dict[str, Any]:
@@ -121,6 +121,7 @@ class RowLaws(ContactLaws):
         if not self.dense:
             return signals
         table = self.spread(seen, own, np.zeros(5))
+        where = ops.rows(lambda f, place, x: placed_as(f, place, ops.array([*x[1:4], x[0]])), noted["forces"], noted["places"], table)
         couples = {"contacts.couple": noted["couples"]} if self.turns else {}
-        return {"contacts.force": noted["forces"], **couples, "contacts.position": table[:, 1:4], "contacts.gap": table[:, 0],
+        return {"contacts.force": noted["forces"], **couples, "contacts.position": where[:, :3], "contacts.gap": where[:, 3],
                 "contacts.slip": table[:, 4], **signals}  # fmt: skip
