@@ -67,7 +67,8 @@ class ContactLaws:
 
     @property
     def held(self) -> tuple[int, int]:
-        """The shape of what is kept of how pairs gave way since they stick: see :func:`~engine.contact.point_law.sticking_after`."""
+        """Shape of the memory of sticking: by how much pairs gave way since they stick, see
+        :func:`~engine.contact.point_law.sticking_after`."""
         return len(self.pairs), 9 if self.turns else 6
 
     @property
@@ -93,13 +94,13 @@ class ContactLaws:
 
     @property
     def notes(self) -> dict[str, tuple[int, ...]]:
-        """The shapes of what is noted of a step's impulses, for :meth:`observed`, by name: the "forces" (points, 3), and where there are
-        some the "couples"."""
+        """Shapes of the notes of a step's impulses, for :meth:`observed`, by name: the "forces" (points, 3), and of pairs with couples the
+        "couples"."""
         points = sum(pair.points for pair in self.pairs)
         return {"forces": (points, 3), **({"couples": (points, 3)} if self.turns else {})}
 
     def noted(self, law: ContactProblem, impulses: list[Array]) -> dict[str, Array]:
-        """Return what is noted of a law's impulses."""
+        """Return the notes of a law's impulses: forces, and couples where pairs have them."""
         if not self.turns:
             return {"forces": np.concatenate(impulses) / law.h}
         couples = [g[:, 3:] if g.shape[1] > 3 else 0.0 * g for g in impulses]
@@ -111,7 +112,7 @@ class ContactLaws:
         return momentum_changes(mass, trees, begun, momenta, law, impulses)
 
     def initial_motion(self, q0: Array, v0: Array) -> InitialMotion:
-        """Return how the bodies move at the beginning of a step."""
+        """Return the motion of the bodies at the beginning of a step."""
         return InitialMotion(body_poses(self.model, q0), body_motion(self.model, q0, v0).V)
 
     def touches(self, q0: Array, v0: Array, found: BroadPhase, about: Array) -> list[Touch]:
@@ -215,8 +216,8 @@ class ContactLaws:
         return np.concatenate([t.gap for t in self.seen(q, np.zeros(self.model.nv))])
 
     def observed(self, q: Array, v: Array, noted: Mapping[str, Array], h: Any) -> dict[str, Any]:
-        """Return what is recorded of a state: the forces that were noted, places (points, 3), gaps and slips (points), and of the springs'
-        energy what steps of h can give back."""
+        """Return the signals recorded of a state: the forces that were noted, places (points, 3), gaps and slips (points), and the springs'
+        energy that steps of h can give back."""
         found = self.broad_phase(q, v, h)
         axes = WorldAxes(self.model, q, found.poses, np.zeros(3))
         V, at, gap, slip, energy = axes.twists(axes.seen(v)), [], [], [], 0.0

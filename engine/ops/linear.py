@@ -159,7 +159,7 @@ class LU:
 
     @classmethod
     def of(cls, factors: np.ndarray) -> LU:
-        """Return what has these factors."""
+        """Return the factorisation that has these factors."""
         found = cls.__new__(cls)
         found.factors = factors
         return found
@@ -220,7 +220,7 @@ class LDL:
 
     @classmethod
     def of(cls, lower: np.ndarray, reciprocal: np.ndarray) -> LDL:
-        """Return what has these factors."""
+        """Return the factorisation that has these factors."""
         found, n = cls.__new__(cls), len(reciprocal)
         found.rows = [{k: lower[i, k] for k in range(i) if is_nonzero(lower[i, k])} for i in range(n)]
         found.columns = [[i for i in range(n) if k in found.rows[i]] for k in range(n)]
