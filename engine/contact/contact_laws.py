@@ -67,7 +67,8 @@ class ContactLaws:
 
     @property
     def held(self) -> tuple[int, int]:
-        """The shape of what is kept of how pairs gave way since they stick: see :func:`~engine.contact.point_law.sticking_after`."""
+        """Shape of the memory of sticking: by how much pairs gave way since they stick, see
+        :func:`~engine.contact.point_law.sticking_after`."""
         return len(self.pairs), 9 if self.turns else 6
 
     @property
@@ -132,7 +133,7 @@ class ContactLaws:
         return momentum_changes(mass, trees, begun, momenta, law, impulses)
 
     def initial_motion(self, q0: Array, v0: Array) -> InitialMotion:
-        """Return how the bodies move at the beginning of a step."""
+        """Return the motion of the bodies at the beginning of a step."""
         return InitialMotion(body_poses(self.model, q0), body_motion(self.model, q0, v0).V)
 
     def touches(self, q0: Array, v0: Array, found: BroadPhase, about: Array) -> list[Touch]:
@@ -236,8 +237,8 @@ class ContactLaws:
         return np.concatenate([t.gap for t in self.seen(q, np.zeros(self.model.nv))])
 
     def observed(self, q: Array, v: Array, noted: Mapping[str, Array], h: Any) -> dict[str, Any]:
-        """Return what is recorded of a state: the forces that were noted, places (points, 3), gaps and slips (points), and of the springs'
-        energy what steps of h can give back."""
+        """Return the signals recorded of a state: the forces that were noted, places (points, 3), gaps and slips (points), and the springs'
+        energy that steps of h can give back."""
         found = self.broad_phase(q, v, h)
         axes = WorldAxes(self.model, q, found.poses, np.zeros(3))
         V, at, slip, energy = axes.twists(axes.seen(v)), [], [], 0.0

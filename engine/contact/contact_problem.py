@@ -100,8 +100,7 @@ class ContactProblem(Smooth):
         return [f.reshape(-1, p.rubs) for p, f in zip(self.patches, np.split(friction, ends), strict=True)]
 
     def asked(self, kernel: Callable[..., Array], p: Patch, f: Array, V: list[Any], nothing: Array) -> Array:
-        """Return what a function of :mod:`engine.contact.point_law` says of a patch with its friction, or ``nothing`` where it is not
-        near."""
+        """Return a function of :mod:`engine.contact.point_law` at a patch with its friction, or ``nothing`` where the patch is not near."""
         return ops.when(p.near, lambda: ops.shared(kernel, p.constants, p.rows, f, relative(p.pair, V)), nothing)
 
     def lagged(self, x: Array, friction: Array) -> tuple[Array, Any]:

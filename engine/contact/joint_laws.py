@@ -195,7 +195,7 @@ class JointStep(NamedTuple):
         return -h * c * over, ops.where(abs(mean) > most, 0.5 * h * c * (1.0 + s), 0.0)
 
     def lasting(self, u: Any) -> Any:
-        """Return what of γ goes on in the next step, about."""
+        """Return the part of the impulse γ that is expected to act in the next step too."""
         ends = [(self.coordinate.low, -1.0), (self.coordinate.high, 1.0)]
         steady = sum(law(u)[0] for name, law in self.laws if name != "stop")
         return steady + sum(self.lasting_stop(u, end, into) for end, into in ends if np.isfinite(end))
@@ -319,7 +319,7 @@ class JointStepLaws:
         return at
 
     def lasting(self, v: Array) -> Array:
-        """Return what of the impulses (nv) goes on in the next step, about."""
+        """Return the part of the impulses (nv) that is expected to act in the next step too."""
         total = [0.0] * self.nv
         for joint in self.joints:
             c = joint.coordinate

@@ -19,8 +19,8 @@ Array = np.ndarray
 
 def momentum_changes(mass: Sequence[Any], trees: tuple[Tree, ...], begun: Array, momenta: Array, law: ContactProblem,
                      impulses: list[Array]) -> Array:  # fmt: skip
-    """Return what the impulses of contacts (n, 3 or 6) of every pair change of the momenta (trees, 9), which had ``begun`` the step as they
-    were then, of trees of some ``mass`` each.
+    """Return the changes of the momenta (trees, 9) by the impulses of contacts (n, 3 or 6) of every pair; the momenta had ``begun`` the
+    step as they were then, of trees of some ``mass`` each.
 
     An impulse f acts on both trees at one place, and at the middle of the step (a = h/2), or where the law has it at once, at its beginning
     (a = h): when x was at x − a ẋ and the centre of mass at c − a p/m. A tree of the mass m then goes on by a f/m::
@@ -61,6 +61,6 @@ def acts_at_middle(tree: Tree, meets: bool, way: float) -> bool:
 
 
 def change(P: Array, m: Any, f: Any, l: Any, about: Array, ago: Any) -> Array:
-    """Return what an impulse f (3), with the moment l (3) ``about`` a point (3), changes of the momentum P (9) of a tree of the mass m:
+    """Return the change of the momentum P (9) of a tree of the mass m by an impulse f (3) with the moment l (3) ``about`` a point (3):
     (1)."""
     return np.concatenate([l + ops.cross(about - P[6:9], f), f, ago / m * f])

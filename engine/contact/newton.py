@@ -66,7 +66,7 @@ class Law(Protocol):
         """Return the friction of the normal impulses at v (nv), with the friction taken for it, and whether both agree."""
 
     def acting(self, v: Array, friction: Any) -> list[tuple[float, str]]:
-        """Return what acts at v (nv), on floats: how much, N·s or N·m·s, and its name."""
+        """Return the impulses that act at v (nv), on floats: each its size, N·s or N·m·s, and its name."""
 
 
 class Smooth:

@@ -49,7 +49,7 @@ class SumLaw:
         return found, functools.reduce(ops.logical_and, agree)
 
     def acting(self, v: Array, friction: Any) -> list[tuple[float, str]]:
-        """Return what acts at v (nv), of all of them."""
+        """Return the impulses that act at v (nv), of all the laws."""
         return [found for law, own in zip(self.laws, friction, strict=True) for found in law.acting(v, own)]
 
     def along(self, v: Array, d: Array, friction: Any) -> Callable[[Any], Array]:

@@ -94,8 +94,8 @@ def shares(sides_a: list[Side], sides_b: list[Side], of_a: Array, of_b: Array, m
 
 
 class Side(NamedTuple):
-    """What a side of a polygon has in common with another: where along it that begins, from 0 to 1, whether there is any, how long it is,
-    m, and the number of the other's side that cuts it where it begins, −1 where it begins with the side."""
+    """Part of a polygon's side that lies within another polygon: where along the side it begins, from 0 to 1, whether there is any, how
+    long it is, m, and the number of the other's side that cuts it where it begins, −1 where it begins with the side."""
 
     begin: Any
     there: Any

@@ -65,8 +65,8 @@ def field_points(field: HeightField, shape: Shape, T: Array) -> Points:
 
 
 class Facing(NamedTuple):
-    """How a point p and a cell lie to each other: the height of p above the cell's tangent plane, that plane's normal (3), whether the foot
-    of p on it lies within the cell, the nearest place (3) of the cell, and along x and y whether p is beyond its upper, or lower, ends."""
+    """Position of a point p over a cell: the height of p above the cell's tangent plane, that plane's normal (3), whether the foot of p on
+    it lies within the cell, the nearest place (3) of the cell, and along x and y whether p is beyond its upper, or lower, ends."""
 
     height: Any
     normal: Array
@@ -186,7 +186,7 @@ def tangent(heights: Array, x: Along, y: Along) -> tuple[Array, Array]:
 
 
 class Along(NamedTuple):
-    """Where something is along x or y: the number of a cell, how far in it (0 … 1), the rate of that, a place, and the cell's ends."""
+    """Position along x or y of the grid: the number of a cell, how far in it (0 … 1), the rate of that, a place, and the cell's ends."""
 
     cell: Any
     part: Any
@@ -213,8 +213,8 @@ def patch(field: HeightField, p: Array, k: Array) -> tuple[Array, Along, Along]:
 
 
 def along(x: Any, n: int, width: float, k: Any) -> Along:
-    """Return, along one axis of a grid of n nodes over −width/2 … width/2, the point of cell k that is nearest to x, and where in the
-    cell it lies; cells beyond the border are level and endless."""
+    """Return, along one axis of a grid of n nodes over −width/2 … width/2, the point of cell k that is nearest to x, and where in the cell
+    it lies; cells beyond the border are level and endless."""
     step = width / (n - 1)
     cell = ops.minimum(ops.maximum(k, 0.0), n - 2.0)
     within = ops.equal(cell, k)

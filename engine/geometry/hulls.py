@@ -85,7 +85,7 @@ class HullOfNumbers(Hull):
 
     @property
     def normals(self) -> Array:
-        """Of its largest faces."""
+        """Normals of its largest faces."""
         return self.__dict__["numbers"][4:].reshape(-1, 3)
 
 

@@ -101,13 +101,13 @@ def within(p: Sequence[Any], d: Sequence[Any], radius: Any) -> Span:
 
 
 def both(*spans: Span) -> Span:
-    """Return what lies in all of some spans."""
+    """Return the intersection of some spans of a ray: where it enters the last, and where it leaves the first."""
     enters, leaves = zip(*spans, strict=True)
     return functools.reduce(ops.maximum, enters), functools.reduce(ops.minimum, leaves)
 
 
 def either(*spans: Span) -> Span:
-    """Return what lies in one of some spans, which together are one."""
+    """Return the union of some spans of a ray, which together are one."""
     there = [ops.less_equal(*s) for s in spans]
     enters = [ops.where(k, s[0], np.inf) for k, s in zip(there, spans, strict=True)]
     leaves = [ops.where(k, s[1], -np.inf) for k, s in zip(there, spans, strict=True)]

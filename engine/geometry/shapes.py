@@ -24,7 +24,7 @@ class GeometryError(EngineError):
 
 
 class Shape:
-    """What has a surface: a frozen dataclass of its measures, in metres.
+    """Base of the shapes: each is a frozen dataclass of its measures, in metres.
 
     A convex shape is its ``core`` grown by ``rounding`` on all sides: a sphere's core is a point, a capsule's a segment; others are their
     own core.
@@ -35,7 +35,7 @@ class Shape:
 
     @property
     def rounding(self) -> float:
-        """What the core is grown by, m."""
+        """Radius, m, by which the core is grown."""
         return 0.0
 
     @property
@@ -88,7 +88,7 @@ def lengths(shape: Shape, name: str) -> tuple[float, float, float]:
 
 @dataclass(frozen=True)
 class Round(Shape):
-    """What is its core grown by a radius."""
+    """A shape that is its core grown by a radius: all points of a ball that moves through the core."""
 
     radius: float
 
@@ -97,7 +97,7 @@ class Round(Shape):
 
     @property
     def rounding(self) -> float:
-        """The radius."""
+        """Radius, m, by which the core is grown."""
         return self.radius
 
 
@@ -189,7 +189,7 @@ class Box(Shape):
 
     @property
     def normals(self) -> Array:
-        """Of its faces."""
+        """Normals of its faces."""
         return np.eye(3)
 
     @property
@@ -225,7 +225,7 @@ class Cylinder(Shape):
 
     @property
     def normals(self) -> Array:
-        """Of its ends."""
+        """Normals of its ends."""
         return Z[None]
 
 
@@ -301,7 +301,7 @@ class Hull(Shape):
 
     @property
     def normals(self) -> Array:
-        """Of its largest faces, a few, of two opposite ones once."""
+        """Normals of its largest faces, a few, of two opposite ones once."""
         from scipy.spatial import ConvexHull
 
         hull = ConvexHull(np.array(self.vertices))

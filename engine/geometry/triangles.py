@@ -60,7 +60,7 @@ def triangles_of(vertices: Array, faces: Array) -> Triangles:
 
 
 def slope(u: Any) -> float:
-    """1/u, and of what does not move so large a number that it leaves no box, and enters none."""
+    """Return 1/u, or of a direction u that does not move a number so large that it leaves no box, and enters none."""
     return 1.0 / u if abs(u) > 1e-300 else 1e300
 
 

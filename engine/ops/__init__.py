@@ -45,8 +45,8 @@ from engine.ops.elementwise import (
 )
 from engine.ops.flow import each, implicit, jacobian, part, root, shared, subroutine, when, while_loop
 from engine.ops.flow import poisoned as poisoned  # rooms' own, until they read it where it lives
-from engine.ops.interpolation import dense, interp, interp2, row, spline
-from engine.ops.linear import LDL, LU, cross, largest, lu_solve, norm, product, solve, symmetric
+from engine.ops.interpolation import interp, interp2, row, spline
+from engine.ops.linear import LDL, LU, cross, dense, largest, lu_solve, norm, product, solve, symmetric
 from engine.ops.linear import is_nonzero as is_nonzero
 from engine.ops.procedure import bit_count, floats, ints, lowest_bit, procedure
 from engine.ops.random import normal, uniform

@@ -1,4 +1,4 @@
-"""Functions given by numbers: interpolation in tables, splines, and dense layers. Traced, each is a few nodes, however many numbers it has.
+"""Functions given by numbers: interpolation in tables, and splines. Traced, each is a few nodes, however many numbers it has.
 
 Rows of tables, and what gathers and adds to them: :mod:`engine.ops.tables`.
 """
@@ -173,33 +173,3 @@ def of_powers(curve: Any) -> Any:
     x = np.unique(curve.t[k : len(curve.t) - k])
     rates = [(curve.derivative(j) if j else curve)(x[:-1]) / math.factorial(j) for j in range(k, -1, -1)]
     return PPoly(np.array(rates), x, extrapolate=curve.extrapolate, axis=curve.axis)
-
-
-def dense(W: Any, x: Any, b: Any = None) -> Any:
-    """A dense layer W x + b: one node, however large W is.
-
-    Parameters
-    ----------
-    W : (n, m); of known numbers, or traced, such as parameters
-    x : (m)
-    b : (n), or nothing
-
-    Raises
-    ------
-    EngineError : shapes that do not match; numbers that are not finite
-
-    >>> dense([[1.0, 2.0], [3.0, 4.0]], np.array([1.0, -1.0]), [0.5, 0.5])
-    array([-0.5, -0.5])
-    """
-    n, m = np.shape(W) if np.ndim(W) == 2 else (0, 0)
-    b = np.zeros(n) if b is None else b
-    if np.ndim(W) != 2 or np.shape(x) != (m,) or np.shape(b) != (n,):
-        raise EngineError(f"dense: W has shape {np.shape(W)}, x {np.shape(x)} and b {np.shape(b)}; expected (n, m), (m) and (n)")
-    graph = graph_of(W, x, b)
-    given = [asarray(a) if graph_of(a) is not None else numbers(f"dense: {name}", a) for name, a in (("W", W), ("b", b))]
-    if graph is None:
-        return given[0] @ numbers("dense: x", x) + given[1]
-    W, b = given
-    if graph_of(W, b) is None:
-        return USERS.made(np.array(graph.call(graph.kernel("dense", W, b), list(asarray(x))), dtype=object))
-    return USERS.made(np.array(graph.call(graph.kernel("dense", (n, m)), [*asarray(x), *W.ravel(), *b]), dtype=object))

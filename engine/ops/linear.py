@@ -1,12 +1,14 @@
-"""Small vectors and matrices, unrolled: what is zero by structure costs nothing."""
+"""Small vectors and matrices, unrolled: what is zero by structure costs nothing. Dense layers, as one node each."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numpy import asarray
 
-from engine.ops.elementwise import absolute, array, graph_of, maximum, sqrt
+from engine.checks import EngineError, numbers
+from engine.ops.elementwise import USERS, absolute, array, graph_of, maximum, sqrt
 from engine.ops.procedure import floats, procedure
 from engine.ops.tables import gather
 
@@ -25,7 +27,7 @@ def cross(a: Any, b: Any) -> np.ndarray:
     >>> cross(np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0]))
     array([0., 0., 1.])
     """
-    a, b = np.asarray(a), np.asarray(b)
+    a, b = asarray(a), asarray(b)
     if type(a) is type(b) is np.ndarray and a.ndim == b.ndim == 1:             # nearly always: their numbers, without arrays of each
         (ax, ay, az), (bx, by, bz) = a.tolist(), b.tolist()
     else:
@@ -85,13 +87,43 @@ def solve(A: Any, b: Any) -> np.ndarray:
     return LDL(A).solve(b)
 
 
+def dense(W: Any, x: Any, b: Any = None) -> Any:
+    """A dense layer W x + b: one node, however large W is.
+
+    Parameters
+    ----------
+    W : (n, m); of known numbers, or traced, such as parameters
+    x : (m)
+    b : (n), or nothing
+
+    Raises
+    ------
+    EngineError : shapes that do not match; numbers that are not finite
+
+    >>> dense([[1.0, 2.0], [3.0, 4.0]], np.array([1.0, -1.0]), [0.5, 0.5])
+    array([-0.5, -0.5])
+    """
+    n, m = np.shape(W) if np.ndim(W) == 2 else (0, 0)
+    b = np.zeros(n) if b is None else b
+    if np.ndim(W) != 2 or np.shape(x) != (m,) or np.shape(b) != (n,):
+        raise EngineError(f"dense: W has shape {np.shape(W)}, x {np.shape(x)} and b {np.shape(b)}; expected (n, m), (m) and (n)")
+    graph = graph_of(W, x, b)
+    given = [asarray(a) if graph_of(a) is not None else numbers(f"dense: {name}", a) for name, a in (("W", W), ("b", b))]
+    if graph is None:
+        return given[0] @ numbers("dense: x", x) + given[1]
+    W, b = given
+    if graph_of(W, b) is None:
+        return USERS.made(np.array(graph.call(graph.kernel("dense", W, b), list(asarray(x))), dtype=object))
+    return USERS.made(np.array(graph.call(graph.kernel("dense", (n, m)), [*asarray(x), *W.ravel(), *b]), dtype=object))
+
+
 def product(A: Any, B: Any) -> np.ndarray:
     """A B (n×m) of matrices (n×k) and (k×m) that are full: on traced values one loop, not its sums unrolled.
 
     >>> product(np.array([[1.0, 2.0]]), np.array([[3.0], [4.0]]))
     array([[11.]])
     """
-    A, B = np.asarray(A), np.asarray(B)
+    A, B = asarray(A), np.asarray(B)
     if A.size * B.shape[1] <= MANY or (graph := graph_of(A, B)) is None:
         return A @ B
     kernel = graph.kernel("products", *A.shape, B.shape[1])
@@ -127,14 +159,14 @@ class LU:
 
     @classmethod
     def of(cls, factors: np.ndarray) -> LU:
-        """Return what has these factors."""
+        """Return the factorisation that has these factors."""
         found = cls.__new__(cls)
         found.factors = factors
         return found
 
     def solve(self, b: Any) -> np.ndarray:
         """x of A x = b, (n) or (n×m)."""
-        x = list(np.asarray(b))
+        x = list(asarray(b))
         for i, row in enumerate(self.factors):
             for k in range(i):
                 if is_nonzero(row[k]):
@@ -188,7 +220,7 @@ class LDL:
 
     @classmethod
     def of(cls, lower: np.ndarray, reciprocal: np.ndarray) -> LDL:
-        """Return what has these factors."""
+        """Return the factorisation that has these factors."""
         found, n = cls.__new__(cls), len(reciprocal)
         found.rows = [{k: lower[i, k] for k in range(i) if is_nonzero(lower[i, k])} for i in range(n)]
         found.columns = [[i for i in range(n) if k in found.rows[i]] for k in range(n)]
@@ -213,7 +245,7 @@ class LDL:
 
     def solve(self, b: Any) -> np.ndarray:
         """x of A x = b, (n) or (n×m)."""
-        b = np.asarray(b)
+        b = asarray(b)
         if b.ndim == 2 and sum(map(len, self.rows)) * b.shape[1] > MANY and (graph := graph_of(self.reciprocal, b)) is not None:
             entries = (f for row in self.rows for f in row.values())
             kernel = graph.kernel("solves", tuple(map(tuple, self.rows)), b.shape[1])

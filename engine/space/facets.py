@@ -1,4 +1,4 @@
-"""Facets: what of links drag, light and plumes push on, as plane pieces with an area, a normal and a centre."""
+"""Facets: the surfaces of links that drag, light and plumes push on, as plane pieces with an area, a normal and a centre."""
 
 from __future__ import annotations
 

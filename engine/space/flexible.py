@@ -291,7 +291,7 @@ class FlexibleBody(Component):
         return np.block([[I, H], [-H, np.zeros((3, 3))]]), np.concatenate([m.S3[k].T, -np.outer(ALONG, m.pull[k])])
 
     def effective(self, eta: Array) -> Array:
-        """Return what the link's inertia has more than G₀ where π is held: G − G₀ − L M⁻¹ Lᵀ (6×6)."""
+        """Return the link's inertia, less G₀, where π is held: G − G₀ − L M⁻¹ Lᵀ (6×6)."""
         L = self.coupling(eta)
         return self.change(eta) - L @ self.inverse @ L.T
 

@@ -66,7 +66,7 @@ class ThirdBody:
         return s
 
     def acceleration(self, r: Array, t: Any) -> Array:
-        """Return what it pulls at r (3), m, more than at the centre: μ ((s − r)/|s − r|³ − s/s³), m/s² (3)."""
+        """Return its tidal acceleration at r (3), m: its pull there less that at the centre, μ ((s − r)/|s − r|³ − s/s³), m/s² (3)."""
         return difference(self.mu, -self.place(t), r)
 
     def potential(self, r: Array, t: Any) -> Any:
@@ -125,7 +125,7 @@ class Harmonics:
         return np.eye(3) if self.axes is None else np.asarray(self.axes(t))
 
     def acceleration(self, mu: float, radius: float, r: Array, t: Any) -> Array:
-        """Return what they add at r (3), m, in the orbit's axes, m/s² (3), about a centre of that μ, m³/s², and radius, m."""
+        """Return the harmonics' acceleration at r (3), m, in the orbit's axes, m/s² (3), about a centre of that μ, m³/s², and radius, m."""
         Q, terms = self.turned(t), self.terms
         V, W = solids(radius, Q @ r, 1 + max((n for n, _ in terms), default=0))
         x: Any = 0.0
@@ -143,7 +143,7 @@ class Harmonics:
         return Q.T @ (mu / (radius * radius) * ops.array([x, y, z]))
 
     def potential(self, mu: float, radius: float, r: Array, t: Any) -> Any:
-        """Return what they add to U at r (3), m²/s²."""
+        """Return the harmonics' part of the potential U at r (3), m²/s²."""
         V, W = solids(radius, self.turned(t) @ r, max((n for n, _ in self.terms), default=0))
         return mu / radius * sum(C * V[n, m] + S * W[n, m] for (n, m), (C, S) in self.terms.items())
 
@@ -278,7 +278,7 @@ class GravityField:
         return a + sum((body.acceleration(r, t) for body in self.third_bodies), np.zeros(3))
 
     def difference(self, r: Array, rho: Array, t: Any = 0.0) -> Array:
-        """Return what the field is at r + ρ more than at r, m/s² (3); it keeps its digits where ρ (3), m, is small."""
+        """Return the field's acceleration at r + ρ less that at r, m/s² (3); it keeps its digits where ρ (3), m, is small."""
         return difference(self.mu, r, rho) + self.perturbation(r + rho, t) - self.perturbation(r, t)
 
     def tensor(self, r: Array) -> Array:

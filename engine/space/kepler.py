@@ -75,7 +75,7 @@ class Ellipse:
         return 2.0 * math.pi / self.n
 
     def anomaly(self, t: Any) -> tuple[Any, Any, Any, Any]:
-        """Return E of (1), what of M it misses, and sin E and cos E."""
+        """Return the eccentric anomaly E of (1), its residual in M, sin E and cos E."""
         c, s, (n1, n2, n3) = self.c, self.s, self.halves
         whole = ops.floor(t)
         most, more = n1 * whole, n1 * (t - whole) + (n2 * t + n3 * t)          # the first is exact

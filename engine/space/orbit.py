@@ -105,8 +105,10 @@ class ReferenceOrbit(Frame):
         return self.ellipse.period
 
     def rectified(self, state: Any) -> ReferenceOrbit:
-        """Return the orbit whose ellipse goes on from a :class:`~engine.simulation.state.State` of a simulator with this frame (one, no
-        batch), or from the last record of a trajectory, with δ zero then; its ``start`` is that time.
+        """Return the orbit whose ellipse osculates at this state (Encke's rectification), so that the deviation δ begins at zero there.
+
+        ``state`` is a :class:`~engine.simulation.state.State` of a simulator with this frame (one, no batch), or a trajectory, whose last
+        record is taken; the new orbit's ``start`` is that time.
 
         A simulator with it goes on by :meth:`Simulator.step` from that state, as from others of this frame: δ is taken over."""
         if f"{self.name}.origin" not in getattr(state, "signals", {}):

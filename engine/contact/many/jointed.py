@@ -42,9 +42,9 @@ Array = np.ndarray
 
 
 class PointImpulses(NamedTuple):
-    """What points do in a step: the impulses g (p, 3), or with couples (p, 6), on the second bodies; their forces (p, 6) about where
-    places are seen from; whether they push (p); how deep they are (p), of the thinner shape; and how fast their springs alone would move
-    bodies apart (p), m/s²."""
+    """Impulses of the points in a step: g (p, 3), or with couples (p, 6), on the second bodies; their wrenches (p, 6) about the origin of
+    places; whether they push (p); their depths (p), of the thinner shape; and how fast their springs alone would move bodies apart (p),
+    m/s²."""
 
     g: Any
     forces: Any
@@ -217,7 +217,7 @@ class JointedProblem(Smooth):
         return PointImpulses(g, forces, pushes, depth, throw), lasts, gave
 
     def noted(self, impulses: PointImpulses, carried: Array) -> dict[str, Any]:
-        """Return what is noted of a step: wrenches, a table (n, 6), on links that are ``carried`` (n, 4) by bodies with these numbers, with
+        """Return the notes of a step: wrenches, a table (n, 6), on links that are ``carried`` (n, 4) by bodies with these numbers, with
         origins there in their frames, about which they are in world axes; how many points push; how far shapes lie in each other at most,
         of the thinner one, and how springs throw them, m/s²."""
         n, F = len(carried), impulses.forces
@@ -293,5 +293,5 @@ def gap_after(row: Array, W: Array) -> Any:
 
 
 def seen_from(S: Array, place: Array) -> Array:
-    """Return what is stuck (6 or 9) with the place (3) from which it is seen."""
+    """Return the sticking S (6 or 9) with the place (3), from which it is seen, put in after its first six numbers."""
     return np.concatenate([S[:6], place, S[6:]])

@@ -76,7 +76,7 @@ class Manifolds(NamedTuple):
 
 
 def touching(shapes: Shapes, kinds: Sequence[geometry.Kind], h: Any, bodies: Bodies) -> Manifolds:
-    """Return what touches, or may within a step of h.
+    """Return the manifolds of all shapes that touch, or may within a step of h.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def carried(T: Array, s: Array) -> Array:
 
 def added(found: Manifolds, shapes: Shapes, at: tuple[int, int], kinds: tuple[Any, Any], pairs: Any, bodies: Bodies,
           far: Any) -> Manifolds:  # fmt: skip
-    """Return what touches with the points of pairs of shapes (n, 3) of two kinds, numbers ``at`` of all."""
+    """Return the manifolds together with the points of pairs of shapes (n, 3) of two kinds, numbers ``at`` of all."""
     n = points_of_kinds(*kinds)
     meet = narrow_phase_of_kinds(*kinds, near=True)
     outlines = [ops.gather(shapes.outlines, ops.rows(lambda p, k=k: p[k], pairs)) for k in (0, 1)]

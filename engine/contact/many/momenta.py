@@ -15,7 +15,7 @@ Array = np.ndarray
 
 
 def momentum_changes(x: Problem, poses: Any, momenta: Any, impulses: Any, ago: Any) -> Any:
-    """Return what impulses (p, 3 or 6) on the points' second bodies change of the momenta (n, 9), which act ``ago`` before the flight's
+    """Return the changes of the momenta (n, 9) by impulses (p, 3 or 6) on the points' second bodies, which act ``ago`` before the flight's
     end.
 
     Parameters

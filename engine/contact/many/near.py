@@ -17,7 +17,7 @@ ONE, OTHER = 40503, 30011
 
 
 def excluded(start: Any, others: Any, a: Any, b: Any) -> float:
-    """Whether b is among the numbers that may not touch a."""
+    """Return 1 if b is among the numbers that may not touch a, else 0."""
     for k in range(int(start[a]), int(start[a + 1])):
         if int(others[k]) == b:
             return 1.0
@@ -31,7 +31,7 @@ def kept(key: Any, found: Any, a: Any, b: Any) -> None:
 
 
 def over_ground(boxes: Any, i: Any, grounds: Any, g: Any) -> float:
-    """How far a box is above a half-space, m."""
+    """Return the height of a box above a half-space, m."""
     height = grounds[g, 0] * boxes[i, 0] + grounds[g, 1] * boxes[i, 1] + grounds[g, 2] * boxes[i, 2] - grounds[g, 3]
     return height - abs(grounds[g, 0]) * boxes[i, 3] - abs(grounds[g, 1]) * boxes[i, 4] - abs(grounds[g, 2]) * boxes[i, 5]
 

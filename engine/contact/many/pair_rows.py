@@ -39,7 +39,7 @@ TURNING = slice(27, 29)
 
 
 class Near(NamedTuple):
-    """What a broad phase finds.
+    """Result of the broad phase of pairs that are rows: pairs of rows that may have met, and the bounds of their shapes.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Near(NamedTuple):
 
     @property
     def near(self) -> list[Any]:
-        """Whether any pair is near."""
+        """True, for each table of pairs, if any of them is near."""
         return [any_of(near) for near in (*self.grounds, *([] if self.pairs is None else [self.pairs]))]
 
 
@@ -171,7 +171,7 @@ def shape_row(s: Placed) -> Array:
 
 
 def placed_bounds(s: Array, T: Array, far: Any) -> tuple[Array, Array]:
-    """Return what is around a shape (8) on a body at T (3×4, flattened) that moves so far, and the rod around it (4)."""
+    """Return the bounds (8) of a shape on a body at T (3×4, flattened) that moves so far, and the rod around it (4)."""
     T_WS = homogeneous(T) @ homogeneous(s[1:13])
     around = np.concatenate([transformed_point(T_WS, s[13:16]), abs(T_WS[:3, :3]) @ s[16:19], s[19:20], [far]])
     return around, np.append(T_WS[:3, :3] @ s[20:23], s[23])
@@ -200,7 +200,7 @@ def rods_meet(a: Array, rod_a: Array, b: Array, rod_b: Array) -> Any:
 
 
 def clear(a: Array, b: Array) -> tuple[Any, Any]:
-    """Return how far what is around two shapes is apart, of the balls and of the boxes the more, and whether they may have met."""
+    """Return the distance between the bounds of two shapes, of balls and of boxes the larger, and whether they may have met."""
     d = b[MIDDLE] - a[MIDDLE]
     x, y, z = abs(d) - a[HALF] - b[HALF]
     apart = ops.maximum(ops.norm(d) - a[RADIUS] - b[RADIUS], ops.maximum(x, ops.maximum(y, z)))
@@ -208,7 +208,7 @@ def clear(a: Array, b: Array) -> tuple[Any, Any]:
 
 
 def above(ground: geometry.Kind, b: Array, T: Array, s: Array) -> tuple[Any, Any]:
-    """Return how far what is around a shape is above a ground with the row s on a body at T (3×4, flattened), and whether they may have
+    """Return the height of a shape's bounds above a ground with the row s on a body at T (3×4, flattened), and whether they may have
     met."""
     T_WG = homogeneous(T) @ homogeneous(s[:12])
     if isinstance(ground, geometry.HeightField):

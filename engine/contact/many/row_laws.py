@@ -35,7 +35,7 @@ class RowLaws(ContactLaws):
 
     @property
     def dense(self) -> bool:
-        """Whether they are so few that each point that there may be has its own place in records."""
+        """True if they are so few that each possible point has its own place in records."""
         return sum(pair.points for pair in self.pairs) <= MANY_POINTS
 
     @property
@@ -58,7 +58,7 @@ class RowLaws(ContactLaws):
 
     @functools.cached_property
     def radii(self) -> list[Any]:
-        """How far from its origin each body's own shapes reach."""
+        """Distance from each body's origin to the farthest point of its own shapes, m."""
         far: list[Any] = [0.0] * len(self.model.bodies)
         for s in (s for pair in self.pairs for s in (pair.a, pair.b) if s.body >= 0 and not isinstance(s.shape, GROUNDS)):
             far[s.body] = ops.maximum(far[s.body], ops.norm(s.center) + s.shape.bounding_radius)

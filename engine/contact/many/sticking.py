@@ -1,5 +1,5 @@
-"""How pairs gave way since they stick (see :mod:`engine.contact.point_law`), where points are rows: kept in some places for pairs that
-press, each with its number, in their order."""
+"""Memory of sticking where points are rows: by how much pairs gave way since they stick (see :mod:`engine.contact.point_law`), in some
+places for pairs that press, each with its number, in their order."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ KINDS, SHAPES = 64.0, 2.0**21
 
 
 def places_of(pairs: int) -> int:
-    """Return how many of so many pairs may stick at once."""
+    """Return the number of pairs that may stick at once, of so many."""
     return min(pairs, PLACES)
 
 
 class Held(NamedTuple):
-    """What is held of the pairs that touch in a step.
+    """Memory of sticking of the pairs that touch in a step, in world axes.
 
     Attributes
     ----------
@@ -54,20 +54,20 @@ def first_of(of: Any, pairs: Any) -> Any:
 
 
 def found(stuck: Any, pairs: int, turns: bool, of: Any) -> Any:
-    """Return what is stuck (p, 6 or 9) of points whose pairs, from 1 to ``pairs``, are given, of places (n, 7 or 10) with the numbers of
-    pairs, which are zero where there is none."""
+    """Return the sticking (p, 6 or 9) of points whose pairs, from 1 to ``pairs``, are given, from places (n, 7 or 10) with the numbers of
+    pairs, which are zero in empty ones."""
     at = ops.add_at(np.zeros(pairs + 1), *ops.rows(lambda S, k: (S[0], k + 1.0), stuck, ops.row_numbers(stuck)))
     return of_places(stuck, 10 if turns else 7, ops.gather(at, of))
 
 
 def of_places(stuck: Any, wide: int, at: Any) -> Any:
-    """Return what is stuck (p, 6 or 9) in places (n, 7 or 10), which are ``wide``, by their numbers from 1 on (p); zeros by 0."""
+    """Return the sticking (p, 6 or 9) in places (n, 7 or 10), which are ``wide``, by their numbers from 1 on (p); zeros by 0."""
     return ops.gather(np.concatenate([np.zeros((1, wide - 1)), ops.rows(lambda S: S[1:], stuck)]), at)
 
 
 def kept(points: Any, constants: Any, friction: Any, of: Any, twists: tuple[Any, Any], rotations: Any, sizes: Any, was: Any,
          turns: bool) -> Any:  # fmt: skip
-    """Return what is stuck, a table (places, 7), or where pairs have couples (places, 10), at the end of a step.
+    """Return the memory of sticking at the end of a step, a table (places, 7), or where pairs have couples (places, 10).
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def number_of(a: Array, b: Array, p: Array) -> Any:
 
 
 def holding(pairs: Any, number: Any, size: Any, poses: Any, places: Any, turns: bool) -> Held:
-    """Return what is held of ``pairs`` (m, 5) on bodies at ``poses`` (n, 12), with numbers and sizes (m), by what is stuck (k, 7 or 10)."""
+    """Return the sticking of ``pairs`` (m, 5) on bodies at ``poses`` (n, 12), with numbers and sizes (m), from its places (k, 7 or 10)."""
 
     def of(p: Array, T: Array, S: Array) -> tuple[Array, Array]:
         R = ops.where(p[2] > 0.5, T.reshape(3, 4)[:, :3], np.eye(3))
@@ -134,8 +134,8 @@ def holding(pairs: Any, number: Any, size: Any, poses: Any, places: Any, turns: 
 
 
 def kept_by(h: Any, pressed: Any, of: Any, twists: Any, holds: Held, places: int, turns: bool) -> Any:
-    """Return what is stuck (k, 7 or 10), in so many places at most, at the end of a step of h with the ``twists`` (m, 6) of the pairs, with
-    the points' :func:`engine.contact.point_law.normal_impulse_moments` (p, 9 or 10), which are ``of`` these pairs (p)."""
+    """Return the memory of sticking (k, 7 or 10), of so many places at most, at the end of a step of h with the ``twists`` (m, 6) of the
+    pairs, with the points' :func:`engine.contact.point_law.normal_impulse_moments` (p, 9 or 10), which are ``of`` these pairs (p)."""
     sums = ops.add_at(ops.rows(lambda W: np.zeros(10 if turns else 9), twists), of, pressed)
 
     def one(number: Any, s: Array, W: Array, S: Array, size: Any, R: Array) -> tuple[Array, Any]:
