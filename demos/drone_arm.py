@@ -26,17 +26,17 @@ from engine.components.actuators import Thrusters
 from engine.spatial import quaternion, se3, so3
 
 FILE = "hextilt_description/urdf/hextilt_flying_arm_5.urdf"
-RADIUS, TILT, MOST = 0.25, np.radians(20.0), 8.0                               # of the rotors: m, rad, N
+RADIUS, BELOW, TILT, MOST = 0.39, 0.055, np.radians(35.0), 8.0                 # of the rotors, as in the file: m, m, rad, N
 BANDWIDTH, SWING = 4.0, 0.3                                                    # rad/s, Hz
 
 
 def rotors(link: str) -> Thrusters:
-    """Six rotors on a circle, leaning alternately to either side."""
+    """Six rotors below the ends of the booms, leaning alternately to either side."""
     positions, directions = [], []
     for k in range(6):
         R = so3.exp(np.array([0.0, 0.0, k * np.pi / 3]))
-        positions.append(R @ [RADIUS, 0.0, 0.0])
         directions.append(R @ so3.exp(np.array([TILT * (-1) ** k, 0.0, 0.0])) @ [0.0, 0.0, 1.0])
+        positions.append(R @ [RADIUS, 0.0, 0.0] - BELOW * directions[-1])
     return Thrusters(link, positions, directions, most=MOST, name="rotors")
 
 
@@ -77,7 +77,7 @@ def main() -> None:
     for b in model.bodies[1:]:
         start[b.q] = np.clip(0.3, b.joint.limits.lower, b.joint.limits.upper)
     mass = sum(link.mass for link in model.links)
-    print(f"{model.name}: {mass:.2f} kg, {mass * 9.81 / 6:.2f} N a rotor to hover")
+    print(f"{model.name}: {mass:.2f} kg, {mass * 9.81 / (6 * np.cos(TILT)):.2f} N a rotor to hover")
     motions = {}
     for name, looks in (("with the arm in view", True), ("base alone", False)):
         controller = controller_of(model, thrusters, start, looks)
@@ -96,7 +96,8 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             story = [(0.0, "Six tilted rotors hold a drone in place while its arm swings"),
                      (0.5, f"Inverse dynamics of both: thrusts of {low:.1f} … {high:.1f} N, and the base stays")]  # fmt: skip
-            show.show(options, turning(motions["with the arm in view"], Path(folder)), speed=0.5, view=(-0.9, 0.25), story=story)
+            show.show(options, turning(motions["with the arm in view"], Path(folder)), speed=0.5, view=(-0.9, 0.25),
+                      shown=engine.Shown(forces=(thrusters,)), story=story)  # fmt: skip
 
 
 def turning(motion: engine.Trajectory, folder: Path) -> engine.Trajectory:

@@ -162,7 +162,7 @@ def main() -> None:
     mark.add_link("point", visuals=(show.shape("sphere", (0.06,), (0.8, 0.1, 0.1), at=points[k]),))
     show.show(options, [flights.rollout(k), mark.model()], speed=0.25, view=(-0.8, 0.35), story=[
         (0.0, "A policy learned to bring the gripper to a point (red), its base held by nothing"),
-        (0.6, "It is there, and stays")])  # fmt: skip
+        (0.7, f"After {flights.t[-1]:g} s it is {100 * gap[k, -1]:.0f} cm from the point")])  # fmt: skip
 
 
 def plot(curve, t, gap, path: Path) -> None:
@@ -173,9 +173,9 @@ def plot(curve, t, gap, path: Path) -> None:
 
     figure, (a, b) = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
     a.plot(curve)
-    a.set(title="mean distance while it learns, m", xlabel="update")
+    a.set(title="gripper's mean distance from its point while it learns", xlabel="update", ylabel="m")
     b.plot(t, gap.T, lw=0.8)
-    b.set(title="gripper from the point in flight, m", xlabel="t, s")
+    b.set(title="gripper's distance from its point in each flight", xlabel="t, s", ylabel="m")
     for axis in (a, b):
         axis.grid(alpha=0.3)
         axis.set_ylim(0.0)

@@ -2,7 +2,7 @@
 
     python demos/monte_carlo.py                     # 10 000 rollouts
     python demos/monte_carlo.py --rollouts 500
-    python demos/monte_carlo.py --video scatter.mp4      # or --view, in a window: the first twelve, together
+    python demos/monte_carlo.py --video scatter.mp4      # or --view, in a window: the first six, together
 
 The capture of demos/capture.py, with a controller that knows the servicer as designed: the true mass of the bus (±5 %), of the payload
 in the gripper's link (±20 %), the beginnings of the arm (0.5°) and the base's rates (0.02°/s) are scattered. One simulator, compiled once,
@@ -110,12 +110,12 @@ def report(options: argparse.Namespace, runs: engine.Runs, seconds: float) -> No
 
 
 def look(options: argparse.Namespace, campaign: engine.Campaign, motion) -> None:
-    """Film the first twelve together, or open a window on them: of the campaign only the ends have been recorded, so they are run again.
+    """Film the first six together, or open a window on them: of the campaign only the ends have been recorded, so they are run again.
 
     They all but coincide: surfaces in one place let each other shine through, where colours of their own would fight.
     """
     if options.video or options.view:
-        some = [campaign.rerun(i, record_every=4) for i in range(min(12, options.rollouts))]
+        some = [campaign.rerun(i, record_every=4) for i in range(min(6, options.rollouts))]
         scene = [*(engine.viewer.Actor(run, name=f"run {i}") for i, run in enumerate(some)), capture.target(motion, some[0].t)]
         end, side = float(some[0].t[-1]), (-0.8, 0.35)
         show.show(options, scene, speed=1.5, view=side, shown=engine.Shown(transparent=True), shots=[
@@ -132,16 +132,17 @@ def plot(gap, mass, apart, path: Path) -> None:
 
     figure, (a, b, c) = plt.subplots(1, 3, figsize=(15, 4.8), layout="constrained")
     for k, name in ((4, "y"), (5, "z")):
-        a.plot(1e3 * gap[:, 3], 1e3 * gap[:, k], ".", ms=2, alpha=0.4, label=f"x and {name}")
-    a.set(title="gripper from handle in its axes, mm", aspect="equal")
-    a.legend()
+        a.plot(1e3 * gap[:, 3], 1e3 * gap[:, k], ".", ms=2, alpha=0.4, label=name)
+    a.set(title="handle from gripper, in the gripper's axes", xlabel="x, mm", ylabel="y and z, mm", aspect="equal")
+    a.legend(markerscale=5)
     b.hist(apart, bins=80)
-    b.set(title="distance, mm", xlabel="mm", ylabel="rollouts")
+    b.set(title="distance", xlabel="mm", ylabel="rollouts")
     s = c.scatter(mass["bus"], mass["gripper"], c=apart, s=3, cmap="viridis")
     c.set(title="distance by masses", xlabel="bus, kg", ylabel="gripper, kg")
     figure.colorbar(s, ax=c, label="mm")
     for axis in (a, b, c):
         axis.grid(alpha=0.3)
+        axis.set_axisbelow(True)
     figure.savefig(path, dpi=110)
 
 

@@ -260,8 +260,8 @@ def frames_of(wrenches: Sequence[str] | Mapping[str, str], signals: Mapping[str,
     found = {}
     for name, frame in given.items():
         if name not in known:
-            there = ", ".join(known) or "none: there is none"
-            raise BridgeError(f"wrenches has '{name}'{nearest(str(name), known)}; expected some of {there}")
+            expected = f"some of {', '.join(known)}" if known else "no wrenches, as there are none"
+            raise BridgeError(f"wrenches has '{name}'{nearest(str(name), known)}; expected {expected}")
         own = f.wrenches[name].frame if name in f.wrenches else ""
         if frame and frame not in frames:
             raise BridgeError(f"wrenches has '{name}' in the frame '{frame}'{nearest(str(frame), frames)}; expected a link, or '{f.world}'")

@@ -35,7 +35,7 @@ class Pulled:
     Attributes
     ----------
     functions : "step" (k, p, x) -> x; "poses" (q) -> T_WL (nlinks, 4, 4); "mass" (q, chosen, point) -> kg, that a point of a link sets
-        against a pull
+        against a pull; where they are asked for, "momenta" (q, v) -> what :func:`momenta_of` says
     x, p : the whole state at rest, and the parameters that pull nothing
     pull : where in p what begins: "link", "point", "target", "stiffness", "damping" of :class:`engine.simulation.live.Pull`
     where : the same of the simulator's own parameters
@@ -48,7 +48,7 @@ class Pulled:
     where: dict[str, int]
 
 
-def pulled(simulator: Simulator, q0: Any = None, v0: Any = None) -> Pulled:
+def pulled(simulator: Simulator, q0: Any = None, v0: Any = None, momenta: bool = False) -> Pulled:
     """Return what a page needs of a simulator that begins at q0, v0; by default as its file has it, at rest.
 
     Raises
@@ -59,6 +59,8 @@ def pulled(simulator: Simulator, q0: Any = None, v0: Any = None) -> Pulled:
     more = simulator.with_force(Pull(), Pull.released(model)).by_pairs         # as tables have C alone
     step = exported(more, "step", None)
     functions = {"step": step, "poses": exported(simulator.robot.forward_kinematics.straight, "poses", None), "mass": mass_of(model)}
+    if momenta:
+        functions["momenta"] = momenta_of(model)
     begun = more.start(model.initial() if q0 is None else q0, np.zeros(model.nv) if v0 is None else v0)
     where = {name: at.start for name, at in more.plant.parameters.slices.items()}
     own = {name.removeprefix("pull."): where.pop(name) for name in [*where] if name.startswith("pull.")}
@@ -82,3 +84,16 @@ def mass_of(model: Model) -> Exported:
         return 3.0 / np.trace(to @ ops.solve(dynamics.crba(model, q), to.T))
 
     return exported(shaped(mass, f"({model.nq}),({len(model.links)}),(3)->()"), "mass", None)
+
+
+def momenta_of(model: Model) -> Exported:
+    """The function of q, v to the centre of mass c (3), m, the momentum [angular about c; linear] (6), N·m·s and N·s, in world axes, and
+    √(2 m K), the momentum that the kinetic energy K could carry, N·s."""
+    mass = dynamics.total_mass(model)
+
+    def momenta(q: Array, v: Array) -> Any:
+        K, _ = dynamics.energy(model, q, v)
+        c, P = dynamics.center_of_mass(model, q), dynamics.centroidal_momentum(model, q, v)
+        return np.concatenate([c, P, np.array([ops.sqrt(2.0 * mass * ops.maximum(K, 0.0))])])
+
+    return exported(shaped(momenta, f"({model.nq}),({model.nv})->(10)"), "momenta", None)

@@ -60,7 +60,8 @@ class LQR:
 def lqr(simulator: Simulator, q: ArrayLike, Q: ArrayLike = 1.0, R: ArrayLike = 1.0, u: ArrayLike | None = None) -> LQR:
     """Return the regulator that minimises Σ δxᵀ Q δx + δuᵀ R δu over all steps of a simulator from near a state at rest on, δx = (δq, δv).
 
-    With A, B of :meth:`Simulator.linearize`, P solves Riccati's equation, and K = (R + Bᵀ P B)⁻¹ Bᵀ P A.
+    With A, B of :meth:`Simulator.linearize`, P solves Riccati's equation, and K = (R + Bᵀ P B)⁻¹ Bᵀ P A. With constraints, A leads back
+    onto them: along the motions that they allow, K and P are those of these motions alone.
 
     Parameters
     ----------

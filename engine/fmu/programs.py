@@ -104,9 +104,10 @@ def require_names(what: str, names: Any, known: Sequence[str]) -> tuple[str, ...
     """Return names, each once, all of them known."""
     if isinstance(names, str) or not isinstance(names, (list, tuple, set, frozenset)) or not all(isinstance(n, str) for n in names):
         raise ExportError(f"{what} is {shown(names)}; expected a list of names")
+    expected = f"some of {', '.join(known)}" if known else f"no {what}, as there are none"
     for n in names:
         if n not in known:
-            raise ExportError(f"{what} has '{n}'{nearest(n, known)}; expected some of {', '.join(known) or 'none: there is none'}")
+            raise ExportError(f"{what} has '{n}'{nearest(n, known)}; expected {expected}")
     if len({*names}) < len(names):
         raise ExportError(f"{what} is {shown(names)}; expected each name once")
     return tuple(names)

@@ -105,7 +105,8 @@ class Recording:
         StorageError : no such table, a step that is not positive, or damage in it, which is named
         """
         if name not in self.tables:
-            raise StorageError(f"'{self.path}' has no table '{name}'; expected one of {', '.join(self.tables) or 'none'}")
+            expected = f"one of {', '.join(self.tables)}" if self.tables else "none, as it has no tables"
+            raise StorageError(f"'{self.path}' has no table '{name}'; expected {expected}")
         records = range(*slice(start, stop, step).indices(self._length))
         ends = self.read(counted(name), 0, records[-1] + 1 if records else 0).astype(int)
         begins = np.concatenate([[0], ends])[:-1]

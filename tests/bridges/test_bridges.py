@@ -117,7 +117,7 @@ def test_to_foxglove(live):
     ({"commands": {"torqe": "effort"}}, r"commands name the parameter 'torqe' \(did you mean 'torque'\?\)"),
     ({"commands": {"torque": "force"}}, "what sets 'torque' is 'force'.*; expected one of position, velocity, effort"),
     ({"commands": {"mass.tip": "effort"}}, r"the parameter 'mass.tip' has shape \(\); expected \(2,\), or \(2,\)"),
-    ({"wrenches": ["hand"]}, "wrenches has 'hand'; expected some of none: there is none"),
+    ({"wrenches": ["hand"]}, "wrenches has 'hand'; expected no wrenches, as there are none"),
 ])  # fmt: skip
 def test_what_is_no_bridge(live, more, text):
     with pytest.raises(engine.BridgeError, match=text):

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy import linalg
 
 import engine
 from engine import ControlError
-from engine.spatial import inertia
+from engine.spatial import inertia, se3
 from tests.simulation.test_simulator import pendulum, slider
 
 
@@ -64,6 +65,26 @@ def test_it_holds_what_falls_from_far_away():
     law = engine.Law(lambda t, q, v: np.array([found(t, q, v), 0.0]), period=0.01)
     run = engine.Simulator(model, dt=0.01, controller=law).run([0.5, 0.4], [0.0, 0.0], 20.0, record_every=10)
     assert np.abs(run.q[-1]).max() < 1e-3 and np.abs(run.q[:, 1]).max() < 0.6
+
+
+def test_a_closed_loop_is_regulated_on_its_constraints():
+    """Four bars, a parallelogram, have one freedom d: along it the gains and the cost are those of the step of (d·δq, d·δv) alone."""
+    b = engine.Builder("four bars")
+    b.add_link("ground")
+    for name, parent, x in (("left", "ground", 0.0), ("top", "left", 1.0), ("right", "top", 1.0)):
+        b.add_link(name, inertia=inertia.from_mass(1.0, [0.5, 0.0, 0.0], np.diag([1e-3, 1 / 12, 1 / 12])))
+        b.add_joint(f"to_{name}", "revolute", parent, name, se3.pose(np.eye(3), [x, 0.0, 0.0]), axis=(0, -1, 0))
+    loop = engine.Hinge("right", "ground", point_a=(1, 0, 0), point_b=(1, 0, 0), axis_a=(0, 1, 0), axis_b=(0, 1, 0))
+    simulator = engine.Simulator(b.model(), dt=0.01, constraints=[loop], controller=lambda t, q, v, u: np.array([u, 0.0, 0.0]),
+                                 parameters={"u": 0.0})  # fmt: skip
+    q, d = np.array([1.2, -1.2, 1.2 - np.pi]), np.array([1.0, -1.0, 1.0]) / np.sqrt(3.0)
+    found = engine.lqr(simulator, q, R=0.1, u=2 * 9.81 * np.cos(q[0]))         # of ½, 1 and ½ m cos q₀, the heights of the bars
+    T = np.kron(np.eye(2), d[:, None])
+    A, B = T.T @ found.A @ T, T.T @ found.B
+    P = linalg.solve_discrete_are(A, B, np.eye(2), [[0.1]])
+    np.testing.assert_allclose(T.T @ found.P @ T, P, rtol=1e-9)
+    np.testing.assert_allclose(found.K @ T, np.linalg.solve(0.1 + B.T @ P @ B, B.T @ P @ A), rtol=1e-9)
+    np.testing.assert_allclose(found.A @ T, T @ A, rtol=0, atol=1e-12)         # no step leaves it
 
 
 def test_an_attitude_is_regulated_on_its_group():

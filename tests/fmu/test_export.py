@@ -71,6 +71,8 @@ def test_what_is_no_simulator_no_path_or_has_no_code(simulator, tmp_path):
         engine.export_fmu(simulator.model, tmp_path / "arm.fmu")
     with pytest.raises(engine.ExportError, match=r"ends in '.zip'; expected one of .fmu"):
         engine.export_fmu(simulator, tmp_path / "arm.zip")
+    with pytest.raises(engine.ExportError, match=r"inputs has 'torque'; expected no inputs, as there are none$"):
+        engine.export_fmu(engine.Simulator(arm()), tmp_path / "arm.fmu", platforms=[], inputs=["torque"])
     with pytest.raises(engine.ExportError, match="has events, which interrupt runs from outside; expected one without"):
         engine.export_fmu(engine.Simulator(arm(), events=[lambda t, q, v: q[0]]), tmp_path / "arm.fmu")
     with pytest.raises(engine.ExportError, match="runs as plain Python"):

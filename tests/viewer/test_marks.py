@@ -250,7 +250,7 @@ def test_arrows_of_contacts_are_no_longer_than_twice_those_of_the_forces_that_do
         drawing = mark(Scene(run), t, Shown(contacts=True))
         starts, ends = arrows(drawing)
         np.testing.assert_allclose(np.linalg.norm(ends - starts, axis=1), size * np.array(lengths), rtol=1e-6)
-    assert [text for text, _ in drawing.legend] == ["contacts: longest 40 N or more"]
+    assert [text for text, _ in drawing.legend] == ["contacts: longest 40 N, larger ones cut"]
 
 
 @pytest.fixture(scope="module")
@@ -375,6 +375,7 @@ def test_a_model_at_rest_has_no_momentum_forces_or_trails() -> None:
         (Shown(trails=("hand",)), "trails: no link is named 'hand'"),
         (Shown(trails=(("tip", (0, 0)),)), r"trails: the point of 'tip' is \[0.0, 0.0\]; expected three finite numbers, m"),
         (Shown(trail_time=0.0), "trail_time is 0.0; expected seconds above zero"),
+        (Shown(forces=True), "forces is True; expected components in a tuple, such as .thrusters,."),
         (Shown(forces=(forces.JointStops(),)), "forces: got a JointStops; expected Thrusters or PointForce"),
         (Shown(forces=(actuators.Thrusters("base", [0, 0, 0], [0, 0, 1], 1.0),)), "has no signal 'thrusters.thrust'; expected the"),
     ],

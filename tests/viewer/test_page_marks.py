@@ -101,8 +101,8 @@ def test_what_pages_do_not_have_is_said(passing, tmp_path):
         export(passing, tmp_path / "a.html", shown=Shown(wireframe=True))
     with pytest.raises(engine.ViewerError, match=r"shown is given for \.glb, which has no marks"):
         export(passing, tmp_path / "a.glb", shown=Shown(momentum=True))
-    with pytest.raises(engine.ViewerError, match="a page that simulates, which has no marks"):
-        export(engine.Simulator(passing.model), tmp_path / "a.html", shown=Shown(momentum=True))
+    with pytest.raises(engine.ViewerError, match="shown asks for marks that a page that simulates does not have"):
+        export(engine.Simulator(passing.model), tmp_path / "a.html", shown=Shown(momentum=True, centers=True))
     with pytest.raises(engine.ViewerError, match="shown is 'eyes'; expected a Shown"):
         export(passing, tmp_path / "a.html", shown="eyes")
     with pytest.raises(engine.ViewerError, match="eyes: no link is named"):

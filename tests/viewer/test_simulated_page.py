@@ -178,3 +178,26 @@ def test_in_an_orbit_the_earth_is_below_and_the_camera_turns_with_it(browser, tm
         np.testing.assert_allclose(back, r / np.linalg.norm(r), rtol=0, atol=1e-5)
         np.testing.assert_allclose(up, np.cross(r, v) / np.linalg.norm(np.cross(r, v)), rtol=0, atol=1e-5)
     assert t > orbit.period
+
+
+def test_momentum_is_drawn_where_the_engine_has_it(browser, simulator, tmp_path):
+    """Arrows at the centre of mass along the momentum that the engine computes; a momentum of nothing but rounding has none."""
+    v0, shown = [0.1, 0.0, 0.3, 0, 0, 0, 0, 0, 0], engine.Shown(momentum=True)
+    opened(browser, engine.export(simulator, tmp_path / "live.html", v0=v0, shown=shown))
+    browser.evaluate("page.go(100)")
+    browser.evaluate("page.show()")
+    n = MODEL.nq + MODEL.nv
+    q, v = np.split(np.array(browser.evaluate(f"Array.from(page.x.slice(0, {n}))")), [MODEL.nq])
+    robot = engine.compile(MODEL)
+    P = robot.centroidal_momentum(q, v)
+    now = np.array(browser.evaluate("page.scene.marks.now"))
+    np.testing.assert_allclose(now[:3], engine.dynamics.center_of_mass(MODEL, q), atol=1e-12)
+    np.testing.assert_allclose(now[3:9], P, atol=1e-12)
+    poses = np.reshape(browser.evaluate("page.scene.marks.at(0, [0, 0, 0]).poses"), (-1, 3, 4))
+    assert len(poses) == 4                                                     # a shaft and a head of each
+    for k, part in ((0, P[:3]), (2, P[3:])):
+        shaft = poses[k, :, 2]
+        np.testing.assert_allclose(np.cross(shaft, part), 0.0, atol=1e-9)
+        assert shaft @ part > 0 and np.linalg.det(poses[k, :, :3]) > 0
+        np.testing.assert_allclose(poses[k, :, 3], now[:3], atol=1e-12)
+    assert "angular momentum: longest" in browser.evaluate("document.getElementById('legend').textContent")

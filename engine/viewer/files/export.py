@@ -40,7 +40,7 @@ def export(source: Any, path: str | Path, fps: float | None = None, environment:
         positions and rotations are interpolated (rerun holds the last)
     environment, geometry : see :class:`engine.viewer.scene.scene.Scene`
     shown : of a page that plays: what is drawn besides the robots, such as ``Shown(eyes=(camera,), momentum=True)``; it is sampled as the
-        motion is, where it takes no more than 24 MB
+        motion is, where it takes no more than 24 MB; of one that simulates: ``Shown(momentum=True)`` alone
     signals, plots : of a page that plays: names of what is plotted, and where, as of :func:`engine.render`
     q0, v0 : of a simulator, what the page begins with; by default the configuration in which its file has it, at rest
 
@@ -60,7 +60,7 @@ def export(source: Any, path: str | Path, fps: float | None = None, environment:
     suffix = path.suffix.lower()
     for name, given, lacks in (("shown", shown is not None, "marks"), ("signals", len(signals) > 0, "plots of one's choice"),
                                ("plots", plots != "right", "plots of one's choice")):  # fmt: skip
-        if given and (suffix != PAGE or isinstance(source, Simulator)):
+        if given and (suffix != PAGE or (isinstance(source, Simulator) and name != "shown")):
             what = "a page that simulates" if suffix == PAGE else suffix
             raise ViewerError(f"{name} is given for {what}, which has no {lacks}; expected it left out, or a trajectory's .html")
     if suffix == ".rrd":
@@ -71,7 +71,7 @@ def export(source: Any, path: str | Path, fps: float | None = None, environment:
     if isinstance(source, Simulator) and suffix == PAGE:
         if fps is not None:
             raise ViewerError(f"fps is {shown_as(fps)} for a page that simulates, which draws as often as it can; expected it left out")
-        data = simulated(source, environment, geometry, q0, v0).encode()
+        data = simulated(source, environment, geometry, q0, v0, shown).encode()
     elif q0 is not None or v0 is not None:
         raise ViewerError("q0 and v0 are given, and this is no page of a simulator; expected them left out, or engine.export(simulator, "
                           "'live.html', q0=…)")  # fmt: skip

@@ -301,7 +301,7 @@ def show_contacts(symbols: Symbols, actor: Actor, known: Quantities, now: States
     unit = known.longest(actor.source, now, "half of contacts", lambda s: half(norms(s.signals["contacts.force"])))
     size, most = min(ARROW * known.whole, LINKS * known.link), min(2.0 * unit, top)
     touch = norms(force) > 1e-6 * top
-    symbols.legend.append((f"contacts: longest {most:.3g} N" + (" or more" if top > most else ""), FORCE))
+    symbols.legend.append((f"contacts: longest {most:.3g} N" + (", larger ones cut" if top > most else ""), FORCE))
     length = size / unit * np.minimum(1.0, most / norms(force[touch]))
     symbols.arrows(at[touch], force[touch] * length[:, None], FORCE, 0.022 * size)
     symbols.place(sphere()[0].surface, placed(np.eye(3)[None], at[touch], [np.full(touch.sum(), 0.04 * size)] * 3), FORCE)

@@ -111,6 +111,9 @@ def check(scene: Scene, shown: Shown) -> None:
         raise ViewerError(f"colors: got {shown.colors!r}; expected 'robots', 'rollouts', or '' for their own")
     if not shown.trail_time > 0:
         raise ViewerError(f"trail_time is {shown.trail_time!r}; expected seconds above zero")
+    for what, example in (("forces", "thrusters"), ("eyes", "lidar")):
+        if not isinstance(given := getattr(shown, what), (tuple, list)):
+            raise ViewerError(f"{what} is {given!r}; expected components in a tuple, such as ({example},)")
     for component in shown.forces:
         if not isinstance(component, (Thrusters, PointForce)):
             raise ViewerError(f"forces: got a {type(component).__name__}; expected Thrusters or PointForce")

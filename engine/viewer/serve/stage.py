@@ -201,7 +201,8 @@ class Stage:
         """Move a joint of a model at rest."""
         if actor >= len(self.joints) or joint not in self.joints[actor]:
             known = [name for joints in self.joints[actor : actor + 1] for name in joints]
-            raise ViewerError(f"joint '{joint}' cannot be turned{nearest(joint, known)}; expected one of {', '.join(known) or 'none'}")
+            expected = f"one of {', '.join(known)}" if known else "no joint, as none can be turned"
+            raise ViewerError(f"joint '{joint}' cannot be turned{nearest(joint, known)}; expected {expected}")
         source = self.scene.actors[actor].source
         assert isinstance(source, Still)
         q = source.q[0].copy()

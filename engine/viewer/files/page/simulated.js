@@ -18,8 +18,48 @@ async function modules(simulated) {
   return made;
 }
 
+// Arrows of the angular and the linear momentum of all that moves, at its centre of mass; the longest so far are of one length.
+class Momenta {
+  constructor(drawn) {
+    Object.assign(this, drawn, {words: []});
+    this.begin();
+  }
+
+  begin() { Object.assign(this, {longest: [0, 0], legend: []}); }
+
+  // What is now: the centre of mass, [angular; linear], and what the energy could carry. Returns whether the legend is another.
+  set(now) {
+    this.now = Array.from(now);
+    const said = this.legend.map(([text]) => text).join();
+    this.longest = this.longest.map((x, k) => Math.max(x, Math.hypot(...this.vector(k))));
+    this.legend = [0, 1].filter(k => this.shows(k)).map(k => [`${["angular momentum", "momentum"][k]}: longest ${+this.longest[k].toPrecision(3)} ${["N·m·s", "N·s"][k]}`, this.colors[k]]);
+    return said !== this.legend.map(([text]) => text).join();
+  }
+
+  vector(k) { return this.now.slice(3 + 3 * k, 6 + 3 * k); }
+  shows(k) { return this.longest[k] > this.slight * this.now[9] * (k ? 1 : this.whole); }
+
+  at(t, origin) {
+    const which = [], poses = [], colors = [], [broad, long] = this.head, none = new Float32Array(0);
+    for (const k of [0, 1].filter(k => this.shows(k))) {
+      const vector = this.vector(k), size = Math.hypot(...vector), length = this.length * size / this.longest[k], b = this.breadth * Math.min(1, length / (1.4 * long * this.breadth));
+      if (!(length > 1e-6 * this.breadth)) continue;
+      const z = vector.map(x => x / size), a = Math.abs(z[0]) < 0.7 ? [1, 0, 0] : [0, 1, 0], w = cross(z, a), y = w.map(x => x / Math.hypot(...w)), x = cross(y, z);
+      const add = (surface, from, wide, high) => {
+        which.push(surface);
+        poses.push(...[0, 1, 2].flatMap(r => [wide * x[r], wide * y[r], high * z[r], this.now[r] - origin[r] + from * z[r]]));
+        colors.push(...this.colors[k].map(x => Math.round(255 * x)));
+      };
+      add(this.surfaces[0], 0, b, length - long * b);
+      add(this.surfaces[1], length - long * b, broad * b, long * b);
+    }
+    return {which, poses, colors, dots: none, dot_colors: new Uint8Array(0), strokes: none, stroke_colors: [], places: none, texts: [], text_colors: []};
+  }
+}
+
 class Simulated extends Tuned {
   constructor(scene, functions) {
+    if (scene.simulated.momenta) scene.marks = new Momenta(scene.simulated.momenta);
     super(scene);
     Object.assign(this, {simulated: scene.simulated, functions, moving: scene.actors.map((_, i) => i ? [] : scene.simulated.moving), live: true, owed: 0, rate: 1});
     document.body.insertAdjacentHTML("beforeend", '<p id="say" role="status"></p>');
@@ -58,6 +98,7 @@ class Simulated extends Tuned {
     Object.assign(this, {x: Float64Array.from(x), p: Float64Array.from(p), k: 0, owed: 0, ended: false});
     this.say("");
     this.grip = null;
+    if (this.scene.marks) this.scene.marks.begin();
     this.show();
   }
 
@@ -100,12 +141,14 @@ class Simulated extends Tuned {
     const [{world}] = this.scene.actors, {result} = this.functions.poses(this.q);
     for (let link = 0; 12 * link < world.length; link++) world.set(result.subarray(16 * link, 16 * link + 12), 12 * link);
     this.t = this.k * this.simulated.dt;
-    const {sky} = this.scene;
+    const {sky, marks} = this.scene;
+    if (marks && marks.set(this.functions.momenta(this.q, this.v).result)) this.words.explain(marks.legend);
     if (sky && sky.frames) this.camera.frame = sky.upright(this.t);                        // who flies along turns
     if (refresh) this.refresh();
   }
 
   get q() { return this.x.subarray(0, this.simulated.nq); }
+  get v() { return this.x.subarray(this.simulated.nq, this.simulated.nq + this.simulated.nv); }
 
   show_time() {
     super.show_time();
