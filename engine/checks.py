@@ -111,6 +111,15 @@ def nearest(name: str, names: Iterable[str], alike: float = 0.5) -> str:
     return f" (did you mean '{close[0]}'?)" if close else ""
 
 
+def listed(expected: str, names: Iterable[str], nothing: str) -> str:
+    """Return what is expected, "one of" say, with the names; or ``nothing`` where there are none.
+
+    >>> listed("one of", ["x", "y"], "no axis, as there are none"), listed("one of", [], "no axis, as there are none")
+    ('one of x, y', 'no axis, as there are none')
+    """
+    return f"{expected} {', '.join(names)}" if (names := list(names)) else nothing
+
+
 def one_of(what: str, x: Any, names: Iterable[str], error: type[EngineError] = EngineError) -> str:
     """Return x, which must be one of the names.
 

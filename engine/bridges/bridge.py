@@ -15,7 +15,7 @@ from engine.bridges.command import FIELDS, command_of
 from engine.bridges.dds import Dds
 from engine.bridges.foxglove import Foxglove
 from engine.bridges.names import BridgeError, BridgeWarning
-from engine.checks import nearest, number, one_of, shown, warn
+from engine.checks import listed, nearest, number, one_of, shown, warn
 from engine.logs import Flight, Wrench, require_prefix, topics_of
 from engine.logs.ros import joint_state, one, transforms, wrench
 from engine.simulation import Live
@@ -260,7 +260,7 @@ def frames_of(wrenches: Sequence[str] | Mapping[str, str], signals: Mapping[str,
     found = {}
     for name, frame in given.items():
         if name not in known:
-            expected = f"some of {', '.join(known)}" if known else "no wrenches, as there are none"
+            expected = listed("some of", known, "no wrenches, as there are none")
             raise BridgeError(f"wrenches has '{name}'{nearest(str(name), known)}; expected {expected}")
         own = f.wrenches[name].frame if name in f.wrenches else ""
         if frame and frame not in frames:

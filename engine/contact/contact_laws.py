@@ -109,22 +109,25 @@ class ContactLaws:
     def noted(self, law: ContactProblem, x: Array, impulses: list[Array]) -> dict[str, Array]:
         """Return what is noted of a law's impulses at x (nv): where they act, and what they do to links, is of where the step's flight
         ends."""
-        forces = [g[:, :3] / law.h for g in impulses]
-        couples = [g[:, 3:] / law.h if g.shape[1] > 3 else np.zeros(g.shape) for g in impulses]
-        own = {"forces": np.concatenate(forces), "places": np.concatenate(law.places(x)), "wrench": self.wrenches(law, forces, couples)}
-        return {**own, "couples": np.concatenate(couples)} if self.turns else own
+        forces = [g / law.h for g in impulses]
+        own = {"forces": np.concatenate([f[:, :3] for f in forces]), "places": np.concatenate(law.places(x)),
+               "wrench": self.wrenches(law, forces)}  # fmt: skip
+        if not self.turns:
+            return own
+        return {**own, "couples": np.concatenate([f[:, 3:] if f.shape[1] > 3 else np.zeros(f.shape) for f in forces])}
 
-    def wrenches(self, law: ContactProblem, forces: list[Array], couples: list[Array]) -> Array:
-        """Return the wrenches (links, 6) of forces and couples (n, 3) of each pair on the links ``touched``, about their origins."""
+    def wrenches(self, law: ContactProblem, forces: list[Array]) -> Array:
+        """Return the wrenches (links, 6) of each pair's forces (n, 3), or with couples (n, 6), on the links ``touched``, about their
+        origins."""
         F: dict[str, Any] = {self.model.links[i].name: np.zeros(6) for i in self.touched}
-        for p, f, c in zip(law.patches, forces, couples, strict=True):
+        for p, f in zip(law.patches, forces, strict=True):
             for s, sign in ((p.pair.a, -1.0), (p.pair.b, 1.0)):
                 if s.link not in F:
                     continue
                 body, T_BL = self.model.carrier[self.model.link_index(s.link)]
                 arms = p.position - (transformed_point(law.axes.poses[body], T_BL[:3, 3]) - law.axes.about)
-                for x, g, m in zip(arms, f, c, strict=True):
-                    F[s.link] = F[s.link] + sign * wrench_of(x, np.concatenate([g, m]) if p.pair.turns else g)
+                for x, g in zip(arms, f, strict=True):
+                    F[s.link] = F[s.link] + sign * wrench_of(x, g)
         return np.array([*F.values()])
 
     def momentum_changes(self, mass: Sequence[Any], trees: tuple[Tree, ...], begun: Array, momenta: Array, law: ContactProblem,

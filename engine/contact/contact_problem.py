@@ -140,20 +140,19 @@ class ContactProblem(Smooth):
         """Return the points that push (p, 13 or 16), as :meth:`engine.contact.many.jointed.JointedProblem.seen` has them."""
         names, V, found = [link.name for link in self.axes.model.links], self.axes.twists(x), []
         couples = np.zeros(3 if any(p.pair.turns for p in self.patches) else 0)
-        for p, impulse in zip(self.patches, impulses, strict=True):
+        for p, places, impulse in zip(self.patches, self.places(x), impulses, strict=True):
             links = np.array([float(names.index(s.link) if s.link in names else len(names)) for s in (p.pair.a, p.pair.b)])
             W, runs = relative(p.pair, V), p.pair.running(self.axes.poses) if p.pair.runs else np.zeros(3)
-            for row, place, g in zip(p.rows, p.position, impulse, strict=True):
-                n, un, ut = point_law.normal_and_slip(row, W)
+            for row, place, g in zip(p.rows, places, impulse, strict=True):
+                n, _, ut = point_law.normal_and_slip(row, W)
                 slip = ut + runs - (n @ runs) * n
-                own = links, place + self.axes.about, n, [point_law.gap_after(p.constants, row, un)], g[:3] / self.h, [ops.norm(slip)]
+                own = links, place[:3], n, place[3:], g[:3] / self.h, [ops.norm(slip)]
                 found.append(np.concatenate([*own, g[3:] / self.h if len(g) > 3 else couples]))
         points = ops.table(np.array(found))
         return ops.chosen(points, ops.rows(lambda y: ops.norm(y[9:12]) > 0.0, points))
 
     def places(self, x: Array) -> list[Array]:
-        """Return the places (n, 3) of every pair's points in the world, where flight ends, and to which gaps impulses lead (n, 4) at
-        x (nv)."""
+        """Return the places in the world, where flight ends, and the gaps after the impulses (n, 4) of every pair's points at x (nv)."""
         V, found = self.axes.twists(x), []
         for p in self.patches:
             gaps = [point_law.gap_after(p.constants, row, point_law.normal_and_slip(row, relative(p.pair, V))[1]) for row in p.rows]

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.checks import Range, nearest, shown
+from engine.checks import Range, listed, nearest, shown
 from engine.code import ExportError
 from engine.code.sources import require_exportable
 from engine.compiler import Program, calling, trace
@@ -104,7 +104,7 @@ def require_names(what: str, names: Any, known: Sequence[str]) -> tuple[str, ...
     """Return names, each once, all of them known."""
     if isinstance(names, str) or not isinstance(names, (list, tuple, set, frozenset)) or not all(isinstance(n, str) for n in names):
         raise ExportError(f"{what} is {shown(names)}; expected a list of names")
-    expected = f"some of {', '.join(known)}" if known else f"no {what}, as there are none"
+    expected = listed("some of", known, f"no {what}, as there are none")
     for n in names:
         if n not in known:
             raise ExportError(f"{what} has '{n}'{nearest(n, known)}; expected {expected}")

@@ -14,7 +14,7 @@ from engine.geometry.vectors import X, Z, unit
 Array = np.ndarray
 #: m of depth, of both radii: what capsules that just touch count as, so that parallel ones do so along their length
 TOUCHING = 1e-9
-#: of the shorter segment: so far beside the crossing points come, and so far all the load is theirs
+#: of the shorter segment: how far beside the crossing points begin to carry, and from where on they carry all
 BEGINS, ENDS = 0.1, 2.0
 
 
@@ -40,22 +40,26 @@ def capsule_points(a: Capsule, b: Capsule, T: Array) -> Points:
     reach = abs(c) * h_b
     begin, end = ops.clip(p[2] - reach, -h_a, h_a), ops.clip(p[2] + reach, -h_a, h_a)
 
-    def beside(z: Any) -> tuple[Any, Any]:
-        """The nearest place w on B's segment, and back from there on A's."""
-        w = ops.clip(c * z - p @ e, -h_b, h_b)
-        return w, ops.clip(p[2] + c * w, -h_a, h_a)
-
-    _, z = beside(ops.clip((p[2] - c * (p @ e)) / ops.maximum(sine2, 1e-30), -h_a, h_a))
     square, _ = unit(ops.array([e[1], -e[0], 0.0 * c]), X, 1e-12)              # to both
-    x, n, gap = between(a, b, z * Z, p + beside(z)[0] * e, square)
+
+    def on_b(z: Any) -> Any:
+        """Return the place w on B's segment that is nearest to z on A's."""
+        return ops.clip(c * z - p @ e, -h_b, h_b)
+
+    def point(z: Any) -> tuple[Array, Array, Any]:
+        """Return the contact point at z on A's segment."""
+        return between(a, b, z * Z, p + on_b(z) * e, square)
+
+    crossing = ops.clip((p[2] - c * (p @ e)) / ops.maximum(sine2, 1e-30), -h_a, h_a)
+    z = ops.clip(p[2] + c * on_b(crossing), -h_a, h_a)
+    x, n, gap = point(z)
     k = abs(e[1] * n[0] - e[0] * n[1])                                         # |e·(Z × n)|
     half = 0.5 * ops.sqrt(2.0 * R * (ops.maximum(-gap, 0.0) + TOUCHING * R)) / ops.maximum(k, 1e-30)
     first, second = ops.maximum(z - half, begin), ops.minimum(z + half, end)
-    beside_it = ops.clip((half / short - BEGINS) / (ENDS - BEGINS), 0.0, 1.0)
+    spread = ops.clip((half / short - BEGINS) / (ENDS - BEGINS), 0.0, 1.0)
     count = 1.0 + ops.maximum(second - first, 0.0) / (2.0 * short)             # from one, where they cross, to two
-    sides = [between(a, b, y * Z, p + beside(y)[0] * e, square) for y in (first, second)]
-    rows = [(x, n, gap), *((y, m, ops.where(beside_it > 0.0, g, FAR)) for y, m, g in sides)]
-    return points_of(rows, [(1.0 - beside_it) * count, *[0.5 * beside_it * count] * 2])
+    sides = [(y, m, ops.where(spread > 0.0, g, FAR)) for y, m, g in map(point, (first, second))]
+    return points_of([(x, n, gap), *sides], [(1.0 - spread) * count, *[0.5 * spread * count] * 2])
 
 
 def between(a: Capsule, b: Capsule, x: Array, y: Array, otherwise: Array) -> tuple[Array, Array, Any]:

@@ -27,7 +27,7 @@ def cross(a: Any, b: Any) -> np.ndarray:
     >>> cross(np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0]))
     array([0., 0., 1.])
     """
-    a, b = asarray(a), asarray(b)
+    a, b = np.asarray(a), np.asarray(b)
     if type(a) is type(b) is np.ndarray and a.ndim == b.ndim == 1:             # nearly always: their numbers, without arrays of each
         (ax, ay, az), (bx, by, bz) = a.tolist(), b.tolist()
     else:
@@ -123,7 +123,7 @@ def product(A: Any, B: Any) -> np.ndarray:
     >>> product(np.array([[1.0, 2.0]]), np.array([[3.0], [4.0]]))
     array([[11.]])
     """
-    A, B = asarray(A), np.asarray(B)
+    A, B = np.asarray(A), np.asarray(B)
     if A.size * B.shape[1] <= MANY or (graph := graph_of(A, B)) is None:
         return A @ B
     kernel = graph.kernel("products", *A.shape, B.shape[1])
@@ -166,7 +166,7 @@ class LU:
 
     def solve(self, b: Any) -> np.ndarray:
         """x of A x = b, (n) or (n×m)."""
-        x = list(asarray(b))
+        x = list(np.asarray(b))
         for i, row in enumerate(self.factors):
             for k in range(i):
                 if is_nonzero(row[k]):
@@ -245,7 +245,7 @@ class LDL:
 
     def solve(self, b: Any) -> np.ndarray:
         """x of A x = b, (n) or (n×m)."""
-        b = asarray(b)
+        b = np.asarray(b)
         if b.ndim == 2 and sum(map(len, self.rows)) * b.shape[1] > MANY and (graph := graph_of(self.reciprocal, b)) is not None:
             entries = (f for row in self.rows for f in row.values())
             kernel = graph.kernel("solves", tuple(map(tuple, self.rows)), b.shape[1])

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.checks import path_of, whole
+from engine.checks import listed, path_of, whole
 from engine.recording.files import close_at_exit, opened_recording
 from engine.recording.hdf5_layout import counted, read_schema
 from engine.recording.journaled_file import JournaledFile, StorageError
@@ -105,7 +105,7 @@ class Recording:
         StorageError : no such table, a step that is not positive, or damage in it, which is named
         """
         if name not in self.tables:
-            expected = f"one of {', '.join(self.tables)}" if self.tables else "none, as it has no tables"
+            expected = listed("one of", self.tables, "none, as it has no tables")
             raise StorageError(f"'{self.path}' has no table '{name}'; expected {expected}")
         records = range(*slice(start, stop, step).indices(self._length))
         ends = self.read(counted(name), 0, records[-1] + 1 if records else 0).astype(int)

@@ -235,22 +235,24 @@ class JointedProblem(Smooth):
         where there are some couple (3)."""
 
         def one(p: Array, row: Array, g: Array, V_a: Array, V_b: Array) -> tuple[Array, Any]:
-            u, n, gap = velocity(V_b - V_a, p[PLACE]), p[NORMAL], gap_after(row, V_b - V_a)
+            u, n = velocity(V_b - V_a, p[PLACE]), p[NORMAL]
+            place, gap = np.split(self.place_and_gap(p, row, V_a, V_b), [3])
             u = u + self.pairs.running(p) if self.pairs.runs else u
-            own = p[LINK_A : LINK_B + 1], p[PLACE] + self.axes.about, n, [gap], g[:3] / self.h, [ops.norm(u - (n @ u) * n)], g[3:] / self.h
+            own = p[LINK_A : LINK_B + 1], place, n, gap, g[:3] / self.h, [ops.norm(u - (n @ u) * n)], g[3:] / self.h
             return np.concatenate(own), ops.norm(g[:3]) > 0.0
 
         return ops.chosen(*ops.rows(one, self.found, self.points, impulses.g, *self.twists(x)))
 
+    def place_and_gap(self, p: Array, row: Array, V_a: Array, V_b: Array) -> Array:
+        """Return a point's place in the world, where flight ends, and its gap after the impulses (4), with twists of its bodies."""
+        return np.append(p[PLACE] + self.axes.about, gap_after(row, V_b - V_a))
+
     def forces(self, x: Array, impulses: PointImpulses) -> dict[str, Any]:
-        """Return the forces, a table (points, 3), the places where they act and to which gaps they lead (points, 4), and where there are
-        some the couples, of all points that there may be, at x (nv)."""
+        """Return the forces, a table (points, 3), the places where they act and the gaps after them (points, 4), and where there are some
+        the couples, of all points that there may be, at x (nv)."""
         h, wide = self.h, 6 if self.pairs.turns else 3
 
-        def where(p: Array, row: Array, V_a: Array, V_b: Array) -> Array:
-            return np.append(p[PLACE] + self.axes.about, gap_after(row, V_b - V_a))
-
-        own = ops.rows(where, self.found, self.points, *self.twists(x))
+        own = ops.rows(self.place_and_gap, self.found, self.points, *self.twists(x))
         found = ops.add_at(np.zeros((len(self.names), wide)), self.number, impulses.g)
         pushes = ops.table(ops.rows(lambda sign, g: sign * g / h, self.pairs.signs, found))
         noted = {"forces": pushes[:, :3], "places": ops.add_at(np.zeros((len(self.names), 4)), self.number, own)}

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.checks import nearest
+from engine.checks import listed, nearest
 from engine.model.body import Body
 from engine.simulation import Live
 from engine.spatial import quaternion
@@ -201,7 +201,7 @@ class Stage:
         """Move a joint of a model at rest."""
         if actor >= len(self.joints) or joint not in self.joints[actor]:
             known = [name for joints in self.joints[actor : actor + 1] for name in joints]
-            expected = f"one of {', '.join(known)}" if known else "no joint, as none can be turned"
+            expected = listed("one of", known, "no joint, as none can be turned")
             raise ViewerError(f"joint '{joint}' cannot be turned{nearest(joint, known)}; expected {expected}")
         source = self.scene.actors[actor].source
         assert isinstance(source, Still)
