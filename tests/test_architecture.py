@@ -53,7 +53,7 @@ ROOMS = {
     "space": ({*PHYSICS, "io", "dynamics", "compiler", "components"}, {"erfa", "scipy"}),
     "sensors": ({*PHYSICS, "io", "dynamics", "geometry", "compiler", "components"}, set()),
     "simulation": ({*BELOW, *ACTING, "space", "sensors"}, {"pandas", "scipy", "xarray", "matplotlib"}),
-    "viewer": ({"interrupts", "progress", *PHYSICS, "io", "dynamics", "code", "components", "space", "sensors", "simulation"},
+    "viewer": ({"cache", "interrupts", "progress", *PHYSICS, "io", "dynamics", "code", "components", "space", "sensors", "simulation"},
                {"pyglet", "trimesh", "PIL", "av", "fast_simplification", "scipy", "matplotlib", "websockets", "anywidget", "traitlets",
                 "rerun"}),
     "control": ({*PHYSICS, "dynamics", "compiler", "components", "sensors", "simulation"}, {"scipy"}),

@@ -1,5 +1,7 @@
 """Stand-ins with fewer triangles: they keep what they stand for."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import trimesh
@@ -62,3 +64,35 @@ def test_the_edge_between_two_materials_stays_where_it_is():
         points[place] = fewer.positions
         off = strays(ball.vertices, faces, points, place[fewer.faces])
         assert len(fewer.faces) < 900 and off < 0.03, (len(fewer.faces), off)
+
+
+def test_fewer_triangles_are_made_once_and_are_the_same_bits(tmp_path, monkeypatch):
+    """What is kept on disk is what is made; of other points or another number of triangles it is another; the damaged is made again."""
+    from engine.viewer.scene import lod
+
+    monkeypatch.setenv("ENGINE_CACHE", str(tmp_path))
+    ball, made = sphere()[0].surface, []
+    smoothed = lod.smoothed
+    monkeypatch.setattr(lod, "smoothed", lambda *given: made.append(1) or smoothed(*given))
+
+    def fewer(surface, triangles=200):
+        s = decimated(surface, triangles)
+        return [x.tobytes() for x in (s.positions, s.normals, s.faces)], len(made)
+
+    first, count = fewer(ball)
+    assert count == 1 and fewer(ball) == (first, 1)
+    other, count = fewer(replace(ball, positions=ball.positions * np.float32(1.1)))
+    assert count == 2 and other != first
+    assert fewer(ball, 300)[1] == 3 and fewer(ball, 300)[1] == 3
+    for path in tmp_path.iterdir():
+        path.write_bytes(path.read_bytes()[:-1] + b"?")
+    assert fewer(ball) == (first, 4)
+    monkeypatch.setenv("ENGINE_CACHE", "0")
+    assert fewer(ball) == (first, 5)
+
+
+def test_many_parts_that_have_too_many_triangles_are_a_box_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("ENGINE_CACHE", str(tmp_path))
+    balls = trimesh.util.concatenate([trimesh.creation.icosphere(radius=0.02).apply_translation([0.1 * k, 0, 0]) for k in range(40)])
+    row = Surface(balls.vertices.astype(np.float32), balls.vertex_normals.astype(np.float32), balls.faces.astype(np.uint32))
+    assert [len(decimated(row, 20).faces) for _ in range(2)] == [12, 12] and len(list(tmp_path.iterdir())) == 1

@@ -46,7 +46,7 @@ MANY = 1000                                 # instances, above which they are ta
 @dataclass(frozen=True)
 class Seen:
     """Spheres about the instances, centres (n, 3) and radii (n), and boxes, half their edges as columns (n, 3, 3); their opacity (n), and a
-    sphere about all of them; m, world axes."""
+    sphere about all of them; m, world axes. And the instances' rows (n, 20), as shaders read them."""
 
     centres: Array
     radii: Array
@@ -54,6 +54,7 @@ class Seen:
     opacity: Array
     middle: Array
     radius: float
+    rows: Array
 
 
 class Renderer:
@@ -162,7 +163,7 @@ class Renderer:
             clear = clear[np.argsort(-depth[clear])]
             places = np.array([self.meshes.number(drawing.surfaces[k], len(LEVELS)) for k in drawing.which[clear]])
             GLState(blend=OVER, writes=False, lines=drawing.wireframe).set()
-            self._pass(self._upload(self.rows, drawing, clear, places), shade)
+            self._pass(self._upload(self.rows, seen, clear, places), shade)
         if grounded and not above:                              # seen from below it is a veil
             GLState(blend=SHARED, share=VEIL, writes=False).set()
             self._ground(drawing, camera, light, shade)
@@ -220,11 +221,11 @@ class Renderer:
         scales = np.sqrt(np.einsum("nij,nij->nj", turned, turned).max(axis=1))
         radii = 0.5 * np.linalg.norm(np.ptp(boxes, axis=1), axis=1)[drawing.which] * scales
         edges = turned * 0.5 * np.ptp(boxes, axis=1)[drawing.which, None]
-        c, r = centres[drawing.numbers > 0], radii[drawing.numbers > 0]
+        rows, c, r = table(drawing), centres[drawing.numbers > 0], radii[drawing.numbers > 0]
         if not len(c):
-            return Seen(centres, radii, edges, opacity, np.zeros(3), 1.0)
+            return Seen(centres, radii, edges, opacity, np.zeros(3), 1.0, rows)
         middle = 0.5 * ((c - r[:, None]).min(axis=0) + (c + r[:, None]).max(axis=0))
-        return Seen(centres, radii, edges, opacity, middle, float((np.linalg.norm(c - middle, axis=1) + r).max()))
+        return Seen(centres, radii, edges, opacity, middle, float((np.linalg.norm(c - middle, axis=1) + r).max()), rows)
 
     def _environment_map(self, drawing: Drawing) -> EnvironmentMap | None:
         """Return what draws in the light of a drawing's picture, if it has one."""
@@ -274,21 +275,18 @@ class Renderer:
         wanted = self.detail * across**2 + np.minimum(across**2, ENOUGH)
         total = float(np.minimum(wanted, np.array([len(s.faces) for s in drawing.surfaces])[drawing.which[index]]).sum())
         level = np.searchsorted(LEVELS, wanted * min(1.0, MOST * self.detail / DETAIL / total) / BELOW)
-        kinds, inverse = np.unique(drawing.which[index] * 16 + level, return_inverse=True)
-        places = np.array([self.meshes.number(drawing.surfaces[kind // 16], kind % 16) for kind in kinds])[inverse]
+        kinds = drawing.which[index] * 16 + level
+        of_kind = np.zeros(16 * len(drawing.surfaces), int)
+        for kind in np.flatnonzero(np.bincount(kinds)):
+            of_kind[kind] = self.meshes.number(drawing.surfaces[kind // 16], kind % 16)
+        places = of_kind[kinds]
         order = np.lexsort((-pixels[index], places))
-        runs = self._upload(rows, drawing, index[order], places[order])
+        runs = self._upload(rows, seen, index[order], places[order])
         near = pixels[index[order]]
         return sorted(runs, key=lambda run: -near[run[1]])      # what is near hides what is far before it is lit
 
-    def _upload(self, rows: Rows, drawing: Drawing, index: Array, places: Array) -> list[tuple[int, int, int]]:
-        data = np.zeros((len(index), 20), np.float32)
-        which = drawing.which[index]
-        data[:, :12] = drawing.poses[index, :3].reshape(-1, 12)
-        data[:, 12:16] = drawing.colors[index] * np.array([s.color for s in drawing.surfaces])[which]
-        data[:, 16:18] = np.array([(s.metallic, s.roughness) for s in drawing.surfaces])[which]
-        data[:, 19] = drawing.numbers[index].astype(np.int32).view(np.float32)
-        rows.fill(data)
+    def _upload(self, rows: Rows, seen: Seen, index: Array, places: Array) -> list[tuple[int, int, int]]:
+        rows.fill(seen.rows[index])
         self.meshes.bind()
         starts = np.flatnonzero(np.r_[True, places[1:] != places[:-1]])
         ends = np.r_[starts[1:], len(places)]
@@ -414,6 +412,17 @@ class Renderer:
         for owned in vars(self).values():
             if hasattr(owned, "delete"):
                 owned.delete()
+
+
+def table(drawing: Drawing) -> Array:
+    """Return the rows (n, 20) of instances as ``rows.vert`` reads them: pose, colour, looks, and number."""
+    looks = np.array([(*s.color, s.metallic, s.roughness) for s in drawing.surfaces], np.float32).reshape(-1, 6)[drawing.which]
+    rows = np.zeros((len(drawing.which), 20), np.float32)
+    rows[:, :12] = drawing.poses[:, :3].reshape(-1, 12)
+    np.multiply(drawing.colors, looks[:, :4], out=rows[:, 12:16], casting="same_kind")
+    rows[:, 16:18] = looks[:, 4:]
+    rows[:, 19] = drawing.numbers.astype(np.int32).view(np.float32)
+    return rows
 
 
 def orthographic(towards: Array, middle: Array, radius: float) -> Array:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from engine.viewer.scene.kept_arrays import kept
 from engine.viewer.scene.lod_check import torn
 from engine.viewer.scene.surface import Surface, boxed
 from engine.viewer.scene.triangles import crossed, distinct, packed, smoothed, welded
@@ -123,14 +124,22 @@ def decimated(surface: Surface, triangles: int, edged: bool = False) -> Surface:
         return boxed(surface)
     if surface.texture is not None or surface.colors is not None or len(surface.faces) <= triangles:
         return surface
-    place = welded(surface.positions)
-    points = np.zeros((int(place.max()) + 1, 3), np.float32)
-    points[place] = surface.positions
-    faces = place[surface.faces].astype(np.int32)
-    p, f = true_to_edges(points, faces, triangles) if edged else hasty(points, faces, triangles)
-    if len(f) > 3 * triangles and triangles <= FEW:             # many small parts, of which none can do with less
+    positions, normals, faces = coarser(surface.positions, surface.faces, triangles, edged)
+    if not len(faces):                                          # many small parts, of which none can do with less
         return boxed(surface)
+    return replace(surface, positions=positions, normals=normals, faces=faces, uv=None)
+
+
+@kept
+def coarser(positions: Array, faces: Array, triangles: int, edged: bool) -> tuple[Array, Array, Array]:
+    """Return positions, normals and faces of about so many triangles; of none, where a few would be far too many."""
+    place = welded(positions)
+    points = np.zeros((int(place.max()) + 1, 3), np.float32)
+    points[place] = positions
+    whole = place[faces].astype(np.int32)
+    p, f = true_to_edges(points, whole, triangles) if edged else hasty(points, whole, triangles)
+    if len(f) > 3 * triangles and triangles <= FEW:
+        return np.zeros((0, 3), np.float32), np.zeros((0, 3), np.float32), np.zeros((0, 3), np.uint32)
     normals = smoothed(p, f, f).reshape(-1, 3)
     first, vertex = distinct(f.reshape(-1).astype(np.int64), packed(normals, -1.0, 1e-3, 12))
-    return replace(surface, positions=p[f.reshape(-1)[first]].astype(np.float32), normals=normals[first].astype(np.float32),
-                   faces=vertex.reshape(-1, 3).astype(np.uint32), uv=None)  # fmt: skip
+    return p[f.reshape(-1)[first]].astype(np.float32), normals[first].astype(np.float32), vertex.reshape(-1, 3).astype(np.uint32)
