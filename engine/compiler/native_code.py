@@ -29,7 +29,7 @@ from engine import cache
 from engine.checks import EngineError
 from engine.compiler import debug
 from engine.compiler.graph import vecmath
-from engine.compiler.graph.numbers import numbered, places
+from engine.compiler.graph.numbers import Numbered, numbered, places
 from engine.gc_pause import gc_paused
 
 
@@ -217,6 +217,10 @@ def constants(text: str) -> Iterator[tuple[str, int, list[float]]]:
         yield name, int(lanes or 1), [struct.unpack(">d", bytes.fromhex(x))[0] for x in re.findall("0x([0-9A-F]{16})", entries)]
 
 
+#: a kernel's table in IR text
+TABLE = r"^@((?:rows\.)?table\.[0-9a-f]{32}\.\d+) = global "
+
+
 def joined(parts: list[bytes]) -> bytes:
     """Return several objects as one, each after its length."""
     return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
@@ -263,9 +267,11 @@ class Code:
                     own = [assembled(module, level=2) for module in loops]
                 with hurried(), debug.stage("LLVM"):
                     objects = [*assemble(main), *own]
-                tables = {name: (lanes, places(x, shared.numbers)) for name, lanes, x in constants(main)}
-                alone = any(found is None for _, found in tables.values())     # whether its code is of its numbers alone
-                kept = joined([json.dumps({} if alone else tables).encode(), *objects])
+                numbers = {name: (lanes, places(x, shared.numbers)) for name, lanes, x in constants(main)}
+                alone = any(found is None for _, found in numbers.values())    # whether its code is of its numbers alone
+                order = {name: k for k, name in enumerate(shared.tables)}
+                tables = {name: order[name.removeprefix("rows.")] for name in re.findall(TABLE, main, re.MULTILINE)}
+                kept = joined([json.dumps(({}, {}) if alone else (numbers, tables)).encode(), *objects])
                 cache.store(keys[alone], kept)
             if report is not None:
                 report.found, report.text = self.cached, "" if self.cached else made
@@ -276,17 +282,24 @@ class Code:
                     self.engine.add_object_file(llvm().ObjectFileRef.from_data(code))
                 self.engine.finalize_object()
                 if self.cached:
-                    self.enter(json.loads(entered), np.array([math.nan, *shared.numbers]))
+                    fixed, apart = json.loads(entered)
+                    self.enter(fixed, apart, shared)
                 for name, address in FILLED.items():
                     if place := self.engine.get_global_value_address(name):
                         ctypes.c_void_p.from_address(place).value = address()
 
-    def enter(self, tables: dict[str, Any], numbers: np.ndarray) -> None:
-        """Write constants into their tables: for each its number of lanes, and of every entry the constant's number and sign."""
-        for name, (lanes, entries) in tables.items():
+    def enter(self, constants: dict[str, Any], tables: dict[str, int], own: Numbered) -> None:
+        """Write a program's own constants into their tables: for each its number of lanes, and of every entry the constant's number and
+        sign; and kernels' tables, by their numbers."""
+        numbers = np.array([math.nan, *own.numbers])
+        for name, (lanes, entries) in constants.items():
             which, sign = np.array(entries, dtype=int).reshape(-1, 2).T
             memory = (ctypes.c_double * (lanes * len(which))).from_address(self.variable(name))
             np.ctypeslib.as_array(memory).reshape(-1, lanes)[which >= 0] = (sign * numbers[which + 1])[which >= 0, None]
+        rows = [*own.tables.values()]
+        for name, k in tables.items():
+            raw = np.ascontiguousarray(rows[k], dtype=float).tobytes()
+            ctypes.memmove(self.variable(name), raw, len(raw))
 
     @alone
     def function(self, name: str) -> int:

@@ -121,3 +121,63 @@ def test_in_one_process_each_program_has_its_own_numbers(folder):
     _single_code.cache_clear(), _batch_code.cache_clear()
     f, g = (engine.gufunc(lambda x, a=a: a * x + 0.5 * a, "()->()") for a in (3.0, 7.0))
     assert f(1.0) == 4.5 and g(1.0) == 10.5 and f(2.0) == 7.5
+
+
+def looked_up(W, b, at, heights):
+    """What is looked up and multiplied of known numbers."""
+    return lambda x: np.concatenate([[ops.interp(x[1], at, heights)], ops.dense(W, x, b)])
+
+
+def of_rows(rows, *numbers):
+    """The same beside loops over known rows, and a row by its number."""
+
+    def f(x):
+        traced = ops.table(np.array([(k + 0.5) * x for k in range(len(rows))]))
+        near = ops.rows(lambda y, r, s: r[:2] @ y + r[2] * s[1], traced, rows, rows[::-1])
+        return np.concatenate([[ops.total(near)], ops.gather(rows, ops.floor(abs(x[0]))), looked_up(*numbers)(x)])
+
+    return f
+
+
+def other_numbers(seed):
+    """Numbers of :func:`of_rows`: of the second in two equal rows, and some that are code where they stand by themselves."""
+    rng = np.random.default_rng(seed)
+    rows, W, b, heights = (rng.standard_normal(n) for n in ((7, 3), (11, 2), 11, 9))
+    if seed:
+        rows[:4], rows[5], W[3] = [0.0, 1.0, -1.0], -rows[6], -0.0
+    return rows, W, b, np.cumsum(rng.uniform(0.1, 1.0, 9)) - 2.0, heights
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_layers_and_look_ups_of_other_numbers_have_the_code_that_is_kept(folder, width):
+    x = np.random.default_rng(3).uniform(-3.0, 3.0, (7, 2))
+    for seed in (0, 1):
+        numbers = other_numbers(seed)[1:]
+        program = trace(looked_up(*numbers), [(2,)])
+        made = native_code.Code(f"batch{width}", lambda p=program: entry.batch(p, width), programs=[program])
+        assert made.cached == bool(seed)
+        assert np.array_equal(numpy_ufunc(made, "f", "(2)->(12)")(x), loop(program, 1)(x))
+
+
+def test_rows_of_other_numbers_have_the_code_that_is_kept(folder, monkeypatch):
+    made, before = [], native_code.Code.__init__
+
+    def noted(self, *args, **named):
+        before(self, *args, **named)
+        made.append(self.cached)
+
+    monkeypatch.setattr(native_code.Code, "__init__", noted)
+    x = np.array([[1.3, -0.4], [-2.9, 0.7], [0.0, 2.0]])
+    found = [engine.gufunc(of_rows(*other_numbers(seed)), "(2)->(16)")(x) for seed in (0, 1)]
+    assert made == [False, True]
+    monkeypatch.setenv("ENGINE_CACHE", "0")
+    _single_code.cache_clear()
+    for seed in (0, 1):
+        assert np.array_equal(found[seed], engine.gufunc(of_rows(*other_numbers(seed)), "(2)->(16)")(x))
+        np.testing.assert_allclose(found[seed], [of_rows(*other_numbers(seed))(row) for row in x], rtol=0.0, atol=1e-13)
+    assert made == [False, True, False, False]
+
+
+def test_a_table_of_another_shape_is_another_code():
+    keys = [numbered([trace(lambda x, n=n: ops.total(ops.rows(lambda r: r @ x, np.ones((n, 2)))), [(2,)])]).key for n in (6, 7)]
+    assert keys[0] != keys[1]

@@ -93,7 +93,9 @@ class Module:
         """The module of functions on rows of tables: one of vectors, or this one, where a function has tables of its own."""
         if f.single or (width := native_code.rows()) == 1:
             return self
-        self.lent = self.lent or Module(width)
+        if self.lent is None:
+            self.lent = Module(width)
+            self.lent.constants_are = self.constants_are
         return self.lent
 
     def named(self, other: Module, name: str) -> str:

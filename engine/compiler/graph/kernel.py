@@ -51,9 +51,26 @@ class Kernel(Program):
         return self.digest
 
     @property
+    def held(self) -> tuple[Array, ...]:
+        """Tables of numbers that its code reads from memory: all that tells it from other kernels of its frame."""
+        return ()
+
+    @property
+    def tables(self) -> dict[str, Array]:
+        """The tables by their names in machine code: one kernel's is not another's, as equal as they may be."""
+        return {f"table.{self.digest[:32]}.{k}": x for k, x in enumerate(self.held)}
+
+    @property
     def frame(self) -> Any:
-        """The part of the key that is not of called functions."""
-        return self.digest
+        """The part of the key that is neither of called functions nor numbers of its own."""
+        return (self.name, self.n_in, len(self.outputs), [x.shape for x in self.held]) if self.held else self.digest
+
+    def table(self, module: Any, k: int = 0) -> str:
+        """Return the name of its k-th table in a module's memory, where it is put if it is missing."""
+        own, x = [*self.tables.items()][k]
+        raw, name = np.ascontiguousarray(x, dtype=float).tobytes(), f"@{own}"
+        text = "\\" + raw.hex("\\") if raw else ""
+        return str(module.once(name, f'{name} = {module.constants_are} [{len(raw)} x i8] c"{text}", align 64'))
 
     def run(self, inputs: list[Any]) -> list[Any]:
         """Return the results on floats, or arrays of them."""
@@ -70,14 +87,6 @@ class Kernel(Program):
     def adjoints(self, call: Call, inputs: list[Any], weights: list[Any], wanted: set[int]) -> dict[int, Any]:
         """Return the adjoints of the wanted inputs, by their numbers, for weights of the results."""
         return {}
-
-
-def table(module: Any, x: Array) -> str:
-    """Return the name of numbers in a module's memory."""
-    raw = np.ascontiguousarray(x, dtype=float).tobytes()
-    name = f"@table.{hashlib.sha256(raw).hexdigest()[:32]}"
-    text = "\\" + raw.hex("\\") if raw else ""
-    return module.once(name, f'{name} = internal constant [{len(raw)} x i8] c"{text}", align 64')
 
 
 def for_one(name: str, lines: list[str]) -> str:

@@ -11,18 +11,23 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from engine.compiler.graph.operations import Node
 from engine.compiler.graph.program import Program
 
+Array = np.ndarray
 #: magnitudes of constants that are part of the code
 PLAIN = (0.0, 1.0)
 
 
 class Numbered(NamedTuple):
-    """Hash of programs with their constants left out, and the constants' magnitudes, in the order of first use."""
+    """Hash of programs with their constants left out; the constants' magnitudes, in the order of first use; and kernels' tables, by their
+    names in machine code, in that order too."""
 
     key: str
     numbers: list[float]
+    tables: dict[str, Array]
 
 
 def is_number(x: Any) -> bool:
@@ -38,6 +43,7 @@ def numbered(programs: Sequence[Program]) -> Numbered:
     """Return the hash of programs with their constants left out, and these."""
     met: dict[str, int] = {}                                                   # programs, by their keys
     numbers: dict[float, int] = {}
+    tables: dict[str, Array] = {}
     whole = hashlib.sha256()
 
     def bare(node: Node) -> Node:
@@ -49,12 +55,13 @@ def numbered(programs: Sequence[Program]) -> Numbered:
         if program.key not in met:
             called = [visit(f) for f in program.within]
             met[program.key] = len(met)
+            tables.update(program.tables)
             whole.update(repr((program.frame, [*map(bare, program.nodes)], called)).encode())
         return met[program.key]
 
     called = [*map(visit, programs)]
     whole.update(repr(called).encode())
-    return Numbered(whole.hexdigest(), [*numbers])
+    return Numbered(whole.hexdigest(), [*numbers], tables)
 
 
 def places(table: Sequence[float], numbers: Sequence[float]) -> list[tuple[int, int]] | None:

@@ -7,6 +7,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+
 from engine.compiler.graph import listing
 from engine.compiler.graph.notes import carried
 from engine.compiler.graph.operations import ARITY, CALLS, OPERATIONS, Node, is_truth, operands, renumbered
@@ -126,6 +128,11 @@ class Program:
         labels = listing.inputs(self, listing.labels(self))
         short.names, short.arguments, short.seconds = self.names, tuple(labels[k] for k in kept), self.seconds
         return short, kept
+
+    @property
+    def tables(self) -> dict[str, np.ndarray]:
+        """Tables of numbers that its code reads from memory, by their names there: of kernels."""
+        return {}
 
     @property
     def within(self) -> tuple[Program, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.compiler.graph.kernel import Call, Kernel, is_zero, over_groups, table
+from engine.compiler.graph.kernel import Call, Kernel, is_zero, over_groups
 from engine.compiler.graph.vecmath import intrinsic, vector
 
 Array = np.ndarray
@@ -63,16 +63,19 @@ class Dense(Kernel):
         else:
             self.emit_batch(module, name)
 
-    def packed(self, module: Any) -> tuple[str, str]:
-        """Names of W, in blocks of rows whose numbers of a column stand together, and of b."""
+    @property
+    def held(self) -> tuple[Array, ...]:
+        """W, in blocks of rows whose numbers of a column stand together, and b."""
+        if self.W is None:
+            return ()
         blocks = -(-self.n // ROWS)
         W, b = np.zeros((blocks * ROWS, self.m)), np.zeros(blocks * ROWS)
         W[: self.n], b[: self.n] = self.W, self.b
-        return table(module, W.reshape(blocks, ROWS, self.m).transpose(0, 2, 1)), table(module, b)
+        return W.reshape(blocks, ROWS, self.m).transpose(0, 2, 1), b
 
     def emit_batch(self, module: Any, name: str) -> None:
         """Write the code of a batch, samples in lanes: some rows of some groups at a time."""
-        w, b = self.packed(module)
+        w, b = self.table(module), self.table(module, 1)
         together = ROWS if module.registers() > 16 else ROWS // 2              # rows, of two groups: as many sums as registers hold
         lines = ["  %two = icmp sgt i64 %left, 1", "  br i1 %two, label %pair, label %one"]
         for label, count in (("pair", 2), ("one", 1)):
@@ -90,7 +93,7 @@ class Dense(Kernel):
 
     def emit_alone(self, module: Any, name: str) -> None:
         """Write the code of one sample, rows in lanes, four blocks of them at a time."""
-        w, b = self.packed(module)
+        w, b = self.table(module), self.table(module, 1)
         lines = list[str]()
         whole, rest = divmod(self.n, ROWS)
         starts = [(k, min(4, whole - k)) for k in range(0, whole, 4)] + ([(whole, 0)] if rest else [])

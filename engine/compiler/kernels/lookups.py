@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.compiler.graph.kernel import Lanes, copied, table
+from engine.compiler.graph.kernel import Lanes, copied
 
 Array = np.ndarray
 
@@ -17,6 +17,10 @@ class Search(Lanes):
     def __init__(self, breakpoints: Array) -> None:
         self.breakpoints = breakpoints
         super().__init__(1, 1, "search", breakpoints)
+
+    @property
+    def held(self) -> tuple[Array, ...]:
+        return (self.breakpoints,)
 
     def run(self, inputs: list[Any]) -> list[Any]:
         return [np.maximum(np.searchsorted(self.breakpoints, inputs[0], side="right") - 1.0, 0.0)]
@@ -32,7 +36,7 @@ half:
 go.on:
   %h = lshr i64 %n, 1
   %middle = add i64 %k, %h
-  %b.p = getelementptr double, ptr {table(module, self.breakpoints)}, i64 %middle
+  %b.p = getelementptr double, ptr {self.table(module)}, i64 %middle
   %b = load double, ptr %b.p
   %reached = fcmp oge double %x, %b
   %k.next = select i1 %reached, i64 %middle, i64 %k
@@ -51,6 +55,10 @@ class Rows(Lanes):
         self.rows = rows
         super().__init__(1, rows.shape[1], f"rows_{rows.shape[1]}", rows)
 
+    @property
+    def held(self) -> tuple[Array, ...]:
+        return (self.rows,)
+
     def run(self, inputs: list[Any]) -> list[Any]:
         k = np.clip(np.nan_to_num(inputs[0]), 0, len(self.rows) - 1).astype(int)
         return list(np.moveaxis(self.rows[k], -1, 0))
@@ -61,6 +69,6 @@ class Rows(Lanes):
   %positive = call i64 @llvm.smax.i64(i64 %whole, i64 0)
   %row = call i64 @llvm.smin.i64(i64 %positive, i64 {n - 1})
   %first = mul i64 %row, {m}
-  %row.p = getelementptr double, ptr {table(module, self.rows)}, i64 %first
+  %row.p = getelementptr double, ptr {self.table(module)}, i64 %first
   br label %columns
 {copied(module, m, "%row.p", "lane")}"""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.compiler.graph.kernel import Call, Kernel, for_one, is_zero, over_groups, table
+from engine.compiler.graph.kernel import Call, Kernel, for_one, is_zero, over_groups
 from engine.compiler.graph.program import COUNTED, Shape
 from engine.compiler.kernels.arena import DESCRIPTOR, TableWriter, put_arena
 from engine.compiler.kernels.row_loop import zeros_like
@@ -23,13 +23,16 @@ class Constants(Kernel):
         super().__init__(0, 1, f"constants_{rows.shape[1]}", rows)
         self.shapes_out = [(COUNTED, rows.shape[1])]
 
+    @property
+    def held(self) -> tuple[Array, ...]:
+        return (self.rows,)
+
     def run(self, inputs: list[Any]) -> list[Any]:
         return [self.rows]
 
     def emit(self, module: Any, name: str) -> None:
-        rows, n = table(module, self.rows), len(self.rows)
-        d = f"{rows}.rows{n}"                                                  # the same numbers may be as many rows as there are divisors
-        module.once(d, f"{d} = internal constant {{ i64, ptr }} {{ i64 {n}, ptr {rows} }}, align 64")
+        rows = self.table(module)
+        d = module.once(f"{rows}.rows", f"{rows}.rows = internal constant {{ i64, ptr }} {{ i64 {len(self.rows)}, ptr {rows} }}, align 64")
         stores = [f"  store ptr {d}, ptr {at}" for at in ("%out.g", *(f"%lane{k}" for k in range(1, module.width)))]
         lanes = [f"  %lane{k} = getelementptr i64, ptr %out.g, i64 {k}" for k in range(1, module.width)]
         module.text.append(over_groups(name, [*lanes, *stores, "  br label %done"]))
