@@ -65,18 +65,18 @@ def test_a_brick_turned_on_a_brick_touches_at_eight_points():
 @pytest.mark.parametrize("a", [Box((1.0, 1.2, 0.8)), CUBE], ids=["box", "hull"])
 def test_each_corner_of_what_two_faces_share_is_a_point_once(a, b):
     """Whichever faces meet, however turned: the corners are those of the half-planes of both."""
-    rng = np.random.default_rng(5)
+    rng, of = np.random.default_rng(5), points_of(a, b)
     for turns in itertools.product(Rotation.create_group("O"), repeat=2):
         yaw = Rotation.from_rotvec([0.0, 0.0, rng.uniform(0.0, 6.0)])
         R_a, R_b = ((r * t).as_matrix() for r, t in zip((Rotation.identity(), yaw), turns, strict=True))
         (v_a, v_b), (x, y) = (np.array(s.vertices) @ R.T for s, R in ((a, R_a), (b, R_b))), rng.uniform(-0.3, 0.3, 2)
         v_b = v_b + (x, y, v_a[:, 2].max() - v_b[:, 2].min() - 1e-3)
         T = inverse(pose(R_a, np.zeros(3))) @ pose(R_b, v_b.mean(axis=0))
-        p = points(a, b, T)
+        position, _, gap, _ = of(T)
         planes = np.concatenate([ConvexHull(v[:, :2]).equations for v in (v_a, v_b)])
         inside = 0.5 * (np.maximum(*(v.min(axis=0) for v in (v_a, v_b))) + np.minimum(*(v.max(axis=0) for v in (v_a, v_b))))[:2]
         expected = HalfspaceIntersection(np.unique(planes.round(12), axis=0), inside).intersections
-        found = (p.position[used(p)] @ R_a.T)[:, :2]
+        found = (position[gap < 0.5 * FAR] @ R_a.T)[:, :2]
         far = np.linalg.norm(found[:, None] - expected, axis=-1)
         assert max(far.min(axis=0).max(), far.min(axis=1).max()) < 1e-7 and len(found) == len(expected)
 
