@@ -25,15 +25,16 @@ BLOCK = 8
 
 
 class Patch(NamedTuple):
-    """The contact points of one pair in a step: c (9 or 12), rows (n, 14, 17 or 20) and what is stuck (9, 12 or 15) of
+    """The contact points of one pair in a step: c (9 or 12), rows (n, 17, 20 or 23) and what is stuck (9, 12 or 15) of
     :mod:`engine.contact.point_law`, and the places' velocities ẋ (n, 3) before the step, zeros where it is not near; rows are of
-    places as they were ``ago``, s."""
+    places as they were ``ago``, s; and how the pair moves in the ``flight`` (6) of :func:`~engine.contact.point_law.impulses_and_sticking`."""
 
     pair: Pair
     near: Any
     constants: Array
     rows: Array
     stuck: Array
+    flight: Array
     velocities: Array
     ago: Any
 
@@ -67,6 +68,12 @@ class ContactProblem(Smooth):
         rubs: list[Array] = []
         self.acts: Any = False
         was, flown = axes.twists(before), axes.twists(free)
+
+        def turned_on(pair: Pair, ways: Array) -> Array:
+            """:func:`~engine.contact.point_law.turned_on` of a pair's points, which went on by ``ways`` (n, 3)."""
+            (w_a, w_b), (way_a, way_b) = ([of(s.body) for s in (pair.a, pair.b)] for of in (lambda i: flown[i][:3], lambda i: axes.ways.get(i, 0.0)))
+            return np.array([point_law.turned_on(w_a, w_b, way - way_a, way - way_b) for way in ways])
+
         for pair, near, gave in zip(pairs, found.near, stuck, strict=True):
             c, n, place = point_law.constants(pair, h, slow, way), pair.points, se3.position(found.poses[pair.b.body]) - axes.about
             sticking = point_law.rotated_sticking(se3.rotation(found.poses[pair.a.body]), gave if pair.turns else gave[:6])
@@ -78,13 +85,15 @@ class ContactProblem(Smooth):
             def begin(pair: Pair = pair, c: Array = c, given: Array = given, ago: Any = ago) -> Array:
                 place, *seen, u = narrow_phase(pair, found.poses, axes.about, initial)
                 place = place - ago * u
-                made = ops.shared(point_law.point_rows_and_friction, c, place, *seen, relative(pair, was), relative(pair, flown), given)
-                return np.concatenate([made, u.ravel()])
+                turn = turned_on(pair, ago * u)
+                made = ops.shared(point_law.point_rows_and_friction, c, place, *seen, turn, relative(pair, was), relative(pair, flown), given)
+                flight = flown_apart(pair, found.poses, initial.poses) - point_law.moved(c, relative(pair, flown), given[6:9])
+                return np.concatenate([made, u.ravel(), flight])
 
-            nothing = np.array([*[0.0] * (wide * n), *rest * n, 0.0, *[0.0] * (3 * n)])
-            ends = np.cumsum([wide * n, len(rest) * n, 1])
-            rows, friction, (push,), velocities = np.split(ops.when(near, begin, nothing), ends)
-            self.patches.append(Patch(pair, near, c, rows.reshape(n, wide), given, velocities.reshape(n, 3), ago))
+            nothing = np.array([*[0.0] * (wide * n), *rest * n, 0.0, *[0.0] * (3 * n + 6)])
+            ends = np.cumsum([wide * n, len(rest) * n, 1, 3 * n])
+            rows, friction, (push,), velocities, flight = np.split(ops.when(near, begin, nothing), ends)
+            self.patches.append(Patch(pair, near, c, rows.reshape(n, wide), given, flight, velocities.reshape(n, 3), ago))
             rubs.append(friction)
             self.acts = ops.logical_or(self.acts, push > 0.0)
         #: friction (2 or 4) of every point, by the normal impulses before the step
@@ -124,7 +133,7 @@ class ContactProblem(Smooth):
         for p, f in zip(self.patches, self.of_patches(friction), strict=True):
 
             def end(p: Patch = p, f: Array = f) -> Array:
-                return ops.shared(point_law.impulses_and_sticking, p.constants, p.rows, f, relative(p.pair, V), p.stuck, p.pair.size)
+                return ops.shared(point_law.impulses_and_sticking, p.constants, p.rows, f, relative(p.pair, V), p.stuck, p.pair.size, p.flight)
 
             wide, kept = (6, 9) if p.pair.turns else (3, 6)
             g, lasting, S = np.split(ops.when(p.near, end, np.zeros(wide * len(f) + 6 + kept)), [wide * len(f), wide * len(f) + 6])
@@ -221,6 +230,14 @@ class ContactProblem(Smooth):
 def resting(c: Array, slow: float) -> list[Any]:
     """Return the friction (2 or 4) of a point of constants c that does not push."""
     return [0.0, slow, 0.0, slow / c[SIZE]] if point_law.turns(c) else [0.0, slow]
+
+
+def flown_apart(pair: Pair, poses: list[Array], before: list[Array]) -> Array:
+    """Return :func:`~engine.contact.point_law.relative_motion` of a pair (6) from where its bodies were to where their flight ends."""
+    (T_a, T_b), (P_a, P_b) = ([poses[s.body] for s in (pair.a, pair.b)] for poses in (poses, before))
+    way_a, way_b = se3.position(T_a) - se3.position(P_a), se3.position(T_b) - se3.position(P_b)
+    Q_a, Q_b = se3.rotation(T_a) @ se3.rotation(P_a).T, se3.rotation(T_b) @ se3.rotation(P_b).T
+    return point_law.relative_motion(Q_a, Q_b, se3.position(P_b) - se3.position(P_a), way_b - way_a)
 
 
 def relative(pair: Pair, V: list[Any]) -> Array:

@@ -58,10 +58,10 @@ def couple(c: Array, n: Array, turns: Array, friction: Array) -> tuple[Array, Ar
     return -spin * along * n - roll * rolls, roll * (np.eye(3) - rolling * np.outer(rolls, rolls)) + (held - roll) * np.outer(n, n)
 
 
-def turning_after(h: Any, n: Array, turned: Array, turns: Array, slow: Any) -> Array:
-    """Return the turning Θ (3) at the end of a step of h at ω (3): about the normal n (3) and across it by ω_s h at most."""
-    gave = turned + h * turns
+def turning_after(n: Array, gave: Array, most: Any) -> Array:
+    """Return the turning Θ (3) at the end of a step, of what it would be if all of it stayed: about the normal n (3) and across it ω_s h
+    at ``most``."""
     along = n @ gave
-    rolls, most = gave - along * n, h * slow
+    rolls = gave - along * n
     across = ops.minimum(1.0, most / ops.sqrt(ops.maximum(rolls @ rolls, 1e-300)))
     return ops.clip(along, -most, most) * n + across * rolls

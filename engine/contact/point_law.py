@@ -7,15 +7,15 @@ function. It is regularised: below a speed v_s a contact sticks, and creeps at l
 All points of a pair are asked at once, by functions that are compiled once for each number of points. They take what holds for the pair,
 c (9) of :func:`constants`, and for its points
 
-    rows : (n, 11), σ, the gap, its rate before the step and that of flight, the normal n (3), the place x (3) from c, and how many points
-        it counts as; or (n, 14) with ξ/h (3), where that is kept; or (n, 17) with the velocity (3) at which the second's surface runs along
-        the plane relative to that of the first, where one does as belts do; or (n, 20) with Θ/h (3) of
-        :mod:`engine.contact.coulomb_friction`
+    rows : (n, 14), σ, the gap, its rate before the step and that of flight, the normal n (3), the place x (3) from c, how many points
+        it counts as, and the velocity u₀ (3) of :func:`turned_on`; or (n, 17) with ξ/h (3), where that is kept; or (n, 20) with the velocity
+        (3) at which the second's surface runs along the plane relative to that of the first, where one does as belts do; or (n, 23) with
+        Θ/h (3) of :mod:`engine.contact.coulomb_friction`
     friction : (n, 2), μ times the normal impulse that is known, N·s, and the speed that counts as rest, m/s; or (n, 4) with that impulse,
         and the speed of turning that counts as rest, rad/s
     W : (6), the twist of the second body relative to the first, in world axes about c
 
-Of pairs with torsional or rolling friction c has 12 numbers, rows 20, and points act by impulses and couples (n, 6).
+Of pairs with torsional or rolling friction c has 12 numbers, rows 23, and points act by impulses and couples (n, 6).
 
 Reference: Castro, Han & Masterjohn, *Irrotational contact fields*, arXiv:2312.03908.
 """
@@ -35,7 +35,7 @@ from engine.spatial import so3
 
 Array = np.ndarray
 #: numbers of a point, of one with ξ/h, of one of surfaces that run, and of one with Θ/h; and the constants of a pair without couples
-ROW, HELD, RUNNING, TURNING, CONSTANTS = 11, 14, 17, 20, 9
+ROW, HELD, RUNNING, TURNING, CONSTANTS = 14, 17, 20, 23, 9
 UPPER = np.triu_indices(6)
 
 
@@ -90,9 +90,22 @@ def velocity(W: Array, x: Array) -> Array:
     return W[3:] + ops.cross(W[:3], x)
 
 
+def turned_on(w_a: Array, w_b: Array, way_a: Array, way_b: Array) -> Array:
+    """Return u₀ (3): how much faster the second body's point at a place goes, relative to the first's, at the end of a step than by the
+    arms from centres of mass that it had when impulses acted, before place and centres went on by ``way`` from each other, of bodies that
+    turn at ω.
+
+    A table that turns at 2 rad/s has carried a box 1 mm along y, and its velocity there points 2 mm/s to the centre of the circle:
+
+    >>> turned_on(np.array([0.0, 0.0, 2.0]), np.zeros(3), np.array([0.0, 1e-3, 0.0]), np.zeros(3))
+    array([0.002, 0.   , 0.   ])
+    """
+    return ops.cross(w_b, way_b) - ops.cross(w_a, way_a)
+
+
 def normal_and_slip(row: Array, W: Array) -> tuple[Array, Any, Array]:
     """Return the normal (3), the normal velocity, and the slip (3) of a point, at the twist W (6)."""
-    n, u = row[4:7], velocity(W, row[7:10])
+    n, u = row[4:7], velocity(W, row[7:10]) + row[11:14]
     un = n @ u
     return n, un, u - un * n
 
@@ -130,18 +143,18 @@ def point_friction(c: Array, normal: Any, slip2: Any) -> Array:
     return np.concatenate([rubs, couple_friction(c, normal)]) if turns(c) else rubs
 
 
-def point_rows_and_friction(c: Array, position: Array, normal: Array, gap: Array, before: Array, share: Array, was: Array, flown: Array,
-          stuck: Array | None = None) -> Array:  # fmt: skip
+def point_rows_and_friction(c: Array, position: Array, normal: Array, gap: Array, before: Array, share: Array,
+                            turns_on: Array, was: Array, flown: Array, stuck: Array | None = None) -> Array:  # fmt: skip
     """Return the rows and the friction of points, flattened, and the largest normal impulse at the velocity after flight.
 
-    ``was`` and ``flown`` are the twists before the step and after flight; position and normal are (n, 3), gap, its rate before and share
-    (n). Pairs that may stick have ``stuck`` (9): the rotation and the displacement (6) by which the pair gave way, of a place (3) seen from
+    ``was`` and ``flown`` are the twists before the step and after flight; position, normal and :func:`turned_on` are (n, 3), gap, its
+    rate before and share (n). Pairs that may stick have ``stuck`` (9): the rotation and the displacement (6) by which the pair gave way, of a place (3) seen from
     c; or (12) with the velocity at which the second's surface runs relative to that of the first; or (15) with the turning Θ of the pair.
     """
     rows, friction, acts = [], [], []
-    for x, n, g, u0, part in zip(position, normal, gap, before, share, strict=True):
+    for x, n, g, u0, part, turn in zip(position, normal, gap, before, share, turns_on, strict=True):
         s = weight(c[2] * c[2] * c[3] * (1.0 + c[1] * abs(u0)))                # what loses much is stiff too
-        row = np.concatenate([ops.array([s, g, u0, n @ velocity(flown, x)]), n, x, [part]])
+        row = np.concatenate([ops.array([s, g, u0, n @ (velocity(flown, x) + turn)]), n, x, [part], turn])
         if stuck is not None:
             gave = velocity(stuck[:6], x - stuck[6:9])
             row = np.concatenate([row, (gave - (n @ gave) * n) / c[2]])
@@ -241,18 +254,43 @@ def normal_impulse_moments(c: Array, row: Array, friction: Array, W: Array, plac
     return push * np.concatenate([np.ones(1), n, row[7:10], ops.array([friction[1], r @ r - along * along, *friction[3:]])])
 
 
-def sticking_after(h: Any, sums: Array, W: Array, stuck: Array, size: Any) -> Array:
-    """Return by how much a pair of shapes has given way while it sticks, at the end of a step of h with the twist W: the rotation about
-    the normal and the displacement along the plane (6), of the place of ``stuck`` (9, 12 or 15), and of pairs with couples Θ (9).
+def relative_motion(Q_a: Array, Q_b: Array, offset: Array, way: Array) -> Array:
+    """Return how a body B has moved (6) as seen from A: its rotation and the displacement of its origin, in the axes of A where both are
+    now. Since then A has turned by Q_a and B by Q_b (3, 3), and B's origin, which had an ``offset`` (3) from that of A, went on by a ``way``
+    (3) more.
+
+    What a table carries with it has not moved:
+
+    >>> Q = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    >>> relative_motion(Q, Q, np.array([2.0, 0.0, 0.0]), np.array([-2.0, 2.0, 0.0]))
+    array([0., 0., 0., 0., 0., 0.])
+    """
+    R = Q_b @ Q_a.T
+    turn = 0.5 * ops.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+    return np.concatenate([turn, way + offset - Q_a @ offset])
+
+
+def moved(c: Array, W: Array, place: Array) -> Array:
+    """Return how far a pair's twist W (6) moves it within a step (6), at a place (3), as impulses act on their way."""
+    return c[8] * c[2] * np.concatenate([W[:3], velocity(W, place)])
+
+
+def sticking_after(h: Any, sums: Array, M: Array, stuck: Array, size: Any) -> Array:
+    """Return by how much a pair of shapes has given way while it sticks, at the end of a step of h in which the second has moved by M (6)
+    relative to the first, at the place of ``stuck`` (9, 12 or 15): the rotation about the normal and the displacement along the plane (6),
+    and of pairs with couples Θ (9).
+
+    M is of where bodies are, and not of their velocities: what turns with its support does not creep by what is left of an arc above its
+    tangents.
 
     With the ``sums`` of :func:`normal_impulse_moments`; zero of none that push. Points are stretched by v_s h at most, in their root mean
     square, and the turn about where they push is no more than that of what is ``size`` (m) from there.
     """
     push, place = ops.maximum(sums[0], 1e-300), stuck[6:9]
     n, r, slow = sums[1:4] / ops.maximum(ops.norm(sums[1:4]), 1e-300), sums[4:7] / push - place, sums[7] / push
-    u = velocity(W, place + n * (n @ r))                                       # of what is under the place: rolling does not move it
-    u = u + stuck[9:12] if len(stuck) > 9 else u
-    gave, turn = stuck[3:6] + h * u, n @ (stuck[:3] + h * W[:3])
+    way = velocity(M, n * (n @ r))                                             # of what is under the place: rolling does not move it
+    way = way + h * stuck[9:12] if len(stuck) > 9 else way
+    gave, turn = stuck[3:6] + way, n @ (stuck[:3] + M[:3])
     gave, lever = gave - (n @ gave) * n, ops.cross(n, r)
     stretch = gave @ gave + 2.0 * turn * (gave @ lever) + turn * turn * (sums[8] / push)
     least = ops.minimum(1.0, h * slow / ops.sqrt(ops.maximum(stretch, 1e-300)))
@@ -260,13 +298,14 @@ def sticking_after(h: Any, sums: Array, W: Array, stuck: Array, size: Any) -> Ar
     kept = ops.where(sums[0] > 0.0, least, 0.0) * np.concatenate([held * n, gave + (turn - held) * lever])
     if len(stuck) <= 12:
         return kept
-    return np.concatenate([kept, ops.where(sums[0] > 0.0, turning_after(h, n, stuck[12:], W[:3], sums[9] / push), 0.0)])
+    return np.concatenate([kept, ops.where(sums[0] > 0.0, turning_after(n, stuck[12:] + M[:3], h * sums[9] / push), 0.0)])
 
 
-def impulses_and_sticking(c: Array, rows: Array, friction: Array, W: Array, stuck: Array, size: Any) -> Array:
-    """Return :func:`impulses` of a pair's points, and its :func:`sticking_after` (6 or 9) the step; ``stuck`` (9, 12 or 15) is before."""
+def impulses_and_sticking(c: Array, rows: Array, friction: Array, W: Array, stuck: Array, size: Any, flight: Array) -> Array:
+    """Return :func:`impulses` of a pair's points, and its :func:`sticking_after` (6 or 9) the step; ``stuck`` (9, 12 or 15) is before, and
+    ``flight`` (6) how the pair moves but for what :func:`moved` has of W."""
     sums: Any = sum(normal_impulse_moments(c, row, f, W, stuck[6:9]) for row, f in zip(rows, friction, strict=True))
-    return np.concatenate([impulses(c, rows, friction, W), sticking_after(c[2], sums, W, stuck, size)])
+    return np.concatenate([impulses(c, rows, friction, W), sticking_after(c[2], sums, flight + moved(c, W, stuck[6:9]), stuck, size)])
 
 
 def rotated_sticking(R: Array, S: Array) -> Array:

@@ -68,17 +68,18 @@ class JointedProblem(Smooth):
                  way: float, places: Array) -> None:  # fmt: skip
         self.axes, self.found, self.names, self.h, self.slow, self.way = axes, points, names, h, slow, way
         world = len(axes.poses) - 1
-        moves = np.array([1.0 if i in axes.ways else 0.0 for i in range(world + 1)])
+        moves = np.array([np.append(axes.ways.get(i, np.zeros(3)), 1.0 if i in axes.ways else 0.0) for i in range(world + 1)])
         self.poses = np.array([T[:3].ravel() for T in axes.poses])
         self.pairs, wide = pairs, point_law.TURNING if pairs.turns else RUNNING if pairs.runs else HELD
 
-        def begin(p: Array, stuck: Array, alone_a: Any, alone_b: Any, *V: Array) -> tuple[Any, ...]:
+        def begin(p: Array, stuck: Array, alone_a: Array, alone_b: Array, *V: Array) -> tuple[Any, ...]:
             k, d, s, mu, static, w = p[MATERIAL]
-            place = p[PLACE] - way * h * ops.maximum(alone_a, alone_b) * p[VELOCITY]
+            went = way * h * ops.maximum(alone_a[3], alone_b[3]) * p[VELOCITY]
+            turn = point_law.turned_on(V[2][:3], V[3][:3], went - alone_a[:3], went - alone_b[:3])
             c = ops.array([k, d, h, s, mu, static, w, slow, way, *((*p[TURNING], p[SIZE]) if pairs.turns else ())])
             twists = V[1] - V[0], V[3] - V[2]
             seen = p[None, NORMAL], p[None, GAP], p[None, BEFORE], p[None, SHARE]
-            made = point_law.point_rows_and_friction(c, place[None], *seen, *twists, stuck)
+            made = point_law.point_rows_and_friction(c, (p[PLACE] - went)[None], *seen, turn[None], *twists, stuck)
             acts, meets = (ops.where(x, 1.0, 0.0) for x in (made[-1] > 0.0, ops.maximum(p[A], p[B]) < world - 0.5))
             return point_law.packed_point(c, made[:wide]), made[wide:-1], ops.array([acts, meets])
 

@@ -42,7 +42,7 @@ class Problem(NamedTuple):
     inertia : (n, 36), M of each body about its origin, in world axes, row by row
     free : (n, 6), the velocities where flight ends
     pairs : (m, 6), the bodies of both, the second twice where the first stands still; whether the first moves; and r (3)
-    points : (p, 24), the pair, the constants (9) and the row (14) of :mod:`engine.contact.point_law`; or (p, 33): its ``packed_point``
+    points : (p, 27), the pair, the constants (9) and the row (17) of :mod:`engine.contact.point_law`; or (p, 36): its ``packed_point``
     friction : (p, 2 or 4), that of the normal impulses before the step
     acts : (p), the normal impulse where flight leads
     held : what is held of the pairs; turns : whether they have torsional or rolling friction
@@ -79,14 +79,17 @@ def problem(found: Manifolds, stuck: Any, outlines: Any, poses: Any, inertia: An
     held = holding(found.pairs, number, size, poses, stuck, turns)
     of = ops.rows(lambda x: x[0], found.points)
 
-    def of_point(x: Array, surface: Array, stuck: Array, way_b: Array, was: Array, flown: Array) -> tuple[Array, Array, Any]:
+    def of_point(x: Array, surface: Array, stuck: Array, way_a: Array, way_b: Array, was: Array, flown: Array, w_a: Array,
+                 w_b: Array) -> tuple[Array, Array, Any]:
         k, d, mu, static, w, *turning = surface
         c = ops.array([k, d, h, k * w * x[FOUND + 1], mu, static, w, stiction, way, *turning])
-        rubs, place = 4 if turning else 2, x[1:4] + way_b - way * h * x[VELOCITY]
-        row = point_law.point_rows_and_friction(c, place[None], x[None, 4:7], x[None, 7], x[None, 8], x[None, 9], was, flown, stuck)
+        rubs, went = 4 if turning else 2, way * h * x[VELOCITY]
+        turn = point_law.turned_on(w_a, w_b, went - way_a, went - way_b)
+        seen = x[None, 4:7], x[None, 7], x[None, 8], x[None, 9], turn[None]
+        row = point_law.point_rows_and_friction(c, (x[1:4] + way_b - went)[None], *seen, was, flown, stuck)
         return np.concatenate([x[:1], packed_point(c, row[: -rubs - 1])]), row[-rubs - 1 : -1], row[-1]
 
-    given = surfaces, held.stuck, ends(pairs, ways)[1], *(twists(pairs, V) for V in (before, free))
+    given = surfaces, held.stuck, *ends(pairs, ways), *(twists(pairs, V) for V in (before, free)), *turns_of(pairs, free)
     points, friction, acts = ops.rows(of_point, found.points, *(ops.gather(x, of) for x in given))
     return Problem(inertia, free, pairs, points, friction, acts, held, turns)
 
@@ -94,6 +97,11 @@ def problem(found: Manifolds, stuck: Any, outlines: Any, poses: Any, inertia: An
 def twists(pairs: Any, V: Any) -> Any:
     """Return the twists W (m, 6) of the pairs: (1)."""
     return ops.rows(lambda p, V_a, V_b: V_b - p[MOVES] * shifted(V_a, p[OFFSET]), pairs, *ends(pairs, V))
+
+
+def turns_of(pairs: Any, V: Any) -> list[Any]:
+    """Return how fast (m, 3) both bodies of the pairs turn: the first not at all where it stands still."""
+    return [ops.rows(lambda p, V_a: p[MOVES] * V_a[:3], pairs, ends(pairs, V)[0]), ops.rows(lambda V_b: V_b[:3], ends(pairs, V)[1])]
 
 
 def ends(pairs: Any, V: Any) -> list[Any]:
