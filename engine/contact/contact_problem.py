@@ -26,8 +26,9 @@ BLOCK = 8
 
 class Patch(NamedTuple):
     """The contact points of one pair in a step: c (9 or 12), rows (n, 17, 20 or 23) and what is stuck (9, 12 or 15) of
-    :mod:`engine.contact.point_law`, and the places' velocities ẋ (n, 3) before the step, zeros where it is not near; rows are of
-    places as they were ``ago``, s; and how the pair moves in the ``flight`` (6) of :func:`~engine.contact.point_law.impulses_and_sticking`."""
+    :mod:`engine.contact.point_law`; how the pair moves in its ``flight`` (6), as
+    :func:`~engine.contact.point_law.impulses_and_sticking` has it; and the places' velocities ẋ (n, 3) before the step; zeros where it is
+    not near. Rows are of places as they were ``ago``, s."""
 
     pair: Pair
     near: Any
@@ -71,8 +72,9 @@ class ContactProblem(Smooth):
 
         def turned_on(pair: Pair, ways: Array) -> Array:
             """:func:`~engine.contact.point_law.turned_on` of a pair's points, which went on by ``ways`` (n, 3)."""
-            (w_a, w_b), (way_a, way_b) = ([of(s.body) for s in (pair.a, pair.b)] for of in (lambda i: flown[i][:3], lambda i: axes.ways.get(i, 0.0)))
-            return np.array([point_law.turned_on(w_a, w_b, way - way_a, way - way_b) for way in ways])
+            a, b = pair.a.body, pair.b.body
+            way_a, way_b = (axes.ways.get(i, np.zeros(3)) for i in (a, b))
+            return np.array([point_law.turned_on(flown[a][:3], flown[b][:3], way - way_a, way - way_b) for way in ways])
 
         for pair, near, gave in zip(pairs, found.near, stuck, strict=True):
             c, n, place = point_law.constants(pair, h, slow, way), pair.points, se3.position(found.poses[pair.b.body]) - axes.about
@@ -85,9 +87,9 @@ class ContactProblem(Smooth):
             def begin(pair: Pair = pair, c: Array = c, given: Array = given, ago: Any = ago) -> Array:
                 place, *seen, u = narrow_phase(pair, found.poses, axes.about, initial)
                 place = place - ago * u
-                turn = turned_on(pair, ago * u)
-                made = ops.shared(point_law.point_rows_and_friction, c, place, *seen, turn, relative(pair, was), relative(pair, flown), given)
-                flight = flown_apart(pair, found.poses, initial.poses) - point_law.moved(c, relative(pair, flown), given[6:9])
+                W, turn = (relative(pair, was), relative(pair, flown)), turned_on(pair, ago * u)
+                made = ops.shared(point_law.point_rows_and_friction, c, place, *seen, turn, *W, given)
+                flight = flown_apart(pair, initial.poses, found.poses) - point_law.moved(W[1], given[6:9], way * h)
                 return np.concatenate([made, u.ravel(), flight])
 
             nothing = np.array([*[0.0] * (wide * n), *rest * n, 0.0, *[0.0] * (3 * n + 6)])
@@ -133,7 +135,8 @@ class ContactProblem(Smooth):
         for p, f in zip(self.patches, self.of_patches(friction), strict=True):
 
             def end(p: Patch = p, f: Array = f) -> Array:
-                return ops.shared(point_law.impulses_and_sticking, p.constants, p.rows, f, relative(p.pair, V), p.stuck, p.pair.size, p.flight)
+                known = p.stuck, p.pair.size, p.flight
+                return ops.shared(point_law.impulses_and_sticking, p.constants, p.rows, f, relative(p.pair, V), *known)
 
             wide, kept = (6, 9) if p.pair.turns else (3, 6)
             g, lasting, S = np.split(ops.when(p.near, end, np.zeros(wide * len(f) + 6 + kept)), [wide * len(f), wide * len(f) + 6])
@@ -232,12 +235,10 @@ def resting(c: Array, slow: float) -> list[Any]:
     return [0.0, slow, 0.0, slow / c[SIZE]] if point_law.turns(c) else [0.0, slow]
 
 
-def flown_apart(pair: Pair, poses: list[Array], before: list[Array]) -> Array:
-    """Return :func:`~engine.contact.point_law.relative_motion` of a pair (6) from where its bodies were to where their flight ends."""
-    (T_a, T_b), (P_a, P_b) = ([poses[s.body] for s in (pair.a, pair.b)] for poses in (poses, before))
-    way_a, way_b = se3.position(T_a) - se3.position(P_a), se3.position(T_b) - se3.position(P_b)
-    Q_a, Q_b = se3.rotation(T_a) @ se3.rotation(P_a).T, se3.rotation(T_b) @ se3.rotation(P_b).T
-    return point_law.relative_motion(Q_a, Q_b, se3.position(P_b) - se3.position(P_a), way_b - way_a)
+def flown_apart(pair: Pair, before: list[Array], now: list[Array]) -> Array:
+    """Return :func:`~engine.contact.point_law.relative_motion` (6) of a pair, by the poses of all bodies."""
+    of_a, of_b = ((poses[pair.a.body][:3], poses[pair.b.body][:3]) for poses in (before, now))
+    return point_law.relative_motion(of_a, of_b)
 
 
 def relative(pair: Pair, V: list[Any]) -> Array:

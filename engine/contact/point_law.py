@@ -8,9 +8,9 @@ All points of a pair are asked at once, by functions that are compiled once for 
 c (9) of :func:`constants`, and for its points
 
     rows : (n, 14), σ, the gap, its rate before the step and that of flight, the normal n (3), the place x (3) from c, how many points
-        it counts as, and the velocity u₀ (3) of :func:`turned_on`; or (n, 17) with ξ/h (3), where that is kept; or (n, 20) with the velocity
-        (3) at which the second's surface runs along the plane relative to that of the first, where one does as belts do; or (n, 23) with
-        Θ/h (3) of :mod:`engine.contact.coulomb_friction`
+        it counts as, and the velocity (3) of :func:`turned_on`; or (n, 17) with ξ/h (3), where that is kept; or (n, 20) with the
+        velocity (3) at which the second's surface runs along the plane relative to that of the first, where one does as belts do; or
+        (n, 23) with Θ/h (3) of :mod:`engine.contact.coulomb_friction`
     friction : (n, 2), μ times the normal impulse that is known, N·s, and the speed that counts as rest, m/s; or (n, 4) with that impulse,
         and the speed of turning that counts as rest, rad/s
     W : (6), the twist of the second body relative to the first, in world axes about c
@@ -148,8 +148,9 @@ def point_rows_and_friction(c: Array, position: Array, normal: Array, gap: Array
     """Return the rows and the friction of points, flattened, and the largest normal impulse at the velocity after flight.
 
     ``was`` and ``flown`` are the twists before the step and after flight; position, normal and :func:`turned_on` are (n, 3), gap, its
-    rate before and share (n). Pairs that may stick have ``stuck`` (9): the rotation and the displacement (6) by which the pair gave way, of a place (3) seen from
-    c; or (12) with the velocity at which the second's surface runs relative to that of the first; or (15) with the turning Θ of the pair.
+    rate before and share (n). Pairs that may stick have ``stuck`` (9): the rotation and the displacement (6) by which the pair gave way,
+    of a place (3) seen from c; or (12) with the velocity at which the second's surface runs relative to that of the first; or (15) with
+    the turning Θ of the pair.
     """
     rows, friction, acts = [], [], []
     for x, n, g, u0, part, turn in zip(position, normal, gap, before, share, turns_on, strict=True):
@@ -254,25 +255,27 @@ def normal_impulse_moments(c: Array, row: Array, friction: Array, W: Array, plac
     return push * np.concatenate([np.ones(1), n, row[7:10], ops.array([friction[1], r @ r - along * along, *friction[3:]])])
 
 
-def relative_motion(Q_a: Array, Q_b: Array, offset: Array, way: Array) -> Array:
-    """Return how a body B has moved (6) as seen from A: its rotation and the displacement of its origin, in the axes of A where both are
-    now. Since then A has turned by Q_a and B by Q_b (3, 3), and B's origin, which had an ``offset`` (3) from that of A, went on by a ``way``
-    (3) more.
+def relative_motion(before: tuple[Array, Array], now: tuple[Array, Array]) -> Array:
+    """Return how a body B has moved as seen from A (6), of what both poses (3×4) were ``before`` and are ``now``: its rotation and the
+    displacement of its origin, in world axes.
 
-    What a table carries with it has not moved:
+    What a table carries has not moved:
 
-    >>> Q = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
-    >>> relative_motion(Q, Q, np.array([2.0, 0.0, 0.0]), np.array([-2.0, 2.0, 0.0]))
+    >>> still, turned = np.eye(3), np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    >>> table, box = ([np.column_stack([R, R @ x]) for R in (still, turned)] for x in ([0.0, 0.0, 0.0], [2.0, 0.0, 0.0]))
+    >>> relative_motion((table[0], box[0]), (table[1], box[1]))
     array([0., 0., 0., 0., 0., 0.])
     """
+    (P_a, P_b), (T_a, T_b) = before, now
+    Q_a, Q_b = T_a[:, :3] @ P_a[:, :3].T, T_b[:, :3] @ P_b[:, :3].T
     R = Q_b @ Q_a.T
     turn = 0.5 * ops.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
-    return np.concatenate([turn, way + offset - Q_a @ offset])
+    return np.concatenate([turn, (T_b - T_a)[:, 3] - Q_a @ (P_b - P_a)[:, 3]])
 
 
-def moved(c: Array, W: Array, place: Array) -> Array:
-    """Return how far a pair's twist W (6) moves it within a step (6), at a place (3), as impulses act on their way."""
-    return c[8] * c[2] * np.concatenate([W[:3], velocity(W, place)])
+def moved(W: Array, place: Array, ago: Any) -> Array:
+    """Return how far a twist W (6) has moved a body (6) at a place (3) since impulses acted, so long ``ago``."""
+    return ago * np.concatenate([W[:3], velocity(W, place)])
 
 
 def sticking_after(h: Any, sums: Array, M: Array, stuck: Array, size: Any) -> Array:
@@ -305,7 +308,8 @@ def impulses_and_sticking(c: Array, rows: Array, friction: Array, W: Array, stuc
     """Return :func:`impulses` of a pair's points, and its :func:`sticking_after` (6 or 9) the step; ``stuck`` (9, 12 or 15) is before, and
     ``flight`` (6) how the pair moves but for what :func:`moved` has of W."""
     sums: Any = sum(normal_impulse_moments(c, row, f, W, stuck[6:9]) for row, f in zip(rows, friction, strict=True))
-    return np.concatenate([impulses(c, rows, friction, W), sticking_after(c[2], sums, flight + moved(c, W, stuck[6:9]), stuck, size)])
+    M = flight + moved(W, stuck[6:9], c[8] * c[2])
+    return np.concatenate([impulses(c, rows, friction, W), sticking_after(c[2], sums, M, stuck, size)])
 
 
 def rotated_sticking(R: Array, S: Array) -> Array:

@@ -62,14 +62,16 @@ class JointedProblem(Smooth):
     points : see :mod:`engine.contact.many.pair_rows`, seen from ``axes.about``
     pairs : what there may be; names : of all points that there may be
     places : what is stuck (n, 7 or 10), with the pairs' numbers: see :mod:`engine.contact.many.sticking`
+    poses : T_WB of all bodies before the step, the world's last
     """
 
     def __init__(self, axes: WorldAxes, points: Any, pairs: PairRows, names: list[str], h: Any, before: Array, free: Array, slow: float,
-                 way: float, places: Array) -> None:  # fmt: skip
+                 way: float, places: Array, poses: list[Array]) -> None:  # fmt: skip
         self.axes, self.found, self.names, self.h, self.slow, self.way = axes, points, names, h, slow, way
         world = len(axes.poses) - 1
         moves = np.array([np.append(axes.ways.get(i, np.zeros(3)), 1.0 if i in axes.ways else 0.0) for i in range(world + 1)])
         self.poses = np.array([T[:3].ravel() for T in axes.poses])
+        initial = np.array([T[:3].ravel() for T in poses])
         self.pairs, wide = pairs, point_law.TURNING if pairs.turns else RUNNING if pairs.runs else HELD
 
         def begin(p: Array, stuck: Array, alone_a: Array, alone_b: Array, *V: Array) -> tuple[Any, ...]:
@@ -83,6 +85,10 @@ class JointedProblem(Smooth):
             acts, meets = (ops.where(x, 1.0, 0.0) for x in (made[-1] > 0.0, ops.maximum(p[A], p[B]) < world - 0.5))
             return point_law.packed_point(c, made[:wide]), made[wide:-1], ops.array([acts, meets])
 
+        def flight(stuck: Array, T_a: Array, T_b: Array, P_a: Array, P_b: Array, V_a: Array, V_b: Array) -> Array:
+            before, now = ((A.reshape(3, 4), B.reshape(3, 4)) for A, B in ((P_a, P_b), (T_a, T_b)))
+            return point_law.relative_motion(before, now) - point_law.moved(V_b - V_a, stuck[6:9], way * h)
+
         *numbers, self.number = ops.rows(lambda p: tuple(p[:5]), points)
         self.on, self.links = tuple(numbers[:2]), tuple(numbers[2:])
         self.pair = ops.gather(pairs.pair, self.number)
@@ -94,6 +100,8 @@ class JointedProblem(Smooth):
             self.stuck = ops.rows(lambda S, p: np.concatenate([S[:9], pairs.running(p), S[9:]]), self.stuck, points)
         alone = [ops.gather(moves, k) for k in self.on]
         self.points, self.friction, flags = ops.rows(begin, points, self.stuck, *alone, *self.twists(before), *self.twists(free))
+        #: how pairs move in the flight (p, 6) of :func:`~engine.contact.point_law.impulses_and_sticking`
+        self.flight = ops.rows(flight, self.stuck, *poses, *(ops.gather(initial, k) for k in self.on), *self.twists(free))
         acts, meets = ops.total(flags)
         self.acts = acts > 0.0
         #: whether any point is between two bodies that move
@@ -214,7 +222,8 @@ class JointedProblem(Smooth):
         g, lasting, forces, pushes, depth, throw = ops.rows(one, self.found, self.points, friction, *self.twists(x))
         lasts = self.axes.force_back(self.axes.forces([*self.on_bodies(ops.rows(lambda F: -F, lasting), lasting, 6)]))
         constants, rows = ops.rows(unpacked_point, self.points)
-        gave = kept(rows, constants, friction, self.pair, self.twists(x), self.rotations, self.pairs.sizes, self.stuck, self.pairs.turns)
+        known = self.rotations, self.pairs.sizes, self.stuck, self.flight, self.pairs.turns
+        gave = kept(rows, constants, friction, self.pair, self.twists(x), *known)
         return PointImpulses(g, forces, pushes, depth, throw), lasts, gave
 
     def noted(self, impulses: PointImpulses, carried: Array) -> dict[str, Any]:

@@ -58,10 +58,11 @@ class Problem(NamedTuple):
     turns: bool
 
 
-def problem(found: Manifolds, stuck: Any, outlines: Any, poses: Any, inertia: Any, before: Any, free: Any, drift: Any, h: Any,
-            stiction: Any, combine: str, way: float, turns: bool) -> Problem:  # fmt: skip
+def problem(found: Manifolds, stuck: Any, outlines: Any, begun: Any, poses: Any, inertia: Any, before: Any, free: Any, drift: Any,
+            h: Any, stiction: Any, combine: str, way: float, turns: bool) -> Problem:  # fmt: skip
     """Return the problem of what touches in a step of h, by what is ``stuck`` (k, 7 or 10), with the velocities (n, 6) before it and where
-    its flight ends, in axes of the world as bodies stand then, and ``drift`` (n, 3), those of centres of mass before it."""
+    its flight ends, in axes of the world as bodies stand then, ``drift`` (n, 3), those of centres of mass before it, and poses (n, 12) that
+    had ``begun`` it."""
     one, two = (ops.gather(outlines, ops.rows(lambda p, k=k: p[k], found.pairs)) for k in (3, 4))
     ways = ops.rows(lambda u: way * h * u, drift)                              # a p/m
 
@@ -76,7 +77,8 @@ def problem(found: Manifolds, stuck: Any, outlines: Any, poses: Any, inertia: An
         return ops.array([*surface, *turning]), number_of(x, y, p), ops.minimum(x[SIZE], y[SIZE])
 
     surfaces, number, size = ops.rows(own, found.pairs, one, two)
-    held = holding(found.pairs, number, size, poses, stuck, turns)
+    was, flown = (twists(pairs, V) for V in (before, free))
+    held = holding(found.pairs, number, size, begun, poses, flown, stuck, turns, way * h)
     of = ops.rows(lambda x: x[0], found.points)
 
     def of_point(x: Array, surface: Array, stuck: Array, way_a: Array, way_b: Array, was: Array, flown: Array, w_a: Array,
@@ -89,7 +91,7 @@ def problem(found: Manifolds, stuck: Any, outlines: Any, poses: Any, inertia: An
         row = point_law.point_rows_and_friction(c, (x[1:4] + way_b - went)[None], *seen, was, flown, stuck)
         return np.concatenate([x[:1], packed_point(c, row[: -rubs - 1])]), row[-rubs - 1 : -1], row[-1]
 
-    given = surfaces, held.stuck, *ends(pairs, ways), *(twists(pairs, V) for V in (before, free)), *turns_of(pairs, free)
+    given = surfaces, held.stuck, *ends(pairs, ways), was, flown, *turns_of(pairs, free)
     points, friction, acts = ops.rows(of_point, found.points, *(ops.gather(x, of) for x in given))
     return Problem(inertia, free, pairs, points, friction, acts, held, turns)
 
@@ -175,9 +177,10 @@ def lagged(x: Problem, V: Any, friction: Any, falls: Any) -> tuple[Any, Any]:
     return ops.rows(one, x.points, friction, ops.gather(twists(x.pairs, V), of_pair(x)))
 
 
-def impulses(x: Problem, V: Any, friction: Any, acts: Any, h: Any, places: int) -> tuple[Any, Any]:
+def impulses(x: Problem, V: Any, friction: Any, acts: Any, h: Any, ago: Any, places: int) -> tuple[Any, Any]:
     """Return the impulses (p, 3), or with couples (p, 6), of all points on their second bodies, in world axes, at V (n, 6), where anything
-    ``acts`` (n) on these; and what is stuck (k, 7 or 10), in so many places at most, by the end of the step of h."""
+    ``acts`` (n) on these; and what is stuck (k, 7 or 10), in so many places at most, by the end of the step of h, of which they act so
+    long ``ago``."""
     wide = 6 if x.turns else 3
 
     def one(p: Array, f: Array, W: Array, on: Any) -> tuple[Array, Array]:
@@ -187,4 +190,4 @@ def impulses(x: Problem, V: Any, friction: Any, acts: Any, h: Any, places: int) 
 
     of, W = of_pair(x), twists(x.pairs, V)
     g, pressed = ops.rows(one, x.points, friction, ops.gather(W, of), ops.gather(ends(x.pairs, acts)[1], of))
-    return g, kept_by(h, pressed, of, W, x.held, places, x.turns)
+    return g, kept_by(h, ago, pressed, of, W, x.held, places, x.turns)

@@ -35,12 +35,14 @@ class Held(NamedTuple):
     size : (m), half of how thick the thinner shape is, m
     rotation : (m, 9), of the first bodies
     stuck : (m, 9 or 15), as :func:`engine.contact.point_law.point_rows_and_friction` has it, from the second bodies' origins
+    flight : (m, 6), of :func:`engine.contact.point_law.impulses_and_sticking`
     """
 
     number: Any
     size: Any
     rotation: Any
     stuck: Any
+    flight: Any
 
 
 @procedure
@@ -66,7 +68,7 @@ def of_places(stuck: Any, wide: int, at: Any) -> Any:
 
 
 def kept(points: Any, constants: Any, friction: Any, of: Any, twists: tuple[Any, Any], rotations: Any, sizes: Any, was: Any,
-         turns: bool) -> Any:  # fmt: skip
+         flight: Any, turns: bool) -> Any:  # fmt: skip
     """Return the memory of sticking at the end of a step, a table (places, 7), or where pairs have couples (places, 10).
 
     Parameters
@@ -76,6 +78,7 @@ def kept(points: Any, constants: Any, friction: Any, of: Any, twists: tuple[Any,
     rotations : of their first bodies (p, 9)
     sizes : of all pairs, m (pairs + 1), by their numbers
     was : what was stuck (p, 9), with the place; or (p, 12 or 15)
+    flight : (p, 6) of :func:`engine.contact.point_law.impulses_and_sticking`
     """
     places = places_of(len(sizes) - 1)
     moments = ops.rows(lambda c, row, f, V_a, V_b, w: point_law.normal_impulse_moments(c, row, f, V_b - V_a, w[6:9]),
@@ -83,18 +86,20 @@ def kept(points: Any, constants: Any, friction: Any, of: Any, twists: tuple[Any,
     first = ops.gather(first_of(of, sizes), of)
     sums = ops.add_at(ops.rows(lambda f: np.zeros(10 if turns else 9), first), ops.rows(lambda f: f - 1.0, first), moments)
 
-    def one(k: Any, f: Any, number: Any, c: Array, s: Array, V_a: Array, V_b: Array, w: Array, size: Any, R: Array) -> tuple[Array, Any]:
-        return place(c[2], number, s, V_b - V_a, w, size, R), ops.logical_and(ops.equal(k + 1.0, f), s[0] > 0.0)
+    def one(k: Any, f: Any, number: Any, c: Array, s: Array, V_a: Array, V_b: Array, w: Array, flew: Array, size: Any,
+            R: Array) -> tuple[Array, Any]:
+        M = flew + point_law.moved(V_b - V_a, w[6:9], c[8] * c[2])
+        return place(c[2], number, s, M, w, size, R), ops.logical_and(ops.equal(k + 1.0, f), s[0] > 0.0)
 
-    rows, own = ops.rows(one, ops.row_numbers(points), first, of, constants, sums, *twists, was, ops.gather(sizes, of), rotations)
+    rows, own = ops.rows(one, ops.row_numbers(points), first, of, constants, sums, *twists, was, flight, ops.gather(sizes, of), rotations)
     none = np.zeros((places, 10 if turns else 7))
     return ops.table(ops.gather(np.concatenate([ops.chosen(rows, own), none]), np.arange(float(places))))
 
 
-def place(h: Any, number: Any, sums: Array, W: Array, was: Array, size: Any, R: Array) -> Array:
+def place(h: Any, number: Any, sums: Array, M: Array, was: Array, size: Any, R: Array) -> Array:
     """Return a place (7 or 10): the number of a pair, and how it gave way in the axes R (9) of its first body, by
     :func:`engine.contact.point_law.sticking_after`."""
-    return np.concatenate([[number], point_law.rotated_sticking(R.reshape(3, 3).T, point_law.sticking_after(h, sums, W, was, size))])
+    return np.concatenate([[number], point_law.rotated_sticking(R.reshape(3, 3).T, point_law.sticking_after(h, sums, M, was, size))])
 
 
 @procedure
@@ -121,25 +126,29 @@ def number_of(a: Array, b: Array, p: Array) -> Any:
     return ((KINDS * a[KIND] + b[KIND]) * SHAPES + p[3]) * SHAPES + p[4] + 1.0
 
 
-def holding(pairs: Any, number: Any, size: Any, poses: Any, places: Any, turns: bool) -> Held:
-    """Return the sticking of ``pairs`` (m, 5) on bodies at ``poses`` (n, 12), with numbers and sizes (m), from its places (k, 7 or 10)."""
+def holding(pairs: Any, number: Any, size: Any, before: Any, poses: Any, flown: Any, places: Any, turns: bool, ago: Any) -> Held:
+    """Return the sticking of ``pairs`` (m, 5) on bodies at ``poses`` (n, 12) and ``before`` the step, with numbers and sizes (m) and twists
+    where its flight ends (m, 6), from its places (k, 7 or 10); impulses act so long ``ago``."""
 
-    def of(p: Array, T: Array, S: Array) -> tuple[Array, Array]:
-        R = ops.where(p[2] > 0.5, T.reshape(3, 4)[:, :3], np.eye(3))
+    def of(p: Array, P_a: Array, P_b: Array, T_a: Array, T_b: Array, W: Array, S: Array) -> tuple[Array, ...]:
+        a, b = ([ops.where(p[2] > 0.5, T_a.reshape(3, 4), np.eye(4)[:3]), T_b.reshape(3, 4)] for T_a, T_b in ((P_a, P_b), (T_a, T_b)))
+        R = b[0][:, :3]
         gave, nowhere = point_law.rotated_sticking(R, S), np.zeros(6 if turns else 3)    # from the origin, and no surface that runs
-        return R.ravel(), np.concatenate([gave[:6], nowhere, gave[6:]])
+        flight = point_law.relative_motion((a[0], a[1]), (b[0], b[1])) - point_law.moved(W, np.zeros(3), ago)
+        return R.ravel(), np.concatenate([gave[:6], nowhere, gave[6:]]), flight
 
     gave = of_places(places, 10 if turns else 7, matched(number, ops.rows(lambda S: S[0], places)))
-    return Held(number, size, *ops.rows(of, pairs, ops.gather(poses, ops.rows(lambda p: p[0], pairs)), gave))
+    ends = [ops.gather(T, ops.rows(lambda p, k=k: p[k], pairs)) for T in (before, poses) for k in (0, 1)]
+    return Held(number, size, *ops.rows(of, pairs, *ends, flown, gave))
 
 
-def kept_by(h: Any, pressed: Any, of: Any, twists: Any, holds: Held, places: int, turns: bool) -> Any:
+def kept_by(h: Any, ago: Any, pressed: Any, of: Any, twists: Any, holds: Held, places: int, turns: bool) -> Any:
     """Return the memory of sticking (k, 7 or 10), of so many places at most, at the end of a step of h with the ``twists`` (m, 6) of the
     pairs, with the points' :func:`engine.contact.point_law.normal_impulse_moments` (p, 9 or 10), which are ``of`` these pairs (p)."""
     sums = ops.add_at(ops.rows(lambda W: np.zeros(10 if turns else 9), twists), of, pressed)
 
-    def one(number: Any, s: Array, W: Array, S: Array, size: Any, R: Array) -> tuple[Array, Any]:
-        return place(h, number, s, W, S, size, R), s[0] > 0.0
+    def one(number: Any, s: Array, W: Array, S: Array, flight: Array, size: Any, R: Array) -> tuple[Array, Any]:
+        return place(h, number, s, flight + point_law.moved(W, np.zeros(3), ago), S, size, R), s[0] > 0.0
 
-    rows = ops.chosen(*ops.rows(one, holds.number, sums, twists, holds.stuck, holds.size, holds.rotation))
+    rows = ops.chosen(*ops.rows(one, holds.number, sums, twists, holds.stuck, holds.flight, holds.size, holds.rotation))
     return ops.chosen(rows, ops.rows(lambda k: k < float(places), ops.row_numbers(rows)))
