@@ -26,9 +26,9 @@ BLOCK = 8
 
 class Patch(NamedTuple):
     """The contact points of one pair in a step: c (9 or 12), rows (n, 17, 20 or 23) and what is stuck (9, 12 or 15) of
-    :mod:`engine.contact.point_law`; how the pair moves in its ``flight`` (6), as
-    :func:`~engine.contact.point_law.impulses_and_sticking` has it; and the places' velocities ẋ (n, 3) before the step; zeros where it is
-    not near. Rows are of places as they were ``ago``, s."""
+    :mod:`engine.contact.point_law`; how the second body moves as seen from the first in a step's ``flight`` (6), without that part of it in
+    which impulses act; and the places' velocities ẋ (n, 3) before the step; zeros where it is not near. Rows are of places as they were
+    ``ago``, s."""
 
     pair: Pair
     near: Any
@@ -68,7 +68,7 @@ class ContactProblem(Smooth):
         self.patches: list[Patch] = []
         rubs: list[Array] = []
         self.acts: Any = False
-        was, flown = axes.twists(before), axes.twists(free)
+        was, flown, moving = axes.twists(before), axes.twists(free), axes.motions(free)
 
         def turned_on(pair: Pair, ways: Array) -> Array:
             """:func:`~engine.contact.point_law.turned_on` of a pair's points, which went on by ``ways`` (n, 3)."""
@@ -89,7 +89,7 @@ class ContactProblem(Smooth):
                 place = place - ago * u
                 W, turn = (relative(pair, was), relative(pair, flown)), turned_on(pair, ago * u)
                 made = ops.shared(point_law.point_rows_and_friction, c, place, *seen, turn, *W, given)
-                flight = flown_apart(pair, initial.poses, found.poses) - point_law.moved(W[1], given[6:9], way * h)
+                flight = flown_apart(pair, initial.poses, found.poses) - way * h * point_law.seen_at(relative(pair, moving), given[6:9])
                 return np.concatenate([made, u.ravel(), flight])
 
             nothing = np.array([*[0.0] * (wide * n), *rest * n, 0.0, *[0.0] * (3 * n + 6)])
@@ -130,13 +130,13 @@ class ContactProblem(Smooth):
         """Return the impulses (n, 3), or with couples (n, 6), of every pair's points, on the second, in world axes; the generalized impulse
         (nv), on velocities of the model, of what lasts of them; and how the pairs gave way (pairs, 6 or 9), with which the next step
         begins: at x (nv), with a friction (2 or 4) of every point."""
-        V, found, gave = self.axes.twists(x), [], []
+        V, moving, found, gave = self.axes.twists(x), self.axes.motions(x), [], []
         F: list[Any] = [np.zeros(6)] * len(V)
         for p, f in zip(self.patches, self.of_patches(friction), strict=True):
 
             def end(p: Patch = p, f: Array = f) -> Array:
-                known = p.stuck, p.pair.size, p.flight
-                return ops.shared(point_law.impulses_and_sticking, p.constants, p.rows, f, relative(p.pair, V), *known)
+                M = p.flight + self.way * self.h * point_law.seen_at(relative(p.pair, moving), p.stuck[6:9])
+                return ops.shared(point_law.impulses_and_sticking, p.constants, p.rows, f, relative(p.pair, V), M, p.stuck, p.pair.size)
 
             wide, kept = (6, 9) if p.pair.turns else (3, 6)
             g, lasting, S = np.split(ops.when(p.near, end, np.zeros(wide * len(f) + 6 + kept)), [wide * len(f), wide * len(f) + 6])

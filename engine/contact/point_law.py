@@ -273,9 +273,9 @@ def relative_motion(before: tuple[Array, Array], now: tuple[Array, Array]) -> Ar
     return np.concatenate([turn, (T_b - T_a)[:, 3] - Q_a @ (P_b - P_a)[:, 3]])
 
 
-def moved(W: Array, place: Array, ago: Any) -> Array:
-    """Return how far a twist W (6) has moved a body (6) at a place (3) since impulses acted, so long ``ago``."""
-    return ago * np.concatenate([W[:3], velocity(W, place)])
+def seen_at(W: Array, place: Array) -> Array:
+    """Return a twist (6), or another motion W, about a place (3)."""
+    return np.concatenate([W[:3], velocity(W, place)])
 
 
 def sticking_after(h: Any, sums: Array, M: Array, stuck: Array, size: Any) -> Array:
@@ -304,11 +304,10 @@ def sticking_after(h: Any, sums: Array, M: Array, stuck: Array, size: Any) -> Ar
     return np.concatenate([kept, ops.where(sums[0] > 0.0, turning_after(n, stuck[12:] + M[:3], h * sums[9] / push), 0.0)])
 
 
-def impulses_and_sticking(c: Array, rows: Array, friction: Array, W: Array, stuck: Array, size: Any, flight: Array) -> Array:
-    """Return :func:`impulses` of a pair's points, and its :func:`sticking_after` (6 or 9) the step; ``stuck`` (9, 12 or 15) is before, and
-    ``flight`` (6) how the pair moves but for what :func:`moved` has of W."""
+def impulses_and_sticking(c: Array, rows: Array, friction: Array, W: Array, M: Array, stuck: Array, size: Any) -> Array:
+    """Return :func:`impulses` of a pair's points, and its :func:`sticking_after` (6 or 9) the step, in which it moves by M; ``stuck`` (9,
+    12 or 15) is before."""
     sums: Any = sum(normal_impulse_moments(c, row, f, W, stuck[6:9]) for row, f in zip(rows, friction, strict=True))
-    M = flight + moved(W, stuck[6:9], c[8] * c[2])
     return np.concatenate([impulses(c, rows, friction, W), sticking_after(c[2], sums, M, stuck, size)])
 
 

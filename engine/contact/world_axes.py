@@ -97,6 +97,11 @@ class WorldAxes:
             V[i] = V[body.parent] + own
         return V
 
+    def motions(self, x: Array) -> list[Any]:
+        """Return :meth:`twists` (6) of all bodies about c itself, as bodies move now."""
+        V = self.twists(x)
+        return [np.concatenate([V[i][:3], V[i][3:] - ops.cross(V[i][:3], self.ways[i])]) if i in self.ways else V[i] for i in range(len(V))]
+
     def between(self, a: int, b: int) -> list[tuple[float, int]]:
         """Return the bodies whose joints move b but not a (1), or a but not b (−1)."""
         above_a, above_b = path(self.model, a), path(self.model, b)

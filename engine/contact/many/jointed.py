@@ -87,7 +87,7 @@ class JointedProblem(Smooth):
 
         def flight(stuck: Array, T_a: Array, T_b: Array, P_a: Array, P_b: Array, V_a: Array, V_b: Array) -> Array:
             before, now = ((A.reshape(3, 4), B.reshape(3, 4)) for A, B in ((P_a, P_b), (T_a, T_b)))
-            return point_law.relative_motion(before, now) - point_law.moved(V_b - V_a, stuck[6:9], way * h)
+            return point_law.relative_motion(before, now) - way * h * point_law.seen_at(V_b - V_a, stuck[6:9])
 
         *numbers, self.number = ops.rows(lambda p: tuple(p[:5]), points)
         self.on, self.links = tuple(numbers[:2]), tuple(numbers[2:])
@@ -100,8 +100,8 @@ class JointedProblem(Smooth):
             self.stuck = ops.rows(lambda S, p: np.concatenate([S[:9], pairs.running(p), S[9:]]), self.stuck, points)
         alone = [ops.gather(moves, k) for k in self.on]
         self.points, self.friction, flags = ops.rows(begin, points, self.stuck, *alone, *self.twists(before), *self.twists(free))
-        #: how pairs move in the flight (p, 6) of :func:`~engine.contact.point_law.impulses_and_sticking`
-        self.flight = ops.rows(flight, self.stuck, *poses, *(ops.gather(initial, k) for k in self.on), *self.twists(free))
+        #: how pairs move in the flight (p, 6), without that part of it in which impulses act
+        self.flight = ops.rows(flight, self.stuck, *poses, *(ops.gather(initial, k) for k in self.on), *self.motions(free))
         acts, meets = ops.total(flags)
         self.acts = acts > 0.0
         #: whether any point is between two bodies that move
@@ -116,6 +116,11 @@ class JointedProblem(Smooth):
     def twists(self, x: Array) -> tuple[Any, Any]:
         """Return the twists (p, 6) of the points' first and second bodies at x (nv)."""
         V = np.array(self.axes.twists(x))
+        return ops.gather(V, self.on[0]), ops.gather(V, self.on[1])
+
+    def motions(self, x: Array) -> tuple[Any, Any]:
+        """Return the same as bodies move now: :meth:`~engine.contact.world_axes.WorldAxes.motions`."""
+        V = np.array(self.axes.motions(x))
         return ops.gather(V, self.on[0]), ops.gather(V, self.on[1])
 
     def on_bodies(self, to_a: Any, to_b: Any, columns: int) -> Array:
@@ -222,7 +227,9 @@ class JointedProblem(Smooth):
         g, lasting, forces, pushes, depth, throw = ops.rows(one, self.found, self.points, friction, *self.twists(x))
         lasts = self.axes.force_back(self.axes.forces([*self.on_bodies(ops.rows(lambda F: -F, lasting), lasting, 6)]))
         constants, rows = ops.rows(unpacked_point, self.points)
-        known = self.rotations, self.pairs.sizes, self.stuck, self.flight, self.pairs.turns
+        ago = self.way * h
+        M = ops.rows(lambda flew, S, V_a, V_b: flew + ago * point_law.seen_at(V_b - V_a, S[6:9]), self.flight, self.stuck, *self.motions(x))
+        known = self.rotations, self.pairs.sizes, self.stuck, M, self.pairs.turns
         gave = kept(rows, constants, friction, self.pair, self.twists(x), *known)
         return PointImpulses(g, forces, pushes, depth, throw), lasts, gave
 

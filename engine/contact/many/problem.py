@@ -77,8 +77,7 @@ def problem(found: Manifolds, stuck: Any, outlines: Any, begun: Any, poses: Any,
         return ops.array([*surface, *turning]), number_of(x, y, p), ops.minimum(x[SIZE], y[SIZE])
 
     surfaces, number, size = ops.rows(own, found.pairs, one, two)
-    was, flown = (twists(pairs, V) for V in (before, free))
-    held = holding(found.pairs, number, size, begun, poses, flown, stuck, turns, way * h)
+    held = holding(found.pairs, number, size, begun, poses, ends(pairs, free), ends(pairs, ways)[1], stuck, turns, way * h)
     of = ops.rows(lambda x: x[0], found.points)
 
     def of_point(x: Array, surface: Array, stuck: Array, way_a: Array, way_b: Array, was: Array, flown: Array, w_a: Array,
@@ -91,14 +90,14 @@ def problem(found: Manifolds, stuck: Any, outlines: Any, begun: Any, poses: Any,
         row = point_law.point_rows_and_friction(c, (x[1:4] + way_b - went)[None], *seen, was, flown, stuck)
         return np.concatenate([x[:1], packed_point(c, row[: -rubs - 1])]), row[-rubs - 1 : -1], row[-1]
 
-    given = surfaces, held.stuck, *ends(pairs, ways), was, flown, *turns_of(pairs, free)
+    given = surfaces, held.stuck, *ends(pairs, ways), *(twists(pairs, V) for V in (before, free)), *turns_of(pairs, free)
     points, friction, acts = ops.rows(of_point, found.points, *(ops.gather(x, of) for x in given))
     return Problem(inertia, free, pairs, points, friction, acts, held, turns)
 
 
 def twists(pairs: Any, V: Any) -> Any:
     """Return the twists W (m, 6) of the pairs: (1)."""
-    return ops.rows(lambda p, V_a, V_b: V_b - p[MOVES] * shifted(V_a, p[OFFSET]), pairs, *ends(pairs, V))
+    return ops.rows(lambda p, V_a, V_b: V_b - p[MOVES] * point_law.seen_at(V_a, p[OFFSET]), pairs, *ends(pairs, V))
 
 
 def turns_of(pairs: Any, V: Any) -> list[Any]:
@@ -109,11 +108,6 @@ def turns_of(pairs: Any, V: Any) -> list[Any]:
 def ends(pairs: Any, V: Any) -> list[Any]:
     """Return the rows of both bodies of the pairs."""
     return [ops.gather(V, ops.rows(lambda p, k=k: p[k], pairs)) for k in (A, B)]
-
-
-def shifted(V: Array, r: Array) -> Array:
-    """Return the twist S V about a point r (3) from where V is."""
-    return np.concatenate([V[:3], V[3:] + ops.cross(V[:3], r)])
 
 
 def of_pair(x: Problem) -> Any:
@@ -188,6 +182,6 @@ def impulses(x: Problem, V: Any, friction: Any, acts: Any, h: Any, ago: Any, pla
         g = ops.where(on > 0.0, point_law.impulses(c, row[None], f[None], W)[:wide], 0.0)
         return g, point_law.normal_impulse_moments(c, row, f, W, np.zeros(3))
 
-    of, W = of_pair(x), twists(x.pairs, V)
-    g, pressed = ops.rows(one, x.points, friction, ops.gather(W, of), ops.gather(ends(x.pairs, acts)[1], of))
-    return g, kept_by(h, ago, pressed, of, W, x.held, places, x.turns)
+    of = of_pair(x)
+    g, pressed = ops.rows(one, x.points, friction, ops.gather(twists(x.pairs, V), of), ops.gather(ends(x.pairs, acts)[1], of))
+    return g, kept_by(h, pressed, of, ends(x.pairs, V), x.held, places, x.turns, ago)

@@ -35,13 +35,15 @@ class Held(NamedTuple):
     size : (m), half of how thick the thinner shape is, m
     rotation : (m, 9), of the first bodies
     stuck : (m, 9 or 15), as :func:`engine.contact.point_law.point_rows_and_friction` has it, from the second bodies' origins
-    flight : (m, 6), of :func:`engine.contact.point_law.impulses_and_sticking`
+    apart : (m, 4), whether the first bodies move, and the second bodies' origins seen from theirs
+    flight : (m, 6), how they move in the flight, without that part of it in which impulses act
     """
 
     number: Any
     size: Any
     rotation: Any
     stuck: Any
+    apart: Any
     flight: Any
 
 
@@ -68,7 +70,7 @@ def of_places(stuck: Any, wide: int, at: Any) -> Any:
 
 
 def kept(points: Any, constants: Any, friction: Any, of: Any, twists: tuple[Any, Any], rotations: Any, sizes: Any, was: Any,
-         flight: Any, turns: bool) -> Any:  # fmt: skip
+         moves: Any, turns: bool) -> Any:  # fmt: skip
     """Return the memory of sticking at the end of a step, a table (places, 7), or where pairs have couples (places, 10).
 
     Parameters
@@ -78,7 +80,7 @@ def kept(points: Any, constants: Any, friction: Any, of: Any, twists: tuple[Any,
     rotations : of their first bodies (p, 9)
     sizes : of all pairs, m (pairs + 1), by their numbers
     was : what was stuck (p, 9), with the place; or (p, 12 or 15)
-    flight : (p, 6) of :func:`engine.contact.point_law.impulses_and_sticking`
+    moves : by how much pairs move in the step (p, 6), as :func:`engine.contact.point_law.sticking_after` has it
     """
     places = places_of(len(sizes) - 1)
     moments = ops.rows(lambda c, row, f, V_a, V_b, w: point_law.normal_impulse_moments(c, row, f, V_b - V_a, w[6:9]),
@@ -86,12 +88,10 @@ def kept(points: Any, constants: Any, friction: Any, of: Any, twists: tuple[Any,
     first = ops.gather(first_of(of, sizes), of)
     sums = ops.add_at(ops.rows(lambda f: np.zeros(10 if turns else 9), first), ops.rows(lambda f: f - 1.0, first), moments)
 
-    def one(k: Any, f: Any, number: Any, c: Array, s: Array, V_a: Array, V_b: Array, w: Array, flew: Array, size: Any,
-            R: Array) -> tuple[Array, Any]:
-        M = flew + point_law.moved(V_b - V_a, w[6:9], c[8] * c[2])
+    def one(k: Any, f: Any, number: Any, c: Array, s: Array, M: Array, w: Array, size: Any, R: Array) -> tuple[Array, Any]:
         return place(c[2], number, s, M, w, size, R), ops.logical_and(ops.equal(k + 1.0, f), s[0] > 0.0)
 
-    rows, own = ops.rows(one, ops.row_numbers(points), first, of, constants, sums, *twists, was, flight, ops.gather(sizes, of), rotations)
+    rows, own = ops.rows(one, ops.row_numbers(points), first, of, constants, sums, moves, was, ops.gather(sizes, of), rotations)
     none = np.zeros((places, 10 if turns else 7))
     return ops.table(ops.gather(np.concatenate([ops.chosen(rows, own), none]), np.arange(float(places))))
 
@@ -126,29 +126,35 @@ def number_of(a: Array, b: Array, p: Array) -> Any:
     return ((KINDS * a[KIND] + b[KIND]) * SHAPES + p[3]) * SHAPES + p[4] + 1.0
 
 
-def holding(pairs: Any, number: Any, size: Any, before: Any, poses: Any, flown: Any, places: Any, turns: bool, ago: Any) -> Held:
-    """Return the sticking of ``pairs`` (m, 5) on bodies at ``poses`` (n, 12) and ``before`` the step, with numbers and sizes (m) and twists
-    where its flight ends (m, 6), from its places (k, 7 or 10); impulses act so long ``ago``."""
+def holding(pairs: Any, number: Any, size: Any, before: Any, poses: Any, velocities: Any, origins: Any, places: Any,
+            turns: bool, ago: Any) -> Held:  # fmt: skip
+    """Return the sticking of ``pairs`` (m, 5) on bodies at ``poses`` (n, 12) and ``before`` the step, with numbers and sizes (m) and the
+    ``velocities`` of both (m, 6) where its flight ends, from its places (k, 7 or 10); with the second bodies' origins (m, 3) as points'
+    places are seen; impulses acted so long ``ago``."""
 
-    def of(p: Array, P_a: Array, P_b: Array, T_a: Array, T_b: Array, W: Array, S: Array) -> tuple[Array, ...]:
+    def of(p: Array, P_a: Array, P_b: Array, T_a: Array, T_b: Array, V_a: Array, V_b: Array, origin: Array,
+           S: Array) -> tuple[Array, ...]:  # fmt: skip
         a, b = ([ops.where(p[2] > 0.5, T_a.reshape(3, 4), np.eye(4)[:3]), T_b.reshape(3, 4)] for T_a, T_b in ((P_a, P_b), (T_a, T_b)))
         R = b[0][:, :3]
-        gave, nowhere = point_law.rotated_sticking(R, S), np.zeros(6 if turns else 3)    # from the origin, and no surface that runs
-        flight = point_law.relative_motion((a[0], a[1]), (b[0], b[1])) - point_law.moved(W, np.zeros(3), ago)
-        return R.ravel(), np.concatenate([gave[:6], nowhere, gave[6:]]), flight
+        gave, runs = point_law.rotated_sticking(R, S), np.zeros(3 if turns else 0)       # no surface that runs
+        apart = (b[1] - b[0])[:, 3]
+        flight = point_law.relative_motion((a[0], a[1]), (b[0], b[1])) - ago * (V_b - p[2] * point_law.seen_at(V_a, apart))
+        return R.ravel(), np.concatenate([gave[:6], origin, runs, gave[6:]]), np.append(p[2], apart), flight
 
     gave = of_places(places, 10 if turns else 7, matched(number, ops.rows(lambda S: S[0], places)))
     ends = [ops.gather(T, ops.rows(lambda p, k=k: p[k], pairs)) for T in (before, poses) for k in (0, 1)]
-    return Held(number, size, *ops.rows(of, pairs, *ends, flown, gave))
+    return Held(number, size, *ops.rows(of, pairs, *ends, *velocities, origins, gave))
 
 
-def kept_by(h: Any, ago: Any, pressed: Any, of: Any, twists: Any, holds: Held, places: int, turns: bool) -> Any:
-    """Return the memory of sticking (k, 7 or 10), of so many places at most, at the end of a step of h with the ``twists`` (m, 6) of the
-    pairs, with the points' :func:`engine.contact.point_law.normal_impulse_moments` (p, 9 or 10), which are ``of`` these pairs (p)."""
-    sums = ops.add_at(ops.rows(lambda W: np.zeros(10 if turns else 9), twists), of, pressed)
+def kept_by(h: Any, pressed: Any, of: Any, velocities: Any, holds: Held, places: int, turns: bool, ago: Any) -> Any:
+    """Return the memory of sticking (k, 7 or 10), of so many places at most, at the end of a step of h, with the ``velocities``
+    (m, 6) of both bodies of the pairs, and the points' :func:`engine.contact.point_law.normal_impulse_moments` (p, 9 or 10), which are
+    ``of`` these pairs (p)."""
+    sums = ops.add_at(ops.rows(lambda k: np.zeros(10 if turns else 9), holds.number), of, pressed)
 
-    def one(number: Any, s: Array, W: Array, S: Array, flight: Array, size: Any, R: Array) -> tuple[Array, Any]:
-        return place(h, number, s, flight + point_law.moved(W, np.zeros(3), ago), S, size, R), s[0] > 0.0
+    def one(number: Any, s: Array, V_a: Array, V_b: Array, S: Array, r: Array, flight: Array, size: Any, R: Array) -> tuple[Array, Any]:
+        M = flight + ago * (V_b - r[0] * point_law.seen_at(V_a, r[1:]))
+        return place(h, number, s, M, S, size, R), s[0] > 0.0
 
-    rows = ops.chosen(*ops.rows(one, holds.number, sums, twists, holds.stuck, holds.flight, holds.size, holds.rotation))
+    rows = ops.chosen(*ops.rows(one, holds.number, sums, *velocities, holds.stuck, holds.apart, holds.flight, holds.size, holds.rotation))
     return ops.chosen(rows, ops.rows(lambda k: k < float(places), ops.row_numbers(rows)))
