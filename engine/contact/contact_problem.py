@@ -26,9 +26,8 @@ BLOCK = 8
 
 class Patch(NamedTuple):
     """The contact points of one pair in a step: c (9 or 12), rows (n, 17, 20 or 23) and what is stuck (9, 12 or 15) of
-    :mod:`engine.contact.point_law`; how the second body moves as seen from the first in a step's ``flight`` (6), without that part of it in
-    which impulses act; and the places' velocities ẋ (n, 3) before the step; zeros where it is not near. Rows are of places as they were
-    ``ago``, s."""
+    :mod:`engine.contact.point_law`; how the second body moves as seen from the first in a step's ``flight`` (6); and the places'
+    velocities ẋ (n, 3) before the step; zeros where it is not near. Rows are of places as they were ``ago``, s."""
 
     pair: Pair
     near: Any
@@ -68,7 +67,8 @@ class ContactProblem(Smooth):
         self.patches: list[Patch] = []
         rubs: list[Array] = []
         self.acts: Any = False
-        was, flown, moving = axes.twists(before), axes.twists(free), axes.motions(free)
+        was, flown = axes.twists(before), axes.twists(free)
+        self.free = axes.motions(free)
 
         def turned_on(pair: Pair, ways: Array) -> Array:
             """:func:`~engine.contact.point_law.turned_on` of a pair's points, which went on by ``ways`` (n, 3)."""
@@ -89,8 +89,7 @@ class ContactProblem(Smooth):
                 place = place - ago * u
                 W, turn = (relative(pair, was), relative(pair, flown)), turned_on(pair, ago * u)
                 made = ops.shared(point_law.point_rows_and_friction, c, place, *seen, turn, *W, given)
-                flight = flown_apart(pair, initial.poses, found.poses) - way * h * point_law.seen_at(relative(pair, moving), given[6:9])
-                return np.concatenate([made, u.ravel(), flight])
+                return np.concatenate([made, u.ravel(), flown_apart(pair, initial, found.poses, h - way * h)])
 
             nothing = np.array([*[0.0] * (wide * n), *rest * n, 0.0, *[0.0] * (3 * n + 6)])
             ends = np.cumsum([wide * n, len(rest) * n, 1, 3 * n])
@@ -130,12 +129,17 @@ class ContactProblem(Smooth):
         """Return the impulses (n, 3), or with couples (n, 6), of every pair's points, on the second, in world axes; the generalized impulse
         (nv), on velocities of the model, of what lasts of them; and how the pairs gave way (pairs, 6 or 9), with which the next step
         begins: at x (nv), with a friction (2 or 4) of every point."""
-        V, moving, found, gave = self.axes.twists(x), self.axes.motions(x), [], []
+        V, found, gave = self.axes.twists(x), [], []
+        moving = self.axes.motions(x)
+        pushed = [after - before for after, before in zip(moving, self.free, strict=True)]
         F: list[Any] = [np.zeros(6)] * len(V)
+        ago = self.way * self.h
         for p, f in zip(self.patches, self.of_patches(friction), strict=True):
 
             def end(p: Patch = p, f: Array = f) -> Array:
-                M = p.flight + self.way * self.h * point_law.seen_at(relative(p.pair, moving), p.stuck[6:9])
+                at = p.stuck[6:9]
+                (to_a, a), (to_b, b) = ([point_law.seen_at(V[s.body], at) for V in (pushed, moving)] for s in (p.pair.a, p.pair.b))
+                M = point_law.motion_after(p.flight, (to_a, to_b), (a, b), ago, self.h - ago)
                 return ops.shared(point_law.impulses_and_sticking, p.constants, p.rows, f, relative(p.pair, V), M, p.stuck, p.pair.size)
 
             wide, kept = (6, 9) if p.pair.turns else (3, 6)
@@ -235,10 +239,11 @@ def resting(c: Array, slow: float) -> list[Any]:
     return [0.0, slow, 0.0, slow / c[SIZE]] if point_law.turns(c) else [0.0, slow]
 
 
-def flown_apart(pair: Pair, before: list[Array], now: list[Array]) -> Array:
+def flown_apart(pair: Pair, initial: InitialMotion, now: list[Array], left: Any) -> Array:
     """Return :func:`~engine.contact.point_law.relative_motion` (6) of a pair, by the poses of all bodies."""
-    of_a, of_b = ((poses[pair.a.body][:3], poses[pair.b.body][:3]) for poses in (before, now))
-    return point_law.relative_motion(of_a, of_b)
+    a, b = pair.a.body, pair.b.body
+    then, at_end = ((poses[a][:3], poses[b][:3]) for poses in (initial.poses, now))
+    return point_law.relative_motion(then, at_end, (initial.twists[a], initial.twists[b]), left)
 
 
 def relative(pair: Pair, V: list[Any]) -> Array:

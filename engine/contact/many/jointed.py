@@ -31,7 +31,7 @@ from engine.contact.many.pair_rows import (
 from engine.contact.many.sticking import found, kept
 from engine.contact.momenta import acts_at_middle, change
 from engine.contact.newton import Smooth
-from engine.contact.pairs import homogeneous, transformed_point
+from engine.contact.pairs import InitialMotion, homogeneous, transformed_point
 from engine.contact.point_law import HELD, RUNNING, rotated_sticking, unpacked_point, velocity, wrench_of
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics.kinematics import path
@@ -62,16 +62,16 @@ class JointedProblem(Smooth):
     points : see :mod:`engine.contact.many.pair_rows`, seen from ``axes.about``
     pairs : what there may be; names : of all points that there may be
     places : what is stuck (n, 7 or 10), with the pairs' numbers: see :mod:`engine.contact.many.sticking`
-    poses : T_WB of all bodies before the step, the world's last
+    initial : the motion of all bodies before the step, the world's last
     """
 
     def __init__(self, axes: WorldAxes, points: Any, pairs: PairRows, names: list[str], h: Any, before: Array, free: Array, slow: float,
-                 way: float, places: Array, poses: list[Array]) -> None:  # fmt: skip
+                 way: float, places: Array, initial: InitialMotion) -> None:  # fmt: skip
         self.axes, self.found, self.names, self.h, self.slow, self.way = axes, points, names, h, slow, way
         world = len(axes.poses) - 1
         moves = np.array([np.append(axes.ways.get(i, np.zeros(3)), 1.0 if i in axes.ways else 0.0) for i in range(world + 1)])
         self.poses = np.array([T[:3].ravel() for T in axes.poses])
-        initial = np.array([T[:3].ravel() for T in poses])
+        begun = np.array([np.concatenate([T[:3].ravel(), V]) for T, V in zip(initial.poses, initial.twists, strict=True)])
         self.pairs, wide = pairs, point_law.TURNING if pairs.turns else RUNNING if pairs.runs else HELD
 
         def begin(p: Array, stuck: Array, alone_a: Array, alone_b: Array, *V: Array) -> tuple[Any, ...]:
@@ -85,9 +85,9 @@ class JointedProblem(Smooth):
             acts, meets = (ops.where(x, 1.0, 0.0) for x in (made[-1] > 0.0, ops.maximum(p[A], p[B]) < world - 0.5))
             return point_law.packed_point(c, made[:wide]), made[wide:-1], ops.array([acts, meets])
 
-        def flight(stuck: Array, T_a: Array, T_b: Array, P_a: Array, P_b: Array, V_a: Array, V_b: Array) -> Array:
-            before, now = ((A.reshape(3, 4), B.reshape(3, 4)) for A, B in ((P_a, P_b), (T_a, T_b)))
-            return point_law.relative_motion(before, now) - way * h * point_law.seen_at(V_b - V_a, stuck[6:9])
+        def flight(T_a: Array, T_b: Array, a: Array, b: Array) -> Array:
+            before, now = ((A.reshape(3, 4), B.reshape(3, 4)) for A, B in ((a[:12], b[:12]), (T_a, T_b)))
+            return point_law.relative_motion(before, now, (a[12:], b[12:]), h - way * h)
 
         *numbers, self.number = ops.rows(lambda p: tuple(p[:5]), points)
         self.on, self.links = tuple(numbers[:2]), tuple(numbers[2:])
@@ -100,8 +100,9 @@ class JointedProblem(Smooth):
             self.stuck = ops.rows(lambda S, p: np.concatenate([S[:9], pairs.running(p), S[9:]]), self.stuck, points)
         alone = [ops.gather(moves, k) for k in self.on]
         self.points, self.friction, flags = ops.rows(begin, points, self.stuck, *alone, *self.twists(before), *self.twists(free))
-        #: how pairs move in the flight (p, 6), without that part of it in which impulses act
-        self.flight = ops.rows(flight, self.stuck, *poses, *(ops.gather(initial, k) for k in self.on), *self.motions(free))
+        #: how pairs move in the flight (p, 6), and how bodies do at its end (n, 6)
+        self.flight = ops.rows(flight, *poses, *(ops.gather(begun, k) for k in self.on))
+        self.free = np.array(axes.motions(free))
         acts, meets = ops.total(flags)
         self.acts = acts > 0.0
         #: whether any point is between two bodies that move
@@ -116,11 +117,6 @@ class JointedProblem(Smooth):
     def twists(self, x: Array) -> tuple[Any, Any]:
         """Return the twists (p, 6) of the points' first and second bodies at x (nv)."""
         V = np.array(self.axes.twists(x))
-        return ops.gather(V, self.on[0]), ops.gather(V, self.on[1])
-
-    def motions(self, x: Array) -> tuple[Any, Any]:
-        """Return the same as bodies move now: :meth:`~engine.contact.world_axes.WorldAxes.motions`."""
-        V = np.array(self.axes.motions(x))
         return ops.gather(V, self.on[0]), ops.gather(V, self.on[1])
 
     def on_bodies(self, to_a: Any, to_b: Any, columns: int) -> Array:
@@ -227,9 +223,14 @@ class JointedProblem(Smooth):
         g, lasting, forces, pushes, depth, throw = ops.rows(one, self.found, self.points, friction, *self.twists(x))
         lasts = self.axes.force_back(self.axes.forces([*self.on_bodies(ops.rows(lambda F: -F, lasting), lasting, 6)]))
         constants, rows = ops.rows(unpacked_point, self.points)
-        ago = self.way * h
-        M = ops.rows(lambda flew, S, V_a, V_b: flew + ago * point_law.seen_at(V_b - V_a, S[6:9]), self.flight, self.stuck, *self.motions(x))
-        known = self.rotations, self.pairs.sizes, self.stuck, M, self.pairs.turns
+        moving, ago = np.array(self.axes.motions(x)), self.way * h
+
+        def move(flight: Array, S: Array, *V: Array) -> Array:
+            a, b, to_a, to_b = (point_law.seen_at(W, S[6:9]) for W in V)
+            return point_law.motion_after(flight, (to_a, to_b), (a, b), ago, h - ago)
+
+        moves = ops.rows(move, self.flight, self.stuck, *(ops.gather(V, k) for V in (moving, moving - self.free) for k in self.on))
+        known = self.rotations, self.pairs.sizes, self.stuck, moves, self.pairs.turns
         gave = kept(rows, constants, friction, self.pair, self.twists(x), *known)
         return PointImpulses(g, forces, pushes, depth, throw), lasts, gave
 

@@ -61,8 +61,8 @@ class Problem(NamedTuple):
 def problem(found: Manifolds, stuck: Any, outlines: Any, begun: Any, poses: Any, inertia: Any, before: Any, free: Any, drift: Any,
             h: Any, stiction: Any, combine: str, way: float, turns: bool) -> Problem:  # fmt: skip
     """Return the problem of what touches in a step of h, by what is ``stuck`` (k, 7 or 10), with the velocities (n, 6) before it and where
-    its flight ends, in axes of the world as bodies stand then, ``drift`` (n, 3), those of centres of mass before it, and poses (n, 12) that
-    had ``begun`` it."""
+    its flight ends, in axes of the world as bodies stand then, ``drift`` (n, 3), those of centres of mass before it, and poses and twists
+    (n, 18) that had ``begun`` it."""
     one, two = (ops.gather(outlines, ops.rows(lambda p, k=k: p[k], found.pairs)) for k in (3, 4))
     ways = ops.rows(lambda u: way * h * u, drift)                              # a p/m
 
@@ -77,7 +77,7 @@ def problem(found: Manifolds, stuck: Any, outlines: Any, begun: Any, poses: Any,
         return ops.array([*surface, *turning]), number_of(x, y, p), ops.minimum(x[SIZE], y[SIZE])
 
     surfaces, number, size = ops.rows(own, found.pairs, one, two)
-    held = holding(found.pairs, number, size, begun, poses, ends(pairs, free), ends(pairs, ways)[1], stuck, turns, way * h)
+    held = holding(found.pairs, number, size, begun, poses, ends(pairs, ways)[1], stuck, turns, h - way * h)
     of = ops.rows(lambda x: x[0], found.points)
 
     def of_point(x: Array, surface: Array, stuck: Array, way_a: Array, way_b: Array, was: Array, flown: Array, w_a: Array,
@@ -184,4 +184,5 @@ def impulses(x: Problem, V: Any, friction: Any, acts: Any, h: Any, ago: Any, pla
 
     of = of_pair(x)
     g, pressed = ops.rows(one, x.points, friction, ops.gather(twists(x.pairs, V), of), ops.gather(ends(x.pairs, acts)[1], of))
-    return g, kept_by(h, pressed, of, ends(x.pairs, V), x.held, places, x.turns, ago)
+    pushed = ends(x.pairs, ops.rows(lambda after, before: after - before, V, x.free))
+    return g, kept_by(h, pressed, of, ends(x.pairs, V), pushed, x.held, places, x.turns, ago)

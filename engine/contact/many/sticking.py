@@ -36,7 +36,7 @@ class Held(NamedTuple):
     rotation : (m, 9), of the first bodies
     stuck : (m, 9 or 15), as :func:`engine.contact.point_law.point_rows_and_friction` has it, from the second bodies' origins
     apart : (m, 4), whether the first bodies move, and the second bodies' origins seen from theirs
-    flight : (m, 6), how they move in the flight, without that part of it in which impulses act
+    flight : (m, 6), how they move in the flight
     """
 
     number: Any
@@ -126,35 +126,37 @@ def number_of(a: Array, b: Array, p: Array) -> Any:
     return ((KINDS * a[KIND] + b[KIND]) * SHAPES + p[3]) * SHAPES + p[4] + 1.0
 
 
-def holding(pairs: Any, number: Any, size: Any, before: Any, poses: Any, velocities: Any, origins: Any, places: Any,
-            turns: bool, ago: Any) -> Held:  # fmt: skip
-    """Return the sticking of ``pairs`` (m, 5) on bodies at ``poses`` (n, 12) and ``before`` the step, with numbers and sizes (m) and the
-    ``velocities`` of both (m, 6) where its flight ends, from its places (k, 7 or 10); with the second bodies' origins (m, 3) as points'
-    places are seen; impulses acted so long ``ago``."""
+def holding(pairs: Any, number: Any, size: Any, before: Any, poses: Any, origins: Any, places: Any, turns: bool,
+            left: Any) -> Held:  # fmt: skip
+    """Return the sticking of ``pairs`` (m, 5) on bodies at ``poses`` (n, 12), and with poses and twists (n, 18) ``before`` the step,
+    with numbers and sizes (m), from its places (k, 7 or 10), with the second bodies' origins (m, 3) as points' places are seen; ``left`` as
+    :func:`engine.contact.point_law.relative_motion` has it."""
 
-    def of(p: Array, P_a: Array, P_b: Array, T_a: Array, T_b: Array, V_a: Array, V_b: Array, origin: Array,
-           S: Array) -> tuple[Array, ...]:  # fmt: skip
-        a, b = ([ops.where(p[2] > 0.5, T_a.reshape(3, 4), np.eye(4)[:3]), T_b.reshape(3, 4)] for T_a, T_b in ((P_a, P_b), (T_a, T_b)))
+    def of(p: Array, P_a: Array, P_b: Array, T_a: Array, T_b: Array, origin: Array, S: Array) -> tuple[Array, ...]:
+        a, b = ([ops.where(p[2] > 0.5, T_a.reshape(3, 4), np.eye(4)[:3]), T_b.reshape(3, 4)]
+                for T_a, T_b in ((P_a[:12], P_b[:12]), (T_a, T_b)))
         R = b[0][:, :3]
         gave, runs = point_law.rotated_sticking(R, S), np.zeros(3 if turns else 0)       # no surface that runs
-        apart = (b[1] - b[0])[:, 3]
-        flight = point_law.relative_motion((a[0], a[1]), (b[0], b[1])) - ago * (V_b - p[2] * point_law.seen_at(V_a, apart))
-        return R.ravel(), np.concatenate([gave[:6], origin, runs, gave[6:]]), np.append(p[2], apart), flight
+        flight = point_law.relative_motion((a[0], a[1]), (b[0], b[1]), (p[2] * P_a[12:], P_b[12:]), left)
+        return R.ravel(), np.concatenate([gave[:6], origin, runs, gave[6:]]), np.append(p[2], (b[1] - b[0])[:, 3]), flight
 
     gave = of_places(places, 10 if turns else 7, matched(number, ops.rows(lambda S: S[0], places)))
     ends = [ops.gather(T, ops.rows(lambda p, k=k: p[k], pairs)) for T in (before, poses) for k in (0, 1)]
-    return Held(number, size, *ops.rows(of, pairs, *ends, *velocities, origins, gave))
+    return Held(number, size, *ops.rows(of, pairs, *ends, origins, gave))
 
 
-def kept_by(h: Any, pressed: Any, of: Any, velocities: Any, holds: Held, places: int, turns: bool, ago: Any) -> Any:
-    """Return the memory of sticking (k, 7 or 10), of so many places at most, at the end of a step of h, with the ``velocities``
-    (m, 6) of both bodies of the pairs, and the points' :func:`engine.contact.point_law.normal_impulse_moments` (p, 9 or 10), which are
-    ``of`` these pairs (p)."""
+def kept_by(h: Any, pressed: Any, of: Any, velocities: Any, pushed: Any, holds: Held, places: int, turns: bool, ago: Any) -> Any:
+    """Return the memory of sticking (k, 7 or 10), of so many places at most, at the end of a step of h, with the velocities (m, 6) of both
+    bodies of the pairs and by what impulses ``pushed`` them (m, 6), so long ``ago``, and with the points'
+    :func:`engine.contact.point_law.normal_impulse_moments` (p, 9 or 10), which are ``of`` these pairs (p)."""
     sums = ops.add_at(ops.rows(lambda k: np.zeros(10 if turns else 9), holds.number), of, pressed)
 
-    def one(number: Any, s: Array, V_a: Array, V_b: Array, S: Array, r: Array, flight: Array, size: Any, R: Array) -> tuple[Array, Any]:
-        M = flight + ago * (V_b - r[0] * point_law.seen_at(V_a, r[1:]))
+    def one(number: Any, s: Array, V_a: Array, V_b: Array, to_a: Array, to_b: Array, S: Array, r: Array, flight: Array, size: Any,
+            R: Array) -> tuple[Array, Any]:  # fmt: skip
+        V_a, to_a = (r[0] * point_law.seen_at(V, r[1:]) for V in (V_a, to_a))
+        M = point_law.motion_after(flight, (to_a, to_b), (V_a, V_b), ago, h - ago)
         return place(h, number, s, M, S, size, R), s[0] > 0.0
 
-    rows = ops.chosen(*ops.rows(one, holds.number, sums, *velocities, holds.stuck, holds.apart, holds.flight, holds.size, holds.rotation))
+    known = holds.stuck, holds.apart, holds.flight, holds.size, holds.rotation
+    rows = ops.chosen(*ops.rows(one, holds.number, sums, *velocities, *pushed, *known))
     return ops.chosen(rows, ops.rows(lambda k: k < float(places), ops.row_numbers(rows)))
