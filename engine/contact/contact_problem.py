@@ -72,9 +72,8 @@ class ContactProblem(Smooth):
 
         def turned_on(pair: Pair, ways: Array) -> Array:
             """:func:`~engine.contact.point_law.turned_on` of a pair's points, which went on by ``ways`` (n, 3)."""
-            a, b = pair.a.body, pair.b.body
-            way_a, way_b = (axes.ways.get(i, np.zeros(3)) for i in (a, b))
-            return np.array([point_law.turned_on(flown[a][:3], flown[b][:3], way - way_a, way - way_b) for way in ways])
+            turn_a, turn_b = (ops.cross(flown[s.body][:3], axes.ways.get(s.body, np.zeros(3))) for s in (pair.a, pair.b))
+            return np.array([point_law.turned_on(relative(pair, flown)[:3], way, turn_b - turn_a) for way in ways])
 
         for pair, near, gave in zip(pairs, found.near, stuck, strict=True):
             c, n, place = point_law.constants(pair, h, slow, way), pair.points, se3.position(found.poses[pair.b.body]) - axes.about

@@ -90,17 +90,17 @@ def velocity(W: Array, x: Array) -> Array:
     return W[3:] + ops.cross(W[:3], x)
 
 
-def turned_on(w_a: Array, w_b: Array, way_a: Array, way_b: Array) -> Array:
-    """Return u₀ (3): how much faster the second body's point at a place goes, relative to the first's, at the end of a step than by the
-    arms from centres of mass that it had when impulses acted, before place and centres went on by ``way`` from each other, of bodies that
-    turn at ω.
+def turned_on(turn: Array, went: Array, shift: Array) -> Array:
+    """Return how much faster (3) a pair's second body goes at a place, relative to the first, at the end of a step than by the arms that it
+    had when impulses acted: the place ``went`` on since then (3), the bodies turn at ω_b − ω_a = ``turn`` (3), and ``shift`` (3) is
+    ω_b × d_b − ω_a × d_a of the ways d that centres of mass went, where arms are from these.
 
     A table that turns at 2 rad/s has carried a box 1 mm along y, and its velocity there points 2 mm/s to the centre of the circle:
 
-    >>> turned_on(np.array([0.0, 0.0, 2.0]), np.zeros(3), np.array([0.0, 1e-3, 0.0]), np.zeros(3))
-    array([0.002, 0.   , 0.   ])
+    >>> turned_on(np.array([0.0, 0.0, -2.0]), np.array([0.0, 1e-3, 0.0]), np.zeros(3))
+    array([ 0.002, -0.   ,  0.   ])
     """
-    return ops.cross(w_b, way_b) - ops.cross(w_a, way_a)
+    return ops.cross(turn, went) - shift
 
 
 def normal_and_slip(row: Array, W: Array) -> tuple[Array, Any, Array]:

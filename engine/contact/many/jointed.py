@@ -77,9 +77,10 @@ class JointedProblem(Smooth):
         def begin(p: Array, stuck: Array, alone_a: Array, alone_b: Array, *V: Array) -> tuple[Any, ...]:
             k, d, s, mu, static, w = p[MATERIAL]
             went = way * h * ops.maximum(alone_a[3], alone_b[3]) * p[VELOCITY]
-            turn = point_law.turned_on(V[2][:3], V[3][:3], went - alone_a[:3], went - alone_b[:3])
+            shift = ops.cross(V[3][:3], alone_b[:3]) - ops.cross(V[2][:3], alone_a[:3])
             c = ops.array([k, d, h, s, mu, static, w, slow, way, *((*p[TURNING], p[SIZE]) if pairs.turns else ())])
             twists = V[1] - V[0], V[3] - V[2]
+            turn = point_law.turned_on(twists[1][:3], went, shift)
             seen = p[None, NORMAL], p[None, GAP], p[None, BEFORE], p[None, SHARE]
             made = point_law.point_rows_and_friction(c, (p[PLACE] - went)[None], *seen, turn[None], *twists, stuck)
             acts, meets = (ops.where(x, 1.0, 0.0) for x in (made[-1] > 0.0, ops.maximum(p[A], p[B]) < world - 0.5))

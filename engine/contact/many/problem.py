@@ -80,17 +80,17 @@ def problem(found: Manifolds, stuck: Any, outlines: Any, begun: Any, poses: Any,
     held = holding(found.pairs, number, size, begun, poses, ends(pairs, ways)[1], stuck, turns, h - way * h)
     of = ops.rows(lambda x: x[0], found.points)
 
-    def of_point(x: Array, surface: Array, stuck: Array, way_a: Array, way_b: Array, was: Array, flown: Array, w_a: Array,
-                 w_b: Array) -> tuple[Array, Array, Any]:
+    def of_point(x: Array, surface: Array, stuck: Array, way_b: Array, was: Array, flown: Array,
+                 shift: Array) -> tuple[Array, Array, Any]:
         k, d, mu, static, w, *turning = surface
         c = ops.array([k, d, h, k * w * x[FOUND + 1], mu, static, w, stiction, way, *turning])
         rubs, went = 4 if turning else 2, way * h * x[VELOCITY]
-        turn = point_law.turned_on(w_a, w_b, went - way_a, went - way_b)
-        seen = x[None, 4:7], x[None, 7], x[None, 8], x[None, 9], turn[None]
+        seen = x[None, 4:7], x[None, 7], x[None, 8], x[None, 9], point_law.turned_on(flown[:3], went, shift)[None]
         row = point_law.point_rows_and_friction(c, (x[1:4] + way_b - went)[None], *seen, was, flown, stuck)
         return np.concatenate([x[:1], packed_point(c, row[: -rubs - 1])]), row[-rubs - 1 : -1], row[-1]
 
-    given = surfaces, held.stuck, *ends(pairs, ways), *(twists(pairs, V) for V in (before, free)), *turns_of(pairs, free)
+    shifts = ops.rows(shift_of, pairs, *ends(pairs, ways), *ends(pairs, free))
+    given = surfaces, held.stuck, ends(pairs, ways)[1], *(twists(pairs, V) for V in (before, free)), shifts
     points, friction, acts = ops.rows(of_point, found.points, *(ops.gather(x, of) for x in given))
     return Problem(inertia, free, pairs, points, friction, acts, held, turns)
 
@@ -100,9 +100,9 @@ def twists(pairs: Any, V: Any) -> Any:
     return ops.rows(lambda p, V_a, V_b: V_b - p[MOVES] * point_law.seen_at(V_a, p[OFFSET]), pairs, *ends(pairs, V))
 
 
-def turns_of(pairs: Any, V: Any) -> list[Any]:
-    """Return how fast (m, 3) both bodies of the pairs turn: the first not at all where it stands still."""
-    return [ops.rows(lambda p, V_a: p[MOVES] * V_a[:3], pairs, ends(pairs, V)[0]), ops.rows(lambda V_b: V_b[:3], ends(pairs, V)[1])]
+def shift_of(p: Array, way_a: Array, way_b: Array, V_a: Array, V_b: Array) -> Array:
+    """Return ω_b × d_b − ω_a × d_a (3) of a pair whose centres of mass went on by d: see :func:`engine.contact.point_law.turned_on`."""
+    return ops.cross(V_b[:3], way_b) - p[MOVES] * ops.cross(V_a[:3], way_a)
 
 
 def ends(pairs: Any, V: Any) -> list[Any]:
