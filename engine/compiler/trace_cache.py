@@ -194,5 +194,5 @@ def kept_under(what: str, key: str, make: Callable[[], Value]) -> Value:
     if cache.store(key, made):
         debug.say(f"{what}: made, and kept in the cache")
     else:
-        debug.say(f"{what}: made, and not kept, as the cache cannot be written: 'engine doctor' says which folder it is")
+        debug.say(f"{what}: made, and not kept, as the cache cannot be written: 'engine doctor' says why")
     return fresh

@@ -174,14 +174,16 @@ def test_a_program_with_a_procedure_is_kept(folder):
     assert str(kept("a procedure", 1.0, lambda: "not made")) == text and len([*folder.iterdir()]) == 1
 
 
+@pytest.mark.usefixtures("nothing_said_before")
 def test_a_cache_that_cannot_be_written_keeps_nothing_and_says_so(folder, monkeypatch, capsys):
     resource = pytest.importorskip("resource")
     monkeypatch.setenv("ENGINE_DEBUG", "1")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (16, before[1]))                 # as a disk that is full
     try:
-        found = counted(1.0)
+        with pytest.warns(cache.CacheWarning, match=f"^the cache {folder} cannot be written: File too large; expected room") as said:
+            found = counted(1.0)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert found == 2
+    assert found == 2 and len(said) == 1
     assert "made, and not kept, as the cache cannot be written" in capsys.readouterr().err
