@@ -86,7 +86,7 @@ def as_taken(asked: list[Called]) -> list[Called]:
     """Return these calls of laws; refuse to go on where something was set in a law since it was taken."""
     for called in asked:
         for what in GIVEN:
-            if (now := getattr(called.law, what)) is not (then := called.taken.get(what, now)):
+            if not same(now := getattr(called.law, what), then := called.taken.get(what, now)):
                 raise SimulationError(f"{called.name}: its law's {what} was set after it was taken, to {repr(now)[:60]}, and was "
                                       f"{repr(then)[:60]}; expected a new Simulator, with what it is to be now")  # fmt: skip
     return asked

@@ -340,3 +340,11 @@ def test_a_law_in_which_something_is_set_is_said(what, compiled):
     if what in ("delay", "phase", "fn", "period"):
         other = engine.Simulator(pendulum(), dt=1e-2, controller=law, compiled=compiled, **AWAY).run([0.0], [1.0], 0.1)
         assert not np.array_equal(found.v, other.v)
+
+
+def test_a_sensors_law_is_its_own():
+    """What ticks of the engine's is taken as it is, alone, with others, and after it was pickled."""
+    encoder = pickle.loads(pickle.dumps(engine.sensors.Encoder("pivot", period=0.03, latency=0.01)))
+    simulator = pickle.loads(pickle.dumps(engine.Simulator(pendulum(), dt=1e-2, sensors=[encoder], controller=by_global, **AWAY)))
+    found = [simulator.run([0.0], [1.0], 0.1) for _ in range(2)]
+    assert np.array_equal(found[0].v, found[1].v)
