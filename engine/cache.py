@@ -10,6 +10,7 @@ The key of machine code is put together in :class:`engine.compiler.native_code.C
 that of traces by :func:`engine.compiler.trace_cache.key_of`.
 
 Set ``ENGINE_CACHE`` to choose the folder, or to ``0`` to keep nothing. (``ENGINE_LANES`` is of :mod:`engine.compiler.native_code`.)
+A cache that is wanted and cannot be used is no error: the first that is not kept is warned of, once for each reason.
 """
 
 from __future__ import annotations
@@ -24,25 +25,93 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from engine.checks import EngineWarning, warn
+
 HEADER = b"articulated-engine object 1\n"
 KEEP = 512 * 2**20  # bytes: beyond this the files used longest ago go
 TEMPORARY = "articulated-engine-"  # what names begin with while files are written
 #: folder -> bytes that this process has stored there since it looked at them all
 grown: dict[Path, int] = {}
+#: why something was not kept in this process
+missed: list[str] = []
+
+
+class CacheWarning(EngineWarning):
+    """Warning: a cache is wanted, and nothing is kept in it.
+
+    >>> issubclass(CacheWarning, EngineWarning)
+    True
+    """
+
+
+class Unusable(Exception):
+    """Error: the cache cannot be used; its text says why, and what was expected."""
 
 
 def folder() -> Path | None:
-    """Return the user's cache folder, made if it is missing, or None if there is none to trust."""
-    chosen = os.environ.get("ENGINE_CACHE")
-    if chosen == "0":
+    """Return the user's cache folder, made if it is missing; None if it is switched off, or there is none to trust, which is warned of."""
+    try:
+        return chosen()
+    except Unusable as error:
+        miss(error)
+        return None
+
+
+def chosen() -> Path | None:
+    """Return the user's cache folder, made if it is missing, or None if it is switched off.
+
+    Raises
+    ------
+    Unusable : it cannot be made, or others may write to it
+    """
+    asked = os.environ.get("ENGINE_CACHE")
+    if asked == "0":
         return None
     try:
-        path = Path(chosen) if chosen else usual()
+        path = Path(asked).expanduser() if asked else usual()
+    except RuntimeError as error:                                              # no home
+        raise unusable(asked or "of this user", str(error)) from error
+    try:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
         status = path.stat()
-    except (OSError, RuntimeError):  # not to be made; no home
-        return None
-    return path if is_private(status) else None
+    except OSError as error:
+        raise unusable(path, "it is no folder" if path.is_file() else f"it cannot be made: {error.strerror}") from error
+    if not is_private(status):
+        raise unusable(path, f"others may write to it (chmod go-w '{path}')" if status.st_uid == os.getuid() else "it is another user's")
+    return path
+
+
+def unusable(where: Path | str, why: str) -> Unusable:
+    """Return the error of a cache that cannot be used."""
+    return Unusable(f"the cache {where} is not used, as {why}; expected a folder that you alone may write to (ENGINE_CACHE chooses it, or "
+                    "0 for none): without one each process traces and compiles anew")  # fmt: skip
+
+
+def unwritten(where: Path, error: OSError) -> Unusable:
+    """Return the error of a cache that cannot be written."""
+    return Unusable(f"the cache {where} cannot be written: {error.strerror}; expected room in a folder of your own (ENGINE_CACHE chooses "
+                    "it, or 0 for none): what is not kept is traced and compiled anew by each process")  # fmt: skip
+
+
+def miss(error: Unusable) -> None:
+    """Note why something is not kept, and warn of it where it is the first time."""
+    if (text := str(error)) not in missed:
+        missed.append(text)
+        warn(text, CacheWarning)
+
+
+def trouble() -> str:
+    """Return why nothing can be kept, found by trying; "" if it can, or is not to be."""
+    try:
+        if (where := chosen()) is not None:
+            try:
+                with tempfile.TemporaryFile(dir=where, prefix=TEMPORARY) as file:
+                    file.write(HEADER)
+            except OSError as error:
+                raise unwritten(where, error) from error
+    except Unusable as error:
+        return str(error)
+    return ""
 
 
 def is_private(status: os.stat_result) -> bool:
@@ -122,8 +191,8 @@ def store(key: str, made: bytes) -> bool:
 
 
 def put(where: Path, called: str, data: bytes) -> bool:
-    """Write a file of the cache, whole or not at all, and return whether it is there; a disk that is full or read-only is no error."""
-    with contextlib.suppress(OSError):
+    """Write a file of the cache, whole or not at all, and return whether it is there; a disk that is full or read-only is warned of."""
+    try:
         handle, temporary = tempfile.mkstemp(dir=where, prefix=TEMPORARY)  # what a crash leaves behind is pruned like the rest
         try:
             with os.fdopen(handle, "wb") as new:
@@ -132,12 +201,18 @@ def put(where: Path, called: str, data: bytes) -> bool:
         except OSError:
             os.unlink(temporary)
             raise
-        grown[where] = grown.get(where, KEEP) + len(data)
-        if grown[where] >= KEEP // 16:                                         # to look at all files takes longer than to write one
+    except OSError as error:
+        with contextlib.suppress(OSError):                                     # another process has it there, and is reading
+            if content(where / called) == data:
+                return True
+        miss(unwritten(where, error))
+        return False
+    grown[where] = grown.get(where, KEEP) + len(data)
+    if grown[where] >= KEEP // 16:                                             # to look at all files takes longer than to write one
+        with contextlib.suppress(OSError):
             prune(where)
-            grown[where] = 0
-        return True
-    return False
+        grown[where] = 0
+    return True
 
 
 def files(where: Path) -> Iterator[tuple[float, int, str]]:

@@ -76,6 +76,14 @@ def as_loaded() -> Iterator[None]:
     LOADED[0] = before
 
 
+@pytest.fixture
+def nothing_said_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if nothing had been wrong with the cache in this process yet."""
+    from engine import cache
+
+    monkeypatch.setattr(cache, "missed", [])
+
+
 @pytest.fixture(autouse=True)
 def floating_point_errors_stay_as_they_are() -> Iterator[None]:
     """A test that leaves NumPy silent is said, not those that come after it in its process."""

@@ -27,7 +27,7 @@ ACTING = {"compiled", "components"}
 #: room -> (rooms it may import from, packages besides the standard library and NumPy); its own modules always
 ROOMS = {
     "checks": (set(), set()),
-    "cache": (set(), set()),
+    "cache": ({"checks"}, set()),
     "gc_pause": (set(), set()),
     "interrupts": (set(), set()),
     "progress": (set(), {"rich"}),

@@ -1,6 +1,7 @@
 """``engine compile``: what simulating a robot takes, traced and compiled ahead."""
 
 import time
+import warnings
 from typing import Annotated
 
 import typer
@@ -34,15 +35,19 @@ def compile(
     engine compile robot.urdf --floating
     engine compile arm.urdf --dt 1e-4 --rows 4096
     """
-    if (folder := cache.folder()) is None:
-        raise Failure("there is no cache to keep code in; expected ENGINE_CACHE to name a folder of your own, or not to be set")
+    if (said := cache.trouble()) or (folder := cache.folder()) is None:
+        raise Failure(said or "ENGINE_CACHE is 0, which keeps nothing; expected it to name a folder of your own, or not to be set")
     g, model = chosen_gravity(gravity, zero_gravity), engine.load(robot, floating_base=floating)
     begun, says = time.perf_counter(), model.described
     given = {"dt": dt, "integrator": integrator, "gravity": g, "joint_dynamics": False if ideal_joints else None}
-    if described:
-        simulator = engine.warm(model, rows, **{name: x for name, x in given.items() if x is not None})
-    else:
-        dt = (says.dt if says else None) or 1e-3 if dt is None else dt
-        g = (says.gravity if says else None) or GRAVITY if g is None else g
-        simulator = engine.warm(engine.Simulator(model, dt, integrator, g, joint_dynamics=not ideal_joints), rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cache.CacheWarning)                    # which is the failure below
+        if described:
+            simulator = engine.warm(model, rows, **{name: x for name, x in given.items() if x is not None})
+        else:
+            dt = (says.dt if says else None) or 1e-3 if dt is None else dt
+            g = (says.gravity if says else None) or GRAVITY if g is None else g
+            simulator = engine.warm(engine.Simulator(model, dt, integrator, g, joint_dynamics=not ideal_joints), rows)
+    if cache.missed:
+        raise Failure(cache.missed[-1])
     print(f"{simulator}\nready in {time.perf_counter() - begun:.2g} s; {folder} has {describe_cache(folder)}")

@@ -35,8 +35,10 @@ def lines() -> Iterator[tuple[str, str]]:
     name, lanes, registers = native_code.llvm().get_host_cpu_name(), native_code.width(), native_code.registers()
     yield "processor", f"{name}: {lanes} numbers in a vector, {registers} registers"
     yield "threads", f"{engine.get_threads()} for batches (engine.set_threads), of {os.cpu_count()} processors"
-    folder = cache.folder()
-    yield "cache", f"{folder}: {describe_cache(folder)}" if folder else "none is kept (ENGINE_CACHE chooses another folder)"
+    if (said := cache.trouble()) or (folder := cache.folder()) is None:
+        yield "cache", said or "switched off, as ENGINE_CACHE is 0 (it chooses the folder)"
+    else:
+        yield "cache", f"{folder}: {describe_cache(folder)}"
     try:
         yield "OpenGL", graphics()
     except engine.EngineError as error:

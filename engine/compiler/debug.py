@@ -22,6 +22,10 @@ from engine.checks import EngineError
 LEVELS = ("0", "1", "2", "3")
 #: passes by the stage that they are of; what is none of these is a stage itself
 STAGES = {"fusing": "optimised", "packing": "optimised", "planning": "optimised"}
+#: what a report knows of programs besides the parts of their key
+BESIDE = ("outline", "shared", "numbers")
+#: why other numbers may be other code
+EQUALS = "one that equals another, or has another sign, is other code"
 #: seconds of LLVM's own passes, summed over the threads that run them
 WITHIN_LLVM = ("LLVM reads", "LLVM's passes", "LLVM's code")
 
@@ -91,10 +95,11 @@ class Report:
     Parameters
     ----------
     what : such as "one call"; programs : what it is of
-    parts : of its key, by what they say
+    parts : of its key, by what they say; beside them the programs' "outline", whatever their numbers are, their key "shared" with
+        programs of other numbers, and their "numbers"
     """
 
-    def __init__(self, what: str, programs: Sequence[Any], parts: dict[str, str]) -> None:
+    def __init__(self, what: str, programs: Sequence[Any], parts: dict[str, Any]) -> None:
         self.what, self.programs, self.parts = what, programs, parts
         self.seconds: dict[str, float] = {}
         self.found, self.text = False, ""
@@ -125,7 +130,9 @@ class Report:
             before = {}
         if not before:
             return "compiled, the first of this name"
-        changed = [part for part, x in self.parts.items() if before.get(part) != x]
+        changed = [part for part, x in self.parts.items() if before.get(part) != x and part not in BESIDE]
+        if "the program" in changed:
+            changed[changed.index("the program")] = program_words(before, self.parts)
         return f"compiled, as other than before: {', '.join(changed)}" if changed else "compiled, as the cache no longer has it"
 
     def lines(self, level: int) -> Iterator[str]:
@@ -146,6 +153,24 @@ class Report:
             yield self.text or "engine: its IR was not made, as it was found in the cache; ENGINE_CACHE=0 makes it"
 
 
+def program_words(before: dict[str, Any], now: dict[str, Any]) -> str:
+    """Return in which way a program is another: by its numbers alone, or by what it does.
+
+    >>> program_words({"outline": "a", "numbers": [2.0, 3.0]}, {"outline": "b", "numbers": [3.0]})
+    'the program, without the number 2'
+    >>> program_words({"outline": "a", "shared": "b", "numbers": [2.0]}, {"outline": "a", "shared": "b", "numbers": [4.0]})
+    'the numbers of the program, 2 before and 4 now (its code is of these alone, or the cache has lost it)'
+    """
+    had, has = (set(parts.get("numbers", ())) for parts in (before, now))
+    gone, come = (", ".join(f"{x:.6g}" for x in sorted(some)[:3]) + ", …" * (len(some) > 3) for some in (had - has, has - had))
+    if before.get("outline") == now.get("outline"):
+        same = before.get("shared") == now.get("shared")
+        why = "its code is of these alone, or the cache has lost it" if same else EQUALS
+        words = " and".join(f" {x} {when}" for x, when in ((gone, "before"), (come, "now")) if x)
+        return f"the numbers of the program{words and ','}{words} ({why})"
+    return "the program" + (f", without the number {gone}" if gone and not come else "")
+
+
 def unique(programs: Sequence[Any]) -> list[Any]:
     """Programs and all that they call, each once."""
     found: dict[str, Any] = {}
@@ -158,7 +183,7 @@ def unique(programs: Sequence[Any]) -> list[Any]:
 
 
 @contextlib.contextmanager
-def reported(what: str, programs: Sequence[Any], parts: Callable[[], dict[str, str]]) -> Iterator[Report | None]:
+def reported(what: str, programs: Sequence[Any], parts: Callable[[], dict[str, Any]]) -> Iterator[Report | None]:
     """Collect what is done within for a report, and write it in the end, if ``ENGINE_DEBUG`` asks for one."""
     if not (asked := level()):
         yield None
@@ -170,5 +195,5 @@ def reported(what: str, programs: Sequence[Any], parts: Callable[[], dict[str, s
     finally:
         REPORTS.pop()
     sys.stderr.write("\n".join(report.lines(asked)) + "\n")
-    if not report.found:
+    with contextlib.suppress(ValueError):                                     # numbers that JSON has not
         cache.store(f"debug|{report.name}", json.dumps(report.parts).encode())

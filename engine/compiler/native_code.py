@@ -29,7 +29,7 @@ from engine import cache
 from engine.checks import EngineError
 from engine.compiler import debug
 from engine.compiler.graph import vecmath
-from engine.compiler.graph.numbers import Numbered, numbered, places
+from engine.compiler.graph.numbers import Numbered, numbered, outline, places
 from engine.gc_pause import gc_paused
 
 
@@ -242,6 +242,11 @@ def parts(key: str) -> dict[str, str]:
             "LLVM": "|".join(versions), "the engine's sources": f"{texts}|{library}"}  # fmt: skip
 
 
+def described(programs: Sequence[Any], shared: Numbered) -> dict[str, Any]:
+    """Return what programs are without their numbers, and these, for a report."""
+    return {"outline": outline(programs), "shared": shared.key, "numbers": shared.numbers}
+
+
 #: variables of code that hold the addresses of functions, by their names: filled in when it is loaded, where it has them
 FILLED: dict[str, Callable[[], int]] = {}
 
@@ -256,7 +261,7 @@ class Code:
         width()  # which refuses a wrong ENGINE_LANES; code for single calls does not ask otherwise
         exact, shared = "|".join([how, *(p.key for p in programs)]), numbered(programs)
         keys = [f"{key}|{identity()}" for key in (f"{how}|but for numbers|{shared.key}", exact)]
-        with debug.reported(what, programs, lambda: parts(exact)) as report:
+        with debug.reported(what, programs, lambda: {**parts(exact), **described(programs, shared)}) as report:
             kept = next((found for key in keys if (found := cache.load(key)) is not None), None)
             self.cached = kept is not None
             if kept is None:

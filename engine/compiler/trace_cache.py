@@ -21,7 +21,7 @@ import os
 import pickle
 import sys
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypeVar
 
@@ -44,8 +44,18 @@ UNDER = ("numpy", "networkx", "scipy")
 FUNCTIONS = types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType
 #: what Python and its library note in modules and classes
 PYTHONS = {"__slotnames__", "__warningregistry__", "__annotations__", "__annotations_cache__", "__annotate_func__"}
-#: modules whose tables grow while things are made and called
-GROWING = ("engine.cache", "engine.compiler.gufunc", "engine.compiler.debug", "engine.compiler.graph.notes")
+#: modules, or names in them, whose containers grow while things are made and called
+GROWING = ("engine.cache", "engine.compiler.gufunc", "engine.compiler.debug", "engine.compiler.graph.notes",
+           "engine.compiler.trace_cache.LOADED", "engine.compiler.codegen.interrupt_checks._kept", "engine.simulation.rounding.SAID")
+#: by what is a function, or stands for one, what it is, or has behind it
+BEHIND: dict[type, Callable[[Any], list[Any]]] = {
+    types.FunctionType: lambda f: [f, *behind(f.__dict__.get("__wrapped__"))] if f.__dict__ else [f],
+    staticmethod: lambda x: behind(x.__func__), classmethod: lambda x: behind(x.__func__), property: lambda x: behind(x.fget),
+    functools.cached_property: lambda x: behind(x.func), functools._lru_cache_wrapper: lambda x: behind(x.__wrapped__)}  # fmt: skip
+#: what holds other things, and may be changed in place
+HOLDING = (dict, list, set, np.ndarray)
+#: what a function is made of, which may be set
+MADE_OF = tuple(map(operator.attrgetter, ("__code__", "__defaults__", "__kwdefaults__")))
 
 
 class Foreign(Exception):
@@ -53,11 +63,13 @@ class Foreign(Exception):
 
 
 class Loaded:
-    """The engine's modules, as they were loaded: their texts, and what is set in them and in their classes."""
+    """The engine's modules, as they were loaded: their texts, and what is set in them, in their classes, functions and containers."""
 
     def __init__(self) -> None:
-        texts = hashlib.sha256()
+        texts, functions = hashlib.sha256(), list[types.FunctionType]()
         self.set: list[tuple[str, Mapping[str, Any], dict[Any, Any]]] = []     # and what may not have more than it had
+        self.rows: list[tuple[str, Collection[Any], tuple[Any, ...]]] = []
+        self.arrays: list[tuple[str, np.ndarray, bytes]] = []
         self.under = [(m.__name__, vars(m), dict(vars(m))) for m in (builtins, math, operator, np, np.linalg)]
         for name, module in sorted((n, m) for n, m in sys.modules.items() if n.startswith("engine.")):
             try:
@@ -67,11 +79,28 @@ class Loaded:
                 texts.update(os.urandom(32))
             self.set.append((name, vars(module), dict(vars(module))))
             for word, x in vars(module).items():
-                if isinstance(x, type) and x.__module__ == name:
-                    self.set.append((f"{name}.{word}", vars(x), dict(vars(x))))
-                elif type(x) is dict and not name.startswith(GROWING) and word != "__builtins__":
-                    self.set.append((f"{name}.{word}", x, x.copy()))
+                kind = type(x)
+                if kind in HOLDING:
+                    if word != "__builtins__" and not f"{name}.{word}".startswith(GROWING):
+                        self.hold(f"{name}.{word}", x)
+                elif isinstance(x, type):
+                    if x.__module__ == name:
+                        self.set.append((f"{name}.{word}", vars(x), dict(vars(x))))
+                        functions += [f for y in vars(x).values() for f in behind(y)]
+                elif kind in BEHIND and x.__module__ == name:
+                    functions += behind(x)
         self.texts = texts.hexdigest()
+        having = ((get, [f for f in functions if get(f) is not None]) for get in MADE_OF)
+        self.made = [(get, fs, [*map(get, fs)]) for get, fs in having]
+
+    def hold(self, name: str, x: Any) -> None:
+        """Note what is in a container."""
+        if isinstance(x, dict):
+            self.set.append((name, x, x.copy()))
+        elif isinstance(x, np.ndarray):
+            self.arrays.append((name, x, x.tobytes()))
+        else:
+            self.rows.append((name, x, tuple(x)))
 
     def changed(self) -> str:
         """Return what has been set since, in words; "" where nothing has."""
@@ -81,7 +110,19 @@ class Loaded:
         for name, now, then in self.set:
             if len(now) != len(then) and (more := [w for w in now if w not in then and w not in PYTHONS and not is_module(now[w])]):
                 return f"{name}.{more[0]} was set"
-        return ""
+        for get, functions, parts in self.made:
+            if not all(map(operator.is_, map(get, functions), parts)):
+                f = next(f for f, part in zip(functions, parts, strict=True) if get(f) is not part)
+                return f"{f.__module__}.{f.__qualname__} was changed"
+        for name, held, entries in self.rows:
+            if len(held) != len(entries) or not all(map(operator.is_, held, entries)):
+                return f"{name} was changed"
+        return next((f"{name} was changed" for name, array, numbers in self.arrays if array.tobytes() != numbers), "")
+
+
+def behind(x: Any) -> list[types.FunctionType]:
+    """Return a function, or the one behind a method, a property or a decorator, with what they wrap; none of anything else."""
+    return BEHIND[type(x)](x) if type(x) in BEHIND else []
 
 
 def is_module(x: Any) -> bool:
@@ -194,5 +235,5 @@ def kept_under(what: str, key: str, make: Callable[[], Value]) -> Value:
     if cache.store(key, made):
         debug.say(f"{what}: made, and kept in the cache")
     else:
-        debug.say(f"{what}: made, and not kept, as the cache cannot be written: 'engine doctor' says which folder it is")
+        debug.say(f"{what}: made, and not kept, as the cache cannot be written: 'engine doctor' says why")
     return fresh

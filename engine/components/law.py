@@ -166,12 +166,12 @@ class Called:
     Attributes
     ----------
     reads : the signals that it asks for
-    ticks : whether it is evaluated at ticks, and held in between
+    ticks : whether it is evaluated at ticks, and held in between; taken : the law's attributes, as they were
     """
 
     def __init__(self, fn: Any, parameters: Mapping[str, Any], signals: Collection[str] = (), by_name: bool = False) -> None:
         self.law = fn if isinstance(fn, Law) else Law(fn)
-        self.name, self.stream = self.law.__name__, 0
+        self.name, self.stream, self.taken = self.law.__name__, 0, dict(vars(self.law))
         if isinstance(self.law.fn, type):
             raise SimulationError(f"{self.name} is a class; expected one of its instances, {self.name}(…)")
         own = noisy(self.law.fn) if asks_noise(self.law) else self.law.fn

@@ -309,7 +309,7 @@ def asks_nothing() -> float:
 def bare(law: Law) -> Called:
     """Return a law that is bound, and held between ticks."""
     asked = Called(Law(asks_nothing, name=law.name), {}, by_name=True)
-    asked.law, asked.ticks = law, True
+    asked.law, asked.ticks, asked.taken = law, True, dict(vars(law))
     return asked
 
 

@@ -51,7 +51,7 @@ from engine.simulation.run_loop import Diverged, Failures, collected
 from engine.simulation.state import State, require_state
 from engine.simulation.step import Step
 from engine.simulation.stepper import Stepper
-from engine.simulation.surroundings import Kept, require_found_again, surroundings
+from engine.simulation.surroundings import Kept, as_taken, require_found_again, surroundings
 from engine.simulation.trajectory import Trajectory
 from engine.simulation.unresolved import Unresolved
 from engine.simulation.variable_mass import require_own
@@ -174,7 +174,7 @@ class Simulator(Fixed):
 
     def _read(self) -> dict[str, Any]:
         """Return what the functions and components of machine code read besides their arguments, now."""
-        asked = [*(c.called for c in self.plant.acting if isinstance(c, Ticking)), *self.watch.called]
+        asked = as_taken([*(c.called for c in self.plant.acting if isinstance(c, Ticking)), *self.watch.called])
         motions = [(c.title, c.motion) for c in self._arguments["constraints"] if isinstance(c, Prescribed)]
         own = [*((f.name, f.law.fn) for f in asked), *motions, *((c.name, c) for c in self._given)]
         return surroundings(own) if self.compiled else {}

@@ -8,6 +8,7 @@ import dis
 import functools
 import hashlib
 import inspect
+import sys
 import sysconfig
 import time
 import types
@@ -38,6 +39,8 @@ PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), np.generi
 INSTALLED = (*(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")), str(Path(__file__).parents[1]))
 #: of the engine's objects, those whose attributes count
 OPEN = (Called, Component, ControlSystem, Event, Law)
+#: what a law is given, which its simulator takes as it is then
+GIVEN = ("fn", "state", "period", "memory", "delay", "python", "stiff", "phase", "initial", "name")
 #: classes of Python's own that hold whatever is put into them, by name
 NAMESPACES = ("SimpleNamespace", "Namespace")
 #: the instructions that read a global
@@ -57,16 +60,17 @@ class Code(NamedTuple):
 def surroundings(things: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     """Return by name every number, text, array and piece of code that functions and objects (name, thing) consist of, or read.
 
-    Looked at are closures, globals, defaults, code, the objects that methods belong to with their attributes and methods, and containers,
-    functions and modules among these, as far as they are the user's: what is installed with Python, in packages or with the engine counts
-    by its name, and what it encloses. Not seen is what is read from files, clocks and the like.
+    Looked at are closures, globals, modules that functions import in their bodies, defaults, code, the objects that methods belong to with
+    their attributes and methods, and containers, functions and modules among these, as far as they are the user's: what is installed with
+    Python, in packages or with the engine counts by its name, and what it encloses. Not seen is what is read from files, clocks and the
+    like.
 
     >>> def pull(gain):
     ...     return lambda q: -gain * q
     >>> [(name, x) for name, x in surroundings([("f", pull(2.0))]).items() if name != "f"]
     [('f: gain', 2.0)]
     """
-    return dict(named_leaves(things))
+    return dict(named_leaves(things, imports=True))
 
 
 def require_found_again(name: str, a: Mapping[str, Any]) -> None:
@@ -76,6 +80,16 @@ def require_found_again(name: str, a: Mapping[str, Any]) -> None:
                      *(("motion", c.motion) for c in a["constraints"] if isinstance(c, Prescribed)),
                      *(("event function", f) for e in a["events"] for f in (e.function, e.action))):  # fmt: skip
         require_importable(f"the {what} of a simulator of '{name}'", fn.fn if isinstance(fn, Law) else fn)
+
+
+def as_taken(asked: list[Called]) -> list[Called]:
+    """Return these calls of laws; refuse to go on where something was set in a law since it was taken."""
+    for called in asked:
+        for what in GIVEN:
+            if not same(now := getattr(called.law, what), then := called.taken.get(what, now)):
+                raise SimulationError(f"{called.name}: its law's {what} was set after it was taken, to {repr(now)[:60]}, and was "
+                                      f"{repr(then)[:60]}; expected a new Simulator, with what it is to be now")  # fmt: skip
+    return asked
 
 
 def fingerprint(*things: Any) -> str:
@@ -109,18 +123,20 @@ def words(x: Any) -> tuple[str | bytes, ...]:
 # ---------------------------------------------------------------- the walk
 
 
-def named_leaves(things: Iterable[tuple[str, Any]]) -> Iterator[Leaf]:
-    """Yield the leaves of things (name, thing) by "name: path"."""
-    walk = Walk()
+def named_leaves(things: Iterable[tuple[str, Any]], imports: bool = False) -> Iterator[Leaf]:
+    """Yield the leaves of things (name, thing) by "name: path", with what is loaded by now of what functions import in their bodies."""
+    walk = Walk(imports)
     for name, thing in things:
         for path, x in walk.leaves(thing, "", DEPTH, True):
             yield f"{name}: {path}" if path else name, x
 
 
 class Walk:
-    """A walk through things and what they consist of; what it comes across again is a leaf that says where it was."""
+    """A walk through things and what they consist of, with what functions import in their bodies where that is asked for; what it comes
+    across again is a leaf that says where it was."""
 
-    def __init__(self) -> None:
+    def __init__(self, imports: bool) -> None:
+        self.imports = imports
         self.seen: dict[int, tuple[str, Any]] = {}                             # by id; kept, so that no other object gets it
 
     def leaves(self, x: Any, path: str, depth: int, opened: bool = False) -> Iterator[Leaf]:
@@ -186,6 +202,9 @@ class Walk:
         for name in dict.fromkeys(n for code in codes(f.__code__) for n in loaded_names(code, GLOBALS)) if own else ():
             if name in f.__globals__:
                 yield from self.read(f.__globals__[name], join_path(path, name), depth, names)
+        if own and self.imports:
+            for module in imported(f):
+                yield from self.read(module, join_path(path, module.__name__), depth, names)
 
     def read(self, x: Any, path: str, depth: int, names: Iterable[str]) -> Iterator[Leaf]:
         """Yield what a global or an enclosed value is; of modules and classes what code names."""
@@ -266,9 +285,24 @@ def codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 @functools.lru_cache(maxsize=10_000)
-def loaded_names(code: types.CodeType, naming: tuple[str, ...] = (*GLOBALS, "LOAD_ATTR", "LOAD_METHOD")) -> tuple[str, ...]:
+def loaded_names(code: types.CodeType, naming: tuple[str, ...] = (*GLOBALS, "LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM")) -> tuple[str, ...]:
     """Return the globals and attributes that code names."""
     return tuple(dict.fromkeys(str(i.argval) for i in dis.get_instructions(code) if i.opname.startswith(naming)))
+
+
+@functools.lru_cache(maxsize=10_000)
+def imports(code: types.CodeType) -> tuple[str, ...]:
+    """Return the names of modules that code imports, as it names them."""
+    return tuple(dict.fromkeys(str(i.argval) for i in dis.get_instructions(code) if i.opname == "IMPORT_NAME"))
+
+
+def imported(f: types.FunctionType) -> Iterator[types.ModuleType]:
+    """Yield the modules that are imported where a function is called, as far as they are loaded."""
+    package = str(f.__globals__.get("__package__") or "").split(".")
+    for name in dict.fromkeys(n for code in codes(f.__code__) for n in imports(code)):
+        for k in range(len(package) + 1):                                      # by itself, or from a package around it
+            if isinstance(found := sys.modules.get(".".join(n for n in (*package[:k], name) if n)), types.ModuleType):
+                yield found
 
 
 def join_path(path: str, name: str) -> str:

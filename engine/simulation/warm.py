@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.checks import EngineError, whole
+from engine import cache
+from engine.checks import EngineError, warn, whole
 from engine.components.component import SimulationError
 from engine.model import Model
 from engine.simulation.from_file import simulator_of
@@ -19,7 +20,8 @@ def warm(what: Model | Simulator, rows: int = 1, **arguments: Any) -> Simulator:
     """Return a simulator whose machine code is made, and kept for every later process of this user that makes the same one.
 
     A later process finds by what it is made of all that is the engine's own, and traces only functions of yours. The cache
-    (``ENGINE_CACHE``) knows processors apart: warm it on the kind of machine that is to find it.
+    (``ENGINE_CACHE``) knows processors apart: warm it on the kind of machine that is to find it. Where this process could not keep what it
+    made, :class:`engine.cache.CacheWarning` says why.
 
     Parameters
     ----------
@@ -39,15 +41,15 @@ def warm(what: Model | Simulator, rows: int = 1, **arguments: Any) -> Simulator:
     <simulator of 'seven_joint_arm': cg4, dt = 0.01 s; joints: ideal>
     """
     rows = whole("rows", rows, "a whole number from 1", least=1, error=SimulationError)
-    if isinstance(what, Simulator):
-        if arguments:
-            raise SimulationError(f"warm got a simulator and '{next(iter(arguments))}'; expected a model with arguments, or a simulator")
-        simulator = what
-    else:
-        simulator = (Simulator if what.described is None else simulator_of)(what, **arguments)
-    model = simulator.model
-    with warnings.catch_warnings(), contextlib.suppress(EngineError):          # wherever it is: nothing of the motion is looked at
-        warnings.simplefilter("ignore")
-        simulator.step(simulator.start(model.initial(), np.zeros(model.nv)))
-    simulator.stepper.compile(rows)
+    if isinstance(what, Simulator) and arguments:
+        raise SimulationError(f"warm got a simulator and '{next(iter(arguments))}'; expected a model with arguments, or a simulator")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cache.CacheWarning)                    # which is said in the end, and each time
+        simulator = what if isinstance(what, Simulator) else (Simulator if what.described is None else simulator_of)(what, **arguments)
+        with warnings.catch_warnings(), contextlib.suppress(EngineError):      # wherever it is: nothing of the motion is looked at
+            warnings.simplefilter("ignore")
+            simulator.step(simulator.start(simulator.model.initial(), np.zeros(simulator.model.nv)))
+        simulator.stepper.compile(rows)
+    if cache.missed:
+        warn(f"not all that this process made of '{simulator.model.name}' is kept: {cache.missed[-1]}", cache.CacheWarning)
     return simulator

@@ -2,6 +2,8 @@
 
 import importlib.metadata
 
+import pytest
+
 import engine
 from engine.cli import doctor
 from tests.cli.commands import run
@@ -30,3 +32,20 @@ def test_without_graphics_it_says_why(monkeypatch, capsys):
 
     monkeypatch.setattr(doctor, "graphics", refuse)
     assert run("doctor") == 0 and "no OpenGL here" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("nothing_said_before")
+def test_a_cache_that_cannot_be_used_is_told_from_one_that_is_not_wanted(tmp_path, monkeypatch, capsys):
+    def said():
+        assert run("doctor") == 0
+        out, err = capsys.readouterr()
+        assert not err
+        return next(line.split("  ")[-1] for line in out.splitlines() if line.startswith("cache"))
+
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("ENGINE_CACHE", str(folder))
+    assert said() == f"{folder}: 0 files, 0 of at most 512 MiB"
+    folder.chmod(0o777)
+    assert said().startswith(f"the cache {folder} is not used, as others may write to it (chmod go-w '{folder}'); expected a folder")
+    monkeypatch.setenv("ENGINE_CACHE", "0")
+    assert said() == "switched off, as ENGINE_CACHE is 0 (it chooses the folder)"

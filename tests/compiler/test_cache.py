@@ -22,6 +22,7 @@ from engine.compiler.codegen import entry
 from engine.compiler.graph import vecmath
 from engine.compiler.gufunc import numpy_ufunc
 
+pytestmark = pytest.mark.usefixtures("nothing_said_before")
 posix = pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")
 
 
@@ -198,7 +199,8 @@ def test_only_files_of_the_users_own_are_loaded(folder, tmp_path):
         assert works(again := build()) and not again.cached and build().cached
     path.unlink()
     path.mkdir()
-    assert works(again := build()) and not again.cached and list(folder.iterdir()) == [path]
+    with pytest.warns(cache.CacheWarning, match=f"^the cache {folder} cannot be written: Is a directory"):
+        assert works(again := build()) and not again.cached and list(folder.iterdir()) == [path]
     assert elsewhere.read_bytes() == data
 
 
@@ -207,7 +209,8 @@ def test_only_files_of_the_users_own_are_loaded(folder, tmp_path):
 def test_a_folder_others_can_write_to_is_not_used(folder, mode):
     build()
     folder.chmod(mode)
-    assert cache.folder() is None and not build().cached
+    with pytest.warns(cache.CacheWarning, match=f"^the cache {folder} is not used, as others may write to it .chmod go-w '{folder}'.; "):
+        assert cache.folder() is None and not build().cached
     folder.chmod(0o755)
     assert build().cached
 
@@ -217,7 +220,8 @@ def test_a_folder_others_can_write_to_is_not_used(folder, mode):
 def test_a_folder_of_someone_else_is_not_used(folder):
     build()
     os.chown(folder, 12345, 12345)
-    assert cache.folder() is None and not build().cached
+    with pytest.warns(cache.CacheWarning, match=f"^the cache {folder} is not used, as it is another user's; expected a folder"):
+        assert cache.folder() is None and not build().cached
 
 
 @posix
@@ -247,10 +251,11 @@ def test_where_the_cache_is(monkeypatch, tmp_path):
 
 def test_no_place_for_a_cache_is_no_error(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
-    monkeypatch.setenv("ENGINE_CACHE", str(tmp_path / "file" / "cache"))
-    assert cache.folder() is None and works(build())
-    monkeypatch.setenv("ENGINE_CACHE", str(tmp_path / "file"))
-    assert not build().cached
+    for where, why in (("file/cache", "it cannot be made: Not a directory"), ("file", "it is no folder")):
+        monkeypatch.setenv("ENGINE_CACHE", str(tmp_path / where))
+        with pytest.warns(cache.CacheWarning, match=f"^the cache {tmp_path / where} is not used, as {why}; expected a folder"):
+            assert cache.folder() is None and works(build())
+        assert cache.trouble().startswith(f"the cache {tmp_path / where} is not used, as {why}; expected") and not build().cached
 
     def homeless():
         raise RuntimeError("Could not determine home directory.")
@@ -258,7 +263,8 @@ def test_no_place_for_a_cache_is_no_error(monkeypatch, tmp_path):
     monkeypatch.delenv("ENGINE_CACHE")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(Path, "home", homeless)
-    assert cache.folder() is None and works(build())
+    with pytest.warns(cache.CacheWarning, match="^the cache of this user is not used, as Could not determine home directory"):
+        assert cache.folder() is None and works(build())
 
 
 def test_a_full_or_read_only_disk_is_no_error(folder, monkeypatch):
@@ -268,10 +274,42 @@ def test_a_full_or_read_only_disk_is_no_error(folder, monkeypatch):
         raise OSError(28, "No space left on device")
 
     for name in ("mkstemp", "replace"):
-        with monkeypatch.context() as m:
+        cache.missed.clear()
+        with monkeypatch.context() as m, pytest.warns(cache.CacheWarning, match=f"^the cache {folder} cannot be written: No space left"):
             m.setattr(cache.tempfile if name == "mkstemp" else os, name, full)
             assert works(build(3.0), 3.0) and build().cached
     assert len(list(folder.iterdir())) == 1  # nothing half-written is left
+
+
+def test_what_is_wrong_is_said_once(folder, monkeypatch, recwarn):
+    """In the line of who called the engine; nothing where a cache is not wanted, or another process has put the same there."""
+    folder.write_text("")
+    assert works(build()) and works(build(2.0), 2.0)
+    assert [(w.category, w.filename) for w in recwarn] == [(cache.CacheWarning, __file__)] and cache.missed == [str(recwarn[0].message)]
+    monkeypatch.setenv("ENGINE_CACHE", "0")
+    assert works(build()) and cache.trouble() == "" and len(recwarn) == 1
+    folder.unlink()
+    monkeypatch.setenv("ENGINE_CACHE", str(folder))
+    assert cache.store("key", b"made") and cache.trouble() == "" and len([*folder.iterdir()]) == 1
+
+    def held(*args, **kwargs):
+        raise PermissionError(13, "The file is being read")
+
+    monkeypatch.setattr(os, "replace", held)
+    assert cache.store("key", b"made") and len(recwarn) == 1 and len([*folder.iterdir()]) == 1
+    with pytest.warns(cache.CacheWarning, match="cannot be written: The file is being read"):
+        assert not cache.store("key", b"another")
+
+
+def test_a_home_is_named_by_its_sign(monkeypatch, tmp_path):
+    """Also where no shell puts it in place: a folder called '~' is nobody's wish."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("ENGINE_CACHE", "~/kept")
+    assert not build().cached and build().cached and cache.folder() == tmp_path / "home" / "kept" and not Path("~").exists()
+    monkeypatch.setenv("ENGINE_CACHE", "~nobody-of-this-name/kept")
+    with pytest.warns(cache.CacheWarning, match=r"^the cache ~nobody-of-this-name/kept is not used, as Could not determine home"):
+        assert cache.folder() is None
 
 
 @posix
@@ -280,7 +318,9 @@ def test_a_read_only_folder_is_read(folder):
     build()
     if os.getuid():
         folder.chmod(0o500)
-        assert build().cached and works(build(2.0), 2.0)
+        assert build().cached
+        with pytest.warns(cache.CacheWarning, match="cannot be written"):
+            assert works(build(2.0), 2.0)
         folder.chmod(0o700)
     (path,) = folder.iterdir()
     path.chmod(0o400)

@@ -53,6 +53,34 @@ def test_a_line_says_what_and_why_and_how_long(folder, capfd, monkeypatch):
     assert "compiled, as there is no cache to keep it in (ENGINE_CACHE);" in said(capfd, "1", 2.75, monkeypatch)
 
 
+def scaled_by(a, b=3.0):
+    """A function in which two numbers are scales, and one is added."""
+
+    def scaled_by(x):
+        return np.array([a * np.sin(x[0]) + b * x[1], 5.0 - x[0]])
+
+    return scaled_by
+
+
+EQUAL = "(one that equals another, or has another sign, is other code)"
+#: numbers of the function -> why it is compiled after the one before
+NUMBERS = [((2.0,), "compiled, the first of this name"), ((2.5,), "found in the cache"),
+           ((3.0,), f"compiled, as other than before: the numbers of the program, 2.5 before {EQUAL}"),
+           ((5.0,), f"compiled, as other than before: the numbers of the program {EQUAL}"),
+           ((2.0,), "found in the cache"), ((2.0, 7.0), "found in the cache"),
+           ((2.0, 0.0), "compiled, as other than before: the program, without the number 7"),
+           ((6.0, 1.0), "compiled, as other than before: the program")]  # fmt: skip
+
+
+def test_a_number_that_equals_another_is_said(folder, capfd, monkeypatch):
+    """It is then the other: what is a gain of its own, and finds its code whatever it is, is told from what is not."""
+    monkeypatch.setenv("ENGINE_DEBUG", "1")
+    for numbers, why in NUMBERS:
+        _single_code.cache_clear()
+        engine.gufunc(scaled_by(*numbers), "(2)->(2)")(np.ones(2))
+        assert capfd.readouterr().err.split(": ", 2)[2].split(";")[0] == why, numbers
+
+
 def test_higher_levels_say_more(folder, capfd, monkeypatch):
     two, three = said(capfd, "2", 3.25, monkeypatch), said(capfd, "3", 3.5, monkeypatch)
     for name in ("fusing", "packing", "planning", "LLVM reads", "LLVM's passes", "LLVM's code"):

@@ -1,10 +1,12 @@
 """What is made of the engine's own alone is kept on disk, by all that it is made of; what may be anything else is made each time."""
 
 import builtins
+import copy
 import functools
 import operator
 import os
 import random
+import sys
 import threading
 import time
 from pathlib import Path
@@ -20,7 +22,9 @@ from engine.compiler.trace_cache import LOADED, Foreign, kept, key_of, pickled
 from engine.components.actuators import Motor
 from engine.contact import ContactMaterial, joint_laws
 from engine.contact.many.sticking import first_of
-from engine.spatial import so3
+from engine.contact.pairs import narrow_phase_of_kinds
+from engine.model import joint_types
+from engine.spatial import inertia, so3
 
 pytestmark = pytest.mark.usefixtures("as_loaded")
 
@@ -124,6 +128,60 @@ def test_an_entry_of_a_table_counts_too(folder, monkeypatch):
         key_of(1.0)
 
 
+#: what stays the same object -> what is set in it
+WITHIN = {
+    "a function's code": lambda m: m.setattr(so3.hat, "__code__", so3.vee.__code__),
+    "a function's defaults": lambda m: m.setattr(inertia.box, "__defaults__", (1,)),
+    "a function's keyword defaults": lambda m: m.setattr(narrow_phase_of_kinds.__wrapped__, "__kwdefaults__", {"near": True}),
+    "a method's code": lambda m: m.setattr(Motor.__init__, "__code__", (lambda self: None).__code__),
+    "a property's code": lambda m: m.setattr(engine.Simulator.programs.fget, "__code__", (lambda self: 7).__code__),
+    "a cached property's code": lambda m: m.setattr(engine.Model._movers.func, "__code__", (lambda self: 7).__code__),
+    "a class method's code": lambda m: m.setattr(vars(engine.Event)["of"].__func__, "__code__", (lambda cls: 7).__code__),
+    "code behind a memory": lambda m: m.setattr(inertia.upper.__wrapped__, "__code__", (lambda n: 7).__code__),
+    "what a decorator wraps": lambda m: m.setattr(first_of.__wrapped__, "__code__", (lambda a, b: a).__code__),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", WITHIN.values(), ids=WITHIN)
+def test_what_is_changed_in_place_counts_too(folder, monkeypatch, change):
+    assert counted(1.0) == 1
+    with monkeypatch.context() as m:
+        change(m)
+        with pytest.raises(Foreign, match=r"^engine\.[\w.]+ was (set|changed)$"):
+            key_of(1.0)
+        assert counted(1.0) == 2
+    assert counted(1.0) == 0
+
+
+HELD = {
+    "a list's entry": (so3.BERNOULLI, lambda x: x.__setitem__(1, 0.1), lambda x, old: x.__setitem__(1, old[1])),
+    "a list's length": (so3.BERNOULLI, lambda x: x.append(0.1), lambda x, old: x.pop()),
+    "a set": (rooms.PURE, lambda x: x.add("io"), lambda x, old: x.remove("io")),
+    "an array's entry": (joint_types.ZERO3, lambda x: x.__setitem__(1, 0.1), lambda x, old: x.__setitem__(1, 0.0)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("held", "change", "undo"), HELD.values(), ids=HELD)
+def test_what_holds_others_counts_too(folder, held, change, undo):
+    assert counted(1.0) == 1
+    before = copy.copy(held)
+    change(held)
+    try:
+        with pytest.raises(Foreign, match=r"^engine\.[\w.]+ was changed$"):
+            key_of(1.0)
+    finally:
+        undo(held, before)
+    assert counted(1.0) == 0
+
+
+def test_all_that_may_be_traced_is_loaded_at_once():
+    """Whatever is loaded later is in no key."""
+    top = Path(engine.__file__).parent
+    files = [f.relative_to(top).with_suffix("").parts for f in top.rglob("*.py")]
+    names = {f"engine.{'.'.join(parts)}".removesuffix(".__init__") for parts in files if parts[0] in rooms.PURE}
+    assert len(names) > 200 and not names - {*sys.modules}
+
+
 def test_other_sources_libraries_processors_and_options_are_other_keys(folder, monkeypatch):
     keys = [key_of(1.0)]
     for change in (lambda m: m.setattr(LOADED[0], "texts", "other"), lambda m: m.setattr("sys.version", "3.99"),
@@ -174,14 +232,16 @@ def test_a_program_with_a_procedure_is_kept(folder):
     assert str(kept("a procedure", 1.0, lambda: "not made")) == text and len([*folder.iterdir()]) == 1
 
 
+@pytest.mark.usefixtures("nothing_said_before")
 def test_a_cache_that_cannot_be_written_keeps_nothing_and_says_so(folder, monkeypatch, capsys):
     resource = pytest.importorskip("resource")
     monkeypatch.setenv("ENGINE_DEBUG", "1")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (16, before[1]))                 # as a disk that is full
     try:
-        found = counted(1.0)
+        with pytest.warns(cache.CacheWarning, match=f"^the cache {folder} cannot be written: File too large; expected room") as said:
+            found = counted(1.0)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert found == 2
+    assert found == 2 and len(said) == 1
     assert "made, and not kept, as the cache cannot be written" in capsys.readouterr().err

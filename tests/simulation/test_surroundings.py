@@ -5,6 +5,7 @@ import array
 import collections
 import dataclasses
 import functools
+import importlib
 import pickle
 import re
 import types
@@ -295,3 +296,55 @@ def test_a_compiled_body_that_has_changed_is_not_pickled():
     body.k = 7.0
     with pytest.raises(engine.SimulationError, match=re.escape("Sprung: k is 7.0, and was 1.0")):
         pickle.dumps(system)
+
+
+IMPORTING = {"a module": "import {0}\n    return -{0}.GAIN * v", "a name": "from {0} import GAIN\n    return -GAIN * v",
+             "a module by another name": "import {0} as other\n    return -other.GAIN * v",
+             "of a package": "from {1} import {2}\n    return -{2}.GAIN * v", "in a package": "import {0}\n    return -{0}.GAIN * v",
+             "beside it": "from . import {2}\n    return -{2}.GAIN * v"}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", IMPORTING)
+def test_what_a_function_imports_is_read_too(how, tmp_path, monkeypatch):
+    """Where it is asked for, in the function's body."""
+    number, packed = [*IMPORTING].index(how), how in ("of a package", "in a package", "beside it")
+    package, module = f"gains_{number}", f"tuning_{number}"
+    (folder := tmp_path / package if packed else tmp_path).mkdir(exist_ok=True)
+    for name, text in ((f"{module}.py", "GAIN = 1.0"), *[("__init__.py", "")] * packed):
+        (folder / name).write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    whole = importlib.import_module(f"{package}.{module}" if packed else module)
+    scope = {"__package__": package, "__name__": f"{package}.{module}_user"} if packed else {}
+    exec(f"def brake(t, q, v):\n    {IMPORTING[how].format(whole.__name__, package, module)}", scope)
+    simulator = engine.Simulator(pendulum(), dt=1e-2, controller=scope["brake"], **AWAY)
+    simulator.run([0.0], [1.0], 0.1)
+    monkeypatch.setattr(whole, "GAIN", 2.0)
+    with pytest.raises(engine.SimulationError, match=rf"^brake: .*GAIN is 2.0, and was 1.0 {SAID}"):
+        simulator.run([0.0], [1.0], 0.1)
+
+
+SET = {"fn": lambda t, q, v: -2.0 * v, "period": 0.05, "delay": 0.02, "phase": 0.01, "initial": 1.0, "stiff": True, "python": True,
+       "memory": np.ones(1), "state": np.ones(1), "name": "other"}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", SET)
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_law_in_which_something_is_set_is_said(what, compiled):
+    """Its simulator goes on with what it took; the next takes what is set then."""
+    law = engine.Law(by_global, period=0.02)
+    simulator = engine.Simulator(pendulum(), dt=1e-2, controller=law, compiled=compiled, **AWAY)
+    found = simulator.run([0.0], [1.0], 0.1)
+    setattr(law, what, SET[what])
+    with pytest.raises(engine.SimulationError, match=rf"^by_global: its law's {what} was set after .*; expected a new Simulator"):
+        simulator.run([0.0], [1.0], 0.1)
+    if what in ("delay", "phase", "fn", "period"):
+        other = engine.Simulator(pendulum(), dt=1e-2, controller=law, compiled=compiled, **AWAY).run([0.0], [1.0], 0.1)
+        assert not np.array_equal(found.v, other.v)
+
+
+def test_a_sensors_law_is_its_own():
+    """What ticks of the engine's is taken as it is, alone, with others, and after it was pickled."""
+    encoder = pickle.loads(pickle.dumps(engine.sensors.Encoder("pivot", period=0.03, latency=0.01)))
+    simulator = pickle.loads(pickle.dumps(engine.Simulator(pendulum(), dt=1e-2, sensors=[encoder], controller=by_global, **AWAY)))
+    found = [simulator.run([0.0], [1.0], 0.1) for _ in range(2)]
+    assert np.array_equal(found[0].v, found[1].v)

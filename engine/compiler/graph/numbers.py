@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.compiler.graph.operations import Node
+from engine.compiler.graph.operations import COMMUTATIVE, Node, renumbered
 from engine.compiler.graph.program import Program
 
 Array = np.ndarray
@@ -62,6 +62,25 @@ def numbered(programs: Sequence[Program]) -> Numbered:
     called = [*map(visit, programs)]
     whole.update(repr(called).encode())
     return Numbered(whole.hexdigest(), [*numbers], tables)
+
+
+def outline(programs: Sequence[Program]) -> str:
+    """Return the hash of what programs do, whatever their constants are, also where two of these are equal.
+
+    Of 2·x + 3·y and 3·x + 3·y, whose codes differ, it is the same.
+    """
+    whole, met, waiting = hashlib.sha256(), set[str](), [*programs]
+    while waiting:
+        if (program := waiting.pop()).key not in met:
+            met.add(program.key)
+            waiting += program.within
+            new, count = list[int](), 0
+            for node in program.nodes:
+                other = None if node[0] == "const" else renumbered(node, new)
+                new.append(0 if other is None else (count := count + 1))
+                if other is not None:
+                    whole.update(repr((other[0], sorted(other[1:])) if other[0] in COMMUTATIVE else other).encode())
+    return whole.hexdigest()
 
 
 def places(table: Sequence[float], numbers: Sequence[float]) -> list[tuple[int, int]] | None:
