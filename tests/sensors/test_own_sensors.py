@@ -26,8 +26,8 @@ def sensor(true=None, n=None, part="", feels=None, mounted=True, link="tip", nam
     return Own()
 
 
-def ran(*sensors):
-    simulator = engine.Simulator(press(), dt=1e-3, sensors=sensors, controller=lambda q, v: 3.0 - v, contacts=GROUND)
+def ran(*sensors, compiled=True):
+    simulator = engine.Simulator(press(), dt=1e-3, sensors=sensors, controller=lambda q, v: 3.0 - v, contacts=GROUND, compiled=compiled)
     return simulator.run([0.3], [0.0], 0.005).signals
 
 
@@ -35,17 +35,18 @@ PARTS = {"vdot": lambda s: s.felt.vdot[0], "tau": lambda s: s.felt.tau[0], "load
          "contacts": lambda s: s.felt.contacts[-1, 0]}  # fmt: skip
 
 
+@pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("part", PARTS)
-def test_only_what_is_declared_is_felt(part):
+def test_only_what_is_declared_is_felt(part, compiled):
     """Of four parts the one that is declared is read, as another sensor reads it, and the others are refused, also where another sensor
     feels them."""
-    ran(sensor(lambda s: {"": PARTS[part](s)}, feels=(part,)))
+    ran(sensor(lambda s: {"": PARTS[part](s)}, feels=(part,)), compiled=compiled)
     for other in set(PARTS) - {part}:
         undeclared = sensor(lambda s: {"": PARTS[part](s)}, feels=(other,))
         asked = "s.vdot" if part == "vdot" else rf"s\.felt\.{part}"
         for beside in ([], [sensor(lambda s: {"": PARTS[part](s)}, feels=(part,), name="who_may")]):
             with pytest.raises(engine.SimulationError, match=rf"'mine' reads {asked}, .*; expected feels = \('{other}', '{part}'\)"):
-                ran(*beside, undeclared)
+                ran(*beside, undeclared, compiled=compiled)
 
 
 def test_accelerations_are_felt_by_their_short_name():
