@@ -167,7 +167,9 @@ def imported(content: bytes) -> list[bytes]:
         if kind == FUNCTION:
             r.number()
             if (called := name.decode()) not in GIVEN:
-                raise ExportError(f"the operation '{called}' has no code in WebAssembly; expected another format")
+                raise ExportError(f"the operation '{called}' has no code in WebAssembly, as JavaScript's Math has nothing by that name; "
+                                  "expected a function as '.c' or '.o', a simulator's run as a page that plays, engine.export(run, "
+                                  "'run.html'), or engine.serve(simulator)")  # fmt: skip
             kept.append(r.data[begin : r.at])
         elif kind == GLOBAL:
             r.take(2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any, overload
 
@@ -12,7 +13,7 @@ from engine.checks import require_importable, whole
 from engine.compiler.graph.program import Program, Shape, is_table
 from engine.compiler.graph.refusals import ArgumentError
 from engine.compiler.gufunc import Gufunc, gufunc
-from engine.compiler.signature import signature_of, unsized
+from engine.compiler.signature import signature_of, unsized, written
 from engine.compiler.transforms import jacobians
 from engine.compiler.transforms.trace import name_of, pure, trace
 
@@ -76,8 +77,23 @@ def compiled(program: Program, names: list[str], argument: int, scalar: bool) ->
     if scalar and program.shapes_out != [()]:
         shapes = ", ".join(map(str, program.shapes_out))
         raise ArgumentError(f"{program.name} returns shape {shapes}; a gradient is of one number; engine.jacobian takes arrays")
+    require_few_dimensions(program, names, argument)
     J = jacobians.jacobian(program, argument)
     return Gufunc(J, signature_of(J), names)
+
+
+def require_few_dimensions(program: Program, names: list[str], argument: int) -> None:
+    """Refuse a Jacobian of more dimensions than compiled functions have; that of flat arrays, which the error writes down, has two."""
+    shapes, results, of = program.shapes_in, program.shapes_out, program.shapes_in[argument]
+    deep = [shape for shape in results if len(shape) + len(of) > 3]
+    if not deep:
+        return
+    given = [n if k != argument or len(of) < 2 else f"{n}.reshape{of}" for k, n in enumerate(names)]
+    call = f"f({', '.join(given)})"
+    flat = f"np.ravel({call})" if len(results) == 1 else f"tuple(np.ravel(y) for y in {call})"
+    signature = written([(math.prod(of),) if k == argument else s for k, s in enumerate(shapes)], [(math.prod(s),) for s in results])
+    raise ArgumentError(f"the Jacobian of {program.name} has the shape {deep[0] + of}, of more than three dimensions; expected flat "
+                        f"arrays, as of lambda {', '.join(names)}: {flat} with the signature '{signature}'")  # fmt: skip
 
 
 def differentiated(fn: Callable[..., Any], signature: str | None, argument: int, scalar: bool, **dimensions: int) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from engine.compiler.graph.program import Program, is_table
+from engine.compiler.graph.program import Program, Shape, is_table
 from engine.compiler.graph.refusals import ArgumentError
 
 
@@ -28,7 +28,16 @@ def unsized(signature: str, dimensions: Iterable[str]) -> list[str]:
 
 def signature_of(program: Program) -> str:
     """Return the shapes of a program's arguments and results, such as ``"(3),(2)->(3,2)"``."""
-    return "->".join(",".join(f"({','.join(map(str, s))})" for s in shapes) for shapes in (program.shapes_in, program.shapes_out))
+    return written(program.shapes_in, program.shapes_out)
+
+
+def written(*sides: Iterable[Shape]) -> str:
+    """Return shapes as signatures have them.
+
+    >>> written([(3, 2), ()], [(3,)])
+    '(3,2),()->(3)'
+    """
+    return "->".join(",".join(f"({','.join(map(str, s))})" for s in shapes) for shapes in sides)
 
 
 def equal_counts(signature: str, program: Program) -> dict[str, tuple[tuple[int, ...], tuple[int, ...]]]:

@@ -17,7 +17,7 @@ from engine.components.frame import Frame, require_frame
 from engine.components.general_actuator import GeneralActuator
 from engine.components.law import Force, Law
 from engine.components.makers import Maker
-from engine.model import Model
+from engine.model import Model, ModelError
 
 #: what the edge of a joint in a model's graph holds that is nothing without a spring: whose springs those are
 SPRUNG = "sprung_by"
@@ -43,7 +43,7 @@ def assemble(model: Model, dt: float, forces: list[Any], actuators: list[Compone
     for c in [*makers, *found]:
         if not isinstance(c.name, str):
             raise SimulationError(f"a component of the class {type(c).__name__} is named {shown(c.name)}; expected a text")
-        c.bind(model, dt)
+        bind_named(c, model, dt)
         require_whole(c)
         if c.name in RECORDED:
             raise SimulationError(f"a component is named '{c.name}', by which simulations have what is their own; expected another name")
@@ -55,6 +55,14 @@ def assemble(model: Model, dt: float, forces: list[Any], actuators: list[Compone
         if (require := getattr(c.called.law.fn, "require_together", None)) is not None:
             require(model, {other.name: other for other in makers})
     return found
+
+
+def bind_named(c: Component, model: Model, dt: float) -> None:
+    """Bind a component to a model; where that has no such link or joint, the error says who asks for it."""
+    try:
+        c.bind(model, dt)
+    except ModelError as error:
+        raise ModelError(f"{c.name}: {error}") from None
 
 
 def require_springs(model: Model, components: Sequence[Component]) -> None:

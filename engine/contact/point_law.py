@@ -1,4 +1,4 @@
-"""Contact impulses from the velocity, at the points of a pair: Hunt & Crossley's normal impulse and regularised Coulomb friction.
+"""Contact impulses from the velocity, at the points of a pair: Hunt & Crossley's normal impulse and the regularised friction cone.
 
 The normal impulse is a function of the velocity after the step, as :mod:`engine.contact.hunt_crossley` has it. Friction is that of a
 normal impulse that is known, of the velocity before the step at first, and then of what this leads to: so both are gradients of one convex

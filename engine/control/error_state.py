@@ -15,6 +15,7 @@ from engine.checks import nearest, numbers, shown
 from engine.compiler.graph.interpreter import interpret
 from engine.compiler.graph.program import Program
 from engine.compiler.transforms.trace import calling, trace
+from engine.components.assembly import bind_named
 from engine.components.law import Law, Noise
 from engine.components.layout import Layout
 from engine.control.horizon import ControlError
@@ -73,7 +74,7 @@ class Filter:
         if not isinstance(c, Sensor) or isinstance(c, Camera) or c.feels or c.state.size:
             raise ControlError(f"{self.__name__}: {getattr(c, 'name', shown(c))} is not predicted from positions and velocities; expected "
                                "sensors such as Gyro, StarTracker, Encoder, GPS, RelativePose")  # fmt: skip
-        c.bind(simulator.model, self.period if c.called.law.period is None else min(self.period, c.called.law.period))
+        bind_named(c, simulator.model, self.period if c.called.law.period is None else min(self.period, c.called.law.period))
 
     def require_signals(self, laws: Mapping[str, Law]) -> None:
         """Refuse sensors of a simulation that sample at other times than those of the filter by their names."""

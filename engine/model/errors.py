@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from engine.checks import EngineError
+from collections.abc import Iterable
+from typing import Any
+
+from engine.checks import EngineError, listed, nearest, shown
+
+#: names that an error lists, at most
+MOST_NAMES = 12
 
 
 class ModelError(EngineError):
     """A link, a joint or the tree they form is not what a mechanism can be; the text says which and why.
 
     >>> import engine
-    >>> engine.load(engine.example("seven_joint_arm")).link("hnad")
+    >>> engine.load(engine.example("seven_joint_arm")).link("flagne")
     Traceback (most recent call last):
     ...
-    engine.model.errors.ModelError: no link 'hnad' in 'seven_joint_arm'
+    engine.model.errors.ModelError: no link 'flagne' in 'seven_joint_arm' (did you mean 'flange'?)
     """
 
 
@@ -26,3 +32,17 @@ class StateError(EngineError):
     ...
     engine.model.errors.StateError: q has shape (2,); expected (..., 7) for 'seven_joint_arm'
     """
+
+
+def unknown(kind: str, name: Any, model: str, names: Iterable[str]) -> ModelError:
+    """Return the error of a name that no link or joint of a model has.
+
+    >>> print(unknown("joint", "sholder", "arm", ["shoulder", "elbow"]))
+    no joint 'sholder' in 'arm' (did you mean 'shoulder'?)
+    >>> print(unknown("link", "x", "arm", ["upper", "fore"]))
+    no link 'x' in 'arm'; expected one of upper, fore
+    """
+    said, names = name if isinstance(name, str) else shown(name), list(names)
+    few = [*names[:MOST_NAMES], *["…"] * (len(names) > MOST_NAMES)]
+    expected = nearest(str(name), names) or f"; {listed('expected one of', few, 'there are none')}"
+    return ModelError(f"no {kind} '{said}' in '{model}'{expected}")

@@ -16,7 +16,7 @@ from engine.checks import array, nearest, numbers, shown
 from engine.model import graph as graphs
 from engine.model import parameters
 from engine.model.body import Body, assemble_bodies, read_only, reflected
-from engine.model.errors import ModelError, StateError
+from engine.model.errors import ModelError, StateError, unknown
 from engine.model.file_extras import Described
 from engine.model.shown import html
 from engine.model.tree import Joint, Link, ReadOnly, frozen
@@ -149,14 +149,13 @@ class Model(ReadOnly):
         """Return the joint of that name."""
         if isinstance(name, str) and name in (own := self._joint_places):
             return self.joints[own[name]]
-        raise ModelError(f"no joint '{name}' in '{self.name}'{nearest(str(name), [j.name for j in self.joints])}")
+        raise unknown("joint", name, self.name, [j.name for j in self.joints])
 
     def link_index(self, name: str) -> int:
         """Return where the link lies in ``links``, and in whatever has a row per link."""
         if isinstance(name, str) and name in (own := self._link_places):
             return own[name]
-        said = name if isinstance(name, str) else shown(name)
-        raise ModelError(f"no link '{said}' in '{self.name}'{nearest(str(name), self._link_places)}")
+        raise unknown("link", name, self.name, self._link_places)
 
     def q_slice(self, name: str) -> slice:
         """Return where a joint's coordinates lie in q (a mimic joint's: its source's; a fixed joint's slice is empty)."""

@@ -11,11 +11,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from engine import ops
-from engine.checks import Range, nearest, number, numbers, shown
+from engine.checks import Range, array, nearest, number, numbers, shown
 from engine.components.component import Context, SimulationError
 from engine.components.law import Called, Law, Noise
 from engine.components.makers import Maker
 from engine.model import Model
+from engine.sensors.felt import only_declared, require_felt
 from engine.spatial import se3, so3
 
 Array = np.ndarray
@@ -80,6 +81,9 @@ class Errors:
     def read(self, parameters: Mapping[str, Any], x: Any, memory: Array, noise: Noise, period: float) -> tuple[Any, Array]:
         """Return what is read of x, and what it remembers then."""
         own = {what: parameters[f"{self.name}.{what}"] for what in self.values}
+        if (shape := array(f"{self.name}: the truth", x, SimulationError).shape) != self.shape:
+            said = f"as its Errors say by n={self.shape[0] if self.shape else None}"
+            raise SimulationError(f"{self.name}: the truth has the shape {shape}; expected {self.shape}, {said}")
         n = int(np.prod(self.shape))
         if "scale" in own:
             x = (1.0 + own["scale"]) * x
@@ -102,7 +106,6 @@ class Errors:
         if "limit" in own:
             y = ops.maximum(ops.minimum(y, own["limit"]), -own["limit"])
         return y, walked
-
 
     def drawn(self, deviation: Any, noise: Noise, n: int) -> Array:
         """Return normal numbers of the shape; of a deviation that is nominally zero none are drawn unless a run has another."""
@@ -178,8 +181,13 @@ class Sensor(Maker):
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update({**state, "called": bare(state["called"])})
 
+    def bind(self, model: Model, dt: float) -> None:
+        require_felt(self.name, self.feels)
+        super().bind(model, dt)
+
     @property
     def feels(self) -> Sequence[str]:
+        """The parts of ``s.felt`` that :meth:`true` reads: some of :class:`~engine.components.component.Felt`'s."""
         return ()
 
     def at_first(self) -> dict[str, Array]:
@@ -232,7 +240,8 @@ class Sensor(Maker):
 
     def true(self, s: Context) -> dict[str, Any]:
         """Return what it would read without errors, by parts."""
-        raise NotImplementedError
+        raise SimulationError(f"{type(self).__name__} '{self.name}' has no true; expected a method true(s) that returns what it reads "
+                              "without errors, by parts: {'': …}")  # fmt: skip
 
     def sampled(self, s: Context, state: Array, memory: Array) -> tuple[dict[str, Any], Array]:
         """Return the true values at this sample, and the sensor's memory after it, but for the biases' random walk."""
@@ -243,6 +252,9 @@ class Sensor(Maker):
         found, after = dict(true), []
         for part, e in self.errors.items():
             own, walked = walked[: e.remembers], walked[e.remembers :]
+            if part not in true:
+                besides = f"that besides {', '.join(map(repr, true))}" if true else "it"
+                raise SimulationError(f"the truth of '{self.name}' has no part '{part}', of which it has Errors; expected {besides}")
             found[part], own = e.read(s.parameters, true[part], own, noise, self.period)
             after.append(own)
         return found, np.concatenate([np.zeros(0), *after])
@@ -259,7 +271,10 @@ class Sensor(Maker):
 
     def said(self, s: Context, state: Array, memory: Any, count: Any) -> tuple[dict[str, Any], Any, Any]:
         walks = sum(e.remembers for e in self.errors.values())
-        true, more = self.sampled(s, state, memory[walks:])
+        with only_declared(s, self.name, self.feels):
+            true, more = self.sampled(s, state, memory[walks:])
+        if not isinstance(true, Mapping):
+            raise SimulationError(f"the truth of '{self.name}' is {shown(true)}; expected a dictionary of its parts, such as {{'': …}}")
         noise = Noise(s.parameters["noise.seed"], s.parameters["noise.run"], self.called.stream, count)
         read, walked = self.read(s, true, memory[:walks], noise)
         parts = {**read, **{f"true.{n}" if n else "true": x for n, x in true.items() if n in self.errors}}
@@ -280,6 +295,8 @@ class Mounted(Sensor):
         return super().mounted[0], self.link, self.placement
 
     def bind(self, model: Model, dt: float) -> None:
+        if "placement" not in vars(self):
+            raise SimulationError(f"{self.name} is on no link; expected self.mount(link, placement) in its __init__")
         model.link_index(self.link)
         super().bind(model, dt)
 

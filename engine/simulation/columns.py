@@ -1,4 +1,4 @@
-"""Columns of numbers with names: what of a trajectory goes into tables and texts."""
+"""Columns of numbers with names: what of a trajectory goes into tables and texts, such as CSV."""
 
 from __future__ import annotations
 

@@ -104,6 +104,21 @@ def test_functions_that_a_module_is_given(tmp_path):
     assert reported_by_node(tmp_path, "library") == "ok: library, 20 samples, within 1e-12\n"
 
 
+def test_an_operation_without_code_in_webassembly(tmp_path, monkeypatch):
+    """What to do instead is said of a function, and of a simulator."""
+    monkeypatch.setattr("engine.code.wasm.GIVEN", tuple(name for name in GIVEN if name != "tan"))
+    with pytest.raises(ExportError, match=r"'tan' has no code in WebAssembly, .*; expected a function as '\.c' or '\.o', "):
+        export_code(engine.gufunc(lambda x: ops.tan(x), "()->()"), tmp_path / "x.wasm")
+    b = engine.Builder("slide")
+    b.add_link("rail")
+    b.add_link("ball", inertia=engine.spatial.inertia.sphere(1.0, 0.1), visuals=[engine.Geometry("sphere", (0.1,))])
+    b.add_joint("lift", "prismatic", "rail", "ball", axis=[0, 0, 1])
+    simulator = engine.Simulator(b.model(), controller=lambda v: -ops.tan(0.01 * v))
+    with pytest.raises(ExportError, match=r"a simulator's run as a page that plays, .*, or engine\.serve\(simulator\)$"):
+        engine.export(simulator, tmp_path / "live.html")
+    assert engine.export(simulator.run([0.0], [0.0], 0.01), tmp_path / "run.html").exists()
+
+
 def reported_by_node(folder, name):
     """What the self-test of a module prints."""
     return run(["node", f"{name}_test.mjs"], folder)

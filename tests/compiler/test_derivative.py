@@ -161,7 +161,11 @@ def test_names_are_those_of_the_function():
     (lambda: gradient(gufunc(swirl, "(2),()->(3)"), n=2), "gradient of swirl got n=… without a signature"),
     (lambda: jacobian(swirl)([[1.0], [1.0, 2.0]], 1.0), "jacobian of swirl: argument_0 is not rectangular"),
     (lambda: jacobian(lambda x: x)("ab"), "argument_0 holds <U2; expected real numbers"),
-    (lambda: jacobian(lambda X: X * 2.0)(np.zeros((2, 2))), "more than three dimensions"),
+    (lambda: jacobian(lambda X: X * 2.0)(np.zeros((2, 2))),
+     "has the shape (2, 2, 2, 2), of more than three dimensions; expected flat arrays, as of "
+     "lambda argument_0: np.ravel(f(argument_0.reshape(2, 2))) with the signature '(4)->(4)'"),
+    (lambda: jacobian(lambda X, k: (X * k, k), "(n,2),()->(n,2),()", n=5),
+     "lambda X, k: tuple(np.ravel(y) for y in f(X.reshape(5, 2), k)) with the signature '(10),()->(10),(1)'"),
 ])  # fmt: skip
 def test_errors_say_what_was_expected(call, what):
     with pytest.raises(ArgumentError, match=re.escape(what)):
@@ -190,3 +194,16 @@ def test_the_root_at_zero():
     assert engine.gradient(lambda x: np.sqrt(x[0]))([0.0])[0] == pytest.approx(5e161, rel=1e-15)
     assert engine.gradient(lambda x: engine.ops.norm(x))([0.0, 0.0]).tolist() == [0.0, 0.0]
     assert engine.gradient(lambda x: np.sqrt(x[0]))([4e-320])[0] == pytest.approx(0.5 / np.sqrt(4e-320), rel=1e-15)
+
+
+def test_a_jacobian_of_too_many_dimensions_is_one_of_flat_arrays():
+    """What the error advises is that Jacobian, its rows and columns flat."""
+    def f(X, k):
+        return k * X**3
+
+    with pytest.raises(ArgumentError) as caught:
+        jacobian(f, "(n,2),()->(n,2)", n=3)
+    way, signature = re.search(r"as of (.*) with the signature '(.*)'", str(caught.value)).groups()
+    X = np.arange(6.0).reshape(3, 2)
+    J = jacobian(eval(way, {"f": f, "np": np}), signature)(X.ravel(), 2.0)
+    np.testing.assert_array_equal(J, np.diag(6.0 * X.ravel() ** 2))

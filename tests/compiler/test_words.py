@@ -44,7 +44,9 @@ WRONG = [
     (lambda x: np.searchsorted(x, 1.0), "(n)->()", "np.searchsorted of a table, in `np.searchsorted(x, 1.0)`"),
     (lambda x: np.sum(x), "(n)->()", "use engine.ops.total(table)"),
     (lambda x: x.max(), "(n)->()",
-     "use engine.ops.each(lambda k, y: engine.ops.maximum(y, engine.ops.gather(table, k)), table.shape[0], -np.inf)"),
+     "use engine.ops.each(lambda k, y: engine.ops.maximum(y, engine.ops.gather(table, k)), table.shape[0], "
+     "engine.ops.gather(table, 0))"),
+    (lambda x: np.diff(x), "(n)->(m)", "gather the neighbours, as engine.ops.gather(table, engine.ops.maximum("),
     (lambda x: x[1:] - x[:-1], "(n)->(n)", "some rows of a table one after another"),
     (lambda x: x[x > 1.0], "(n)->(m)", "use engine.ops.chosen(table, truths)"),
     (lambda x: x[:, None] - x[None, :], "(n)->(n,n)", "a table against another"),
@@ -69,6 +71,21 @@ def test_it_is_said_at_the_line(f, signature, text):
     with pytest.raises(engine.EngineError, match=re.escape(text)) as caught:
         engine.gufunc(f, signature)(x)
     assert re.match(rf"{re.escape(__file__)}:\d+: ", str(caught.value))
+
+
+@pytest.mark.parametrize(("f", "signature"), [
+    (lambda x: np.max(x), "(n)->()"), (lambda x: np.min(x), "(n)->()"), (lambda x: x.max(), "(n)->()"), (np.flip, "(n)->(n)"),
+    (lambda x: np.max(x, axis=0), "(n,2)->(2)"), (lambda x: x.min(axis=0), "(n,2)->(2)"), (lambda x: np.roll(x, 1), "(n)->(n)"),
+    (lambda x: np.roll(x, 1, axis=0), "(n,2)->(n,2)"), (lambda x: np.flip(x, axis=0), "(n,2)->(n,2)"),
+    (lambda x: np.sum(x, axis=0), "(n,2)->(2)"), (lambda x: x.mean(axis=0), "(n,2)->(2)"),
+])  # fmt: skip
+def test_what_is_said_to_use_instead_does_what_was_meant(f, signature):
+    x = np.array([[3.0, -1.0], [-2.0, 7.0], [5.0, 0.5]]) if "n,2" in signature else np.array([-3.0, 2.0, -1.5])
+    with pytest.raises(engine.TraceError, match=r"cannot be compiled: (for whole rows \(axis=0\) )?use ") as caught:
+        engine.gufunc(f, signature)
+    advice = re.search(r" use (.*?)(?:, or .*)?$", str(caught.value))[1]
+    meant = engine.gufunc(lambda table: eval(advice, {"engine": engine, "np": np, "table": table}), signature)
+    np.testing.assert_array_equal(meant(x), f(x))
 
 
 @pytest.mark.parametrize(("f", "signature"), [

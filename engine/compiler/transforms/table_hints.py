@@ -5,9 +5,14 @@ from __future__ import annotations
 #: for a size of which nothing is known while the function is traced
 OR_SIZE = "or write a number for its size in the signature"
 OTHERS = f"use engine.ops.rows(f, table), total, gather, add_at and chosen, {OR_SIZE}"
-EXTREME = "use engine.ops.each(lambda k, y: engine.ops.{0}imum(y, engine.ops.gather(table, k)), table.shape[0], {1}np.inf)"
+EXTREME = ("use engine.ops.each(lambda k, y: engine.ops.{0}imum(y, engine.ops.gather(table, k)), table.shape[0], "
+           "engine.ops.gather(table, 0)), or engine.ops.rows(np.{0}, table) for each row's own")  # fmt: skip
 PROCEDURE = "write its loop as an engine.ops.procedure, which counts and compares as Python does, " + OR_SIZE
-NEIGHBOURS = "gather the neighbours, as engine.ops.gather(table, engine.ops.maximum(engine.ops.row_numbers(table) - 1.0, 0.0)), " + OR_SIZE
+NEIGHBOURS = ("gather the neighbours, as engine.ops.gather(table, engine.ops.maximum(engine.ops.row_numbers(table) - 1.0, 0.0)), where "
+              "the first row is its own, " + OR_SIZE)  # fmt: skip
+ROLLED = ("for whole rows (axis=0) use engine.ops.gather(table, engine.ops.mod(engine.ops.row_numbers(table) - 1.0, table.shape[0])), "
+          + OR_SIZE)  # fmt: skip
+FLIPPED = "for whole rows (axis=0) use engine.ops.gather(table, table.shape[0] - 1.0 - engine.ops.row_numbers(table)), " + OR_SIZE
 COLUMNS = "use engine.ops.rows(lambda a, b: engine.ops.array([a, b]), one, other); of rows below one another, np.concatenate([one, other])"
 PRODUCTS = "use engine.ops.rows(lambda x: A @ x, table) for each row, engine.ops.total(a * b) for the sum over rows"
 SAME = "nothing is needed: no operation changes a table, and each makes another"
@@ -16,8 +21,8 @@ INSTEAD = {
     **dict.fromkeys(["sum", "nansum", "add.reduce"], "use engine.ops.total(table)"),
     **dict.fromkeys(["mean", "average", "nanmean"], "use engine.ops.total(table) / table.shape[0]"),
     **dict.fromkeys(["var", "std"], "use the mean m = engine.ops.total(table) / table.shape[0], and that of (table - m)**2"),
-    **dict.fromkeys(["max", "amax", "nanmax", "maximum.reduce"], EXTREME.format("max", "-")),
-    **dict.fromkeys(["min", "amin", "nanmin", "minimum.reduce"], EXTREME.format("min", "")),
+    **dict.fromkeys(["max", "amax", "nanmax", "maximum.reduce"], EXTREME.format("max")),
+    **dict.fromkeys(["min", "amin", "nanmin", "minimum.reduce"], EXTREME.format("min")),
     **dict.fromkeys(["argmax", "argmin"], "carry the best and its number through engine.ops.each(f, table.shape[0], (best, number))"),
     **dict.fromkeys(["any", "logical_or.reduce"], "use engine.ops.total(engine.ops.where(truths, 1.0, 0.0)) > 0.0"),
     **dict.fromkeys(["all", "logical_and.reduce"], "use engine.ops.total(engine.ops.where(truths, 0.0, 1.0)) == 0.0"),
@@ -26,7 +31,9 @@ INSTEAD = {
     "searchsorted": "count how many come before, as engine.ops.total(engine.ops.rows(lambda y: engine.ops.where(y < x, 1.0, 0.0), table)), "
                     "or halve as an engine.ops.procedure",
     "interp": "use an engine.ops.procedure; of a table that is known when the function is traced, engine.ops.interp",
-    **dict.fromkeys(["diff", "gradient", "roll", "flip", "convolve", "ediff1d"], NEIGHBOURS),
+    **dict.fromkeys(["diff", "gradient", "convolve", "ediff1d"], NEIGHBOURS),
+    "roll": ROLLED,
+    "flip": FLIPPED,
     **dict.fromkeys(["dot", "matmul", "inner", "vdot", "einsum", "tensordot", "outer", "matvec", "vecdot", "vecmat"], PRODUCTS),
     "cross": "use engine.ops.rows(engine.ops.cross, one, other)",
     "norm": "use engine.ops.rows(engine.ops.norm, table) for each row's, engine.ops.sqrt(engine.ops.total(x * x)) for the whole",
