@@ -1,13 +1,14 @@
-"""Examples of methods, kept beside their class and added to its docstrings, so that ``help`` shows them."""
+"""Examples of methods and functions, kept beside their class or module and added to the docstrings, so that ``help`` shows them."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from types import ModuleType
 
 
-def add_examples(owner: type, examples: Mapping[str, str]) -> None:
-    """Add examples, by names of methods and properties, to the docstrings of a class.
+def add_examples(owner: type | ModuleType, examples: Mapping[str, str]) -> None:
+    """Add examples, by names, to the docstrings of what a class or a module has.
 
     >>> class Scale:
     ...     def read(self):
@@ -17,5 +18,5 @@ def add_examples(owner: type, examples: Mapping[str, str]) -> None:
     ['Return the mass, kg.', '', 'Examples', '--------', '>>> scale.read()']
     """
     for name, text in examples.items():
-        method = inspect.getattr_static(owner, name)
-        method.__doc__ = f"{inspect.cleandoc(method.__doc__ or '')}\n\nExamples\n--------\n{text.strip()}"
+        found = inspect.getattr_static(owner, name)
+        found.__doc__ = f"{inspect.cleandoc(found.__doc__ or '')}\n\nExamples\n--------\n{text.strip()}"
