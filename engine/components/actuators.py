@@ -383,6 +383,12 @@ class Drive(Component):
 
 
 def require_moving(model: Model, link: str, name: str) -> None:
-    """Refuse a link that does not move."""
+    """Refuse a link that does not move.
+
+    >>> import engine
+    >>> from engine.components.actuators import require_moving
+    >>> arm = engine.load(engine.example("seven_joint_arm"))
+    >>> require_moving(arm, arm.links[-1].name, "jet")  # says nothing: it moves
+    """
     if model.carrier[model.link_index(link)][0] < 0:
         raise SimulationError(f"{name}: link '{link}' does not move; expected one that does")

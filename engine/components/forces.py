@@ -114,7 +114,17 @@ class JointStops(Component):
 
 
 def stop_stiffness(r: JointCoordinate, time: float = STOP_TIME) -> Any:
-    """Return the stiffness of a joint's stops, N·m/rad or N/m, with which they take about π times so long, s."""
+    """Return the stiffness of a joint's stops, N·m/rad or N/m, with which they take about π times so long, s.
+
+    >>> import engine
+    >>> from engine.components.forces import stop_stiffness
+    >>> from engine.contact import joint_coordinates
+    >>> builder = engine.Builder()
+    >>> _ = builder.add_link("base"), builder.add_link("cart", engine.spatial.inertia.sphere(2.0, 0.1))
+    >>> _ = builder.add_joint("rail", "prismatic", "base", "cart", axis=[1, 0, 0], limits=engine.Limits(upper=0.5))
+    >>> round(stop_stiffness(joint_coordinates(builder.model())[0], time=0.01))  # N/m: m/T²
+    20000
+    """
     return 1.0 / (r.mobility * time * time)
 
 
@@ -262,7 +272,13 @@ class CentralGravity(Component):
 
 
 def checked_vector(model: Model, what: str, x: Any) -> Array:
-    """Return a number for each velocity (nv), zero or more; one number stands for all."""
+    """Return a number for each velocity (nv), zero or more; one number stands for all.
+
+    >>> import engine
+    >>> from engine.components.forces import checked_vector
+    >>> checked_vector(engine.load(engine.example("seven_joint_arm")), "damping", 0.5)
+    array([0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
+    """
     a = np.array(x, dtype=float) * np.ones(model.nv) if np.ndim(x) == 0 else np.array(x, dtype=float)
     if a.shape != (model.nv,) or not np.isfinite(a).all() or (a < 0).any():
         raise SimulationError(f"{what} is {x!r}; expected a number, or {model.nv} of them, zero or more")
@@ -270,18 +286,38 @@ def checked_vector(model: Model, what: str, x: Any) -> Array:
 
 
 def units_at(model: Model, joint: str) -> tuple[str, str]:
-    """Return FMI's units of the motion of a joint with one coordinate, and of the force along it."""
+    """Return FMI's units of the motion of a joint with one coordinate, and of the force along it.
+
+    >>> import engine
+    >>> from engine.components.forces import units_at
+    >>> arm = engine.load(engine.example("seven_joint_arm"))
+    >>> units_at(arm, arm.bodies[0].joint.name)
+    ('rad', 'N.m')
+    """
     (moves,) = model.joint(joint).type.units
     return moves, FORCES[moves]
 
 
 def units_of_forces(model: Model) -> tuple[str, ...]:
-    """Return FMI's units of a generalized force (nv)."""
+    """Return FMI's units of a generalized force (nv).
+
+    >>> import engine
+    >>> from engine.components.forces import units_of_forces
+    >>> units_of_forces(engine.load(engine.example("seven_joint_arm")))[:2]
+    ('N.m', 'N.m')
+    """
     return tuple(FORCES[moves] for b in model.bodies if not b.mimics for moves in b.kind.units)
 
 
 def one_coordinate(model: Model, joint: str, name: str) -> tuple[int, int]:
-    """Return the indices of a joint's coordinate and velocity, of which it must have one each."""
+    """Return the indices of a joint's coordinate and velocity, of which it must have one each.
+
+    >>> import engine
+    >>> from engine.components.forces import one_coordinate
+    >>> arm = engine.load(engine.example("seven_joint_arm"))
+    >>> one_coordinate(arm, arm.bodies[2].joint.name, "spring")
+    (2, 2)
+    """
     q, v = model.q_slice(joint), model.v_slice(joint)
     if q.stop - q.start != 1 or v.stop - v.start != 1 or model.joint(joint).mimic is not None:
         raise SimulationError(f"{name}: joint '{joint}' is {model.joint(joint).kind}; expected one with one coordinate of its own")

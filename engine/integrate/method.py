@@ -133,7 +133,16 @@ def carrying(method: Method, n: int, flight: Callable[[Any, Any, Array, Array], 
 
 
 def keeping(method: Method, n: int, flight: System) -> Method:
-    """Return the method for states that end with numbers (n) which flights, of a system without them, leave as they are."""
+    """Return the method for states that end with numbers (n) which flights, of a system without them, leave as they are.
+
+    >>> import numpy as np
+    >>> from engine.integrate import METHODS, System, keeping, settled_step
+    >>> from engine.spatial.manifold import vector
+    >>> grows = lambda t, x: np.ones(len(x))
+    >>> method = keeping(METHODS["rk4"], 1, System(vector(1), grows))
+    >>> settled_step(method, System(vector(2), grows), 0.0, 0.5, np.array([1.0, 7.0]))
+    array([1.5, 7. ])
+    """
 
     def advance(_: System, t: Any, h: Any, x: Array) -> Array:
         return np.concatenate([method.advance(flight, t, h, x[:-n]), x[-n:]])

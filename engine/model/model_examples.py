@@ -122,3 +122,11 @@ slice(0, 2, None)
 [0.  0.2]
 """,
 }
+
+#: of the module's other names
+OTHERS = {
+    "Tree": ARM + """\
+>>> print(arm.tree("upper").v)
+slice(0, 2, None)
+""",
+}

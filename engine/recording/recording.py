@@ -34,6 +34,16 @@ class Recording:
     tables : numbers in a row of what has as many rows at each record as there are, by name
     batch : shape of the batch of rollouts
     complete : whether the recorder was closed as complete
+
+    >>> import tempfile
+    >>> import engine
+    >>> builder = engine.Builder()
+    >>> _ = builder.add_link("base"), builder.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
+    >>> _ = builder.add_joint("fall", "prismatic", "base", "stone", axis=[0, 0, 1])
+    >>> path = engine.Simulator(builder.model(), dt=0.1).run([0.0], [0.0], 1.0, out=tempfile.mkdtemp() + "/run.h5")
+    >>> with engine.recording.Recording.open(path) as recording:
+    ...     print(recording.columns["q"], recording.complete, recording.read("v")[-1].round(6))  # m/s: −g · 1 s
+    (1,) True [-9.81]
     """
 
     def __init__(self, store: JournaledFile) -> None:
@@ -181,6 +191,11 @@ class Verdict:
     records : that it holds
     complete : whether its recorder was closed as complete; a recording that is not can be gone on with by :meth:`Recorder.resume`
     damage : where it is damaged, in words; empty where every byte is as it was recorded
+
+    >>> from pathlib import Path
+    >>> from engine.recording import Verdict
+    >>> Verdict(Path("run.h5"), records=11, complete=True).whole
+    True
     """
 
     path: Path

@@ -18,7 +18,13 @@ LAYOUT = LieState("quaternion", 3, 3, 3)
 
 
 class Indices(NamedTuple):
-    """Slices of a rigid body's state x, and of its controls in [x, u]."""
+    """Slices of a rigid body's state x, and of its controls in [x, u].
+
+    >>> import numpy as np
+    >>> import engine
+    >>> engine.RigidBody(mass=2.0, inertia=np.eye(3)).indices.position
+    slice(4, 7, None)
+    """
 
     orientation: slice
     position: slice

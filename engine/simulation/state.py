@@ -52,6 +52,14 @@ class State:
     ----------
     t : s; q (..., nq); v (..., nv)
     vdot (..., nv), tau (..., nv), signals (by name) : what follows, as in a :class:`Trajectory`; read-only
+
+    >>> import engine
+    >>> builder = engine.Builder()
+    >>> _ = builder.add_link("base"), builder.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
+    >>> _ = builder.add_joint("fall", "prismatic", "base", "stone", axis=[0, 0, 1])
+    >>> state = engine.Simulator(builder.model(), dt=0.1).start([0.0], [2.0])
+    >>> state.t, state.v, state.vdot.round(6)  # s, m/s, m/s²
+    (0.0, array([2.]), array([-9.81]))
     """
 
     t: float

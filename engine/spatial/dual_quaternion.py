@@ -207,7 +207,13 @@ def log(Q: ArrayLike) -> Array:
 
 
 class Screw(NamedTuple):
-    """A motion as one screw (Chasles): a turn about a line, and a shift along it."""
+    """A motion as one screw (Chasles): a turn about a line, and a shift along it.
+
+    >>> from engine.spatial import dual_quaternion
+    >>> screw = dual_quaternion.to_screw([1.0, 0, 0, 0, 0, 0.5, 0, 0])  # 1 m along x, without a turn
+    >>> print(screw.angle, screw.shift, screw.axis)
+    0.0 1.0 [1. 0. 0.]
+    """
 
     angle: Array                                         # θ, rad (...)
     axis: Array                                          # l, the line's direction, a unit vector (..., 3)
