@@ -4,6 +4,7 @@ import doctest
 import importlib
 import inspect
 import re
+import sys
 from functools import cached_property
 from pathlib import Path
 
@@ -48,9 +49,9 @@ def test_every_name_of_the_reference_has_an_example(module):
 def test_examples_of_functions_that_others_make_run():
     """What a decorator returns is of its own module, where doctest does not look for the functions of others."""
     made = [x for module in MODULES for x in shown(importlib.import_module(module)).values() if hasattr(x, "__wrapped__")]
-    found = {test.name: test for x in made for test in doctest.DocTestFinder(recurse=False).find(x, module=False, globs={})}
-    assert "computed_torque" in found
-    for test in found.values():
+    tests = {x.__name__: doctest.DocTestFinder().find(x, module=False, globs=dict(vars(sys.modules[x.__module__])))[0] for x in made}
+    assert "computed_torque" in tests
+    for test in tests.values():
         assert not doctest.DocTestRunner().run(test).failed
 
 
