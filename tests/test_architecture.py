@@ -47,7 +47,7 @@ ROOMS = {
            {"networkx", "lxml", "trimesh", "collada", "PIL", "xacro", "pxr"}),
     "examples": ({"checks", "io"}, set()),
     "inverse_kinematics": ({*PHYSICS, "dynamics", "constraints", "compiler"}, set()),
-    "recording": ({"checks", "interrupts"}, {"h5py"}),
+    "recording": ({"checks", "docstrings", "interrupts"}, {"h5py"}),
     "logs": ({"checks", "recording"}, {"mcap", "rosbags", "ruamel", "scipy", "pyarrow"}),
     "compiled": ({*PHYSICS, "dynamics", "constraints", "integrate", "compiler", "inverse_kinematics"}, set()),
     "components": ({*PHYSICS, "dynamics", "contact", "integrate", "compiler"}, set()),
@@ -73,7 +73,8 @@ ROOMS = {
 }
 #: layers of files in ``simulation``: a file imports only from those before its own
 SIMULATION = (
-    ("motions", "mounts", "sampled_columns", "passing_bodies", "simulator_examples", "trajectory_examples"),
+    ("motions", "mounts", "sampled_columns", "passing_bodies", "live_examples", "simulator_examples",
+     "trajectory_examples"),
     ("parameters", "own_states", "rounding", "checks", "columns", "resting_overlaps", "run_header", "constraints",
      "growing_swings", "steep_places", "stiffness", "contact_table", "innovations", "unresolved_impacts"), ("allowances", "logged"),
     ("impulses", "run_loop", "run_warnings", "surroundings", "totals", "assessment", "variable_mass"),

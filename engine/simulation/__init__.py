@@ -26,6 +26,7 @@ from engine.simulation.contacts import Contacts, HalfSpace
 from engine.simulation.from_file import contacts_of, simulator_of
 from engine.simulation.impacts import impact
 from engine.simulation.live import Live, Trace
+from engine.simulation.live_examples import EXAMPLES as OF_LIVE
 from engine.simulation.load import load_trajectory
 from engine.simulation.profile import Profile
 from engine.simulation.simulator import Simulator
@@ -43,5 +44,6 @@ __all__ = [
     "contacts_of", "controllers", "forces", "impact", "load_trajectory", "policy", "simulator_of", "warm",
 ]  # fmt: skip
 
+add_examples(Live, OF_LIVE)
 add_examples(Simulator, OF_SIMULATOR)
 add_examples(Trajectory, OF_TRAJECTORY)

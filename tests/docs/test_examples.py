@@ -60,11 +60,17 @@ def test_an_example_that_is_not_run_needs_a_person_or_the_network():
     assert {name for name, text in found.items() if "+SKIP" in text} == {"Bridge", "Viewer", "Widget", "bridge", "view"}
 
 
-@pytest.mark.parametrize("kind", [engine.Robot, engine.Simulator, engine.Trajectory, engine.Model])
+#: classes that users get in hand
+KINDS = (engine.Robot, engine.Simulator, engine.Trajectory, engine.Model, engine.Builder, engine.simulation.State, engine.Live,
+         engine.Campaign, engine.Runs, engine.RigidBodyState, engine.recording.Recording, engine.recording.Recorder)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_public_method_has_an_example(kind):
     inherited = {name: inspect.getattr_static(kind, name) for name in dir(kind) if not name.startswith("_")}
     methods = {name: x for name, x in inherited.items() if callable(x) or isinstance(x, (property, cached_property, classmethod))}
-    assert methods and not [name for name, x in methods.items() if not example(x)]
+    within = {"of", "resumed"} if kind is engine.simulation.State else set()    # what steps make of it
+    assert methods and not [name for name, x in methods.items() if not example(x) and name not in within]
 
 
 def test_help_shows_what_a_method_of_a_robot_does_and_an_example():
