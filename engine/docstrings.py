@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Mapping
 from types import ModuleType
 
@@ -19,4 +20,7 @@ def add_examples(owner: type | ModuleType, examples: Mapping[str, str]) -> None:
     """
     for name, text in examples.items():
         found = inspect.getattr_static(owner, name)
-        found.__doc__ = f"{inspect.cleandoc(found.__doc__ or '')}\n\nExamples\n--------\n{text.strip()}"
+        doc = found.__doc__ or ""
+        margin = re.search(r"\n( *)\S", doc)                                    # of its lines after the first
+        added = f"\n\nExamples\n--------\n{text.strip()}".replace("\n", "\n" + margin[1] if margin else "\n")
+        found.__doc__ = doc.rstrip() + added
