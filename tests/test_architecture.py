@@ -19,7 +19,7 @@ import engine
 TOP = Path(__file__).parents[1]
 ENGINE = TOP / "engine"
 FILES = sorted(ENGINE.rglob("*.py"))
-PHYSICS = {"checks", "ops", "spatial", "model"}
+PHYSICS = {"checks", "docstrings", "ops", "spatial", "model"}
 BELOW = {"cache", "interrupts", "progress", *PHYSICS, "dynamics", "constraints", "geometry", "contact", "integrate", "rigid_body",
          "compiler", "io", "inverse_kinematics", "recording", "logs"}  # fmt: skip
 ACTING = {"compiled", "components"}
@@ -27,13 +27,14 @@ ACTING = {"compiled", "components"}
 #: room -> (rooms it may import from, packages besides the standard library and NumPy); its own modules always
 ROOMS = {
     "checks": (set(), set()),
+    "docstrings": (set(), set()),
     "cache": ({"checks"}, set()),
     "gc_pause": (set(), set()),
     "interrupts": (set(), set()),
     "progress": (set(), {"rich"}),
     "ops": ({"checks"}, {"scipy"}),
     "spatial": ({"checks", "ops"}, set()),
-    "model": ({"checks", "ops", "spatial"}, {"networkx"}),
+    "model": ({"checks", "docstrings", "ops", "spatial"}, {"networkx"}),
     "dynamics": (PHYSICS, set()),
     "convert": (PHYSICS, set()),
     "constraints": ({*PHYSICS, "dynamics"}, set()),
@@ -46,7 +47,7 @@ ROOMS = {
            {"networkx", "lxml", "trimesh", "collada", "PIL", "xacro", "pxr"}),
     "examples": ({"checks", "io"}, set()),
     "inverse_kinematics": ({*PHYSICS, "dynamics", "constraints", "compiler"}, set()),
-    "recording": ({"checks", "interrupts"}, {"h5py"}),
+    "recording": ({"checks", "docstrings", "interrupts"}, {"h5py"}),
     "logs": ({"checks", "recording"}, {"mcap", "rosbags", "ruamel", "scipy", "pyarrow"}),
     "compiled": ({*PHYSICS, "dynamics", "constraints", "integrate", "compiler", "inverse_kinematics"}, set()),
     "components": ({*PHYSICS, "dynamics", "contact", "integrate", "compiler"}, set()),
@@ -72,7 +73,8 @@ ROOMS = {
 }
 #: layers of files in ``simulation``: a file imports only from those before its own
 SIMULATION = (
-    ("motions", "mounts", "sampled_columns", "passing_bodies"),
+    ("motions", "mounts", "sampled_columns", "passing_bodies", "live_examples", "simulator_examples",
+     "trajectory_examples"),
     ("parameters", "own_states", "rounding", "checks", "columns", "resting_overlaps", "run_header", "constraints",
      "growing_swings", "steep_places", "stiffness", "contact_table", "innovations", "unresolved_impacts"), ("allowances", "logged"),
     ("impulses", "run_loop", "run_warnings", "surroundings", "totals", "assessment", "variable_mass"),

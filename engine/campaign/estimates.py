@@ -21,6 +21,10 @@ class Estimate(NamedTuple):
 
     Of a truth value the mean is the share, and the interval Wilson's; else it is mean ± t σ/√n, by Student's t of n − 1.
     The intervals are those of independent draws: of other designs they are mostly too wide.
+
+    >>> from engine.campaign import Estimate
+    >>> Estimate(runs=4, mean=0.5, deviation=0.2, interval=(0.3, 0.7), quantiles={}, truth=False)
+    Estimate(runs=4, mean=0.5, deviation=0.2, interval=(0.3, 0.7), quantiles={}, truth=False, failed=0)
     """
 
     runs: int

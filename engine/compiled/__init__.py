@@ -5,5 +5,9 @@
 """
 
 from engine.compiled.robot import Robot
+from engine.compiled.robot_examples import EXAMPLES
+from engine.docstrings import add_examples
 
 __all__ = ["Robot"]
+
+add_examples(Robot, EXAMPLES)

@@ -27,7 +27,13 @@ def unsized(signature: str, dimensions: Iterable[str]) -> list[str]:
 
 
 def signature_of(program: Program) -> str:
-    """Return the shapes of a program's arguments and results, such as ``"(3),(2)->(3,2)"``."""
+    """Return the shapes of a program's arguments and results, such as ``"(3),(2)->(3,2)"``.
+
+    >>> import engine
+    >>> from engine.compiler import signature_of
+    >>> signature_of(engine.gufunc(lambda x, y: x * y, "(3),(3)->(3)").program)
+    '(3),(3)->(3)'
+    """
     return written(program.shapes_in, program.shapes_out)
 
 

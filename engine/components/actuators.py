@@ -36,6 +36,16 @@ class Motor(Component):
     efficiency is 1
 
     Signals: ``torque``, at the joint, and ``saturated``, 1 where it is less than was commanded.
+
+    >>> import numpy as np
+    >>> import engine
+    >>> builder = engine.Builder()  # a wheel of 2 kg·m²; a rotor of 0.01 kg·m² behind a gear of 10 adds 1 kg·m²
+    >>> _ = builder.add_link("base"), builder.add_link("wheel", engine.spatial.inertia.from_mass(1.0, [0, 0, 0], 2.0 * np.eye(3)))
+    >>> _ = builder.add_joint("axle", "revolute", "base", "wheel")
+    >>> motor = engine.simulation.actuators.Motor("axle", gear=10.0, rotor=0.01, effort=6.0)
+    >>> driven = engine.Simulator(builder.model(), dt=1e-3, actuators=[motor], controller=lambda t, q, v: np.array([100.0]))
+    >>> print(driven.run([0.0], [0.0], 0.1).v[-1].round(6))  # rad/s: its largest torque, 6 N·m/3 kg·m² · 0.1 s
+    [0.2]
     """
 
     command = ()
@@ -105,6 +115,17 @@ class Thrusters(Component):
     plume : an :class:`engine.space.Plume` among the actuators after it, which is told the thrusts
 
     Signals: ``thrust`` (n), and ``saturated`` (n).
+
+    >>> import numpy as np
+    >>> import engine
+    >>> builder = engine.Builder()
+    >>> _ = builder.add_link("craft", engine.spatial.inertia.sphere(4.0, 0.5))
+    >>> jet = engine.simulation.actuators.Thrusters("craft", [[0, 0, 0]], [[1.0, 0, 0]], most=2.0)
+    >>> free = builder.model(floating_base=True)
+    >>> burn = lambda t, q, v: {"thrusters": np.array([2.0])}
+    >>> flown = engine.Simulator(free, dt=1e-2, gravity=(0, 0, 0), actuators=[jet], controller=burn)
+    >>> print(flown.run(free.neutral(), np.zeros(6), 1.0).v[-1, 3].round(9))  # m/s: 2 N/4 kg · 1 s
+    0.5
     """
 
     counts = ("most",)
@@ -208,6 +229,17 @@ class ReactionWheels(Component):
     against the link, as a tachometer reads it; and with imbalance ``shake`` (6), [moment; force] in the link's axes about its origin.
 
     Reference: Markley & Crassidis, *Fundamentals of Spacecraft Attitude Determination and Control*, §4.8.
+
+    >>> import numpy as np
+    >>> import engine
+    >>> builder = engine.Builder()
+    >>> _ = builder.add_link("craft", engine.spatial.inertia.from_mass(4.0, [0, 0, 0], 5.0 * np.eye(3)))
+    >>> wheels = engine.simulation.actuators.ReactionWheels("craft")
+    >>> free, torque = builder.model(floating_base=True), lambda t, q, v: {"wheels": np.array([0.0, 0.0, 0.5])}
+    >>> craft = engine.Simulator(free, dt=1e-2, gravity=(0, 0, 0), actuators=[wheels], controller=torque)
+    >>> turned = craft.run(free.neutral(), np.zeros(6), 1.0)
+    >>> print(turned.v[-1, 2].round(9), turned.momentum()[-1, 2].round(9))  # 0.5 N·m/5 kg·m² · 1 s in rad/s, and in all none
+    0.1 0.0
     """
 
     keeps = True
@@ -305,6 +337,16 @@ class Drive(Component):
     """The joints' own limits: the controller's ``tau``, clipped to the effort that the robot's file allows, where it gives one.
 
     An effort of zero counts as not given. Signal: ``saturated`` (nv), 1 where it was clipped.
+
+    >>> import numpy as np
+    >>> import engine
+    >>> builder = engine.Builder()
+    >>> _ = builder.add_link("base"), builder.add_link("cart", engine.spatial.inertia.sphere(2.0, 0.1))
+    >>> _ = builder.add_joint("rail", "prismatic", "base", "cart", axis=[1, 0, 0], limits=engine.Limits(effort=3.0))
+    >>> pushed = engine.Simulator(builder.model(), dt=1e-2, controller=lambda t, q, v: np.array([50.0]))
+    >>> run = pushed.run([0.0], [0.0], 1.0)
+    >>> print(run.v[-1].round(9), run.signals["drive.saturated"][0])  # m/s: the limit, 3 N/2 kg · 1 s
+    [1.5] [1.]
     """
 
     name = "drive"
@@ -341,6 +383,12 @@ class Drive(Component):
 
 
 def require_moving(model: Model, link: str, name: str) -> None:
-    """Refuse a link that does not move."""
+    """Refuse a link that does not move.
+
+    >>> import engine
+    >>> from engine.components.actuators import require_moving
+    >>> arm = engine.load(engine.example("seven_joint_arm"))
+    >>> require_moving(arm, arm.links[-1].name, "jet")  # says nothing: it moves
+    """
     if model.carrier[model.link_index(link)][0] < 0:
         raise SimulationError(f"{name}: link '{link}' does not move; expected one that does")

@@ -39,6 +39,15 @@ class JointFriction(Component):
     Parameters
     ----------
     damping, friction : per velocity (nv); those of the model's joints by default
+
+    >>> import engine
+    >>> builder = engine.Builder()
+    >>> _ = builder.add_link("base"), builder.add_link("cart", engine.spatial.inertia.sphere(2.0, 0.1))
+    >>> _ = builder.add_joint("rail", "prismatic", "base", "cart", axis=[1, 0, 0])
+    >>> rub = engine.simulation.forces.JointFriction(damping=[0.0], friction=[3.0])
+    >>> slow = engine.Simulator(builder.model(), dt=1e-3, forces=[rub], joint_dynamics=False)
+    >>> print(slow.run([0.0], [2.0], 1.0).v[-1].round(4))  # m/s: 2 − 3 N/2 kg · 1 s
+    [0.5]
     """
 
     def __init__(self, damping: Any = None, friction: Any = None, slow: float = SLOW, name: str = "friction") -> None:
@@ -70,6 +79,15 @@ class JointStops(Component):
     joints : names of those that end; by default all with limits
 
     Reference: Hunt & Crossley, *Coefficient of restitution interpreted as damping in vibroimpact*, J. Appl. Mech. 42 (1975).
+
+    >>> import engine
+    >>> builder = engine.Builder()
+    >>> _ = builder.add_link("base"), builder.add_link("cart", engine.spatial.inertia.sphere(2.0, 0.1))
+    >>> _ = builder.add_joint("rail", "prismatic", "base", "cart", axis=[1, 0, 0], limits=engine.Limits(upper=0.5))
+    >>> stops = engine.simulation.forces.JointStops(time=0.01, dissipation=0.0)
+    >>> run = engine.Simulator(builder.model(), dt=1e-4, forces=[stops], joint_dynamics=False).run([0.0], [1.0], 1.0)
+    >>> print(run.v[-1].round(3))  # m/s: it is back, as fast as it came
+    [-1.]
     """
 
     def __init__(self, time: float = STOP_TIME, dissipation: float = DISSIPATION, joints: Iterable[str] | None = None,
@@ -96,7 +114,17 @@ class JointStops(Component):
 
 
 def stop_stiffness(r: JointCoordinate, time: float = STOP_TIME) -> Any:
-    """Return the stiffness of a joint's stops, N·m/rad or N/m, with which they take about π times so long, s."""
+    """Return the stiffness of a joint's stops, N·m/rad or N/m, with which they take about π times so long, s.
+
+    >>> import engine
+    >>> from engine.components.forces import stop_stiffness
+    >>> from engine.contact import joint_coordinates
+    >>> builder = engine.Builder()
+    >>> _ = builder.add_link("base"), builder.add_link("cart", engine.spatial.inertia.sphere(2.0, 0.1))
+    >>> _ = builder.add_joint("rail", "prismatic", "base", "cart", axis=[1, 0, 0], limits=engine.Limits(upper=0.5))
+    >>> round(stop_stiffness(joint_coordinates(builder.model())[0], time=0.01))  # N/m: m/T²
+    20000
+    """
     return 1.0 / (r.mobility * time * time)
 
 
@@ -106,6 +134,16 @@ class JointSpring(Component):
     A simulation's parameters "name.stiffness", "name.damping" and "name.rest" are others, for a batch's rows.
 
     Signal: ``energy``, k (q − rest)²/2, J.
+
+    >>> import numpy as np
+    >>> import engine
+    >>> builder = engine.Builder()
+    >>> _ = builder.add_link("base"), builder.add_link("cart", engine.spatial.inertia.sphere(2.0, 0.1))
+    >>> _ = builder.add_joint("rail", "prismatic", "base", "cart", axis=[1, 0, 0])
+    >>> spring = engine.simulation.forces.JointSpring("rail", stiffness=8.0)
+    >>> swing = engine.Simulator(builder.model(), dt=1e-3, forces=[spring])
+    >>> print(swing.run([0.1], [0.0], 1.0).q[-1].round(6), (0.1 * np.cos(2.0)).round(6))  # m: ω = √(8 N/m / 2 kg) = 2/s
+    [-0.041615] -0.041615
     """
 
     counts = ("stiffness", "damping")
@@ -137,6 +175,15 @@ class PointForce(Component):
     force, moment : (3), N and N·m
     point : where the force acts, in the link's frame, m (3)
     axes : of force and moment, "world" or "link"
+
+    >>> import numpy as np
+    >>> import engine
+    >>> builder = engine.Builder()
+    >>> _ = builder.add_link("ball", engine.spatial.inertia.sphere(2.0, 0.1))
+    >>> free, push = builder.model(floating_base=True), engine.simulation.forces.PointForce("ball", force=(6.0, 0, 0))
+    >>> run = engine.Simulator(free, dt=1e-2, gravity=(0, 0, 0), forces=[push]).run(free.neutral(), np.zeros(6), 1.0)
+    >>> print(run.v[-1, 3].round(9))  # m/s: F/m · t = 6 N/2 kg · 1 s
+    3.0
     """
 
     def __init__(self, link: str, force: Any = (0, 0, 0), moment: Any = (0, 0, 0), point: Any = (0, 0, 0), axes: str = "world",
@@ -179,6 +226,16 @@ class CentralGravity(Component):
     Notes
     -----
     Far from the centre positions lose digits, 1e-9 m at 7000 km. Reference: Hughes, *Spacecraft Attitude Dynamics*, §8.1.
+
+    >>> import numpy as np
+    >>> import engine
+    >>> builder = engine.Builder()
+    >>> _ = builder.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
+    >>> stone, sun = builder.model(floating_base=True), engine.simulation.forces.CentralGravity(mu=4.0)
+    >>> circle = engine.Simulator(stone, dt=1e-2, gravity=(0, 0, 0), forces=[sun])  # radius 4 m, speed √(μ/r) = 1 m/s
+    >>> run = circle.run([1, 0, 0, 0, 4.0, 0, 0], [0, 0, 0, 0, 1.0, 0], 1.0)
+    >>> print(np.linalg.norm(run.q[-1, 4:]).round(4))
+    4.0
     """
 
     def __init__(self, mu: float = 3.986004418e14, center: Any = (0, 0, 0), name: str = "gravity") -> None:
@@ -215,7 +272,13 @@ class CentralGravity(Component):
 
 
 def checked_vector(model: Model, what: str, x: Any) -> Array:
-    """Return a number for each velocity (nv), zero or more; one number stands for all."""
+    """Return a number for each velocity (nv), zero or more; one number stands for all.
+
+    >>> import engine
+    >>> from engine.components.forces import checked_vector
+    >>> checked_vector(engine.load(engine.example("seven_joint_arm")), "damping", 0.5)
+    array([0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
+    """
     a = np.array(x, dtype=float) * np.ones(model.nv) if np.ndim(x) == 0 else np.array(x, dtype=float)
     if a.shape != (model.nv,) or not np.isfinite(a).all() or (a < 0).any():
         raise SimulationError(f"{what} is {x!r}; expected a number, or {model.nv} of them, zero or more")
@@ -223,18 +286,38 @@ def checked_vector(model: Model, what: str, x: Any) -> Array:
 
 
 def units_at(model: Model, joint: str) -> tuple[str, str]:
-    """Return FMI's units of the motion of a joint with one coordinate, and of the force along it."""
+    """Return FMI's units of the motion of a joint with one coordinate, and of the force along it.
+
+    >>> import engine
+    >>> from engine.components.forces import units_at
+    >>> arm = engine.load(engine.example("seven_joint_arm"))
+    >>> units_at(arm, arm.bodies[0].joint.name)
+    ('rad', 'N.m')
+    """
     (moves,) = model.joint(joint).type.units
     return moves, FORCES[moves]
 
 
 def units_of_forces(model: Model) -> tuple[str, ...]:
-    """Return FMI's units of a generalized force (nv)."""
+    """Return FMI's units of a generalized force (nv).
+
+    >>> import engine
+    >>> from engine.components.forces import units_of_forces
+    >>> units_of_forces(engine.load(engine.example("seven_joint_arm")))[:2]
+    ('N.m', 'N.m')
+    """
     return tuple(FORCES[moves] for b in model.bodies if not b.mimics for moves in b.kind.units)
 
 
 def one_coordinate(model: Model, joint: str, name: str) -> tuple[int, int]:
-    """Return the indices of a joint's coordinate and velocity, of which it must have one each."""
+    """Return the indices of a joint's coordinate and velocity, of which it must have one each.
+
+    >>> import engine
+    >>> from engine.components.forces import one_coordinate
+    >>> arm = engine.load(engine.example("seven_joint_arm"))
+    >>> one_coordinate(arm, arm.bodies[2].joint.name, "spring")
+    (2, 2)
+    """
     q, v = model.q_slice(joint), model.v_slice(joint)
     if q.stop - q.start != 1 or v.stop - v.start != 1 or model.joint(joint).mimic is not None:
         raise SimulationError(f"{name}: joint '{joint}' is {model.joint(joint).kind}; expected one with one coordinate of its own")

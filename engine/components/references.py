@@ -36,7 +36,16 @@ def blend(t: Any, duration: float, start: float = 0.0) -> tuple[Any, Any, Any]:
 
 @picklable
 def minimum_jerk(model: Model, start: Array, end: Array, duration: float) -> Reference:
-    """Return a minimum-jerk reference from one configuration to another (nq) along the manifold, and then at rest."""
+    """Return a minimum-jerk reference from one configuration to another (nq) along the manifold, and then at rest.
+
+    >>> import numpy as np
+    >>> import engine
+    >>> arm = engine.load(engine.example("seven_joint_arm"))
+    >>> reference = engine.simulation.controllers.minimum_jerk(arm, arm.neutral(), arm.neutral() + 0.4, 2.0)
+    >>> q, v, a = reference(1.0)  # half the time, half the way; the speed is 15/8 of the mean one
+    >>> print(q[0].round(9), v[0].round(9))
+    0.2 0.375
+    """
     require_model(model, "minimum_jerk")
     number("minimum_jerk: the duration", duration, "seconds greater than zero", above=0.0, error=SimulationError)
     q0, d = model.normalized(start), model.difference(start, end)
@@ -50,7 +59,15 @@ def minimum_jerk(model: Model, start: Array, end: Array, duration: float) -> Ref
 
 @picklable
 def minimum_jerk_pose(start: Array, end: Array, duration: float) -> Reference:
-    """Return a minimum-jerk reference from one pose to another (4×4) along a screw, and then at rest."""
+    """Return a minimum-jerk reference from one pose to another (4×4) along a screw, and then at rest.
+
+    >>> import numpy as np
+    >>> import engine
+    >>> there = engine.spatial.se3.pose(np.eye(3), np.array([2.0, 0, 0]))
+    >>> pose, twist, rate = engine.simulation.controllers.minimum_jerk_pose(np.eye(4), there, 2.0)(1.0)
+    >>> print(pose[0, 3].round(9), twist[3].round(9))  # m, m/s: half the way at 15/8 of the mean speed
+    1.0 1.875
+    """
     number("minimum_jerk_pose: the duration", duration, "seconds greater than zero", above=0.0, error=SimulationError)
     T0, T1 = (numbers(f"minimum_jerk_pose: {what}", T, SimulationError) for what, T in (("start", start), ("end", end)))
     for T in (T0, T1):

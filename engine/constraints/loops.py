@@ -214,6 +214,16 @@ class Led:
     """A prescribed motion x(t) of a joint on a model: φ = q − x, φ̇ = v − ẋ, φ̈ = v̇ − ẍ.
 
     What is held of it at a time, as ``key``, is x, ẋ, ẍ (3); where that is not, its place and velocity are what they are.
+
+    >>> import numpy as np
+    >>> import engine
+    >>> from engine.constraints import Led
+    >>> builder = engine.Builder()
+    >>> _ = builder.add_link("base"), builder.add_link("cart", engine.spatial.inertia.sphere(1.0, 0.1))
+    >>> _ = builder.add_joint("rail", "prismatic", "base", "cart", axis=[1, 0, 0])
+    >>> led = Led(builder.model(), engine.Prescribed("rail", lambda t: 0.1 * t))
+    >>> led.residual(np.array([0.5]), {led.key: np.array([0.2, 0.1, 0.0])}).round(9)  # m: at 2 s it is 0.3 m ahead
+    array([0.3])
     """
 
     n = 1
@@ -255,6 +265,17 @@ class Loops:
     n : number of rows; labels, units : a name for each, and whether it is in m or rad
     parts : the constraints on the model, and their slices of the rows
     grips : the names of those that close and open; led : what moves as told
+
+    >>> import numpy as np
+    >>> import engine
+    >>> from engine.constraints import Loops
+    >>> builder, sphere = engine.Builder(), engine.spatial.inertia.sphere  # sliders of 1 kg and 3 kg, geared to move together
+    >>> _ = builder.add_link("base"), builder.add_link("a", sphere(1.0, 0.1)), builder.add_link("b", sphere(3.0, 0.1))
+    >>> _ = [builder.add_joint(f"rail_{name}", "prismatic", "base", name, axis=[1, 0, 0]) for name in ("a", "b")]
+    >>> model = builder.model()
+    >>> loops = Loops(model, [engine.Coupling("rail_b", "rail_a")])
+    >>> loops.n, loops.residual(np.array([0.1, 0.3]), {}).round(9), loops.jacobian(np.zeros(2), {})
+    (1, array([0.2]), array([[-1.,  1.]]))
     """
 
     def __init__(self, model: Model, constraints: Sequence[Constraint]) -> None:

@@ -49,6 +49,11 @@ class Schur:
     ----------
     inertia : M (nv, nv), or given as its factors
     J : (n, nv); units : of its rows
+
+    >>> import numpy as np
+    >>> from engine.constraints import Schur
+    >>> Schur(np.array([[2.0]]), np.array([[1.0]])).solve(np.array([3.0])).round(9)  # Λ = 1/2 kg
+    array([6.])
     """
 
     def __init__(self, M: Array | ops.LDL, J: Array, units: Sequence[str] = ()) -> None:
@@ -127,7 +132,19 @@ def shifted(A: Array, mu: Any) -> Array:
 
 
 def schur(model: Model, loops: Loops, q: Array, held: Held) -> Schur:
-    """Return Λ at q; StateError where a joint moves no mass."""
+    """Return Λ at q; StateError where a joint moves no mass.
+
+    >>> import numpy as np
+    >>> import engine
+    >>> from engine.constraints import Loops, schur
+    >>> builder, sphere = engine.Builder(), engine.spatial.inertia.sphere  # sliders of 1 kg and 3 kg, geared to move together
+    >>> _ = builder.add_link("base"), builder.add_link("a", sphere(1.0, 0.1)), builder.add_link("b", sphere(3.0, 0.1))
+    >>> _ = [builder.add_joint(f"rail_{name}", "prismatic", "base", name, axis=[1, 0, 0]) for name in ("a", "b")]
+    >>> model = builder.model()
+    >>> loops = Loops(model, [engine.Coupling("rail_b", "rail_a")])
+    >>> schur(model, loops, np.zeros(2), {}).solve(np.array([4.0])).round(6)  # Λ = 1/1 + 1/3
+    array([3.])
+    """
     M = crba(model, q)
     require_inertia(M[::-1, ::-1], np.abs(M).max(initial=0.0) if M.dtype != object else 0.0, bodies_of_rows(model)[::-1])
     return Schur(M, loops.jacobian(q, held), loops.units)

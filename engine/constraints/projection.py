@@ -37,7 +37,20 @@ PASSES, STAGE = 20, 3
 
 
 def projected(model: Model, loops: Loops, q: Array, v: Array, held: Held, passes: int = PASSES) -> tuple[Array, Array, Any]:
-    """Return q (nq) and v (nv) on the constraints, and whether they could be closed. Traceable."""
+    """Return q (nq) and v (nv) on the constraints, and whether they could be closed. Traceable.
+
+    >>> import numpy as np
+    >>> import engine
+    >>> from engine.constraints import Loops, projected
+    >>> builder, sphere = engine.Builder(), engine.spatial.inertia.sphere  # sliders of 1 kg and 3 kg, geared to move together
+    >>> _ = builder.add_link("base"), builder.add_link("a", sphere(1.0, 0.1)), builder.add_link("b", sphere(3.0, 0.1))
+    >>> _ = [builder.add_joint(f"rail_{name}", "prismatic", "base", name, axis=[1, 0, 0]) for name in ("a", "b")]
+    >>> model = builder.model()
+    >>> loops = Loops(model, [engine.Coupling("rail_b", "rail_a")])
+    >>> q, v, closed = projected(model, loops, np.array([0.0, 0.04]), np.array([4.0, 0.0]), {})
+    >>> q.round(6), v.round(6), bool(closed)
+    (array([0.03, 0.03]), array([1., 1.]), True)
+    """
     size, start = 1.0 + ops.largest(q), np.concatenate([q, v])
 
     def advance(x: Array) -> tuple[Array, Any]:
@@ -66,6 +79,17 @@ def moved_whole(model: Model, loops: Loops, q: Array, v: Array, held: Held, led:
     their places and rates: two trees that a weld joins move as the one tree that they are. Traceable.
 
     Where one tree ``led`` the others (:meth:`Loops.movable`) their momentum changes, which is set right then.
+
+    >>> import numpy as np
+    >>> import engine
+    >>> from engine.constraints import Loops, moved_whole
+    >>> builder, sphere = engine.Builder(), engine.spatial.inertia.sphere  # sliders of 1 kg and 3 kg, geared to move together
+    >>> _ = builder.add_link("base"), builder.add_link("a", sphere(1.0, 0.1)), builder.add_link("b", sphere(3.0, 0.1))
+    >>> _ = [builder.add_joint(f"rail_{name}", "prismatic", "base", name, axis=[1, 0, 0]) for name in ("a", "b")]
+    >>> model = builder.model()
+    >>> loops = Loops(model, [engine.Coupling("rail_b", "rail_a")])
+    >>> moved_whole(model, loops, np.array([0.0, 0.2]), np.zeros(2), {}, led=False)[0]  # nothing floats, nothing moves
+    array([0. , 0.2])
     """
     roots = [k for i in loops.movable(led) for k in range(model.bodies[i].v.start, model.bodies[i].v.stop)]
     if not roots:
@@ -83,7 +107,19 @@ def moved_whole(model: Model, loops: Loops, q: Array, v: Array, held: Held, led:
 
 
 def constraint_violation(loops: Loops, q: Array, v: Array, held: Held, J: Array | None = None) -> Any:
-    """Return how much q and v violate the constraints: the larger of max|φ|/(1 + max|q|) and max|φ̇|/(1 + max|v|). Traceable."""
+    """Return how much q and v violate the constraints: the larger of max|φ|/(1 + max|q|) and max|φ̇|/(1 + max|v|). Traceable.
+
+    >>> import numpy as np
+    >>> import engine
+    >>> from engine.constraints import Loops, constraint_violation
+    >>> builder, sphere = engine.Builder(), engine.spatial.inertia.sphere  # sliders of 1 kg and 3 kg, geared to move together
+    >>> _ = builder.add_link("base"), builder.add_link("a", sphere(1.0, 0.1)), builder.add_link("b", sphere(3.0, 0.1))
+    >>> _ = [builder.add_joint(f"rail_{name}", "prismatic", "base", name, axis=[1, 0, 0]) for name in ("a", "b")]
+    >>> model = builder.model()
+    >>> loops = Loops(model, [engine.Coupling("rail_b", "rail_a")])
+    >>> float(constraint_violation(loops, np.array([0.0, 1.0]), np.zeros(2), {}))  # open by 1 m: 1/(1 + 1)
+    0.5
+    """
     J = loops.jacobian(q, held) if J is None else J
     return ops.maximum(ops.largest(loops.residual(q, held)) / (1.0 + ops.largest(q)),
                        ops.largest(loops.rate(J, v, held)) / (1.0 + ops.largest(v)))  # fmt: skip
@@ -95,6 +131,18 @@ def accelerations_beside(model: Model, loops: Loops, q: Array, v: Array, tau: Ar
 
     Where loops are redundant, or nearly, that little is divided by nearly nothing: there they are those of the place on the constraints
     that is next to it, which as a field is as smooth, and the same on them.
+
+    >>> import numpy as np
+    >>> import engine
+    >>> from engine.constraints import Loops, accelerations_beside
+    >>> builder, sphere = engine.Builder(), engine.spatial.inertia.sphere  # sliders of 1 kg and 3 kg, geared to move together
+    >>> _ = builder.add_link("base"), builder.add_link("a", sphere(1.0, 0.1)), builder.add_link("b", sphere(3.0, 0.1))
+    >>> _ = [builder.add_joint(f"rail_{name}", "prismatic", "base", name, axis=[1, 0, 0]) for name in ("a", "b")]
+    >>> model = builder.model()
+    >>> loops = Loops(model, [engine.Coupling("rail_b", "rail_a")])
+    >>> vdot, force = accelerations_beside(model, loops, np.zeros(2), np.zeros(2), np.array([4.0, 0.0]), np.zeros(3), None, {})
+    >>> vdot.round(6), force.round(6)  # m/s²: 4 N/4 kg; N: what moves the 3 kg
+    (array([1., 1.]), array([3.]))
     """
     vdot, forces, solver = accelerations(model, loops, q, v, tau, gravity, wrenches, held)
 
@@ -110,13 +158,37 @@ def accelerations_beside(model: Model, loops: Loops, q: Array, v: Array, tau: Ar
 
 
 def allowed(model: Model, loops: Loops, q: Array, v: Array, held: Held) -> Array:
-    """Return the velocity (nv) nearest to v that the constraints allow at q: what an impulse leaves that closes them. Traceable."""
+    """Return the velocity (nv) nearest to v that the constraints allow at q: what an impulse leaves that closes them. Traceable.
+
+    >>> import numpy as np
+    >>> import engine
+    >>> from engine.constraints import Loops, allowed
+    >>> builder, sphere = engine.Builder(), engine.spatial.inertia.sphere  # sliders of 1 kg and 3 kg, geared to move together
+    >>> _ = builder.add_link("base"), builder.add_link("a", sphere(1.0, 0.1)), builder.add_link("b", sphere(3.0, 0.1))
+    >>> _ = [builder.add_joint(f"rail_{name}", "prismatic", "base", name, axis=[1, 0, 0]) for name in ("a", "b")]
+    >>> model = builder.model()
+    >>> loops = Loops(model, [engine.Coupling("rail_b", "rail_a")])
+    >>> allowed(model, loops, np.zeros(2), np.array([4.0, 0.0]), {}).round(6)  # m/s: the momentum stays, 4 kg·m/s
+    array([1., 1.])
+    """
     solver = schur(model, loops, q, held)
     return v - solver.motion(solver.solve(loops.rate(solver.J, v, held)))
 
 
 def redundancy(loops: Loops, q: Array) -> int:
-    """Return how many rows follow from the others at q, where all grips are open; on floats."""
+    """Return how many rows follow from the others at q, where all grips are open; on floats.
+
+    >>> import numpy as np
+    >>> import engine
+    >>> from engine.constraints import Loops, redundancy
+    >>> builder, sphere = engine.Builder(), engine.spatial.inertia.sphere  # sliders of 1 kg and 3 kg, geared to move together
+    >>> _ = builder.add_link("base"), builder.add_link("a", sphere(1.0, 0.1)), builder.add_link("b", sphere(3.0, 0.1))
+    >>> _ = [builder.add_joint(f"rail_{name}", "prismatic", "base", name, axis=[1, 0, 0]) for name in ("a", "b")]
+    >>> model = builder.model()
+    >>> loops = Loops(model, [engine.Coupling("rail_b", "rail_a")])
+    >>> redundancy(loops, np.zeros(2))  # no row follows from another
+    0
+    """
     J = loops.jacobian(q, loops.open())
     sizes = np.abs(J).max(axis=1, initial=0.0)
     scaled = J[sizes > 0.0] / sizes[sizes > 0.0, None]
@@ -125,7 +197,19 @@ def redundancy(loops: Loops, q: Array) -> int:
 
 
 def generic_redundancy(model: Model, loops: Loops) -> int | None:
-    """Return the redundancy where nothing is in line by chance: the least of some closed configurations; None where none is found."""
+    """Return the redundancy where nothing is in line by chance: the least of some closed configurations; None where none is found.
+
+    >>> import numpy as np
+    >>> import engine
+    >>> from engine.constraints import Loops, generic_redundancy
+    >>> builder, sphere = engine.Builder(), engine.spatial.inertia.sphere  # sliders of 1 kg and 3 kg, geared to move together
+    >>> _ = builder.add_link("base"), builder.add_link("a", sphere(1.0, 0.1)), builder.add_link("b", sphere(3.0, 0.1))
+    >>> _ = [builder.add_joint(f"rail_{name}", "prismatic", "base", name, axis=[1, 0, 0]) for name in ("a", "b")]
+    >>> model = builder.model()
+    >>> loops = Loops(model, [engine.Coupling("rail_b", "rail_a")])
+    >>> generic_redundancy(model, loops)  # no row follows from another
+    0
+    """
     rng, found = np.random.default_rng(0), list[int]()
     for size in (0.1, 0.3, 1.0):
         q = model.manifold.plus(model.neutral(), size * rng.standard_normal(model.nv))
@@ -137,7 +221,19 @@ def generic_redundancy(model: Model, loops: Loops) -> int | None:
 
 
 def farthest(loops: Loops, q: Array) -> tuple[str, float, float]:
-    """Return the constraint that is open the most at q, and how far, in m and in rad; on floats."""
+    """Return the constraint that is open the most at q, and how far, in m and in rad; on floats.
+
+    >>> import numpy as np
+    >>> import engine
+    >>> from engine.constraints import Loops, farthest
+    >>> builder, sphere = engine.Builder(), engine.spatial.inertia.sphere  # sliders of 1 kg and 3 kg, geared to move together
+    >>> _ = builder.add_link("base"), builder.add_link("a", sphere(1.0, 0.1)), builder.add_link("b", sphere(3.0, 0.1))
+    >>> _ = [builder.add_joint(f"rail_{name}", "prismatic", "base", name, axis=[1, 0, 0]) for name in ("a", "b")]
+    >>> model = builder.model()
+    >>> loops = Loops(model, [engine.Coupling("rail_b", "rail_a")])
+    >>> farthest(loops, np.array([0.0, 0.2]))
+    ("Coupling of 'rail_b' and 'rail_a'", 0.2, 0.0)
+    """
     gaps = [(c.title, *part.gap(q)) for c, (part, _) in zip(loops.constraints, loops.parts, strict=True)]
     return max(gaps, key=lambda gap: gap[1] + gap[2], default=("", 0.0, 0.0))
 
@@ -159,6 +255,18 @@ def closed_start(model: Model, loops: Loops, q: Array, v: Array, most: float, he
     Raises
     ------
     ConstraintError : it is open farther, or cannot be closed: says how far which constraint is
+
+    >>> import numpy as np
+    >>> import engine
+    >>> from engine.constraints import Loops, closed_start
+    >>> builder, sphere = engine.Builder(), engine.spatial.inertia.sphere  # sliders of 1 kg and 3 kg, geared to move together
+    >>> _ = builder.add_link("base"), builder.add_link("a", sphere(1.0, 0.1)), builder.add_link("b", sphere(3.0, 0.1))
+    >>> _ = [builder.add_joint(f"rail_{name}", "prismatic", "base", name, axis=[1, 0, 0]) for name in ("a", "b")]
+    >>> model = builder.model()
+    >>> loops = Loops(model, [engine.Coupling("rail_b", "rail_a")])
+    >>> q, v = closed_start(model, loops, np.array([0.0, 0.04]), np.zeros(2), most=0.1, held={})
+    >>> q.round(6)  # the lighter one moves three times as far
+    array([0.03, 0.03])
     """
     title, metres, radians = farthest(loops, q)
     if not metres + radians <= most:

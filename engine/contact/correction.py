@@ -28,6 +28,14 @@ def velocity_after(M: Array, law: Law, before: Array, free: Array, J: Array | No
 
     Friction is found with the normal impulses of ``before``, and with those that this leads to, until they agree. Where Newton's method
     does not converge it is NaN, and on floats an error that names what acts. Derivatives are those of what both agree on.
+
+    >>> import numpy as np
+    >>> from engine.contact import JointCoordinate, JointLaws, velocity_after
+    >>> slide = JointCoordinate("slide", 0, 0, 1.0, 0.0, 0.0, 3.0, -np.inf, np.inf, np.inf, np.inf, 0.5, 0.5)  # friction of 3 N
+    >>> free = np.array([2.0])
+    >>> law = JointLaws([slide], 1e-5, lambda c: 0.0, 0.0).step(0.1, free, np.zeros(1), free)
+    >>> velocity_after(np.array([[2.0]]), law, free, free)[0].round(9)  # m/s: 2 − 3 N · 0.1 s/2 kg
+    array([1.85])
     """
     start = before if J is None else free + Schur(M, J).without(before - free)
 
@@ -102,5 +110,16 @@ def corrected(model: Model, h: Any, q: Array, free: Array, after: Array, settle:
 
     The impulses act evenly over the step, so that q goes on by half of what they change of v, times h, or ``way`` instead of a half. Where
     nothing changes, it is ``still``, to the bit.
+
+    >>> import numpy as np
+    >>> import engine
+    >>> from engine.contact import corrected
+    >>> builder = engine.Builder()
+    >>> _ = builder.add_link("base"), builder.add_link("cart", engine.spatial.inertia.sphere(2.0, 0.1))
+    >>> _ = builder.add_joint("rail", "prismatic", "base", "cart", axis=[1, 0, 0])
+    >>> q, before, after = np.array([1.0]), np.array([2.0]), np.array([0.0])
+    >>> settle = lambda q, v: np.concatenate([q, v])
+    >>> corrected(builder.model(), 0.1, q, before, after, settle, settle(q, before))  # m: 1 − ½ · 2 · 0.1
+    array([0.9, 0. ])
     """
     return ops.when(ops.largest(after - free) > 0.0, lambda: settle(model.manifold.plus(q, way * h * (after - free)), after), still)

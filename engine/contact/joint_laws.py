@@ -44,6 +44,15 @@ class JointCoordinate(NamedTuple):
     low, high, speed, effort : limits of x, u and what drives it, infinite where there are none
     mobility : w, the velocity that a unit impulse leaves it with, at the neutral configuration
     max_mobility : the largest of w in some configurations: near postures in which axes are in line, it is a hundred times as large
+
+    >>> import engine
+    >>> from engine.contact import joint_coordinates
+    >>> builder = engine.Builder()
+    >>> _ = builder.add_link("base"), builder.add_link("cart", engine.spatial.inertia.sphere(2.0, 0.1))
+    >>> _ = builder.add_joint("rail", "prismatic", "base", "cart", axis=[1, 0, 0], friction=3.0)
+    >>> found = joint_coordinates(builder.model())[0]
+    >>> found.friction, found.mobility  # N, and 1/kg
+    (3.0, 0.5)
     """
 
     joint: str
@@ -127,7 +136,14 @@ def mobilities(model: Model) -> tuple[Array, Array]:
 
 def configurations(model: Model, n: int) -> list[Array]:
     """Return n configurations (nq) within the joints' limits, each joint's coordinates drawn by its name, without that of the robot before
-    it: they are the same in any order of declarations, whatever other trees there are, and of a robot among others as of it alone."""
+    it: they are the same in any order of declarations, whatever other trees there are, and of a robot among others as of it alone.
+
+    >>> import engine
+    >>> from engine.contact import configurations
+    >>> arm = engine.load(engine.example("seven_joint_arm"))
+    >>> [q.shape for q in configurations(arm, 2)]
+    [(7,), (7,)]
+    """
     found = [model.neutral() for _ in range(n)]
     for b in (b for b in model.bodies if b.kind.nq and b.joint.mimic is None):
         robot, _, own = b.joint.name.partition("/")
@@ -138,7 +154,17 @@ def configurations(model: Model, n: int) -> list[Array]:
 
 
 def with_mobilities(model: Model, coordinates: list[JointCoordinate], values: Iterable[str]) -> list[JointCoordinate]:
-    """Return the coordinates with the mobilities of a model in which parameters of those names stand: the largest are in proportion."""
+    """Return the coordinates with the mobilities of a model in which parameters of those names stand: the largest are in proportion.
+
+    >>> import engine
+    >>> from engine.contact import joint_coordinates, with_mobilities
+    >>> builder = engine.Builder()
+    >>> _ = builder.add_link("base"), builder.add_link("cart", engine.spatial.inertia.sphere(2.0, 0.1))
+    >>> _ = builder.add_joint("rail", "prismatic", "base", "cart", axis=[1, 0, 0], friction=3.0)
+    >>> heavier = builder.model().with_parameters({"mass.cart": 4.0})
+    >>> with_mobilities(heavier, joint_coordinates(builder.model()), ["mass.cart"])[0].mobility  # 1/kg
+    np.float64(0.25)
+    """
     if not changes_inertia(values):
         return coordinates
     inverse = inverse_diagonal(model)

@@ -165,13 +165,23 @@ RULES: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def is_material(name: str) -> bool:
-    """Return whether a parameter counts instead of a number of a surface."""
+    """Return whether a parameter counts instead of a number of a surface.
+
+    >>> from engine.contact import is_material
+    >>> is_material("contact_friction.foot"), is_material("mass.foot")
+    (True, False)
+    """
     kind, link = split(name)
     return kind in PARAMETERS and bool(link)
 
 
 def require_material(name: str, a: Any, error: type[EngineError] = ContactError) -> None:
-    """Refuse values (...) of such a parameter that no surface has."""
+    """Refuse values (...) of such a parameter that no surface has.
+
+    >>> import numpy as np
+    >>> from engine.contact import require_material
+    >>> require_material("contact_friction.foot", np.array(0.5))  # says nothing: a surface may have it
+    """
     stiff = name.startswith("contact_stiffness.")
     for row in np.ndindex(np.shape(a)):
         if not (a[row] >= 0.0 and (a[row] > 0.0 or not stiff)):

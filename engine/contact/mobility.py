@@ -40,7 +40,16 @@ def changes_inertia(names: Iterable[str]) -> bool:
 
 def inverse_inertia(model: Model, led: Collection[int] = ()) -> Array:
     """Return M⁻¹ (nv, nv) in the neutral configuration; of what has no mass, or axes in line, zero, or where it is traced very much; and of
-    velocities that are ``led``, which nothing changes, zero."""
+    velocities that are ``led``, which nothing changes, zero.
+
+    >>> import engine
+    >>> from engine.contact import inverse_inertia
+    >>> builder = engine.Builder()
+    >>> _ = builder.add_link("base"), builder.add_link("cart", engine.spatial.inertia.sphere(2.0, 0.1))
+    >>> _ = builder.add_joint("rail", "prismatic", "base", "cart", axis=[1, 0, 0])
+    >>> inverse_inertia(builder.model())  # 1/kg
+    array([[0.5]])
+    """
     M = crba(model, model.neutral())
     if M.dtype == object:
         return solve_from_leaves(regular(M), np.eye(len(M)))

@@ -35,6 +35,12 @@ class Placed(NamedTuple):
     own : whether it has a material of its own, and not that of its link
     runs : the velocity (3) of its surface along itself, in the body's axes; None where it has none
     center : of a sphere around it, in the body's frame
+
+    >>> import numpy as np
+    >>> from engine.contact import Placed
+    >>> from engine.geometry import Sphere
+    >>> Placed("foot", 0, Sphere(0.1), np.eye(4), part="toe").surfaces
+    ('foot', 'toe')
     """
 
     link: str
@@ -277,7 +283,13 @@ def spheres_apart(pair: Pair, T_W: list[Array]) -> Any:
 
 
 def number_of_points(a: Shape, b: Shape) -> int:
-    """Return the number of contact points of two shapes, which their kinds decide."""
+    """Return the number of contact points of two shapes, which their kinds decide.
+
+    >>> from engine.contact import number_of_points
+    >>> from engine.geometry import Box, Plane, Sphere
+    >>> number_of_points(Plane(), Sphere(1.0)), number_of_points(Plane(), Box((1.0, 1.0, 1.0)))
+    (1, 8)
+    """
     one, other = (geometry.measures(shape)[0] for shape in (a, b))
     return points_of_kinds(one, other)  # type: ignore[arg-type]
 

@@ -15,7 +15,16 @@ Array = np.ndarray
 
 
 class SumLaw:
-    """The sum of several impulse laws: a :class:`~engine.contact.newton.Law`."""
+    """The sum of several impulse laws: a :class:`~engine.contact.newton.Law`.
+
+    >>> import numpy as np
+    >>> from engine.contact import JointCoordinate, JointLaws, SumLaw
+    >>> slide = JointCoordinate("slide", 0, 0, 1.0, 0.0, 0.0, 3.0, -np.inf, np.inf, np.inf, np.inf, 0.5, 0.5)  # friction of 3 N
+    >>> law = JointLaws([slide], 1e-5, lambda c: 0.0, 0.0).step(0.1, np.ones(1), np.zeros(1), np.ones(1))
+    >>> both = SumLaw([law, law])
+    >>> both.impulse(np.ones(1), both.friction)[0].round(9)  # N·s: −2 · 3 N · 0.1 s
+    array([-0.6])
+    """
 
     def __init__(self, laws: list[Law]) -> None:
         self.laws, self.slow = laws, min(law.slow for law in laws)

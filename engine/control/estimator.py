@@ -23,6 +23,14 @@ class Estimator(Law):
 
     Signal: ``q`` (nq), ``v`` (nv), ``states`` (those of components, if there are), ``parameters`` (k), their ``P`` (N, N) of the errors
     δ = (δq, δv, δz, δθ) with N = 2 nv + nz + k, and ``nis`` (sensors): νᵀ S⁻¹ ν of each one's last sample.
+
+    >>> import engine
+    >>> rail = engine.Builder()
+    >>> _ = rail.add_link("world"), rail.add_link("cart", engine.spatial.inertia.sphere(2.0, 0.1))
+    >>> _ = rail.add_joint("slide", "prismatic", "world", "cart", axis=[1, 0, 0])
+    >>> gauge = engine.sensors.Encoder("slide", noise=0.01)
+    >>> type(engine.estimator(engine.Simulator(rail.model(), dt=0.01), [gauge], process=1.0)).__name__
+    'Estimator'
     """
 
     fn: Filter

@@ -34,6 +34,15 @@ class LQR:
     A, B : of the step; q, u : where it rests, and what holds it there
 
     Where u is a parameter, it goes where that went: ``controller=lambda t, q, v: np.array([found(t, q, v), 0.0])``.
+
+    >>> import numpy as np
+    >>> import engine
+    >>> rail = engine.Builder()
+    >>> _ = rail.add_link("world"), rail.add_link("cart", engine.spatial.inertia.sphere(2.0, 0.1))
+    >>> _ = rail.add_joint("slide", "prismatic", "world", "cart", axis=[1, 0, 0])
+    >>> held = engine.lqr(engine.Simulator(rail.model(), dt=0.01), [0.0], R=0.01)
+    >>> print(held.K.shape, held(0.0, np.array([0.1]), np.zeros(1))[0] < 0.0)  # it pushes back
+    (1, 2) True
     """
 
     model: Model

@@ -45,6 +45,15 @@ class Plan:
     converged : whether an iteration is expected to lower the cost by less than the tolerance
     stationary : whether no iteration lowered the cost from the beginning on: so it is at a minimum, and at a saddle or a maximum too
     iterations, tolerance : with which it was sought
+
+    >>> import engine
+    >>> rail = engine.Builder()
+    >>> _ = rail.add_link("world"), rail.add_link("cart", engine.spatial.inertia.sphere(2.0, 0.1))
+    >>> _ = rail.add_joint("slide", "prismatic", "world", "cart", axis=[1, 0, 0])
+    >>> cart = engine.Simulator(rail.model(), dt=0.1)
+    >>> plan = engine.ilqr(cart, [0.0], [1.0], lambda t, q, v, u: u, lambda t, q, v: 0.0 * v, steps=10)  # effort alone costs
+    >>> print(plan.converged, plan.u.shape, plan.q[-1].round(6))  # so nothing is done: 1 m/s for 1 s
+    True (10, 1) [1.]
     """
 
     problem: Problem = field(repr=False)

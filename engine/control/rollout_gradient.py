@@ -31,6 +31,15 @@ class RolloutGradient:
     ----------
     cost : (...); q, v : of the state at first (..., nv), along q ⊕ δ and v; u : of the inputs (..., N, *shape)
     parameters : of each parameter of the simulation by name (..., *shape), "u" apart
+
+    >>> import engine
+    >>> rail = engine.Builder()
+    >>> _ = rail.add_link("world"), rail.add_link("cart", engine.spatial.inertia.sphere(2.0, 0.1))
+    >>> _ = rail.add_joint("slide", "prismatic", "world", "cart", axis=[1, 0, 0])
+    >>> cart = engine.Simulator(rail.model(), dt=0.01)
+    >>> found = engine.rollout_gradient(cart, [0.0], [3.0], final=lambda t, q, v: q[0], steps=100)
+    >>> print(found.cost.round(9), found.v.round(9))  # m: v t; and by the speed at first, t
+    3.0 [1.]
     """
 
     adjoint: Adjoint = field(repr=False)

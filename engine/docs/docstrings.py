@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from docutils.nodes import Element
@@ -46,29 +44,8 @@ def rewritten(lines: list[str]) -> Iterator[str]:
 
 
 def process(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Rewrite a docstring in place, and add the example of a method that a page of examples has."""
+    """Rewrite a docstring in place."""
     lines[:] = [*rewritten(lines)]
-    if shown := by_example().get(tuple(name.split(".")[-2:])):
-        lines += ["", *shown]
-
-
-@functools.cache
-def by_example() -> dict[tuple[str, ...], list[str]]:
-    """Return by class and method, of the pages ``examples/*.md``, the example and what it prints, as reStructuredText.
-
-    >>> by_example()["Robot", "crba"][4]
-    '    print(rod.crba([0.0]))                               # m l²'
-    """
-    found: dict[tuple[str, ...], list[str]] = {}
-    for page in sorted((Path(__file__).parent / "examples").glob("*.md")):
-        first, *methods = re.split(r"^## ", page.read_text(encoding="utf-8"), flags=re.M)
-        owner = first.partition("`")[2].partition("`")[0]
-        for text in methods:
-            shown = [f"From :doc:`/examples/{page.stem}`:", ""]
-            for kind, code in re.findall(r"^```(\w+)\n(.*?)^```", text, flags=re.S | re.M):
-                shown += [f".. code-block:: {kind}", "", *(f"    {line}" for line in code.splitlines()), ""]
-            found[owner, text.partition("\n")[0].strip()] = shown
-    return found
 
 
 def resolve(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: Element) -> Element | None:

@@ -27,6 +27,14 @@ class Points(NamedTuple):
     gap : (n), signed distances, m; negative where the shapes overlap
     share : (n), how many points each counts as: all together from one, where shapes meet in a point, to two, along all of an edge, and
         four, on all of a face, so that what carries does not jump where points come, go, or fall together
+
+    >>> import numpy as np
+    >>> from engine.geometry import Sphere, points
+    >>> beside = np.eye(4)
+    >>> beside[0, 3] = 2.5
+    >>> found = points(Sphere(1.0), Sphere(1.0), beside)
+    >>> found.gap, found.position, found.normal  # half a metre apart, midway, along x
+    (array([0.5]), array([[1.25, 0.  , 0.  ]]), array([[1., 0., 0.]]))
     """
 
     position: Array

@@ -91,7 +91,13 @@ class HullOfNumbers(Hull):
 
 @functools.lru_cache(maxsize=4096)
 def numbers_of(hull: Hull) -> Array:
-    """Return a hull's vertices, a power of two of them, the last one repeated, its center, its radius, and normals (n)."""
+    """Return a hull's vertices, a power of two of them, the last one repeated, its center, its radius, and normals (n).
+
+    >>> from engine.geometry import Hull, HullOfNumbers, numbers_of
+    >>> numbers = numbers_of(Hull(((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))))
+    >>> HullOfNumbers(numbers).support([0.0, 0.1, 2.0])
+    array([0., 0., 1.])
+    """
     v, m = np.array(hull.vertices), np.asarray(hull.normals)
     many = next(k for k in (16, 32, MOST_VERTICES) if len(v) <= k)
     v, m = (np.concatenate([x, np.repeat(x[-1:], n - len(x), axis=0)]) for x, n in ((v, many), (m, NORMALS)))

@@ -34,7 +34,13 @@ def measures(shape: Shape) -> tuple[Kind, Array]:
 
 
 def measured(kind: Kind, x: Array) -> Shape:
-    """Return a shape of a kind with the measures x (n), which may be traced, and are not looked at."""
+    """Return a shape of a kind with the measures x (n), which may be traced, and are not looked at.
+
+    >>> import numpy as np
+    >>> from engine.geometry import Box, measured
+    >>> measured(Box, np.array([1.0, 2.0, 3.0])) == Box((1.0, 2.0, 3.0))
+    True
+    """
     if isinstance(kind, Shape):
         return kind
     if isinstance(kind, int):
@@ -47,7 +53,12 @@ def measured(kind: Kind, x: Array) -> Shape:
 
 
 def example(kind: Kind) -> Shape:
-    """Return a shape of a kind, of about a metre."""
+    """Return a shape of a kind, of about a metre.
+
+    >>> from engine.geometry import Sphere, example
+    >>> example(Sphere)
+    Sphere(radius=np.float64(1.0))
+    """
     if isinstance(kind, int):
         return CUBE
     return kind if isinstance(kind, Shape) else measured(kind, np.ones(sum(MEASURES[kind].values())))

@@ -65,7 +65,15 @@ def points(a: Shape, b: Shape, T_AB: ArrayLike) -> Points:
 
 def touching_points(a: Shape, b: Shape, T_AB: Array, far: Any) -> Points:
     """Return :func:`points`; of shapes that are more than ``far`` apart, m, some that are farther apart than that; and of boxes without
-    looking for what is nearest where they are apart, so that no branch is taken."""
+    looking for what is nearest where they are apart, so that no branch is taken.
+
+    >>> import numpy as np
+    >>> from engine.geometry import Plane, Sphere, touching_points
+    >>> T = np.eye(4)
+    >>> T[2, 3] = 0.9
+    >>> touching_points(Plane(), Sphere(1.0), T, far=0.5).gap.round(12)
+    array([-0.1])
+    """
     if (kind(b), kind(a)) in POINTS and kind(a) is not kind(b):
         return touching_points(b, a, se3.inv(T_AB), far).seen_from(T_AB)
     convex = POINTS.get((kind(a), kind(b))) is convex_points

@@ -55,6 +55,14 @@ class Separation(NamedTuple):
     gap : the signed distance, m; negative where they overlap
     normal : unit vector (3) from A to B
     a, b : the points (3) of A and B that are nearest to each other, or deepest in each other; b − a = gap n
+
+    >>> import numpy as np
+    >>> from engine.geometry import Box, distance
+    >>> beside = np.eye(4)
+    >>> beside[0, 3] = 3.0
+    >>> found = distance(Box((2.0, 2.0, 2.0)), Box((2.0, 2.0, 2.0)), beside)
+    >>> float(found.gap), found.normal
+    (1.0, array([1., 0., 0.]))
     """
 
     gap: Any

@@ -28,6 +28,10 @@ class Shape:
 
     A convex shape is its ``core`` grown by ``rounding`` on all sides: a sphere's core is a point, a capsule's a segment; others are their
     own core.
+
+    >>> from engine.geometry import Capsule, Shape
+    >>> isinstance(Capsule(0.5, 2.0), Shape), Capsule(0.5, 2.0).rounding
+    (True, 0.5)
     """
 
     #: whether it is its own mirror image in the origin
@@ -317,7 +321,15 @@ class Hull(Shape):
 
 @dataclass(frozen=True)
 class Plane(Shape):
-    """All below a plane: z ≤ 0."""
+    """All below a plane: z ≤ 0.
+
+    >>> import numpy as np
+    >>> from engine.geometry import Plane, Sphere, points
+    >>> from engine.spatial import se3
+    >>> above = se3.pose(np.eye(3), np.array([0, 0, 1.5]))
+    >>> points(Plane(), Sphere(1.0), above).gap  # m
+    array([0.5])
+    """
 
     @property
     def summit(self) -> float:

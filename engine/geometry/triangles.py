@@ -26,6 +26,11 @@ class Triangles(NamedTuple):
     ----------
     corners : of the triangles (n, 9), m
     boxes : of the nodes (2 m, 6), their least and their greatest coordinates; row 0 is nobody's
+
+    >>> import numpy as np
+    >>> from engine.geometry import triangles_of
+    >>> triangles_of(np.eye(3), np.array([[0, 1, 2]])).corners.shape
+    (1, 9)
     """
 
     corners: Array

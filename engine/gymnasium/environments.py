@@ -200,7 +200,14 @@ def vector(name: str, num_envs: int = 1, **options: Any) -> VectorEnv:
 
 
 def register() -> None:
-    """Tell Gymnasium of the environments, once."""
+    """Tell Gymnasium of the environments, once.
+
+    >>> import engine.gymnasium
+    >>> import gymnasium
+    >>> engine.gymnasium.register()
+    >>> any(name.startswith("engine/") for name in gymnasium.registry)
+    True
+    """
     for name in ENVIRONMENTS:
         if name not in gymnasium.registry:
             gymnasium.register(name, functools.partial(single, name), vector_entry_point=functools.partial(vector, name))

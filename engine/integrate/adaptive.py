@@ -36,7 +36,15 @@ Parts = Callable[[Array], tuple[Array, ...]]
 
 
 def attempt(method: Method, system: System, t: Any, h: Any, x: Array) -> tuple[Array, Any]:
-    """Return the state after h, and its estimated error in units of the weights. Traceable."""
+    """Return the state after h, and its estimated error in units of the weights. Traceable.
+
+    >>> import numpy as np
+    >>> from engine.integrate import METHODS, System, attempt
+    >>> from engine.spatial.manifold import vector
+    >>> x, error = attempt(METHODS["rk4"], System(vector(1), lambda t, x: -x), 0.0, 0.1, np.ones(1))
+    >>> x.round(6), bool(error < 1e-6)
+    (array([0.904837]), True)
+    """
     space = system.space
     if method.embedded is not None and method.complete is None:
         after, error = method.embedded(system, t, h, x)
@@ -100,6 +108,16 @@ class Solution:
     y : the states there (K, n), as they are integrated
     events : zeros of the watched functions, in order of time
     rejected : steps that were tried and were too large
+
+    >>> import numpy as np
+    >>> import engine
+    >>> builder = engine.Builder()
+    >>> _ = builder.add_link("base"), builder.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
+    >>> _ = builder.add_joint("fall", "prismatic", "base", "stone", axis=[0, 0, 1])
+    >>> solution = engine.Simulator(builder.model(), dt=1e-2).solve([0.0], [0.0], 1.0, tolerance=1e-9)
+    >>> q, v = solution(0.5)
+    >>> print(q.round(6), v.round(6))  # −g t²/2 and −g t
+    [-1.22625] [-4.905]
     """
 
     advance: Advance

@@ -77,6 +77,11 @@ class Crossing:
     function, name : the function's number among those that are watched, and its name
     t : time, s
     state : the state's parts there, such as (q, v)
+
+    >>> import numpy as np
+    >>> from engine.integrate import Crossing
+    >>> Crossing(0, "lands", 0.45, (np.zeros(1), np.array([-4.4]))).v
+    array([-4.4])
     """
 
     function: int

@@ -41,6 +41,13 @@ class System:
         stiff part J of ∂ξ/∂x at (t, x), and of ∂ξ/∂t
     excess : stiff loads (t, x) that ξ lacks, as they are beyond what they may be at a step's end: what ``stiff`` gives takes them as its
         third argument, and they meet the inertia that J has
+
+    >>> import numpy as np
+    >>> from engine.integrate import METHODS, System, step
+    >>> from engine.spatial.manifold import vector
+    >>> decay = System(vector(1), lambda t, x: -x)
+    >>> step(METHODS["rk4"], decay, 0.0, 0.1, np.ones(1)).round(6), np.exp(-0.1).round(6)
+    (array([0.904838]), np.float64(0.904837))
     """
 
     space: Manifold
@@ -61,6 +68,13 @@ class Mechanical(System):
     acceleration : K(t, q, w), (nv + states)
     states : number of entries of z
     notes : how many of its last entries are notes of a run, whose error is of no account
+
+    >>> import numpy as np
+    >>> from engine.integrate import METHODS, Mechanical, step
+    >>> from engine.spatial.manifold import vector
+    >>> swing = Mechanical(vector(1), lambda t, q, v: -q)
+    >>> step(METHODS["rk4"], swing, 0.0, 0.1, np.array([1.0, 0.0])).round(6)  # cos 0.1, −sin 0.1
+    array([ 0.995004, -0.099833])
     """
 
     def __init__(self, configuration: Manifold, acceleration: Callable[[Any, Array, Array], Array], states: int = 0,
@@ -92,6 +106,14 @@ class FreeBody(Mechanical):
     ----------
     inertia : its constant G (6×6) about its frame's origin
     wrench : the wrench F(t, q, v) on it, [moment; force] in the body's frame (6), or None where there is none
+
+    >>> import numpy as np
+    >>> from engine.integrate import METHODS, FreeBody, step
+    >>> from engine.spatial import inertia, manifold
+    >>> ball = FreeBody(manifold.MOTION, lambda t, q, v: np.zeros(6), inertia.sphere(2.0, 0.1))
+    >>> x = np.concatenate([manifold.MOTION.neutral(), [0, 0, 0, 3.0, 0, 0]])
+    >>> step(METHODS["rkmk4"], ball, 0.0, 0.1, x)[4:7]
+    array([0.3, 0. , 0. ])
     """
 
     def __init__(self, configuration: Manifold, acceleration: Callable[[Any, Array, Array], Array], inertia: Array,

@@ -32,7 +32,13 @@ class Stamp(NamedTuple):
 
 class Inertial(NamedTuple):
     """Readings of a gyro, an accelerometer or both, in the axes of a frame: rates (T, 3), rad/s, and specific force (T, 3), m/s²; None for
-    a sensor that is missing."""
+    a sensor that is missing.
+
+    >>> import numpy as np
+    >>> from engine.logs import Inertial
+    >>> Inertial("imu", rate=np.zeros((2, 3))).force is None  # no accelerometer
+    True
+    """
 
     frame: str
     rate: Array | None = None
@@ -40,7 +46,13 @@ class Inertial(NamedTuple):
 
 
 class Wrench(NamedTuple):
-    """A force (T, 3), N, and a moment (T, 3), N·m, about the origin of a frame, in its axes."""
+    """A force (T, 3), N, and a moment (T, 3), N·m, about the origin of a frame, in its axes.
+
+    >>> import numpy as np
+    >>> from engine.logs import Wrench
+    >>> Wrench("wrist", np.array([[0, 0, -5.0]]), np.zeros((1, 3))).force[0]
+    array([ 0.,  0., -5.])
+    """
 
     frame: str
     force: Array
@@ -49,7 +61,13 @@ class Wrench(NamedTuple):
 
 class Distances(NamedTuple):
     """Ranges of rays (T, m, n), m, ``far`` where they meet nothing nearer: n rays at azimuths (n), rad, from x about z, in each of m rows
-    at elevations (m) from the plane of x and y of a frame; None of both: one ray, along x."""
+    at elevations (m) from the plane of x and y of a frame; None of both: one ray, along x.
+
+    >>> import numpy as np
+    >>> from engine.logs import Distances
+    >>> Distances("lidar", np.full((2, 1, 3), 4.0), 0.1, 9.0, np.array([-0.5, 0.0, 0.5]), np.zeros(1)).distance.shape
+    (2, 1, 3)
+    """
 
     frame: str
     distance: Array
@@ -60,14 +78,26 @@ class Distances(NamedTuple):
 
 
 class Field(NamedTuple):
-    """A magnetic field (T, 3), T, in the axes of a frame."""
+    """A magnetic field (T, 3), T, in the axes of a frame.
+
+    >>> import numpy as np
+    >>> from engine.logs import Field
+    >>> Field("compass", np.array([[2e-5, 0, -4e-5]])).frame
+    'compass'
+    """
 
     frame: str
     field: Array
 
 
 class OfJoints(NamedTuple):
-    """Readings of sensors of joints (n), (T, n): ``what`` is "position", "velocity" or "effort"."""
+    """Readings of sensors of joints (n), (T, n): ``what`` is "position", "velocity" or "effort".
+
+    >>> import numpy as np
+    >>> from engine.logs import OfJoints
+    >>> OfJoints(["hip", "knee"], "position", np.zeros((5, 2))).what
+    'position'
+    """
 
     joints: Sequence[str]
     what: str

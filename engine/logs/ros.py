@@ -113,7 +113,15 @@ def one(message: Any) -> Any:
 
 
 def sensors_of(f: Flight) -> list[tuple[str, str, str, Callable[..., dict[str, Any]]]]:
-    """Return of each sensor its name, which of TYPES it says, the last part of its topic, and what it says in some states."""
+    """Return of each sensor its name, which of TYPES it says, the last part of its topic, and what it says in some states.
+
+    >>> import numpy as np
+    >>> from engine.logs import Flight, Wrench, sensors_of
+    >>> read = {"wrist": Wrench("tool", np.zeros((1, 3)), np.zeros((1, 3)))}
+    >>> flight = Flight(np.zeros(1), [], *np.zeros((3, 1, 0)), ["tool"], np.zeros((1, 1, 3)), np.eye(4)[:1][None], wrenches=read)
+    >>> [x[0] for x in sensors_of(flight)]
+    ['wrist']
+    """
     kinds: list[tuple[str, Mapping[str, Any], Callable[..., dict[str, Any]]]] = [
         (INERTIAL, f.inertial, imu), (WRENCH, f.wrenches, wrench), (FIELD, f.fields, magnetic_field), (ENCODER, f.of_joints, encoder),
         *((of, {name: x for name, x in f.distances.items() if kind_of(x) == of}, scan) for of in (RANGE, SCAN, CLOUD))]  # fmt: skip
@@ -151,7 +159,17 @@ def typestore() -> Any:
 
 
 def write_mcap(path: Path, f: Flight) -> None:
-    """Write a flight as an MCAP file, with the definitions of its messages: Foxglove, rosbag2 and MCAP's own readers open it."""
+    """Write a flight as an MCAP file, with the definitions of its messages: Foxglove, rosbag2 and MCAP's own readers open it.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from engine.logs import Flight, write_mcap
+    >>> path = Path(tempfile.mkdtemp()) / "run.mcap"
+    >>> write_mcap(path, Flight(np.zeros(1), ["hip"], *np.zeros((3, 1, 1)), [], np.zeros((1, 0, 3)), np.zeros((1, 0, 4))))
+    >>> path.read_bytes()[1:5]
+    b'MCAP'
+    """
     require_packages("an .mcap file", "logs", "mcap", "rosbags", error=StorageError)
     from mcap.writer import Writer
 
@@ -173,7 +191,17 @@ def write_mcap(path: Path, f: Flight) -> None:
 
 
 def write_rosbag2(path: Path, f: Flight) -> None:
-    """Write a flight as a rosbag2 folder, its metadata and an MCAP file, which ``ros2 bag`` plays, of Humble and later."""
+    """Write a flight as a rosbag2 folder, its metadata and an MCAP file, which ``ros2 bag`` plays, of Humble and later.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from engine.logs import Flight, bag_files, write_rosbag2
+    >>> path = Path(tempfile.mkdtemp()) / "run"
+    >>> write_rosbag2(path, Flight(np.zeros(1), ["hip"], *np.zeros((3, 1, 1)), [], np.zeros((1, 0, 3)), np.zeros((1, 0, 4))))
+    >>> bag_files(path)
+    ['metadata.yaml', 'run.mcap']
+    """
     require_packages("a rosbag2 folder", "logs", "rosbags", error=StorageError)
     from rosbags.rosbag2 import StoragePlugin, Writer
 
@@ -204,6 +232,15 @@ def bag_files(path: Path) -> list[str]:
     Raises
     ------
     StorageError : it is no such folder, or holds something else beside them; a package is missing
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from engine.logs import Flight, bag_files, write_rosbag2
+    >>> path = Path(tempfile.mkdtemp()) / "run"
+    >>> write_rosbag2(path, Flight(np.zeros(1), ["hip"], *np.zeros((3, 1, 1)), [], np.zeros((1, 0, 3)), np.zeros((1, 0, 4))))
+    >>> bag_files(path)
+    ['metadata.yaml', 'run.mcap']
     """
     require_packages("a rosbag2 folder", "logs", "rosbags", "ruamel.yaml", error=StorageError)
     from ruamel.yaml import YAML

@@ -52,7 +52,18 @@ def matched(groups: Mapping[str, Mapping[str, str]]) -> dict[str, Array]:
 
 def write_mat(path: Path, arrays: Mapping[str, Array], groups: Mapping[str, Mapping[str, Array]], texts: Mapping[str, Any]) -> None:
     """Write arrays, structures of arrays, and texts, lists or tables of texts, as a .mat file of version 5. Beside each structure is a
-    table GROUP_names of its names and what they are meant to be."""
+    table GROUP_names of its names and what they are meant to be.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> import scipy.io
+    >>> from engine.logs import write_mat
+    >>> path = Path(tempfile.mkdtemp()) / "run.mat"
+    >>> write_mat(path, {"t": np.arange(3.0)}, {}, {"unit": "s"})
+    >>> scipy.io.loadmat(path)["t"].tolist()
+    [[0.0], [1.0], [2.0]]
+    """
     from scipy.io import savemat
 
     names = {group: matlab_names(x) for group, x in groups.items() if x}
@@ -68,7 +79,18 @@ def write_mat(path: Path, arrays: Mapping[str, Array], groups: Mapping[str, Mapp
 
 
 def write_parquet(path: Path, columns: Mapping[str, Array], notes: Mapping[str, str]) -> None:
-    """Write columns (T) as a Parquet file, with notes beside them."""
+    """Write columns (T) as a Parquet file, with notes beside them.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> import pyarrow.parquet
+    >>> from engine.logs import write_parquet
+    >>> path = Path(tempfile.mkdtemp()) / "run.parquet"
+    >>> write_parquet(path, {"t": np.arange(3.0)}, {"unit": "s"})
+    >>> pyarrow.parquet.read_table(path)["t"].to_pylist()
+    [0.0, 1.0, 2.0]
+    """
     require_packages("a .parquet file", "logs", "pyarrow", error=StorageError)
     import pyarrow
     from pyarrow import parquet

@@ -32,6 +32,11 @@ class Body(ReadOnly):
     inertia : G of all welded links about the body's origin, 6×6
     q, v : where the joint's coordinates lie in the model's q and v (a mimic joint's: its source's)
     ratio, offset : the mimic relation, composed along a chain of mimics (1 and 0 for an ordinary joint)
+
+    >>> import engine
+    >>> arm = engine.load(engine.example("seven_joint_arm"))
+    >>> arm.bodies[1].parent, arm.bodies[1].q, arm.bodies[1].kind.name
+    (0, slice(1, 2, None), 'revolute')
     """
 
     joint: Joint

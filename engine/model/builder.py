@@ -90,5 +90,12 @@ the sum of the others); expected a body's inertia
         return joint
 
     def model(self, floating_base: bool | None = None) -> Model:
-        """Return the model of what has been added; see :meth:`Model.from_graph`."""
+        """Return the model of what has been added; see :meth:`Model.from_graph`.
+
+        >>> import engine
+        >>> builder = engine.Builder("stone")
+        >>> _ = builder.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
+        >>> builder.model(floating_base=True)
+        <model 'stone': 1 links, 1 joints, nq 7, nv 6>
+        """
         return Model.from_graph(self.graph, floating_base=floating_base)

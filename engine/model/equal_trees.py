@@ -30,6 +30,13 @@ class EqualTrees:
     links : where its links (n, nlinks) do, the root of all first
     numbers : what differs, (n, *shape), by the names that :meth:`Model.with_parameters` has for ``first``
     joints : of each tree the names of its joints, in the order of the first one's
+
+    >>> import engine
+    >>> builder = engine.Builder()
+    >>> _ = [builder.add_link(name, engine.spatial.inertia.sphere(1.0, 0.1)) for name in ("base", "a", "b")]
+    >>> _ = [builder.add_joint(f"slide_{name}", "prismatic", "base", name) for name in ("a", "b")]
+    >>> [(trees.names, trees.v.tolist()) for trees in engine.model.equal_trees(builder.model())]
+    [(('a', 'b'), [[0], [1]])]
     """
 
     first: Tree
@@ -100,7 +107,12 @@ MANY: weakref.WeakKeyDictionary[Model, list[EqualTrees]] = weakref.WeakKeyDictio
 
 def many_equal_trees(model: Model, few: int = FEW) -> list[EqualTrees]:
     """Return :func:`equal_trees` of a model with more than a ``few`` of a kind, none of whose joints follows one of another tree; else
-    none."""
+    none.
+
+    >>> import engine
+    >>> engine.model.many_equal_trees(engine.load(engine.example("seven_joint_arm")))  # one tree alone
+    []
+    """
     if len(model.tree_names) <= few or traced(model):
         return []
     if model not in MANY:

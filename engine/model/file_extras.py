@@ -67,7 +67,13 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Keyframe(ReadOnly):
-    """A state with a name: the time, s, q (nq), v (nv), and commands by the actuators' names."""
+    """A state with a name: the time, s, q (nq), v (nv), and commands by the actuators' names.
+
+    >>> import numpy as np
+    >>> from engine.model import Keyframe
+    >>> Keyframe(0.0, np.array([0.3]), np.zeros(1)).q
+    array([0.3])
+    """
 
     t: float
     q: Array
@@ -93,6 +99,11 @@ class Described(ReadOnly):
     contacts : a part "Contacts", or None; where the file lets too many links touch to list them, its ``pairs`` is the number they exceed
     keyframes : states by name
     sensors : (kind, what it is on) by name; measured : parts of those that :func:`engine.sensors.of` makes
+
+    >>> import engine
+    >>> text = "<mujoco><option timestep='0.01'/><worldbody><body><joint/><geom size='0.1'/></body></worldbody></mujoco>"
+    >>> engine.load(text).described.dt
+    0.01
     """
 
     q: Array

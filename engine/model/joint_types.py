@@ -60,6 +60,10 @@ class Kind:
     """A kind of joint: its coordinates and velocities, what they are called and measured in, and how it moves.
 
     A kind with one coordinate has no names for entries: the joint's own name says it.
+
+    >>> from engine.model import KINDS
+    >>> KINDS["planar"].nq, KINDS["spherical"].nq, KINDS["spherical"].nv
+    (3, 4, 3)
     """
 
     name: str

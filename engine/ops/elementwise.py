@@ -83,6 +83,11 @@ def elementwise(function: Callable[..., Any], name: str = "", operands: int = 1)
     return lifted
 
 
+def shown(function: Callable[..., Any], call: str, value: str) -> None:
+    """Add an example to an elementwise function's docstring."""
+    function.__doc__ = f"{function.__doc__}\n\n>>> import numpy as np\n>>> from engine import ops\n>>> {call}\n{value}"
+
+
 sqrt, absolute, floor, fmod = elementwise(np.sqrt), elementwise(np.absolute), elementwise(np.floor), elementwise(np.fmod)
 sin, cos, tan = elementwise(np.sin), elementwise(np.cos), elementwise(np.tan)
 arcsin, arccos, arctan, arctan2 = elementwise(np.arcsin), elementwise(np.arccos), elementwise(np.arctan), elementwise(np.arctan2)
@@ -94,6 +99,35 @@ where = elementwise(np.where, operands=3)
 c2, c3 = elementwise(c2_of_floats, "c2"), elementwise(c3_of_floats, "c3")
 stop_gradient = elementwise(same_floats, "stop_gradient")
 stop_gradient.__doc__ = "The same numbers, as constants: derivatives do not pass."
+c2.__doc__ = "Stumpff's c₂(x) = (1 − cos s)/s² with s = √x, ½ at 0, elementwise."
+c3.__doc__ = "Stumpff's c₃(x) = (s − sin s)/s³ with s = √x, 1/6 at 0, elementwise."
+shown(sqrt, "print(ops.sqrt(9.0))", "3.0")
+shown(absolute, "print(ops.absolute(-2.0))", "2.0")
+shown(floor, "print(ops.floor(2.7))", "2.0")
+shown(fmod, "print(ops.fmod(7.5, 2.0))", "1.5")
+shown(sin, "print(ops.sin(np.pi / 2))", "1.0")
+shown(cos, "print(ops.cos(0.0))", "1.0")
+shown(tan, "print(ops.tan(0.0))", "0.0")
+shown(arcsin, "print(ops.arcsin(1.0).round(6))", "1.570796")
+shown(arccos, "print(ops.arccos(1.0))", "0.0")
+shown(arctan, "print(ops.arctan(1.0).round(6))", "0.785398")
+shown(arctan2, "print(ops.arctan2(1.0, -1.0).round(6))", "2.356194")
+shown(exp, "print(ops.exp(0.0))", "1.0")
+shown(log, "print(ops.log(1.0))", "0.0")
+shown(tanh, "print(ops.tanh(0.0))", "0.0")
+shown(power, "print(ops.power(2.0, 3.0))", "8.0")
+shown(minimum, "print(ops.minimum(np.array([1.0, 5.0]), 2.0))", "[1. 2.]")
+shown(maximum, "print(ops.maximum(np.array([1.0, 5.0]), 2.0))", "[2. 5.]")
+shown(less, "print(ops.less(1.0, 2.0))", "True")
+shown(less_equal, "print(ops.less_equal(2.0, 2.0))", "True")
+shown(equal, "print(ops.equal(1.0, 2.0))", "False")
+shown(logical_and, "print(ops.logical_and(True, False))", "False")
+shown(logical_or, "print(ops.logical_or(True, False))", "True")
+shown(logical_not, "print(ops.logical_not(True))", "False")
+shown(where, "print(ops.where(np.array([True, False]), 1.0, 2.0))", "[1. 2.]")
+shown(c2, "print(ops.c2(0.0))", "0.5")
+shown(c3, "print(round(ops.c3(np.pi**2) * np.pi**2, 9))", "1.0")
+shown(stop_gradient, "print(ops.stop_gradient(3.0))", "3.0")
 
 
 def stumpff(x: Any) -> tuple[Any, Any, Any, Any]:
@@ -199,7 +233,12 @@ def traced_scalar(kind: type) -> bool:
 
 
 def graph_of(*xs: Any) -> Any:
-    """The graph of the traced values among ``xs``, or None."""
+    """The graph of the traced values among ``xs``, or None.
+
+    >>> from engine import ops
+    >>> ops.graph_of(1.0) is None
+    True
+    """
     for x in xs:
         if (graph := getattr(x, "g", None)) is not None:
             return graph

@@ -209,7 +209,13 @@ def subroutine(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 def jacobian(fn: Callable[[Any], Any], x: Any) -> np.ndarray:
     """∂fn/∂x of a vector function at x (n): exact on traced values that are independent of each other, on floats by central differences
-    (to about 1e-10 of fn's size: enough for :func:`root`)."""
+    (to about 1e-10 of fn's size: enough for :func:`root`).
+
+    >>> import numpy as np
+    >>> from engine import ops
+    >>> ops.jacobian(lambda x: np.array([x[0] * x[1]]), np.array([2.0, 3.0])).round(6)
+    array([[3., 2.]])
+    """
     if (graph := graph_of(x)) is not None:
         return graph.jacobian(fn(x), x)
     h = 6e-6 * (1.0 + np.abs(x))

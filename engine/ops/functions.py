@@ -19,7 +19,13 @@ MISREAD = "out of bounds for axis|invalid index to scalar|too many indices|not s
 
 
 def name_of(f: Any) -> str:
-    """Return a function's name, or that of its type."""
+    """Return a function's name, or that of its type.
+
+    >>> import functools
+    >>> from engine.compiler import name_of
+    >>> name_of(len), name_of(functools.partial(len))
+    ('len', 'partial')
+    """
     return getattr(f, "__name__", type(f).__name__)
 
 

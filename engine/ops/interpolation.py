@@ -42,7 +42,13 @@ def values(what: str, f: Any, shape: tuple[int, ...]) -> Array:
 
 
 def row(x: Any, points: Array, rows: Array) -> Array:
-    """Return of rows (n, m) the one of the last of the points (n) that x has reached, (*x's shape, m)."""
+    """Return of rows (n, m) the one of the last of the points (n) that x has reached, (*x's shape, m).
+
+    >>> import numpy as np
+    >>> from engine import ops
+    >>> ops.row(1.5, np.array([0.0, 1.0, 2.0]), np.array([[10.0], [11.0], [12.0]]))
+    array([11.])
+    """
     x = asarray(x)
     if x.dtype != object:
         return rows[np.maximum(np.searchsorted(points, x, side="right") - 1, 0)]

@@ -17,7 +17,13 @@ MANY = 2000
 
 
 def norm(x: Any) -> Any:
-    """Euclidean length over the last axis: (x·x)^½."""
+    """Euclidean length over the last axis: (x·x)^½.
+
+    >>> import numpy as np
+    >>> from engine import ops
+    >>> float(ops.norm(np.array([3.0, 4.0])))
+    5.0
+    """
     return sqrt(np.vecdot(x, x))
 
 
@@ -48,7 +54,13 @@ def symmetric(upper: np.ndarray, n: int) -> np.ndarray:
 
 
 def largest(x: Any) -> Any:
-    """max |x_i| of a vector, or of a table (n) of as many numbers as there are; 0 of none."""
+    """max |x_i| of a vector, or of a table (n) of as many numbers as there are; 0 of none.
+
+    >>> import numpy as np
+    >>> from engine import ops
+    >>> float(ops.largest(np.array([1.0, -3.0])))
+    3.0
+    """
     if hasattr(x, "by_rows"):
         return gather(largest_of_table(x), 0)
     result: Any = 0.0

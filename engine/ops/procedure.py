@@ -142,13 +142,25 @@ def plain(x: Any) -> Any:
 
 
 def floats(n: int, columns: int = 0) -> Array:
-    """Zeros (n), or (n, columns): an array of a :func:`procedure`."""
+    """Zeros (n), or (n, columns): an array of a :func:`procedure`.
+
+    >>> import numpy as np
+    >>> from engine import ops
+    >>> np.asarray(ops.floats(3)), np.asarray(ops.floats(1, 2))
+    (array([0., 0., 0.]), array([[0., 0.]]))
+    """
     made: Array = entries(np.zeros((size(n), columns) if columns else size(n)))
     return made
 
 
 def ints(n: int) -> Array:
-    """Whole numbers (n), zeros: an array of a :func:`procedure`."""
+    """Whole numbers (n), zeros: an array of a :func:`procedure`.
+
+    >>> import numpy as np
+    >>> from engine import ops
+    >>> np.asarray(ops.ints(3))
+    array([0, 0, 0])
+    """
     made: Array = entries(np.zeros(size(n), dtype=np.int64))
     return made
 
@@ -161,7 +173,12 @@ def size(n: int) -> int:
 
 
 def bit_count(x: int) -> int:
-    """Return the number of ones in the binary digits of a whole number from 0, in a :func:`procedure`."""
+    """Return the number of ones in the binary digits of a whole number from 0, in a :func:`procedure`.
+
+    >>> from engine.ops import bit_count
+    >>> bit_count(0b1011)
+    3
+    """
     return int(x).bit_count()
 
 

@@ -21,6 +21,12 @@ class Plan(NamedTuple):
     place : (n), as which a row is eliminated
     start : (n + 1), where the blocks below each diagonal one begin, column after column
     row : (m), as which the row of such a block is eliminated, increasing in a column
+
+    >>> import numpy as np
+    >>> from engine import ops
+    >>> plan = ops.Plan(*ops.block_plan(np.zeros((2, 36)), np.array([[0, 1]])))
+    >>> np.asarray(plan.order), np.asarray(plan.start)
+    (array([0., 1.]), array([0., 1., 1.]))
     """
 
     order: Any
@@ -36,6 +42,12 @@ def block_plan(diagonal: Any, pairs: Any) -> Any:
     The row with the fewest neighbours is eliminated next, of several the first: a function of the graph alone.
 
     Reference: George & Liu, *The evolution of the minimum degree ordering algorithm*, SIAM Review 31 (1989).
+
+    >>> import numpy as np
+    >>> from engine import ops
+    >>> plan = ops.Plan(*ops.block_plan(np.zeros((3, 36)), np.array([[0, 1], [1, 2]])))  # a chain of three
+    >>> np.asarray(plan.order), np.asarray(plan.start)  # an end goes first
+    (array([0., 1., 2.]), array([0., 1., 2., 2.]))
     """
     count = len(diagonal)
     words = (count + BITS - 1) // BITS
@@ -162,6 +174,14 @@ def block_cholesky(diagonal: Any, pairs: Any, blocks: Any, place: Any, start: An
     pairs, blocks : (m, 2) and (m, 36), rows a and b, and the blocks at (a, b)
 
     Where the matrix is not positive definite, C is NaN.
+
+    >>> import numpy as np
+    >>> from engine import ops
+    >>> A, none = 4.0 * np.eye(6).reshape(1, 36), np.zeros((0, 2))
+    >>> plan = ops.Plan(*ops.block_plan(A, none))
+    >>> C, L = ops.block_cholesky(A, none, np.zeros((0, 36)), plan.place, plan.start, plan.row)
+    >>> print(np.asarray(C)[0, 0])  # 1/√4: C has the reciprocals of its diagonal
+    0.5
     """
     n = len(diagonal)
     D = floats(n, BLOCK)
@@ -215,7 +235,16 @@ def block_cholesky(diagonal: Any, pairs: Any, blocks: Any, place: Any, start: An
 
 @procedure
 def block_solve(order: Any, start: Any, row: Any, D: Any, L: Any, b: Any) -> Any:
-    """Return x (n, 6) of A x = b (n, 6), of a matrix decomposed by :func:`block_cholesky`."""
+    """Return x (n, 6) of A x = b (n, 6), of a matrix decomposed by :func:`block_cholesky`.
+
+    >>> import numpy as np
+    >>> from engine import ops
+    >>> A, none = 4.0 * np.eye(6).reshape(1, 36), np.zeros((0, 2))
+    >>> plan = ops.Plan(*ops.block_plan(A, none))
+    >>> C, L = ops.block_cholesky(A, none, np.zeros((0, 36)), plan.place, plan.start, plan.row)
+    >>> np.asarray(ops.block_solve(plan.order, plan.start, plan.row, C, L, np.ones((1, 6))))
+    array([[0.25, 0.25, 0.25, 0.25, 0.25, 0.25]])
+    """
     n = len(D)
     y = floats(n, SIDE)
     x = floats(n, SIDE)

@@ -31,7 +31,15 @@ def close_all() -> None:
 
 
 def is_recording(path: str | Path) -> bool:
-    """Return whether a file begins as a recording does, or HDF5."""
+    """Return whether a file begins as a recording does, or HDF5.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from engine.recording import is_recording
+    >>> path = Path(tempfile.mkdtemp()) / "notes.txt"
+    >>> path.write_text("hello"), is_recording(path)
+    (5, False)
+    """
     try:
         with open(opened(path_of(path, StorageError), os.O_RDONLY), "rb") as file:
             return file.read(len(MAGIC)).startswith((MAGIC, OLD, SIGNATURE))

@@ -316,7 +316,13 @@ def checked_array(what: str, x: Any, shape: tuple[int | None, ...]) -> Array:
 
 
 def require_free(path: Path, overwrite: bool) -> None:
-    """Refuse a path where a file is already, or a folder."""
+    """Refuse a path where a file is already, or a folder.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from engine.recording import require_free
+    >>> require_free(Path(tempfile.mkdtemp()) / "run.h5", overwrite=False)  # nothing is there: fine
+    """
     if os.path.exists(path) and not (overwrite and os.path.isfile(path)):
         raise StorageError(f"'{path}' exists; expected a new path{', or overwrite=True' if os.path.isfile(path) else ''}")
 
@@ -330,6 +336,14 @@ def saved(path: Path, columns: Shapes, batch: Shape, header: Mapping[str, Any], 
     Raises
     ------
     StorageError : the path exists, is being written, or cannot be written, or the disk is full
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from engine.recording import Recording, saved
+    >>> path = saved(Path(tempfile.mkdtemp()) / "run.h5", {"t": ()}, (), {}, {"t": np.arange(3.0)}, {})
+    >>> Recording.open(path).read("t")
+    array([0., 1., 2.])
     """
     require_free(path, overwrite)
     if path.exists():
@@ -355,6 +369,16 @@ def aside(begin: Callable[[], Recorder]) -> Iterator[Callable[[Callable[[Recorde
     It begins with the first block, so as not to be in the way of its computation. At most three pieces of work wait; then ``add`` waits
     for the first of them. However this ends, what was added is written and the recorder closed, as complete unless there was an error.
     The first error of the thread is raised by ``add``, or in the end.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from engine.recording import Recorder, Recording, aside
+    >>> path = Path(tempfile.mkdtemp()) / "run.h5"
+    >>> with aside(lambda: Recorder.create(path, {"t": ()}, (), {}, {})) as add:
+    ...     add(lambda recorder: recorder.append({"t": np.arange(3.0)}, {}))
+    >>> Recording.open(path).read("t")
+    array([0., 1., 2.])
     """
     pool = ThreadPoolExecutor(1)
     made = functools.cache(lambda: pool.submit(begin))

@@ -34,6 +34,16 @@ class Recording:
     tables : numbers in a row of what has as many rows at each record as there are, by name
     batch : shape of the batch of rollouts
     complete : whether the recorder was closed as complete
+
+    >>> import tempfile
+    >>> import engine
+    >>> builder = engine.Builder()
+    >>> _ = builder.add_link("base"), builder.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
+    >>> _ = builder.add_joint("fall", "prismatic", "base", "stone", axis=[0, 0, 1])
+    >>> path = engine.Simulator(builder.model(), dt=0.1).run([0.0], [0.0], 1.0, out=tempfile.mkdtemp() + "/run.h5")
+    >>> with engine.recording.Recording.open(path) as recording:
+    ...     print(recording.columns["q"], recording.complete, recording.read("v")[-1].round(6))  # m/s: −g · 1 s
+    (1,) True [-9.81]
     """
 
     def __init__(self, store: JournaledFile) -> None:
@@ -65,6 +75,16 @@ class Recording:
         Raises
         ------
         StorageError : there is no file, it is not HDF5, not a recording, of another version, or damaged
+
+        >>> import tempfile
+        >>> import engine
+        >>> builder = engine.Builder()  # a stone of 1 kg that falls along z
+        >>> _ = builder.add_link("base"), builder.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
+        >>> _ = builder.add_joint("fall", "prismatic", "base", "stone", axis=[0, 0, 1])
+        >>> path = engine.Simulator(builder.model(), dt=0.1).run([0.0], [0.0], 1.0, out=tempfile.mkdtemp() + "/run.h5")
+        >>> with engine.recording.Recording.open(path) as recording:
+        ...     print(len(recording))
+        11
         """
         return cls(opened_recording(path_of(path, StorageError), False))
 
@@ -74,6 +94,16 @@ class Recording:
         Raises
         ------
         StorageError : no such column, a step that is not positive, or damage among these records, which is named
+
+        >>> import tempfile
+        >>> import engine
+        >>> builder = engine.Builder()  # a stone of 1 kg that falls along z
+        >>> _ = builder.add_link("base"), builder.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
+        >>> _ = builder.add_joint("fall", "prismatic", "base", "stone", axis=[0, 0, 1])
+        >>> path = engine.Simulator(builder.model(), dt=0.1).run([0.0], [0.0], 1.0, out=tempfile.mkdtemp() + "/run.h5")
+        >>> with engine.recording.Recording.open(path) as recording:
+        ...     print(recording.read("v", start=-2)[:, 0].round(6))  # m/s, of the last two records: −g t
+        [-8.829 -9.81 ]
         """
         if self._store.hdf5 is None:
             raise StorageError(f"'{self.path}' is closed; expected Recording.open to read it again")
@@ -103,6 +133,16 @@ class Recording:
         Raises
         ------
         StorageError : no such table, a step that is not positive, or damage in it, which is named
+
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import numpy as np
+        >>> from engine.recording import Recorder, Recording
+        >>> path = Path(tempfile.mkdtemp()) / "run.h5"
+        >>> with Recorder.create(path, {"t": ()}, (), {}, {}, tables={"points": 2}) as recorder:
+        ...     recorder.append({"t": np.arange(2.0)}, {}, {"points": [np.ones((1, 2)), np.ones((3, 2))]})
+        >>> [rows.shape for rows in Recording.open(path).table("points")]
+        [(1, 2), (3, 2)]
         """
         if name not in self.tables:
             expected = listed("one of", self.tables, "none, as it has no tables")
@@ -139,11 +179,33 @@ class Recording:
                 yield begin, end
 
     def checkpoint(self) -> dict[str, Array]:
-        """Return the arrays that a run resumed after the last record starts from; none before the first commit of records."""
+        """Return the arrays that a run resumed after the last record starts from; none before the first commit of records.
+
+        >>> import tempfile
+        >>> import engine
+        >>> builder = engine.Builder()  # a stone of 1 kg that falls along z
+        >>> _ = builder.add_link("base"), builder.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
+        >>> _ = builder.add_joint("fall", "prismatic", "base", "stone", axis=[0, 0, 1])
+        >>> path = engine.Simulator(builder.model(), dt=0.1).run([0.0], [0.0], 1.0, out=tempfile.mkdtemp() + "/run.h5")
+        >>> with engine.recording.Recording.open(path) as recording:
+        ...     print(len(recording.checkpoint()) > 0)
+        True
+        """
         return {name: x.copy() for name, x in self._checkpoint.items()}
 
     def damage(self) -> list[str]:
-        """Read the whole file, and return where it is damaged, in words."""
+        """Read the whole file, and return where it is damaged, in words.
+
+        >>> import tempfile
+        >>> import engine
+        >>> builder = engine.Builder()  # a stone of 1 kg that falls along z
+        >>> _ = builder.add_link("base"), builder.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
+        >>> _ = builder.add_joint("fall", "prismatic", "base", "stone", axis=[0, 0, 1])
+        >>> path = engine.Simulator(builder.model(), dt=0.1).run([0.0], [0.0], 1.0, out=tempfile.mkdtemp() + "/run.h5")
+        >>> with engine.recording.Recording.open(path) as recording:
+        ...     print(recording.damage())
+        []
+        """
         bytes_ = [f"bytes {begin} … {end - 1}" for begin, end in merged(self._store.damaged())]
         if not bytes_:
             return []
@@ -157,7 +219,19 @@ class Recording:
         return (found or ["no record"]) + bytes_
 
     def close(self) -> None:
-        """Close the file; header, checkpoint and the rest stay."""
+        """Close the file; header, checkpoint and the rest stay.
+
+        >>> import tempfile
+        >>> import engine
+        >>> builder = engine.Builder()  # a stone of 1 kg that falls along z
+        >>> _ = builder.add_link("base"), builder.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
+        >>> _ = builder.add_joint("fall", "prismatic", "base", "stone", axis=[0, 0, 1])
+        >>> path = engine.Simulator(builder.model(), dt=0.1).run([0.0], [0.0], 1.0, out=tempfile.mkdtemp() + "/run.h5")
+        >>> recording = engine.recording.Recording.open(path)
+        >>> recording.close()
+        >>> recording.complete
+        True
+        """
         self._store.close()
 
     def __enter__(self) -> Recording:
@@ -181,6 +255,11 @@ class Verdict:
     records : that it holds
     complete : whether its recorder was closed as complete; a recording that is not can be gone on with by :meth:`Recorder.resume`
     damage : where it is damaged, in words; empty where every byte is as it was recorded
+
+    >>> from pathlib import Path
+    >>> from engine.recording import Verdict
+    >>> Verdict(Path("run.h5"), records=11, complete=True).whole
+    True
     """
 
     path: Path

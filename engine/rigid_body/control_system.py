@@ -23,6 +23,10 @@ class ControlSystem:
     state : layout of x (n entries, errors of ne)
     controls : number of entries of u
     integrator : name of a method of :mod:`engine.integrate`, for :meth:`discrete_dynamics`
+
+    >>> import engine
+    >>> isinstance(engine.RigidBody(mass=2.0), engine.rigid_body.ControlSystem)
+    True
     """
 
     state: LieState

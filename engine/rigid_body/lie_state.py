@@ -68,38 +68,83 @@ class LieState:
         return type(self), self.parts
 
     def neutral(self) -> Array:
-        """Return the state of no rotation and zero vectors (n)."""
+        """Return the state of no rotation and zero vectors (n).
+
+        >>> import engine
+        >>> engine.LieState("quaternion", 3).neutral()
+        array([1., 0., 0., 0., 0., 0., 0.])
+        """
         return np.concatenate([a.neutral() if a else np.zeros(i.stop - i.start) for a, i in zip(self.attitudes, self.x, strict=True)])
 
     def random(self, rng: np.random.Generator) -> Array:
-        """Return a state (n) of uniform rotations, and vectors from the standard normal distribution."""
+        """Return a state (n) of uniform rotations, and vectors from the standard normal distribution.
+
+        >>> import numpy as np
+        >>> import engine
+        >>> engine.LieState("quaternion", 3).random(np.random.default_rng(0)).shape
+        (7,)
+        """
         return np.concatenate([a.random(rng) if a else rng.standard_normal(i.stop - i.start)
                                for a, i in zip(self.attitudes, self.x, strict=True)])  # fmt: skip
 
     def normalized(self, x: Array) -> Array:
-        """Return x with unit quaternions."""
+        """Return x with unit quaternions.
+
+        >>> import numpy as np
+        >>> import engine
+        >>> engine.LieState("quaternion", 3).normalized(np.array([2.0, 0, 0, 0, 1, 2, 3]))
+        array([1., 0., 0., 0., 1., 2., 3.])
+        """
         return np.concatenate([a.normalized(x[..., i]) if a else x[..., i] for a, i in zip(self.attitudes, self.x, strict=True)], axis=-1)
 
     def rate(self, x: Array, velocity: Array) -> Array:
-        """Return ẋ (..., n) of the velocity ξ (..., ne)."""
+        """Return ẋ (..., n) of the velocity ξ (..., ne).
+
+        >>> import numpy as np
+        >>> import engine
+        >>> state = engine.LieState("quaternion", 3)
+        >>> state.rate(state.neutral(), np.array([0, 0, 2.0, 1, 0, 0])) + 0.0  # ½ q ⊗ [0; ω], and the vector's own rate
+        array([0., 0., 0., 1., 1., 0., 0.])
+        """
         parts = [a.rate(x[..., i], velocity[..., j]) if a else velocity[..., j]
                  for a, i, j in zip(self.attitudes, self.x, self.e, strict=True)]  # fmt: skip
         return np.concatenate(parts, axis=-1)
 
     def cayley_plus(self, x: Array, delta: Array) -> Array:
-        """Return the state (..., n) that lies the error δ (..., ne) from x: p · cay(2δ) for each rotation, x + δ for each vector."""
+        """Return the state (..., n) that lies the error δ (..., ne) from x: p · cay(2δ) for each rotation, x + δ for each vector.
+
+        >>> import numpy as np
+        >>> import engine
+        >>> state = engine.LieState("quaternion", 3)
+        >>> state.cayley_plus(state.neutral(), np.array([1.0, 0, 0, 5, 0, 0])).round(6)  # tan(θ/2) = 1: a quarter turn about x
+        array([0.707107, 0.707107, 0.      , 0.      , 5.      , 0.      ,
+               0.      ])
+        """
         parts = [a.cayley_plus(x[..., i], delta[..., j]) if a else x[..., i] + delta[..., j]
                  for a, i, j in zip(self.attitudes, self.x, self.e, strict=True)]  # fmt: skip
         return np.concatenate(parts, axis=-1)
 
     def cayley_minus(self, x0: Array, x1: Array) -> Array:
-        """Return the error δ (..., ne) from x0 to x1, cayley_plus(x0, δ) = x1; infinite where two rotations are half a turn apart."""
+        """Return the error δ (..., ne) from x0 to x1, cayley_plus(x0, δ) = x1; infinite where two rotations are half a turn apart.
+
+        >>> import numpy as np
+        >>> import engine
+        >>> state, d = engine.LieState("quaternion", 3), np.array([1.0, 0, 0, 5, 0, 0])
+        >>> state.cayley_minus(state.neutral(), state.cayley_plus(state.neutral(), d)).round(9) + 0.0
+        array([1., 0., 0., 5., 0., 0.])
+        """
         parts = [a.cayley_minus(x0[..., i], x1[..., i]) if a else x1[..., i] - x0[..., i]
                  for a, i in zip(self.attitudes, self.x, strict=True)]  # fmt: skip
         return np.concatenate(parts, axis=-1)
 
     def error_jacobian(self, x: Array) -> Array:
-        """Return E = ∂ cayley_plus(x, δ)/∂δ at δ = 0, (n, ne)."""
+        """Return E = ∂ cayley_plus(x, δ)/∂δ at δ = 0, (n, ne).
+
+        >>> import engine
+        >>> state = engine.LieState("quaternion", 3)
+        >>> state.error_jacobian(state.neutral()).shape
+        (7, 6)
+        """
         return self._blocks([a.error_jacobian(x[i]) if a else np.eye(i.stop - i.start)
                              for a, i in zip(self.attitudes, self.x, strict=True)])  # fmt: skip
 
@@ -109,7 +154,15 @@ class LieState:
                              for a, i in zip(self.attitudes, self.x, strict=True)])  # fmt: skip
 
     def error_projection(self, x: Array) -> Array:
-        """Return ∂ cayley_minus(x, y)/∂y at y = x, (ne, n): an inverse of E from the left; Eᵀ for quaternions."""
+        """Return ∂ cayley_minus(x, y)/∂y at y = x, (ne, n): an inverse of E from the left; Eᵀ for quaternions.
+
+        >>> import numpy as np
+        >>> import engine
+        >>> state = engine.LieState("quaternion", 3)
+        >>> x = state.neutral()
+        >>> np.allclose(state.error_projection(x) @ state.error_jacobian(x), np.eye(6))
+        True
+        """
         return self._blocks([a.error_projection(x[i]) if a else np.eye(i.stop - i.start)
                              for a, i in zip(self.attitudes, self.x, strict=True)])  # fmt: skip
 
@@ -124,7 +177,12 @@ class LieState:
         return x
 
     def checked(self, name: str, x: Any) -> Array:
-        """Return x (..., n) as finite floats with its quaternions normalised; raise StateError for one over 1e-3 from unit length."""
+        """Return x (..., n) as finite floats with its quaternions normalised; raise StateError for one over 1e-3 from unit length.
+
+        >>> import engine
+        >>> engine.LieState("quaternion", 3).checked("x", [1, 0, 0, 0, 1, 2, 3])
+        array([1., 0., 0., 0., 1., 2., 3.])
+        """
         a = reals(name, self.vector(x))
         if a.shape[-1:] != (self.n,):
             raise StateError(f"{name} has shape {a.shape}; expected (..., {self.n}): {self.described()}")
@@ -143,7 +201,12 @@ class LieState:
         return self.normalized(a)
 
     def described(self) -> str:
-        """Return the parts in words."""
+        """Return the parts in words.
+
+        >>> import engine
+        >>> engine.LieState("quaternion", 3).described()
+        'quaternion (4) + R3'
+        """
         return " + ".join(f"{p} ({ATTITUDES[p].n})" if isinstance(p, str) else f"R{p}" for p in self.parts)
 
     def __repr__(self) -> str:

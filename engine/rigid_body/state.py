@@ -18,7 +18,13 @@ LAYOUT = LieState("quaternion", 3, 3, 3)
 
 
 class Indices(NamedTuple):
-    """Slices of a rigid body's state x, and of its controls in [x, u]."""
+    """Slices of a rigid body's state x, and of its controls in [x, u].
+
+    >>> import numpy as np
+    >>> import engine
+    >>> engine.RigidBody(mass=2.0, inertia=np.eye(3)).indices.position
+    slice(4, 7, None)
+    """
 
     orientation: slice
     position: slice
@@ -75,13 +81,24 @@ class RigidBodyState:
 
     @classmethod
     def from_vector(cls, x: Any) -> RigidBodyState:
-        """Return the state of [quaternion, position, angular velocity, linear velocity] (..., 13)."""
+        """Return the state of [quaternion, position, angular velocity, linear velocity] (..., 13).
+
+        >>> import engine
+        >>> engine.RigidBodyState.from_vector([1.0, 0, 0, 0, 1, 2, 3, 0, 0, 0, 0, 0, 0]).position
+        array([1., 2., 3.])
+        """
         x = LAYOUT.checked("x", x)
         return cls(x[..., 4:7], x[..., :4], x[..., 10:], x[..., 7:10])
 
     @classmethod
     def random(cls, rng: np.random.Generator, shape: tuple[int, ...] = ()) -> RigidBodyState:
-        """Return a state, or a batch of a shape, with a uniform orientation, and the rest from the standard normal distribution."""
+        """Return a state, or a batch of a shape, with a uniform orientation, and the rest from the standard normal distribution.
+
+        >>> import numpy as np
+        >>> import engine
+        >>> engine.RigidBodyState.random(np.random.default_rng(0), (5,)).shape
+        (5, 13)
+        """
         return cls.from_vector(np.array([LAYOUT.random(rng) for _ in np.ndindex(shape)]).reshape(*shape, LAYOUT.n))
 
     # ------------------------------------------------------------ as an array
@@ -91,7 +108,12 @@ class RigidBodyState:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(..., 13)."""
+        """(..., 13).
+
+        >>> import engine
+        >>> engine.RigidBodyState().shape
+        (13,)
+        """
         return self.vector.shape
 
     def __len__(self) -> int:
@@ -107,26 +129,51 @@ class RigidBodyState:
 
     @property
     def orientation(self) -> Array:
-        """Unit quaternion body → world (..., 4)."""
+        """Unit quaternion body → world (..., 4).
+
+        >>> import engine
+        >>> engine.RigidBodyState(orientation=[0, 1.0, 0, 0]).orientation
+        array([0., 1., 0., 0.])
+        """
         return self.vector[..., :4]
 
     @property
     def position(self) -> Array:
-        """Position of the origin in the world, m (..., 3)."""
+        """Position of the origin in the world, m (..., 3).
+
+        >>> import engine
+        >>> engine.RigidBodyState(position=[1.0, 2.0, 3.0]).position
+        array([1., 2., 3.])
+        """
         return self.vector[..., 4:7]
 
     @property
     def angular_velocity(self) -> Array:
-        """Angular velocity in body axes, rad/s (..., 3)."""
+        """Angular velocity in body axes, rad/s (..., 3).
+
+        >>> import engine
+        >>> engine.RigidBodyState(angular_velocity=[0, 0, 2.0]).angular_velocity
+        array([0., 0., 2.])
+        """
         return self.vector[..., 7:10]
 
     @property
     def linear_velocity(self) -> Array:
-        """Velocity of the origin in world axes, m/s (..., 3)."""
+        """Velocity of the origin in world axes, m/s (..., 3).
+
+        >>> import engine
+        >>> engine.RigidBodyState(linear_velocity=[3.0, 0, 0]).linear_velocity
+        array([3., 0., 0.])
+        """
         return self.vector[..., 10:]
 
     def normalized(self) -> RigidBodyState:
-        """Return the same state, with a unit quaternion."""
+        """Return the same state, with a unit quaternion.
+
+        >>> import engine
+        >>> engine.RigidBodyState().normalized().orientation
+        array([1., 0., 0., 0.])
+        """
         return self.from_vector(self.vector)
 
     def __add__(self, delta: Any) -> RigidBodyState:
@@ -146,7 +193,12 @@ class RigidBodyState:
         return delta
 
     def isclose(self, other: RigidBodyState, tolerance: float = 1e-9) -> bool:
-        """Return whether all entries, of all states of a batch, agree to the tolerance, each quaternion up to its sign."""
+        """Return whether all entries, of all states of a batch, agree to the tolerance, each quaternion up to its sign.
+
+        >>> import engine
+        >>> engine.RigidBodyState().isclose(engine.RigidBodyState(orientation=[-1.0, 0, 0, 0]))  # q and −q are one rotation
+        True
+        """
         mine, theirs = same_batch("two RigidBodyStates", [self.vector, other.vector])
         sign = np.where(np.vecdot(mine[..., :4], theirs[..., :4]) >= 0, 1.0, -1.0)[..., None]
         theirs = np.concatenate([sign * theirs[..., :4], theirs[..., 4:]], axis=-1)

@@ -40,6 +40,10 @@ class Eye(Mounted):
     shape : of a reading
     rays : (n, 3), as many as a reading has numbers
     outline : directions (k, 3) around what it sees, of a camera; step : between its neighbouring rays, where they are in a grid
+
+    >>> import engine
+    >>> isinstance(engine.sensors.RangeFinder("base"), engine.sensors.Eye), engine.sensors.RangeFinder("base").rays
+    (True, array([[0., 0., 1.]]))
     """
 
     measures = types.MappingProxyType({"": "m"})

@@ -48,6 +48,10 @@ class Errors:
 
     References: Farrenkopf, *Analytic steady-state accuracy solutions for two common spacecraft attitude estimators*, J. Guidance 1 (1978);
     IEEE Std 952, annex C.
+
+    >>> from engine.sensors import Errors
+    >>> sorted(Errors("gauge", 3, noise=0.1, bias=[1.0, 2.0, 3.0]).values)
+    ['bias', 'noise']
     """
 
     def __init__(self, name: str, n: int | None, noise: Any = 0.0, bias: Any = 0.0, walk: Any = None, scale: Any = None,
@@ -139,6 +143,11 @@ class Sensor(Maker):
 
     Noise is drawn by the parameters "noise.seed" and "noise.run", the name, and the sample's number: a rollout has the same alone and in
     any batch. Subclasses write :meth:`true`.
+
+    >>> import engine
+    >>> gauge = engine.sensors.Encoder("hip", noise=1e-3, period=0.01)
+    >>> isinstance(gauge, engine.sensors.Sensor), gauge.name, gauge.parameters
+    (True, 'encoder', {'encoder.noise': array(0.001), 'encoder.bias': array(0.)})
     """
 
     #: whether it draws noise

@@ -16,6 +16,7 @@ from engine.components import (
     forces,
     policy,
 )
+from engine.docstrings import add_examples
 from engine.integrate import Crossing, Event, Solution, SolutionError
 from engine.simulation.body_trajectory import BodyTrajectory, StateTrajectory
 from engine.simulation.compile import compile
@@ -25,12 +26,15 @@ from engine.simulation.contacts import Contacts, HalfSpace
 from engine.simulation.from_file import contacts_of, simulator_of
 from engine.simulation.impacts import impact
 from engine.simulation.live import Live, Trace
+from engine.simulation.live_examples import EXAMPLES as OF_LIVE
 from engine.simulation.load import load_trajectory
 from engine.simulation.profile import Profile
 from engine.simulation.simulator import Simulator
+from engine.simulation.simulator_examples import EXAMPLES as OF_SIMULATOR
 from engine.simulation.state import State
 from engine.simulation.stepper import Stepper
 from engine.simulation.trajectory import Trajectory
+from engine.simulation.trajectory_examples import EXAMPLES as OF_TRAJECTORY
 from engine.simulation.warm import warm
 
 __all__ = [
@@ -39,3 +43,7 @@ __all__ = [
     "Solution", "SolutionError", "State", "StateTrajectory", "Stepper", "Trace", "Trajectory", "actuators", "compile",
     "contacts_of", "controllers", "forces", "impact", "load_trajectory", "policy", "simulator_of", "warm",
 ]  # fmt: skip
+
+add_examples(Live, OF_LIVE)
+add_examples(Simulator, OF_SIMULATOR)
+add_examples(Trajectory, OF_TRAJECTORY)

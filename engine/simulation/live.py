@@ -46,6 +46,18 @@ class Trace:
     ----------
     simulator : whose they are
     kept : how many, at most
+
+    >>> import engine
+    >>> builder = engine.Builder()
+    >>> _ = builder.add_link("base"), builder.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
+    >>> _ = builder.add_joint("fall", "prismatic", "base", "stone", axis=[0, 0, 1])
+    >>> simulator = engine.Simulator(builder.model(), dt=0.1)
+    >>> trace, state = engine.simulation.Trace(simulator, kept=2), simulator.start([0.0], [0.0])
+    >>> for _ in range(3):
+    ...     trace.append(state)
+    ...     state = simulator.step(state)
+    >>> len(trace), trace.trajectory().t.round(6)  # s: the first of three is gone
+    (2, array([0.1, 0.2]))
     """
 
     def __init__(self, simulator: Simulator, kept: int = KEPT) -> None:

@@ -52,6 +52,14 @@ class State:
     ----------
     t : s; q (..., nq); v (..., nv)
     vdot (..., nv), tau (..., nv), signals (by name) : what follows, as in a :class:`Trajectory`; read-only
+
+    >>> import engine
+    >>> builder = engine.Builder()
+    >>> _ = builder.add_link("base"), builder.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
+    >>> _ = builder.add_joint("fall", "prismatic", "base", "stone", axis=[0, 0, 1])
+    >>> state = engine.Simulator(builder.model(), dt=0.1).start([0.0], [2.0])
+    >>> state.t, state.v, state.vdot.round(6)  # s, m/s, m/s²
+    (0.0, array([2.]), array([-9.81]))
     """
 
     t: float
@@ -77,22 +85,58 @@ class State:
 
     @property
     def vdot(self) -> Array:
-        """Accelerations (..., nv)."""
+        """Accelerations (..., nv).
+
+        >>> import engine
+        >>> builder = engine.Builder()  # a stone of 1 kg that falls along z
+        >>> _ = builder.add_link("base"), builder.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
+        >>> _ = builder.add_joint("fall", "prismatic", "base", "stone", axis=[0, 0, 1])
+        >>> engine.Simulator(builder.model(), dt=0.1).start([0.0], [0.0]).vdot.round(6)  # m/s²
+        array([-9.81])
+        """
         return self._shown["vdot"]
 
     @property
     def tau(self) -> Array:
-        """The controller's and motors' forces (..., nv)."""
+        """The controller's and motors' forces (..., nv).
+
+        >>> import numpy as np
+        >>> import engine
+        >>> builder = engine.Builder()  # a stone of 1 kg that falls along z
+        >>> _ = builder.add_link("base"), builder.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
+        >>> _ = builder.add_joint("fall", "prismatic", "base", "stone", axis=[0, 0, 1])
+        >>> hover = lambda t, q, v: np.array([9.81])
+        >>> engine.Simulator(builder.model(), dt=0.1, controller=hover).start([0.0], [0.0]).tau  # N
+        array([9.81])
+        """
         return self._shown["tau"]
 
     @property
     def signals(self) -> dict[str, Array]:
-        """Signals of the components, by name."""
+        """Signals of the components, by name.
+
+        >>> import engine
+        >>> builder = engine.Builder()  # a stone of 1 kg that falls along z
+        >>> _ = builder.add_link("base"), builder.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
+        >>> _ = builder.add_joint("fall", "prismatic", "base", "stone", axis=[0, 0, 1])
+        >>> spring = engine.simulation.forces.JointSpring("fall", stiffness=8.0)
+        >>> state = engine.Simulator(builder.model(), dt=0.1, forces=[spring]).start([0.5], [0.0])
+        >>> {name: float(x) for name, x in state.signals.items() if "energy" in name}  # J: k x²/2
+        {'spring of fall.energy': 1.0}
+        """
         return {n: x for n, x in self._shown.items() if n not in ("q", "v", "vdot", "tau")}
 
     @property
     def failed(self) -> NDArray[np.bool_]:
-        """True if the state is not finite; of a batch, for each rollout (...)."""
+        """True if the state is not finite; of a batch, for each rollout (...).
+
+        >>> import engine
+        >>> builder = engine.Builder()  # a stone of 1 kg that falls along z
+        >>> _ = builder.add_link("base"), builder.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
+        >>> _ = builder.add_joint("fall", "prismatic", "base", "stone", axis=[0, 0, 1])
+        >>> bool(engine.Simulator(builder.model(), dt=0.1).start([0.0], [0.0]).failed)
+        False
+        """
         found: Any = ~np.isfinite(self.q).all(axis=-1)
         return found
 

@@ -19,7 +19,12 @@ Array = np.ndarray
 
 
 class BeamMode(NamedTuple):
-    """A bending mode of a uniform cantilever of mass and length 1, with ∫φ² = 1: β of cos β cosh β = −1, a = ∫φ and b = ∫xφ."""
+    """A bending mode of a uniform cantilever of mass and length 1, with ∫φ² = 1: β of cos β cosh β = −1, a = ∫φ and b = ∫xφ.
+
+    >>> from engine.space import beam_modes
+    >>> round(beam_modes(1)[0].beta, 6)  # of cos β cosh β = −1
+    1.875104
+    """
 
     beta: float
     a: float

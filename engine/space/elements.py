@@ -68,7 +68,12 @@ class Elements:
 
     @classmethod
     def of(cls, position: Any, velocity: Any, mu: float) -> Elements:
-        """Return the elements of a place, m (3), and a velocity, m/s (3), about a centre of gravity μ, m³/s²."""
+        """Return the elements of a place, m (3), and a velocity, m/s (3), about a centre of gravity μ, m³/s².
+
+        >>> from engine.space import Elements
+        >>> Elements.of([4.0, 0, 0], [0, 1.0, 0], mu=4.0).a  # m: a circle, v² = μ/r
+        4.0
+        """
         r, v = (numbers(n, x, SimulationError) for n, x in (("position", position), ("velocity", velocity)))
         if r.shape != (3,) or v.shape != (3,) or not r.any():
             raise SimulationError(f"position and velocity are {shown(r.tolist())} and {shown(v.tolist())}; expected three numbers each")
@@ -92,7 +97,13 @@ class Elements:
         return cls(1.0 / inverse, e if e >= FLAT else 0.0, i, node, perigee, angle(r, eccentricity if e >= FLAT else P))
 
     def state(self, mu: float) -> tuple[Array, Array]:
-        """Return place, m (3), and velocity, m/s (3), about a centre of gravity μ, m³/s²."""
+        """Return place, m (3), and velocity, m/s (3), about a centre of gravity μ, m³/s².
+
+        >>> from engine.space import EARTH_MU, Elements
+        >>> r, v = Elements.of([7e6, 0, 0], [0, 7546.0, 0], EARTH_MU).state(EARTH_MU)
+        >>> r.round(3) + 0.0, v.round(6) + 0.0
+        (array([7000000.,       0.,       0.]), array([   0., 7546.,    0.]))
+        """
         motion(mu, self.a)
         return self.state_about(mu)
 
@@ -106,20 +117,37 @@ class Elements:
 
     @property
     def axes(self) -> Array:
-        """The unit vectors P to the perigee, and Q a quarter of a turn on, as columns (3×2)."""
+        """The unit vectors P to the perigee, and Q a quarter of a turn on, as columns (3×2).
+
+        >>> from engine.space import Elements
+        >>> Elements.of([4.0, 0, 0], [0, 1.2, 0], mu=4.0).axes.round(9) + 0.0  # the perigee is along x
+        array([[1., 0.],
+               [0., 1.],
+               [0., 0.]])
+        """
         (cO, sO), (ci, si), (cw, sw) = ((math.cos(x), math.sin(x)) for x in (self.node, self.i, self.perigee))
         return np.array([[cO * cw - sO * sw * ci, -cO * sw - sO * cw * ci],
                          [sO * cw + cO * sw * ci, -sO * sw + cO * cw * ci], [sw * si, cw * si]])  # fmt: skip
 
     @property
     def eccentric(self) -> float:
-        """The eccentric anomaly E, rad, from 0 to 2π."""
+        """The eccentric anomaly E, rad, from 0 to 2π.
+
+        >>> from engine.space import Elements
+        >>> round(Elements.of([4.0, 0, 0], [0, 1.2, 0], mu=4.0).eccentric, 9)  # at the perigee
+        0.0
+        """
         c, s = math.cos(self.anomaly), math.sin(self.anomaly)
         return math.atan2(math.sqrt((1.0 - self.e) * (1.0 + self.e)) * s, self.e + c) % (2.0 * math.pi)
 
     @property
     def mean(self) -> float:
-        """The mean anomaly M = E − e sin E, rad."""
+        """The mean anomaly M = E − e sin E, rad.
+
+        >>> from engine.space import Elements
+        >>> round(Elements.of([4.0, 0, 0], [0, 1.2, 0], mu=4.0).mean, 9)  # at the perigee
+        0.0
+        """
         return self.eccentric - self.e * math.sin(self.eccentric)
 
 

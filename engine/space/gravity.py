@@ -238,7 +238,13 @@ class GravityField:
         return P, D, DD
 
     def potential(self, r: Array, t: Any = 0.0) -> Any:
-        """Return U at r (3), m, at t, s: positive, m²/s²."""
+        """Return U at r (3), m, at t, s: positive, m²/s².
+
+        >>> import numpy as np
+        >>> from engine.space import EARTH_MU, GravityField
+        >>> print((GravityField().potential(np.array([7e6, 0, 0])) / (EARTH_MU / 7e6)).round(9))  # of μ/r
+        1.0
+        """
         d = ops.sqrt(r @ r)
         P, _, _ = self.legendre(self.pole @ r / d)
         U = self.mu / d * (1.0 - sum(J * (self.radius / d) ** n * P[n] for n, J in self.zonals.items()))
@@ -247,7 +253,13 @@ class GravityField:
         return U + sum(body.potential(r, t) for body in self.third_bodies)
 
     def acceleration(self, r: Array, t: Any = 0.0) -> Array:
-        """Return ∇U at r (3), m, at t, s: m/s² (3)."""
+        """Return ∇U at r (3), m, at t, s: m/s² (3).
+
+        >>> import numpy as np
+        >>> from engine.space import GravityField
+        >>> print(GravityField().acceleration(np.array([6378137.0, 0, 0])).round(2) + 0.0)  # m/s²: −μ/r²
+        [-9.8  0.   0. ]
+        """
         r2 = r @ r
         return -self.mu / (r2 * ops.sqrt(r2)) * r + self.perturbation(r, t)
 
@@ -260,11 +272,22 @@ class GravityField:
 
     @property
     def bare(self) -> bool:
-        """True if the field is a point mass's alone."""
+        """True if the field is a point mass's alone.
+
+        >>> from engine.space import GravityField
+        >>> GravityField().bare
+        True
+        """
         return not self.zonals and self.harmonics is None and not self.third_bodies
 
     def perturbation(self, r: Array, t: Any = 0.0) -> Array:
-        """Return :meth:`acceleration` but for the point mass's, m/s² (3)."""
+        """Return :meth:`acceleration` but for the point mass's, m/s² (3).
+
+        >>> import numpy as np
+        >>> from engine.space import GravityField
+        >>> print(GravityField().perturbation(np.array([7e6, 0, 0])))  # a point mass has none
+        [0. 0. 0.]
+        """
         a: Any = np.zeros(3)
         if self.zonals:
             r2 = r @ r
@@ -278,7 +301,14 @@ class GravityField:
         return a + sum((body.acceleration(r, t) for body in self.third_bodies), np.zeros(3))
 
     def difference(self, r: Array, rho: Array, t: Any = 0.0) -> Array:
-        """Return the field's acceleration at r + ρ less that at r, m/s² (3); it keeps its digits where ρ (3), m, is small."""
+        """Return the field's acceleration at r + ρ less that at r, m/s² (3); it keeps its digits where ρ (3), m, is small.
+
+        >>> import numpy as np
+        >>> from engine.space import GravityField
+        >>> r, beside = np.array([7e6, 0, 0]), np.array([1.0, 0, 0])
+        >>> print(GravityField().difference(r, beside)[0].round(9))  # 1/s² · m: 2 μ/r³
+        2.324e-06
+        """
         return difference(self.mu, r, rho) + self.perturbation(r + rho, t) - self.perturbation(r, t)
 
     def tensor(self, r: Array) -> Array:

@@ -91,7 +91,13 @@ class ReferenceOrbit(Frame):
 
     @classmethod
     def from_elements(cls, elements: Elements, field: GravityField | None = None, start: float = 0.0) -> ReferenceOrbit:
-        """Return the orbit of osculating :class:`Elements` at t = ``start``."""
+        """Return the orbit of osculating :class:`Elements` at t = ``start``.
+
+        >>> from engine.space import EARTH_MU, Elements, ReferenceOrbit
+        >>> orbit = ReferenceOrbit.from_elements(Elements.of([7e6, 0, 0], [0, 7546.0, 0], EARTH_MU))
+        >>> round(orbit.period)  # s
+        5828
+        """
         field = GravityField() if field is None else field
         if not isinstance(elements, Elements) or not isinstance(field, GravityField):
             raise SimulationError(f"an orbit of {shown(elements)} in the field {shown(field)}; expected from_elements(Elements(…), "
@@ -101,7 +107,12 @@ class ReferenceOrbit(Frame):
 
     @property
     def period(self) -> float:
-        """Period of a revolution on the ellipse, s."""
+        """Period of a revolution on the ellipse, s.
+
+        >>> from engine.space import ReferenceOrbit
+        >>> round(ReferenceOrbit((7e6, 0, 0), (0, 7546.0, 0)).period)  # s: 2π √(a³/μ)
+        5828
+        """
         return self.ellipse.period
 
     def rectified(self, state: Any) -> ReferenceOrbit:

@@ -38,6 +38,10 @@ class Slosh:
 
     Heights are over the tank's centre, along its z axis. ``joints`` are the names of what was added to a robot, and ``springs`` the forces
     that belong to them, for a simulator's ``forces``. Of what drains, ``tank`` goes among its ``actuators``.
+
+    >>> from engine.space import Slosh
+    >>> round(Slosh(m1=2.0, length=0.5, z1=0.0, m0=1.0, z0=0.0).frequency(2.0), 6)  # rad/s: √(a/l)
+    2.0
     """
 
     m1: float
@@ -185,6 +189,14 @@ class SloshingTank(Tank):
     A flow ṁ is one of m₀ and m₁ together, m₀ the share that m₁ does not give: what m₁ loses it leaves with its own velocity, and it joins
     what is fixed, which feels the difference. So momentum with what flows and has left is kept, as of a :class:`Tank`, whose state and
     signals it has. The robot's own inertia is that with the propellant at first; an empty tank swings with a millionth of its capacity.
+
+    >>> import engine
+    >>> builder = engine.Builder("stage")
+    >>> _ = builder.add_link("base", engine.spatial.inertia.sphere(500.0, 1.0))
+    >>> tank = engine.space.Tank("base", 100.0, 50.0, shape="sphere")
+    >>> slosh = engine.space.add_slosh(builder, tank, damping=0.01, acceleration=0.1)
+    >>> type(slosh.tank).__name__, builder.model(floating_base=True).nv  # a pendulum that swings in two directions
+    ('SloshingTank', 8)
     """
 
     def __init__(self, tank: Tank, slosh: Slosh, joints: tuple[str, ...], bob: str, damping: float, acceleration: float) -> None:

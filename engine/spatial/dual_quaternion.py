@@ -23,19 +23,34 @@ Array = np.ndarray
 
 
 def joined(q: ArrayLike, d: ArrayLike) -> Array:
-    """Return [q | d], shape (..., 8), from two batches (..., 4)."""
+    """Return [q | d], shape (..., 8), from two batches (..., 4).
+
+    >>> from engine.spatial import dual_quaternion
+    >>> dual_quaternion.joined([1.0, 0, 0, 0], [0, 0.5, 0, 0])
+    array([1. , 0. , 0. , 0. , 0. , 0.5, 0. , 0. ])
+    """
     q, d = shaped("q", q, 4), shaped("d", d, 4)
     return ops.array([*(q[..., i] for i in range(4)), *(d[..., i] for i in range(4))])
 
 
 def pure(x: ArrayLike) -> Array:
-    """Return [0; x], shape (..., 4)."""
+    """Return [0; x], shape (..., 4).
+
+    >>> from engine.spatial import dual_quaternion
+    >>> dual_quaternion.pure([1.0, 2.0, 3.0])
+    array([0., 1., 2., 3.])
+    """
     x = shaped("x", x, 3)
     return ops.array([0.0 * x[..., 0], x[..., 0], x[..., 1], x[..., 2]])
 
 
 def identity() -> Array:
-    """Return [1, 0, 0, 0 | 0, 0, 0, 0]."""
+    """Return [1, 0, 0, 0 | 0, 0, 0, 0].
+
+    >>> from engine.spatial import dual_quaternion
+    >>> dual_quaternion.identity()
+    array([1., 0., 0., 0., 0., 0., 0., 0.])
+    """
     return np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
 
 
@@ -52,7 +67,12 @@ def product(P: ArrayLike, Q: ArrayLike) -> Array:
 
 
 def conjugate(Q: ArrayLike) -> Array:
-    """Return Q* = [q* | d*], the inverse of a unit dual quaternion."""
+    """Return Q* = [q* | d*], the inverse of a unit dual quaternion.
+
+    >>> from engine.spatial import dual_quaternion
+    >>> dual_quaternion.conjugate([1.0, 0, 0, 0, 0, 0.5, 0, 0]) + 0.0  # of 1 m along x: of 1 m back
+    array([ 1. ,  0. ,  0. ,  0. ,  0. , -0.5,  0. ,  0. ])
+    """
     return joined(quaternion.conjugate(rotation(Q)), quaternion.conjugate(dual(Q)))
 
 
@@ -93,13 +113,23 @@ def from_pose_parts(q: ArrayLike, p: ArrayLike) -> Array:
 
 
 def rotation(Q: ArrayLike) -> Array:
-    """Return q, the real part, shape (..., 4)."""
+    """Return q, the real part, shape (..., 4).
+
+    >>> from engine.spatial import dual_quaternion
+    >>> dual_quaternion.rotation([1.0, 0, 0, 0, 0, 0.5, 0, 0])
+    array([1., 0., 0., 0.])
+    """
     Q = shaped("Q", Q, 8)
     return Q[..., :4]
 
 
 def dual(Q: ArrayLike) -> Array:
-    """Return d, the dual part, shape (..., 4)."""
+    """Return d, the dual part, shape (..., 4).
+
+    >>> from engine.spatial import dual_quaternion
+    >>> dual_quaternion.dual([1.0, 0, 0, 0, 0, 0.5, 0, 0])
+    array([0. , 0.5, 0. , 0. ])
+    """
     Q = shaped("Q", Q, 8)
     return Q[..., 4:]
 
@@ -114,12 +144,23 @@ def position(Q: ArrayLike) -> Array:
 
 
 def to_matrix(Q: ArrayLike) -> Array:
-    """Return T(Q), shape (..., 4, 4)."""
+    """Return T(Q), shape (..., 4, 4).
+
+    >>> from engine.spatial import dual_quaternion
+    >>> dual_quaternion.to_matrix([1.0, 0, 0, 0, 0, 0.5, 0, 0])[:3, 3]  # m: twice the dual part
+    array([1., 0., 0.])
+    """
     return se3.pose(quaternion.to_matrix(rotation(Q)), position(Q))
 
 
 def from_matrix(T: ArrayLike) -> Array:
-    """Return the unit dual quaternion (..., 8) of a pose (..., 4, 4), with qw ≥ 0."""
+    """Return the unit dual quaternion (..., 8) of a pose (..., 4, 4), with qw ≥ 0.
+
+    >>> import numpy as np
+    >>> from engine.spatial import dual_quaternion, se3
+    >>> dual_quaternion.from_matrix(se3.pose(np.eye(3), [1.0, 0, 0])) + 0.0
+    array([1. , 0. , 0. , 0. , 0. , 0.5, 0. , 0. ])
+    """
     return from_pose_parts(quaternion.from_matrix(se3.rotation(T)), se3.position(T))
 
 
@@ -155,13 +196,24 @@ def exp(V: ArrayLike) -> Array:
 
 
 def log(Q: ArrayLike) -> Array:
-    """Return the twist V = [ω; v] (..., 6) with exp(V) = ±Q and |ω| ≤ π: ω = log q, v = dexp⁻¹(ω) p."""
+    """Return the twist V = [ω; v] (..., 6) with exp(V) = ±Q and |ω| ≤ π: ω = log q, v = dexp⁻¹(ω) p.
+
+    >>> from engine.spatial import dual_quaternion
+    >>> dual_quaternion.log([1.0, 0, 0, 0, 0, 0.5, 0, 0])  # 1 m along x
+    array([0., 0., 0., 1., 0., 0.])
+    """
     w = quaternion.log(rotation(Q))
     return np.concatenate([w, np.matvec(so3.dexp_inv(w), position(Q))], axis=-1)
 
 
 class Screw(NamedTuple):
-    """A motion as one screw (Chasles): a turn about a line, and a shift along it."""
+    """A motion as one screw (Chasles): a turn about a line, and a shift along it.
+
+    >>> from engine.spatial import dual_quaternion
+    >>> screw = dual_quaternion.to_screw([1.0, 0, 0, 0, 0, 0.5, 0, 0])  # 1 m along x, without a turn
+    >>> print(screw.angle, screw.shift, screw.axis)
+    0.0 1.0 [1. 0. 0.]
+    """
 
     angle: Array                                         # θ, rad (...)
     axis: Array                                          # l, the line's direction, a unit vector (..., 3)

@@ -133,6 +133,12 @@ def from_mesh(mesh: Any, density: float | Callable[[Any, Any, Any], Any]) -> Arr
 
     Raise EngineError if the mesh encloses no volume (open, or inside out), or for a density that is none. Warn where the integral of a
     function is less exact, as of one that jumps.
+
+    >>> import trimesh
+    >>> from engine.spatial import inertia
+    >>> G = inertia.from_mesh(trimesh.creation.box((1.0, 1.0, 1.0)), density=6.0)
+    >>> G[0, 0].round(6), G[3, 3].round(6)  # kg·m², m a²/6, and kg
+    (np.float64(1.0), np.float64(6.0))
     """
     if not mesh.is_watertight or mesh.volume <= 0:
         raise EngineError(f"the mesh is not a closed surface (volume {mesh.volume:.3g} m³); expected one that encloses a volume")
@@ -169,17 +175,34 @@ def second_moments(G: Array) -> Array:
 
 
 def mass(G: Array) -> Any:
-    """Return the mass m (kg)."""
+    """Return the mass m (kg).
+
+    >>> from engine.spatial import inertia
+    >>> float(inertia.mass(inertia.sphere(2.0, 0.1)))
+    2.0
+    """
     return G[..., 5, 5]
 
 
 def first_moment(G: Array) -> Array:
-    """Return the first moment h = m c (..., 3), kg·m."""
+    """Return the first moment h = m c (..., 3), kg·m.
+
+    >>> import numpy as np
+    >>> from engine.spatial import inertia
+    >>> inertia.first_moment(inertia.from_mass(2.0, [0, 0, 0.5], np.eye(3)))
+    array([0., 0., 1.])
+    """
     return so3.vee(G[..., :3, 3:])
 
 
 def center(G: Array) -> Array:
-    """Return the centre of mass c of a rigid body's inertia (the origin, for a body without mass)."""
+    """Return the centre of mass c of a rigid body's inertia (the origin, for a body without mass).
+
+    >>> import numpy as np
+    >>> from engine.spatial import inertia
+    >>> inertia.center(inertia.from_mass(2.0, [0, 0, 0.5], np.eye(3)))
+    array([0. , 0. , 0.5])
+    """
     m = mass(G)
     if ops.graph_of(m) is not None:
         return first_moment(G) / m
@@ -202,6 +225,12 @@ def transformed(T_AB: Array, G_B: Array) -> Array:
     """Return Ad(T_AB)⁻ᵀ G_B Ad(T_AB)⁻¹: the inertia of a body given in frame B, seen from frame A (shape (6, 6)).
 
     By 3×3 blocks, which costs half of the 6×6 products: rotate I, H, M, then shift by p. Reads the upper triangle of G_B.
+
+    >>> import numpy as np
+    >>> from engine.spatial import inertia, se3
+    >>> point = inertia.from_mass(2.0, [0, 0, 0], np.zeros((3, 3)))
+    >>> inertia.transformed(se3.pose(np.eye(3), np.array([3.0, 0, 0])), point)[1, 1]  # m d², kg·m²
+    np.float64(18.0)
     """
     R, P = se3.rotation(T_AB), so3.hat(se3.position(T_AB))
     if G_B.dtype == object and T_AB.dtype != object and axis_of(R) is None and is_rigid(G_B):
@@ -219,6 +248,13 @@ def rotated(R: Array, A: Array) -> Array:
     """Return R A Rᵀ, with half the products where R turns about a coordinate axis.
 
     In the plane of such a turn, the trace and the antisymmetric part of A stay, and the rest turns by 2θ.
+
+    >>> import numpy as np
+    >>> from engine.spatial import inertia
+    >>> inertia.rotated(np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]]), np.diag([1.0, 2.0, 3.0])) + 0.0  # a quarter turn about z
+    array([[2., 0., 0.],
+           [0., 1., 0.],
+           [0., 0., 3.]])
     """
     if (k := axis_of(R)) is None:
         return R @ A @ R.T
@@ -251,19 +287,39 @@ def axis_of(R: Array) -> int | None:
 
 
 def mirrored(A: Array) -> Array:
-    """Return the symmetric matrix with A's upper triangle."""
+    """Return the symmetric matrix with A's upper triangle.
+
+    >>> import numpy as np
+    >>> from engine.spatial import inertia
+    >>> inertia.mirrored(np.array([[1.0, 2.0], [0.0, 3.0]]))
+    array([[1., 2.],
+           [2., 3.]])
+    """
     return A[upper(len(A))]
 
 
 @functools.cache
 def upper(n: int) -> tuple[Array, Array]:
-    """Return of each entry of a symmetric matrix (n, n) the row and the column in its upper triangle."""
+    """Return of each entry of a symmetric matrix (n, n) the row and the column in its upper triangle.
+
+    >>> from engine.spatial import inertia
+    >>> inertia.upper(2)[0], inertia.upper(2)[1]
+    (array([[0, 0],
+           [0, 1]]), array([[0, 1],
+           [1, 1]]))
+    """
     k = np.arange(n)
     return np.minimum.outer(k, k), np.maximum.outer(k, k)
 
 
 def is_rigid(G: Array) -> bool:
-    """Return whether G has a rigid body's form, [[I, [h]], [−[h], m 1]], and not, say, added mass."""
+    """Return whether G has a rigid body's form, [[I, [h]], [−[h], m 1]], and not, say, added mass.
+
+    >>> import numpy as np
+    >>> from engine.spatial import inertia
+    >>> inertia.is_rigid(inertia.sphere(2.0, 0.1)), inertia.is_rigid(np.diag([1.0, 1, 1, 2, 3, 4]))
+    (True, False)
+    """
     if G.dtype == object:                                                      # traced: where it is by its structure
         return not any(map(is_nonzero, [*(G[:3, 3:] - -G[:3, 3:].T).flat, *(G[3:, 3:] - G[5, 5] * np.eye(3)).flat]))
     H, M, m = G[:3, 3:], G[3:, 3:], G[5, 5]
@@ -373,5 +429,12 @@ def kinetic_energy(G: Array, V: Array) -> Array:
 
 
 def world_momentum(T: Array, G: Array, V: Array) -> Array:
-    """Return Ad(T)⁻ᵀ G V, [angular about the world's origin; linear] in world axes (..., 6): constant where no force acts."""
+    """Return Ad(T)⁻ᵀ G V, [angular about the world's origin; linear] in world axes (..., 6): constant where no force acts.
+
+    >>> import numpy as np
+    >>> from engine.spatial import inertia, se3
+    >>> T, G = se3.pose(np.eye(3), [0, 3.0, 0]), inertia.sphere(2.0, 0.1)
+    >>> inertia.world_momentum(T, G, np.array([0, 0, 0, 1.0, 0, 0])) + 0.0  # 2 kg at 1 m/s along x, 3 m beside the origin
+    array([ 0.,  0., -6.,  2.,  0.,  0.])
+    """
     return se3.wrench_to_parent(T, np.matvec(G, V))

@@ -18,7 +18,12 @@ Array = np.ndarray
 
 
 def identity() -> Array:
-    """Return [1, 0, 0, 0]."""
+    """Return [1, 0, 0, 0].
+
+    >>> from engine.spatial import quaternion
+    >>> quaternion.identity()
+    array([1., 0., 0., 0.])
+    """
     return np.array([1.0, 0.0, 0.0, 0.0])
 
 
@@ -38,13 +43,23 @@ def product(p: ArrayLike, q: ArrayLike) -> Array:
 
 
 def conjugate(q: ArrayLike) -> Array:
-    """Return q* = [qw, −qx, −qy, −qz], the inverse of a unit quaternion."""
+    """Return q* = [qw, −qx, −qy, −qz], the inverse of a unit quaternion.
+
+    >>> from engine.spatial import quaternion
+    >>> quaternion.conjugate([0.6, 0.8, 0.0, 0.0]) + 0.0
+    array([ 0.6, -0.8,  0. ,  0. ])
+    """
     q = shaped("q", q, 4)
     return ops.array([q[..., 0], -q[..., 1], -q[..., 2], -q[..., 3]])
 
 
 def normalize(q: ArrayLike) -> Array:
-    """Return q / |q|."""
+    """Return q / |q|.
+
+    >>> from engine.spatial import quaternion
+    >>> quaternion.normalize([3.0, 4.0, 0.0, 0.0])
+    array([0.6, 0.8, 0. , 0. ])
+    """
     q = shaped("q", q, 4)
     return q * np.asarray(1.0 / ops.norm(q))[..., None]
 
@@ -80,6 +95,10 @@ def from_matrix(R: ArrayLike) -> Array:
     """Return the unit quaternion of a rotation matrix, with qw ≥ 0.
 
     4 q qᵀ is linear in R; its column with the largest diagonal entry is q times a number that is never small.
+
+    >>> from engine.spatial import quaternion
+    >>> quaternion.from_matrix([[1, 0, 0], [0, -1, 0], [0, 0, -1]]) + 0.0  # half a turn about x
+    array([0., 1., 0., 0.])
     """
     R = shaped("R", R, 3, 3)
     r = [[R[..., i, j] for j in range(3)] for i in range(3)]
@@ -119,7 +138,12 @@ def exp(w: ArrayLike) -> Array:
 
 
 def log(q: ArrayLike) -> Array:
-    """Return the rotation vector ω, |ω| ≤ π, of a unit quaternion: 2 atan2(|v|, w) v/|v|."""
+    """Return the rotation vector ω, |ω| ≤ π, of a unit quaternion: 2 atan2(|v|, w) v/|v|.
+
+    >>> from engine.spatial import quaternion
+    >>> quaternion.log([0.0, 1.0, 0.0, 0.0]).round(6)  # π about x
+    array([3.141593, 0.      , 0.      ])
+    """
     q = shaped("q", q, 4)
     sign = ops.where(q[..., 0] * 1.0 < 0.0, -1.0, 1.0)                        # q and −q are one rotation: the shorter way
     w, v = sign * q[..., 0], q[..., 1:]
@@ -146,13 +170,25 @@ def rotate(q: ArrayLike, x: ArrayLike) -> Array:
 
 
 def random(rng: np.random.Generator, shape: tuple[int, ...] = ()) -> Array:
-    """Return rotations uniform over SO(3), shape (*shape, 4)."""
+    """Return rotations uniform over SO(3), shape (*shape, 4).
+
+    >>> import numpy as np
+    >>> from engine.spatial import quaternion
+    >>> q = quaternion.random(np.random.default_rng(0), (1000,))
+    >>> q.shape, bool(np.allclose(np.linalg.norm(q, axis=-1), 1.0))
+    ((1000, 4), True)
+    """
     q = rng.standard_normal((*shape, 4))
     return normalize(q)
 
 
 def rate(q: ArrayLike, w: ArrayLike) -> Array:
-    """Return q̇ = ½ q ⊗ [0; ω] for a body-frame angular velocity ω."""
+    """Return q̇ = ½ q ⊗ [0; ω] for a body-frame angular velocity ω.
+
+    >>> from engine.spatial import quaternion
+    >>> quaternion.rate([1.0, 0, 0, 0], [0, 0, 2.0]) + 0.0
+    array([0., 0., 0., 1.])
+    """
     q, w = shaped("q", q, 4), shaped("w", w, 3)
     zero: Any = 0.0 * w[..., 0]
     return 0.5 * product(q, ops.array([zero, w[..., 0], w[..., 1], w[..., 2]]))

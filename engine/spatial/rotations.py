@@ -129,12 +129,26 @@ def _manifold_of(name: str) -> Manifold:
 
 
 def pulled_back(E: Array, b: Array) -> Array:
-    """Return Eᵀ b, shape (..., 3)."""
+    """Return Eᵀ b, shape (..., 3).
+
+    >>> import numpy as np
+    >>> from engine.spatial import rotations
+    >>> rotations.pulled_back(np.array([[0.0, 1, 0], [0, 0, 0], [0, 0, 0]]), np.array([5.0, 6.0, 7.0]))
+    array([0., 5., 0.])
+    """
     return np.matvec(np.swapaxes(E, -1, -2), b)
 
 
 def inverse(E: Array) -> Array:
-    """Return the inverse of a 3×3 matrix by cofactors."""
+    """Return the inverse of a 3×3 matrix by cofactors.
+
+    >>> import numpy as np
+    >>> from engine.spatial import rotations
+    >>> rotations.inverse(np.diag([1.0, 2.0, 4.0])) + 0.0
+    array([[1.  , 0.  , 0.  ],
+           [0.  , 0.5 , 0.  ],
+           [0.  , 0.  , 0.25]])
+    """
     (a, b, c), (d, e, f), (g, h, i) = E
     adjugate = [[e * i - f * h, c * h - b * i, b * f - c * e],
                 [f * g - d * i, a * i - c * g, c * d - a * f],
@@ -144,22 +158,49 @@ def inverse(E: Array) -> Array:
 
 
 def outer(a: Array, b: Array) -> Array:
-    """Return a bᵀ, shape (..., 3, 3)."""
+    """Return a bᵀ, shape (..., 3, 3).
+
+    >>> import numpy as np
+    >>> from engine.spatial import rotations
+    >>> rotations.outer(np.array([1.0, 2.0, 0.0]), np.array([3.0, 0.0, 0.0]))
+    array([[3., 0., 0.],
+           [6., 0., 0.],
+           [0., 0., 0.]])
+    """
     return a[..., :, None] * b[..., None, :]
 
 
 def times(a: Any, M: Array) -> Array:
-    """Return a M for a scalar (...) and a matrix (..., 3, 3)."""
+    """Return a M for a scalar (...) and a matrix (..., 3, 3).
+
+    >>> import numpy as np
+    >>> from engine.spatial import rotations
+    >>> rotations.times(2.0, np.eye(3))
+    array([[2., 0., 0.],
+           [0., 2., 0.],
+           [0., 0., 2.]])
+    """
     return np.asarray(a)[..., None, None] * M
 
 
 def zero() -> Array:
-    """Return [0, 0, 0]."""
+    """Return [0, 0, 0].
+
+    >>> from engine.spatial import rotations
+    >>> rotations.zero()
+    array([0., 0., 0.])
+    """
     return np.zeros(3)
 
 
 def unchanged(p: Array) -> Array:
-    """Return p as it stands."""
+    """Return p as it stands.
+
+    >>> import numpy as np
+    >>> from engine.spatial import rotations
+    >>> rotations.unchanged(np.array([1.0, 2.0, 3.0]))
+    array([1., 2., 3.])
+    """
     return p
 
 
@@ -167,14 +208,29 @@ def unchanged(p: Array) -> Array:
 
 
 def quaternion_jacobian(q: ArrayLike) -> Array:
-    """Return the last three columns of L(q), q ⊗ x = L(q) x."""
+    """Return the last three columns of L(q), q ⊗ x = L(q) x.
+
+    >>> from engine.spatial import rotations
+    >>> rotations.quaternion_jacobian([1.0, 0, 0, 0]) + 0.0
+    array([[0., 0., 0.],
+           [1., 0., 0.],
+           [0., 1., 0.],
+           [0., 0., 1.]])
+    """
     q = shaped("q", q, 4)
     w, x, y, z = (q[..., i] for i in range(4))
     return ops.array([[-x, -y, -z], [w, -z, y], [z, w, -x], [-y, x, w]])
 
 
 def quaternion_hessian(q: ArrayLike, b: ArrayLike) -> Array:
-    """Return −(q·b) 1."""
+    """Return −(q·b) 1.
+
+    >>> from engine.spatial import rotations
+    >>> rotations.quaternion_hessian([1.0, 0, 0, 0], [2.0, 0, 0, 0]) + 0.0
+    array([[-2.,  0.,  0.],
+           [ 0., -2.,  0.],
+           [ 0.,  0., -2.]])
+    """
     q, b = shaped("q", q, 4), shaped("b", b, 4)
     return times(-np.vecdot(q, b), ONE)
 
@@ -183,7 +239,12 @@ def quaternion_hessian(q: ArrayLike, b: ArrayLike) -> Array:
 
 
 def mrp_to_quaternion(p: ArrayLike) -> Array:
-    """Return [1 − p², 2 p]/(1 + p²)."""
+    """Return [1 − p², 2 p]/(1 + p²).
+
+    >>> from engine.spatial import rotations
+    >>> rotations.mrp_to_quaternion([1.0, 0, 0])  # tan(θ/4) = 1: half a turn about x
+    array([0., 1., 0., 0.])
+    """
     p = shaped("p", p, 3)
     p2 = np.vecdot(p, p)
     r = 1.0 / (1.0 + p2)
@@ -191,7 +252,12 @@ def mrp_to_quaternion(p: ArrayLike) -> Array:
 
 
 def mrp_from_quaternion(q: ArrayLike) -> Array:
-    """Return [qx, qy, qz]/(1 + qw), of q or −q, whichever has qw ≥ 0."""
+    """Return [qx, qy, qz]/(1 + qw), of q or −q, whichever has qw ≥ 0.
+
+    >>> from engine.spatial import rotations
+    >>> rotations.mrp_from_quaternion([0.0, 1.0, 0.0, 0.0])
+    array([1., 0., 0.])
+    """
     q = shaped("q", q, 4)
     sign = ops.where(ops.less(q[..., 0], 0.0), -1.0, 1.0)
     scale = sign / (1.0 + sign * q[..., 0])
@@ -199,13 +265,27 @@ def mrp_from_quaternion(q: ArrayLike) -> Array:
 
 
 def mrp_jacobian(p: ArrayLike) -> Array:
-    """Return ½ ((1 − p²) 1 + 2 [p] + 2 p pᵀ)."""
+    """Return ½ ((1 − p²) 1 + 2 [p] + 2 p pᵀ).
+
+    >>> from engine.spatial import rotations
+    >>> rotations.mrp_jacobian([0.0, 0, 0])
+    array([[0.5, 0. , 0. ],
+           [0. , 0.5, 0. ],
+           [0. , 0. , 0.5]])
+    """
     p = shaped("p", p, 3)
     return times(0.5 - 0.5 * np.vecdot(p, p), ONE) + so3.hat(p) + outer(p, p)
 
 
 def mrp_hessian(p: ArrayLike, b: ArrayLike) -> Array:
-    """Return p cᵀ + c pᵀ − (p·c) 1, c = Eᵀ b."""
+    """Return p cᵀ + c pᵀ − (p·c) 1, c = Eᵀ b.
+
+    >>> from engine.spatial import rotations
+    >>> rotations.mrp_hessian([1.0, 0, 0], [2.0, 0, 0]) + 0.0  # c = [2, 0, 0]
+    array([[ 2.,  0.,  0.],
+           [ 0., -2.,  0.],
+           [ 0.,  0., -2.]])
+    """
     p, b = shaped("p", p, 3), shaped("b", b, 3)
     c = pulled_back(mrp_jacobian(p), b)
     return outer(p, c) + outer(c, p) - times(np.vecdot(p, c), ONE)
@@ -236,13 +316,27 @@ def rodrigues_from_quaternion(q: ArrayLike) -> Array:
 
 
 def rodrigues_jacobian(g: ArrayLike) -> Array:
-    """Return 1 + [g] + g gᵀ."""
+    """Return 1 + [g] + g gᵀ.
+
+    >>> from engine.spatial import rotations
+    >>> rotations.rodrigues_jacobian([1.0, 0, 0]) + 0.0
+    array([[ 2.,  0.,  0.],
+           [ 0.,  1., -1.],
+           [ 0.,  1.,  1.]])
+    """
     g = shaped("g", g, 3)
     return ONE + so3.hat(g) + outer(g, g)
 
 
 def rodrigues_hessian(g: ArrayLike, b: ArrayLike) -> Array:
-    """Return g cᵀ + c gᵀ, c = Eᵀ b."""
+    """Return g cᵀ + c gᵀ, c = Eᵀ b.
+
+    >>> from engine.spatial import rotations
+    >>> rotations.rodrigues_hessian([1.0, 0, 0], [2.0, 0, 0]) + 0.0  # c = [4, 0, 0]
+    array([[8., 0., 0.],
+           [0., 0., 0.],
+           [0., 0., 0.]])
+    """
     g, b = shaped("g", g, 3), shaped("b", b, 3)
     c = pulled_back(rodrigues_jacobian(g), b)
     return outer(g, c) + outer(c, g)
@@ -252,13 +346,27 @@ def rodrigues_hessian(g: ArrayLike, b: ArrayLike) -> Array:
 
 
 def vector_jacobian(phi: ArrayLike) -> Array:
-    """Return 2 dexp(−φ)⁻¹ = 2 (1 + ½ [φ] + D [φ]²)."""
+    """Return 2 dexp(−φ)⁻¹ = 2 (1 + ½ [φ] + D [φ]²).
+
+    >>> from engine.spatial import rotations
+    >>> rotations.vector_jacobian([0.0, 0, 0]) + 0.0
+    array([[2., 0., 0.],
+           [0., 2., 0.],
+           [0., 0., 2.]])
+    """
     phi = shaped("phi", phi, 3)
     return 2.0 * so3.dexp_inv(-phi)
 
 
 def vector_hessian(phi: ArrayLike, b: ArrayLike) -> Array:
-    """Return 2 D (φ cᵀ + c φᵀ) + (φ·c) (4 D′ φ φᵀ − (½ − 2 D + 2 θ² D²) 1), c = Eᵀ b; D(θ²) is so3.inverse_coefficient, D′ = dD/dθ²."""
+    """Return 2 D (φ cᵀ + c φᵀ) + (φ·c) (4 D′ φ φᵀ − (½ − 2 D + 2 θ² D²) 1), c = Eᵀ b; D(θ²) is so3.inverse_coefficient, D′ = dD/dθ².
+
+    >>> from engine.spatial import rotations
+    >>> rotations.vector_hessian([0.0, 0, 0], [1.0, 0, 0]) + 0.0
+    array([[0., 0., 0.],
+           [0., 0., 0.],
+           [0., 0., 0.]])
+    """
     phi, b = shaped("phi", phi, 3), shaped("b", b, 3)
     c = pulled_back(vector_jacobian(phi), b)
     theta2, along = np.vecdot(phi, phi), np.vecdot(phi, c)

@@ -19,7 +19,16 @@ Array = np.ndarray
 
 
 def pose(R: ArrayLike, p: ArrayLike) -> Array:
-    """Return T from a rotation matrix (..., 3, 3) and a position (..., 3)."""
+    """Return T from a rotation matrix (..., 3, 3) and a position (..., 3).
+
+    >>> import numpy as np
+    >>> from engine.spatial import se3
+    >>> se3.pose(np.eye(3), [1.0, 2.0, 3.0])
+    array([[1., 0., 0., 1.],
+           [0., 1., 0., 2.],
+           [0., 0., 1., 3.],
+           [0., 0., 0., 1.]])
+    """
     R, p = shaped("R", R, 3, 3), shaped("p", p, 3)
     if R.dtype == p.dtype == float and (R.ndim, p.ndim) == (2, 1):             # the same numbers at once: files have many poses
         T = np.empty((4, 4))
@@ -32,13 +41,27 @@ def pose(R: ArrayLike, p: ArrayLike) -> Array:
 
 
 def rotation(T: ArrayLike) -> Array:
-    """Return R of a pose, shape (..., 3, 3)."""
+    """Return R of a pose, shape (..., 3, 3).
+
+    >>> import numpy as np
+    >>> from engine.spatial import se3
+    >>> se3.rotation(se3.pose(np.eye(3), [1.0, 2.0, 3.0]))
+    array([[1., 0., 0.],
+           [0., 1., 0.],
+           [0., 0., 1.]])
+    """
     T = shaped("T", T, 4, 4)
     return T[..., :3, :3]
 
 
 def position(T: ArrayLike) -> Array:
-    """Return p of a pose, shape (..., 3)."""
+    """Return p of a pose, shape (..., 3).
+
+    >>> import numpy as np
+    >>> from engine.spatial import se3
+    >>> se3.position(se3.pose(np.eye(3), [1.0, 2.0, 3.0]))
+    array([1., 2., 3.])
+    """
     T = shaped("T", T, 4, 4)
     return T[..., :3, 3]
 
@@ -54,7 +77,15 @@ def inv(T: ArrayLike) -> Array:
 
 
 def hat(V: ArrayLike) -> Array:
-    """Return [V] = [[[ω], v], [0, 0]], shape (..., 4, 4)."""
+    """Return [V] = [[[ω], v], [0, 0]], shape (..., 4, 4).
+
+    >>> from engine.spatial import se3
+    >>> se3.hat([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    array([[ 0., -3.,  2.,  4.],
+           [ 3.,  0., -1.,  5.],
+           [-2.,  1.,  0.,  6.],
+           [ 0.,  0.,  0.,  0.]])
+    """
     V = shaped("V", V, 6)
     W = so3.hat(V[..., :3])
     o = 0.0 * V[..., 0]
@@ -63,7 +94,12 @@ def hat(V: ArrayLike) -> Array:
 
 
 def vee(M: ArrayLike) -> Array:
-    """Return V of [V], shape (..., 6)."""
+    """Return V of [V], shape (..., 6).
+
+    >>> from engine.spatial import se3
+    >>> se3.vee(se3.hat([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]))
+    array([1., 2., 3., 4., 5., 6.])
+    """
     M = shaped("M", M, 4, 4)
     return np.concatenate([so3.vee(M[..., :3, :3]), M[..., :3, 3]], axis=-1)
 
@@ -79,28 +115,55 @@ def Ad(T: ArrayLike) -> Array:
 
 
 def ad(V: ArrayLike) -> Array:
-    """Return ad(V) = [[[ω], 0], [[v], [ω]]], shape (..., 6, 6); ad(V) W = [V, W] is the Lie bracket."""
+    """Return ad(V) = [[[ω], 0], [[v], [ω]]], shape (..., 6, 6); ad(V) W = [V, W] is the Lie bracket.
+
+    >>> from engine.spatial import se3
+    >>> turn, shift = [0, 0, 1.0, 0, 0, 0], [0, 0, 0, 1.0, 0, 0]
+    >>> se3.ad(turn) @ shift + 0.0  # about z, along x: the bracket is along y
+    array([0., 0., 0., 0., 1., 0.])
+    """
     V = shaped("V", V, 6)
     W, v = so3.hat(V[..., :3]), so3.hat(V[..., 3:])
     return np.block([[W, np.zeros_like(W, dtype=float)], [v, W]])
 
 
 def twist_to_child(T_PC: ArrayLike, V_P: ArrayLike) -> Array:
-    """Return Ad(T_PC)⁻¹ V_P = [Rᵀ ω; Rᵀ (v + ω × p)]: a twist given in the parent's frame, in the child's."""
+    """Return Ad(T_PC)⁻¹ V_P = [Rᵀ ω; Rᵀ (v + ω × p)]: a twist given in the parent's frame, in the child's.
+
+    >>> import numpy as np
+    >>> from engine.spatial import se3
+    >>> T = se3.pose(np.eye(3), [1.0, 0, 0])
+    >>> se3.twist_to_child(T, [0, 0, 2.0, 0, 0, 0]) + 0.0  # 1 m out, a turn of 2 rad/s about z moves it with 2 m/s along y
+    array([0., 0., 2., 0., 2., 0.])
+    """
     T_PC, V_P = shaped("T_PC", T_PC, 4, 4), shaped("V_P", V_P, 6)
     Rt, w = np.swapaxes(rotation(T_PC), -1, -2), V_P[..., :3]
     return np.concatenate([np.matvec(Rt, w), np.matvec(Rt, V_P[..., 3:] + ops.cross(w, position(T_PC)))], axis=-1)
 
 
 def twist_to_parent(T_PC: ArrayLike, V_C: ArrayLike) -> Array:
-    """Return Ad(T_PC) V_C = [R ω; R v + p × R ω]: a twist given in the child's frame, in the parent's."""
+    """Return Ad(T_PC) V_C = [R ω; R v + p × R ω]: a twist given in the child's frame, in the parent's.
+
+    >>> import numpy as np
+    >>> from engine.spatial import se3
+    >>> T = se3.pose(np.eye(3), [1.0, 0, 0])
+    >>> se3.twist_to_parent(T, [0, 0, 2.0, 0, 2.0, 0]) + 0.0  # the parent's origin rests
+    array([0., 0., 2., 0., 0., 0.])
+    """
     T_PC, V_C = shaped("T_PC", T_PC, 4, 4), shaped("V_C", V_C, 6)
     w = np.matvec(rotation(T_PC), V_C[..., :3])
     return np.concatenate([w, np.matvec(rotation(T_PC), V_C[..., 3:]) + ops.cross(position(T_PC), w)], axis=-1)
 
 
 def wrench_to_parent(T_PC: ArrayLike, F_C: ArrayLike) -> Array:
-    """Return Ad(T_PC)⁻ᵀ F_C = [R m + p × R f; R f]: a wrench (or momentum) given in the child's frame, in the parent's."""
+    """Return Ad(T_PC)⁻ᵀ F_C = [R m + p × R f; R f]: a wrench (or momentum) given in the child's frame, in the parent's.
+
+    >>> import numpy as np
+    >>> from engine.spatial import se3
+    >>> T = se3.pose(np.eye(3), [1.0, 0, 0])
+    >>> se3.wrench_to_parent(T, [0, 0, 0, 0, 0, 3.0]) + 0.0  # 3 N upwards, 1 m out along x
+    array([ 0., -3.,  0.,  0.,  0.,  3.])
+    """
     T_PC, F_C = shaped("T_PC", T_PC, 4, 4), shaped("F_C", F_C, 6)
     f = np.matvec(rotation(T_PC), F_C[..., 3:])
     return np.concatenate([np.matvec(rotation(T_PC), F_C[..., :3]) + ops.cross(position(T_PC), f), f], axis=-1)
@@ -122,7 +185,13 @@ def exp(V: ArrayLike) -> Array:
 
 
 def log(T: ArrayLike) -> Array:
-    """Return the twist V with exp(V) = T and |ω| ≤ π, shape (..., 6)."""
+    """Return the twist V with exp(V) = T and |ω| ≤ π, shape (..., 6).
+
+    >>> import numpy as np
+    >>> from engine.spatial import se3
+    >>> se3.log(se3.pose(np.eye(3), [1.0, 2.0, 3.0]))
+    array([0., 0., 0., 1., 2., 3.])
+    """
     w = so3.log(rotation(T))
     return np.concatenate([w, np.matvec(so3.dexp_inv(w), position(T))], axis=-1)
 
@@ -131,6 +200,12 @@ def dexp(V: ArrayLike) -> Array:
     """Return the left Jacobian of exp, 6×6: d exp(V) exp(V)⁻¹ = [dexp(V) dV]. The right one is dexp(−V).
 
     [[J, 0], [Q, J]] with J = so3.dexp(ω) and Barfoot's Q(ω, v); Barfoot, *State Estimation for Robotics*, eq. (7.86).
+
+    >>> from engine.spatial import se3
+    >>> se3.dexp([0, 0, 0, 0, 0, 2.0])[3:, :3]  # without a turn: ½ [v]
+    array([[ 0., -1.,  0.],
+           [ 1.,  0.,  0.],
+           [ 0.,  0.,  0.]])
     """
     V = shaped("V", V, 6)
     w = V[..., :3]
@@ -139,7 +214,13 @@ def dexp(V: ArrayLike) -> Array:
 
 
 def dexp_inv(V: ArrayLike) -> Array:
-    """Return the inverse left Jacobian of exp: [[J⁻¹, 0], [−J⁻¹ Q J⁻¹, J⁻¹]]; singular at |ω| = 2π."""
+    """Return the inverse left Jacobian of exp: [[J⁻¹, 0], [−J⁻¹ Q J⁻¹, J⁻¹]]; singular at |ω| = 2π.
+
+    >>> from engine.spatial import se3
+    >>> V = [0.1, 0.2, 0.3, 1.0, 2.0, 3.0]
+    >>> bool(abs(se3.dexp_inv(V) @ se3.dexp(V) - [[i == k for k in range(6)] for i in range(6)]).max() < 1e-12)
+    True
+    """
     V = shaped("V", V, 6)
     Ji = so3.dexp_inv(V[..., :3])
     return np.block([[Ji, np.zeros_like(Ji, dtype=float)], [-(Ji @ _Q(V) @ Ji), Ji]])
@@ -160,7 +241,13 @@ def _Q(V: Array) -> Array:
 
 
 def determinant(T: ArrayLike) -> Array:
-    """Return det R (...) of 4×4 matrices: 1 of a pose."""
+    """Return det R (...) of 4×4 matrices: 1 of a pose.
+
+    >>> import numpy as np
+    >>> from engine.spatial import se3
+    >>> float(se3.determinant(np.eye(4)))
+    1.0
+    """
     T = shaped("T", T, 4, 4)
     return np.linalg.det(T[..., :3, :3])
 
@@ -182,6 +269,13 @@ def distance_to_se3(T: ArrayLike) -> Array:
 
 
 def point_paths(T: ArrayLike, points: ArrayLike) -> Array:
-    """Return the world positions (..., k, 3) of points (k, 3) that are fixed in the body, of poses (..., 4, 4): the traces they leave."""
+    """Return the world positions (..., k, 3) of points (k, 3) that are fixed in the body, of poses (..., 4, 4): the traces they leave.
+
+    >>> import numpy as np
+    >>> from engine.spatial import se3
+    >>> se3.point_paths(se3.pose(np.eye(3), [0, 0, 5.0]), [[1.0, 0, 0], [0, 1.0, 0]])
+    array([[1., 0., 5.],
+           [0., 1., 5.]])
+    """
     T, points = shaped("T", T, 4, 4), shaped("points", points, 3)
     return np.asarray(points) @ np.swapaxes(T[..., :3, :3], -1, -2) + T[..., None, :3, 3]

@@ -32,7 +32,12 @@ def hat(w: ArrayLike) -> Array:
 
 
 def vee(W: ArrayLike) -> Array:
-    """Return ω of a skew matrix [ω] (its skew part, if it is not quite skew), shape (..., 3)."""
+    """Return ω of a skew matrix [ω] (its skew part, if it is not quite skew), shape (..., 3).
+
+    >>> from engine.spatial import so3
+    >>> so3.vee([[0, -3, 2], [3, 0, -1], [-2, 1, 0]])
+    array([1., 2., 3.])
+    """
     W = shaped("W", W, 3, 3)
     half = [W[..., 2, 1] - W[..., 1, 2], W[..., 0, 2] - W[..., 2, 0], W[..., 1, 0] - W[..., 0, 1]]
     return 0.5 * ops.array(half)
@@ -48,7 +53,12 @@ def coefficients(theta2: Any) -> tuple[Any, Any, Any]:
 
 
 def doubled(theta2: Any) -> tuple[Any, Any]:
-    """Return B and C from the Stumpff functions of θ²/4, which :func:`quaternion.exp` of the same rotation has made already."""
+    """Return B and C from the Stumpff functions of θ²/4, which :func:`quaternion.exp` of the same rotation has made already.
+
+    >>> from engine.spatial import so3
+    >>> [float(x) for x in so3.doubled(0.0)]
+    [0.5, 0.16666666666666666]
+    """
     c0, c1, c2, c3 = ops.stumpff(0.25 * theta2)
     return 0.5 * c1 * c1, 0.25 * (c2 + c0 * c3)
 
@@ -85,7 +95,14 @@ def exp(w: ArrayLike) -> Array:
 
 
 def quadratic(w: ArrayLike, a: Any, b: Any) -> Array:
-    """Return 1 + a [ω] + b [ω]², with [ω]² = ω ωᵀ − θ² 1."""
+    """Return 1 + a [ω] + b [ω]², with [ω]² = ω ωᵀ − θ² 1.
+
+    >>> from engine.spatial import so3
+    >>> so3.quadratic([0.0, 0.0, 2.0], 1.0, 0.0)
+    array([[ 1., -2.,  0.],
+           [ 2.,  1.,  0.],
+           [ 0.,  0.,  1.]])
+    """
     w = shaped("w", w, 3)
     x, y, z = w[..., 0], w[..., 1], w[..., 2]
     xx, yy, zz, xy, yz, zx = b * x * x, b * y * y, b * z * z, b * x * y, b * y * z, b * z * x
@@ -149,12 +166,25 @@ def to_rpy(R: ArrayLike) -> Array:
 
 
 def log(R: ArrayLike) -> Array:
-    """Return the rotation vector ω with exp(ω) = R and |ω| ≤ π, accurate from 0 through π; shape (..., 3)."""
+    """Return the rotation vector ω with exp(ω) = R and |ω| ≤ π, accurate from 0 through π; shape (..., 3).
+
+    >>> from engine.spatial import so3
+    >>> so3.log([[0, -1, 0], [1, 0, 0], [0, 0, 1]]).round(6)  # a quarter turn about z
+    array([0.      , 0.      , 1.570796])
+    """
     return quaternion.log(quaternion.from_matrix(R))
 
 
 def dexp(w: ArrayLike) -> Array:
-    """Return the left Jacobian: d exp(ω) exp(ω)⁻¹ = [dexp(ω) dω], 1 + B [ω] + C [ω]². The right one is dexp(−ω)."""
+    """Return the left Jacobian: d exp(ω) exp(ω)⁻¹ = [dexp(ω) dω], 1 + B [ω] + C [ω]². The right one is dexp(−ω).
+
+    >>> import numpy as np
+    >>> from engine.spatial import so3
+    >>> so3.dexp([0.0, 0.0, np.pi]).round(6) + 0.0  # sin θ/θ = 0 and (1 − cos θ)/θ = 2/π
+    array([[ 0.     , -0.63662,  0.     ],
+           [ 0.63662,  0.     ,  0.     ],
+           [ 0.     ,  0.     ,  1.     ]])
+    """
     w = shaped("w", w, 3)
     _, B, C = coefficients(np.vecdot(w, w))
     return quadratic(w, B, C)
@@ -166,6 +196,13 @@ def dexp_inv(w: ArrayLike) -> Array:
     Raises
     ------
     EngineError : |ω| is a singular one, to its last bits
+
+    >>> from engine.spatial import so3
+    >>> w = [0.1, 0.2, 0.3]
+    >>> (so3.dexp_inv(w) @ so3.dexp(w)).round(12) + 0.0
+    array([[1., 0., 0.],
+           [0., 1., 0.],
+           [0., 0., 1.]])
     """
     w = shaped("w", w, 3)
     theta2 = np.vecdot(w, w)
@@ -176,6 +213,12 @@ def dexp_inv(w: ArrayLike) -> Array:
 
 
 def are_rotations(R: ArrayLike) -> bool:
-    """Return whether all matrices (..., 3, 3) are rotations."""
+    """Return whether all matrices (..., 3, 3) are rotations.
+
+    >>> import numpy as np
+    >>> from engine.spatial import so3
+    >>> so3.are_rotations(np.eye(3)), so3.are_rotations(2.0 * np.eye(3))
+    (True, False)
+    """
     R = shaped("R", R, 3, 3)
     return bool(np.allclose(R @ np.swapaxes(R, -1, -2), np.eye(3), atol=1e-6) and (np.linalg.det(R) > 0).all())

@@ -221,7 +221,12 @@ def live(nodes: list[Node], outputs: list[int]) -> tuple[list[Node], list[int]]:
 
 
 def verify(program: Program) -> None:
-    """Raise if a program is not well formed; apart from the rewriter, so that neither hides the other's faults."""
+    """Raise if a program is not well formed; apart from the rewriter, so that neither hides the other's faults.
+
+    >>> import engine
+    >>> from engine.compiler import verify
+    >>> verify(engine.gufunc(lambda x: x * x, "()->()").program)  # says nothing: it is well formed
+    """
     kinds: list[str] = []  # "x" of a number, "t" of a truth value, "m3" of a table of three columns, "tuple" of a call
     truths = truth_values(program.nodes)
     for i, node in enumerate(program.nodes):

@@ -317,7 +317,15 @@ def difference(a: Any, b: Any, same: Mapping[int, int]) -> str | None:
 
 def calling(program: Program, plain: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """Return a function on traced arrays that records a call of ``program``: compiled once, however often it is called. Results that are
-    constant are constants to the caller: zeros by structure stay. Without traced arguments it is ``plain``, if that is given."""
+    constant are constants to the caller: zeros by structure stay. Without traced arguments it is ``plain``, if that is given.
+
+    >>> import engine
+    >>> from engine.compiler import calling
+    >>> square = engine.gufunc(lambda x: x * x, "()->()").program
+    >>> twice = calling(square, plain=lambda x: x * x)
+    >>> float(engine.gufunc(lambda x: twice(x) + twice(2.0 * x), "()->()")(3.0))
+    45.0
+    """
 
     def called(*arrays: Any) -> Any:
         graph = ops.graph_of(*arrays)
