@@ -1,8 +1,9 @@
-"""The disk cache, per user and machine, of what takes long to make: machine code, the convex parts of meshes, and their stand-ins.
+"""The disk cache, per user and machine, of what takes long to make: machine code, the convex parts of meshes, their stand-ins, and
+what is drawn of their files.
 
 A file holds a header line, the SHA-256 of the key and the object, then the object. The key names everything that the object depends on: of
 machine code the program, how it is entered, the lane width, the processor and its features, LLVM, llvmlite, the texts of all modules that
-make code, and their library of elementary functions; of parts see :mod:`engine.io.decomposition`, of stand-ins
+make code, and their library of elementary functions; of parts see :mod:`engine.io.decomposition`, of the rest
 :mod:`engine.viewer.scene.kept_arrays`. A file that is damaged, belongs to another key or to another user, is a link, or may be written by
 others, itself or its folder, is ignored, never executed. Files of other names are left alone.
 

@@ -11,7 +11,7 @@ from PIL import Image
 
 from engine.io import RobotFileError, load_mesh
 from engine.model import Geometry, Material
-from engine.viewer.scene import surface as module
+from engine.viewer.scene import materials
 from engine.viewer.scene.surface import GREY, Surface, surfaces
 from engine.viewer.scene.triangles import components
 
@@ -368,7 +368,7 @@ def test_a_picture_in_the_packages_other_folder_is_read(tmp_path):
 
 
 def test_a_very_large_picture_is_made_smaller(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "LARGEST_TEXTURE", 4)
+    monkeypatch.setattr(materials, "LARGEST_TEXTURE", 4)
     (picture,) = (s.texture for s, _ in surfaces(mesh(cards(tmp_path))) if s.texture is not None)
     assert picture.shape == (2, 4, 4)
 

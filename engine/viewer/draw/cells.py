@@ -33,7 +33,8 @@ def touched(low: Array, high: Array, shape: tuple[int, int]) -> Array:
 def on_screen(camera: Camera, size: tuple[int, int], centres: Array, boxes: Array, margin: float) -> Array:
     """Return which cells (columns, rows) of a picture, each TILE pixels wide, boxes are seen in, with a margin, px: centres (n, 3) and half
     edges as columns (n, 3, 3), m, world axes. Where the camera may be within one it is all of them."""
-    at, reach = (centres - camera.eye) @ camera.axes, np.abs(camera.axes.T @ boxes).sum(axis=2)
+    at, edges = (centres - camera.eye) @ camera.axes, boxes.transpose(1, 2, 0).reshape(3, -1)    # as one product: quicker than one for each
+    reach = np.abs(camera.axes.T @ edges).reshape(3, 3, -1).sum(axis=1).T
     near, far = -at[:, 2] - reach[:, 2], -at[:, 2] + reach[:, 2]
     if (near[far > 0.0] <= 0.0).any():
         return WHOLE

@@ -26,6 +26,7 @@ class EnvironmentMap:
         lit, own = ("around.frag", "light.frag", "surface.frag"), {"AROUND": 1, "ROUGHEST": f"{LEVELS - 1}.0", **defines}
         self.surface = Program(("rows.vert", "surface.vert"), lit, **own)
         self.textured = Program(("rows.vert", "surface.vert"), lit, TEXTURED=1, **own)
+        self.lit = Program(("corner.vert", "part.vert"), ("around.frag", "light.frag", "deferred.frag"), **own)
         ground = ("around.frag", "light.frag", "ground.frag")
         self.ground = Program(("corner.vert", "ground.vert"), ground, **own)
         self.shaded_ground = Program(("corner.vert", "ground.vert"), ground, SHADOWED=1, **own)
@@ -49,7 +50,7 @@ class EnvironmentMap:
 
     def delete(self) -> None:
         """Free what it holds on the graphics card."""
-        for program in (self.surface, self.textured, self.ground, self.shaded_ground, self.sky):
+        for program in (self.surface, self.textured, self.lit, self.ground, self.shaded_ground, self.sky):
             program.delete()
         for name in (self.behind, self.mirrored):
             gl.glDeleteTextures(1, (gl.GLuint * 1)(name))

@@ -197,17 +197,22 @@ def parameters(target: int, smaller: int, larger: int, wrap: int) -> None:
 
 
 class Framebuffer:
-    """A framebuffer, which is drawn into: colour (of a format, or none) and depth, multisampled or not.
+    """A framebuffer, which is drawn into: colour (of a format, or none), a second one if it has a format, and depth, multisampled or not.
 
-    Without samples both are textures: ``color`` and ``depth``; with samples :meth:`copy_to` brings the colour to another framebuffer.
+    Without samples all are textures: ``color``, ``second`` and ``depth``; with samples :meth:`copy_to` brings the colour to another
+    framebuffer.
     """
 
-    def __init__(self, size: tuple[int, int], color: int | None, samples: int = 0, depth: bool = True) -> None:
+    def __init__(self, size: tuple[int, int], color: int | None, samples: int = 0, depth: bool = True,
+                 second: int | None = None) -> None:  # fmt: skip
         self.size, self.samples = size, samples
         self.id = made(gl.glGenFramebuffers)
         gl.glBindFramebuffer(gl.GL_FRAMEBUFFER, self.id)
         self.color = 0 if color is None else self._attached(gl.GL_COLOR_ATTACHMENT0, color)
         self.depth = self._attached(gl.GL_DEPTH_ATTACHMENT, gl.GL_DEPTH_COMPONENT24) if depth else 0
+        self.second = 0 if second is None else self._attached(gl.GL_COLOR_ATTACHMENT1, second)
+        if self.second:
+            gl.glDrawBuffers(2, (gl.GLenum * 2)(gl.GL_COLOR_ATTACHMENT0, gl.GL_COLOR_ATTACHMENT1))
         if color is None:
             gl.glDrawBuffer(gl.GL_NONE)
             gl.glReadBuffer(gl.GL_NONE)
@@ -257,7 +262,7 @@ class Framebuffer:
         return data[::-1]
 
     def delete(self) -> None:
-        for name in (self.color, self.depth):
+        for name in (self.color, self.second, self.depth):
             if name:
                 (gl.glDeleteRenderbuffers if self.samples else gl.glDeleteTextures)(1, byref(c_uint(name)))
         gl.glDeleteFramebuffers(1, byref(c_uint(self.id)))

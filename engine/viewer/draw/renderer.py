@@ -13,6 +13,7 @@ from engine.viewer.draw import wording
 from engine.viewer.draw.ambient_occlusion import AmbientOcclusion, beside
 from engine.viewer.draw.canvas import Canvas
 from engine.viewer.draw.cells import WHOLE, Cells, on_screen
+from engine.viewer.draw.deferred import Deferred
 from engine.viewer.draw.environment_map import EnvironmentMap
 from engine.viewer.draw.gl_state import OVER, SHARED, GLState
 from engine.viewer.draw.ground import far, near_origin, shaded, square
@@ -88,6 +89,8 @@ class Renderer:
         lit = ("light.frag", "surface.frag")
         self.surface = Program(("rows.vert", "surface.vert"), lit, **sized)
         self.textured = Program(("rows.vert", "surface.vert"), lit, TEXTURED=1, **sized)
+        self.lit = Program(("corner.vert", "part.vert"), ("light.frag", "deferred.frag"), **sized)
+        self.deferred = None if self.samples else Deferred()
         self.depth = Program(("rows.vert", "depth.vert"), ("depth.frag",))
         self.moments = Program(("rows.vert", "depth.vert"), ("moments.frag",))
         self.number = Program(("rows.vert", "depth.vert"), ("number.frag",))
@@ -140,7 +143,14 @@ class Renderer:
         self.target.bind()
         GLState(lines=drawing.wireframe).set()
         gl.glClear(gl.GL_DEPTH_BUFFER_BIT)                      # what lies in front first: what it hides costs little
-        self._pass(runs, shade)
+        lit = around or self
+        cells = WHOLE if self.samples else on_screen(camera, size, seen.centres, seen.boxes, 2.0)
+        if self.deferred:
+            self.deferred.begin(size)
+            self._pass(runs, shade, self.deferred)
+            self.deferred.light(self.target, lit.lit, camera, shade, self.cells, cells)
+        else:
+            self._pass(runs, shade, lit)
         grounded, above = drawing.environment in GROUNDS, camera.eye[2] > drawing.floor
         marked = bool(marks.any() or len(drawing.lines[0]))
         if grounded and above:
@@ -163,11 +173,11 @@ class Renderer:
             clear = clear[np.argsort(-depth[clear])]
             places = np.array([self.meshes.number(drawing.surfaces[k], len(LEVELS)) for k in drawing.which[clear]])
             GLState(blend=OVER, writes=False, lines=drawing.wireframe).set()
-            self._pass(self._upload(self.rows, seen, clear, places), shade)
+            self._pass(self._upload(self.rows, seen, clear, places), shade, lit)
         if grounded and not above:                              # seen from below it is a veil
             GLState(blend=SHARED, share=VEIL, writes=False).set()
             self._ground(drawing, camera, light, shade)
-        self._marks(drawing, seen, solid & marks, pixels, shade)
+        self._marks(drawing, seen, solid & marks, pixels, shade, lit)
         segments, colors, widths = drawing.lines
         if drawing.globe is not None and len(segments):
             colors = colors * np.where(drawing.globe.hides(camera.eye, segments.mean(axis=1)), BEHIND, [1.0])[:, None] ** [0, 0, 0, 1]
@@ -175,7 +185,7 @@ class Renderer:
         GLState().set()                                          # copies too keep within
         self.target.copy_to(self.picture.id)
         if not self.samples:
-            self._smooth(camera, seen)
+            self._smooth(cells)
         if drawing.labels or drawing.legend or drawing.beacons:
             canvas = Canvas(self.scale)
             wording.draw(canvas, drawing, camera, size, self.foot)
@@ -188,14 +198,15 @@ class Renderer:
         self.picture.bind()
         self.painter.draw(canvas, self.picture.size)
 
-    def _marks(self, drawing: Drawing, seen: Seen, chosen: Array, pixels: Array, shade: dict[str, Any]) -> None:
+    def _marks(self, drawing: Drawing, seen: Seen, chosen: Array, pixels: Array, shade: dict[str, Any],
+               lit: Renderer | EnvironmentMap) -> None:  # fmt: skip
         """Draw marks, and faintly where a surface hides them."""
         if not chosen.any():
             return
         runs = self._fill(self.rows, drawing, seen, chosen, pixels)
         for state in (GLState("GREATER", writes=False, blend=SHARED, share=0.6), GLState()):
             state.set()
-            self._pass(runs, shade)
+            self._pass(runs, shade, lit)
 
     def pixels(self) -> Array:
         """Return the last picture (height, width, 3) uint8, first row on top."""
@@ -359,19 +370,18 @@ class Renderer:
         low, high = np.clip(np.floor(at.min(axis=0) - margin), 0, (w, h)), np.clip(np.ceil(at.max(axis=0) + margin), 0, (w, h))
         return int(low[0]), int(h - high[1]), int(high[0] - low[0]), int(high[1] - low[1])
 
-    def _smooth(self, camera: Camera, seen: Seen) -> None:
-        """Smooth the edges of a picture without samples, where the instances are."""
+    def _smooth(self, cells: Array) -> None:
+        """Smooth the edges of a picture without samples, in cells where the instances are."""
         assert self.target is not None and self.picture is not None
         self.picture.bind()
         GLState(None).set()
         bind_texture(0, self.target.color)
         self.smooth.use(image=0, texel=1.0 / np.array(self.target.size))
-        self.cells.draw(self.smooth, on_screen(camera, self.target.size, seen.centres, seen.boxes, 2.0))
+        self.cells.draw(self.smooth, cells)
 
-    def _pass(self, runs: list[tuple[int, int, int]], shade: dict[str, Any]) -> None:
-        """Draw runs of instances, those with textures by their own program; in their order."""
+    def _pass(self, runs: list[tuple[int, int, int]], shade: dict[str, Any], owner: Renderer | EnvironmentMap | Deferred) -> None:
+        """Draw runs of instances by an owner's programs, those with textures by their own; in their order."""
         current: Program | None = None
-        owner = self.environment_map if self.environment_map and "around_map" in shade else self
         self.meshes.bind()
         for number, first, count in runs:
             texture = self.meshes.textures[number]

@@ -10,20 +10,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.io import RobotFileError, RobotFileWarning
-from engine.io.dae import ColladaMesh, Material
+from engine.io.dae import ColladaMesh
 from engine.io.errors import short
-from engine.io.mesh import file_of, grid, read, suffix, turn_of
+from engine.io.mesh import FORMATS, MAX_BYTES, file_of, grid, read, suffix, turn_of
+from engine.io.prepared import MUCH, TAKEN, counted
 from engine.io.unchanged import while_unchanged
+from engine.io.xml import bytes_of
 from engine.model import Geometry
+from engine.viewer.scene import kept_arrays
+from engine.viewer.scene.materials import ROUGHNESS, WHITE, Color, Look, look_of, pixels
 from engine.viewer.scene.triangles import area_of, corner_normals, crossed, distinct, inside_out, packed, smoothed, welded
 
 Array = np.ndarray
-Color = tuple[float, float, float, float]
 GREY: Color = (0.72, 0.73, 0.75, 1.0)
-WHITE: Color = (1.0, 1.0, 1.0, 1.0)
-ROUGHNESS = 0.6
-#: pixels along a side, above which a texture is made smaller
-LARGEST_TEXTURE = 8192
 #: corners around a round shape
 SEGMENTS = 64
 
@@ -138,6 +137,9 @@ def of_file(path: str, mirrored: bool = False) -> tuple[Bare, ...]:
         flip = np.array([-1, 1, 1], dtype=np.float32)
         return tuple(Bare(replace(s, positions=s.positions * flip, normals=s.normals * flip, faces=s.faces[:, ::-1].copy()), bare)
                      for s, bare in of_file(path))  # fmt: skip
+    key = key_of(path)
+    if key and (arrays := kept_arrays.load(key)) is not None:
+        return tuple(unpacked(*row) for row in kept_arrays.parted(arrays))
     soup = gathered(path)
     places = welded(soup.points)[soup.faces]
     area = np.linalg.norm(crossed(soup.points, soup.faces), axis=1)
@@ -148,23 +150,39 @@ def of_file(path: str, mirrored: bool = False) -> tuple[Bare, ...]:
     turned, whole = inside_out(soup.points, faces, places)
     faces[turned], places[turned] = faces[turned, ::-1], places[turned, ::-1]
     normals = corner_normals(soup.points, faces, places, soup.normals)
-    return tuple(made(soup, k, faces[look == k], places[look == k], normals[look == k], whole) for k in np.unique(look))
+    found = tuple(made(soup, k, faces[look == k], places[look == k], normals[look == k], whole) for k in np.unique(look))
+    if key and soup.alone and key == key_of(path):
+        kept_arrays.store(key, kept_arrays.joined([in_arrays(*bare) for bare in found]))
+    return found
 
 
-class Look(NamedTuple):
-    """A material as a file has it; no colour where it says nothing."""
+def key_of(path: str) -> str | None:
+    """Return the key under which a file's surfaces are kept, by its bytes; None where more may be said of them: of a file that takes very
+    much memory, and of pictures, which glTF holds."""
+    if (kind := suffix(path)) not in FORMATS or kind in (".glb", ".gltf"):
+        return None
+    data = bytes_of(path, MAX_BYTES, "a mesh")
+    return None if counted(data, kind) * TAKEN > MUCH else kept_arrays.key_of(f"surfaces of a file{kind}", np.frombuffer(data, np.uint8))
 
-    color: Color | None = None
-    image: Any = None
-    metallic: float = 0.0
-    roughness: float = ROUGHNESS
-    opaque: bool = False
-    colored: bool = False
-    name: str = ""
+
+def in_arrays(s: Surface, bare: bool) -> tuple[Array, ...]:
+    """Return a surface without a texture, and whether it is bare, as arrays."""
+    colors = np.zeros((0, 4), np.uint8) if s.colors is None else s.colors
+    uv = np.zeros((0, 2), np.float32) if s.uv is None else s.uv
+    return s.positions, s.normals, s.faces, colors, uv, np.array([(*s.color, s.metallic, s.roughness, s.closed, bare)]), np.array([s.name])
+
+
+def unpacked(positions: Array, normals: Array, faces: Array, colors: Array, uv: Array, looks: Array, name: Array) -> Bare:
+    """Return the surface that :func:`in_arrays` made arrays of."""
+    r, g, b, opacity, metallic, roughness, closed, bare = looks[0].tolist()
+    surface = Surface(positions, normals, faces, (r, g, b, opacity), colors if len(colors) else None, uv if len(uv) else None, None,
+                      metallic, roughness, str(name[0]), bool(closed))  # fmt: skip
+    return Bare(surface, bool(bare))
 
 
 class Soup(NamedTuple):
-    """Triangles of a file: points with normals and uv (n, .), NaN where there are none, and colours (n, 4); faces and their looks (m)."""
+    """Triangles of a file: points with normals and uv (n, .), NaN where there are none, and colours (n, 4); faces and their looks (m).
+    Alone is what no other file and no picture has a part in."""
 
     points: Array
     normals: Array
@@ -174,6 +192,7 @@ class Soup(NamedTuple):
     look: Array
     looks: list[Look]
     textures: list[Array | None]
+    alone: bool
 
 
 def gathered(path: str) -> Soup:
@@ -203,7 +222,8 @@ def gathered(path: str) -> Soup:
         warnings.warn(f"{path}: {fault}; the mesh is drawn without it", stacklevel=2)
     listed = [look for _, look in looks.values()]
     points, normals, uv, colors, faces, which = (np.concatenate(x) for x in zip(*parts, strict=True))
-    return Soup(points, normals, uv, colors, faces, which, listed, [pixels(x.image, x.opaque, path) for x in listed])
+    alone = not (named.data or named.faults) and all(x.image is None for x in listed)
+    return Soup(points, normals, uv, colors, faces, which, listed, [pixels(x.image, x.opaque, path) for x in listed], alone)
 
 
 def made(soup: Soup, k: int, faces: Array, places: Array, normals: Array, closed: bool) -> Bare:
@@ -236,87 +256,7 @@ def made(soup: Soup, k: int, faces: Array, places: Array, normals: Array, closed
     return Bare(surface, look.color is None)
 
 
-# ---------------------------------------------------------------- materials
-
-
-def look_of(mesh: Any, path: str) -> tuple[Look, Array | None, Array | None]:
-    """Return a mesh's look, uv (n, 2) and colours (of n vertices or m faces, 4), or None; glTF's linear colours are made sRGB."""
-    visual, gltf = mesh.visual, suffix(path) in (".glb", ".gltf")
-    if visual.kind in ("vertex", "face"):
-        own = np.asarray(visual.vertex_colors if visual.kind == "vertex" else visual.face_colors)
-        return Look(WHITE, colored=True), None, srgb_bytes(own) if gltf else own
-    if visual.kind != "texture":
-        return Look(), None, None
-    m, uv = visual.material, visual.uv
-    if m is None:
-        return Look(), uv, None
-    if isinstance(m, Material):
-        return Look(m.color, m.image, 0.0, roughness(m.shininess), name=m.name), uv, None
-    name = str(m.name or "")
-    if hasattr(m, "diffuse"):                                       # of an .mtl, where 'Tr' means what its writer thinks
-        if "_name" not in vars(m):                                  # trimesh's stand-in for one that is not there
-            return Look(), uv, None
-        red, green, blue = (fraction(c) for c in m.kwargs.get("kd", WHITE[:3]))
-        opacity = fraction(*m.kwargs.get("d", [1.0])[:1])
-        return Look((red, green, blue, opacity), m.image, 0.0, roughness(m.glossiness), name=name), uv, None
-    red, green, blue, opacity = WHITE if m.baseColorFactor is None else (float(c) / 255 for c in m.baseColorFactor)
-    red, green, blue = (float(srgb(c)) for c in (red, green, blue))
-    opaque = m.alphaMode in (None, "OPAQUE")
-    metal, rough = (1.0 if x is None else float(x) for x in (m.metallicFactor, m.roughnessFactor))
-    if (grain := pixels(m.metallicRoughnessTexture, True, path)) is not None:       # one number for all of the surface: the mean
-        rough, metal = grain[..., 1:3].mean(axis=(0, 1)) / 255 * [rough, metal]
-    linear = visual.vertex_attributes.data.get("color")
-    colors = None if linear is None else srgb_bytes(linear)
-    look = Look((red, green, blue, 1.0 if opaque else opacity), m.baseColorTexture, metal, rough, opaque, colors is not None, name)
-    return look, uv, colors
-
-
-def srgb(linear: Any) -> Any:
-    """Return the sRGB values in [0, 1] of linear ones."""
-    return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * np.maximum(linear, 0.0) ** (1 / 2.4) - 0.055)
-
-
-def srgb_bytes(linear: Array) -> Array:
-    """Return the sRGB colours (n, 4), uint8, of linear ones (n, 3 or 4), floats or whole numbers; opacity stays as it is."""
-    full = np.iinfo(linear.dtype).max if linear.dtype.kind in "iu" else 1.0
-    colors = np.ones((len(linear), 4))
-    colors[:, : linear.shape[1]] = linear / full
-    colors[:, :3] = srgb(colors[:, :3])
-    return np.round(255 * np.clip(colors, 0, 1)).astype(np.uint8)
-
-
-def fraction(x: Any = 1.0) -> float:
-    """Return a number as some files write it, in [0, 1]."""
-    try:
-        return float(np.clip(np.nan_to_num(float(x)), 0.0, 1.0))
-    except (TypeError, ValueError):
-        return 1.0
-
-
-def roughness(shininess: Any) -> float:
-    """Return the roughness r whose highlight is as wide as Phong's of exponent n: r⁴ = 2 / (n + 2); ROUGHNESS where there is none."""
-    try:
-        n = float(shininess)
-    except (TypeError, ValueError):
-        return ROUGHNESS
-    return float(np.clip((2.0 / (n + 2.0)) ** 0.25, 0.2, 1.0)) if n > 1e-6 else ROUGHNESS
-
-
 # ---------------------------------------------------------------- textures
-
-
-def pixels(image: Any, opaque: bool, path: str) -> Array | None:
-    """Return the pixels (h, w, 4) of a picture, made smaller where it is very large; warn of what cannot be read."""
-    if image is None:
-        return None
-    try:
-        image = image.convert("RGB" if opaque else "RGBA").convert("RGBA")
-        image.thumbnail((LARGEST_TEXTURE, LARGEST_TEXTURE))
-    except Exception as e:  # whatever the many formats raise
-        said = short(f"{type(e).__name__}: {e}")
-        warnings.warn(f"{path}: a texture cannot be read ({said}); expected a whole picture; the mesh is drawn without it", stacklevel=2)
-        return None
-    return np.asarray(image)
 
 
 @while_unchanged(64)

@@ -17,7 +17,9 @@ void main() {
   vec3 n = vec3(dot(cross(b.xyz, c.xyz), normal), dot(cross(c.xyz, a.xyz), normal), dot(cross(a.xyz, b.xyz), normal));
   facing = n * sign(dot(a.xyz, cross(b.xyz, c.xyz)));
   tint = vec4(paint.rgb * color.rgb, paint.a * color.a);
+#ifndef DEFERRED
   tint.rgb *= tint.rgb;
+#endif
   at = uv;
   look = rest.xyz;
   gl_Position = matrix * vec4(world, 1.0);
