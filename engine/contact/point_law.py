@@ -285,9 +285,9 @@ def motion_after(flight: Array, pushed: tuple[Array, Array], V: tuple[Array, Arr
     as well: so what sticks comes to rest within few steps.
     """
     to_a, to_b = (ago * np.concatenate([V[:3], V[3:] + 0.5 * ago * ops.cross(V[:3], V[3:])]) for V in pushed)
-    moves = to_b - to_a
-    W = V[1] - seen_at(V[0], moves[3:])                                        # where impulses have moved them
-    return flight + moves + left * W
+    (a, b), moves = V, to_b - to_a
+    turns = ops.cross(0.5 * (a[:3] + b[:3]), moves[3:])                        # the place goes on with both
+    return flight + moves + left * np.concatenate([b[:3] - a[:3], b[3:] - a[3:] - turns])
 
 
 def seen_at(W: Array, place: Array) -> Array:
@@ -308,7 +308,8 @@ def sticking_after(h: Any, sums: Array, M: Array, stuck: Array, size: Any) -> Ar
     """
     push, place = ops.maximum(sums[0], 1e-300), stuck[6:9]
     n, r, slow = sums[1:4] / ops.maximum(ops.norm(sums[1:4]), 1e-300), sums[4:7] / push - place, sums[7] / push
-    way = velocity(M, n * (n @ r))                                             # of what is under the place: rolling does not move it
+    under = n * (n @ r)                                                        # what is there moves, and rolling does not move it
+    way = velocity(M, under - 0.5 * ops.cross(M[:3], under))                   # (1 − exp −θ) x + d, to the second order
     way = way + h * stuck[9:12] if len(stuck) > 9 else way
     gave, turn = stuck[3:6] + way, n @ (stuck[:3] + M[:3])
     gave, lever = gave - (n @ gave) * n, ops.cross(n, r)

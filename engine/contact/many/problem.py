@@ -177,12 +177,13 @@ def impulses(x: Problem, V: Any, friction: Any, acts: Any, h: Any, ago: Any, pla
     long ``ago``."""
     wide = 6 if x.turns else 3
 
-    def one(p: Array, f: Array, W: Array, on: Any) -> tuple[Array, Array]:
+    def one(p: Array, f: Array, W: Array, S: Array, on: Any) -> tuple[Array, Array]:
         c, row = unpacked_point(p[1:])
         g = ops.where(on > 0.0, point_law.impulses(c, row[None], f[None], W)[:wide], 0.0)
-        return g, point_law.normal_impulse_moments(c, row, f, W, np.zeros(3))
+        return g, point_law.normal_impulse_moments(c, row, f, W, S[6:9])
 
     of = of_pair(x)
-    g, pressed = ops.rows(one, x.points, friction, ops.gather(twists(x.pairs, V), of), ops.gather(ends(x.pairs, acts)[1], of))
+    known = ops.gather(twists(x.pairs, V), of), ops.gather(x.held.stuck, of)
+    g, pressed = ops.rows(one, x.points, friction, *known, ops.gather(ends(x.pairs, acts)[1], of))
     pushed = ends(x.pairs, ops.rows(lambda after, before: after - before, V, x.free))
     return g, kept_by(h, pressed, of, ends(x.pairs, V), pushed, x.held, places, x.turns, ago)
