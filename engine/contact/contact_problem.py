@@ -68,7 +68,7 @@ class ContactProblem(Smooth):
         rubs: list[Array] = []
         self.acts: Any = False
         was, flown = axes.twists(before), axes.twists(free)
-        self.free = axes.motions(free)
+        self.moved, self.free = axes.motions(before), axes.motions(free)
 
         def turned_on(pair: Pair, ways: Array) -> Array:
             """:func:`~engine.contact.point_law.turned_on` of a pair's points, which went on by ``ways`` (n, 3)."""
@@ -88,7 +88,7 @@ class ContactProblem(Smooth):
                 place = place - ago * u
                 W, turn = (relative(pair, was), relative(pair, flown)), turned_on(pair, ago * u)
                 made = ops.shared(point_law.point_rows_and_friction, c, place, *seen, turn, *W, given)
-                return np.concatenate([made, u.ravel(), flown_apart(pair, initial, found.poses, h - way * h)])
+                return np.concatenate([made, u.ravel(), flown_apart(pair, initial, found.poses)])
 
             nothing = np.array([*[0.0] * (wide * n), *rest * n, 0.0, *[0.0] * (3 * n + 6)])
             ends = np.cumsum([wide * n, len(rest) * n, 1, 3 * n])
@@ -130,15 +130,15 @@ class ContactProblem(Smooth):
         begins: at x (nv), with a friction (2 or 4) of every point."""
         V, found, gave = self.axes.twists(x), [], []
         moving = self.axes.motions(x)
-        pushed = [after - before for after, before in zip(moving, self.free, strict=True)]
+        pushed, changes = ([after - before for after, before in zip(moving, V, strict=True)] for V in (self.free, self.moved))
         F: list[Any] = [np.zeros(6)] * len(V)
         ago = self.way * self.h
         for p, f in zip(self.patches, self.of_patches(friction), strict=True):
 
             def end(p: Patch = p, f: Array = f) -> Array:
                 at = p.stuck[6:9]
-                (to_a, a), (to_b, b) = ([point_law.seen_at(V[s.body], at) for V in (pushed, moving)] for s in (p.pair.a, p.pair.b))
-                M = point_law.motion_after(p.flight, (to_a, to_b), (a, b), ago, self.h - ago)
+                to_a, to_b = (point_law.seen_at(pushed[s.body], at) for s in (p.pair.a, p.pair.b))
+                M = point_law.motion_after(p.flight, (to_a, to_b), point_law.seen_at(relative(p.pair, changes), at), ago, self.h - ago)
                 return ops.shared(point_law.impulses_and_sticking, p.constants, p.rows, f, relative(p.pair, V), M, p.stuck, p.pair.size)
 
             wide, kept = (6, 9) if p.pair.turns else (3, 6)
@@ -238,11 +238,11 @@ def resting(c: Array, slow: float) -> list[Any]:
     return [0.0, slow, 0.0, slow / c[SIZE]] if point_law.turns(c) else [0.0, slow]
 
 
-def flown_apart(pair: Pair, initial: InitialMotion, now: list[Array], left: Any) -> Array:
+def flown_apart(pair: Pair, initial: InitialMotion, now: list[Array]) -> Array:
     """Return :func:`~engine.contact.point_law.relative_motion` (6) of a pair, by the poses of all bodies."""
     a, b = pair.a.body, pair.b.body
     then, at_end = ((poses[a][:3], poses[b][:3]) for poses in (initial.poses, now))
-    return point_law.relative_motion(then, at_end, (initial.twists[a], initial.twists[b]), left)
+    return point_law.relative_motion(then, at_end)
 
 
 def relative(pair: Pair, V: list[Any]) -> Array:

@@ -255,39 +255,33 @@ def normal_impulse_moments(c: Array, row: Array, friction: Array, W: Array, plac
     return push * np.concatenate([np.ones(1), n, row[7:10], ops.array([friction[1], r @ r - along * along, *friction[3:]])])
 
 
-def relative_motion(before: tuple[Array, Array], now: tuple[Array, Array], twists: tuple[Array, Array], left: Any) -> Array:
-    """Return how a body B has moved as seen from A (6) in the flight of a step, of what both poses (3×4) were ``before`` and are ``now``:
-    its rotation and the displacement of its origin, in world axes; less what it would have moved by the twists (6) before it, in the
-    bodies' own frames, in the time that is ``left`` after impulses act.
+def relative_motion(before: tuple[Array, Array], now: tuple[Array, Array]) -> Array:
+    """Return how a body B has moved as seen from A (6), of what both poses (3×4) were ``before`` and are ``now``: its rotation and the
+    displacement of its origin, in world axes.
 
     What a table carries has not moved:
 
     >>> still, turned = np.eye(3), np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     >>> table, box = ([np.column_stack([R, R @ x]) for R in (still, turned)] for x in ([0.0, 0.0, 0.0], [2.0, 0.0, 0.0]))
-    >>> V = np.array([0.0, 0.0, 1.5, 0.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.5, 0.0, 3.0, 0.0])
-    >>> relative_motion((table[0], box[0]), (table[1], box[1]), V, 0.5).round(12) + 0.0
+    >>> relative_motion((table[0], box[0]), (table[1], box[1]))
     array([0., 0., 0., 0., 0., 0.])
     """
     (P_a, P_b), (T_a, T_b) = before, now
     Q_a, Q_b = T_a[:, :3] @ P_a[:, :3].T, T_b[:, :3] @ P_b[:, :3].T
-    R, offset = Q_b @ Q_a.T, (P_b - P_a)[:, 3]
+    R = Q_b @ Q_a.T
     s = 0.5 * ops.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])      # sin θ about the axis
-    a, b = (np.concatenate([P[:, :3] @ V[:3], P[:, :3] @ V[3:]]) for P, V in zip(before, twists, strict=True))
-    went = left * (b - seen_at(a, offset))
-    return np.concatenate([(1.0 + s @ s / 6.0) * s - Q_a @ went[:3], (T_b - T_a)[:, 3] - Q_a @ (offset + went[3:])])
+    return np.concatenate([(1.0 + s @ s / 6.0) * s, (T_b - T_a)[:, 3] - Q_a @ (P_b - P_a)[:, 3]])
 
 
-def motion_after(flight: Array, pushed: tuple[Array, Array], V: tuple[Array, Array], ago: Any, left: Any) -> Array:
-    """Return M (6) of :func:`sticking_after` from the motion of a pair in its ``flight``, from how impulses have ``pushed`` the bodies (6),
-    so long ``ago``, and from their twists V (6) after the step, all about the place.
+def motion_after(flight: Array, pushed: tuple[Array, Array], changes: Array, ago: Any, left: Any) -> Array:
+    """Return M (6) of :func:`sticking_after` from the motion of a pair in its ``flight``, from how impulses have ``pushed`` both bodies, so
+    long ``ago``, and from how the relative twist ``changes`` (6) in the step, all about the place.
 
     It is how far B is moved as seen from A, but as if the velocity at the end had held in the time that was ``left`` before impulses acted
     as well: so what sticks comes to rest within few steps.
     """
     to_a, to_b = (ago * np.concatenate([V[:3], V[3:] + 0.5 * ago * ops.cross(V[:3], V[3:])]) for V in pushed)
-    (a, b), moves = V, to_b - to_a
-    turns = ops.cross(0.5 * (a[:3] + b[:3]), moves[3:])                        # the place goes on with both
-    return flight + moves + left * np.concatenate([b[:3] - a[:3], b[3:] - a[3:] - turns])
+    return flight + to_b - to_a + left * changes
 
 
 def seen_at(W: Array, place: Array) -> Array:

@@ -114,7 +114,7 @@ class MeetingTrees(IndependentTrees):
         with ops.part("narrow phase", k):
             found = touching(shapes, self.contacts.kinds, dt, Bodies(poses, initial, reach))
         with ops.part("impulses: laws", k):
-            begun = ops.rows(lambda x, p: np.concatenate([np.column_stack([x[:9].reshape(3, 3), p]).ravel(), x[9:]]), initial, origins)
+            begun = ops.rows(lambda x, p: np.column_stack([x[:9].reshape(3, 3), p]).ravel(), initial, origins)
             met = problem(found, stuck, shapes.outlines, begun, poses, M, before, free, drift, dt, self.contacts.stiction,
                           self.contacts.combine, EVENLY, self.contacts.turns)  # fmt: skip
         with ops.part("impulses", k):

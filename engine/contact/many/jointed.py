@@ -31,7 +31,7 @@ from engine.contact.many.pair_rows import (
 from engine.contact.many.sticking import found, kept
 from engine.contact.momenta import acts_at_middle, change
 from engine.contact.newton import Smooth
-from engine.contact.pairs import InitialMotion, homogeneous, transformed_point
+from engine.contact.pairs import homogeneous, transformed_point
 from engine.contact.point_law import HELD, RUNNING, rotated_sticking, unpacked_point, velocity, wrench_of
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics.kinematics import path
@@ -62,16 +62,16 @@ class JointedProblem(Smooth):
     points : see :mod:`engine.contact.many.pair_rows`, seen from ``axes.about``
     pairs : what there may be; names : of all points that there may be
     places : what is stuck (n, 7 or 10), with the pairs' numbers: see :mod:`engine.contact.many.sticking`
-    initial : the motion of all bodies before the step, the world's last
+    initial : T_WB of all bodies before the step, the world's last
     """
 
     def __init__(self, axes: WorldAxes, points: Any, pairs: PairRows, names: list[str], h: Any, before: Array, free: Array, slow: float,
-                 way: float, places: Array, initial: InitialMotion) -> None:  # fmt: skip
+                 way: float, places: Array, initial: list[Array]) -> None:  # fmt: skip
         self.axes, self.found, self.names, self.h, self.slow, self.way = axes, points, names, h, slow, way
         world = len(axes.poses) - 1
         moves = np.array([np.append(axes.ways.get(i, np.zeros(3)), 1.0 if i in axes.ways else 0.0) for i in range(world + 1)])
         self.poses = np.array([T[:3].ravel() for T in axes.poses])
-        begun = np.array([np.concatenate([T[:3].ravel(), V]) for T, V in zip(initial.poses, initial.twists, strict=True)])
+        begun = np.array([T[:3].ravel() for T in initial])
         self.pairs, wide = pairs, point_law.TURNING if pairs.turns else RUNNING if pairs.runs else HELD
 
         def begin(p: Array, stuck: Array, alone_a: Array, alone_b: Array, *V: Array) -> tuple[Any, ...]:
@@ -86,9 +86,9 @@ class JointedProblem(Smooth):
             acts, meets = (ops.where(x, 1.0, 0.0) for x in (made[-1] > 0.0, ops.maximum(p[A], p[B]) < world - 0.5))
             return point_law.packed_point(c, made[:wide]), made[wide:-1], ops.array([acts, meets])
 
-        def flight(T_a: Array, T_b: Array, a: Array, b: Array) -> Array:
-            before, now = ((A.reshape(3, 4), B.reshape(3, 4)) for A, B in ((a[:12], b[:12]), (T_a, T_b)))
-            return point_law.relative_motion(before, now, (a[12:], b[12:]), h - way * h)
+        def flight(T_a: Array, T_b: Array, P_a: Array, P_b: Array) -> Array:
+            before, now = ((A.reshape(3, 4), B.reshape(3, 4)) for A, B in ((P_a, P_b), (T_a, T_b)))
+            return point_law.relative_motion(before, now)
 
         *numbers, self.number = ops.rows(lambda p: tuple(p[:5]), points)
         self.on, self.links = tuple(numbers[:2]), tuple(numbers[2:])
@@ -101,9 +101,9 @@ class JointedProblem(Smooth):
             self.stuck = ops.rows(lambda S, p: np.concatenate([S[:9], pairs.running(p), S[9:]]), self.stuck, points)
         alone = [ops.gather(moves, k) for k in self.on]
         self.points, self.friction, flags = ops.rows(begin, points, self.stuck, *alone, *self.twists(before), *self.twists(free))
-        #: how pairs move in the flight (p, 6), and how bodies do at its end (n, 6)
+        #: how pairs move in the flight (p, 6), and how bodies do before the step and at its end (n, 6), of :meth:`WorldAxes.motions`
         self.flight = ops.rows(flight, *poses, *(ops.gather(begun, k) for k in self.on))
-        self.free = np.array(axes.motions(free))
+        self.moved, self.free = (np.array(axes.motions(x)) for x in (before, free))
         acts, meets = ops.total(flags)
         self.acts = acts > 0.0
         #: whether any point is between two bodies that move
@@ -228,9 +228,10 @@ class JointedProblem(Smooth):
 
         def move(flight: Array, S: Array, *V: Array) -> Array:
             a, b, to_a, to_b = (point_law.seen_at(W, S[6:9]) for W in V)
-            return point_law.motion_after(flight, (to_a, to_b), (a, b), ago, h - ago)
+            return point_law.motion_after(flight, (to_a, to_b), b - a, ago, h - ago)
 
-        moves = ops.rows(move, self.flight, self.stuck, *(ops.gather(V, k) for V in (moving, moving - self.free) for k in self.on))
+        changes = (ops.gather(moving - V, k) for V in (self.moved, self.free) for k in self.on)
+        moves = ops.rows(move, self.flight, self.stuck, *changes)
         known = self.rotations, self.pairs.sizes, self.stuck, moves, self.pairs.turns
         gave = kept(rows, constants, friction, self.pair, self.twists(x), *known)
         return PointImpulses(g, forces, pushes, depth, throw), lasts, gave

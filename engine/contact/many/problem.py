@@ -40,7 +40,7 @@ class Problem(NamedTuple):
     Attributes
     ----------
     inertia : (n, 36), M of each body about its origin, in world axes, row by row
-    free : (n, 6), the velocities where flight ends
+    before, free : (n, 6), the velocities before the step, and where its flight ends
     pairs : (m, 6), the bodies of both, the second twice where the first stands still; whether the first moves; and r (3)
     points : (p, 27), the pair, the constants (9) and the row (17) of :mod:`engine.contact.point_law`; or (p, 36): its ``packed_point``
     friction : (p, 2 or 4), that of the normal impulses before the step
@@ -49,6 +49,7 @@ class Problem(NamedTuple):
     """
 
     inertia: Any
+    before: Any
     free: Any
     pairs: Any
     points: Any
@@ -61,8 +62,8 @@ class Problem(NamedTuple):
 def problem(found: Manifolds, stuck: Any, outlines: Any, begun: Any, poses: Any, inertia: Any, before: Any, free: Any, drift: Any,
             h: Any, stiction: Any, combine: str, way: float, turns: bool) -> Problem:  # fmt: skip
     """Return the problem of what touches in a step of h, by what is ``stuck`` (k, 7 or 10), with the velocities (n, 6) before it and where
-    its flight ends, in axes of the world as bodies stand then, ``drift`` (n, 3), those of centres of mass before it, and poses and twists
-    (n, 18) that had ``begun`` it."""
+    its flight ends, in axes of the world as bodies stand then, ``drift`` (n, 3), those of centres of mass before it, and poses (n, 12) that
+    had ``begun`` it."""
     one, two = (ops.gather(outlines, ops.rows(lambda p, k=k: p[k], found.pairs)) for k in (3, 4))
     ways = ops.rows(lambda u: way * h * u, drift)                              # a p/m
 
@@ -77,7 +78,7 @@ def problem(found: Manifolds, stuck: Any, outlines: Any, begun: Any, poses: Any,
         return ops.array([*surface, *turning]), number_of(x, y, p), ops.minimum(x[SIZE], y[SIZE])
 
     surfaces, number, size = ops.rows(own, found.pairs, one, two)
-    held = holding(found.pairs, number, size, begun, poses, ends(pairs, ways)[1], stuck, turns, h - way * h)
+    held = holding(found.pairs, number, size, begun, poses, ends(pairs, ways)[1], stuck, turns)
     of = ops.rows(lambda x: x[0], found.points)
 
     def of_point(x: Array, surface: Array, stuck: Array, way_b: Array, was: Array, flown: Array,
@@ -92,7 +93,7 @@ def problem(found: Manifolds, stuck: Any, outlines: Any, begun: Any, poses: Any,
     shifts = ops.rows(shift_of, pairs, *ends(pairs, ways), *ends(pairs, free))
     given = surfaces, held.stuck, ends(pairs, ways)[1], *(twists(pairs, V) for V in (before, free)), shifts
     points, friction, acts = ops.rows(of_point, found.points, *(ops.gather(x, of) for x in given))
-    return Problem(inertia, free, pairs, points, friction, acts, held, turns)
+    return Problem(inertia, before, free, pairs, points, friction, acts, held, turns)
 
 
 def twists(pairs: Any, V: Any) -> Any:
@@ -185,5 +186,5 @@ def impulses(x: Problem, V: Any, friction: Any, acts: Any, h: Any, ago: Any, pla
     of = of_pair(x)
     known = ops.gather(twists(x.pairs, V), of), ops.gather(x.held.stuck, of)
     g, pressed = ops.rows(one, x.points, friction, *known, ops.gather(ends(x.pairs, acts)[1], of))
-    pushed = ends(x.pairs, ops.rows(lambda after, before: after - before, V, x.free))
-    return g, kept_by(h, pressed, of, ends(x.pairs, V), pushed, x.held, places, x.turns, ago)
+    changed, pushed = (ends(x.pairs, ops.rows(lambda after, before: after - before, V, U)) for U in (x.before, x.free))
+    return g, kept_by(h, pressed, of, changed, pushed, x.held, places, x.turns, ago)

@@ -74,7 +74,7 @@ class RowLaws(ContactLaws):
         axes = self.axes(q, found.poses, initial, way, h, keep)
         points = self.rows.narrow_phase(found, axes.about, initial)
         return JointedProblem(axes, points, self.rows, self.names, h, axes.seen(v0), axes.seen(free), self.stiction, way, stuck,
-                              initial)
+                              initial.poses)
 
     def momentum_changes(self, mass: Sequence[Any], trees: tuple[Tree, ...], begun: Array, momenta: Array, law: Any,
                          impulses: Any) -> Array:  # fmt: skip

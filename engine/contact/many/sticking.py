@@ -126,37 +126,34 @@ def number_of(a: Array, b: Array, p: Array) -> Any:
     return ((KINDS * a[KIND] + b[KIND]) * SHAPES + p[3]) * SHAPES + p[4] + 1.0
 
 
-def holding(pairs: Any, number: Any, size: Any, before: Any, poses: Any, origins: Any, places: Any, turns: bool,
-            left: Any) -> Held:  # fmt: skip
-    """Return the sticking of ``pairs`` (m, 5) on bodies at ``poses`` (n, 12), and with poses and twists (n, 18) ``before`` the step,
-    with numbers and sizes (m), from its places (k, 7 or 10), with the second bodies' origins (m, 3) as points' places are seen; ``left`` as
-    :func:`engine.contact.point_law.relative_motion` has it."""
+def holding(pairs: Any, number: Any, size: Any, before: Any, poses: Any, origins: Any, places: Any, turns: bool) -> Held:
+    """Return the sticking of ``pairs`` (m, 5) on bodies at ``poses`` (n, 12), and ``before`` the step, with numbers and sizes (m), from its
+    places (k, 7 or 10), with the second bodies' origins (m, 3) as points' places are seen."""
 
     def of(p: Array, P_a: Array, P_b: Array, T_a: Array, T_b: Array, origin: Array, S: Array) -> tuple[Array, ...]:
-        a, b = ([ops.where(p[2] > 0.5, T_a.reshape(3, 4), np.eye(4)[:3]), T_b.reshape(3, 4)]
-                for T_a, T_b in ((P_a[:12], P_b[:12]), (T_a, T_b)))
-        R = b[0][:, :3]
+        before, now = ((ops.where(p[2] > 0.5, T.reshape(3, 4), np.eye(4)[:3]), U.reshape(3, 4)) for T, U in ((P_a, P_b), (T_a, T_b)))
+        R = now[0][:, :3]
         gave, runs = point_law.rotated_sticking(R, S), np.zeros(3 if turns else 0)       # no surface that runs
-        flight = point_law.relative_motion((a[0], a[1]), (b[0], b[1]), (p[2] * P_a[12:], P_b[12:]), left)
-        return R.ravel(), np.concatenate([gave[:6], origin, runs, gave[6:]]), np.append(p[2], (b[1] - b[0])[:, 3]), flight
+        apart, flight = np.append(p[2], (now[1] - now[0])[:, 3]), point_law.relative_motion(before, now)
+        return R.ravel(), np.concatenate([gave[:6], origin, runs, gave[6:]]), apart, flight
 
     gave = of_places(places, 10 if turns else 7, matched(number, ops.rows(lambda S: S[0], places)))
     ends = [ops.gather(T, ops.rows(lambda p, k=k: p[k], pairs)) for T in (before, poses) for k in (0, 1)]
     return Held(number, size, *ops.rows(of, pairs, *ends, origins, gave))
 
 
-def kept_by(h: Any, pressed: Any, of: Any, velocities: Any, pushed: Any, holds: Held, places: int, turns: bool, ago: Any) -> Any:
-    """Return the memory of sticking (k, 7 or 10), of so many places at most, at the end of a step of h, with the velocities (m, 6) of both
-    bodies of the pairs and by what impulses ``pushed`` them (m, 6), so long ``ago``, and with the points'
+def kept_by(h: Any, pressed: Any, of: Any, changed: Any, pushed: Any, holds: Held, places: int, turns: bool, ago: Any) -> Any:
+    """Return the memory of sticking (k, 7 or 10), of so many places at most, at the end of a step of h, of how the twists of both bodies of
+    the pairs (m, 6) ``changed`` in it, and by what impulses ``pushed`` them, so long ``ago``, and with the points'
     :func:`engine.contact.point_law.normal_impulse_moments` (p, 9 or 10), which are ``of`` these pairs (p)."""
     sums = ops.add_at(ops.rows(lambda k: np.zeros(10 if turns else 9), holds.number), of, pressed)
 
     def one(number: Any, s: Array, V_a: Array, V_b: Array, to_a: Array, to_b: Array, S: Array, r: Array, flight: Array, size: Any,
             R: Array) -> tuple[Array, Any]:  # fmt: skip
         V_a, to_a = (r[0] * point_law.seen_at(V, r[1:]) for V in (V_a, to_a))
-        M = point_law.motion_after(flight, (to_a, to_b), (V_a, V_b), ago, h - ago)
+        M = point_law.motion_after(flight, (to_a, to_b), V_b - V_a, ago, h - ago)
         return place(h, number, s, M, S, size, R), s[0] > 0.0
 
     known = holds.stuck, holds.apart, holds.flight, holds.size, holds.rotation
-    rows = ops.chosen(*ops.rows(one, holds.number, sums, *velocities, *pushed, *known))
+    rows = ops.chosen(*ops.rows(one, holds.number, sums, *changed, *pushed, *known))
     return ops.chosen(rows, ops.rows(lambda k: k < float(places), ops.row_numbers(rows)))
