@@ -31,14 +31,18 @@ class ContactLaws:
     ----------
     stiction : the speed that counts as rest, m/s
     heavier : whether the model has other inertias than those that the pairs' mobilities are of
+    floating : the trees that float, where the model's own numbers, traced, do not tell
     """
 
-    def __init__(self, model: Model, pairs: list[Pair], stiction: float, heavier: bool = False) -> None:
+    def __init__(self, model: Model, pairs: list[Pair], stiction: float, heavier: bool = False,
+                 floating: Sequence[Tree] | None = None) -> None:  # fmt: skip
         self.model, self.pairs, self.stiction, self.heavier = model, pairs, stiction, heavier
+        self.floating = floating_trees(model) if floating is None else floating
 
     def of(self, model: Model, values: Mapping[str, Any]) -> ContactLaws:
         """Return the laws of a model with other numbers, with parameters in place of those of surfaces."""
-        return type(self)(model, [pair.of(model, self.model, values) for pair in self.pairs], self.stiction, changes_inertia(values))
+        return type(self)(model, [pair.of(model, self.model, values) for pair in self.pairs], self.stiction, changes_inertia(values),
+                          self.floating)  # fmt: skip
 
     @property
     def pairs_here(self) -> list[Pair]:
@@ -88,7 +92,7 @@ class ContactLaws:
 
     def axes(self, q: Array, poses: list[Array], initial: InitialMotion, way: float, h: Any, keep: frozenset[int]) -> WorldAxes:
         """Return the axes of a step's problem; in those of single bodies that float, arms are those of the middle of the step."""
-        free = [tree[0] for tree in floating_trees(self.model) if acts_at_middle(tree, False, way)]
+        free = [tree[0] for tree in self.floating if acts_at_middle(tree, False, way)]
         ways = {i: way * h * centre_velocity(self.model.bodies[i].inertia, initial.poses[i], initial.twists[i]) for i in free}
         return WorldAxes(self.model, q, poses, se3.position(poses[self.pairs[0].b.body]), keep, ways)
 

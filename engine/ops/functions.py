@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import linecache
+import math
 import re
+import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,6 +19,35 @@ from engine.ops.structure import structure
 
 #: what NumPy and Python say of an array that is read as another
 MISREAD = "out of bounds for axis|invalid index to scalar|too many indices|not subscriptable|to unpack|core dimension|not be broadcast"
+
+
+class Exhausted(Exception):
+    """Raised where functions are called more often than :func:`at_most` allows."""
+
+
+class Calls(threading.local):
+    """Per-thread count: how many times more functions of loops, rows and branches may be called."""
+
+    left: float = math.inf
+
+
+CALLS = Calls()
+
+
+@contextlib.contextmanager
+def at_most(calls: int) -> Iterator[None]:
+    """Within, functions of loops, rows and branches are called so often at most, by this thread; :class:`Exhausted` beyond: what bounds a
+    computation on floats, at the same place on every machine.
+
+    >>> with at_most(5):
+    ...     fitting("when", float, (1,), "a number")
+    1.0
+    """
+    before, CALLS.left = CALLS.left, calls
+    try:
+        yield
+    finally:
+        CALLS.left = before
 
 
 def name_of(f: Any) -> str:
@@ -41,6 +73,7 @@ def fitting(caller: str, f: Any, given: tuple[Any, ...], what: str) -> Any:
 
     Raises
     ------
+    Exhausted : functions have been called as often as :func:`at_most` allows
     EngineError : it is no function, takes another number of arguments, or returns what is neither a number nor an array or a table
 
     >>> fitting("rows", lambda: 1.0, (np.ones(2),), "a row of each table")  # doctest: +ELLIPSIS
@@ -50,6 +83,9 @@ def fitting(caller: str, f: Any, given: tuple[Any, ...], what: str) -> Any:
     """
     if not callable(f):
         raise EngineError(f"{caller} got {kind(f)} in place of a function; expected one that takes {what}")
+    if CALLS.left <= 0:
+        raise Exhausted
+    CALLS.left -= 1
     try:
         found = f(*given)
     except TypeError as error:
@@ -137,4 +173,4 @@ def kind(x: Any) -> str:
     return f"'{x}'" if isinstance(x, str) else "a number" if np.ndim(x) == 0 else f"a {type(x).__name__}"
 
 
-__all__ = ["fitting", "kind", "name_of", "place_of"]
+__all__ = ["Exhausted", "at_most", "fitting", "kind", "name_of", "place_of"]

@@ -11,7 +11,7 @@ from engine.components.actuators import Drive
 from engine.components.component import WILD, Component, Context, Effect
 from engine.components.joint_dynamics import list_names
 from engine.components.law import Ticking
-from engine.model import Model
+from engine.model import Model, StateError
 from engine.simulation.plant import Plant
 from engine.spatial import inertia
 
@@ -34,7 +34,10 @@ def weightless(model: Model, states: list[Array]) -> str:
     about its centre of mass; nothing where all move some."""
     least, words = LITTLE, ""
     for q in states:
-        M = dynamics.crba(model, q)
+        try:
+            M = dynamics.crba(model, q)
+        except StateError:                                                     # no configuration any more
+            continue
         if not np.isfinite(M).all() or (np.diag(M) <= 0.0).any():
             continue
         for b in model.bodies:                                                 # what lies along the first axis of two does not turn by it

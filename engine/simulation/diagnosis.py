@@ -16,6 +16,8 @@ from engine.components.component import AWAY, WILD, Beyond, NotClosed, NotFinite
 from engine.components.law import Ticking
 from engine.contact import Unsolved
 from engine.integrate import ROS34PW2, SUBSTEPS, FreeBody, Method
+from engine.integrate import step as one_step
+from engine.ops.functions import at_most
 from engine.rigid_body import BodyError, ControlSystem, RigidBody
 from engine.simulation.culprit import ITS_STATE, Watched, weightless
 from engine.simulation.run_loop import TRAIL, Diverged, Failures, Process
@@ -27,6 +29,8 @@ Array = np.ndarray
 PIECE = 1000
 MOST, SMALLER = float(np.finfo(float).max), "a smaller dt or gentler forces"
 BY_SLOPES = f"a smaller dt, gentler forces, or integrator='{ROS34PW2.name}', for stiff forces on all that moves"
+#: functions of loops, rows and branches that are called on floats to find out why a run ended: in contacts two steps of twenty pairs
+CALLS = 20_000
 #: failures of a batch that are looked into
 BLAMED = 10
 #: joints that are named
@@ -41,21 +45,37 @@ def ended(step: Step, stop: Diverged, blamed: bool = True) -> str:
     watched = Step(plant, step.method, step.watch, step.dt, compiled=False)
     found = blame(step.process, watched.process, stop) if blamed else None
     if found and not found.text and not plant.found:                           # it was so before the last step, which is but the end of it
-        with np.errstate(all="ignore"), contextlib.suppress(Exception):
-            for record in [*stop.data, *found.trail][-TRAIL:]:
-                watched.step(record[0], 0.0, stop.dt, stop.p, record[1 : 1 + step.layout.n])
+        with np.errstate(all="ignore"), contextlib.suppress(Exception), at_most(CALLS):
+            for record in [*stop.data, *found.trail][-TRAIL:] if plant.acting else ():
+                fly(watched, record[0], stop.dt, stop.p, record[1 : 1 + step.layout.n])
     if found and found.overrun and plant.found:                                # who has driven it there, and not what met that
         found = found._replace(text="")
-    if found and (text := without_slopes(step, found.last, stop)):
+    if found and (text := quietly(functools.partial(without_slopes, step, found.last, stop))):
         found = found._replace(text=text)
     under = f" under {plant.found}" if plant.found else ""
     if found and not found.text:
         last = [record[1 : 1 + step.layout.n] for record in [*stop.data, *found.trail][-TRAIL:]]
-        light = weightless(step.plant.model_at(stop.p), [x[step.layout.slices["q"]] for x in [*last, stop.x, found.last]])
+        states = [x[step.layout.slices["q"]] for x in [*last, stop.x, found.last]]
+        light = quietly(lambda: weightless(step.plant.model_at(stop.p), states))
         under += f", as {light}" if light else ""
     wanted = BY_SLOPES if plant.found and ITS_STATE not in plant.found and explicit(step) else SMALLER
     wanted = f"a shorter period than {plant.period:g} s, or gentler gains" if plant.period else wanted
     return sentence(stop, step.dt, step.method, tuple(slice(i, i + 3) for i in turns), lambda x: lost(step, x), found, under, wanted)
+
+
+def quietly(words: Callable[[], str]) -> str:
+    """Return words; none where what they are about is no motion any more, and whoever looks at it fails."""
+    with np.errstate(all="ignore"), contextlib.suppress(Exception):
+        return words()
+    return ""
+
+
+def fly(step: Step, t: float, dt: float, p: Array, x: Array) -> None:
+    """Fly a step of dt at t from a state x (n), without the impulses at its end, which are found long after who drives it has been seen."""
+    step.require_one_program()
+    now, y, m, p = step.begins(t, dt, p, x)
+    method, system = step.system(m, p, step.modes(now, dt, y, m, p))
+    one_step(method, system, now, dt, y)
 
 
 def explicit(step: Step) -> bool:
@@ -180,11 +200,12 @@ def blame(process: Process, plain: Process, stop: Diverged) -> Blame:
     """Take the steps since the last good record again, on floats, by functions of the user's that raise NotFinite."""
     trail: tuple[Array, ...]
     p, last, t, dt, left = stop.p, stop.x, np.float64(stop.begin), stop.dt, stop.steps
+    one = () if process.together else (1,) * len(stop.row)                     # a batch of one, by the machine code of the batch
     bad, when, text, trail, overrun = stop.bad, stop.t, "", (), False
     try:
         with np.errstate(all="ignore"):
             while process.compiled and left > (not process.together):          # as far as it goes well, a piece at a time
-                again = process.kernel(())(np.ones(min(left, PIECE)), t, 0.0, dt, p, last)
+                again = process.kernel(one)(np.ones(min(left, PIECE)), t, 0.0, dt, p, last.reshape(*one, -1)).reshape(-1, process.record.n)
                 good = int(np.append(process.good(again), False).argmin())
                 trail = (*trail, *again[:good])[-TRAIL:]
                 if good:
@@ -193,15 +214,16 @@ def blame(process: Process, plain: Process, stop: Diverged) -> Blame:
                 if good < len(again):
                     bad, left = again[good], 1
                     break
-            plain.record_of(t, 0.0, dt, p, last)
             y = last
-            for k in range(left):
-                when = float(t + (k + 1.0) * dt)
-                y = plain.step(t, float(k), dt, p, y)[: plain.n]
-                plain.record_of(t, k + 1.0, dt, p, y)
-                if not np.isfinite(y).all() or process.away(y):
-                    break
-                last = y
+            with at_most(CALLS):
+                for k in range(left + 1):                                      # beside a record is what is noted of the step from there
+                    when = float(t + min(k + 1, left) * dt)
+                    to = plain.step(t, float(k), dt, p, y) if k < left or plain.notes else y
+                    plain.observe(t, float(k), dt, p, np.append(y, to[plain.n :]))
+                    y = to[: plain.n]
+                    if k == left or not np.isfinite(y).all() or process.away(y):
+                        break
+                    last = y
     except NotFinite as found:
         text = "" if found.wild else found.text
     except (BodyError, NotClosed, Unsolved, Beyond) as found:

@@ -87,7 +87,9 @@ def possible(name: str, x: Array) -> Any:
 
 def require_known(parameters: Iterable[str], constraints: Any, impacts: bool, contacts: Any) -> None:
     """Refuse what something would not know: loops stand on the model's placements, ideal impacts on all its numbers, and contacts have
-    couples where a material has some."""
+    couples where a material has some; and ideal impacts beside contacts, which would act on the same bodies twice."""
+    if impacts and contacts:
+        raise SimulationError("an engine.impact among events, beside contacts: bodies would rebound by both; expected one of them")
     surfaces, turning = (contacts.surfaces, contacts.turning) if contacts else ((), ())
     for name in parameters:
         if constraints and moves_shapes(name):

@@ -369,13 +369,13 @@ class Simulator(Fixed):
         ----------
         q0, v0 : initial state (nq) and (nv)
         tolerance : estimated error of a step, in rad and, relative to 1 + |x|, in the rest; dt is not used. Contacts are followed too
-        events : functions ``g(t, q, v)`` (plain Python, not compiled) whose zeros are located; as in SciPy, ``g.terminal = True`` ends the
-            motion there, and ``g.direction`` > 0 or < 0 takes only zeros where g rises or falls; or an :class:`~engine.integrate.Event`
-            without a callback. Two zeros within one step are not seen: give ``max_step``
+        events : functions ``g(t, q, v)`` whose zeros are located, or :class:`~engine.integrate.Event` without callbacks; as in SciPy, one's
+            ``terminal`` ends the motion, and ``direction`` takes zeros where it rises or falls. Of two in a step none is seen: ``max_step``
 
         Raises
         ------
         SolutionError : no step is small enough; its ``solution`` holds what was found
+        SimulationError : something is held from step to step: periods, pulses, grips, Prescribed joints, the simulator's own events
 
         Examples
         --------

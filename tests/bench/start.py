@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -113,10 +114,39 @@ def boxes(n: int) -> None:
     ended()
 
 
+#: an octahedron, as a mesh's file has it
+OCTAHEDRON = ("".join(f"v {s * 0.1 * (k == 0)} {s * 0.1 * (k == 1)} {s * 0.1 * (k == 2)}\n" for k in range(3) for s in (1, -1))
+              + "f 1 3 5\nf 3 2 5\nf 2 4 5\nf 4 1 5\nf 3 1 6\nf 2 3 6\nf 4 2 6\nf 1 4 6\n")  # fmt: skip
+
+
+def kinds(n: int) -> None:
+    """Two bodies of each of the first kinds of shapes, side by side over a ground, by tables."""
+    import numpy as np
+
+    import engine
+    from engine.spatial import inertia
+
+    with tempfile.TemporaryDirectory() as folder:
+        mesh = Path(folder) / "octahedron.obj"
+        mesh.write_text(OCTAHEDRON)
+        shapes = [engine.Geometry("box", (0.2, 0.15, 0.1)), engine.Geometry("sphere", (0.1,)), engine.Geometry("cylinder", (0.08, 0.2)),
+                  engine.Geometry("capsule", (0.05, 0.2)), engine.Geometry("ellipsoid", (0.1, 0.07, 0.05)),
+                  engine.Geometry("mesh", (1.0, 1.0, 1.0), mesh=mesh)]  # fmt: skip
+        bodies, q = {}, []
+        for k, shape in enumerate([*shapes[:n], *shapes[:n]]):
+            builder = engine.Builder("body")
+            builder.add_link("body", inertia=inertia.sphere(1.0, 0.1), collisions=[shape])
+            bodies[f"body{k}"] = builder.model(floating_base=True)
+            q += [1.0, 0.0, 0.0, 0.0, 0.4 * k, 0.0, 0.2]
+        model = engine.combine(**bodies)
+        simulator = engine.Simulator(model, contacts=engine.Contacts(engine.HalfSpace()))
+    simulator.step(simulator.start(q, np.zeros(model.nv)))
+    ended()
+
+
 def readme() -> None:
     """The README's first example."""
     import re
-    from pathlib import Path
 
     blocks = re.findall(r"```python\n(.*?)```", Path(__file__).parents[2].joinpath("README.md").read_text(encoding="utf-8"), re.S)
     exec(compile(blocks[0], "README.md", "exec"), {})
@@ -143,6 +173,8 @@ CASES: dict[str, tuple[str, float | None, float | None]] = {
     "TALOS": ("robot('TALOS')", 4.0, 0.9),
     "quadruped, all pairs of links": ("all_pairs('quadruped')", None, None),
     "25 boxes, stacked": ("boxes(25)", None, None),
+    "bodies of five kinds": ("kinds(5)", None, None),
+    "bodies of six kinds": ("kinds(6)", None, None),
     "the README's first example": ("readme()", None, None),
 }
 #: what is changed where all else is cached, before and after, and how much of the reference's time that may add

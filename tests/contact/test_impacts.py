@@ -53,6 +53,8 @@ def test_what_no_impact_can_be_is_said():
         engine.impact(ball(), GROUND, 1.2)
     with pytest.raises(engine.ContactError, match=r"contacts of an impact is None; expected engine\.Contacts"):
         engine.impact(ball(), None, 0.5)
+    with pytest.raises(engine.SimulationError, match=r"an engine\.impact among events, beside contacts: .*; expected one of them"):
+        engine.Simulator(ball(), contacts=GROUND, events=[engine.impact(ball(), GROUND, 0.5)])
 
 
 @functools.cache

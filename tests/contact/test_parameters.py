@@ -7,8 +7,9 @@ import pytest
 
 import engine
 from engine.contact import inverse_inertia, shape_mobility
+from engine.contact.many.row_laws import RowLaws
 from engine.contact.mobility import power_of_two
-from engine.simulation.contacts import placed_shapes
+from engine.simulation.contacts import PairByPair, placed_shapes
 from engine.spatial import inertia
 from tests.contact.scenes import UPRIGHT, ball, material, simulator
 from tests.trees import random_tree
@@ -92,3 +93,38 @@ def test_mobilities_are_those_of_the_model_with_these_numbers(seed):
         moves = np.array(expected) > 1e-12
         assert (np.abs(np.log2(plain[moves] / np.array(expected)[moves])) <= 0.5 + 1e-12).all()
         assert (plain == traced).all()
+
+
+class Rows(engine.Contacts):
+    """Contacts whose pairs are rows of tables, however few."""
+
+    def laws(self, model, pairs):
+        return RowLaws(model, pairs, self.stiction_velocity)
+
+
+def rope(links, values=None):
+    """A chain that floats, of balls on pins, with some numbers in place of its own."""
+    builder, G = engine.Builder("rope"), inertia.box(0.1, (0.1, 0.02, 0.02))
+    for i in range(links):
+        builder.add_link(f"l{i}", inertia=G, collisions=[engine.Geometry("sphere", (0.01,))])
+        if i:
+            builder.add_joint(f"j{i}", "revolute", f"l{i - 1}", f"l{i}", engine.spatial.se3.pose(np.eye(3), [0.1, 0, 0]), axis=(0, 1, 0))
+    return builder.model(floating_base=True).with_parameters(values or {})
+
+
+@pytest.mark.parametrize(("links", "by_pairs"), [(1, True), (1, False), (3, True), (3, False), (21, True), (21, False)])
+def test_a_chain_whose_numbers_are_parameters_lands_as_one_that_has_them(links, by_pairs):
+    """Thrown flat on the ground: mass, centre and inertia of its first link, one after another, and a batch of masses."""
+    contacts = (PairByPair if by_pairs else Rows)(engine.HalfSpace())
+    q0, v0 = rope(links).neutral(), np.zeros(links + 5)
+    q0[6], v0[5] = 0.0105, -0.1
+    v0[6:] = 0.02 / links
+    G = inertia.from_mass(0.3, np.array([0.002, 0.0, 0.0]), np.diag([2e-4, 3e-4, 3e-4]))
+    numbers = [("mass", [0.02, 0.5]), ("center", [np.array([0.01, 0.003, 0.0])]), ("inertia", [G])]
+    for name, values in numbers[: 1 if links == 21 and by_pairs else 3]:         # laws of 21 pairs take half a minute to compile
+        simulator = engine.Simulator(rope(links), contacts=contacts, parameters={f"{name}.l0": values[0]})
+        runs = simulator.run(q0, v0, 0.03, parameters={f"{name}.l0": np.array(values)})
+        for k, x in enumerate(values):
+            built = engine.Simulator(rope(links, {f"{name}.l0": x}), contacts=contacts).run(q0, v0, 0.03)
+            assert np.abs(built("contacts.force")).max() > 0.0
+            assert np.abs(runs.q[k] - built.q).max() < 1e-10                    # rounding, which a rebound amplifies to h² k/m of itself

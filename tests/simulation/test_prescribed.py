@@ -128,3 +128,8 @@ def test_what_cannot_be_told_is_refused(constraints, said):
 def test_a_motion_that_is_none_is_refused():
     with pytest.raises(engine.ConstraintError, match="its motion is 3; expected a function of the time"):
         engine.Prescribed("shake", 3)
+
+
+def test_steps_that_choose_their_size_name_what_they_do_not_follow():
+    with pytest.raises(engine.SimulationError, match=r"^held from step to step: 'motion of table/shake'; expected run, at fixed steps$"):
+        simulator().solve(START, np.zeros(4), 0.1)

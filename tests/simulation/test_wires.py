@@ -240,7 +240,7 @@ def test_a_phase_wants_a_period():
 
 
 def test_held_signals_are_refused_where_nothing_is_held(simulator):
-    with pytest.raises(engine.SimulationError, match="something is held from step to step"):
+    with pytest.raises(engine.SimulationError, match="held from step to step: 'gauge'"):
         simulator.solve([0.0], [0.0], 1.0)
     with pytest.raises(engine.SimulationError, match=r"has a (memory|delay), which A does not know"):
         simulator.linearize([0.0], [0.0])
