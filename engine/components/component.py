@@ -132,7 +132,8 @@ class States(dict[str, Any]):
 
 
 class Felt(NamedTuple):
-    """Accelerations and forces at the beginning of a step, of what has acted until then: as a record has it, before what is commanded now.
+    """Accelerations and forces at the beginning of a step, before what is commanded now: what acts in flight at the state there, with the
+    impulses of the step before, where a record has those of the step to come.
 
     Attributes
     ----------

@@ -47,7 +47,7 @@ def test_a_box_on_a_turntable_stays_where_it_is(few, told, monkeypatch):
 
 @FEW
 def test_a_craft_that_turns_keeps_what_it_holds(few, monkeypatch):
-    """Two pads hold 20 kg by friction, 1.5 m from the middle of 500 kg that turns at 5 °/s, at steps of 2 ms."""
+    """Two pads hold 20 kg by friction, 1.5 m from the middle of 500 kg that turns at 5 °/s, at steps of 1 ms."""
     monkeypatch.setattr(choice, "FEW_PAIRS", few)
     builder = engine.Builder("craft")
     builder.add_link("hull", inertia=inertia.box(500.0, (1, 1, 1)))
@@ -57,14 +57,14 @@ def test_a_craft_that_turns_keeps_what_it_holds(few, monkeypatch):
                           placement=se3.pose(np.eye(3), [1.5, y, 0.0]))  # fmt: skip
     model, w = engine.combine(craft=builder.model(floating_base=True), box=block((0.1, 0.1, 0.1), 20.0)), np.radians(5.0)
     press = lambda t, q, v: np.concatenate([np.zeros(6), [200.0], np.zeros(6)])
-    sim = engine.Simulator(model, dt=2e-3, gravity=(0, 0, 0), controller=press, contacts=engine.Contacts(
+    sim = engine.Simulator(model, dt=1e-3, gravity=(0, 0, 0), controller=press, contacts=engine.Contacts(
         pairs=[("craft/fixed", "box/block"), ("craft/moved", "box/block")], material=material(1e5, 10.0, 1.0)))  # fmt: skip
     q, v = model.neutral(), np.zeros(model.nv)
     q[model.q_slice("box/floating_base")] = [*UPRIGHT, 1.5, 0.0, 0.0]
     v[2], v[model.v_slice("box/floating_base")] = w, [0.0, 0.0, w, 0.0, 1.5 * w, 0.0]
-    run = sim.run(q, v, 60.0, record_every=5000)
+    run = sim.run(q, v, 60.0, record_every=10_000)
     at = seen_from(run.pose("craft/hull"), run.pose("box/block")[:, :3, 3])
-    assert np.abs(at[2:] - at[1]).max() < 2e-6                                 # 0.6 mm by tangents
+    assert np.abs(at[2:] - at[1]).max() < 5e-6                                 # 0.29 mm by tangents
     assert np.abs(run.momentum() - run.momentum()[0]).max() < 1e-11
 
 
