@@ -305,8 +305,9 @@ def test_the_path_is_looked_at_before_the_work(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a.glb", "a.html"])
-def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path, name):
-    """A limit on files' sizes is a disk that is full."""
+def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path, name, monkeypatch):
+    """A limit on files' sizes is a disk that is full, and the cache's disk too, which is warned of by itself."""
+    monkeypatch.setenv("ENGINE_CACHE", "0")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     source = motion(MODEL)[:3]
     try:
