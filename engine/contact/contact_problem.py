@@ -68,13 +68,8 @@ class ContactProblem(Smooth):
         rubs: list[Array] = []
         self.acts: Any = False
         was, flown = axes.twists(before), axes.twists(free)
-        self.moved, self.free = axes.motions(before), axes.motions(free)
-
-        def turned_on(pair: Pair, ways: Array) -> Array:
-            """:func:`~engine.contact.point_law.turned_on` of a pair's points, which went on by ``ways`` (n, 3)."""
-            turn_a, turn_b = (ops.cross(flown[s.body][:3], axes.ways.get(s.body, np.zeros(3))) for s in (pair.a, pair.b))
-            return np.array([point_law.turned_on(relative(pair, flown)[:3], way, turn_b - turn_a) for way in ways])
-
+        #: motions of all bodies (6) before the step and after its flight: :meth:`~engine.contact.world_axes.WorldAxes.motions`
+        self.before, self.free = axes.motions(was), axes.motions(flown)
         for pair, near, gave in zip(pairs, found.near, stuck, strict=True):
             c, n, place = point_law.constants(pair, h, slow, way), pair.points, se3.position(found.poses[pair.b.body]) - axes.about
             sticking = point_law.rotated_sticking(se3.rotation(found.poses[pair.a.body]), gave if pair.turns else gave[:6])
@@ -86,7 +81,7 @@ class ContactProblem(Smooth):
             def begin(pair: Pair = pair, c: Array = c, given: Array = given, ago: Any = ago) -> Array:
                 place, *seen, u = narrow_phase(pair, found.poses, axes.about, initial)
                 place = place - ago * u
-                W, turn = (relative(pair, was), relative(pair, flown)), turned_on(pair, ago * u)
+                W, turn = (relative(pair, was), relative(pair, flown)), turned_on(pair, axes, flown, ago * u)
                 made = ops.shared(point_law.point_rows_and_friction, c, place, *seen, turn, *W, given)
                 return np.concatenate([made, u.ravel(), flown_apart(pair, initial, found.poses)])
 
@@ -129,8 +124,7 @@ class ContactProblem(Smooth):
         (nv), on velocities of the model, of what lasts of them; and how the pairs gave way (pairs, 6 or 9), with which the next step
         begins: at x (nv), with a friction (2 or 4) of every point."""
         V, found, gave = self.axes.twists(x), [], []
-        moving = self.axes.motions(x)
-        pushed, changes = ([after - before for after, before in zip(moving, V, strict=True)] for V in (self.free, self.moved))
+        pushed, changes = ([now - then for now, then in zip(self.axes.motions(V), U, strict=True)] for U in (self.free, self.before))
         F: list[Any] = [np.zeros(6)] * len(V)
         ago = self.way * self.h
         for p, f in zip(self.patches, self.of_patches(friction), strict=True):
@@ -236,6 +230,12 @@ class ContactProblem(Smooth):
 def resting(c: Array, slow: float) -> list[Any]:
     """Return the friction (2 or 4) of a point of constants c that does not push."""
     return [0.0, slow, 0.0, slow / c[SIZE]] if point_law.turns(c) else [0.0, slow]
+
+
+def turned_on(pair: Pair, axes: WorldAxes, V: list[Any], went: Array) -> Array:
+    """Return :func:`~engine.contact.point_law.turned_on` (n, 3) of a pair's points, which ``went`` on (n, 3), at the bodies' twists V."""
+    shift_a, shift_b = (ops.cross(V[s.body][:3], axes.ways.get(s.body, np.zeros(3))) for s in (pair.a, pair.b))
+    return np.array([point_law.turned_on(relative(pair, V)[:3], way, shift_b - shift_a) for way in went])
 
 
 def flown_apart(pair: Pair, initial: InitialMotion, now: list[Array]) -> Array:

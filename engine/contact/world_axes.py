@@ -97,9 +97,8 @@ class WorldAxes:
             V[i] = V[body.parent] + own
         return V
 
-    def motions(self, x: Array) -> list[Any]:
-        """Return :meth:`twists` (6) of all bodies about c itself, as bodies move now."""
-        V = self.twists(x)
+    def motions(self, V: list[Any]) -> list[Any]:
+        """Return :meth:`twists` V (6) of all bodies about c itself, as bodies move now."""
         return [np.concatenate([V[i][:3], V[i][3:] - ops.cross(V[i][:3], self.ways[i])]) if i in self.ways else V[i] for i in range(len(V))]
 
     def between(self, a: int, b: int) -> list[tuple[float, int]]:

@@ -31,7 +31,7 @@ Array = np.ndarray
 #: the speed of an elastic blow that begins there; and beside couples, these
 POINT, ENERGY, BLOW, TURNING = 15, 13, 14, 18
 #: where parts of what is seen of a body begin
-ENDS = (0, 12, 27, 30, 32, 68, 74, 80, 83, 93)
+ENDS = (0, 12, 27, 39, 41, 77, 83, 89, 92, 102)
 #: s: a step in which nothing moves to speak of
 INSTANT = 1e-6
 #: steps that a loop may take
@@ -109,12 +109,11 @@ class MeetingTrees(IndependentTrees):
             flown = [ops.rows(functools.partial(fly, kind), *given) for kind, *given in zip(self.kinds, p, x, strict=True)]
         parts = [ops.rows(functools.partial(seen, kind.step.plant), *given) for kind, *given in zip(self.kinds, x, flown, G, strict=True)]
         bodies = np.concatenate(parts)
-        poses, initial, origins, reach, M, before, free, drift, momenta = (ops.rows(lambda y, a=a, b=b: y[a:b], bodies)
-                                                                for a, b in itertools.pairwise(ENDS))  # fmt: skip
+        poses, initial, begun, reach, M, before, free, drift, momenta = (ops.rows(lambda y, a=a, b=b: y[a:b], bodies)
+                                                                         for a, b in itertools.pairwise(ENDS))  # fmt: skip
         with ops.part("narrow phase", k):
             found = touching(shapes, self.contacts.kinds, dt, Bodies(poses, initial, reach))
         with ops.part("impulses: laws", k):
-            begun = ops.rows(lambda x, p: np.column_stack([x[:9].reshape(3, 3), p]).ravel(), initial, origins)
             met = problem(found, stuck, shapes.outlines, begun, poses, M, before, free, drift, dt, self.contacts.stiction,
                           self.contacts.combine, EVENLY, self.contacts.turns)  # fmt: skip
         with ops.part("impulses", k):
@@ -331,8 +330,8 @@ def pushing(points: Array) -> Array:
 
 
 def seen(plant: Plant, x: Array, flown: Array, G: Array) -> Array:
-    """Return what contacts ask of a free body with states x before its flight and after it (93): see
-    :class:`~engine.contact.many.Bodies`, after ``initial`` with the origin (3) before; M (36) and velocities before and after (6), about
+    """Return what contacts ask of a free body with states x before its flight and after it (102): see
+    :class:`~engine.contact.many.Bodies`, after ``initial`` with the pose (3×4) before; M (36) and velocities before and after (6), about
     its origin in world axes as it stands after; the velocity (3) of its centre of mass before; momentum, and mass."""
     model = plant.model
     T0, T = (model.bodies[0].pose(y[: model.nq]) for y in (x, flown))
@@ -344,7 +343,7 @@ def seen(plant: Plant, x: Array, flown: Array, G: Array) -> Array:
     P = z[MOMENTUM][0] if MOMENTUM in z else np.zeros(9)
     speeds = ops.array([ops.norm(v[3:]), ops.norm(v[:3])])
     drift = centre_velocity(G, T0, v0)
-    begun = se3.rotation(T0).ravel(), v0, se3.position(T0)
+    begun = se3.rotation(T0).ravel(), v0, T0[:3].ravel()
     return np.concatenate([T[:3].ravel(), *begun, speeds, (X @ G @ X.T).ravel(), X @ v0, X @ v, drift, P, G[5:, 5]])
 
 

@@ -103,7 +103,7 @@ class JointedProblem(Smooth):
         self.points, self.friction, flags = ops.rows(begin, points, self.stuck, *alone, *self.twists(before), *self.twists(free))
         #: how pairs move in the flight (p, 6), and how bodies do before the step and at its end (n, 6), of :meth:`WorldAxes.motions`
         self.flight = ops.rows(flight, *poses, *(ops.gather(begun, k) for k in self.on))
-        self.moved, self.free = (np.array(axes.motions(x)) for x in (before, free))
+        self.before, self.free = (np.array(axes.motions(axes.twists(x))) for x in (before, free))
         acts, meets = ops.total(flags)
         self.acts = acts > 0.0
         #: whether any point is between two bodies that move
@@ -224,13 +224,13 @@ class JointedProblem(Smooth):
         g, lasting, forces, pushes, depth, throw = ops.rows(one, self.found, self.points, friction, *self.twists(x))
         lasts = self.axes.force_back(self.axes.forces([*self.on_bodies(ops.rows(lambda F: -F, lasting), lasting, 6)]))
         constants, rows = ops.rows(unpacked_point, self.points)
-        moving, ago = np.array(self.axes.motions(x)), self.way * h
+        moving, ago = np.array(self.axes.motions(self.axes.twists(x))), self.way * h
 
         def move(flight: Array, S: Array, *V: Array) -> Array:
             a, b, to_a, to_b = (point_law.seen_at(W, S[6:9]) for W in V)
             return point_law.motion_after(flight, (to_a, to_b), b - a, ago, h - ago)
 
-        changes = (ops.gather(moving - V, k) for V in (self.moved, self.free) for k in self.on)
+        changes = (ops.gather(moving - V, k) for V in (self.before, self.free) for k in self.on)
         moves = ops.rows(move, self.flight, self.stuck, *changes)
         known = self.rotations, self.pairs.sizes, self.stuck, moves, self.pairs.turns
         gave = kept(rows, constants, friction, self.pair, self.twists(x), *known)
