@@ -23,4 +23,5 @@ def add_examples(owner: type | ModuleType, examples: Mapping[str, str]) -> None:
         doc = found.__doc__ or ""
         margin = re.search(r"\n( *)\S", doc)                                    # of its lines after the first
         added = f"\n\nExamples\n--------\n{text.strip()}".replace("\n", "\n" + margin[1] if margin else "\n")
-        found.__doc__ = doc.rstrip() + added
+        for x in (found, getattr(found, "__func__", found)):                    # a class's method, and the function that help reads
+            x.__doc__ = doc.rstrip() + added

@@ -4,8 +4,13 @@
 """
 
 from engine.campaign.campaign import Campaign
+from engine.campaign.campaign_examples import EXAMPLES, OF_RUNS
 from engine.campaign.design import CampaignError
 from engine.campaign.estimates import Estimate
 from engine.campaign.loaded import Runs, load_campaign
+from engine.docstrings import add_examples
 
 __all__ = ["Campaign", "CampaignError", "Estimate", "Runs", "load_campaign"]
+
+add_examples(Campaign, EXAMPLES)
+add_examples(Runs, OF_RUNS)

@@ -121,18 +121,6 @@ class Campaign:
         ------
         CampaignError : there is no such run
         SimulationError : it could not start
-
-        >>> import tempfile
-        >>> from scipy import stats
-        >>> import engine
-        >>> builder = engine.Builder()  # a stone of 1 kg that falls along z
-        >>> _ = builder.add_link("base"), builder.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
-        >>> _ = builder.add_joint("fall", "prismatic", "base", "stone", axis=[0, 0, 1])
-        >>> simulator = engine.Simulator(builder.model(), dt=0.01, parameters={"mass.stone": 1.0})
-        >>> heavy = {"mass.stone": stats.uniform(1.0, 1.0)}
-        >>> campaign = engine.Campaign(simulator, [0.0], [0.0], 0.1, runs=3, scatter=heavy, metrics={"fast": "max |v.fall|"})
-        >>> campaign.rerun(0).t[-1].round(6)  # s
-        np.float64(0.1)
         """
         return self.plan.rerun(i, record_every)
 
@@ -157,19 +145,6 @@ class Campaign:
         CampaignError : the folder is of another campaign, or becomes it meanwhile; a metric has no value of any of the first runs, or, as a
             controller in plain Python, depends on something besides its run (one is taken twice); the workers are gone
         StorageError : nothing can be written there, or it is not the engine's; what was written is whole
-
-        >>> import tempfile
-        >>> from scipy import stats
-        >>> import engine
-        >>> builder = engine.Builder()  # a stone of 1 kg that falls along z
-        >>> _ = builder.add_link("base"), builder.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
-        >>> _ = builder.add_joint("fall", "prismatic", "base", "stone", axis=[0, 0, 1])
-        >>> simulator = engine.Simulator(builder.model(), dt=0.01, parameters={"mass.stone": 1.0})
-        >>> heavy = {"mass.stone": stats.uniform(1.0, 1.0)}
-        >>> campaign = engine.Campaign(simulator, [0.0], [0.0], 0.1, runs=3, scatter=heavy, metrics={"fast": "max |v.fall|"})
-        >>> runs = campaign.run(tempfile.mkdtemp())
-        >>> runs.complete, sorted(runs.estimates())
-        (True, ['fast'])
         """
         plan, folder, workers = self.plan, storage_of(out), workers_of(executor)
         self._begin(folder, workers)

@@ -136,74 +136,22 @@ class Runs:
 
     @property
     def complete(self) -> bool:
-        """True if no run is missing.
-
-        >>> import tempfile
-        >>> from scipy import stats
-        >>> import engine
-        >>> builder = engine.Builder()  # a stone of 1 kg that falls along z
-        >>> _ = builder.add_link("base"), builder.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
-        >>> _ = builder.add_joint("fall", "prismatic", "base", "stone", axis=[0, 0, 1])
-        >>> simulator = engine.Simulator(builder.model(), dt=0.01, parameters={"mass.stone": 1.0})
-        >>> heavy = {"mass.stone": stats.uniform(1.0, 1.0)}
-        >>> campaign = engine.Campaign(simulator, [0.0], [0.0], 0.1, runs=3, scatter=heavy, metrics={"fast": "max |v.fall|"})
-        >>> campaign.run(tempfile.mkdtemp()).complete
-        True
-        """
+        """True if no run is missing."""
         return len(self) == self.folder.manifest["runs"]
 
     @property
     def failed(self) -> Array:
-        """True for each run that failed (run).
-
-        >>> import tempfile
-        >>> from scipy import stats
-        >>> import engine
-        >>> builder = engine.Builder()  # a stone of 1 kg that falls along z
-        >>> _ = builder.add_link("base"), builder.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
-        >>> _ = builder.add_joint("fall", "prismatic", "base", "stone", axis=[0, 0, 1])
-        >>> simulator = engine.Simulator(builder.model(), dt=0.01, parameters={"mass.stone": 1.0})
-        >>> heavy = {"mass.stone": stats.uniform(1.0, 1.0)}
-        >>> campaign = engine.Campaign(simulator, [0.0], [0.0], 0.1, runs=3, scatter=heavy, metrics={"fast": "max |v.fall|"})
-        >>> campaign.run(tempfile.mkdtemp()).failed
-        array([False, False, False])
-        """
+        """True for each run that failed (run)."""
         return self("failed")
 
     @property
     def reason(self) -> Array:
-        """Why runs failed, in words (run), "" where they did not.
-
-        >>> import tempfile
-        >>> from scipy import stats
-        >>> import engine
-        >>> builder = engine.Builder()  # a stone of 1 kg that falls along z
-        >>> _ = builder.add_link("base"), builder.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
-        >>> _ = builder.add_joint("fall", "prismatic", "base", "stone", axis=[0, 0, 1])
-        >>> simulator = engine.Simulator(builder.model(), dt=0.01, parameters={"mass.stone": 1.0})
-        >>> heavy = {"mass.stone": stats.uniform(1.0, 1.0)}
-        >>> campaign = engine.Campaign(simulator, [0.0], [0.0], 0.1, runs=3, scatter=heavy, metrics={"fast": "max |v.fall|"})
-        >>> campaign.run(tempfile.mkdtemp()).reason.tolist()
-        ['', '', '']
-        """
+        """Why runs failed, in words (run), "" where they did not."""
         return self("reason")
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Warnings noted of runs that did not fail, each once, with the first run of its chunk that it was noted of.
-
-        >>> import tempfile
-        >>> from scipy import stats
-        >>> import engine
-        >>> builder = engine.Builder()  # a stone of 1 kg that falls along z
-        >>> _ = builder.add_link("base"), builder.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
-        >>> _ = builder.add_joint("fall", "prismatic", "base", "stone", axis=[0, 0, 1])
-        >>> simulator = engine.Simulator(builder.model(), dt=0.01, parameters={"mass.stone": 1.0})
-        >>> heavy = {"mass.stone": stats.uniform(1.0, 1.0)}
-        >>> campaign = engine.Campaign(simulator, [0.0], [0.0], 0.1, runs=3, scatter=heavy, metrics={"fast": "max |v.fall|"})
-        >>> campaign.run(tempfile.mkdtemp()).notes
-        ()
-        """
+        """Warnings noted of runs that did not fail, each once, with the first run of its chunk that it was noted of."""
         size, said = self.folder.manifest["chunk"], dict[str, None]()
         for k in np.unique(self.numbers // size).tolist():
             said |= dict.fromkeys(self.folder.said(k)["notes"])
@@ -211,20 +159,7 @@ class Runs:
 
     @functools.cached_property
     def dataset(self) -> xr.Dataset:
-        """Everything as one xarray Dataset with dimensions run and t (run_kept and t where only some runs were kept), read when used.
-
-        >>> import tempfile
-        >>> from scipy import stats
-        >>> import engine
-        >>> builder = engine.Builder()  # a stone of 1 kg that falls along z
-        >>> _ = builder.add_link("base"), builder.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
-        >>> _ = builder.add_joint("fall", "prismatic", "base", "stone", axis=[0, 0, 1])
-        >>> simulator = engine.Simulator(builder.model(), dt=0.01, parameters={"mass.stone": 1.0})
-        >>> heavy = {"mass.stone": stats.uniform(1.0, 1.0)}
-        >>> campaign = engine.Campaign(simulator, [0.0], [0.0], 0.1, runs=3, scatter=heavy, metrics={"fast": "max |v.fall|"})
-        >>> dict(campaign.run(tempfile.mkdtemp()).dataset.sizes)["run"]
-        3
-        """
+        """Everything as one xarray Dataset with dimensions run and t (run_kept and t where only some runs were kept), read when used."""
         m = self.folder.manifest
         said = {"model": m["campaign"]["model_name"], "seed": m["campaign"]["seed"], "design": m["campaign"]["design"]}
         return dataset(self.columns, self.kept, self.numbers, self.t, said)
@@ -236,18 +171,6 @@ class Runs:
         Raises
         ------
         CampaignError : another ending; StorageError : the path exists or cannot be written, a package is missing
-
-        >>> import tempfile
-        >>> from scipy import stats
-        >>> import engine
-        >>> builder = engine.Builder()  # a stone of 1 kg that falls along z
-        >>> _ = builder.add_link("base"), builder.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
-        >>> _ = builder.add_joint("fall", "prismatic", "base", "stone", axis=[0, 0, 1])
-        >>> simulator = engine.Simulator(builder.model(), dt=0.01, parameters={"mass.stone": 1.0})
-        >>> heavy = {"mass.stone": stats.uniform(1.0, 1.0)}
-        >>> campaign = engine.Campaign(simulator, [0.0], [0.0], 0.1, runs=3, scatter=heavy, metrics={"fast": "max |v.fall|"})
-        >>> campaign.run(tempfile.mkdtemp()).save(tempfile.mkdtemp() + "/runs.mat").name
-        'runs.mat'
         """
         path = path_of(path, CampaignError)
         if path.suffix.lower() not in (".mat", ".parquet"):
@@ -282,20 +205,7 @@ class Runs:
         return {} if not self.kept else {"run": next(iter(self.kept.values())).numbers, "t": self.t, **{n: self(n) for n in self.kept}}
 
     def estimates(self) -> dict[str, Estimate]:
-        """Return mean, deviation, 95 % interval and quantiles of every metric that is one number; of truth values share and Wilson's.
-
-        >>> import tempfile
-        >>> from scipy import stats
-        >>> import engine
-        >>> builder = engine.Builder()  # a stone of 1 kg that falls along z
-        >>> _ = builder.add_link("base"), builder.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
-        >>> _ = builder.add_joint("fall", "prismatic", "base", "stone", axis=[0, 0, 1])
-        >>> simulator = engine.Simulator(builder.model(), dt=0.01, parameters={"mass.stone": 1.0})
-        >>> heavy = {"mass.stone": stats.uniform(1.0, 1.0)}
-        >>> campaign = engine.Campaign(simulator, [0.0], [0.0], 0.1, runs=3, scatter=heavy, metrics={"fast": "max |v.fall|"})
-        >>> round(campaign.run(tempfile.mkdtemp()).estimates()["fast"].mean, 6)  # m/s: g · 0.1 s, whatever the mass
-        0.981
-        """
+        """Return mean, deviation, 95 % interval and quantiles of every metric that is one number; of truth values share and Wilson's."""
         found = {}
         for name, m in self.folder.manifest["metrics"].items():
             if not m["shape"]:
@@ -305,20 +215,7 @@ class Runs:
         return found
 
     def rerun(self, i: int, campaign: Any, record_every: int = 1) -> Trajectory:
-        """Return the whole trajectory of a run, by the campaign that these are of; CampaignError where it is another.
-
-        >>> import tempfile
-        >>> from scipy import stats
-        >>> import engine
-        >>> builder = engine.Builder()  # a stone of 1 kg that falls along z
-        >>> _ = builder.add_link("base"), builder.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
-        >>> _ = builder.add_joint("fall", "prismatic", "base", "stone", axis=[0, 0, 1])
-        >>> simulator = engine.Simulator(builder.model(), dt=0.01, parameters={"mass.stone": 1.0})
-        >>> heavy = {"mass.stone": stats.uniform(1.0, 1.0)}
-        >>> campaign = engine.Campaign(simulator, [0.0], [0.0], 0.1, runs=3, scatter=heavy, metrics={"fast": "max |v.fall|"})
-        >>> campaign.run(tempfile.mkdtemp()).rerun(0, campaign).v[-1].round(6)  # m/s
-        array([-0.981])
-        """
+        """Return the whole trajectory of a run, by the campaign that these are of; CampaignError where it is another."""
         plan = getattr(campaign, "plan", None)
         if not isinstance(plan, Plan):
             raise CampaignError(f"rerun got {shown(campaign)} as the campaign; expected the engine.Campaign that these runs are of")
@@ -326,20 +223,7 @@ class Runs:
         return plan.rerun(i, record_every)
 
     def plot(self, path: str | Path | None = None) -> Figure:
-        """Return a matplotlib figure of the metrics over what is scattered; with ``path`` it is written too.
-
-        >>> import tempfile
-        >>> from scipy import stats
-        >>> import engine
-        >>> builder = engine.Builder()  # a stone of 1 kg that falls along z
-        >>> _ = builder.add_link("base"), builder.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
-        >>> _ = builder.add_joint("fall", "prismatic", "base", "stone", axis=[0, 0, 1])
-        >>> simulator = engine.Simulator(builder.model(), dt=0.01, parameters={"mass.stone": 1.0})
-        >>> heavy = {"mass.stone": stats.uniform(1.0, 1.0)}
-        >>> campaign = engine.Campaign(simulator, [0.0], [0.0], 0.1, runs=3, scatter=heavy, metrics={"fast": "max |v.fall|"})
-        >>> len(campaign.run(tempfile.mkdtemp()).plot().get_axes()) > 0
-        True
-        """
+        """Return a matplotlib figure of the metrics over what is scattered; with ``path`` it is written too."""
         drawn = {n: self(n) for n, s in self.folder.manifest["drawn"].items()}
         metrics = {n: self(n) for n, m in self.folder.manifest["metrics"].items() if not m["shape"]}
         return figure(drawn, metrics, {n: str(x) for n, x in self.estimates().items()}, self.failed, path)

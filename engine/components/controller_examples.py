@@ -1,5 +1,15 @@
 """Examples of controllers, and of the form of components, which ``help`` shows."""
 
+CART = """
+>>> import numpy as np
+>>> import engine
+>>> builder = engine.Builder()  # a cart of 2 kg on a rail along x
+>>> _ = builder.add_link("base"), builder.add_link("cart", engine.spatial.inertia.sphere(2.0, 0.1))
+>>> _ = builder.add_joint("rail", "prismatic", "base", "cart", axis=[1, 0, 0])
+>>> there = engine.spatial.se3.pose(np.eye(3), np.array([0.1, 0, 0]))
+>>> still = engine.simulation.controllers.minimum_jerk_pose(there, there, 1.0)
+"""
+
 #: by name, the example
 CONTROLLERS = {
     "pd_gravity": """
@@ -23,26 +33,12 @@ CONTROLLERS = {
 >>> print(engine.Simulator(builder.model(), dt=1e-3, controller=follow).start([0.0], [0.0]).tau.round(6))  # N·m: m l² ω² · 0.1 + m g l
 [66.06]
 """,
-    "operational_space": """
->>> import numpy as np
->>> import engine
->>> builder = engine.Builder()  # a cart of 2 kg on a rail along x
->>> _ = builder.add_link("base"), builder.add_link("cart", engine.spatial.inertia.sphere(2.0, 0.1))
->>> _ = builder.add_joint("rail", "prismatic", "base", "cart", axis=[1, 0, 0])
->>> there = engine.spatial.se3.pose(np.eye(3), np.array([0.1, 0, 0]))
->>> still = engine.simulation.controllers.minimum_jerk_pose(there, there, 1.0)
+    "operational_space": CART + """\
 >>> pull = engine.simulation.controllers.operational_space(builder.model(), "cart", still, bandwidth=10.0)
 >>> print(engine.Simulator(builder.model(), dt=1e-3, controller=pull).start([0.0], [0.0]).tau.round(3))  # N: 2 kg · 10² · 0.1 m
 [20.]
 """,
-    "resolved_rate": """
->>> import numpy as np
->>> import engine
->>> builder = engine.Builder()  # a cart of 2 kg on a rail along x
->>> _ = builder.add_link("base"), builder.add_link("cart", engine.spatial.inertia.sphere(2.0, 0.1))
->>> _ = builder.add_joint("rail", "prismatic", "base", "cart", axis=[1, 0, 0])
->>> there = engine.spatial.se3.pose(np.eye(3), np.array([0.1, 0, 0]))
->>> still = engine.simulation.controllers.minimum_jerk_pose(there, there, 1.0)
+    "resolved_rate": CART + """\
 >>> pull = engine.simulation.controllers.resolved_rate(builder.model(), "cart", still, gain=5.0, servo=50.0)
 >>> print(engine.Simulator(builder.model(), dt=1e-3, controller=pull).start([0.0], [0.0]).tau.round(3))  # N: 2 kg · 50 · 5 · 0.1 m
 [50.]

@@ -7,9 +7,10 @@ from engine.docstrings import add_examples
 from engine.recording.files import is_recording
 from engine.recording.journaled_file import StorageError
 from engine.recording.recorder import Recorder, aside, require_free, saved
-from engine.recording.recorder_examples import EXAMPLES
+from engine.recording.recorder_examples import EXAMPLES, OF_RECORDINGS
 from engine.recording.recording import Recording, Verdict, verify
 
 __all__ = ["Recorder", "Recording", "StorageError", "Verdict", "aside", "is_recording", "require_free", "saved", "verify"]
 
 add_examples(Recorder, EXAMPLES)
+add_examples(Recording, OF_RECORDINGS)

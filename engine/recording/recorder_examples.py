@@ -1,4 +1,4 @@
-"""Examples of ``Recorder``'s methods, which ``help`` shows."""
+"""Examples of the methods of ``Recorder`` and ``Recording``, which ``help`` shows."""
 
 NEW_FILE = """
 >>> import tempfile
@@ -48,6 +48,45 @@ array([0. , 0.1])
 >>> recorder = Recorder.create(path, {"t": ()}, (), {}, {})
 >>> recorder.close(complete=True)
 >>> Recording.open(path).complete
+True
+""",
+}
+
+STONE = """
+>>> import tempfile
+>>> import engine
+>>> builder = engine.Builder()  # a stone of 1 kg that falls along z
+>>> _ = builder.add_link("base"), builder.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
+>>> _ = builder.add_joint("fall", "prismatic", "base", "stone", axis=[0, 0, 1])
+>>> path = engine.Simulator(builder.model(), dt=0.1).run([0.0], [0.0], 1.0, out=tempfile.mkdtemp() + "/run.h5")
+"""
+
+#: of ``Recording``, by method, what it is tried on and the calls
+OF_RECORDINGS = {
+    "open": STONE + """\
+>>> with engine.recording.Recording.open(path) as recording:
+...     print(len(recording))
+11
+""",
+    "read": STONE + """\
+>>> with engine.recording.Recording.open(path) as recording:
+...     print(recording.read("v", start=-2)[:, 0].round(6))  # m/s, of the last two records: −g t
+[-8.829 -9.81 ]
+""",
+    "checkpoint": STONE + """\
+>>> with engine.recording.Recording.open(path) as recording:
+...     print(len(recording.checkpoint()) > 0)
+True
+""",
+    "damage": STONE + """\
+>>> with engine.recording.Recording.open(path) as recording:
+...     print(recording.damage())
+[]
+""",
+    "close": STONE + """\
+>>> recording = engine.recording.Recording.open(path)
+>>> recording.close()
+>>> recording.complete
 True
 """,
 }

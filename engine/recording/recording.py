@@ -75,16 +75,6 @@ class Recording:
         Raises
         ------
         StorageError : there is no file, it is not HDF5, not a recording, of another version, or damaged
-
-        >>> import tempfile
-        >>> import engine
-        >>> builder = engine.Builder()  # a stone of 1 kg that falls along z
-        >>> _ = builder.add_link("base"), builder.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
-        >>> _ = builder.add_joint("fall", "prismatic", "base", "stone", axis=[0, 0, 1])
-        >>> path = engine.Simulator(builder.model(), dt=0.1).run([0.0], [0.0], 1.0, out=tempfile.mkdtemp() + "/run.h5")
-        >>> with engine.recording.Recording.open(path) as recording:
-        ...     print(len(recording))
-        11
         """
         return cls(opened_recording(path_of(path, StorageError), False))
 
@@ -94,16 +84,6 @@ class Recording:
         Raises
         ------
         StorageError : no such column, a step that is not positive, or damage among these records, which is named
-
-        >>> import tempfile
-        >>> import engine
-        >>> builder = engine.Builder()  # a stone of 1 kg that falls along z
-        >>> _ = builder.add_link("base"), builder.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
-        >>> _ = builder.add_joint("fall", "prismatic", "base", "stone", axis=[0, 0, 1])
-        >>> path = engine.Simulator(builder.model(), dt=0.1).run([0.0], [0.0], 1.0, out=tempfile.mkdtemp() + "/run.h5")
-        >>> with engine.recording.Recording.open(path) as recording:
-        ...     print(recording.read("v", start=-2)[:, 0].round(6))  # m/s, of the last two records: −g t
-        [-8.829 -9.81 ]
         """
         if self._store.hdf5 is None:
             raise StorageError(f"'{self.path}' is closed; expected Recording.open to read it again")
@@ -179,33 +159,11 @@ class Recording:
                 yield begin, end
 
     def checkpoint(self) -> dict[str, Array]:
-        """Return the arrays that a run resumed after the last record starts from; none before the first commit of records.
-
-        >>> import tempfile
-        >>> import engine
-        >>> builder = engine.Builder()  # a stone of 1 kg that falls along z
-        >>> _ = builder.add_link("base"), builder.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
-        >>> _ = builder.add_joint("fall", "prismatic", "base", "stone", axis=[0, 0, 1])
-        >>> path = engine.Simulator(builder.model(), dt=0.1).run([0.0], [0.0], 1.0, out=tempfile.mkdtemp() + "/run.h5")
-        >>> with engine.recording.Recording.open(path) as recording:
-        ...     print(len(recording.checkpoint()) > 0)
-        True
-        """
+        """Return the arrays that a run resumed after the last record starts from; none before the first commit of records."""
         return {name: x.copy() for name, x in self._checkpoint.items()}
 
     def damage(self) -> list[str]:
-        """Read the whole file, and return where it is damaged, in words.
-
-        >>> import tempfile
-        >>> import engine
-        >>> builder = engine.Builder()  # a stone of 1 kg that falls along z
-        >>> _ = builder.add_link("base"), builder.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
-        >>> _ = builder.add_joint("fall", "prismatic", "base", "stone", axis=[0, 0, 1])
-        >>> path = engine.Simulator(builder.model(), dt=0.1).run([0.0], [0.0], 1.0, out=tempfile.mkdtemp() + "/run.h5")
-        >>> with engine.recording.Recording.open(path) as recording:
-        ...     print(recording.damage())
-        []
-        """
+        """Read the whole file, and return where it is damaged, in words."""
         bytes_ = [f"bytes {begin} … {end - 1}" for begin, end in merged(self._store.damaged())]
         if not bytes_:
             return []
@@ -219,19 +177,7 @@ class Recording:
         return (found or ["no record"]) + bytes_
 
     def close(self) -> None:
-        """Close the file; header, checkpoint and the rest stay.
-
-        >>> import tempfile
-        >>> import engine
-        >>> builder = engine.Builder()  # a stone of 1 kg that falls along z
-        >>> _ = builder.add_link("base"), builder.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
-        >>> _ = builder.add_joint("fall", "prismatic", "base", "stone", axis=[0, 0, 1])
-        >>> path = engine.Simulator(builder.model(), dt=0.1).run([0.0], [0.0], 1.0, out=tempfile.mkdtemp() + "/run.h5")
-        >>> recording = engine.recording.Recording.open(path)
-        >>> recording.close()
-        >>> recording.complete
-        True
-        """
+        """Close the file; header, checkpoint and the rest stay."""
         self._store.close()
 
     def __enter__(self) -> Recording:

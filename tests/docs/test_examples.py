@@ -76,3 +76,7 @@ def test_every_public_method_has_an_example(kind):
 def test_help_shows_what_a_method_of_a_robot_does_and_an_example():
     robot = engine.compile(engine.load(engine.example("seven_joint_arm")))
     assert "Return the accelerations" in inspect.getdoc(robot.aba) and ">>> print(rod.aba(" in inspect.getdoc(robot.aba)
+
+
+def test_help_shows_the_example_of_a_method_of_a_class():
+    assert ">>> with engine.recording.Recording.open(path)" in (inspect.getdoc(engine.recording.Recording.open) or "")
