@@ -12,12 +12,14 @@ from engine.geometry.box_separation import box_separation
 from engine.geometry.contact_points import FAR, Points, points_of
 from engine.geometry.faces import Face, face
 from engine.geometry.separation import Separation, separation
-from engine.geometry.shapes import Box, Shape
+from engine.geometry.shapes import Box, Cylinder, Shape
 from engine.geometry.vectors import across
 
 Array = np.ndarray
 #: of the shapes' size: what counts as one place
 SAME = 1e-9
+#: of the shapes' size: the depth that shapes which just touch count as
+TOUCHING = 1e-9
 
 
 def convex_points(a: Shape, b: Shape, T: Array, near: Separation | None = None) -> Points:
@@ -38,8 +40,10 @@ def convex_points(a: Shape, b: Shape, T: Array, near: Separation | None = None) 
     R, p = T[:3, :3], T[:3, 3]
     near = near or nearest(a, b, T)
     n, gap = near.normal, near.gap
-    one, two = face(a, n), face(b, -(n @ R)).placed(R, p).reversed()
     size = ops.minimum(a.bounding_radius, b.bounding_radius)
+    depth = ops.maximum(-gap, TOUCHING * size)
+    strips = [0.5 * ops.sqrt(s.radius * depth) if isinstance(a, Cylinder) and isinstance(b, Cylinder) else 0.0 for s in (a, b)]
+    one, two = face(a, n, depth, strips[0]), face(b, -(n @ R), depth, strips[1]).placed(R, p).reversed()
     u, v = across(n)
     of_a, of_b = (np.stack([f.corners @ u, f.corners @ v], axis=-1) for f in (one, two))
     top, bottom = near.a @ n, near.b @ n                                       # no point of A lies above, none of B below
@@ -56,10 +60,16 @@ def convex_points(a: Shape, b: Shape, T: Array, near: Separation | None = None) 
     middle = 0.5 * (near.a + near.b)
     if not points:
         return points_of([(middle, n, gap)])
+    counts = shares(sides_a, sides_b, of_a, of_b, ops.minimum(one.counts, two.counts))
     missed = gap + 1e-8 * size < functools.reduce(ops.minimum, [g for _, _, g in points])
+    if isinstance(a, Cylinder) or isinstance(b, Cylinder):
+        counts = [ops.minimum(s, 1.0) for s in counts]
+        carried = sum(s * ops.clip(1.0 - (g - gap) / depth, 0.0, 1.0) for s, (_, _, g) in zip(counts, points, strict=True))
+        rest = ops.maximum(1.0 - carried, 0.0)
+        return points_of([*points, (middle, n, ops.where(ops.logical_or(missed, rest > 0.0), gap, FAR))], [*counts, rest])
     (x, _, g), *others = points
-    first, *rest = shares(sides_a, sides_b, of_a, of_b, ops.minimum(one.counts, two.counts))
-    return points_of([(ops.where(missed, middle, x), n, ops.where(missed, gap, g)), *others], [ops.where(missed, 1.0, first), *rest])
+    first, *more = counts
+    return points_of([(ops.where(missed, middle, x), n, ops.where(missed, gap, g)), *others], [ops.where(missed, 1.0, first), *more])
 
 
 def nearest(a: Shape, b: Shape, T: Array) -> Separation:
