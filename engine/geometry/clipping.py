@@ -20,6 +20,8 @@ Array = np.ndarray
 SAME = 1e-9
 #: of the shapes' size: the depth that shapes which just touch count as
 TOUCHING = 1e-9
+#: of a cylinder's radius: the depth in another beyond which the strip along its side that counts as flat grows no wider
+WIDEST = 1e-3
 
 
 def convex_points(a: Shape, b: Shape, T: Array, near: Separation | None = None) -> Points:
@@ -28,7 +30,12 @@ def convex_points(a: Shape, b: Shape, T: Array, near: Separation | None = None) 
     Along the normal n of least overlap, the faces of both are polygons in a plane. Their common part is a polygon too, each side of which
     lies on a side of one of the two; there is a point for every side of either, where that common side begins. Its gap is that between the
     planes of the faces. If the least of the gaps is not the shapes' signed distance, as where corners or curved sides meet, the first point
-    is that of :func:`separation`.
+    is that of :func:`separation`. With a cylinder that is a point of its own, the last, which counts as what the others are short of one::
+
+        1 − Σ s_i (g_i/g)₊                                                      (1)
+
+    of shares s_i, one at most, with the gaps g_i, and g the least: what is pressed in at one place is pressed as by one point, whatever
+    corners are there, and forces do not jump where corners come and go.
 
     >>> from engine.geometry import Box
     >>> T = np.eye(4)
@@ -42,7 +49,9 @@ def convex_points(a: Shape, b: Shape, T: Array, near: Separation | None = None) 
     n, gap = near.normal, near.gap
     size = ops.minimum(a.bounding_radius, b.bounding_radius)
     depth = ops.maximum(-gap, TOUCHING * size)
-    strips = [0.5 * ops.sqrt(s.radius * depth) if isinstance(a, Cylinder) and isinstance(b, Cylinder) else 0.0 for s in (a, b)]
+    strips: list[Any] = [0.0, 0.0]
+    if isinstance(a, Cylinder) and isinstance(b, Cylinder):
+        strips = [0.5 * ops.sqrt(s.radius * ops.minimum(depth, WIDEST * s.radius)) for s in (a, b)]
     one, two = face(a, n, depth, strips[0]), face(b, -(n @ R), depth, strips[1]).placed(R, p).reversed()
     u, v = across(n)
     of_a, of_b = (np.stack([f.corners @ u, f.corners @ v], axis=-1) for f in (one, two))
@@ -65,7 +74,7 @@ def convex_points(a: Shape, b: Shape, T: Array, near: Separation | None = None) 
     if isinstance(a, Cylinder) or isinstance(b, Cylinder):
         counts = [ops.minimum(s, 1.0) for s in counts]
         carried = sum(s * ops.clip(1.0 - (g - gap) / depth, 0.0, 1.0) for s, (_, _, g) in zip(counts, points, strict=True))
-        rest = ops.maximum(1.0 - carried, 0.0)
+        rest = ops.maximum(1.0 - carried, 0.0)                                 # (1)
         return points_of([*points, (middle, n, ops.where(ops.logical_or(missed, rest > 0.0), gap, FAR))], [*counts, rest])
     (x, _, g), *others = points
     first, *more = counts

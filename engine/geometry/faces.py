@@ -13,7 +13,6 @@ from engine.geometry.vectors import TINY, X, Y, Z, across, row, unit, with_row
 Array = np.ndarray
 #: of a cylinder's radius: half the width of the strip along its side that counts as flat
 STRIP = 1e-3
-SQRT2 = np.sqrt(2.0)
 #: corners of a hull's face, and the tangent of the angle by which they may lean back from it
 CORNERS, LEAN = 6, 0.05
 
@@ -81,7 +80,7 @@ def cylinder_face(shape: Cylinder, d: Array, depth: Any, strip: Any) -> Face:
     out, radial = unit(ops.array([d[0], d[1], 0.0 * d[2]]), X, 1e-12)
     side, sign = ops.cross(Z, out), ops.where(d[2] < 0.0, -1.0, 1.0)
     tilts = ops.minimum(r * radial / ops.maximum(depth, TINY), 1.0)
-    legs = [unit(c + tilts * ops.clip(SQRT2 * (c @ out), 0.0, 1.0) * (out - c))[0] for c in (X, sign * Y, -X, -sign * Y)]
+    legs = [unit(c + tilts * ops.clip(np.sqrt(2.0) * (c @ out), 0.0, 1.0) * (out - c))[0] for c in (X, sign * Y, -X, -sign * Y)]
     end = [sign * h * Z + r * leg for leg in legs]
     sides = [r * out + s * strip * side + t * h * Z for s, t in ((1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0), (1.0, -1.0))]
     lies = abs(d[2]) < radial
