@@ -12,12 +12,16 @@ from engine.geometry.box_separation import box_separation
 from engine.geometry.contact_points import FAR, Points, points_of
 from engine.geometry.faces import Face, face
 from engine.geometry.separation import Separation, separation
-from engine.geometry.shapes import Box, Shape
+from engine.geometry.shapes import Box, Cylinder, Shape
 from engine.geometry.vectors import across
 
 Array = np.ndarray
 #: of the shapes' size: what counts as one place
 SAME = 1e-9
+#: of the shapes' size: the depth that shapes which just touch count as
+TOUCHING = 1e-9
+#: of a cylinder's radius: the depth in another beyond which the strip along its side that counts as flat grows no wider
+WIDEST = 1e-3
 
 
 def convex_points(a: Shape, b: Shape, T: Array, near: Separation | None = None) -> Points:
@@ -26,7 +30,12 @@ def convex_points(a: Shape, b: Shape, T: Array, near: Separation | None = None) 
     Along the normal n of least overlap, the faces of both are polygons in a plane. Their common part is a polygon too, each side of which
     lies on a side of one of the two; there is a point for every side of either, where that common side begins. Its gap is that between the
     planes of the faces. If the least of the gaps is not the shapes' signed distance, as where corners or curved sides meet, the first point
-    is that of :func:`separation`.
+    is that of :func:`separation`. With a cylinder that is a point of its own, the last, which counts as what the others are short of one::
+
+        1 − Σ s_i (g_i/g)₊                                                      (1)
+
+    of shares s_i, one at most, with the gaps g_i, and g the least: what is pressed in at one place is pressed as by one point, whatever
+    corners are there, and forces do not jump where corners come and go.
 
     >>> from engine.geometry import Box
     >>> T = np.eye(4)
@@ -38,8 +47,12 @@ def convex_points(a: Shape, b: Shape, T: Array, near: Separation | None = None) 
     R, p = T[:3, :3], T[:3, 3]
     near = near or nearest(a, b, T)
     n, gap = near.normal, near.gap
-    one, two = face(a, n), face(b, -(n @ R)).placed(R, p).reversed()
     size = ops.minimum(a.bounding_radius, b.bounding_radius)
+    depth = ops.maximum(-gap, TOUCHING * size)
+    strips: list[Any] = [0.0, 0.0]
+    if isinstance(a, Cylinder) and isinstance(b, Cylinder):
+        strips = [0.5 * ops.sqrt(s.radius * ops.minimum(depth, WIDEST * s.radius)) for s in (a, b)]
+    one, two = face(a, n, depth, strips[0]), face(b, -(n @ R), depth, strips[1]).placed(R, p).reversed()
     u, v = across(n)
     of_a, of_b = (np.stack([f.corners @ u, f.corners @ v], axis=-1) for f in (one, two))
     top, bottom = near.a @ n, near.b @ n                                       # no point of A lies above, none of B below
@@ -56,10 +69,16 @@ def convex_points(a: Shape, b: Shape, T: Array, near: Separation | None = None) 
     middle = 0.5 * (near.a + near.b)
     if not points:
         return points_of([(middle, n, gap)])
+    counts = shares(sides_a, sides_b, of_a, of_b, ops.minimum(one.counts, two.counts))
     missed = gap + 1e-8 * size < functools.reduce(ops.minimum, [g for _, _, g in points])
+    if isinstance(a, Cylinder) or isinstance(b, Cylinder):
+        counts = [ops.minimum(s, 1.0) for s in counts]
+        carried = sum(s * ops.clip(1.0 - (g - gap) / depth, 0.0, 1.0) for s, (_, _, g) in zip(counts, points, strict=True))
+        rest = ops.maximum(1.0 - carried, 0.0)                                 # (1)
+        return points_of([*points, (middle, n, ops.where(ops.logical_or(missed, rest > 0.0), gap, FAR))], [*counts, rest])
     (x, _, g), *others = points
-    first, *rest = shares(sides_a, sides_b, of_a, of_b, ops.minimum(one.counts, two.counts))
-    return points_of([(ops.where(missed, middle, x), n, ops.where(missed, gap, g)), *others], [ops.where(missed, 1.0, first), *rest])
+    first, *more = counts
+    return points_of([(ops.where(missed, middle, x), n, ops.where(missed, gap, g)), *others], [ops.where(missed, 1.0, first), *more])
 
 
 def nearest(a: Shape, b: Shape, T: Array) -> Separation:

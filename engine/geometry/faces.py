@@ -8,7 +8,7 @@ import numpy as np
 
 from engine import ops
 from engine.geometry.shapes import Box, Capsule, Cylinder, Ellipsoid, Hull, Shape, Sphere
-from engine.geometry.vectors import X, Z, across, row, unit, with_row
+from engine.geometry.vectors import TINY, X, Y, Z, across, row, unit, with_row
 
 Array = np.ndarray
 #: of a cylinder's radius: half the width of the strip along its side that counts as flat
@@ -40,8 +40,9 @@ class Face(NamedTuple):
         return self._replace(corners=self.corners[::-1])
 
 
-def face(shape: Shape, d: Array) -> Face:
-    """Return the face of a shape's core that faces the unit vector d (3): all that is farthest in this direction lies on it.
+def face(shape: Shape, d: Array, depth: Any = 0.0, strip: Any = 0.0) -> Face:
+    """Return the face of a shape's core that faces the unit vector d (3), ``depth`` m in another: all that is farthest in this direction
+    lies on it. Along a cylinder's side what counts as flat is half as wide as ``strip``, m, or ``STRIP``, if that is more.
 
     >>> face(Box((2.0, 2.0, 2.0)), np.array([0.0, 0.6, 0.8])).corners[:, 2]
     array([1., 1., 1., 1.])
@@ -49,7 +50,7 @@ def face(shape: Shape, d: Array) -> Face:
     if isinstance(shape, Box):
         return box_face(shape.half, d)
     if isinstance(shape, Cylinder):
-        return cylinder_face(shape, d)
+        return cylinder_face(shape, d, depth, ops.maximum(strip, STRIP * shape.radius))
     if isinstance(shape, Hull):
         return hull_face(shape, d)
     if isinstance(shape, Capsule):
@@ -72,15 +73,18 @@ def box_face(half: Array, d: Array) -> Face:
     return Face(np.array([out + u + v, out - u + v, out - u - v, out + u - v]), normal, 4.0)
 
 
-def cylinder_face(shape: Cylinder, d: Array) -> Face:
-    """Return a square in the end that d meets more than the side, one corner the farthest; or a narrow strip along the side."""
+def cylinder_face(shape: Cylinder, d: Array, depth: Any, strip: Any) -> Face:
+    """Return a square in the end that d meets more than the side, which turns with the cylinder, and whose corners are drawn to the
+    farthest point of the rim as the end tilts by the depth; or a narrow strip along the side."""
     r, h = shape.radius, 0.5 * shape.length
     out, radial = unit(ops.array([d[0], d[1], 0.0 * d[2]]), X, 1e-12)
     side, sign = ops.cross(Z, out), ops.where(d[2] < 0.0, -1.0, 1.0)
-    end = [sign * h * Z + r * c for c in (out, sign * side, -out, -sign * side)]
-    strip = [r * out + s * STRIP * r * side + t * h * Z for s, t in ((1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0), (1.0, -1.0))]
+    tilts = ops.minimum(r * radial / ops.maximum(depth, TINY), 1.0)
+    legs = [unit(c + tilts * ops.clip(np.sqrt(2.0) * (c @ out), 0.0, 1.0) * (out - c))[0] for c in (X, sign * Y, -X, -sign * Y)]
+    end = [sign * h * Z + r * leg for leg in legs]
+    sides = [r * out + s * strip * side + t * h * Z for s, t in ((1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0), (1.0, -1.0))]
     lies = abs(d[2]) < radial
-    return Face(ops.where(lies, np.array(strip), np.array(end)), ops.where(lies, out, Z), ops.where(lies, 2.0, 4.0))
+    return Face(ops.where(lies, np.array(sides), np.array(end)), ops.where(lies, out, Z), ops.where(lies, 2.0, 4.0))
 
 
 def hull_face(shape: Hull, d: Array) -> Face:

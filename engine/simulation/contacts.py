@@ -59,10 +59,11 @@ class HalfSpace:
 
     def __post_init__(self) -> None:
         n = numbers("normal of a HalfSpace", self.normal, ContactError)
-        if n.shape != (3,) or not np.linalg.norm(n) > 0.0:
+        if n.shape != (3,) or not n.any():
             raise ContactError(f"normal of a HalfSpace is {shown(self.normal)}; expected three numbers, not all zero")
         number("offset of a HalfSpace", self.offset, "a number, m", error=ContactError)
         checked_material("material of a HalfSpace", self.material)
+        n = n / np.abs(n).max()                                                # whose squares neither overflow nor vanish
         object.__setattr__(self, "normal", tuple((n / np.linalg.norm(n)).tolist()))
 
     @property

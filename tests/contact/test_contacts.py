@@ -287,6 +287,13 @@ def test_out_of_reach_not_a_bit_moves():
 # ---------------------------------------------------------------- what is said
 
 
+@pytest.mark.parametrize("length", [1e-320, 1e-200, 1.0, 1e200, 1e308])
+def test_the_length_of_a_normal_is_of_no_account(length):
+    """To rounding, of which the least of numbers have more."""
+    n = engine.HalfSpace(normal=(0.75 * length, 0.0, length)).normal
+    np.testing.assert_allclose(n, (0.6, 0.0, 0.8), rtol=1e-3 if length < 1e-300 else 1e-15)
+
+
 @pytest.mark.parametrize("loss", [100.0, 1000.0])
 def test_a_body_that_loses_much_hardly_bounces(loss):
     """Hunt and Crossley's rebound is no faster than 1/d, here at a step in which the contact is over."""

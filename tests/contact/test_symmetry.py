@@ -34,6 +34,18 @@ def test_what_lies_over_an_edge_does_not_begin_to_turn(turn, rows):
     assert np.abs(run.v[:, 2]).max() < 9.81 * arm / (0.06**2 / 2)
 
 
+@pytest.mark.parametrize("rows", FAR_BODIES)
+@pytest.mark.parametrize(("below", "aside"), [(0.1, 0.009), (0.1, 0.022), (0.15, 0.04), (0.15, 0.06)])
+def test_a_cylinder_that_stands_off_the_middle_of_another_comes_to_rest(below, aside, rows):
+    """Whichever way it leans on the way there: no forces that jump set it rocking again."""
+    base = body("base", inertia.cylinder(1.0, below, 0.2), "cylinder", (below, 0.2), floating=False)
+    rod = body("rod", inertia.cylinder(1.0, 0.1, 0.2), "cylinder", (0.1, 0.2))
+    sim, far = scene(rows, engine.ContactMaterial(1e5, 10.0, 0.5), base=base, rod=rod)
+    stands = [np.cos(0.4), 0.0, 0.0, np.sin(0.4), 0.8 * aside, 0.6 * aside, 0.2]
+    run = sim.run(np.concatenate([stands, far]), np.zeros(6 * (rows + 1)), 2.0)
+    assert np.abs(run.v[-200:, :3]).max() < 1e-6 and run.q[-1, 6] > 0.199
+
+
 @pytest.mark.parametrize("kind", ["cylinder", "capsule"])
 def test_what_is_in_each_other_at_rest_without_weight_is_pushed_apart(kind):
     """By so little that nothing else moves: both go on with the same speed, for the energy of the springs at most."""

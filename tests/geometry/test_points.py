@@ -300,3 +300,41 @@ def test_what_carries_does_not_jump_where_points_come_and_go(a, b, path):
     assert np.abs(np.diff(carried)).max() < 0.02 and carried[0] > 1.9 and carried[-1] < 2.51
     aligned = points(Box((1.0, 1.0, 1.0)), Box((1.0, 1.0, 1.0)), raised(np.eye(4), 0.999))
     assert np.abs(aligned.share[aligned.gap < 0.0] - 1.0).max() < 1e-12
+
+
+def cylinder_on_end(s):
+    """A cylinder that stands beside the middle of another's end, tilts to all sides, and is slid and pressed."""
+    tilt = 0.02 * np.array([0.3 * (s - 0.37), 0.2 * np.sin(5.0 * s), 0.3 * s])
+    return pose(so3.exp(tilt), (0.14 * (s - 0.3), 0.05 * s, 0.199 - 0.001 * s))
+
+
+def cylinder_across_end(s):
+    """A cylinder that lies on another's end, rocks, and is slid over its rim."""
+    turn = 0.3 * np.array([0.3 * (s - 0.37), 0.2 * np.sin(5.0 * s), 0.3 * s])
+    return pose(so3.exp(turn) @ LYING, (0.3 * (s - 0.45), 0.03 * s, 0.199))
+
+
+@pytest.mark.parametrize("path", [cylinder_on_end, cylinder_across_end])
+def test_cylinders_are_pushed_by_each_other_without_a_jump(path):
+    """Force and moment along a path: what a step changes of them halves with the step, to what is left of it at four times as many."""
+    a, largest = Cylinder(0.1, 0.2), []
+    for n in (2000, 8000):
+        x, normal, gap, share = points_of(a, a)(np.array([path(s) for s in np.linspace(0.0, 1.0, n + 1)]))
+        f = (np.maximum(-gap, 0.0) * share)[..., None] * normal
+        push = np.concatenate([f.sum(axis=1) / 1e-3, np.cross(x, f).sum(axis=1) / 1e-4], axis=1)
+        largest.append(np.abs(np.diff(push, axis=0)).max())
+    assert largest[1] < 0.4 * largest[0] < 0.1
+
+
+@pytest.mark.parametrize("turn", [0.1, 0.7, 0.78539, 0.78541, 0.9, 1.4])
+@pytest.mark.parametrize("slide", [-0.03, 0.0, 0.08])
+def test_a_cylinder_across_an_edge_is_pressed_as_by_one_point(turn, slide):
+    """At whichever angle, of whichever of the edge's two faces: of all springs together k times the depth, at the crossing."""
+    box, b = Box((0.2, 0.3, 0.2)), Cylinder(0.1, 0.2)
+    up = np.array([np.sin(turn), 0.0, np.cos(turn)])                           # from the edge along y to the axis, which is square to both
+    axes = np.stack([np.array([0.0, 1.0, 0.0]), up, np.cross([0.0, 1.0, 0.0], up)], axis=1)
+    place = np.array([0.1, 0.0, 0.1])
+    p = points(box, b, pose(axes, place + 0.099 * up + slide * axes[:, 2]))
+    push = np.maximum(-p.gap, 0.0) * p.share
+    assert abs(push.sum() - 1e-3) < 1e-8
+    assert np.abs(push @ p.position / push.sum() - place)[[0, 2]].max() < 1e-3
