@@ -13,11 +13,12 @@ from engine.contact.contact_problem import ContactProblem, relative
 from engine.contact.hunt_crossley import EVENLY
 from engine.contact.mobility import changes_inertia, with_mobilities
 from engine.contact.momenta import acts_at_middle, centre_velocity, momentum_changes
-from engine.contact.pairs import GROUNDS, BroadPhase, InitialMotion, Pair, Touch, broad_phase, spheres_apart, touch, transformed_point
+from engine.contact.pairs import BroadPhase, InitialMotion, Pair, Touch, broad_phase, spheres_apart, touch, transformed_point
 from engine.contact.point_law import kept_energy, velocity, wrench_of
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics.kinematics import body_motion, body_poses
 from engine.dynamics.momentum_conservation import Tree, floating_trees
+from engine.geometry import GROUNDS
 from engine.model import Model
 from engine.spatial import se3
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import geometry, ops
+from engine.contact import rolling
 from engine.contact.material import ContactMaterial
 from engine.dynamics.kinematics import body_poses
 from engine.geometry import Shape
@@ -19,10 +20,6 @@ from engine.spatial import se3
 Array = np.ndarray
 #: m: where shapes are apart
 FAR = 3e2, 1e2, 2e2
-#: shapes without end
-GROUNDS = (geometry.Plane, geometry.HeightField)
-#: about which radius what is flat is round: of what has no end, m, and of others' size
-FLAT, FLAT_SIZES = 1e9, 1e3
 
 
 class Placed(NamedTuple):
@@ -123,7 +120,7 @@ class Pair(NamedTuple):
     @property
     def size(self) -> float:
         """Half of the thickness of the thinner shape, m, about."""
-        return min(thickness(s.shape) for s in (self.a, self.b) if not isinstance(s.shape, GROUNDS)) / 2.0
+        return min(thickness(s.shape) for s in (self.a, self.b) if not isinstance(s.shape, geometry.GROUNDS)) / 2.0
 
 
 @functools.lru_cache(maxsize=4096)
@@ -131,17 +128,6 @@ def thickness(shape: Shape) -> float:
     """Return the least width of a shape, m, in directions along and between its axes."""
     directions = [np.array(d) for d in itertools.product((-1.0, 0.0, 1.0), repeat=3) if any(d)]
     return float(min((shape.support(d) - shape.support(-d)) @ d / np.linalg.norm(d) for d in directions))
-
-
-def roundness(shape: Shape) -> tuple[Any, Any]:
-    """Return a shape's radius of curvature at a contact point, m, about, and the depth below it of the point that moves with the shape
-    while the contact point rolls along it: the centre of curvature of round shapes; of faces, edges and corners the point itself."""
-    if isinstance(shape, (geometry.Sphere, geometry.Capsule)):
-        return shape.radius, shape.radius
-    if isinstance(shape, geometry.Ellipsoid):
-        mean = sum(shape.radii) / 3.0
-        return mean, mean
-    return (FLAT if isinstance(shape, GROUNDS) else FLAT_SIZES * shape.bounding_radius), 0.0
 
 
 class Touch(NamedTuple):
@@ -224,37 +210,28 @@ def narrow_phase_of_kinds(*kinds: Any, near: bool = False) -> Callable[..., tupl
     """Return the narrow phase of two kinds of shapes, a function: of both bodies' T_WB (3×4), R_WB and twist before the step, shape's T_BS
     (3×4) and centre, of the point to see it from, and of the measures of shapes that are known by their kind alone; where only what is
     ``near`` counts, of how far that is, m, before these. It returns position, normal, gap, its rate before, share, and the velocity (3) of
-    each place at the beginning of the step::
+    each place at the beginning of the step, :func:`~engine.contact.rolling.place_velocity`."""
 
-        ẋ = (R_a v_b + R_b v_a)/(R_a + R_b)                                     (1)
-
-    with the velocities v of the centres of what is round there about the radii R."""
-
-    def material_velocity(place: Array, c: Array, y: Array, axis: Array | None = None) -> Array:
+    def motion(place: Array, c: Array, y: Array) -> tuple[Array, Array]:
         """Return the velocity (3), at the beginning of the step, of the shape's point that was then where y (3) is now, as seen from the
-        shape's centre c; without its turn about an ``axis``."""
+        shape's centre c, and its angular velocity (3)."""
         R, V, center = place[12:21].reshape(3, 3), place[21:27], place[39:]    # so that a rolling ball is asked where it touched then
         w = R @ V[:3]
-        turn = w if axis is None else w - (w @ axis) * axis
-        return R @ V[3:] + ops.cross(w, R @ center) + ops.cross(turn, y - c)
+        return R @ V[3:] + ops.cross(w, R @ center) + ops.cross(w, y - c), w
 
     def points(a: Array, b: Array, about: Array, *given: Array) -> tuple[Array, ...]:
         far, given = (given[:1], given[1:]) if near else ((), given)
         left, (T_a, T_b) = iter(given), (homogeneous(x[:12]) @ homogeneous(x[27:39]) for x in (a, b))
         one, two = (k if isinstance(k, Shape) else geometry.measured(k, next(left)) for k in kinds)
         p = geometry.touching_points(one, two, se3.inv(T_a) @ T_b, *far) if near else geometry.points(one, two, se3.inv(T_a) @ T_b)
-        R, o, centers = se3.rotation(T_a), se3.position(T_a), [transformed_point(homogeneous(x[:12]), x[39:]) for x in (a, b)]
+        R, o = se3.rotation(T_a), se3.position(T_a)
         places, normals = [R @ x + o for x in p.position], [R @ x for x in p.normal]
-        ends = [(x, c, T[:3, 2] if isinstance(s, geometry.Cylinder) else None)
-                for s, x, c, T in zip((one, two), (a, b), centers, (T_a, T_b), strict=True)]  # fmt: skip
-        (R_a, below_a), (R_b, below_b) = roundness(one), roundness(two)
-        of_b, rates, velocities = R_a / (R_a + R_b), [], []
+        centers, rates, velocities = [transformed_point(homogeneous(x[:12]), x[39:]) for x in (a, b)], [], []
         for n, y, gap in zip(normals, places, p.gap, strict=True):
-            v_a, v_b = (material_velocity(x, c, y) for x, c, _ in ends)
-            at = y - (below_a + 0.5 * gap) * n, y + (below_b + 0.5 * gap) * n
-            u_a, u_b = (material_velocity(x, c, z, axis) for (x, c, axis), z in zip(ends, at, strict=True))
+            (v_a, w_a), (v_b, w_b) = (motion(x, c, y) for x, c in zip((a, b), centers, strict=True))
+            surfaces = rolling.radii(one, R, n), rolling.radii(two, se3.rotation(T_b), -n)
             rates.append(n @ (v_b - v_a))
-            velocities.append(of_b * u_b + (1.0 - of_b) * u_a)                  # (1)
+            velocities.append(rolling.place_velocity(n, gap, surfaces, (v_a, v_b), (w_a, w_b)))
         return np.array([y - about for y in places]), np.array(normals), p.gap, ops.array(rates), p.share, np.array(velocities)
 
     return points

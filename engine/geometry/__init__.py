@@ -7,11 +7,11 @@ from engine.geometry.measures import Kind, example, measured, measures
 from engine.geometry.pairs import distance, points, touching_points
 from engine.geometry.rays import ray, span
 from engine.geometry.separation import Separation
-from engine.geometry.shapes import Box, Capsule, Cylinder, Ellipsoid, GeometryError, HeightField, Hull, Plane, Shape, Sphere
+from engine.geometry.shapes import GROUNDS, Box, Capsule, Cylinder, Ellipsoid, GeometryError, HeightField, Hull, Plane, Shape, Sphere
 from engine.geometry.triangles import Triangles, through, triangles_of
 
 __all__ = [
-    "Box", "Capsule", "Cylinder", "Ellipsoid", "FAR", "GeometryError", "HeightField", "Hull", "HullOfNumbers", "Kind", "Plane",
+    "Box", "Capsule", "Cylinder", "Ellipsoid", "FAR", "GROUNDS", "GeometryError", "HeightField", "Hull", "HullOfNumbers", "Kind", "Plane",
     "Points", "Separation", "Shape", "Sphere", "Triangles", "clearance", "distance", "example", "hull_of", "measured", "measures",
     "numbers_of", "overlooked", "points", "ray", "span", "through", "touching_points", "triangles_of",
 ]  # fmt: skip

@@ -398,3 +398,7 @@ class HeightField(Shape):
         """Radius of the sphere about the surface, m."""
         return float(np.linalg.norm([0.5 * self.size[0], 0.5 * self.size[1], 0.5 * np.ptp(self.grid)]))
 
+
+
+#: shapes without end
+GROUNDS = (Plane, HeightField)

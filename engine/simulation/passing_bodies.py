@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.contact.many.manifolds import CENTER, RADIUS, SIZE
-from engine.contact.pairs import GROUNDS, Placed
+from engine.contact.pairs import Placed
+from engine.geometry import GROUNDS
 from engine.model import Model
 from engine.spatial import quaternion
 

@@ -37,7 +37,7 @@ def changes(one: str, other: str, dt: float, count: int = 200, seed: int = 3) ->
         turned = [quaternion.exp(rng.normal(size=3) * 2.0) for _ in range(2)]
         places = u * 0.25 + rng.normal(size=3) * 0.03, -u * 0.25
         states.append(np.concatenate([turned[0], places[0], turned[1], places[1]]))
-        heading = [quaternion.to_matrix(q).T @ v for q, v in zip(turned, (-u * speed, u * speed * 0.3))]
+        heading = [quaternion.to_matrix(q).T @ v for q, v in zip(turned, (-u * speed, u * speed * 0.3), strict=True)]
         velocities.append(np.concatenate([rng.normal(size=3) * 2.0, heading[0], rng.normal(size=3) * 2.0, heading[1]]))
     simulator = engine.Simulator(model, dt=dt, gravity=(0, 0, 0), contacts=engine.Contacts(None, material=surface))
     energies = simulator.run(np.array(states), np.array(velocities), 0.6, record_every=round(0.05 / dt)).kinetic_energy()
@@ -50,4 +50,5 @@ if __name__ == "__main__":
     dt = float(sys.argv[1]) if len(sys.argv) > 1 else 2.5e-4
     for one, other in PAIRS:
         grown = changes(one, other, dt)
-        print(f"{one} on {other}, {len(grown)} blows: at most {grown.max():+.1%}, at least {grown.min():+.1%}, {np.sqrt(np.mean(grown**2)):.1%} in the root mean square")
+        rms = np.sqrt(np.mean(grown**2))
+        print(f"{one} on {other}, {len(grown)} blows: {grown.min():+.1%} to {grown.max():+.1%}, {rms:.1%} in the root mean square")

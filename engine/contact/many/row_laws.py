@@ -14,11 +14,11 @@ from engine.contact.hunt_crossley import EVENLY
 from engine.contact.many.jointed import JointedProblem
 from engine.contact.many.pair_rows import BEFORE, GAP, MATERIAL, NORMAL, PLACE, POINT, SHARE, A, B, Near, PairRows
 from engine.contact.many.sticking import places_of
-from engine.contact.pairs import GROUNDS
 from engine.contact.point_law import kept_energy, velocity
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics.kinematics import body_motion, body_poses
 from engine.dynamics.momentum_conservation import Tree
+from engine.geometry import GROUNDS
 
 Array = np.ndarray
 #: points that there may be, of more of which none has a place of its own in records

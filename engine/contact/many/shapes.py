@@ -9,7 +9,7 @@ import numpy as np
 from engine import geometry
 from engine.contact.many.manifolds import Shapes
 from engine.contact.material import ContactMaterial
-from engine.contact.pairs import GROUNDS, Placed, thickness
+from engine.contact.pairs import Placed, thickness
 from engine.geometry import Shape
 
 Array = np.ndarray
@@ -44,7 +44,7 @@ def tables(placed: Sequence[Placed], surfaces: Sequence[ContactMaterial], mobili
         numbers += surface.turning if turns else ()
         outlines.append(np.array([s.body, *pose, *center, *half, radius, at, len(own[at]), *numbers], dtype=float))
         own[at].append(np.concatenate([pose, s.center, x]))
-        if isinstance(s.shape, GROUNDS):
+        if isinstance(s.shape, geometry.GROUNDS):
             n = s.pose[:3, 2]
             grounds.append([*n, n @ s.pose[:3, 3] + s.shape.summit, k])
     others: list[list[int]] = [[] for _ in placed]
@@ -58,7 +58,7 @@ def tables(placed: Sequence[Placed], surfaces: Sequence[ContactMaterial], mobili
 
 def size(shape: Shape) -> float:
     """Return half of how thick a shape is, m, about."""
-    return ENDLESS if isinstance(shape, GROUNDS) else thickness(shape) / 2.0
+    return ENDLESS if isinstance(shape, geometry.GROUNDS) else thickness(shape) / 2.0
 
 
 def rod(shape: Shape) -> tuple[Array, float]:
@@ -70,7 +70,7 @@ def rod(shape: Shape) -> tuple[Array, float]:
     _, half, radius = outline(shape)
     if isinstance(shape, (geometry.Capsule, geometry.Cylinder)):
         return np.array([0.0, 0.0, 0.5 * shape.length]), shape.radius
-    if isinstance(shape, (geometry.Sphere, *GROUNDS)):
+    if isinstance(shape, (geometry.Sphere, *geometry.GROUNDS)):
         return np.zeros(3), radius
     k = int(np.argmax(half))
     return half * (np.arange(3) == k), float(np.linalg.norm(np.delete(half, k)))
@@ -78,7 +78,7 @@ def rod(shape: Shape) -> tuple[Array, float]:
 
 def outline(shape: Shape) -> tuple[Array, Array, float]:
     """Return centre (3) and half sizes (3) of a box around a shape in its frame, and the radius of a ball about that centre."""
-    if isinstance(shape, GROUNDS):
+    if isinstance(shape, geometry.GROUNDS):
         return np.zeros(3), np.full(3, ENDLESS), ENDLESS
     reach = np.array([[shape.support(sign * e)[k] for sign in (1.0, -1.0)] for k, e in enumerate(np.eye(3))])
     center, half = reach.mean(axis=1), 0.5 * (reach[:, 0] - reach[:, 1])
