@@ -229,7 +229,7 @@ def narrow_phase_of_kinds(*kinds: Any, near: bool = False) -> Callable[..., tupl
         centers, rates, velocities = [transformed_point(homogeneous(x[:12]), x[39:]) for x in (a, b)], [], []
         for n, y, gap in zip(normals, places, p.gap, strict=True):
             (v_a, w_a), (v_b, w_b) = (motion(x, c, y) for x, c in zip((a, b), centers, strict=True))
-            surfaces = rolling.radii(one, R, n), rolling.radii(two, se3.rotation(T_b), -n)
+            surfaces = rolling.surface(one, R, n), rolling.surface(two, se3.rotation(T_b), -n)
             rates.append(n @ (v_b - v_a))
             velocities.append(rolling.place_velocity(n, gap, surfaces, (v_a, v_b), (w_a, w_b)))
         return np.array([y - about for y in places]), np.array(normals), p.gap, ops.array(rates), p.share, np.array(velocities)

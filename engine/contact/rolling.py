@@ -1,21 +1,21 @@
-"""How fast the place of a contact goes as bodies slide and roll: with the curvature of both surfaces there.
+"""How fast the place of a contact goes as bodies slide and roll: by the curvature of both surfaces there.
 
-A surface touches where its outward normal is that of the contact, n on the first body and −n on the second. On a body that turns at ω while
-n stays, the place runs along the surface at −ρ (ω × n), with ρ (3, 3) of its radii of curvature in the tangent plane; surfaces that roll on
-each other share the turn of n, and so the place goes at::
+Surfaces touch where the outward normal of the first is n and that of the second −n. Where the bodies' points go at v and their axes turn at
+ω, and with the radii of curvature R (3, 3) of the surfaces in their tangent plane, the place goes at::
 
-    ẋ = W (v_b + ρ_b (ω_b × n)) + (1 − W)(v_a − ρ_a (ω_a × n))                       (1)
+    ẋ = v_a + W (v_b − v_a) + C (ω_b − ω_a) × n                                      (1)
     W = R_a (R_a + R_b)⁻¹                                                            (2)
+    C = R_a (R_a + R_b)⁻¹ R_b                                                        (3)
 
-with the velocities v of the bodies' points there. In directions in which a surface is curved R is ρ; where it is flat, an edge or a
-corner, ρ is zero, since its places are points of the body, and R large, so that what is curved takes its place along.
+so that a ball takes the place along on a table, and two equal balls each half of it. Of faces, edges and corners places are taken for points
+of the body: R is large in W, so that what is curved takes them along, and where both are flat C is zero.
 
 Reference: Montana, *The kinematics of contact and grasp*, Int. J. of Robotics Research 7(3), 1988, the equations of contact.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,70 +25,89 @@ from engine.geometry import Shape
 Array = np.ndarray
 #: R of what is flat: of what has no end, m, and of others' size
 FLAT, FLAT_SIZES = 1e9, 1e3
-#: sine of the tilt below which the lowest point of a cylinder's rim is not followed any more
+#: sine of the tilt below which a cylinder's end or side counts as flat, and the lowest point of a rim is not followed any more
 TILT = 0.02
 
 
-def radii(shape: Shape, turn: Array, n: Array) -> tuple[Any, Any]:
-    """Return R and ρ, m, of a shape where its outward normal is n (3): tensors (3, 3) of the tangent plane, in the axes in which the shape
-    has the rotation ``turn`` (3, 3), or numbers where all directions are alike.
+class Surface(NamedTuple):
+    """A surface where it touches: R = ``curved`` + ``large`` · ``flat``.
 
-    An egg of 1 m and 2 m lies on its side: it rolls about its long axis as a cylinder of 1 m, and about the short one as one of 4 m.
+    Attributes
+    ----------
+    curved : radii of curvature, m, of the directions in which it is curved: a tensor (3, 3) of the tangent plane, or a number where all
+        directions are alike
+    flat : a tensor or a number, one in the directions in which it is flat, else zero
+    large : R of those, m
+    """
 
-    >>> R, rho = radii(geometry.Ellipsoid((2.0, 1.0, 1.0)), np.eye(3), np.array([0.0, 0.0, -1.0]))
-    >>> rho
+    curved: Any
+    flat: Any
+    large: Any = 0.0
+
+    @property
+    def R(self) -> Any:
+        """Radii of curvature (3, 3), m, or a number."""
+        return self.curved + self.large * self.flat
+
+
+def surface(shape: Shape, turn: Array, n: Array) -> Surface:
+    """Return the surface of a shape where its outward normal is n (3), in the axes in which it has the rotation ``turn`` (3, 3).
+
+    An egg of 1 m and 2 m lies on its side: it rolls about its long axis as a ball of 1 m, and about the short one as one of 4 m.
+
+    >>> surface(geometry.Ellipsoid((2.0, 1.0, 1.0)), np.eye(3), np.array([0.0, 0.0, -1.0])).curved
     array([[4., 0., 0.],
            [0., 1., 0.],
            [0., 0., 0.]])
     """
     if isinstance(shape, (geometry.Sphere, geometry.Capsule)):
-        return shape.radius, shape.radius
+        return Surface(shape.radius, 0.0)
     if isinstance(shape, geometry.Ellipsoid):
         A = (turn * np.array(shape.radii) ** 2) @ turn.T
         reach = ops.sqrt(n @ A @ n)
         x = A @ n / reach
-        rho = (A - np.outer(x, x)) / reach                                     # ∂x/∂n of its point x
-        return rho, rho
-    flat = FLAT if isinstance(shape, geometry.GROUNDS) else FLAT_SIZES * shape.bounding_radius
+        return Surface((A - np.outer(x, x)) / reach, 0.0)                      # ∂x/∂n of its point x
+    large = FLAT if isinstance(shape, geometry.GROUNDS) else FLAT_SIZES * shape.bounding_radius
     if not isinstance(shape, geometry.Cylinder):
-        return flat, 0.0
-    along = ops.cross(turn[:, 2], n)                                           # of the rim, as long as the sine of its tilt
-    tilt = along @ along
+        return Surface(0.0, 1.0, large)
+    along, lean = ops.cross(turn[:, 2], n), turn[:, 2] @ n                     # along the rim, as long as the sine of its tilt
+    tilt, line = along @ along, np.outer(along, along)
     least = tilt + TILT**2
-    rho = shape.radius * ((1.0 + TILT**2) / least) ** 1.5 * np.outer(along, along)      # r/sin θ, as a cone's
-    return flat * (np.eye(3) - np.outer(n, n) - np.outer(along, along) / least) + rho, rho
+    curved = shape.radius * ((1.0 + TILT**2) / least) ** 1.5 * line            # r/sin θ along the rim
+    sharp = tilt / least * lean * lean / (lean * lean + TILT**2)               # across it, unless the end or the side lies flat
+    return Surface(curved, (1.0 - sharp) * (np.eye(3) - np.outer(n, n) - line / least), large)
 
 
-def place_velocity(n: Array, gap: Any, surfaces: tuple[tuple[Any, Any], ...], velocities: tuple[Array, Array],
+def place_velocity(n: Array, gap: Any, surfaces: tuple[Surface, Surface], velocities: tuple[Array, Array],
                    turns: tuple[Array, Array]) -> Array:  # fmt: skip
-    """Return ẋ (3) of (1), of a place midway between two surfaces a ``gap`` apart, of whose normal n, :func:`radii`, the velocities (3) of
-    the bodies' points there and angular velocities (3), in the same axes.
+    """Return ẋ (3) of (1), of a place midway between two surfaces a ``gap`` apart, of whose normal n, the velocities (3) of the bodies'
+    points there and angular velocities (3), in the same axes.
 
     A wheel of 1 m that rolls at 2 rad/s touches the ground at a place that goes at 2 m/s, though nothing of the wheel moves there:
 
-    >>> still, ground, wheel = np.zeros(3), (FLAT, 0.0), (1.0, 1.0)
+    >>> still, ground, wheel = np.zeros(3), Surface(0.0, 1.0, FLAT), Surface(1.0, 0.0)
     >>> place_velocity(np.array([0.0, 0.0, 1.0]), 0.0, (ground, wheel), (still, still), (still, np.array([0.0, 2.0, 0.0]))).round(6)
     array([2., 0., 0.])
     """
-    (R_a, rho_a), (R_b, rho_b) = surfaces
-    x_a, x_b = (ops.cross(w, n) for w in turns)
-    u_a = velocities[0] - tangent(rho_a, x_a) - 0.5 * gap * x_a                # surfaces that touch midway have radii ρ + gap/2
-    u_b = velocities[1] + tangent(rho_b, x_b) + 0.5 * gap * x_b
-    return u_a + share(R_a, R_b, n, u_b - u_a)
+    a, b = surfaces
+    u, x = velocities[1] - velocities[0], ops.cross(turns[1] - turns[0], n)
+    normal = (n @ u) * n
+    rolls = u - normal + applied(b.curved, x) + 0.5 * gap * x                  # of b: R + gap/2 is of the surface that lies midway
+    turned = applied(a.curved, applied(b.flat, x))                             # of a, where b is flat
+    return velocities[0] + 0.5 * normal + share(a, b, n, rolls - turned) + turned
 
 
-def tangent(R: Any, x: Array) -> Array:
-    """Return R x (3) of R or ρ as :func:`radii` has them, with x (3) in the tangent plane."""
+def applied(R: Any, x: Array) -> Array:
+    """Return R x (3) of a tensor (3, 3) or a number, with x (3) in the tangent plane."""
     return R @ x if np.ndim(R) else R * x
 
 
-def share(R_a: Any, R_b: Any, n: Array, x: Array) -> Array:
-    """Return W x (3) of (2); of x along n a half, where W is no number."""
-    if not np.ndim(R_a) and not np.ndim(R_b):
-        return R_a / (R_a + R_b) * x
-    t = x - (n @ x) * n
+def share(a: Surface, b: Surface, n: Array, t: Array) -> Array:
+    """Return W t (3) of (2), with t (3) in the tangent plane."""
+    if not np.ndim(a.curved) and not np.ndim(b.curved):
+        return a.R / (a.R + b.R) * t
     P = np.eye(3) - np.outer(n, n)
-    M = sum(R if np.ndim(R) else R * P for R in (R_a, R_b))
+    M = sum(s.R if np.ndim(s.curved) else s.R * P for s in (a, b))
     trace = M[0, 0] + M[1, 1] + M[2, 2]
     determinant = 0.5 * (trace * trace - np.sum(M * M))
-    return tangent(R_a, trace * t - M @ t) / determinant + 0.5 * (n @ x) * n   # M⁻¹ in the plane, by Cayley and Hamilton
+    return applied(a.R, trace * t - M @ t) / determinant                       # M⁻¹ in the plane, by Cayley and Hamilton
