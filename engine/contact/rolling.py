@@ -7,8 +7,8 @@ Surfaces touch where the outward normal of the first is n and that of the second
     W = R_a (R_a + R_b)⁻¹                                                            (2)
     C = R_a (R_a + R_b)⁻¹ R_b                                                        (3)
 
-so that a ball takes the place along on a table, and two equal balls each half of it. Of faces, edges and corners places are taken for points
-of the body: R is large in W, so that what is curved takes them along, and where both are flat C is zero.
+so that a ball takes the place along on a table, and two equal balls each half of it. Of faces, edges and corners places are taken for
+points of the body: R is large in W, so that what is curved takes them along, and where both are flat C is zero.
 
 Reference: Montana, *The kinematics of contact and grasp*, Int. J. of Robotics Research 7(3), 1988, the equations of contact.
 """
