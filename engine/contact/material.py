@@ -16,6 +16,8 @@ from engine.model.parameters import split
 STRIBECK = 1e-2
 #: a coefficient of friction beyond which there is none: products of two are finite
 ROUGHEST = 1e100
+#: N/m, beyond which a step's Newton method finds no impulses, since 1e-17 m are more than rounding leaves of a place
+HARDEST = 1e18
 
 #: parameters that count instead of a number of a surface: of a link's, or of the ground's, "world"
 PARAMETERS = {f"contact_{n}": n for n in ("stiffness", "dissipation", "friction", "static_friction", "torsional_friction",
@@ -82,7 +84,8 @@ class ContactMaterial:
         if runs.shape != (3,):
             raise ContactError(f"surface_velocity of a ContactMaterial is {shown(self.surface_velocity)}; expected three numbers, m/s")
         object.__setattr__(self, "surface_velocity", tuple(runs.tolist()))
-        expected = {"stiffness": "a number above 0, N/m", "dissipation": "zero or more, s/m", "friction": f"from zero to {ROUGHEST:g}",
+        expected = {"stiffness": f"a number above 0, {HARDEST:g} N/m at most", "dissipation": "zero or more, s/m",
+                    "friction": f"from zero to {ROUGHEST:g}",
                     **dict.fromkeys(TURNING, f"from zero to {ROUGHEST:g}, m")}  # fmt: skip
         for f in (f for f in fields(self) if f.name not in ("priority", "surface_velocity")):
             x = getattr(self, f.name)
@@ -92,7 +95,7 @@ class ContactMaterial:
                 number("static_friction of a ContactMaterial", x, f"None, or a number not below friction, {self.friction}",
                        least=self.friction, error=ContactError)  # fmt: skip
             elif f.name == "stiffness":
-                number(f"{f.name} of a ContactMaterial", x, expected[f.name], above=0.0, error=ContactError)
+                number(f"{f.name} of a ContactMaterial", x, expected[f.name], above=0.0, most=HARDEST, error=ContactError)
             else:
                 most = np.inf if f.name == "dissipation" else ROUGHEST
                 number(f"{f.name} of a ContactMaterial", x, expected[f.name], least=0.0, most=most, error=ContactError)
@@ -184,6 +187,7 @@ def require_material(name: str, a: Any, error: type[EngineError] = ContactError)
     """
     stiff = name.startswith("contact_stiffness.")
     for row in np.ndindex(np.shape(a)):
-        if not (a[row] >= 0.0 and (a[row] > 0.0 or not stiff)):
+        if not (0.0 < a[row] <= HARDEST if stiff else a[row] >= 0.0):
             where = f" in row {', '.join(map(str, row))}" if row else ""
-            raise error(f"parameter '{name}' is {a[row]:g}{where}; expected a number {'above zero' if stiff else 'from zero'}")
+            expected = f"above zero, {HARDEST:g} at most" if stiff else "from zero"
+            raise error(f"parameter '{name}' is {a[row]:g}{where}; expected a number {expected}")

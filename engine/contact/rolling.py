@@ -49,6 +49,10 @@ class Surface(NamedTuple):
         """Radii of curvature (3, 3), m, or a number."""
         return self.curved + self.large * self.flat
 
+    def parallel(self, n: Array, x: Any) -> Surface:
+        """Return the surface of normal n (3) that lies x farther out, m."""
+        return self._replace(curved=self.curved + (x * (np.eye(3) - np.outer(n, n)) if np.ndim(self.curved) else x))
+
 
 def surface(shape: Shape, turn: Array, n: Array) -> Surface:
     """Return the surface of a shape where its outward normal is n (3), in the axes in which it has the rotation ``turn`` (3, 3).
@@ -89,11 +93,11 @@ def place_velocity(n: Array, gap: Any, surfaces: tuple[Surface, Surface], veloci
     >>> place_velocity(np.array([0.0, 0.0, 1.0]), 0.0, (ground, wheel), (still, still), (still, np.array([0.0, 2.0, 0.0]))).round(6)
     array([2., 0., 0.])
     """
-    a, b = surfaces
+    a, b = (s.parallel(n, 0.5 * gap) for s in surfaces)                        # those that touch midway
     u, x = velocities[1] - velocities[0], ops.cross(turns[1] - turns[0], n)
     normal = (n @ u) * n
-    rolls = u - normal + applied(b.curved, x) + 0.5 * gap * x                  # of b: R + gap/2 is of the surface that lies midway
-    turned = applied(a.curved, applied(b.flat, x))                             # of a, where b is flat
+    rolls = u - normal + applied(b.curved, x)
+    turned = applied(a.curved, applied(b.flat, x))                             # where b is flat
     return velocities[0] + 0.5 * normal + share(a, b, n, rolls - turned) + turned
 
 

@@ -14,7 +14,7 @@ from engine.components.first_values import spread
 from engine.components.law import OFFERED, SEEDS
 from engine.components.makers import Maker
 from engine.contact import is_material, require_material
-from engine.contact.material import PARAMETERS, TURNING
+from engine.contact.material import HARDEST, PARAMETERS, TURNING
 from engine.model import Model
 from engine.model.parameters import (
     NUMBERS,
@@ -80,7 +80,9 @@ def moves_shapes(name: str) -> bool:
 def possible(name: str, x: Array) -> Any:
     """Return whether a parameter of the model or of contacts is within its range, about; traceable."""
     least = np.asarray(x).reshape(-1)[-1]                                       # of an inertia its mass
-    if name.startswith(("mass.", "inertia.", "contact_stiffness.")):
+    if name.startswith("contact_stiffness."):
+        return ops.logical_and(ops.less(0.0, least), ops.less_equal(least, HARDEST))
+    if name.startswith(("mass.", "inertia.")):
         return ops.less(0.0, least)
     return ops.less_equal(0.0, least) if is_material(name) or name.startswith(("damping.", "friction.", "armature.")) else True
 

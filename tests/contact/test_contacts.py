@@ -302,6 +302,9 @@ def test_a_body_that_loses_much_hardly_bounces(loss):
 
 
 def test_what_cannot_touch_or_lies_in_another_is_said():
+    for k in (0.0, 1e30):                                                      # which threw a block 1e8 m up, without a word
+        with pytest.raises(engine.ContactError, match="expected a number above 0, 1e\\+18 N/m at most"):
+            engine.ContactMaterial(stiffness=k)
     with pytest.raises(engine.ContactError, match="nothing of 'ball' can touch anything; expected a ground, or links with collision"):
         engine.Simulator(ball(), contacts=engine.Contacts())
     sim = simulator(block(), material())

@@ -96,6 +96,7 @@ def test_gradients_by_every_kind():
     ({"contact_friction.leg": 1.0}, {"contacts": engine.Contacts(engine.HalfSpace())}, "'contact_friction.leg': nothing of 'leg'"),
     ({"contact_friction.foot": 1.0}, {}, "nothing of 'foot' may touch; expected a link with contacts, or 'world'"),
     ({"contact_stiffness.foot": 0.0}, {"contacts": engine.Contacts(engine.HalfSpace())}, "is 0; expected a number above zero"),
+    ({"contact_stiffness.foot": 1e30}, {"contacts": engine.Contacts(engine.HalfSpace())}, "is 1e+30; expected a number above zero, 1e+18"),
     ({"displacement.hip": np.zeros(6)}, {"constraints": [engine.Distance("body", "foot", length=0.45)]}, "beside constraints, which close"),
     ({"placement.hip": np.eye(3)}, {}, "parameter 'placement.hip' is"),
     ({"damping.hop": 1.0}, {}, "parameter 'damping.hop': no joint 'hop' in 'hopper' (did you mean 'hip'?)"),
