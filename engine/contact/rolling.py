@@ -3,12 +3,12 @@
 Surfaces touch where the outward normal of the first is n and that of the second −n. Where the bodies' points go at v and their axes turn at
 ω, and with the radii of curvature R (3, 3) of the surfaces in their tangent plane, the place goes at::
 
-    ẋ = v_a + W (v_b − v_a) + C (ω_b − ω_a) × n                                      (1)
-    W = R_a (R_a + R_b)⁻¹                                                            (2)
-    C = R_a (R_a + R_b)⁻¹ R_b                                                        (3)
+    ẋ = W_b (v_b + R_b (ω_b × n)) + W_a (v_a − R_a (ω_a × n))                        (1)
+    W_b = R_a (R_a + R_b)⁻¹,  W_a = R_b (R_a + R_b)⁻¹                                (2)
 
 so that a ball takes the place along on a table, and two equal balls each half of it. Of faces, edges and corners places are taken for
-points of the body: R is large in W, so that what is curved takes them along, and where both are flat C is zero.
+points of the body: R is large in (2), so that what is curved takes them along, and zero in (1), where n turns with them. Along n, where a
+gap opens or closes, places go by the same parts: those of a corner on a ground stay on the corner.
 
 Reference: Montana, *The kinematics of contact and grasp*, Int. J. of Robotics Research 7(3), 1988, the equations of contact.
 """
@@ -94,11 +94,10 @@ def place_velocity(n: Array, gap: Any, surfaces: tuple[Surface, Surface], veloci
     array([2., 0., 0.])
     """
     a, b = (s.parallel(n, 0.5 * gap) for s in surfaces)                        # those that touch midway
-    u, x = velocities[1] - velocities[0], ops.cross(turns[1] - turns[0], n)
-    normal = (n @ u) * n
-    rolls = u - normal + applied(b.curved, x)
-    turned = applied(a.curved, applied(b.flat, x))                             # where b is flat
-    return velocities[0] + 0.5 * normal + share(a, b, n, rolls - turned) + turned
+    x_a, x_b = (ops.cross(w, n) for w in turns)
+    u_a = velocities[0] - applied(a.curved, x_a - applied(b.flat, x_b))        # n turns with what is flat
+    u_b = velocities[1] + applied(b.curved, x_b - applied(a.flat, x_a))
+    return share(b, a, n, u_a) + share(a, b, n, u_b)
 
 
 def applied(R: Any, x: Array) -> Array:
@@ -106,12 +105,13 @@ def applied(R: Any, x: Array) -> Array:
     return R @ x if np.ndim(R) else R * x
 
 
-def share(a: Surface, b: Surface, n: Array, t: Array) -> Array:
-    """Return W t (3) of (2), with t (3) in the tangent plane."""
-    if not np.ndim(a.curved) and not np.ndim(b.curved):
-        return a.R / (a.R + b.R) * t
+def share(other: Surface, own: Surface, n: Array, u: Array) -> Array:
+    """Return W u (3) of (2), the part that a surface has in the place's velocity, beside the ``other``; along n by their mean radii."""
+    if not np.ndim(other.curved) and not np.ndim(own.curved):
+        return other.R / (other.R + own.R) * u
     P = np.eye(3) - np.outer(n, n)
-    M = sum(s.R if np.ndim(s.curved) else s.R * P for s in (a, b))
-    trace = M[0, 0] + M[1, 1] + M[2, 2]
-    determinant = 0.5 * (trace * trace - np.sum(M * M))
-    return applied(a.R, trace * t - M @ t) / determinant                       # M⁻¹ in the plane, by Cayley and Hamilton
+    A, B = (s.R if np.ndim(s.curved) else s.R * P for s in (other, own))
+    M, along = A + B, n @ u
+    t, sums = u - along * n, [R[0, 0] + R[1, 1] + R[2, 2] for R in (A, M)]
+    determinant = 0.5 * (sums[1] * sums[1] - np.sum(M * M))
+    return A @ (sums[1] * t - M @ t) / determinant + sums[0] / sums[1] * along * n      # M⁻¹ in the plane, by Cayley and Hamilton

