@@ -50,7 +50,8 @@ def other_tools() -> Iterator[Row]:
     place, rates = cases.basilisk()
     yield "Basilisk, test_spacecraft", "position after 10 s, from DOP853's", shown(place, "m"), "4e-08 m"
     yield "", "angular velocity", shown(rates, "rad/s"), "–"
-    yield "NESC 2, a tumbling brick", "angular velocity after 30 s, from sim 01's", shown(cases.nesc(), "deg/s"), "2e-10 … 3e-3 deg/s (five tools)"
+    off = shown(cases.nesc(), "deg/s")
+    yield "NESC 2, a tumbling brick", "angular velocity after 30 s, from sim 01's", off, "2e-10 … 3e-3 deg/s (five tools)"
 
 
 def digits() -> Iterator[Row]:
@@ -138,27 +139,27 @@ HEAD = """# Validation
 
 Published test cases, simulated by this engine; `python -m tests.validation` measures them and writes this table. *Ours* is the difference
 between this engine's final state and the reference, relative if without a unit, or a value; *theirs* is the error of the other program's
-published final state against an integration at tighter tolerances, if known. `cg4` and `rkmk4` are integrators; DOP853 and "long doubles" are
-independent integrations of the same equations.
+published final state against an integration at tighter tolerances, if known. `cg4` and `rkmk4` are integrators; DOP853 and "long doubles"
+are independent integrations of the same equations.
 
 | case | quantity | ours | theirs |
 |---|---|---|---|
 """
 TAIL = """
-In the cylinder cases only the moment of the gravity gradient is simulated, not its force (`GravityField(gradient="moment")`), as in JEOD; with
-the force, the cylinder ends 3.6e-4 m away. JEOD's published positions have numerical errors, and ours differ from them by no more
-than these errors. Tests check all figures (`tests/space`, `tests/constraints`, `tests/dynamics`), and further cases with
-closed-form solutions: fields, eclipses, drag, jet damping, slosh, modes.
+In the cylinder cases only the moment of the gravity gradient is simulated, not its force (`GravityField(gradient="moment")`), as in JEOD;
+with the force, the cylinder ends 3.6e-4 m away. JEOD's published positions have numerical errors, and ours differ from them by no more
+than these errors. Tests check all figures (`tests/space`, `tests/constraints`, `tests/dynamics`), and further cases with closed-form
+solutions: fields, eclipses, drag, jet damping, slosh, modes.
 
-Two common closed forms neglect what the engine includes. The dark fraction of an orbit is often computed from angles seen from the planet's
-centre, which gives 0.388619 at a radius of 6778 km. Seen from the satellite, the umbra lasts longer by 1.35e-5 of an
-orbit, R/(π AU) with the planet's radius R and the astronomical unit AU: `tests/space/test_surfaces.py` checks both to 1e-10. A decay of −12.7014 m per orbit is of first order in
-drag: the simulated orbit agrees within a thousandth.
+Two common closed forms neglect what the engine includes. The dark fraction of an orbit is often computed from angles seen from the
+planet's centre, which gives 0.388619 at a radius of 6778 km. Seen from the satellite, the umbra lasts longer by 1.35e-5 of an orbit, R/(π
+AU) with the planet's radius R and the astronomical unit AU: `tests/space/test_surfaces.py` checks both to 1e-10. A decay of −12.7014 m
+per orbit is of first order in drag: the simulated orbit agrees within a thousandth.
 
-A closed system (a vehicle with exhaust, slosh, a panel, a boom, wheels and an arm, and the target that it holds) conserves linear momentum to 1e-13 and
-angular momentum to 1e-12 of the sum of its parts over a million steps (`python -m tests.bench.closed`), and its energy never rises while
-nothing is driven. After the arm has released the target, both bodies move on straight paths whose rounding errors have the same sign at each step: the
-total drifts by 2e-11 of the sum, each body's momentum by 1e-13.
+A closed system (a vehicle with exhaust, slosh, a panel, a boom, wheels and an arm, and the target that it holds) conserves linear
+momentum to 1e-13 and angular momentum to 1e-12 of the sum of its parts over a million steps (`python -m tests.bench.closed`), and its
+energy never rises while nothing is driven. After the arm has released the target, both bodies move on straight paths whose rounding
+errors have the same sign at each step: the total drifts by 2e-11 of the sum, each body's momentum by 1e-13.
 """
 
 
