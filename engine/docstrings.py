@@ -17,11 +17,18 @@ def add_examples(owner: type | ModuleType, examples: Mapping[str, str]) -> None:
     >>> add_examples(Scale, {"read": ">>> scale.read()"})
     >>> Scale.read.__doc__.splitlines()
     ['Return the mass, kg.', '', 'Examples', '--------', '>>> scale.read()']
+
+    The margin is that of the prose, also where a formula comes first:
+
+    >>> Scale.read.__doc__ = "Read::\\n\\n        m = F/g\\n\\n    in kg."
+    >>> add_examples(Scale, {"read": ">>> scale.read()"})
+    >>> Scale.read.__doc__.splitlines()[-1]
+    '    >>> scale.read()'
     """
     for name, text in examples.items():
         found = inspect.getattr_static(owner, name)
         doc = found.__doc__ or ""
-        margin = re.search(r"\n( *)\S", doc)                                    # of its lines after the first
-        added = f"\n\nExamples\n--------\n{text.strip()}".replace("\n", "\n" + margin[1] if margin else "\n")
+        margin = min(re.findall(r"\n( *)\S", doc), default="")                  # of its lines after the first
+        added = f"\n\nExamples\n--------\n{text.strip()}".replace("\n", "\n" + margin)
         for x in (found, getattr(found, "__func__", found)):                    # a class's method, and the function that help reads
             x.__doc__ = doc.rstrip() + added

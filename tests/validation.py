@@ -41,24 +41,25 @@ def jeod() -> Iterator[Row]:
     """NASA's verification of JEOD: 28800 s at steps of 1 s."""
     for name in cases.JEOD:
         place, rates, _ = cases.jeod(name)
-        yield f"JEOD {name}: {NAMES[name]}", "place after 8 h, from JEOD's", shown(place, "m"), shown(THEIRS[name][0], "m")
-        yield "", "rates", shown(rates, "rad/s"), shown(THEIRS[name][1], "rad/s")
+        yield f"JEOD {name}: {NAMES[name]}", "position after 8 h, from JEOD's", shown(place, "m"), shown(THEIRS[name][0], "m")
+        yield "", "angular velocity", shown(rates, "rad/s"), shown(THEIRS[name][1], "rad/s")
 
 
 def other_tools() -> Iterator[Row]:
     """Basilisk's own test of its spacecraft, and NESC's second check case."""
     place, rates = cases.basilisk()
-    yield "Basilisk, test_spacecraft", "place after 10 s, from DOP853's", shown(place, "m"), "4e-08 m"
-    yield "", "rates", shown(rates, "rad/s"), "–"
-    yield "NESC 2, a brick that tumbles", "rates after 30 s, from sim 01's", shown(cases.nesc(), "deg/s"), "2e-10 … 3e-3 deg/s (five tools)"
+    yield "Basilisk, test_spacecraft", "position after 10 s, from DOP853's", shown(place, "m"), "4e-08 m"
+    yield "", "angular velocity", shown(rates, "rad/s"), "–"
+    off = shown(cases.nesc(), "deg/s")
+    yield "NESC 2, a tumbling brick", "angular velocity after 30 s, from sim 01's", off, "2e-10 … 3e-3 deg/s (five tools)"
 
 
 def digits() -> Iterator[Row]:
     """Two bodies under J2 for an orbit, against 40 digits."""
     for name in ("cg4", "rkmk4"):
         place, apart, _ = cases.two_bodies(name, 0.5)
-        yield f"Two bodies that turn, 100 m apart, J2, {name}", "one from the other after an orbit", shown(apart, "m"), "–"
-        yield "", "place", shown(place, "m"), "–"
+        yield f"Two rotating bodies, 100 m apart, J2, {name}", "relative position after an orbit", shown(apart, "m"), "–"
+        yield "", "position", shown(place, "m"), "–"
     off = np.abs(cases.tip(0.03125, 300.0)[0] - cases.TIP).max()
     end = np.linalg.norm(cases.tip(0.03125, 5554.0)[0] - cases.TIP_ORBIT)
     yield "The tip of a servicer's arm, both arms moving, J2", "after 300 s, from long doubles", shown(off, "m"), "–"
@@ -70,8 +71,8 @@ def variable_mass() -> Iterator[Row]:
     flight, expected = var(dt=0.02, integrator="rkmk5").run(VAR["q"], VAR["v"], 60.0, record_every=500), values("VAR")
     whole = flight.momentum() + flight("tank.momentum")
     rates = np.abs(flight.v[-1, :3] - expected[:3]).max()
-    yield "A tank off the centre, a nozzle askew, a minute", "rates, from DOP853's", shown(rates, "rad/s"), "–"
-    yield "", "momentum with what has left, of 8e3 N·m·s", shown(np.abs(whole - whole[0]).max(), "N·m·s"), "–"
+    yield "An off-centre tank, a skewed nozzle, 60 s", "angular velocity, from DOP853's", shown(rates, "rad/s"), "–"
+    yield "", "momentum with the exhaust, of 8e3 N·m·s", shown(np.abs(whole - whole[0]).max(), "N·m·s"), "–"
     thrust, model, tank = 150.0 / 3000.0 * 220.0 * 9.80665, hull(650.0).model(floating_base=True), Tank("hull", 200.0)
     jet = Thrusters("hull", [[0, 0, -1.0]], [[0, 0, 1.0]], most=thrust, tank=tank, isp=220.0)
     simulator = engine.Simulator(model, dt=0.5, gravity=(0, 0, 0), integrator="rkmk5", actuators=[jet, tank],
@@ -84,8 +85,8 @@ def panels() -> Iterator[Row]:
     """A hub with two panels, whose frequencies a transcendental equation gives."""
     for name, add, n in (("8 modes", engine.space.add_modes, 8), ("20 hinges", engine.space.add_chain, 20)):
         found = frequencies(*winged(add, n))
-        yield f"Hub and two panels by {name}", "first turning frequency", f"{nearest(found, values('HUB')[:1])[0]:.0e}", "–"
-        yield "", "first shifting frequency", f"{nearest(found, values('HU2')[:1])[0]:.0e}", "–"
+        yield f"Hub and two panels by {name}", "first rotational frequency", f"{nearest(found, values('HUB')[:1])[0]:.0e}", "–"
+        yield "", "first translational frequency", f"{nearest(found, values('HU2')[:1])[0]:.0e}", "–"
 
 
 def bodies_that_bend() -> Iterator[Row]:
@@ -95,7 +96,7 @@ def bodies_that_bend() -> Iterator[Row]:
 
     run, expected = modal("full", dt=0.0025).run([1, 0, 0, 0, 0, 0, 0], V0, 30.0, record_every=1200), values("LEA")
     P, E = run.momentum() + run("panel.momentum"), sum(run.energy())
-    yield "A hub with a panel that bends, 30 s", "modes, from DOP853's", shown(np.abs(run("panel.eta")[-1] - expected[:4]).max(), ""), "–"
+    yield "A hub with a bending panel, 30 s", "modes, from DOP853's", shown(np.abs(run("panel.eta")[-1] - expected[:4]).max(), ""), "–"
     yield "", "momentum and energy", f"{np.abs(P - P[0]).max() / np.abs(P).max():.0e} and {np.ptp(E) / E[0]:.0e}", "2e-13"
 
 
@@ -105,7 +106,7 @@ def mechanisms_known() -> Iterator[Row]:
     model, q, _ = of_planar(np.radians(-65), q2)
     least = float(dynamics.dynamic_singularity(model, q, "tip", "linear"))
     yield "Papadopoulos & Dubowsky, dynamic singularity at q₁ = −65°", "q₂", f"{np.degrees(q2):.2f}°", "−11.41°"
-    yield "", "least singular value there", f"{least:.0e}", "–"
+    yield "", "smallest singular value there", f"{least:.0e}", "–"
     model, loops, drive, q = mechanisms.squeezer()
     simulator = engine.Simulator(model, integrator="rkmk5", gravity=(0, 0, 0), forces=[drive], constraints=loops)
     end, _ = simulator.solve(q, np.zeros(7), 0.03, tolerance=1e-10)(0.03)
@@ -119,12 +120,12 @@ def mechanisms_known() -> Iterator[Row]:
 def rolling_and_sliding() -> Iterator[Row]:
     """Whipple's bicycle, a tippe top, a ball on a turntable, and Hunt and Crossley's bounce."""
     off = np.abs(published.bicycle_eigenvalues() - published.BICYCLE).max()
-    yield "Whipple's bicycle at 5 m/s, the benchmark's", "eigenvalues, of 14 1/s", shown(off, "1/s"), "1e-14 (two programs)"
+    yield "Whipple's bicycle at 5 m/s (benchmark)", "eigenvalues, of 14 1/s", shown(off, "1/s"), "1e-14 (two programs)"
     first, last, lost = published.tippe_top(dt=2e-5)
     turned = f"{np.degrees(first):.0f}° to {np.degrees(last):.0f}°"
-    yield "A tippe top on smooth ground, Coulomb's friction of 0.02, 25 s", "inclination, from and to", turned, "turns over"
+    yield "A tippe top on smooth ground, Coulomb's friction of 0.02, 25 s", "inclination, first and last", turned, "turns over"
     yield "", "Jellett's constant", shown(lost, "of it"), "–"
-    yield "A ball on a turntable", "how fast it goes round, over 2/7 Ω", f"{published.turntable():.5f}", "1"
+    yield "A ball on a turntable", "angular velocity of its path, over 2/7 of the table's", f"{published.turntable():.5f}", "1"
     found, e = published.bounce()
     yield "Hunt & Crossley's bounce, 200 steps", f"restitution, of {e:.6f}", shown(abs(found - e), ""), "–"
 
@@ -137,27 +138,28 @@ CASES: tuple[Callable[[], Iterator[Row]], ...] = (
 HEAD = """# Validation
 
 Published test cases, simulated by this engine; `python -m tests.validation` measures them and writes this table. *Ours* is the difference
-between this engine's final state and the published one, or a value; *theirs* is the error of the other program's published final state
-against an integration at tighter tolerances, where that is known.
+between this engine's final state and the reference, relative if without a unit, or a value; *theirs* is the error of the other program's
+published final state against an integration at tighter tolerances, if known. `cg4` and `rkmk4` are integrators; DOP853 and "long doubles"
+are independent integrations of the same equations.
 
-| case | measured | ours | theirs |
+| case | quantity | ours | theirs |
 |---|---|---|---|
 """
 TAIL = """
-Of JEOD's cylinders ours has the gradient's moment and not its force (`GravityField(gradient="moment")`), as JEOD has: with the force,
-which is there, the cylinder is 3.6e-4 m farther. JEOD's published positions have numerical errors of their own, and ours differ by no more
-than those. The numbers are held by tests (`tests/space`, `tests/constraints`, `tests/dynamics`), which also have the rows that
-closed forms give: fields, eclipses, drag, jet damping, slosh, modes.
+In the cylinder cases only the moment of the gravity gradient is simulated, not its force (`GravityField(gradient="moment")`), as in JEOD;
+with the force, the cylinder ends 3.6e-4 m away. JEOD's published positions have numerical errors, and ours differ from them by no more
+than these errors. Tests check all figures (`tests/space`, `tests/constraints`, `tests/dynamics`), and further cases with closed-form
+solutions: fields, eclipses, drag, jet damping, slosh, modes.
 
-Two of those differ by what they leave out. How much of an orbit is dark is often counted by angles as they are seen from the planet's
-centre, (b − a)/π = 0.388619 at 6778 km; an eclipse sees the Sun from where it is, and the cone that touches both is dark for 1.35e-5 of an
-orbit longer, R/(π AU): `tests/space/test_surfaces.py` has both to 1e-10. A decay per orbit of −12.7014 m is of the first order in
-drag: the orbit that falls meets it within a thousandth.
+Two common closed forms neglect what the engine includes. The dark fraction of an orbit is often computed from angles seen from the
+planet's centre, which gives 0.388619 at a radius of 6778 km. Seen from the satellite, the umbra lasts longer by 1.35e-5 of an orbit, R/(π
+AU) with the planet's radius R and the astronomical unit AU: `tests/space/test_surfaces.py` checks both to 1e-10. A decay of −12.7014 m
+per orbit is of first order in drag: the simulated orbit agrees within a thousandth.
 
-A closed system, vehicle, exhaust, slosh, a panel, a boom, wheels, an arm and the target that it holds, keeps linear momentum to 1e-13 and
-angular momentum to 1e-12 of the sum of its parts over a million steps (`python -m tests.bench.closed`), and energy never rises where
-nothing drives. When the arm has let go, the two bodies' straight paths round the same way at each step: together by 2e-11
-of the sum, each by 1e-13.
+A closed system (a vehicle with exhaust, slosh, a panel, a boom, wheels and an arm, and the target that it holds) conserves linear
+momentum to 1e-13 and angular momentum to 1e-12 of the sum of its parts over a million steps (`python -m tests.bench.closed`), and its
+energy never rises while nothing is driven. After the arm has released the target, both bodies move on straight paths whose rounding
+errors have the same sign at each step: the total drifts by 2e-11 of the sum, each body's momentum by 1e-13.
 """
 
 
