@@ -13,7 +13,7 @@ from engine.checks import require_importable, whole
 from engine.compiler.graph.program import Program, Shape, is_table
 from engine.compiler.graph.refusals import ArgumentError
 from engine.compiler.gufunc import Gufunc, gufunc
-from engine.compiler.signature import signature_of, unsized, written
+from engine.compiler.signature import shapes_in_text, signature_of, unsized, written
 from engine.compiler.transforms import jacobians
 from engine.compiler.transforms.trace import name_of, pure, trace
 
@@ -96,11 +96,23 @@ def require_few_dimensions(program: Program, names: list[str], argument: int) ->
                         f"arrays, as of lambda {', '.join(names)}: {flat} with the signature '{signature}'")  # fmt: skip
 
 
+def require_flat(signature: str, argument: int) -> None:
+    """Refuse a signature, not all of whose sizes are known, whose Jacobian has more dimensions than compiled functions have."""
+    left, _, right = signature.replace(" ", "").partition("->")
+    shapes, results = shapes_in_text(left, signature), shapes_in_text(right, signature) if right else []
+    of = shapes[argument] if argument < len(shapes) else ()
+    if deep := [shape for shape in results if len(shape) + len(of) > 3]:
+        x = f"x.reshape({', '.join(('-1', *of[1:]))})" if len(of) > 1 else "x"
+        raise ArgumentError(f"the Jacobian of '{signature}' has the shape ({','.join(deep[0] + of)}), of more than three dimensions; "
+                            f"expected flat arrays of sizes that are given, as of lambda x: np.ravel(f({x}))")  # fmt: skip
+
+
 def differentiated(fn: Callable[..., Any], signature: str | None, argument: int, scalar: bool, **dimensions: int) -> Any:
     if not callable(fn):
         raise ArgumentError(f"expected a function to differentiate, got {fn!r}")
     argument = whole("the argument to differentiate by", argument, "its number, from 0", error=ArgumentError)
     if isinstance(signature, str) and (names := unsized(signature, dimensions)) and not scalar:
+        require_flat(signature, argument)
         raise ArgumentError(f"{'gradient' if scalar else 'jacobian'}: the size '{names[0]}' of '{signature}' is not given; expected "
                             f"{names[0]}=… after the signature")  # fmt: skip
     if signature is not None:

@@ -2,23 +2,43 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 from typing import Any
 
 from engine.compiler import native_code
 from engine.compiler.codegen.counters import Counted, Counters
+from engine.compiler.codegen.entry import batch
 from engine.compiler.codegen.rollout import rollout
 from engine.compiler.graph.program import Program
-from engine.compiler.gufunc import numpy_ufunc
+from engine.compiler.gufunc import immortal, numpy_ufunc
 
 
 @functools.cache
 def rollout_ufunc(step: Program, observe: Program, width: int, inputs: int = 0) -> Any:
     """Return the NumPy gufunc ``(counts, t0, k, dt, p, x) -> records`` of ``codegen.rollout``, with inputs (r, inputs) last."""
+    return numpy_ufunc(_rollout_code(step, observe, width, inputs), "rollout", _scan(step, observe, inputs))
+
+
+@functools.cache
+def _rollout_code(step: Program, observe: Program, width: int, inputs: int) -> native_code.Code:
+    """Machine code of a rollout of so many rows at once; where there are tables, of one."""
     width = 1 if step.tabled or observe.tabled else width
     how = f"rollout{width}.{native_code.width()}.{inputs}"
-    code = native_code.Code(how, lambda: rollout(step, observe, width, inputs), f"a run of {width} at once", [step, observe])
-    return numpy_ufunc(code, "rollout", _scan(step, observe, inputs))
+    return native_code.Code(how, lambda: rollout(step, observe, width, inputs), f"a run of {width} at once", [step, observe])
+
+
+@functools.cache
+def look_at_many(step: Program, observe: Program) -> None:
+    """Have one rollout from now on look at the states of many records together, in the lanes of a batch's code, which is made now: the bits
+    are the same, sooner."""
+    lanes = native_code.width()
+    if lanes == 1 or step.tabled or observe.tabled:
+        return
+    row = Program(observe.nodes, observe.outputs, [(observe.n_in,)], [(len(observe.outputs),)], observe.functions, observe.name)
+    many = native_code.Code(f"many{lanes}", lambda: batch(row, lanes), "records of many states", [row])
+    immortal(many)
+    ctypes.c_void_p.from_address(_rollout_code(step, observe, 1, 0).variable("many")).value = many.function("loop")
 
 
 @functools.cache

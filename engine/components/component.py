@@ -106,19 +106,6 @@ def clamp(x: Any, low: Any, top: Any) -> Any:
     return ops.minimum(ops.maximum(x, low), top)
 
 
-def onward(modes: Array, found: Array) -> Array:
-    """Return the modes of limited forces (see :meth:`Context.bounded`) to try after some of which the step ends where others are found: not
-    those at once that are not next to them. Of a force that falls with the speed at the end, no two are then tried in turn for ever.
-
-    >>> onward(np.array([0.0, 0.0, 1.0, 3.0, 2.0]), np.array([1.0, 3.0, -1.0, 0.0, 3.0]))
-    array([1., 2., 0., 2., 3.])
-    """
-    leaves = ops.logical_and(ops.less(2.5, abs(modes)), ops.less(0.5, abs(found - modes)))
-    skips = ops.logical_and(ops.less(abs(modes), 1.5), ops.less(2.5, abs(found)))
-    line = ops.where(ops.less(ops.where(leaves, modes, found), 0.0), -2.0, 2.0)
-    return ops.where(ops.logical_or(leaves, skips), line, ops.where(ops.less(modes * found, -0.5), 0.0, found))
-
-
 class States(dict[str, Any]):
     """Components' own states by their names; SimulationError for a name that has none."""
 
@@ -148,6 +135,21 @@ class Felt(NamedTuple):
     contacts: Array
 
 
+class NotFelt:
+    """Stands for what is felt where a component that is no sensor reads it: each part is an error that says who feels it."""
+
+    def __init__(self, name: str = "") -> None:
+        self._name = name
+
+    def __getattr__(self, part: str) -> Any:
+        if part == "vdot" and not self._name:
+            raise SimulationError("accelerations follow from what acts, and are known at ticks only; expected a law with a period")
+        if part.startswith("_") or part not in Felt._fields:
+            raise AttributeError(f"s.felt has no '{part}'; expected one of {', '.join(Felt._fields)}")
+        raise SimulationError(f"'{self._name}' reads s.felt.{part}, which sensors alone feel; "
+                              f"expected it to read the signal of a sensor with feels = ({part!r},)")  # fmt: skip
+
+
 class Context:
     """Time and state of a robot, and what follows from them, computed when it is asked for.
 
@@ -166,7 +168,7 @@ class Context:
     bends : by link, what :meth:`Component.modal` says of those that bend
     signals : what has been said until now of those that make signals, by their names and parts; before : what was said before this tick, of
         those that are read so
-    felt : what is felt at the beginning of a step, where something asks for it; vdot (nv) : accelerations of that
+    felt : what a sensor feels at the beginning of a step, as it declares; vdot (nv) : accelerations of that
     pulls : the components that pull at all that falls, which :meth:`gravity_at` adds up
     """
 
@@ -178,7 +180,7 @@ class Context:
         self.bends = bends or {}
         self.signals: dict[str, Mapping[str, Any]] = {}
         self.before: dict[str, Mapping[str, Any]] = {}
-        self.felt: Felt | None = None
+        self.felt: Felt | NotFelt = NotFelt()
         self.ground: Array | None = None
         self.pulls: Sequence[Component] = ()
         self._jacobians: dict[str, Array] = {}
@@ -213,9 +215,7 @@ class Context:
     @property
     def vdot(self) -> Array:
         """Accelerations (nv) at the beginning of a step, before what is commanded then."""
-        if self.felt is None:
-            raise SimulationError("accelerations follow from what acts, and are known at ticks only; expected a law with a period")
-        return self.felt.vdot
+        return np.asarray(self.felt.vdot)
 
     def gravity_at(self, place: Array) -> Array:
         """Return the acceleration (3), world axes, of what falls freely at a place (3), relative to the world's origin."""

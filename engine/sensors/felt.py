@@ -32,7 +32,7 @@ loads, contacts, such as ('tau',)
 class Declared:
     """The parts of what is felt that a sensor ``feels``: the others may be filled or not, by what other sensors ask for."""
 
-    def __init__(self, name: str, feels: Sequence[str], felt: Felt | None) -> None:
+    def __init__(self, name: str, feels: Sequence[str], felt: Any) -> None:
         self._name, self._feels, self._felt = name, (*feels,), felt
 
     def __getattr__(self, part: str) -> Any:

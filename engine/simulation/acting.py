@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from engine import ops
 from engine.checks import numeric, shown
 from engine.compiler.transforms.trace import pure, trace
-from engine.components.component import Component, Context, Effect, Felt, SimulationError, name_in_errors
+from engine.components.component import Component, Context, Effect, Felt, NotFelt, SimulationError, name_in_errors
 from engine.components.controller import Controller
 from engine.components.effect import effect, require_taken
 from engine.components.law import Ticking
@@ -107,7 +108,7 @@ class Acting:
             held.signals = s.signals
         for c in self.acting:
             at = held if held is not None and isinstance(c, Ticking) and c.called.law.stiff is False else s
-            with ops.part(c.name, s.q, s.v):
+            with unfelt(at, c), ops.part(c.name, s.q, s.v):
                 effects[c.name] = effect(c, at, s.states.get(c.name, c.state), memories.get(c.name, c.memory), c.given(commands))
             require_taken(c, {} if c is self.controller else effects[c.name].commands | effects[c.name].flows, self.acting)
             commands = add_flows(commands | effects[c.name].commands, effects[c.name].flows)
@@ -176,7 +177,7 @@ class Acting:
     def updated(self, s: Context, c: Component, memories: Mapping[str, Array], command: Any, dt: Any) -> Array:
         """Return the memory of one of those who act for the step of dt that begins now."""
         update = c.update if isinstance(c, Ticking) else pure(c.update)                  # a law's function is asked twice anyway
-        with name_in_errors(c.name, s.q.dtype == object), ops.part(c.name, s.q, s.v):
+        with unfelt(s, c), name_in_errors(c.name, s.q.dtype == object), ops.part(c.name, s.q, s.v):
             found = update(s, s.states.get(c.name, c.state), memories[c.name], command, dt)
         if not numeric(np.asarray(found)):
             raise SimulationError(f"update of '{c.name}' returned {shown(found)}; expected numbers")
@@ -237,3 +238,15 @@ class Acting:
         if not wrenches:
             return tau, None
         return tau, np.array([wrenches.get(link.name, np.zeros(6)) for link in self.model.links])
+
+
+@contextlib.contextmanager
+def unfelt(s: Context, c: Component) -> Iterator[None]:
+    """Refuse what is felt to a component that is no sensor or law, as nothing says what it asks for."""
+    felt = s.felt
+    if not isinstance(c, Ticking):
+        s.felt = NotFelt(c.name)
+    try:
+        yield
+    finally:
+        s.felt = felt

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from engine import ops
-from engine.components.component import AS_IT_IS, onward
+from engine.components.component import AS_IT_IS
 from engine.integrate import during
 from engine.simulation.plant import Plant
 
@@ -87,3 +87,16 @@ class EffortLimits:
         line = resists(np.full(n, 2.0)) - others if plant.stiffness.steep else np.zeros(len(own))
         R, rho = resists(np.zeros(n)) - others, resists(modes) - others
         return np.array([v[own], force(0.0), *ends, line, R, rho])
+
+
+def onward(modes: Array, found: Array) -> Array:
+    """Return the modes of limited forces (see :meth:`Context.bounded`) to try after some of which the step ends where others are found: not
+    those at once that are not next to them. Of a force that falls with the speed at the end, no two are then tried in turn for ever.
+
+    >>> onward(np.array([0.0, 0.0, 1.0, 3.0, 2.0]), np.array([1.0, 3.0, -1.0, 0.0, 3.0]))
+    array([1., 2., 0., 2., 3.])
+    """
+    leaves = ops.logical_and(ops.less(2.5, abs(modes)), ops.less(0.5, abs(found - modes)))
+    skips = ops.logical_and(ops.less(abs(modes), 1.5), ops.less(2.5, abs(found)))
+    line = ops.where(ops.less(ops.where(leaves, modes, found), 0.0), -2.0, 2.0)
+    return ops.where(ops.logical_or(leaves, skips), line, ops.where(ops.less(modes * found, -0.5), 0.0, found))

@@ -12,8 +12,9 @@ import numpy as np
 
 from engine.checks import EngineError
 from engine.compiler import native_code
+from engine.compiler.codegen.rollout import SHELF
 from engine.compiler.gufunc import WORTH_THREADS
-from engine.compiler.scan import rollout_ufunc
+from engine.compiler.scan import look_at_many, rollout_ufunc
 from engine.compiler.thread_pool import get_threads, spread
 from engine.compiler.transforms.trace import Program, trace
 from engine.components.component import AWAY, Interrupted, SimulationError
@@ -30,6 +31,8 @@ TRAIL = 8
 HEARD = 0.2
 #: steps of one record that are taken at once before it is known how long they take
 UNKNOWN = 256.0
+#: records of single rollouts, from which on code that looks at many of their states at once is worth its making
+MANY = 1000
 #: kernel(counts, t0, k, dt, p, x) -> records (..., len(counts), m), as the gufunc of engine.compiler.codegen.rollout
 Kernel = Callable[..., Array]
 
@@ -83,6 +86,7 @@ class Process:
         self.over, self.where = over or (lambda x: np.zeros(x.shape[:-1], dtype=bool)), where
         self.n, self.away, self.notes = len(example[1]), away, notes
         self.most = UNKNOWN                                                    # steps that take HEARD, as far as it is known
+        self.recorded = 0                                                      # states of one rollout that could be looked at together
 
     @functools.cached_property
     def programs(self) -> tuple[Program, Program]:
@@ -208,7 +212,12 @@ class Process:
         """Return records (..., T, m), finite or not: machine code between records in pieces, between which Ctrl-C is heard."""
         if self.compiled and max(map(counts.item, (0, len(counts) // 2, -1))) > UNKNOWN and counts.max() > self.most:
             return self._in_pieces(counts, t0, k, dt, p, x, room)
-        return run_silently(self.kernel(x.shape[:-1]), counts, t0, k, dt, p, x, room=room)
+        kernel = self.kernel(x.shape[:-1])
+        if kernel is vars(self).get("_alone") and len(counts) >= SHELF:
+            self.recorded += len(counts)
+            if self.recorded >= MANY:
+                look_at_many(*self.programs)
+        return run_silently(kernel, counts, t0, k, dt, p, x, room=room)
 
     def _in_pieces(self, counts: Array, t0: float, k: float, dt: float, p: Array, x: Array, room: Array | None) -> Array:
         """Run as compiled, each record by several calls, of which the last counts."""

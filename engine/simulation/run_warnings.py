@@ -15,9 +15,10 @@ from engine.components.component import SimulationWarning
 from engine.dynamics.momentum_conservation import Tree, central_momentum, common_turn, with_momentum
 from engine.model import Model
 from engine.simulation.allowances import Depths
+from engine.simulation.chatter import FEW, SLOW, chattering_joints, followed
 from engine.simulation.innovations import Innovations, Known, of_columns
 from engine.simulation.passing_bodies import describe_passing, may_meet
-from engine.simulation.unresolved_impacts import FALL, describe_blow, of_tables, speeds_of_blows
+from engine.simulation.unresolved_impacts import FALL, STEPS, describe_blow, of_tables, speeds_of_blows
 from engine.spatial import quaternion
 
 Array = np.ndarray
@@ -29,10 +30,6 @@ BEYOND = 0.1
 OVER, OPEN = 0.1, 1e-3
 #: rad or m in a step: less is rest
 REST = 1e-9
-#: in a share of so many records or more a joint's velocity changes in a step by more than it is around then; rad/s or m/s that is rest
-FEW, SHARE, SLOW = 10, 0.4, 1e-3
-#: rad in a step: a base that turns farther changes its velocity as much by turning
-SPUN = 0.3
 #: the share of records in which a filter may meet what nobody does, such as when something lets go
 SELDOM = 0.01
 #: what the steps' errors of momentum may add up to, relative to the largest momentum; rows of a batch whose momentum is looked at
@@ -88,32 +85,6 @@ def require_within(model: Model, q: Array) -> None:
 def largest(x: Array) -> float:
     """Return max |x| of numbers (...), NaN if one is none; without a copy."""
     return float(max(x.max(initial=0.0), -x.min(initial=0.0)))
-
-
-def neighbourly(v: Array) -> Array:
-    """Return the root mean square of a velocity (..., T, nv) over three records in a row; at the ends over two.
-
-    >>> neighbourly(np.array([[3.0], [4.0], [0.0]])).ravel().round(3)
-    array([3.536, 2.887, 2.828])
-    """
-    zero, n = np.zeros_like(v[..., :1, :]), v.shape[-2]
-    with np.errstate(over="ignore", invalid="ignore"):                         # of rollouts that are no numbers any more
-        squares = np.concatenate([zero, v * v, zero], axis=-2)
-        counts = np.minimum(np.minimum(np.arange(n) + 2, n + 1 - np.arange(n)), 3)[:, None]
-        return np.sqrt(sum(squares[..., k : k + n, :] for k in range(3)) / counts)
-
-
-def followed(v: Array, vdot: Array, where: Array, dt: float) -> str:
-    """Return in words a step that follows v̇ = −λ v: 1/λ, of how records (T) change from one to the next, ``where`` (T − 1) they count;
-    none that is not shorter than dt.
-
-    >>> t = np.arange(5)
-    >>> [followed((-1.5) ** t, -2000.0 * (-1.5) ** t, t[1:] > 0, dt) for dt in (1e-3, 1e-4)]
-    [', to about 0.0005 s,', ',']
-    """
-    with np.errstate(all="ignore"):
-        step = float(np.median(np.abs(np.diff(v))[where])) / float(np.median(np.abs(np.diff(vdot))[where]) or np.nan)
-    return f", to about {step:.2g} s," if 0.0 < step < dt else ","
 
 
 def liquids(model: Model) -> list[tuple[str, list[int], float, bool]]:
@@ -194,17 +165,8 @@ class RunWarnings:
         if (error := columns.get("constraints.error")) is not None and error.size:
             self._open(t, np.abs(error).max(axis=-1))
         if "contacts.gap" in columns:
-            gap = columns["contacts.gap"]
-            beyond = -(gap + self.depths.deepest)
-            worst = np.argmax(beyond, axis=-1)
-
-            def sinks(k: tuple[int, ...]) -> str:
-                return (f"contact '{self.depths.names[worst[k]]}' is {-gap[k][worst[k]]:.3g} m deep, over a tenth of the thinner shape; "
-                        "expected a stiffer material, a smaller dt, or gentler loads")  # fmt: skip
-
-            deepest = np.fmax.reduce(beyond, axis=-1)                          # of points that are numbers
-            self._note("depth", deepest > 0.0, t, sinks, deepest)
-            self._blow(t, gap)
+            self._sink(t, columns["contacts.gap"])
+            self._blow(t, columns["contacts.gap"])
         elif "contacts.overlap" in columns:
             overlap = columns["contacts.overlap"]
 
@@ -223,8 +185,24 @@ class RunWarnings:
         for name, nis in of_columns(self.filters, t, columns, q.shape[:-1]).items():
             self._mistake(t, self.filters[name], nis)
 
+    def _sink(self, t: Array, gap: Array) -> None:
+        """Note where contacts are too deep, by gaps (..., T, points)."""
+        least = np.fmin.reduce(gap, axis=tuple(range(gap.ndim - 1)))           # of points that are numbers
+        if not (least < -self.depths.deepest).any():
+            return
+        beyond = -(gap + self.depths.deepest)
+        worst, deepest = np.argmax(beyond, axis=-1), np.fmax.reduce(beyond, axis=-1)
+
+        def sinks(k: tuple[int, ...]) -> str:
+            return (f"contact '{self.depths.names[worst[k]]}' is {-gap[k][worst[k]]:.3g} m deep, over a tenth of the thinner shape; "
+                    "expected a stiffer material, a smaller dt, or gentler loads")  # fmt: skip
+
+        self._note("depth", deepest > 0.0, t, sinks, deepest)
+
     def _blow(self, t: Array, gap: Array) -> None:
         """Note where shapes whose surfaces lose nothing meet in blows that steps do not resolve, by gaps (..., T, points)."""
+        if not (self.depths.blows < STEPS * self.dt).any():
+            return
         at = speeds_of_blows(t, gap, self.dt, self.depths.blows)
         worst, speed = at.argmax(axis=-1), at.max(axis=-1, initial=0.0)
 
@@ -245,19 +223,17 @@ class RunWarnings:
 
     def _chatter(self, t: Array, v: Array, vdot: Array) -> None:
         """Note where velocities (..., T, nv) change in a step by more than they are around then, as in many records."""
-        model, around = self.model, neighbourly(v)
-        turning = (self.dt * np.abs(vdot) > around) & (around > SLOW)
-        for b in (model.bodies[i] for i in model.roots):
-            if b.kind.floats:                                                  # which may turn far in a step: another doubt
-                turning[..., b.v] &= self.dt * np.linalg.norm(v[..., b.v][..., :3], axis=-1, keepdims=True) < SPUN
-        turning &= (turning.mean(axis=-2, keepdims=True) > SHARE) & (len(t) >= FEW)
-        chattering = np.where(turning, around, 0.0)
+        joints, turning, chattering = chattering_joints(self.model, self.dt, v, vdot)
+        if not len(joints):
+            return
+        v, vdot = v[..., joints], vdot[..., joints]
 
         def chatters(k: tuple[int, ...]) -> str:
             i = int(chattering[k].argmax())
             wanted = followed(v[k[:-1]][:, i], vdot[k[:-1]][:, i], turning[k[:-1]][1:, i], self.dt)
-            wanted += "".join(f" a shorter period of {name}, which is held for {period:g} s," for name, period in self.held.items())
-            return (f"joint '{model.entries('v')[i]}' moves at {v[k][i]:.3g} and accelerates by {self.dt * vdot[k][i]:.3g} in a step, more "
+            wanted += "".join(f" a shorter period of {law}, which is held for {period:g} s," for law, period in self.held.items())
+            name = self.model.entries("v")[joints[i]]
+            return (f"joint '{name}' moves at {v[k][i]:.3g} and accelerates by {self.dt * vdot[k][i]:.3g} in a step, more "
                     "than it moves at around then (SI units), as in many records: what acts on it is too stiff for the steps, and it "
                     f"chatters; expected a smaller dt{wanted} gentler gains, or joint_dynamics='implicit' for losses of "
                     "joints")  # fmt: skip
@@ -361,7 +337,10 @@ class RunWarnings:
         if self.depths.free is not None:
             where, said = self.depths.free.passing(self.dt, t, q, v)
             self._note("thin", where, t, said)
+        moves = {i: largest(v[..., self.model.bodies[i].v][..., 3:]) if i >= 0 else 0.0 for pair in self.depths.thin for i in pair}
         for (a, b), (size, points) in self.depths.thin.items():
+            if self.dt * 2.0 * (moves[a] + moves[b]) <= self.depths.most * size:        # a vector is less than twice its largest entry
+                continue
             speed = np.linalg.norm(drifting(self.model, a, q, v) - drifting(self.model, b, q, v), axis=-1)
             fast = self.dt * speed > self.depths.most * size
             if gaps is not None and fast.any():

@@ -157,6 +157,9 @@ def test_names_are_those_of_the_function():
     (lambda: gradient(lambda x: (x, x))(1.0), "<lambda> returns shape (), (); a gradient is of one number"),
     (lambda: jacobian(swirl, "(2)->(3)"), "swirl takes 2 arguments; '(2)->(3)' has 1"),
     (lambda: jacobian(swirl, "(n),()->(3)"), "the size 'n' of '(n),()->(3)' is not given"),
+    (lambda: jacobian(lambda X: 2.0 * X, "(n,2)->(n,2)"),
+     "the Jacobian of '(n,2)->(n,2)' has the shape (n,2,n,2), of more than three dimensions; expected flat arrays of sizes that are given, "
+     "as of lambda x: np.ravel(f(x.reshape(-1, 2)))"),
     (lambda: jacobian(swirl, arguement=1), "jacobian of swirl got arguement=… without a signature"),
     (lambda: gradient(gufunc(swirl, "(2),()->(3)"), n=2), "gradient of swirl got n=… without a signature"),
     (lambda: jacobian(swirl)([[1.0], [1.0, 2.0]], 1.0), "jacobian of swirl: argument_0 is not rectangular"),

@@ -6,8 +6,9 @@ import pytest
 from engine import ops
 from engine.compiler import interpret, native_code, trace
 from engine.compiler.codegen.llvm import Module
+from engine.compiler.codegen.rollout import SHELF
 from engine.compiler.gufunc import Gufunc
-from engine.compiler.scan import rollout_ufunc
+from engine.compiler.scan import look_at_many, rollout_ufunc
 from engine.compiler.transforms.trace import calling
 from tests.compiler.programs import bits
 from tests.numeric import ROUNDED
@@ -190,3 +191,25 @@ def test_what_a_step_seldom_changes_stands_where_it_is(width, reads, apart):
                 at, k = interpret(one, 0.0, k, 0.1, P, at)[:15], k + 1.0
             notes = interpret(one, 0.0, k, 0.1, P, at)[15:]
             np.testing.assert_allclose(records[row, j], [k, *at, *notes], rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("records", [SHELF - 1, SHELF, SHELF + 1, 5 * SHELF + 3])
+@pytest.mark.parametrize("notes", [0, 2])
+def test_many_states_looked_at_together_are_those_looked_at_one_by_one(records, notes):
+    """Also of several rows, in records with gaps between their numbers, where steps are none or several, and with notes."""
+    salt = records + 1000.0 * notes                                            # of programs that nobody else looks at
+    shapes = [(), (), (), (2,), (15 if notes else 3,)]
+    one = trace(remembering if notes else step, shapes)
+    look = trace(lambda t0, k, dt, p, x: (k + salt, x, p, ops.when(x[0] > 0.0, lambda: ops.sin(x) / x[1], x)),
+                 [*shapes[:-1], (shapes[-1][0] + notes,)])  # fmt: skip
+    counts, x = np.arange(records) % 3.0, np.random.default_rng(0).uniform(-1, 1, (3, *shapes[-1]))
+    kernel = rollout_ufunc(one, look, 1)
+    apart = kernel(counts, 0.0, 0.0, 0.1, P, x)
+    look_at_many(one, look)
+    room = np.full((3, records, 2 * apart.shape[-1]), np.nan)
+    assert bits(kernel(counts, 0.0, 0.0, 0.1, P, x)) == bits(apart)
+    assert bits(kernel(counts, 0.0, 0.0, 0.1, P, x, out=room[..., ::2])) == bits(apart) and np.isnan(room[..., 1::2]).all()
+    x[1] = np.inf
+    with np.errstate(all="raise"):
+        lost = kernel(counts, 0.0, 0.0, 0.1, P, x)
+    assert np.isnan(lost[1]).any() and bits(np.delete(lost, 1, axis=0)) == bits(np.delete(apart, 1, axis=0))

@@ -43,6 +43,10 @@ WRONG = [
      "rows got nothing (None), as a function without a return does, from the function 'forgets'"),
     (lambda x: np.searchsorted(x, 1.0), "(n)->()", "np.searchsorted of a table, in `np.searchsorted(x, 1.0)`"),
     (lambda x: np.sum(x), "(n)->()", "use engine.ops.total(table)"),
+    (lambda x: np.sum(x, axis=0), "(n,2)->(2)", "use engine.ops.total(table)"),
+    (lambda x: np.sum(x, axis=1), "(n,2)->(n)", "use engine.ops.rows(np.sum, table), which finds it of each row by itself"),
+    (lambda x: np.mean(x, -1), "(n,2)->(n)", "use engine.ops.rows(np.mean, table), which finds it of each row by itself"),
+    (lambda x: ops.rows(lambda a: a * np.sum(x, axis=1)[0], x), "(n,2)->(n,2)", "use engine.ops.rows(np.sum, table), which finds"),
     (lambda x: x.max(), "(n)->()",
      "use engine.ops.each(lambda k, y: engine.ops.maximum(y, engine.ops.gather(table, k)), table.shape[0], "
      "engine.ops.gather(table, 0))"),

@@ -1,6 +1,7 @@
 """Contacts with known answers: impacts, inclines, rolling, stacks; against laws, MuJoCo, and themselves in batches."""
 
 import functools
+import math
 import warnings
 
 import mujoco
@@ -9,6 +10,7 @@ import pytest
 from scipy.optimize import brentq
 
 import engine
+from engine.simulation import run_loop
 from engine.spatial import inertia, quaternion, se3, so3
 from tests.contact.scenes import UPRIGHT, ball, block, body, inclined, material, point, simulator
 
@@ -476,3 +478,21 @@ def test_two_links_may_have_a_material_of_their_own():
                             ({"materials": {("a/block", "c"): material()}}, "name a link 'c'")]:  # fmt: skip
         with pytest.raises(engine.ContactError, match=expected):
             engine.Simulator(model, contacts=engine.Contacts(engine.HalfSpace(), **given))
+
+
+def test_records_are_the_same_bits_looked_at_together_or_one_by_one(tmp_path, monkeypatch):
+    """In memory, in files, and where a run goes on."""
+    found = []
+    for many in (math.inf, 0):
+        monkeypatch.setattr(run_loop, "MANY", many)
+        made = simulator(block(), material(), gravity=(1.0, 0.0, -9.81))
+        q, v = [*UPRIGHT, 0.0, 0.0, 0.08], [0.5, 0.2, 3.0, 0.4, 0.0, 0.0]
+        run = made.run(q, v, 0.1005)
+        path = made.run(q, v, 0.05, out=tmp_path / f"{many}.h5")
+        made.resume(path, 0.1005)
+        whole = engine.load_trajectory(path)
+        assert (made._process.recorded > 0) and run.signals.keys() == whole.signals.keys() and np.ptp(run.signals["contacts.gap"]) > 0.0
+        for name, x in run.signals.items():
+            assert np.array_equal(x, whole.signals[name])
+        found.append([run.q, run.v, run.vdot, *run.signals.values()])
+    assert all(np.array_equal(a, b) for a, b in zip(*found, strict=True))

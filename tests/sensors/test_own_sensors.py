@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import engine
+from engine.components.component import Component, Effect
 from engine.sensors.sensor import Errors, Mounted
 from tests.sensors.test_refusals import GROUND, press
 
@@ -47,6 +48,26 @@ def test_only_what_is_declared_is_felt(part, compiled):
         for beside in ([], [sensor(lambda s: {"": PARTS[part](s)}, feels=(part,), name="who_may")]):
             with pytest.raises(engine.SimulationError, match=rf"'mine' reads {asked}, .*; expected feels = \('{other}', '{part}'\)"):
                 ran(*beside, undeclared, compiled=compiled)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("ticks", [True, False])
+def test_a_component_that_is_no_sensor_feels_nothing(part, ticks, compiled):
+    """Neither where nobody else feels, nor where a sensor does; it is told how to."""
+
+    class Peeps(Component):
+        name, memory = "peeps", np.zeros(int(ticks))
+
+        def act(self, s, state, memory, command):
+            return Effect(signals={"x": memory if ticks else PARTS[part](s)})
+
+        def update(self, s, state, memory, command, dt):
+            return np.array([PARTS[part](s)])
+
+    for beside in ([], [sensor(lambda s: {"": PARTS[part](s)}, feels=(part,))]):
+        with pytest.raises(engine.SimulationError, match=rf"'peeps' reads s\.felt\.{part}, .*; expected .* feels = \('{part}',\)"):
+            engine.Simulator(press(), sensors=beside, forces=[Peeps()], contacts=GROUND, compiled=compiled).run([0.3], [0.0], 0.005)
 
 
 def test_accelerations_are_felt_by_their_short_name():

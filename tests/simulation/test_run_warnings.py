@@ -9,7 +9,7 @@ from scipy.integrate import solve_ivp
 
 import engine
 from engine.components.forces import JointSpring, JointStops, PointForce
-from engine.simulation import run_warnings
+from engine.simulation import chatter, run_warnings
 from engine.spatial import inertia
 from tests.contact.scenes import UPRIGHT, ball, block
 from tests.simulation.test_simulator import ASSET, pendulum
@@ -335,3 +335,18 @@ def test_an_elastic_blow_that_steps_do_not_resolve_is_said(dissipation, dt, heig
     assert any(re.search(r"meet at [12]\.\d+ m/s in a blow of about 0.0025 s, 2.5 steps", text) for text in found) == said, found
     again = run.q[len(run.t) // 2 :, 6].max() - 0.05
     assert height == 0.0 or (again < 0.7 * height) == (said or dissipation > 0.0)
+
+
+def test_joints_that_are_looked_at_for_chatter_are_all_that_may():
+    """Against the same of all joints: those that turn about are found, and by the same speeds."""
+    rng, model = np.random.default_rng(0), engine.load(ASSET, floating_base=True)
+    v, vdot = rng.standard_normal((2, 2, 40, model.nv)) * 10.0 ** rng.uniform(-4.0, 1.0, model.nv)
+    dt, vdot = 0.5, vdot * 10.0 ** rng.uniform(-3.0, 1.0, model.nv)
+    around = chatter.neighbourly(v)
+    turning = (dt * np.abs(vdot) > around) & (around > chatter.SLOW)
+    turning[..., :6] &= dt * np.linalg.norm(v[..., :3], axis=-1, keepdims=True) < chatter.SPUN
+    turning &= turning.mean(axis=-2, keepdims=True) > chatter.SHARE
+    joints, found, speeds = chatter.chattering_joints(model, dt, v, vdot)
+    assert 0 < len(joints) < model.nv and turning.any() and not np.delete(turning, joints, axis=-1).any()
+    assert (found == turning[..., joints]).all() and (speeds == np.where(turning, around, 0.0)[..., joints]).all()
+    assert not len(chatter.chattering_joints(model, dt, v[:, : chatter.FEW - 1], vdot[:, : chatter.FEW - 1])[0])

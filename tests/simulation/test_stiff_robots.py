@@ -7,11 +7,11 @@ from scipy.integrate import solve_ivp
 
 import engine
 from engine.components.actuators import Motor
-from engine.components.component import onward
 from engine.components.forces import JointSpring
 from engine.components.general_actuator import GeneralActuator
 from engine.contact.hunt_crossley import AT_ONCE, EVENLY, lasts, normal_impulse
 from engine.simulation.culprit import weightless
+from engine.simulation.effort_limits import onward
 from engine.simulation.halving import COARSE, FINE
 from engine.spatial import inertia, se3
 

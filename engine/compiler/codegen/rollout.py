@@ -9,6 +9,9 @@ the step's work, and is copied to where x is for records alone.
 
 A step may also return notes, after x, which ``observe`` then takes after x: those of the step that begins where it looks. That step is the
 next one, or is lost where the scan ends.
+
+Where one rollout makes many records, their states wait on a shelf, and are looked at together, one in each lane, by the code of a batch,
+whose address ``@many`` has then (:func:`engine.compiler.scan.look_at_many`); until it is there, each is looked at by itself.
 """
 
 from __future__ import annotations
@@ -25,6 +28,9 @@ from engine.compiler.graph.program import Program, live
 from engine.compiler.graph.vecmath import literal, splat, vector
 from engine.compiler.kernels.arena import STATE, put_spare
 from engine.compiler.kernels.instructions import Writer
+
+#: states of one rollout that are looked at together
+SHELF = 16
 
 
 def rollout(step: Program, observe: Program, width: int, inputs: int = 0, counters: Counters | None = None) -> str:
@@ -178,6 +184,7 @@ class Rollout(GroupWriter):
         self.held = self.m.held.get(self.f_step, [])
         self.beside = sum(h.size for h in self.held)
         self.groups = 1 if self.tabled or width == 1 else GROUPS
+        self.shelved = width == 1 and not self.tabled and counters is None
         self.state, self.work = self.kept + self.n + self.notes, max(work_step, self.beside + work_observe)
         if self.tabled:
             put_spare(self.m)
@@ -192,11 +199,14 @@ class Rollout(GroupWriter):
         self.begin_records()
         self.load_inputs()
         self.take_steps()
+        if self.shelved:
+            self.shelve()
         self.record()
         self.goes_on("endlook", "%nextj = add i64 %j, 1", "records", "endrow")
         self.close()
-        return "\n".join([str(self.m), *["declare ptr @malloc(i64)", "declare void @free(ptr)"] * (not self.tabled),   # an arena has them
-                          "declare i32 @feclearexcept(i32)", *self.lines])
+        own = ["declare ptr @malloc(i64)", "declare void @free(ptr)"] * (not self.tabled)        # an arena has them
+        many = ["@many = global ptr null"] * self.shelved
+        return "\n".join([str(self.m), *own, *many, "declare i32 @feclearexcept(i32)", *self.lines])
 
     def read_arguments(self) -> None:
         """Read the gufunc's arguments: rows N, records R, where each argument begins, and its strides from row to row and within."""
@@ -216,6 +226,11 @@ class Rollout(GroupWriter):
         self.records = put(f"getelementptr {D}, ptr {self.second}, i64 {groups * self.state}")
         self.scratch = put(f"getelementptr {D}, ptr {self.records}, i64 {groups * self.n_record}")
         self.arena = put("call ptr @arena.lent(ptr @arena.spare)") if self.tabled else ""
+        if self.shelved:
+            self.many = put("load ptr, ptr @many")
+            self.waits = put(f"and i1 {put(f'icmp ne ptr {self.many}, null')}, {put(f'icmp sge i64 {self.R}, {SHELF}')}")
+            self.shelf = put(f"call ptr @malloc(i64 {put(f'select i1 {self.waits}, i64 {SHELF * self.m.bytes(self.state)}, i64 0')})")
+            self.given = [put(f"alloca [{n} x i64]") for n in (2, 3, 4)]       # arguments, sizes and strides of a batch
 
     def load_rows(self) -> None:
         """Load t0, k, dt and p of the rows into both states, and x into the first."""
@@ -271,6 +286,26 @@ class Rollout(GroupWriter):
             self.called(self.step, call, "%to")
             self.count_on(self.block, self.state, self.m.bytes(self.notes), (self.noted, self.kept + self.n))
 
+    def shelve(self) -> None:
+        """Put the state %at aside, where many records are wanted, and look at all that wait once the shelf is full, or at the last one."""
+        put, own = self.put, self.m.bytes(self.state)
+        self.lines += [f"  br i1 {self.waits}, label %aside, label %alone", "aside:"]
+        place = put(f"urem i64 %j, {SHELF}")
+        self.copied(self.byte(self.shelf, put(f"mul i64 {place}, {own}")), "%at", own)
+        many = put(f"add i64 {place}, 1")
+        last = put(f"icmp eq i64 {put('add i64 %j, 1')}, {self.R}")
+        full = put(f"or i1 {last}, {put(f'icmp eq i64 {many}, {SHELF}')}")
+        self.lines += [f"  br i1 {full}, label %together, label %endlook", "together:"]
+        row = self.byte(self.base[self.last], put(f"mul i64 %row, {self.outer[self.last]}"))
+        to = self.byte(row, put(f"mul i64 {put(f'sub i64 %j, {place}')}, {self.step_record}"))
+        for given, numbers in zip(self.given, ((f"ptr {self.shelf}", f"ptr {to}"), (f"i64 {many}",),
+                                  (f"i64 {own}", f"i64 {self.step_record}", "i64 8", f"i64 {self.step_column}")), strict=True):  # fmt: skip
+            for k, x in enumerate(numbers):
+                self.lines.append(f"  store {x}, ptr {self.byte(given, 8 * k)}")
+        self.lines += [f"  call void {self.many}({', '.join(f'ptr {given}' for given in self.given)}, ptr null)", "  br label %endlook",
+                       "alone:"]  # fmt: skip
+        self.block = "alone"
+
     def record(self) -> None:
         """Write record j of the state %at."""
         put, base, outer, n = self.put, self.base[self.last], self.outer[self.last], self.n_record
@@ -286,6 +321,7 @@ class Rollout(GroupWriter):
     def close(self) -> None:
         """End the loop over rows, and the function."""
         back = [f"  call void @arena.back(ptr @arena.spare, ptr {self.arena})"] * self.tabled
+        back += [f"  call void @free(ptr {self.shelf})"] if self.shelved else []
         self.lines += [f"  %nextrow = add i64 %row, {self.groups * self.width}", "  br label %rows", "done:", *self.ended, *back,
                        f"  call void @free(ptr {self.raw})", f"  call i32 @feclearexcept(i32 {ALL_FLAGS})", "  ret void", "}"]  # fmt: skip
 

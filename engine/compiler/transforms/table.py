@@ -95,7 +95,8 @@ class Table(NDArrayOperatorsMixin):
             many, own = BY_ROWS.get(function, (0, function))
             if many and many == len(args) and not options:
                 return self.by_rows(own, args)
-            raise self.g.refuse(f"np.{function.__name__} of a table", instead_of(function.__name__))
+            axis = options.get("axis", args[1] if len(args) > 1 else None)
+            raise self.g.refuse(f"np.{function.__name__} of a table", instead_of(function.__name__, axis))
         return function(*untabled(args), **untabled(options))
 
     def reshape(self, *shape: Any) -> Any:

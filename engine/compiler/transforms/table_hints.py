@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 #: for a size of which nothing is known while the function is traced
 OR_SIZE = "or write a number for its size in the signature"
 OTHERS = f"use engine.ops.rows(f, table), total, gather, add_at and chosen, {OR_SIZE}"
@@ -52,10 +54,16 @@ INSTEAD = {
 }  # fmt: skip
 
 
-def instead_of(name: str) -> str:
-    """Return what to write in place of a function or an attribute.
+#: what is found of each row by itself along other axes than the first
+OF_EACH = ("sum", "mean", "average", "var", "std", "max", "amax", "min", "amin", "argmax", "argmin", "any", "all", "prod", "median", "norm")
 
-    >>> instead_of("sum")
-    'use engine.ops.total(table)'
+
+def instead_of(name: str, axis: Any = None) -> str:
+    """Return what to write in place of a function or an attribute, where it goes along an ``axis``.
+
+    >>> instead_of("sum"), instead_of("sum", 1)
+    ('use engine.ops.total(table)', 'use engine.ops.rows(np.sum, table), which finds it of each row by itself')
     """
+    if name in OF_EACH and isinstance(axis, int) and axis != 0:
+        return f"use engine.ops.rows({'engine.ops.norm' if name == 'norm' else f'np.{name}'}, table), which finds it of each row by itself"
     return INSTEAD.get(name, OTHERS)
