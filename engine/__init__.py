@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from engine.gc_pause import gc_paused
+from engine.gc_pause import gc_paused, grown_old
 
 with gc_paused():
     from engine import compiler, constraints, dynamics, integrate, io, model, ops, recording, rigid_body, simulation, spatial
@@ -56,6 +56,8 @@ with gc_paused():
         warm,
     )
 
+    grown_old()
+
 #: whether all rooms are loaded with the first: type checkers look at both
 AT_ONCE: bool = False
 
@@ -107,3 +109,4 @@ def __dir__() -> list[str]:
 SHOWN_BY.append(load_viewer)
 with gc_paused():
     remember()
+    grown_old()
