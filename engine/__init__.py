@@ -25,7 +25,7 @@ with gc_paused():
     from engine.contact import ContactError, ContactMaterial
     from engine.examples import example
     from engine.inverse_kinematics import IKResult, Target
-    from engine.io import RobotFileError, RobotFileWarning, check, load, load_mesh, load_sdf, load_urdf, save_mjcf, save_urdf
+    from engine.io import RobotFileError, RobotFileWarning, check, load, load_mesh, load_urdf, save_urdf
     from engine.lazy_imports import lazily_imported, load_viewer
     from engine.model import Builder, Geometry, Joint, Limits, Link, Material, Mimic, Model, ModelError, Mounted, StateError, combine
     from engine.model.shown import SHOWN_BY
@@ -70,6 +70,7 @@ if AT_ONCE:                                                                    #
     from engine.fmu import export_fmu
     from engine.identification import Identification, IdentificationError, IdentificationWarning, base_parameters, identify
     from engine.inverse_kinematics import inverse_kinematics  # at run time the package itself, which is called like it
+    from engine.io import load_sdf, save_mjcf
     from engine.viewer import Follow, Onboard, Scene, Shot, Shown, Sky, Viewer, ViewerError, export, images, render, view
     from engine.viewer.serve import Server, Widget, serve
 
