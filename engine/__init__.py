@@ -3,8 +3,10 @@
 from typing import TYPE_CHECKING, Any
 
 from engine.gc_pause import gc_paused, grown_old
+from engine.numpy_threads import load_numpy
 
 with gc_paused():
+    load_numpy()
     from engine import compiler, constraints, dynamics, integrate, io, model, ops, recording, rigid_body, simulation, spatial
     from engine.checks import EngineError, EngineWarning
     from engine.compiler import ArgumentError, Gufunc, TraceError, get_threads, gradient, gufunc, jacobian, set_threads
