@@ -69,8 +69,8 @@ ROOMS = {
     "cli": ({*BELOW, "simulation", "identification", "campaign", "viewer", "docs", "engine"}, {"typer", "scipy", "tomli"}),
     "lazy_imports": ({"gc_pause", "io", "convert", "sensors", "space", "control", "code", "fmu", "bridges", "identification", "campaign",
                       "viewer"}, set()),
-    "engine": ({*BELOW, "gc_pause", "numpy_threads", "lazy_imports", "convert", "examples", "simulation", "control", "code", "fmu", "bridges",
-                "identification", "campaign", "viewer", "space", "sensors"}, set()),
+    "engine": ({*BELOW, "gc_pause", "numpy_threads", "lazy_imports", "convert", "examples", "simulation", "control", "code", "fmu",
+                "bridges", "identification", "campaign", "viewer", "space", "sensors"}, set()),
 }
 #: layers of files in ``simulation``: a file imports only from those before its own
 SIMULATION = (
