@@ -2,9 +2,11 @@
 
 from typing import TYPE_CHECKING, Any
 
-from engine.gc_pause import gc_paused
+from engine.gc_pause import gc_paused, grown_old
+from engine.numpy_threads import load_numpy
 
 with gc_paused():
+    load_numpy()
     from engine import compiler, constraints, dynamics, integrate, io, model, ops, recording, rigid_body, simulation, spatial
     from engine.checks import EngineError, EngineWarning
     from engine.compiler import ArgumentError, Gufunc, TraceError, get_threads, gradient, gufunc, jacobian, set_threads
@@ -25,7 +27,7 @@ with gc_paused():
     from engine.contact import ContactError, ContactMaterial
     from engine.examples import example
     from engine.inverse_kinematics import IKResult, Target
-    from engine.io import RobotFileError, RobotFileWarning, check, load, load_mesh, load_sdf, load_urdf, save_mjcf, save_urdf
+    from engine.io import RobotFileError, RobotFileWarning, check, load, load_mesh, load_urdf, save_urdf
     from engine.lazy_imports import lazily_imported, load_viewer
     from engine.model import Builder, Geometry, Joint, Limits, Link, Material, Mimic, Model, ModelError, Mounted, StateError, combine
     from engine.model.shown import SHOWN_BY
@@ -56,6 +58,8 @@ with gc_paused():
         warm,
     )
 
+    grown_old()
+
 #: whether all rooms are loaded with the first: type checkers look at both
 AT_ONCE: bool = False
 
@@ -68,6 +72,7 @@ if AT_ONCE:                                                                    #
     from engine.fmu import export_fmu
     from engine.identification import Identification, IdentificationError, IdentificationWarning, base_parameters, identify
     from engine.inverse_kinematics import inverse_kinematics  # at run time the package itself, which is called like it
+    from engine.io import load_sdf, save_mjcf
     from engine.viewer import Follow, Onboard, Scene, Shot, Shown, Sky, Viewer, ViewerError, export, images, render, view
     from engine.viewer.serve import Server, Widget, serve
 
@@ -107,3 +112,4 @@ def __dir__() -> list[str]:
 SHOWN_BY.append(load_viewer)
 with gc_paused():
     remember()
+    grown_old()

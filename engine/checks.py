@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import errno
 import functools
 import importlib.util
@@ -107,8 +106,18 @@ def nearest(name: str, names: Iterable[str], alike: float = 0.5) -> str:
     >>> nearest("sholder", ["shoulder", "elbow"])
     " (did you mean 'shoulder'?)"
     """
-    close = difflib.get_close_matches(name, list(names), 1, alike)
-    return f" (did you mean '{close[0]}'?)" if close else ""
+    return f" (did you mean '{close[0]}'?)" if (close := closest(name, names, alike)) else ""
+
+
+def closest(name: str, names: Iterable[str], alike: float) -> list[str]:
+    """Return the name that is closest to one, in a list; none where none is ``alike`` by difflib's ratio.
+
+    >>> closest("sholder", ["shoulder", "elbow"], 0.8)
+    ['shoulder']
+    """
+    import difflib
+
+    return difflib.get_close_matches(name, list(names), 1, alike)
 
 
 def listed(expected: str, names: Iterable[str], nothing: str) -> str:

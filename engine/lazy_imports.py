@@ -13,7 +13,7 @@ LAZY = {
     "bridges": ("Bridge", "BridgeError", "BridgeWarning", "bridge", "bridges"), "fmu": ("export_fmu", "fmu"),
     "control": ("ControlError", "control", "estimator", "ilqr", "lqr", "rollout_gradient"), "convert": ("convert",),
     "identification": ("Identification", "IdentificationError", "IdentificationWarning", "base_parameters", "identification", "identify"),
-    "sensors": ("sensors",), "space": ("space",),
+    "io": ("load_sdf", "save_mjcf"), "sensors": ("sensors",), "space": ("space",),
     "viewer": ("Follow", "Onboard", "Scene", "Shot", "Shown", "Sky", "Viewer", "ViewerError", "export", "images", "render", "view",
                "viewer"),
     "viewer.serve": ("Server", "Widget", "serve"),
@@ -35,6 +35,8 @@ def loaded(room: str) -> Any:
             import engine.bridges
         elif room == "fmu":
             import engine.fmu
+        elif room == "io":
+            import engine.io
         elif room == "identification":
             import engine.identification
         elif room == "sensors":

@@ -30,6 +30,7 @@ ROOMS = {
     "docstrings": (set(), set()),
     "cache": ({"checks"}, set()),
     "gc_pause": (set(), set()),
+    "numpy_threads": (set(), set()),
     "interrupts": (set(), set()),
     "progress": (set(), {"rich"}),
     "ops": ({"checks"}, {"scipy"}),
@@ -66,10 +67,10 @@ ROOMS = {
     "gymnasium": ({*PHYSICS, "dynamics", "compiler", "io", "examples", *ACTING, "simulation", "viewer"}, {"gymnasium"}),
     "docs": ({"checks", "gc_pause", "components", "engine"}, {"sphinx", "docutils", "furo", "myst_parser", "matplotlib", "PIL"}),
     "cli": ({*BELOW, "simulation", "identification", "campaign", "viewer", "docs", "engine"}, {"typer", "scipy", "tomli"}),
-    "lazy_imports": ({"gc_pause", "convert", "sensors", "space", "control", "code", "fmu", "bridges", "identification", "campaign",
+    "lazy_imports": ({"gc_pause", "io", "convert", "sensors", "space", "control", "code", "fmu", "bridges", "identification", "campaign",
                       "viewer"}, set()),
-    "engine": ({*BELOW, "gc_pause", "lazy_imports", "convert", "examples", "simulation", "control", "code", "fmu", "bridges",
-                "identification", "campaign", "viewer", "space", "sensors"}, set()),
+    "engine": ({*BELOW, "gc_pause", "numpy_threads", "lazy_imports", "convert", "examples", "simulation", "control", "code", "fmu",
+                "bridges", "identification", "campaign", "viewer", "space", "sensors"}, set()),
 }
 #: layers of files in ``simulation``: a file imports only from those before its own
 SIMULATION = (

@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import functools
 import hashlib
+import itertools
 import json
 import math
 import os
@@ -20,7 +21,6 @@ import struct
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -33,13 +33,21 @@ from engine.compiler.graph.numbers import Numbered, numbered, outline, places
 from engine.gc_pause import gc_paused
 
 
+def read(path: str) -> bytes:
+    """Return the bytes of a file."""
+    with open(path, "rb", buffering=0) as file:
+        return file.read()
+
+
 def texts() -> bytes:
     """Return the texts of all modules that make code: this compiler's, and those of the engine's that it imports."""
-    here = Path(__file__).parent
+    here = os.path.dirname(__file__)
+    top = os.path.dirname(here)
     try:
-        alone = (here.with_name(f"{n}.py") for n in ("cache", "checks", "gc_pause"))
-        files = [*here.rglob("*.py"), *here.with_name("ops").glob("*.py"), *alone]
-        return b"".join(file.read_bytes() for file in sorted(files))
+        files = [os.path.join(top, f"{name}.py") for name in ("cache", "checks", "gc_pause")]
+        for folder, _, names in itertools.chain(os.walk(here), os.walk(os.path.join(top, "ops"))):
+            files += [os.path.join(folder, name) for name in names if name.endswith(".py")]
+        return b"".join(map(read, sorted(files)))
     except OSError:  # in an archive, say: what this process keeps is found by no other
         return os.urandom(32)
 
@@ -210,6 +218,11 @@ def assembled(text: str, host: Any = None, level: int = 0) -> bytes:
         ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
 
 
+def variables(text: str) -> str:
+    """Return the lines of IR text that define variables: what is looked for in them is not looked for in the rest."""
+    return "".join(f"@{part.partition(chr(10))[0]}\n" for part in f"\n{text}".split("\n@")[1:])
+
+
 def constants(text: str) -> Iterator[tuple[str, int, list[float]]]:
     """Return the tables of constants in IR text: their names, lanes, and entries."""
     line = r"^@([\w.]*constants) = global \[\d+ x (?:<(\d) x double>|double)\] \[(.*)\]$"
@@ -272,10 +285,11 @@ class Code:
                     own = [assembled(module, level=2) for module in loops]
                 with hurried(), debug.stage("LLVM"):
                     objects = [*assemble(main), *own]
-                numbers = {name: (lanes, places(x, shared.numbers)) for name, lanes, x in constants(main)}
+                defined = variables(main)
+                numbers = {name: (lanes, places(x, shared.numbers)) for name, lanes, x in constants(defined)}
                 alone = any(found is None for _, found in numbers.values())    # whether its code is of its numbers alone
                 order = {name: k for k, name in enumerate(shared.tables)}
-                tables = {name: order[name.removeprefix("rows.")] for name in re.findall(TABLE, main, re.MULTILINE)}
+                tables = {name: order[name.removeprefix("rows.")] for name in re.findall(TABLE, defined, re.MULTILINE)}
                 kept = joined([json.dumps(({}, {}) if alone else (numbers, tables)).encode(), *objects])
                 cache.store(keys[alone], kept)
             if report is not None:

@@ -73,8 +73,7 @@ class Loaded:
         self.under = [(m.__name__, vars(m), dict(vars(m))) for m in (builtins, math, operator, np, np.linalg)]
         for name, module in sorted((n, m) for n, m in sys.modules.items() if n.startswith("engine.")):
             try:
-                with open(str(module.__file__), "rb", buffering=0) as file:
-                    texts.update(name.encode() + b"\0" + file.read())
+                texts.update(name.encode() + b"\0" + native_code.read(str(module.__file__)))
             except OSError:  # in an archive, say: what this process keeps is found by no other
                 texts.update(os.urandom(32))
             self.set.append((name, vars(module), dict(vars(module))))

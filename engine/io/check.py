@@ -16,15 +16,13 @@ import numpy as np
 
 from engine.dynamics.aba import aba
 from engine.dynamics.rnea import rnea
+from engine.io import mjcf, sdf, usd
 from engine.io.dae import up_axis_of
 from engine.io.errors import RobotFileError
 from engine.io.load import EXPECTED, folders_of
 from engine.io.mesh import file_of, load_mesh, tilted, untold
 from engine.io.misread import of_angles, unknown_parts
-from engine.io.mjcf import mjcf
-from engine.io.sdf import sdf
 from engine.io.urdf import Reader, below_zero, place
-from engine.io.usd import usd
 from engine.io.usd.stage import START
 from engine.io.xml import outermost
 from engine.model import Geometry, Joint, Link, Model, StateError

@@ -6,12 +6,10 @@ import os
 from collections.abc import Iterable
 
 from engine.checks import require_packages, truth
+from engine.io import mjcf, sdf, usd
 from engine.io.errors import RobotFileError, short
 from engine.io.given import Given, given
-from engine.io.mjcf.mjcf import load_mjcf
-from engine.io.sdf.sdf import load_sdf
 from engine.io.urdf import XACRO, load_urdf
-from engine.io.usd.usd import SUFFIXES, load_usd
 from engine.io.xml import outermost, root_of
 from engine.model import Model
 
@@ -49,17 +47,17 @@ def load(path: str | os.PathLike[str], floating_base: bool = False, package_dirs
     """
     floating_base = truth("floating_base", floating_base, RobotFileError)
     said = given(path)
-    if said.text is None and os.path.splitext(said.file)[1].lower() in SUFFIXES:
-        return load_usd(said.file, floating_base)
+    if said.text is None and os.path.splitext(said.file)[1].lower() in usd.SUFFIXES:
+        return usd.load_usd(said.file, floating_base)
     data = said.read(EXPECTED)
     kind = outermost(data, said.encoding)
     if kind == "sdf":
         if floating_base:
             raise RobotFileError("floating_base=True is not for SDF, where what no joint ties to the world floats; expected it left out",
                                  said.file)  # fmt: skip
-        return load_sdf(path, package_dirs=folders_of(package_dirs), stacklevel=3)
+        return sdf.load_sdf(path, package_dirs=folders_of(package_dirs), stacklevel=3)
     if kind == "mujoco":
-        return load_mjcf(path, floating_base, folders_of(package_dirs), 3)
+        return mjcf.load_mjcf(path, floating_base, folders_of(package_dirs), 3)
     if not data.strip():
         raise RobotFileError(f"the file is empty; expected {EXPECTED}", said.file)
     if b"xacro" in data.replace(b"\0", b"") and next(root_of(data, said.file, EXPECTED, said.encoding).iter(*XACRO), None) is not None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from engine.checks import closest
 from engine.io.errors import short
 
 TURNED = 6.3                   # rad: a turn, as it may be rounded
@@ -52,7 +52,7 @@ def unknown_parts(root: Any) -> Iterator[Said]:
         stack += [child for child in e if child.tag in tags]
         for tag, count in Counter(child.tag for child in e).items():
             where = f" in <{e.tag}>" if e is not root else ""
-            if tag not in tags and (meant := difflib.get_close_matches(tag, tags, 1, 0.8)):
+            if tag not in tags and (meant := closest(tag, tags, 0.8)):
                 yield ("warning", e, f"<{tag}>{where} is not known and ignored; did you mean <{meant[0]}>?")
             elif tag not in tags:
                 ignored[f"<{tag}>{where}"] += count
@@ -60,7 +60,7 @@ def unknown_parts(root: Any) -> Iterator[Said]:
                 yield ("warning", e, f"<{tag}>{where} is there {count} times; the first counts")
         for name in e.attrib:
             turned = [known for known in attributes if sorted(known) == sorted(name)]       # xzy of xyz
-            if name not in attributes and (meant := turned or difflib.get_close_matches(name, attributes, 1, 0.8)):
+            if name not in attributes and (meant := turned or closest(name, attributes, 0.8)):
                 yield ("warning", e, f"{name}=\"...\" of <{e.tag}> is not known and ignored; did you mean {meant[0]}?")
             elif name not in attributes:
                 ignored[f"{name}=\"...\" of <{e.tag}>"] += 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine import ops
-from engine.checks import EngineError, nearest, numbers, numeric, one_of, shown, takes
+from engine.checks import EngineError, closest, nearest, numbers, numeric, one_of, shown, takes
 from engine.integrate import FreeBody, Mechanical, Method, conserving, step
 from engine.model import Geometry, StateError
 from engine.rigid_body.control_system import ControlSystem
@@ -367,7 +366,7 @@ class RigidBody(ControlSystem):
         loads = ("wrench",) if self.overrides("wrench") else (*LOADS,)
         unwritten = [n for n in (*loads, *PROPERTIES) if not self.overrides(n)]
         for name in (n for c in type(self).__mro__ if c not in RigidBody.__mro__ for n in vars(c)):
-            meant = difflib.get_close_matches(name.lower(), unwritten, 1, 0.8)
+            meant = closest(name.lower(), unwritten, 0.8)
             if name in ELSEWHERE:
                 raise BodyError(f"{self.name} has '{name}', {ELSEWHERE[name][0]}; expected {ELSEWHERE[name][1]}")
             if meant and not name.startswith("_") and not hasattr(RigidBody, name):

@@ -251,18 +251,17 @@ def samples(model: Model) -> tuple[list[Array], list[Array]]:
     """Return the neutral configuration (nq) and some within the joints' limits, with what floats at its place, and M⁻¹ (nv, nv) there."""
     if model in SAMPLES:
         return SAMPLES[model]
-    neutral = model.neutral()
-    found = [neutral, *configurations(model, SOME)]
-    for b in model.bodies:
-        if b.kind.floats:
-            for q in found:
-                q[b.q] = neutral[b.q]
 
-    def inverses() -> list[Array]:
-        return [np.linalg.pinv(dynamics.crba(model, q), hermitian=True) for q in found]
+    def made() -> tuple[list[Array], list[Array]]:
+        neutral = model.neutral()
+        found = [neutral, *configurations(model, SOME)]
+        for b in model.bodies:
+            if b.kind.floats:
+                for q in found:
+                    q[b.q] = neutral[b.q]
+        return found, [np.linalg.pinv(dynamics.crba(model, q), hermitian=True) for q in found]
 
-    made = inverses() if not is_large(model) else kept(f"inertias of '{model.name}'", ("samples", model), inverses)
-    SAMPLES[model] = found, made
+    SAMPLES[model] = kept(f"inertias of '{model.name}'", ("samples", model), made) if is_large(model) else made()
     return SAMPLES[model]
 
 
@@ -370,9 +369,11 @@ def steep_slopes(plant: Any, dt: float, look: Look, w: Array) -> list[tuple[str,
     """Return, for each force of the user's that bends, its name, ∂τ/∂(q, v, t) (components, n, 2 n + 1) and M⁻¹ (n, n) where it is
     steepest without asking for more than it ordinarily does, or than makes a velocity of 1 in a step, of what it changes velocities by, w
     (n)."""
-    model, n, at, found = plant.model, len(w), lines(plant.model), []
     own = [k for k, name in enumerate(look.names) if any(c.name == name and is_users_force(plant, c) for c in plant.components)]
-    bends: Any = bent(look.forces(*at(np.tile(FIRST[:, None], LINES)))) if own else []
+    if not own:
+        return []
+    model, n, at, found = plant.model, len(w), lines(plant.model), []
+    bends = bent(look.forces(*at(np.tile(FIRST[:, None], LINES))))
     for k in (k for k in own if bends[k]):
         s, sizes, ordinary = followed(lambda s, k=k: look.forces(*at(s))[..., k, :], w)  # type: ignore[misc]
         q, v = (x.reshape(3 * LINES, -1) for x in at(s))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import inspect
 from collections.abc import Sequence
 from pathlib import Path
@@ -124,6 +123,8 @@ def diagram(acting: Sequence[Any]) -> Diagram:
     ------
     SimulationError : nobody does
     """
+    import html
+
     own = [c for c in acting if isinstance(c, Ticking) and (isinstance(c, Maker) or c.called.reads or c.name == "controller")]
     if not any(isinstance(c, Maker) for c in own):
         raise SimulationError("nothing makes signals, which a diagram joins; expected Simulator(…, sensors=[…], laws=[…])")

@@ -6,10 +6,10 @@ attributes that are read, or spoken of where they are, and those that make no di
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from typing import NamedTuple
 
+from engine.checks import closest
 from engine.io.errors import short
 from engine.io.mjcf.document import Node
 from engine.io.notes import Notes
@@ -132,7 +132,7 @@ def examine(root: Node, notes: Notes) -> None:
         for tag in seen:
             child = next(c for c in node.children if c.tag == tag)
             if tag not in row.children:
-                near = difflib.get_close_matches(tag, row.children, 1, 0.8)
+                near = closest(tag, row.children, 0.8)
                 meant = f"; did you mean <{near[0]}>?" if near else ""
                 notes.warn(child, f"<{short(tag)}> in <{node.tag}> is not known and ignored{meant}")
             elif tag in MISSED and tag not in ("plugin", "flexcomp", "composite", "attach"):
@@ -146,7 +146,7 @@ def examine(root: Node, notes: Notes) -> None:
             elif attribute in row.looks:
                 count(ignored, f"{attribute}=\"...\" of <{node.tag}>", node, 1)
             elif attribute not in row.read and not why:
-                near = difflib.get_close_matches(attribute, row.read | row.looks, 1, 0.8)
+                near = closest(attribute, row.read | row.looks, 0.8)
                 meant = f"; did you mean {near[0]}?" if near else ""
                 notes.warn(node, f"{short(attribute)}=\"...\" of <{node.tag}> is not known and ignored{meant}")
         stack += [(child, row.children[child.tag]) for child in reversed(node.children) if child.tag in row.children]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 
+from engine.checks import closest
 from engine.io.errors import short
 from engine.io.notes import Notes
 from engine.io.sdf.document import Node
@@ -82,7 +82,7 @@ def examine(root: Node, notes: Notes) -> None:
                     notes.warn(child, f"<{child.tag}> in <{node.tag}> is there several times; the first counts")
             elif not changes_nothing(node, child) and not measures(node, child):
                 what = f"<{short(child.tag)}> in <{node.tag}>"
-                if meant := difflib.get_close_matches(child.tag, tags, 1, 0.8):
+                if meant := closest(child.tag, tags, 0.8):
                     what += f", which is not known (did you mean <{meant[0]}>?),"
                 ignored[what] += 1
                 first.setdefault(what, child)

@@ -26,7 +26,6 @@ from engine.model import Builder, Described, Geometry, Model, ModelError, Part
 from engine.spatial import inertia, quaternion, se3
 
 Array = np.ndarray
-SUFFIXES = (".usd", ".usda", ".usdc", ".usdz")
 WORLD = extras.WORLD
 #: m, or rad at 1 m: how far the poses of two bodies may be from those that their joint lets them have
 APART = 1e-4
