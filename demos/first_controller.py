@@ -123,9 +123,10 @@ def main() -> None:
     data = [motion.save(options.out / f"first_controller_{name[0]}.h5", overwrite=True) for name, motion in motions.items()]
     plot(motions, options.out / "first_controller.png")
     print(f"  wrote {data[0]} … and {options.out / 'first_controller.png'}")
-    show.show(options, motions["5 scheduled"], speed=0.2, view=(-1.9, 0.15), signals=["q.shoulder", "tau.shoulder"],
-              story=[(0.0, "An arm of 2 kg and a payload nobody told it of"), (0.08, "The goal moves to 1 rad in 1.5 s"),
-                     (0.375, "The integral holds the payload: the arm stands at 1 rad")])  # fmt: skip
+    rises = motions["5 scheduled"].t < 0.5 * DURATION                          # and then stands
+    show.show(options, motions["5 scheduled"][rises], speed=0.1, view=(-1.9, 0.15), signals=["q.shoulder", "tau.shoulder"],
+              story=[(0.0, "An arm of 2 kg and a payload nobody told it of"), (0.16, "The goal moves to 1 rad in 1.5 s"),
+                     (0.75, "The integral holds the payload: the arm stands at 1 rad")])  # fmt: skip
 
 
 def plot(motions: dict[str, engine.Trajectory], path: Path) -> None:

@@ -115,8 +115,9 @@ def main() -> None:
     wide = engine.viewer.Camera((1.5 * tower, 0.0, 0.5 * tower), 11.0 * tower, azimuth=-1.0, elevation=0.25, radius=FAR, floor=0.0)
     shots = [engine.Shot(0.0, near, "A tower of boxes at rest: each face carries what is above it", speed=2.0, ease=0.0),
              engine.Shot(max(hit - 0.1, 0.02), near, f"A ball of {HEAVY:g} kg at {options.speed:g} m/s", ease=0.0),
-             engine.Shot(hit + 0.1, near, "Contacts as one convex problem: bodies, ball and ground", speed=0.8, ease=0.0),
-             engine.Shot(hit + 0.22 * (last - hit), wide, "Friction brings them to rest", ease=3.0)]  # fmt: skip
+             engine.Shot(hit + 0.1, near, "Contacts as one convex problem: bodies, ball and ground", speed=0.4, ease=0.0),
+             engine.Shot(hit + 0.22 * (last - hit), wide, "Friction brings them to rest", ease=3.0),
+             engine.Shot(hit + 0.7 * (last - hit), wide, "Friction brings them to rest", speed=3.0, ease=0.0)]  # fmt: skip
     show.show(options, motion, speed=0.1, camera=wide, follow="box0/box", shots=shots if last > hit + 0.1 else (),
               shown=engine.Shown(contacts=True))  # fmt: skip
 

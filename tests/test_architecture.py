@@ -75,7 +75,7 @@ ROOMS = {
 #: layers of files in ``simulation``: a file imports only from those before its own
 SIMULATION = (
     ("motions", "mounts", "sampled_columns", "passing_bodies", "live_examples", "simulator_examples",
-     "trajectory_examples"),
+     "trajectory_examples", "body_examples", "contact_examples"),
     ("parameters", "own_states", "rounding", "checks", "columns", "resting_overlaps", "run_header", "constraints",
      "growing_swings", "chatter", "steep_places", "stiffness", "contact_table", "innovations", "unresolved_impacts"),
     ("allowances", "logged"),

@@ -18,9 +18,11 @@ from engine.components import (
 )
 from engine.docstrings import add_examples
 from engine.integrate import Crossing, Event, Solution, SolutionError
+from engine.simulation.body_examples import OF_BODIES, OF_STATES, OF_SYSTEMS
 from engine.simulation.body_trajectory import BodyTrajectory, StateTrajectory
 from engine.simulation.compile import compile
 from engine.simulation.compiled_system import CompiledSystem
+from engine.simulation.contact_examples import EXAMPLES as OF_CONTACTS
 from engine.simulation.contact_table import ContactTable
 from engine.simulation.contacts import Contacts, HalfSpace
 from engine.simulation.from_file import contacts_of, simulator_of
@@ -44,6 +46,10 @@ __all__ = [
     "contacts_of", "controllers", "forces", "impact", "load_trajectory", "policy", "simulator_of", "warm",
 ]  # fmt: skip
 
+add_examples(BodyTrajectory, OF_BODIES)
+add_examples(CompiledSystem, OF_SYSTEMS)
+add_examples(Contacts, OF_CONTACTS)
 add_examples(Live, OF_LIVE)
 add_examples(Simulator, OF_SIMULATOR)
+add_examples(StateTrajectory, OF_STATES)
 add_examples(Trajectory, OF_TRAJECTORY)

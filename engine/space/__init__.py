@@ -2,6 +2,7 @@
 
 from engine.components.actuators import Thrusters
 from engine.components.component import SimulationError
+from engine.docstrings import add_examples
 from engine.io.ccsds import read_aem, read_oem, write_aem, write_oem
 from engine.space.atmosphere import Atmosphere, Drag
 from engine.space.axes import lvlh, relative_state, rtn, turning
@@ -20,6 +21,7 @@ from engine.space.orbit import ReferenceOrbit, clohessy_wiltshire, mean_motion
 from engine.space.plume import Plume
 from engine.space.pointing import pointing
 from engine.space.slosh import Slosh, SloshingTank, add_slosh, slosh_of
+from engine.space.space_examples import OF_EPOCHS, OF_TANKS
 from engine.space.tank import Tank
 
 __all__ = [
@@ -30,3 +32,6 @@ __all__ = [
     "lvlh", "mean_motion", "moon", "pointing", "read_aem", "read_oem", "relative_state", "rtn", "slosh_of", "sun", "turning",
     "write_aem", "write_oem",
 ]  # fmt: skip
+
+add_examples(Epoch, OF_EPOCHS)
+add_examples(Tank, OF_TANKS)

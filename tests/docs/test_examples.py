@@ -63,7 +63,9 @@ def test_an_example_that_is_not_run_needs_a_person_or_the_network():
 
 #: classes that users get in hand
 KINDS = (engine.Robot, engine.Simulator, engine.Trajectory, engine.Model, engine.Builder, engine.simulation.State, engine.Live,
-         engine.Campaign, engine.Runs, engine.RigidBodyState, engine.recording.Recording, engine.recording.Recorder)  # fmt: skip
+         engine.Campaign, engine.Runs, engine.RigidBodyState, engine.recording.Recording, engine.recording.Recorder,
+         engine.RigidBody, engine.CompiledSystem, engine.BodyTrajectory, engine.StateTrajectory, engine.Identification, engine.Contacts,
+         engine.Scene, engine.viewer.Camera, engine.Viewer, engine.space.Tank, engine.space.Epoch)  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -71,6 +73,8 @@ def test_every_public_method_has_an_example(kind):
     inherited = {name: inspect.getattr_static(kind, name) for name in dir(kind) if not name.startswith("_")}
     methods = {name: x for name, x in inherited.items() if callable(x) or isinstance(x, (property, cached_property, classmethod))}
     within = {"of", "resumed"} if kind is engine.simulation.State else set()    # what steps make of it
+    if issubclass(kind, engine.simulation.Component):
+        within |= set(dir(engine.simulation.Component)) - vars(kind).keys()     # what simulators ask of all components
     assert methods and not [name for name, x in methods.items() if not example(x) and name not in within]
 
 

@@ -4,6 +4,7 @@
 """
 
 import ctypes
+import doctest
 import gc
 import os
 import sys
@@ -270,6 +271,20 @@ def playing():
             sizes.append(int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE"))
     viewer.close()
     assert sizes[-1] - sizes[1] < 2e6, np.diff(sizes)
+
+
+def examples():
+    """Those of the methods' docstrings, each at a window of its own."""
+    methods = {name: x for name, x in vars(Viewer).items() if not name.startswith("_") and ">>>" in (x.__doc__ or "")}
+    assert len(methods) > 30
+    for name, x in methods.items():
+        text = x.__doc__.replace("# doctest: +SKIP", "")
+        test = doctest.DocTestParser().get_doctest(text, {}, name, None, 0)
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            assert not doctest.DocTestRunner().run(test, clear_globs=False).failed, name
+            os.chdir("/")
+        test.globs["viewer"].close()
 
 
 if __name__ == "__main__":

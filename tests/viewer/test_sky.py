@@ -9,6 +9,7 @@ import pytest
 
 import engine
 from engine.simulation import Trajectory
+from engine.space import Epoch
 from engine.space.axes import lvlh
 from engine.viewer.draw.panes import Panes
 from engine.viewer.draw.renderer import Renderer
@@ -140,7 +141,7 @@ def test_with_a_frame_the_earth_is_below_the_craft_and_turns(draw):
 
 def test_axes_and_sun_are_those_of_the_epoch():
     pytest.importorskip("erfa")
-    from engine.space import Epoch, sun
+    from engine.space import sun
 
     epoch = Epoch("2026-03-20T12:00:00")
     sky = Sky(epoch)
@@ -204,10 +205,18 @@ def test_what_is_no_sky_is_refused(given, said):
         Sky(**given)
 
 
+@pytest.mark.parametrize("month", [1, 4, 7, 10])
+def test_an_overview_by_an_epoch_sees_the_side_of_the_day(draw, month):
+    """Half of the disc is lit, as without an epoch, whatever the season."""
+    pytest.importorskip("erfa")
+    for sky in (None, Sky(Epoch(f"2026-{month:02d}-21T12:00:00"))):
+        scene = Scene(flight(frame=False), sky)
+        lit = draw(scene, 0.0, scene.camera(SIZE, when=0.0)).max(axis=-1) > 0.2
+        assert 0.1 < lit.mean() < 0.5, f"{lit.mean():.3f} of the picture"
+
+
 def test_an_epoch_of_another_planet_is_refused():
     pytest.importorskip("erfa")
-    from engine.space import Epoch
-
     with pytest.raises(engine.ViewerError, match="given beside it"):
         Sky(Epoch("2026-03-20"), planet="mars")
 

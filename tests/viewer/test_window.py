@@ -16,8 +16,8 @@ def run(code, *command, **variables):
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("scenarios", ["desk trajectory joints live pilot", "desk again playing", "hands handles panel rollouts real",
-                                       "hands files records plots"])  # fmt: skip
+@pytest.mark.parametrize("scenarios", ["desk trajectory joints live pilot", "desk again playing", "desk examples",
+                                       "hands handles panel rollouts real", "hands files records plots"])
 def test_at_the_window(scenarios):
     assert shutil.which("xvfb-run") and shutil.which("xdotool"), NEEDS
     script, *names = scenarios.split()

@@ -15,7 +15,7 @@ from engine.viewer.scene.actor import Actor, Part, tell_missing, tell_tilted
 from engine.viewer.scene.camera import VIEWS, Camera
 from engine.viewer.scene.drawing import Drawing
 from engine.viewer.scene.errors import ViewerError
-from engine.viewer.scene.light import GROUNDS
+from engine.viewer.scene.light import GROUNDS, SPACE
 from engine.viewer.scene.planets import Globe, Sky, orbits, origin
 from engine.viewer.scene.surface import Surface
 from engine.viewer.scene.surroundings import surroundings
@@ -246,7 +246,8 @@ class Scene:
 
     def camera(self, size: tuple[int, int], view: str | tuple[float, float] | None = None, t: float | None = None,
                follow: str | None = None, marks: Array | None = None, when: float | None = None) -> Camera:  # fmt: skip
-        """Return a camera that sees the whole motion, or one time of it, in a picture of (width, height) pixels.
+        """Return a camera that sees the whole motion, or one time of it, in a picture of (width, height) pixels. Of a planet that a motion
+        goes about it sees the day's side, where nobody says from where.
 
         Parameters
         ----------
@@ -276,7 +277,10 @@ class Scene:
                 place = self.place(follow, begins)
                 points = place + np.linalg.norm(points - place, axis=1).max() * ROUND
         else:
-            points = np.concatenate([self.points if t is None else self.drawing(t).corners(), self.planet_around(begins)])
+            around, globe = self.planet_around(begins), self.globe(begins)
+            points = np.concatenate([self.points if t is None else self.drawing(t).corners(), around])
+            if view is None and len(around) and globe is not None:             # the Sun as far to the right as it stands without an epoch
+                camera.azimuth += float(np.arctan2(globe.sun[1], globe.sun[0]) - np.arctan2(SPACE.key[1], SPACE.key[0]))
         camera.fit(points if marks is None else np.concatenate([points, marks]), size[0] / size[1])
         camera.floor = self.floor if self.environment in GROUNDS else None
         return camera
