@@ -103,7 +103,7 @@ class ManyContacts:
         require_shallow(depth, self.sizes[pairs].min(axis=1), name, lambda _: where)
         one, other = (self.shapes.outlines[pairs[:, k]] for k in (0, 1))
         stiffness = on_each_other(one[:, MATERIAL].T, other[:, MATERIAL].T, self.combine)[0]
-        warn_of_springs(depth, stiffness * (one[:, MOBILITY] + other[:, MOBILITY]) * depth, name, where)
+        warn_of_springs(depth, stiffness * (one[:, MOBILITY] + other[:, MOBILITY]), name, where)
 
     def overlaps(self, points: Array) -> Array:
         """Return how far the shapes of points (p, 14) lie in each other, of the thickness of the thinner one."""

@@ -21,8 +21,10 @@ from engine.simulation.run_loop import Diverged, Process
 Array = np.ndarray
 #: of half the thickness of the thinner of two shapes: as deep as they may lie in each other at the start
 OVERLAP = 0.5
-#: m/s², with which springs may move bodies apart at the start without a word
-THROWN = 1000.0
+#: m/s² with which springs may move bodies apart at the start, and m/s to which they may, without a word
+THROWN, FASTEST = 1000.0, 0.5
+#: m/s², below which they hardly do either
+HARMLESS = 200.0
 #: s: a step in which nothing moves to speak of
 INSTANT = 1e-6
 
@@ -52,7 +54,7 @@ class Overlaps:
             seen = process.record.split(process.look(0.0, INSTANT, p, x))
         except Diverged:
             return False
-        return bool((seen["contacts.overlap"] < 0.5 * OVERLAP).all() and (seen["contacts.throw"] < THROWN).all())
+        return bool((seen["contacts.overlap"] < 0.5 * OVERLAP).all() and (seen["contacts.throw"] < HARMLESS).all())
 
     def apart(self, q: Array, p: Array) -> Any:
         """Return whether no shapes lie deep in each other at q (nq), as :meth:`require_apart` demands; traceable."""
@@ -78,7 +80,7 @@ class Overlaps:
 
         depth = depths.max(axis=0)
         require_shallow(depth, self.sizes, name, where)
-        warn_of_springs(depth, self.throws * depth, name)
+        warn_of_springs(depth, self.throws, name)
 
     @functools.cached_property
     def throws(self) -> Array:
@@ -103,8 +105,11 @@ def require_shallow(depth: Array, size: Array, name: Callable[[int], str], where
 
 
 def warn_of_springs(depth: Array, throws: Array, name: Callable[[int], str], where: str = "") -> None:
-    """Warn where points (p) begin so deep that their springs throw the bodies apart: with over a hundred times their weight, m/s²."""
-    worst = int(np.argmax(throws))
-    if throws[worst] > THROWN:
-        warn(f"'{name(worst)}' overlap by {depth[worst]:.3g} m at the start{where}, and are thrown apart with about "
-             f"{throws[worst]:.3g} m/s²; expected shapes that touch at most", SimulationWarning)  # fmt: skip
+    """Warn where points (p) begin so deep (p) that their springs, which give ``throws`` m/s² for each m (p), part the bodies with over a
+    hundred times their weight, or fast: what rests at the depth δ is given δ √(k w)."""
+    deep = np.maximum(depth, 0.0)
+    accelerations, speeds = throws * deep, np.sqrt(throws) * deep
+    worst = int(np.argmax(np.maximum(accelerations / THROWN, speeds / FASTEST)))
+    if accelerations[worst] > THROWN or speeds[worst] > FASTEST:
+        warn(f"'{name(worst)}' overlap by {depth[worst]:.3g} m at the start{where}, and are thrown apart at about {speeds[worst]:.2g} m/s, "
+             f"with {accelerations[worst]:.3g} m/s²; expected shapes that touch at most", SimulationWarning)  # fmt: skip
