@@ -52,4 +52,5 @@ def figure(drawn: Mapping[str, Array], metrics: Mapping[str, Array], said: Mappi
         with writing(path, StorageError):
             path.parent.mkdir(parents=True, exist_ok=True)
             picture.savefig(path, dpi=110)
+        plt.close(picture)                                                     # or the user's next plot would be drawn into it
     return picture

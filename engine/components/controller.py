@@ -41,6 +41,9 @@ class Controller(Ticking):
         for name, command in (result.items() if isinstance(result, Mapping) else [("tau", result)]):
             if name not in self.takers:
                 meant = nearest(str(name), self.takers)
+                if name in (own := [*map(str, self.model.labels("v"))]):
+                    raise SimulationError(f"{self.called.name} commands '{name}', a joint; expected some of {', '.join(self.takers)}, of "
+                                          f"which tau is of all joints ({self.model.nv}), this one at {own.index(name)}")  # fmt: skip
                 raise SimulationError(f"{self.called.name} commands '{name}'{meant}; expected some of {', '.join(self.takers)}")
             if np.shape(command) != self.takers[name]:
                 what = "" if name == "tau" else f" for {name}"

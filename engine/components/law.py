@@ -204,7 +204,7 @@ class Called:
         for name in extra:
             if name not in known:
                 own = [n for n in known if "." not in n and (n != self.name or self.law.initial is not None)]    # which it may read itself
-                raise SimulationError(f"{self.name} asks for '{name}'{nearest(name, own)}; expected some of {', '.join(own)}")
+                raise SimulationError(f"{self.name} asks for '{name}'{nearest(name, own)}; expected some of {', '.join(own)}, a parameter")
         if short:
             raise SimulationError(f"{self.name} takes {signature}; expected a function of (t, q, v), or of names that it may ask for")
         for what in ("state", "memory"):

@@ -310,23 +310,23 @@ class Trajectory:
         return spells(self.t, self.signals[modes[0]], self.names[modes[0]]) if modes else []
 
     def __call__(self, name: str) -> Array:
-        """Return a signal by its name."""
+        """Return a signal by its name, or a number of one by that of :meth:`columns`, as "q.shoulder"."""
         if name.removesuffix(".names") in self.names and name.endswith(".names"):
             return np.array(self.names[name.removesuffix(".names")])
         if name == "contacts" and self.touching is not None:
             return self.touching()  # type: ignore[return-value]
         if name not in self.signals:
+            if name in (columns := self.columns()):
+                return columns[name]
             if name == "contacts" and "contacts.force" in self.signals and "contacts.count" not in self.signals:
-                raise StateError("no table 'contacts' of few pairs in files, pickles or at other times: each point has its own column of "
-                                 "contacts.force (T, points, 3), contacts.position, contacts.gap and contacts.slip, in the order of "
-                                 "contacts.names")  # fmt: skip
+                raise StateError("no table 'contacts' of few pairs in files, pickles or at other times; expected contacts.force (T, points,"
+                                 " 3), contacts.position, contacts.gap or contacts.slip, in the order of contacts.names")  # fmt: skip
             if name == "contacts" and "contacts.wrench" in self.signals:
                 raise StateError("no points of contact of what was pickled, of other times, or of a batch in a file; expected a run")
             if self.touching is not None and name.startswith("contacts.") and "contacts.force" not in self.signals:
                 raise StateError(f"no signal '{name}' where more than 400 points may touch, or bodies meet by tables; expected 'contacts', "
                                  "the table of those that do, contacts.wrench, contacts.count or contacts.overlap")  # fmt: skip
-            raise StateError(f"no signal '{name}'{nearest(name, self.signals)}; expected one of {', '.join(self.signals)}, or of q, "
-                             "v, tau and vdot, whose entries columns() has by name")  # fmt: skip
+            raise StateError(f"no signal '{name}'{nearest(name, columns)}; expected one of {', '.join(self.signals)}, or of columns()")
         return self.signals[name]
 
     # ------------------------------------------------------------ out of here

@@ -60,8 +60,11 @@ def test_all_runs_kept_lie_along_run(tmp_path):
 
 
 def test_a_plot(runs, tmp_path):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.close("all")
     picture = runs.plot(tmp_path / "new" / "scatter.png")
     assert (tmp_path / "new" / "scatter.png").stat().st_size > 20_000 and "60 runs, 0 failed" in picture.get_suptitle()
+    assert not pyplot.get_fignums()                                            # or the user's next plot would be drawn into it
     assert {axis.get_ylabel() for axis in picture.axes} >= {"swing", "turned", "open"}
 
 

@@ -100,8 +100,11 @@ def test_a_run_knows_its_phases_and_films_and_plots_show_them(tmp_path):
     assert [seen.phase(t) for t in (0.0, starts[1], run.t[-1])] == ["go", "back", "rest"]
     assert seen.grouped(1.0)[0].phases == run.phases()
     assert [name for _, name in seen.events] == ["back", "rest"]
-    pytest.importorskip("matplotlib")
+    pyplot = pytest.importorskip("matplotlib.pyplot")
     assert {x.get_text() for x in run.plot().axes[0].texts} == {"go", "back", "rest"}
+    pyplot.close("all")
+    run.plot(tmp_path / "run.png")
+    assert not pyplot.get_fignums()
 
 
 def wide(v):

@@ -74,7 +74,7 @@ def test_few_pairs_have_a_table_too():
             np.testing.assert_allclose(np.sort(getattr(one, name)), np.sort(getattr(other, name)), atol=off, err_msg=name)
         np.testing.assert_allclose(np.sort(one.position, axis=0), np.sort(other.position, axis=0), atol=1e-5)
         np.testing.assert_allclose(np.linalg.norm(one.normal, axis=1), 1.0, atol=1e-12)
-    with pytest.raises(engine.EngineError, match=r"no table 'contacts' of few pairs in files.*column of contacts\.force"):
+    with pytest.raises(engine.EngineError, match=r"no table 'contacts' of few pairs in files.*expected contacts\.force"):
         few.at([0.05])("contacts")
 
 

@@ -317,7 +317,7 @@ def test_what_cannot_touch_or_lies_in_another_is_said():
     with pytest.warns(engine.SimulationWarning, match=r"'world:block\.\d' overlap by 0\.004 m at the start, and are thrown apart"):
         simulator(block(), material(1e6)).run([*UPRIGHT, 0, 0, 0.046], np.zeros(6), 0.001)
     boxes = engine.combine(a=block((0.1, 0.1, 0.1)), b=block((0.1, 0.1, 0.1)))
-    with pytest.warns(engine.SimulationWarning, match=r"'a/block:b/block\.\d' overlap by 0\.003 m at the start.* thrown apart at about 1\.\d m/s"):
+    with pytest.warns(engine.SimulationWarning, match=r"'a/block:b/block\.\d' overlap by 0\.003 m .* apart at about 1\.\d m/s"):
         run = simulator(boxes, material()).run([*UPRIGHT, 0, 0, 0.05, *UPRIGHT, 0, 0, 0.147], np.zeros(12), 0.1)
     assert 0.5 < np.abs(run.v).max() < 2.0
     with pytest.warns(engine.SimulationWarning, match="contacts with the integrator 'lie_euler', whose order is 1"):

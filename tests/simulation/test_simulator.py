@@ -673,6 +673,7 @@ def test_bad_parameters(given, wanted, message):
     (lambda: engine.Law(lambda t, q, v, state: v, state=[0.0]), "<lambda> returned ndarray; expected (result, rate of its state (1,))"),
     (lambda: lambda t, q, v, gian: v, "<lambda> asks for 'gian' (did you mean 'gain'?); expected some of model, poses"),
     (lambda: lambda t, q, v: None, "<lambda> returned None; expected numbers"),
+    (lambda: lambda t, q, v: {"pivot": v[0]}, "a joint; expected some of tau, of which tau is of all joints (1), this one at 0"),
     (lambda: lambda t, q, v: {"taw": v}, "<lambda> commands 'taw' (did you mean 'tau'?); expected some of tau"),
 ])  # fmt: skip
 def test_bad_controllers(make, message):

@@ -96,7 +96,7 @@ def test_fit_of_a_single_point():
 
 @pytest.mark.parametrize(("given", "said"), [
     ({"target": (0.0, 1.0)}, "expected a point"), ({"target": (0.0, 1.0, np.nan)}, "expected finite numbers"),
-    ({"distance": 0.0}, "m above zero"), ({"fov": 4.0}, "between 0 and π"),
+    ({"distance": 0.0}, "m above zero"), ({"fov": 4.0}, "between 0 and π"), ({"elevation": -5.0}, "are these degrees"),
 ])  # fmt: skip
 def test_a_camera_of_no_numbers_is_refused(given, said):
     with pytest.raises(ViewerError, match=said):

@@ -75,6 +75,7 @@ def plot(motion: Trajectory, path: str | Path | None = None) -> Any:
     if path is not None:
         with writing(path_of(path, ViewerError), ViewerError):
             drawn.savefig(path, dpi=110)
+        plt.close(drawn)                                                       # or the user's next plot would be drawn into it
     return drawn
 
 

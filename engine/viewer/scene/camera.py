@@ -50,6 +50,8 @@ class Camera:
         number("distance", self.distance, "m above zero", above=0.0, error=ViewerError)
         for what in ("azimuth", "elevation"):
             number(what, getattr(self, what), "an angle, rad", error=ViewerError)
+        if abs(self.elevation) > 0.5 * np.pi + 1e-9:
+            raise ViewerError(f"elevation is {self.elevation:g} rad; expected −π/2 (from below) to π/2 (from above): are these degrees?")
         number("fov", self.fov, "an angle of view between 0 and π, rad", above=0.0, below=np.pi, error=ViewerError)
 
     @property
