@@ -9,7 +9,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine.checks import nearest, number
+from engine.checks import nearest, number, shown
 from engine.model.errors import ModelError
 from engine.model.joint_types import Limits
 from engine.model.model import Model
@@ -48,6 +48,9 @@ the sum of the others); expected a body's inertia
         """
         if name in self.graph:
             raise ModelError(f"link '{name}' is there twice; expected unique names")
+        for what, shapes in (("visuals", visuals), ("collisions", collisions)):
+            if isinstance(shapes, (Geometry, str)):
+                raise ModelError(f"link '{name}': {what} is {shown(shapes)}; expected a list of engine.Geometry")
         given: Any = inertia
         link = Link(name, given, tuple(visuals), tuple(collisions))
         G = link.inertia

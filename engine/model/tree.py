@@ -119,7 +119,7 @@ class Geometry(ReadOnly):
         except (TypeError, ValueError):
             size = ()
         if len(size) != SIZES[self.kind] or not all(map(isfinite, size)):
-            raise ModelError(f"the size of a {self.kind} is {self.size!r}; expected {SIZES[self.kind]} finite numbers")
+            raise ModelError(f"the size of a {self.kind} is {self.size!r}; expected a tuple of {SIZES[self.kind]} finite numbers")
         if self.kind != "mesh" and min(size) < 0.0:
             raise ModelError(f"the size of a {self.kind} is {self.size!r}; expected numbers from zero")
         object.__setattr__(self, "size", size)

@@ -94,6 +94,11 @@ def test_they_survive_a_trip_through_a_file():
 # ---------------------------------------------------------------- what bad ones are told
 
 
+def test_one_shape_for_a_list_of_them_is_refused():
+    with pytest.raises(engine.ModelError, match="link 'a': visuals is Geometry.*; expected a list of engine.Geometry"):
+        engine.Builder().add_link("a", visuals=Geometry("sphere", (0.1,)))
+
+
 @pytest.mark.parametrize(("kind", "given", "text"), [
     ("cone", {"size": (1.0, 1.0)}, "(did you mean 'cylinder'?); expected one of box, cylinder, capsule, sphere, ellipsoid"),
     ("box", {"size": (1.0, 1.0, 1.0), "heights": np.zeros((2, 2))}, "the heights of a box are given; expected them of a heightfield"),
@@ -102,8 +107,8 @@ def test_they_survive_a_trip_through_a_file():
     ("heightfield", {"size": (1.0, 1.0), "heights": np.zeros(4)}, "heights of the shape (4,)"),
     ("heightfield", {"size": (1.0, 1.0), "heights": [[0.0, np.nan], [0.0, 0.0]]}, "the heights of a heightfield[0, 1] is nan; expected"),
     ("spere", {"size": (1.0,)}, "a shape is of the kind 'spere' (did you mean 'sphere'?)"),
-    ("box", {"size": (1.0, 1.0)}, "the size of a box is (1.0, 1.0); expected 3 finite numbers"),
-    ("box", {"size": (1.0, np.nan, 1.0)}, "expected 3 finite numbers"),
+    ("box", {"size": (1.0, 1.0)}, "the size of a box is (1.0, 1.0); expected a tuple of 3 finite numbers"),
+    ("box", {"size": (1.0, np.nan, 1.0)}, "expected a tuple of 3 finite numbers"),
     ("box", {"size": (1.0, -1.0, 1.0)}, "the size of a box is (1.0, -1.0, 1.0); expected numbers from zero"),
     ("sphere", {"size": (-0.1,)}, "the size of a sphere is (-0.1,); expected numbers from zero"),
     ("sphere", {"size": (0.1,), "placement": np.eye(3)}, "the placement of a sphere has shape (3, 3); expected (4, 4)"),
