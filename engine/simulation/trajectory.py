@@ -326,10 +326,9 @@ class Trajectory:
             if self.touching is not None and name.startswith("contacts.") and "contacts.force" not in self.signals:
                 raise StateError(f"no signal '{name}' where more than 400 points may touch, or bodies meet by tables; expected 'contacts', "
                                  "the table of those that do, contacts.wrench, contacts.count or contacts.overlap")  # fmt: skip
-            raise StateError(f"no signal '{name}'{nearest(name, columns)}; expected one of {', '.join(self.signals)}, or of columns()")
+            meant = nearest(name, self.signals) or nearest(name, columns)
+            raise StateError(f"no signal '{name}'{meant}; expected one of {', '.join(self.signals)}, or of columns()")
         return self.signals[name]
-
-    # ------------------------------------------------------------ out of here
 
     def columns(self) -> dict[str, Array]:
         """Return every number by a name of its own, (..., T): "q.shoulder", "v.floating_base.wx", "tau.elbow", "wheels.torque[0]", …

@@ -95,8 +95,8 @@ def test_they_survive_a_trip_through_a_file():
 
 
 def test_one_shape_for_a_list_of_them_is_refused():
-    with pytest.raises(engine.ModelError, match="link 'a': visuals is Geometry.*; expected a list of engine.Geometry"):
-        engine.Builder().add_link("a", visuals=Geometry("sphere", (0.1,)))
+    with pytest.raises(ModelError, match=r"link .a.: visuals is Geometry.*; expected a list of engine\.Geometry"):
+        Builder().add_link("a", visuals=Geometry("sphere", (0.1,)))
 
 
 @pytest.mark.parametrize(("kind", "given", "text"), [
