@@ -335,7 +335,7 @@ def test_tables_of_other_sizes_are_refused():
         f(np.ones((4, 3)), np.ones(3))
     with pytest.raises(ArgumentError, match="got 'out'"):
         f(np.ones((4, 3)), np.ones(4), out=np.ones((4, 3)))
-    with pytest.raises(ArgumentError, match=r"the size 'n' of .* is not given"):
+    with pytest.raises(ArgumentError, match=r"of more than three dimensions; expected flat arrays"):
         engine.jacobian(gravity, SIGNATURES[gravity])
     kept = engine.gufunc(lambda x: ops.chosen(x, x > 0.0), "(n)->(k)")
     with pytest.raises(ArgumentError, match="got an empty batch"):
