@@ -76,7 +76,7 @@ def chosen() -> Path | None:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
         status = path.stat()
     except OSError as error:
-        raise unusable(path, "it is no folder" if path.is_file() else f"it cannot be made: {error.strerror}") from error
+        raise unusable(path, "it is no folder" if os.path.exists(path) else f"it cannot be made: {error.strerror}") from error
     if not is_private(status):
         raise unusable(path, f"others may write to it (chmod go-w '{path}')" if status.st_uid == os.getuid() else "it is another user's")
     return path

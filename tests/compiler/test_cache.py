@@ -251,7 +251,8 @@ def test_where_the_cache_is(monkeypatch, tmp_path):
 
 def test_no_place_for_a_cache_is_no_error(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
-    for where, why in (("file/cache", "it cannot be made: Not a directory"), ("file", "it is no folder")):
+    for where, why in (("file/cache", "it cannot be made: Not a directory"), ("file", "it is no folder"),
+                       ("c" * 300, "it cannot be made: File name too long"), ("/dev/null", "it is no folder")):  # fmt: skip
         monkeypatch.setenv("ENGINE_CACHE", str(tmp_path / where))
         with pytest.warns(cache.CacheWarning, match=f"^the cache {tmp_path / where} is not used, as {why}; expected a folder"):
             assert cache.folder() is None and works(build())
