@@ -97,7 +97,7 @@ def place_velocity(n: Array, gap: Any, surfaces: tuple[Surface, Surface], veloci
     x_a, x_b = (ops.cross(w, n) for w in turns)
     u_a = velocities[0] - applied(a.curved, x_a - applied(b.flat, x_b))        # n turns with what is flat
     u_b = velocities[1] + applied(b.curved, x_b - applied(a.flat, x_a))
-    return share(b, a, n, u_a) + share(a, b, n, u_b)
+    return weighted_mean(a, b, n, u_a, u_b)
 
 
 def applied(R: Any, x: Array) -> Array:
@@ -105,13 +105,19 @@ def applied(R: Any, x: Array) -> Array:
     return R @ x if np.ndim(R) else R * x
 
 
-def share(other: Surface, own: Surface, n: Array, u: Array) -> Array:
-    """Return W u (3) of (2), the part that a surface has in the place's velocity, beside the ``other``; along n by their mean radii."""
-    if not np.ndim(other.curved) and not np.ndim(own.curved):
-        return other.R / (other.R + own.R) * u
+def weighted_mean(a: Surface, b: Surface, n: Array, u_a: Array, u_b: Array) -> Array:
+    """Return W_a u_a + W_b u_b (3) of (2), the parts that two surfaces have in the place's velocity; along n by their mean radii."""
+    if not np.ndim(a.curved) and not np.ndim(b.curved):
+        return b.R / (a.R + b.R) * u_a + a.R / (a.R + b.R) * u_b
     P = np.eye(3) - np.outer(n, n)
-    A, B = (s.R if np.ndim(s.curved) else s.R * P for s in (other, own))
-    M, along = A + B, n @ u
-    t, sums = u - along * n, [R[0, 0] + R[1, 1] + R[2, 2] for R in (A, M)]
-    determinant = 0.5 * (sums[1] * sums[1] - np.sum(M * M))
-    return A @ (sums[1] * t - M @ t) / determinant + sums[0] / sums[1] * along * n      # M⁻¹ in the plane, by Cayley and Hamilton
+    A, B = (s.R if np.ndim(s.curved) else s.R * P for s in (a, b))
+    M = A + B
+    trace = M[0, 0] + M[1, 1] + M[2, 2]
+    determinant = 0.5 * (trace * trace - np.sum(M * M))
+
+    def part(R: Array, u: Array) -> Array:
+        along = n @ u
+        t = u - along * n                                                      # M⁻¹ in the plane, by Cayley and Hamilton
+        return R @ (trace * t - M @ t) / determinant + (R[0, 0] + R[1, 1] + R[2, 2]) / trace * along * n
+
+    return part(B, u_a) + part(A, u_b)

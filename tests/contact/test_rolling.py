@@ -55,9 +55,7 @@ def test_places_go_as_fast_as_they_are_found_to_move(a, b):
 @pytest.mark.parametrize("a, b", [(EGG, BEAN), (Plane(), Cylinder(0.2, 0.1))], ids=lambda s: type(s).__name__)
 def test_plain_interpreted_and_compiled_are_one(a, b):
     def velocity(T_B, V_A, V_B):
-        one, other = (np.concatenate([T[:3].ravel(), T[:3, :3].ravel(), V, np.eye(4)[:3].ravel(), np.zeros(3)])
-                      for T, V in ((np.eye(4), V_A), (T_B, V_B)))  # fmt: skip
-        return meet(one, other, np.zeros(3))[5]
+        return meet(given(np.eye(4), V_A), given(T_B, V_B), np.zeros(3))[5]
 
     rng, meet = np.random.default_rng(7), narrow_phase_of_kinds(a, b)
     x = touching(a, b, rng), rng.normal(size=6), rng.normal(size=6)
