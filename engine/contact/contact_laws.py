@@ -14,7 +14,7 @@ from engine.contact.hunt_crossley import EVENLY
 from engine.contact.mobility import changes_inertia, with_mobilities
 from engine.contact.momenta import acts_at_middle, centre_velocity, momentum_changes
 from engine.contact.pairs import BroadPhase, InitialMotion, Pair, Touch, broad_phase, spheres_apart, touch, transformed_point
-from engine.contact.point_law import kept_energy, velocity, wrench_of
+from engine.contact.point_law import PARTING, RECESS, kept_energy, velocity, wrench_of
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics.kinematics import body_motion, body_poses
 from engine.dynamics.momentum_conservation import Tree, floating_trees
@@ -74,7 +74,20 @@ class ContactLaws:
     def held(self) -> tuple[int, int]:
         """Shape of the memory of sticking: by how much pairs gave way since they stick, see
         :func:`~engine.contact.point_law.sticking_after`."""
-        return len(self.pairs), 9 if self.turns else 6
+        return len(self.pairs), 10 if self.turns else 7
+
+    def recessed(self, depth: Array) -> Array:
+        """Return the memory of sticking at a start from which pairs press behind recesses so deep (pairs), m."""
+        kept = np.zeros(self.held)
+        kept[:, RECESS] = depth
+        return kept
+
+    def unpressed(self, stuck: Array, h: Any) -> Array:
+        """Return the memory of sticking after a step of h in which nothing pushes: recesses close on, and nothing else is kept."""
+        recess = ops.maximum(stuck[:, RECESS] - PARTING * h, 0.0)
+        kept: Array = np.zeros(stuck.shape, dtype=recess.dtype)
+        kept[:, RECESS] = recess
+        return kept
 
     @property
     def turns(self) -> bool:
@@ -83,8 +96,8 @@ class ContactLaws:
 
     def step(self, h: Any, q0: Array, v0: Array, q: Array, free: Array, found: BroadPhase, stuck: Array, keep: frozenset[int] = frozenset(),
              way: float = EVENLY) -> ContactProblem:  # fmt: skip
-        """Return the laws of a step of h from q0 (nq), v0 (nv) and what is ``stuck`` (pairs, 6), whose flight ends at q (nq) and ``free``
-        (nv), for those pairs that have been found near there; velocities in ``keep`` stay what they are
+        """Return the laws of a step of h from q0 (nq), v0 (nv) and what is ``stuck`` (pairs, 7 or 10), whose flight ends at q (nq) and
+        ``free`` (nv), for those pairs that have been found near there; velocities in ``keep`` stay what they are
         (:class:`~engine.contact.world_axes.WorldAxes`), and impulses go so far of their ``way`` (c of
         :func:`~engine.contact.hunt_crossley.normal_impulse`)."""
         initial = self.initial_motion(q0, v0)
@@ -244,15 +257,16 @@ class ContactLaws:
         """Return the gaps (points) at q (nq), of pairs whose spheres overlap, and the spheres' distance of others."""
         return np.concatenate([t.gap for t in self.seen(q, np.zeros(self.model.nv))])
 
-    def observed(self, q: Array, v: Array, noted: Mapping[str, Array], h: Any) -> dict[str, Any]:
-        """Return the signals recorded of a state: the forces that were noted, places (points, 3), gaps and slips (points), and the springs'
-        energy that steps of h can give back."""
+    def observed(self, q: Array, v: Array, noted: Mapping[str, Array], h: Any, stuck: Array) -> dict[str, Any]:
+        """Return the signals recorded of a state with what is ``stuck`` (pairs, 7 or 10): the forces that were noted, places (points, 3),
+        gaps and slips (points), and the springs' energy that steps of h can give back."""
         found = self.broad_phase(q, v, h)
         axes = WorldAxes(self.model, q, found.poses, np.zeros(3))
         V, at, slip, energy = axes.twists(axes.seen(v)), [], [], 0.0
-        for t, pair in zip(self.touches(q, v, found, axes.about), self.pairs_here, strict=True):
+        for t, pair, gave in zip(self.touches(q, v, found, axes.about), self.pairs_here, stuck, strict=True):
             at += [np.append(x, gap) for x, gap in zip(t.position, t.gap, strict=True)]
-            energy = energy + kept_energy(pair.material.stiffness, pair.mobility * pair.together, h, t.gap, t.before, t.share)
+            k, gap = pair.material.stiffness, t.gap + gave[RECESS]
+            energy = energy + kept_energy(k, pair.mobility * pair.together, h, gap, t.before, t.share)
             slip += list(ops.when(t.near, lambda t=t: slips(t, V, found.poses), np.zeros(len(t.gap))))  # type: ignore[misc]
         where = np.array([placed_as(*point) for point in zip(noted["forces"], noted["places"], at, strict=True)])
         return {"contacts.force": noted["forces"], **({"contacts.couple": noted["couples"]} if self.turns else {}),

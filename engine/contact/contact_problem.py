@@ -25,7 +25,7 @@ BLOCK = 8
 
 
 class Patch(NamedTuple):
-    """The contact points of one pair in a step: c (9 or 12), rows (n, 17, 20 or 23) and what is stuck (9, 12 or 15) of
+    """The contact points of one pair in a step: c (9 or 12), rows (n, 18, 21 or 24) and what is stuck (10, 13 or 16) of
     :mod:`engine.contact.point_law`; how the second body moves as seen from the first in a step's ``flight`` (6); and the places'
     velocities ẋ (n, 3) before the step; zeros where it is not near. Rows are of places as they were ``ago``, s."""
 
@@ -57,7 +57,7 @@ class ContactProblem(Smooth):
     before, free : the velocities (nv), in those axes, before the step and after its flight
     slow : the speed that counts as rest, m/s
     way : how far impulses go of theirs within the step: c of :func:`~engine.contact.hunt_crossley.normal_impulse`
-    stuck : how the pairs gave way since they stick (pairs, 6 or 9), see :func:`~engine.contact.point_law.sticking_after`, in axes of their
+    stuck : how the pairs gave way since they stick (pairs, 7 or 10), see :func:`~engine.contact.point_law.sticking_after`, in axes of their
         first bodies
     """
 
@@ -72,10 +72,10 @@ class ContactProblem(Smooth):
         self.before, self.free = axes.motions(was), axes.motions(flown)
         for pair, near, gave in zip(pairs, found.near, stuck, strict=True):
             c, n, place = point_law.constants(pair, h, slow, way), pair.points, se3.position(found.poses[pair.b.body]) - axes.about
-            sticking = point_law.rotated_sticking(se3.rotation(found.poses[pair.a.body]), gave if pair.turns else gave[:6])
-            given = np.concatenate([sticking[:6], place])
+            sticking = point_law.rotated_sticking(se3.rotation(found.poses[pair.a.body]), gave if pair.turns else gave[:7])
+            given = np.concatenate([sticking[:6], place, sticking[6:7]])
             given, wide = (np.append(given, pair.running(found.poses)), RUNNING) if pair.runs or pair.turns else (given, HELD)
-            given, wide = (np.append(given, sticking[6:]), TURNING) if pair.turns else (given, wide)
+            given, wide = (np.append(given, sticking[7:]), TURNING) if pair.turns else (given, wide)
             rest, ago = resting(c, slow), way * h if {pair.a.body, pair.b.body} & axes.ways.keys() else 0.0
 
             def begin(pair: Pair = pair, c: Array = c, given: Array = given, ago: Any = ago) -> Array:
@@ -121,7 +121,7 @@ class ContactProblem(Smooth):
 
     def impulses(self, x: Array, friction: Array) -> tuple[list[Array], Array, Array]:
         """Return the impulses (n, 3), or with couples (n, 6), of every pair's points, on the second, in world axes; the generalized impulse
-        (nv), on velocities of the model, of what lasts of them; and how the pairs gave way (pairs, 6 or 9), with which the next step
+        (nv), on velocities of the model, of what lasts of them; and how the pairs gave way (pairs, 7 or 10), with which the next step
         begins: at x (nv), with a friction (2 or 4) of every point."""
         V, found, gave = self.axes.twists(x), [], []
         pushed, changes = ([now - then for now, then in zip(self.axes.motions(V), U, strict=True)] for U in (self.free, self.before))
@@ -135,14 +135,14 @@ class ContactProblem(Smooth):
                 M = point_law.motion_after(p.flight, (to_a, to_b), point_law.seen_at(relative(p.pair, changes), at), ago, self.h - ago)
                 return ops.shared(point_law.impulses_and_sticking, p.constants, p.rows, f, relative(p.pair, V), M, p.stuck, p.pair.size)
 
-            wide, kept = (6, 9) if p.pair.turns else (3, 6)
+            wide, kept = (6, 10) if p.pair.turns else (3, 7)
             g, lasting, S = np.split(ops.when(p.near, end, np.zeros(wide * len(f) + 6 + kept)), [wide * len(f), wide * len(f) + 6])
             a, b = p.pair.a.body, p.pair.b.body
             F[a], F[b] = F[a] - lasting, F[b] + lasting
             found.append(g.reshape(-1, wide))
             gave.append(point_law.rotated_sticking(se3.rotation(self.axes.poses[a]).T, S))
         if any(p.pair.turns for p in self.patches):
-            gave = [np.append(S, np.zeros(9 - len(S))) for S in gave]
+            gave = [np.append(S, np.zeros(10 - len(S))) for S in gave]
         return found, self.axes.force_back(self.axes.forces(F)), np.array(gave)
 
     def seen(self, x: Array, impulses: list[Array]) -> Any:

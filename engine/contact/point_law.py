@@ -8,14 +8,17 @@ All points of a pair are asked at once, by functions that are compiled once for 
 c (9) of :func:`constants`, and for its points
 
     rows : (n, 14), σ, the gap, its rate before the step and that of flight, the normal n (3), the place x (3) from c, how many points
-        it counts as, and the velocity (3) of :func:`turned_on`; or (n, 17) with ξ/h (3), where that is kept; or (n, 20) with the
-        velocity (3) at which the second's surface runs along the plane relative to that of the first, where one does as belts do; or
-        (n, 23) with Θ/h (3) of :mod:`engine.contact.coulomb_friction`
+        it counts as, and the velocity (3) of :func:`turned_on`; or (n, 18) with ξ/h (3) and the recess, m, where these are kept; or
+        (n, 21) with the velocity (3) at which the second's surface runs along the plane relative to that of the first, where one does
+        as belts do; or (n, 24) with Θ/h (3) of :mod:`engine.contact.coulomb_friction`
     friction : (n, 2), μ times the normal impulse that is known, N·s, and the speed that counts as rest, m/s; or (n, 4) with that impulse,
         and the speed of turning that counts as rest, rad/s
     W : (6), the twist of the second body relative to the first, in world axes about c
 
-Of pairs with torsional or rolling friction c has 12 numbers, rows 23, and points act by impulses and couples (n, 6).
+Of pairs with torsional or rolling friction c has 12 numbers, rows 24, and points act by impulses and couples (n, 6).
+
+Surfaces that begin in each other press on each other behind a *recess*, by which each of the pair's gaps is larger; it closes at
+:data:`PARTING`, and the bodies part no faster than that, about.
 
 Reference: Castro, Han & Masterjohn, *Irrotational contact fields*, arXiv:2312.03908.
 """
@@ -34,8 +37,13 @@ from engine.contact.pairs import Pair
 from engine.spatial import so3
 
 Array = np.ndarray
-#: numbers of a point, of one with ξ/h, of one of surfaces that run, and of one with Θ/h; and the constants of a pair without couples
-ROW, HELD, RUNNING, TURNING, CONSTANTS = 14, 17, 20, 23, 9
+#: numbers of a point, of one with ξ/h and the recess, of one of surfaces that run, and of one with Θ/h; and the constants of a pair
+#: without couples
+ROW, HELD, RUNNING, TURNING, CONSTANTS = 14, 18, 21, 24, 9
+#: place of the recess in what is kept of a pair
+RECESS = 6
+#: m/s, at which the recess of surfaces that begin in each other closes
+PARTING = 0.1
 UPPER = np.triu_indices(6)
 
 
@@ -112,7 +120,7 @@ def normal_and_slip(row: Array, W: Array) -> tuple[Array, Any, Array]:
 
 def shifted(row: Array, ut: Array) -> Array:
     """Return the slip w = uₜ + ξ/h (3) that friction acts against, at a point where the bodies slip at uₜ (3)."""
-    return slip(row, ut) + row[ROW:HELD] if len(row) > ROW else ut
+    return slip(row, ut) + row[ROW : HELD - 1] if len(row) > ROW else ut
 
 
 def shifted_turning(row: Array, W: Array) -> Array:
@@ -132,7 +140,12 @@ def normal_impulse_and_slope(c: Array, row: Array, un: Any) -> tuple[Any, Any]:
 
 def gap_after(c: Array, row: Array, un: Any) -> Any:
     """Return the gap of a point at the end of the step, to which impulses lead from where flight ends."""
-    return row[1] + c[8] * c[2] * (un - row[3])
+    return row[1] - recess(row) + c[8] * c[2] * (un - row[3])
+
+
+def recess(row: Array) -> Any:
+    """Return how far behind its surfaces a point presses, m."""
+    return row[HELD - 1] if len(row) > ROW else 0.0
 
 
 def point_friction(c: Array, normal: Any, slip2: Any) -> Array:
@@ -148,21 +161,22 @@ def point_rows_and_friction(c: Array, position: Array, normal: Array, gap: Array
     """Return the rows and the friction of points, flattened, and the largest normal impulse at the velocity after flight.
 
     ``was`` and ``flown`` are the twists before the step and after flight; position, normal and :func:`turned_on` are (n, 3), gap, its
-    rate before and share (n). Pairs that may stick have ``stuck`` (9): the rotation and the displacement (6) by which the pair gave way,
-    of a place (3) seen from c; or (12) with the velocity at which the second's surface runs relative to that of the first; or (15) with
-    the turning Θ of the pair.
+    rate before and share (n). Pairs that may stick have ``stuck`` (10): the rotation and the displacement (6) by which the pair gave way,
+    of a place (3) seen from c, and the recess; or (13) with the velocity at which the second's surface runs relative to that of the
+    first; or (16) with the turning Θ of the pair.
     """
     rows, friction, acts = [], [], []
     for x, n, g, u0, part, turn in zip(position, normal, gap, before, share, turns_on, strict=True):
         s = weight(c[2] * c[2] * c[3] * (1.0 + c[1] * abs(u0)))                # what loses much is stiff too
+        g = g if stuck is None else g + stuck[9]
         row = np.concatenate([ops.array([s, g, u0, n @ (velocity(flown, x) + turn)]), n, x, [part], turn])
         if stuck is not None:
             gave = velocity(stuck[:6], x - stuck[6:9])
-            row = np.concatenate([row, (gave - (n @ gave) * n) / c[2]])
-            if len(stuck) > 9:
-                row = np.concatenate([row, stuck[9:12] - (n @ stuck[9:12]) * n])
+            row = np.concatenate([row, (gave - (n @ gave) * n) / c[2], stuck[9:10]])
+            if len(stuck) > 10:
+                row = np.concatenate([row, stuck[10:13] - (n @ stuck[10:13]) * n])
             if turns(c):
-                row = np.concatenate([row, stuck[12:] / c[2]])
+                row = np.concatenate([row, stuck[13:] / c[2]])
         ut = slip(row, normal_and_slip(row, was)[2])
         rows.append(row)
         friction.append(point_friction(c, normal_impulse_and_slope(c, row, u0)[0], ut @ ut))
@@ -291,8 +305,8 @@ def seen_at(W: Array, place: Array) -> Array:
 
 def sticking_after(h: Any, sums: Array, M: Array, stuck: Array, size: Any) -> Array:
     """Return by how much a pair of shapes has given way while it sticks, at the end of a step of h in which the second has moved by M (6)
-    relative to the first, at the place of ``stuck`` (9, 12 or 15): the rotation about the normal and the displacement along the plane (6),
-    and of pairs with couples Θ (9).
+    relative to the first, at the place of ``stuck`` (10, 13 or 16): the rotation about the normal and the displacement along the plane
+    (6), and the recess (7); and of pairs with couples Θ (10).
 
     M is of where bodies are, and not of their velocities: what turns with its support does not creep by what is left of an arc above its
     tangents.
@@ -304,25 +318,26 @@ def sticking_after(h: Any, sums: Array, M: Array, stuck: Array, size: Any) -> Ar
     n, r, slow = sums[1:4] / ops.maximum(ops.norm(sums[1:4]), 1e-300), sums[4:7] / push - place, sums[7] / push
     under = n * (n @ r)                                                        # what is there moves, and rolling does not move it
     way = velocity(M, under - 0.5 * ops.cross(M[:3], under))                   # (1 − exp −θ) x + d, to the second order
-    way = way + h * stuck[9:12] if len(stuck) > 9 else way
+    way = way + h * stuck[10:13] if len(stuck) > 10 else way
     gave, turn = stuck[3:6] + way, n @ (stuck[:3] + M[:3])
     gave, lever = gave - (n @ gave) * n, ops.cross(n, r)
     stretch = gave @ gave + 2.0 * turn * (gave @ lever) + turn * turn * (sums[8] / push)
     least = ops.minimum(1.0, h * slow / ops.sqrt(ops.maximum(stretch, 1e-300)))
     held = turn * ops.minimum(1.0, h * slow / ops.maximum(size * abs(turn), 1e-300))
     kept = ops.where(sums[0] > 0.0, least, 0.0) * np.concatenate([held * n, gave + (turn - held) * lever])
-    if len(stuck) <= 12:
+    kept = np.append(kept, ops.maximum(stuck[9] - PARTING * h, 0.0))
+    if len(stuck) <= 13:
         return kept
-    return np.concatenate([kept, ops.where(sums[0] > 0.0, turning_after(n, stuck[12:] + M[:3], h * sums[9] / push), 0.0)])
+    return np.concatenate([kept, ops.where(sums[0] > 0.0, turning_after(n, stuck[13:] + M[:3], h * sums[9] / push), 0.0)])
 
 
 def impulses_and_sticking(c: Array, rows: Array, friction: Array, W: Array, M: Array, stuck: Array, size: Any) -> Array:
-    """Return :func:`impulses` of a pair's points, and its :func:`sticking_after` (6 or 9) the step, in which it moves by M; ``stuck`` (9,
-    12 or 15) is before."""
+    """Return :func:`impulses` of a pair's points, and its :func:`sticking_after` (7 or 10) the step, in which it moves by M; ``stuck``
+    (10, 13 or 16) is before."""
     sums: Any = sum(normal_impulse_moments(c, row, f, W, stuck[6:9]) for row, f in zip(rows, friction, strict=True))
     return np.concatenate([impulses(c, rows, friction, W), sticking_after(c[2], sums, M, stuck, size)])
 
 
 def rotated_sticking(R: Array, S: Array) -> Array:
-    """Return the sticking of a pair in other axes R (3, 3): its rotation and displacement (6), or with Θ (9), each rotated by R."""
-    return np.concatenate([R @ x for x in S.reshape(-1, 3)])
+    """Return the sticking of a pair in other axes R (3, 3): its rotation, displacement and recess (7), or with Θ (10)."""
+    return np.concatenate([R @ S[:3], R @ S[3:6], S[6:7], *([R @ S[7:]] if len(S) > 7 else [])])

@@ -159,8 +159,10 @@ class AfterFlight:
                 passed = ops.logical_and(passed, ops.logical_not(ops.largest(lasting) > 0.0))
             y, left = ops.when(ops.logical_not(passed), lambda: meet(t, h, x, flown), idle)
             lasting = left.lasting if plant.lasts else np.zeros(0)
-            stuck = ops.sized(left.stuck, impulses.held[0]).ravel() if keeps and plant.sticks else np.zeros(plant.sticks)
-            return np.concatenate([y, lasting, stuck]), impulses.joined(left.notes)
+            if plant.sticks and plant.contacts is not None:
+                stuck = left.stuck if keeps else plant.contacts.unpressed(left.stuck, 0.0)
+                lasting = np.concatenate([lasting, ops.sized(stuck, impulses.held[0]).ravel()])
+            return np.concatenate([y, lasting]), impulses.joined(left.notes)
 
         def meet(t: Any, h: Any, x: Array, flown: Array) -> tuple[Array, ImpulseResult]:
             flight, states = self.flight(h, x, flown), flown[nq + nv :]
@@ -190,7 +192,7 @@ class AfterFlight:
 
     def stuck(self, z: Mapping[str, Array]) -> Any:
         """Return how pairs gave way since they stick, of states z; as a table, where points are rows."""
-        stuck = z.get(STUCK, np.zeros((0, 6)))
+        stuck = z.get(STUCK, np.zeros((0, 7)))
         return ops.table(stuck) if isinstance(self.plant.contacts, RowLaws) else stuck
 
     def stiff(self, by: Any, t: Any, h: Any, x: Array, flown: Array, m: Array, p: Array, modes: Sequence[Array]) -> tuple[Array, ...]:
@@ -239,7 +241,7 @@ class AfterFlight:
         if plant.impulses is None:
             return vdot, {}, None
         noted = plant.impulses.notes.split(notes)
-        signals = self.impulses(s.model, s.parameters).observed(noted, h, s.q, s.v)
+        signals = self.impulses(s.model, s.parameters).observed(noted, h, s.q, s.v, self.stuck(s.states))
         vdot, push = vdot + noted["change"], noted["resist"] if plant.constraints is not None else None
         if plant.stiffness is None or not plant.lasts:
             return vdot, signals, push

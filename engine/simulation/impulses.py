@@ -32,7 +32,7 @@ class Flight(NamedTuple):
     q0, before : q (nq) and v (nv) at its beginning
     q, free : q (nq) and v (nv) at its end
     begun, momenta : of the trees whose momentum is a state of its own (trees, 9), at its beginning and at its end
-    stuck : how pairs gave way since they stick (pairs, 6), at its beginning; a table (places, 7), where points are rows
+    stuck : how pairs gave way since they stick (pairs, 7 or 10), at its beginning; a table (places, 8 or 11), where points are rows
     """
 
     h: Any
@@ -69,7 +69,7 @@ class ImpulseResult(NamedTuple):
     ----------
     v : v⁺ (nv)
     changes : what contacts change of the trees' momenta (trees, 9)
-    stuck : how pairs gave way since they stick (pairs, 6); a table (places, 7), where points are rows
+    stuck : how pairs gave way since they stick (pairs, 7 or 10); a table (places, 8 or 11), where points are rows
     lasting : the generalized force (nv) of all that lasts: the flight of the next step takes it along, so that what depends on velocities
         there, such as motors that damp, sees those of what is held; :meth:`AfterFlight.relieving` takes it off again
     notes : what is noted, by name: see :attr:`Impulses.notes`; what there may be many of as tables, where points are rows
@@ -102,7 +102,7 @@ class Impulses:
                  way: float = EVENLY) -> None:  # fmt: skip
         self.joints, self.contacts, self.conserved, self.way = joints, contacts, conserved, way
         self.nv, self.constrained = nv, constrained
-        self.trees, self.held = len(conserved) if contacts else 0, contacts.held if contacts else (0, 6)
+        self.trees, self.held = len(conserved) if contacts else 0, contacts.held if contacts else (0, 7)
         self.rubbing = frozenset(c.j for c in joints.coordinates) if joints else frozenset()
         self.notes = Layout({"change": (nv,), **(contacts.notes if contacts else {}), **dict.fromkeys(RUBS, (nv + 1,) if joints else (0,)),
                              "resist": (nv,) if constrained else (0,)})  # fmt: skip
@@ -156,6 +156,7 @@ class Impulses:
         with ops.part("narrow phase", flight.q):
             touching = contacts.step(h, flight.q0, flight.before, flight.q, flight.free, found, flight.stuck, keep, self.way)
         axes, law = touching.axes, sum_laws(joints, touching)
+        idle = self.nothing(flight.free)._replace(stuck=contacts.unpressed(flight.stuck, h))
 
         def solve() -> ImpulseResult:
             free = axes.seen(flight.free)
@@ -169,7 +170,7 @@ class Impulses:
             notes = self.note(flight, joints, v, own, lambda: axes.force_back(law.impulse(x, friction)[0]))
             return ImpulseResult(v, changes, gave, lasting / h, notes)
 
-        return ops.when(law.acts, solve, self.nothing(flight.free))
+        return ops.when(law.acts, solve, idle)
 
     def note(self, flight: Flight, joints: JointStepLaws | None, v: Array, contacts: Mapping[str, Any],
              impulse: Callable[[], Array]) -> dict[str, Any]:  # fmt: skip
@@ -232,13 +233,14 @@ class Impulses:
         x, v, P = np.split(end, [model.nq, model.nq + model.nv])
         return x, v, P.reshape(momenta.shape)
 
-    def observed(self, notes: Mapping[str, Array], h: Any, q: Array, v: Array) -> dict[str, Any]:
-        """Return, by signal name, the joint forces, powers and contacts of a step's impulses, from the ``notes`` that the step kept."""
+    def observed(self, notes: Mapping[str, Array], h: Any, q: Array, v: Array, stuck: Any) -> dict[str, Any]:
+        """Return, by signal name, the joint forces, powers and contacts of a step's impulses, from the ``notes`` that the step kept, and
+        what is ``stuck`` at its beginning."""
         signals: dict[str, Any] = {}
         for name in self.joints.step(h, v, q, v, self.way).names if self.joints else ():
             signals |= {f"{name}.force": notes[name][:-1], f"{name}.power": notes[name][-1]}
         if self.contacts:
-            signals |= self.contacts.observed(q, v, notes, h)
+            signals |= self.contacts.observed(q, v, notes, h, stuck)
         return signals
 
 

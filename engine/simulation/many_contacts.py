@@ -11,11 +11,11 @@ import numpy as np
 from engine.contact import ContactMaterial, Placed
 from engine.contact.many import Shapes, kinds_of, tables
 from engine.contact.many.manifolds import MATERIAL, MOBILITY, SIZE
-from engine.contact.many.sticking import EACH
+from engine.contact.many.sticking import EACH, in_places, number_of
 from engine.contact.material import on_each_other
 from engine.geometry import Plane
 from engine.model import Model
-from engine.simulation.overlaps import require_shallow, warn_of_springs
+from engine.simulation.overlaps import recesses, require_shallow, warn_of_springs
 from engine.simulation.passing_bodies import PassingBodies, passing_bodies
 
 Array = np.ndarray
@@ -92,18 +92,27 @@ class ManyContacts:
         outlines, *kinds, start, others, grounds = flat
         return Shapes(outlines, tuple(kinds), start, others, grounds)
 
-    def require_apart(self, pairs: Array, depth: Array, where: str) -> None:
-        """Refuse points of pairs (p, 2) of shapes that lie so deep (p) in each other, m, at the start, and warn of springs that throw."""
-        if not len(pairs):
-            return
+    def recessed(self, points: Array, depth: Array, where: str) -> Array:
+        """Return the memory of sticking at a start in which points of pairs (p, 2) of shapes lie so deep (p) in each other, m: those that
+        springs would throw apart, which is warned of, press behind recesses; what lies deeper is refused."""
+        if not len(points):
+            return np.zeros(self.held)
 
         def name(k: int) -> str:
-            return ":".join(self.placed[int(shape)].link for shape in pairs[k])
+            return ":".join(self.placed[int(shape)].link for shape in points[k])
 
-        require_shallow(depth, self.sizes[pairs].min(axis=1), name, lambda _: where)
-        one, other = (self.shapes.outlines[pairs[:, k]] for k in (0, 1))
+        require_shallow(depth, self.sizes[points].min(axis=1), name, lambda _: where)
+        one, other = (self.shapes.outlines[points[:, k]] for k in (0, 1))
         stiffness = on_each_other(one[:, MATERIAL].T, other[:, MATERIAL].T, self.combine)[0]
-        warn_of_springs(depth, stiffness * (one[:, MOBILITY] + other[:, MOBILITY]), name, where)
+        throws = stiffness * (one[:, MOBILITY] + other[:, MOBILITY])
+        warn_of_springs(depth, throws, name, where)
+        pairs, of = np.unique(points, axis=0, return_inverse=True)
+        deepest = np.zeros(len(pairs))
+        np.maximum.at(deepest, of.ravel(), recesses(depth, throws))
+        a, b = (self.shapes.outlines[pairs[:, k]] for k in (0, 1))
+        number = number_of(a.T, b.T, np.vstack([np.zeros((3, len(pairs))), pairs.T]))
+        order = np.argsort(number)
+        return in_places(self.held, number[order], deepest[order])
 
     def overlaps(self, points: Array) -> Array:
         """Return how far the shapes of points (p, 14) lie in each other, of the thickness of the thinner one."""
@@ -117,7 +126,7 @@ class ManyContacts:
     @property
     def held(self) -> tuple[int, int]:
         """The shape of what is kept of how pairs gave way since they stick: see :mod:`engine.contact.many.sticking`."""
-        return EACH * len(self.placed), 10 if self.turns else 7
+        return EACH * len(self.placed), 11 if self.turns else 8
 
 
 def pairs_of(placed: Sequence[Placed]) -> int:

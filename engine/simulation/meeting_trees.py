@@ -20,7 +20,7 @@ from engine.contact.many import Bodies, Shapes, impulses, momentum_changes, prob
 from engine.contact.momenta import centre_velocity
 from engine.simulation.independent_trees import IndependentTrees, Kind
 from engine.simulation.many_contacts import ManyContacts
-from engine.simulation.own_states import MOMENTUM, STUCK
+from engine.simulation.own_states import MOMENTUM, sticking_places
 from engine.simulation.plant import Plant
 from engine.simulation.run_loop import Kernel, Process
 from engine.simulation.unresolved_impacts import ELASTIC, STEPS
@@ -99,7 +99,7 @@ class MeetingTrees(IndependentTrees):
     def step_of(self, t0: Any, k: Any, dt: Any, p: list[Any], x: list[Any], stuck: Any, G: list[Any],
                 shapes: Shapes) -> tuple[list[Any], Any, Callable[[], Notes]]:  # fmt: skip
         """Return the states (n, m) of each kind after the k-th step of dt from t0, with parameters (n, np) and inertias (n, 36); what is
-        stuck (c, 7 or 10), of what was; and what notes the step."""
+        stuck (c, 8 or 11), of what was; and what notes the step."""
 
         def fly(kind: Kind, p: Array, x: Array) -> Any:
             step, n = kind.step.process.programs[0], kind.step.plant.parameters.n
@@ -276,18 +276,20 @@ class MeetingTrees(IndependentTrees):
         each = [pushing(self.moved(1.0, at, 0.0, dt, given, row)[1].points) for at, row in zip(t, x, strict=True)]
         return [np.delete(points, [ENERGY, BLOW], axis=1) for points in each]
 
-    def require_apart(self, p: Array, x: Array, dt: float) -> None:
-        """Refuse states (..., n) in which shapes lie deep in each other, as :class:`~engine.simulation.overlaps.Overlaps` does.
+    def apart(self, p: Array, x: Array, dt: float) -> Array:
+        """Return states x (..., n) at the start, from where shapes in each other part slowly, as
+        :class:`~engine.simulation.overlaps.Overlaps` has it.
 
         Raises
         ------
         ContactError : names the deepest pair, with its depth
         """
-        p = np.broadcast_to(p, (*x.shape[:-1], p.shape[-1]))
+        p, x = np.broadcast_to(p, (*x.shape[:-1], p.shape[-1])), x.copy()
         for i in np.ndindex(x.shape[:-1]):
             points = self.moved(1.0, 0.0, 0.0, min(dt, INSTANT), self.given(p[i]), x[i])[1].points
             where = f" of rollout {list(i)}" if i else ""
-            self.contacts.require_apart(points[:, :2].astype(int), -points[:, 8], where)
+            x[i][self.stuck] = self.contacts.recessed(points[:, :2].astype(int), -points[:, 8], where).ravel()
+        return x
 
     def given(self, p: Array) -> list[Array]:
         """Return the parameters (n, np) of each kind's trees."""
@@ -315,8 +317,7 @@ class MeetingTrees(IndependentTrees):
     @functools.cached_property
     def stuck(self) -> slice:
         """Slice of the sticking contacts' memory in the whole state."""
-        begin, own = self.layout.slices["state"].start, self.plant.states.slices[STUCK]
-        return slice(begin + own.start, begin + own.stop)
+        return sticking_places(self.layout, self.plant.states)
 
 
 def so_many(rows: Any, n: int) -> Array:

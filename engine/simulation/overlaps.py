@@ -1,4 +1,4 @@
-"""Overlaps at the start of runs: deep ones are refused, and those that springs would throw apart are warned of."""
+"""Overlaps at the start of runs: deep ones are refused, and those that springs would throw apart are warned of, and part slowly."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from engine.components.component import SimulationWarning
 from engine.components.layout import Layout
 from engine.contact import ContactError, ContactLaws
 from engine.contact.many import RowLaws
+from engine.contact.point_law import PARTING
 from engine.simulation.parameters import moves_shapes, of_model
 from engine.simulation.run_loop import Diverged, Process
 
@@ -54,22 +55,26 @@ class Overlaps:
             seen = process.record.split(process.look(0.0, INSTANT, p, x))
         except Diverged:
             return False
-        return bool((seen["contacts.overlap"] < 0.5 * OVERLAP).all() and (seen["contacts.throw"] < HARMLESS).all())
+        overlap, throw = seen["contacts.overlap"], seen["contacts.throw"]
+        slow = throw * overlap * (2.0 * self.sizes.max()) < FASTEST**2         # δ √(k w), as deep as the thickest may lie
+        return bool((overlap < 0.5 * OVERLAP).all() and (throw < HARMLESS).all() and slow.all())
 
     def apart(self, q: Array, p: Array) -> Any:
-        """Return whether no shapes lie deep in each other at q (nq), as :meth:`require_apart` demands; traceable."""
+        """Return whether no shapes lie deep in each other at q (nq), as :meth:`recessed` demands; traceable."""
         deep = ops.array(list(self.gaps(q, p) + OVERLAP * self.sizes))
         return functools.reduce(ops.minimum, deep) >= 0.0
 
-    def require_apart(self, q: Array, p: Array) -> None:
-        """Refuse configurations (..., nq) in which shapes lie deep in each other: by more than a quarter of the thinner one.
+    def recessed(self, q: Array, p: Array) -> Array:
+        """Return the memory of sticking (..., *held) at a start from configurations (..., nq): pairs that springs would throw apart press
+        behind recesses as deep as their shapes lie in each other, see :mod:`engine.contact.point_law`. What lies deeper in each other than
+        a quarter of the thinner one is refused.
 
         Raises
         ------
         ContactError : names the deepest pair, with its depth
         """
-        depths = -self.compiled(q, p).reshape(-1, len(self.sizes))
         rows = np.broadcast_shapes(q.shape[:-1], p.shape[:-1])
+        depths = -self.compiled(q, p).reshape(-1, len(self.sizes))
 
         def where(worst: int) -> str:
             row = np.unravel_index(depths[:, worst].argmax(), rows)
@@ -81,6 +86,9 @@ class Overlaps:
         depth = depths.max(axis=0)
         require_shallow(depth, self.sizes, name, where)
         warn_of_springs(depth, self.throws, name)
+        ends = np.cumsum([pair.points for pair in self.contacts.pairs])
+        deepest = np.maximum.reduceat(recesses(depths, self.throws), np.append(0, ends[:-1]), axis=1)
+        return np.array([self.contacts.recessed(own) for own in deepest]).reshape(*rows, *self.contacts.held)
 
     @functools.cached_property
     def throws(self) -> Array:
@@ -104,12 +112,30 @@ def require_shallow(depth: Array, size: Array, name: Callable[[int], str], where
                            "at most, or pairs=[...] without these")  # fmt: skip
 
 
-def warn_of_springs(depth: Array, throws: Array, name: Callable[[int], str], where: str = "") -> None:
-    """Warn where points (p) begin so deep (p) that their springs, which give ``throws`` m/s² for each m (p), part the bodies with over a
-    hundred times their weight, or fast: what rests at the depth δ is given δ √(k w)."""
+def recesses(depth: Array, throws: Array) -> Array:
+    """Return the recesses (..., p), m, behind which points that begin so deep (..., p) part slowly: zero of those that springs, which give
+    ``throws`` m/s² for each m (p), part slowly as they are.
+
+    >>> recesses(np.array([0.01, 1e-5]), np.array([1e5, 1e5]))
+    array([0.01, 0.  ])
+    """
+    return np.where(violence(depth, throws) > 1.0, depth, 0.0)
+
+
+def violence(depth: Array, throws: Array) -> Array:
+    """Return of points (..., p) that begin so deep how fast, or with how much acceleration, springs part the bodies, of what goes without
+    a word: what rests at the depth δ is given δ √(k w)."""
     deep = np.maximum(depth, 0.0)
-    accelerations, speeds = throws * deep, np.sqrt(throws) * deep
-    worst = int(np.argmax(np.maximum(accelerations / THROWN, speeds / FASTEST)))
-    if accelerations[worst] > THROWN or speeds[worst] > FASTEST:
-        warn(f"'{name(worst)}' overlap by {depth[worst]:.3g} m at the start{where}, and are thrown apart at about {speeds[worst]:.2g} m/s, "
-             f"with {accelerations[worst]:.3g} m/s²; expected shapes that touch at most", SimulationWarning)  # fmt: skip
+    return np.maximum(throws * deep / THROWN, np.sqrt(throws) * deep / FASTEST)
+
+
+def warn_of_springs(depth: Array, throws: Array, name: Callable[[int], str], where: str = "") -> None:
+    """Warn where points (p) begin so deep (p) that their springs, which give ``throws`` m/s² for each m (p), would part the bodies with
+    over a hundred times their weight, or fast."""
+    strength = violence(depth, throws)
+    worst = int(np.argmax(strength))
+    if strength[worst] > 1.0:
+        speed, acceleration = np.sqrt(throws[worst]) * depth[worst], throws[worst] * depth[worst]
+        warn(f"'{name(worst)}' overlap by {depth[worst]:.3g} m at the start{where}, from where springs would throw them apart at about "
+             f"{speed:.2g} m/s, with {acceleration:.3g} m/s²; they part at {PARTING:g} m/s instead; expected shapes that touch at most",
+             SimulationWarning)  # fmt: skip

@@ -158,7 +158,7 @@ class Step(WholeStates):
         """:meth:`AfterFlight.after`."""
         state, plant = [(self.plant.model.nq,), (self.plant.model.nv,)], self.plant
         limits = [(len(ForceLimits._fields), len(plant.stiffness.moving))] if plant.stiffness is not None and plant.bounds.n else []
-        places, wide = plant.states.shapes.get(STUCK, (0, 6))
+        places, wide = plant.states.shapes.get(STUCK, (0, 7))
         stuck = (COUNTED if isinstance(plant.contacts, RowLaws) else places, wide)
         return self.called_after("after", (), *state, *state, *[(len(plant.conserved), 9)] * 2, stuck, *self.resisted_shapes, *limits)
 

@@ -19,7 +19,7 @@ from engine.components.layout import Layout
 from engine.contact import ContactError
 from engine.simulation.meeting_trees import MeetingTrees
 from engine.simulation.overlaps import Overlaps
-from engine.simulation.own_states import OWN
+from engine.simulation.own_states import OWN, sticking_places
 from engine.simulation.parameters import possible
 from engine.simulation.plant import Plant
 from engine.simulation.python_controllers import PythonControllerRun
@@ -151,9 +151,9 @@ class Stepper:
         p = self.parameters.spread(values, batch)
         x = step.prepare(p, step.begun(q0, v0, batch, p))
         if self._overlaps is not None and not self._overlaps.seen_apart(step.process, p, x):
-            self._overlaps.require_apart(q0, p)
+            x[..., sticking_places(self.layout, step.plant.states)] = self._overlaps.recessed(q0, p).reshape(*batch, -1)
         if isinstance(step.process, MeetingTrees):
-            step.process.require_apart(p, x, step.dt)
+            x = step.process.apart(p, x, step.dt)
         return p, x
 
     def nominal(self) -> Array:

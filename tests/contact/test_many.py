@@ -249,9 +249,9 @@ def test_blocks_stay_on_a_slope_of_nearly_their_angle_and_what_holds_them_is_sta
     run = made.run(*begin, 1.2, record_every=100)
     assert np.abs(run.q[-1] - run.q[-3]).max() < 0.2 * 1e-12 and np.abs(run.v[-1]).max() < 1e-11      # and to and fro by as much
     half = made.step(made.start(*begin), 600)
-    stuck = half.origin.x[made._process.stuck].reshape(-1, 7)
+    stuck = half.origin.x[made._process.stuck].reshape(-1, 8)
     assert (stuck[:8, 0] > 0.0).all() and not stuck[8:].any()
-    assert np.linalg.norm(stuck[:8, 4:], axis=1) == pytest.approx(0.99 * 1e-4 * 1e-3, rel=1e-2)
+    assert np.linalg.norm(stuck[:8, 4:7], axis=1) == pytest.approx(0.99 * 1e-4 * 1e-3, rel=1e-2)
     np.testing.assert_array_equal(made.step(half, 600).q, run.q[-1])
     q, v = (np.stack([a, a]) for a in begin)
     q[1, 4:7] += 0.5

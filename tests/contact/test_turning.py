@@ -337,7 +337,7 @@ def test_its_numbers_may_be_parameters(monkeypatch):
 
 def test_without_it_nothing_is_kept_or_noted(monkeypatch):
     made = lying("pairs", monkeypatch, surface())
-    assert made.plant.contacts.held == (1, 6) and "contacts.couple" not in moved(made, np.zeros(6), 0.01)[0].signals
+    assert made.plant.contacts.held == (1, 7) and "contacts.couple" not in moved(made, np.zeros(6), 0.01)[0].signals
 
 
 # ---------------------------------------------------------------- MuJoCo

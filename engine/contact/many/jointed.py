@@ -61,7 +61,7 @@ class JointedProblem(Smooth):
     ----------
     points : see :mod:`engine.contact.many.pair_rows`, seen from ``axes.about``
     pairs : what there may be; names : of all points that there may be
-    places : what is stuck (n, 7 or 10), with the pairs' numbers: see :mod:`engine.contact.many.sticking`
+    places : what is stuck (n, 8 or 11), with the pairs' numbers: see :mod:`engine.contact.many.sticking`
     initial : T_WB of all bodies before the step, the world's last
     """
 
@@ -98,7 +98,7 @@ class JointedProblem(Smooth):
         self.stuck = ops.rows(lambda S, T_a, T_b: seen_from(rotated_sticking(T_a.reshape(3, 4)[:, :3], S), T_b[3::4]),
                               found(places, len(pairs.sizes) - 1, pairs.turns, self.pair), *poses)  # fmt: skip
         if pairs.runs:
-            self.stuck = ops.rows(lambda S, p: np.concatenate([S[:9], pairs.running(p), S[9:]]), self.stuck, points)
+            self.stuck = ops.rows(lambda S, p: np.concatenate([S[:10], pairs.running(p), S[10:]]), self.stuck, points)
         alone = [ops.gather(moves, k) for k in self.on]
         self.points, self.friction, flags = ops.rows(begin, points, self.stuck, *alone, *self.twists(before), *self.twists(free))
         #: how pairs move in the flight (p, 6), and how bodies do before the step and at its end (n, 6), of :meth:`WorldAxes.motions`
@@ -210,7 +210,7 @@ class JointedProblem(Smooth):
 
     def impulses(self, x: Array, friction: Any) -> tuple[PointImpulses, Array, Array]:
         """Return the impulses of the points; the generalized impulse (nv), on velocities of the model, of what lasts of them; and how pairs
-        gave way (places, 7 or 10), with which the next step begins: at x (nv)."""
+        gave way (places, 8 or 11), with which the next step begins: at x (nv)."""
         h, wide = self.h, 6 if self.pairs.turns else 3
 
         def one(p: Array, row: Array, f: Array, V_a: Array, V_b: Array) -> tuple[Any, ...]:
@@ -315,5 +315,5 @@ def gap_after(row: Array, W: Array) -> Any:
 
 
 def seen_from(S: Array, place: Array) -> Array:
-    """Return the sticking S (6 or 9) with the place (3), from which it is seen, put in after its first six numbers."""
+    """Return the sticking S (7 or 10) with the place (3), from which it is seen, put in after its first six numbers."""
     return np.concatenate([S[:6], place, S[6:]])

@@ -42,7 +42,7 @@ class Problem(NamedTuple):
     inertia : (n, 36), M of each body about its origin, in world axes, row by row
     before, free : (n, 6), the velocities before the step, and where its flight ends
     pairs : (m, 6), the bodies of both, the second twice where the first stands still; whether the first moves; and r (3)
-    points : (p, 27), the pair, the constants (9) and the row (17) of :mod:`engine.contact.point_law`; or (p, 36): its ``packed_point``
+    points : (p, 28), the pair, the constants (9) and the row (18) of :mod:`engine.contact.point_law`; or (p, 37): its ``packed_point``
     friction : (p, 2 or 4), that of the normal impulses before the step
     acts : (p), the normal impulse where flight leads
     held : what is held of the pairs; turns : whether they have torsional or rolling friction
@@ -61,7 +61,7 @@ class Problem(NamedTuple):
 
 def problem(found: Manifolds, stuck: Any, outlines: Any, begun: Any, poses: Any, inertia: Any, before: Any, free: Any, drift: Any,
             h: Any, stiction: Any, combine: str, way: float, turns: bool) -> Problem:  # fmt: skip
-    """Return the problem of what touches in a step of h, by what is ``stuck`` (k, 7 or 10), with the velocities (n, 6) before it and where
+    """Return the problem of what touches in a step of h, by what is ``stuck`` (k, 8 or 11), with the velocities (n, 6) before it and where
     its flight ends, in axes of the world as bodies stand then, ``drift`` (n, 3), those of centres of mass before it, and poses (n, 12) that
     had ``begun`` it."""
     one, two = (ops.gather(outlines, ops.rows(lambda p, k=k: p[k], found.pairs)) for k in (3, 4))
@@ -174,7 +174,7 @@ def lagged(x: Problem, V: Any, friction: Any, falls: Any) -> tuple[Any, Any]:
 
 def impulses(x: Problem, V: Any, friction: Any, acts: Any, h: Any, ago: Any, places: int) -> tuple[Any, Any]:
     """Return the impulses (p, 3), or with couples (p, 6), of all points on their second bodies, in world axes, at V (n, 6), where anything
-    ``acts`` (n) on these; and what is stuck (k, 7 or 10), in so many places at most, by the end of the step of h, of which they act so
+    ``acts`` (n) on these; and what is stuck (k, 8 or 11), in so many places at most, by the end of the step of h, of which they act so
     long ``ago``."""
     wide = 6 if x.turns else 3
 

@@ -13,8 +13,8 @@ from engine.contact.contact_laws import ContactLaws, placed_as
 from engine.contact.hunt_crossley import EVENLY
 from engine.contact.many.jointed import JointedProblem
 from engine.contact.many.pair_rows import BEFORE, GAP, MATERIAL, NORMAL, PLACE, POINT, SHARE, A, B, Near, PairRows
-from engine.contact.many.sticking import places_of
-from engine.contact.point_law import kept_energy, velocity
+from engine.contact.many.sticking import found, in_places, places_of
+from engine.contact.point_law import PARTING, RECESS, kept_energy, velocity
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics.kinematics import body_motion, body_poses
 from engine.dynamics.momentum_conservation import Tree
@@ -66,7 +66,19 @@ class RowLaws(ContactLaws):
 
     @property
     def held(self) -> tuple[int, int]:
-        return places_of(len(self.pairs)), 10 if self.turns else 7
+        return places_of(len(self.pairs)), 11 if self.turns else 8
+
+    def recessed(self, depth: Array) -> Array:
+        return in_places(self.held, np.arange(1.0, len(depth) + 1.0), depth)
+
+    def unpressed(self, stuck: Any, h: Any) -> Any:
+        last = np.zeros(3 if self.turns else 0)
+
+        def closing(S: Array) -> Array:
+            recess = ops.maximum(S[1 + RECESS] - PARTING * h, 0.0)
+            return np.concatenate([ops.where(recess > 0.0, S[:1], 0.0), np.zeros(RECESS), [recess], last])
+
+        return ops.table(ops.gather(ops.rows(closing, stuck), np.arange(float(self.held[0]))))
 
     def step(self, h: Any, q0: Array, v0: Array, q: Array, free: Array, found: Any, stuck: Array, keep: frozenset[int] = frozenset(),
              way: float = EVENLY) -> Any:  # fmt: skip
@@ -102,7 +114,7 @@ class RowLaws(ContactLaws):
     def link_wrenches(self, noted: Mapping[str, Array]) -> Array:
         return noted["wrench"]
 
-    def observed(self, q: Array, v: Array, noted: Mapping[str, Array], h: Any) -> dict[str, Any]:
+    def observed(self, q: Array, v: Array, noted: Mapping[str, Array], h: Any, stuck: Any) -> dict[str, Any]:
         if self.dense:
             points, seen = self.found(q, v, h)
         else:                                                                  # of what is far nothing is said
@@ -110,13 +122,15 @@ class RowLaws(ContactLaws):
         axes = WorldAxes(self.model, q, body_poses(self.model, q), np.zeros(3))
         V = np.array(axes.twists(axes.seen(v)))
 
-        def one(p: Array, V_a: Array, V_b: Array) -> tuple[Array, Any]:
+        gave = found(stuck, len(self.pairs), self.turns, ops.gather(self.rows.pair, points[:, POINT]))
+
+        def one(p: Array, S: Array, V_a: Array, V_b: Array) -> tuple[Array, Any]:
             u, n, (k, _, s, *_) = velocity(V_b - V_a, p[PLACE]), p[NORMAL], p[MATERIAL]
             u = u + self.rows.running(p) if self.rows.runs else u
-            energy = kept_energy(k, s / k, h, p[None, GAP], p[None, BEFORE], p[None, SHARE])
+            energy = kept_energy(k, s / k, h, p[None, GAP] + S[RECESS], p[None, BEFORE], p[None, SHARE])
             return np.concatenate([p[None, GAP], p[PLACE], [ops.norm(u - (n @ u) * n)]]), energy
 
-        own, energy = ops.rows(one, points, *(ops.gather(V, points[:, k]) for k in (A, B)))
+        own, energy = ops.rows(one, points, gave, *(ops.gather(V, points[:, k]) for k in (A, B)))
         signals = {f"contacts.{name}": noted[name] for name in ("wrench", "count", "overlap", "throw")}
         signals["contacts.energy"] = ops.total(energy)
         if not self.dense:
