@@ -236,6 +236,14 @@ class ContactLaws:
                 for i, body in enumerate(self.model.bodies)]  # fmt: skip
 
     @functools.cached_property
+    def turning_rates(self) -> list[int]:
+        """The numbers of the velocities that are angular."""
+        model = self.model
+        turns = [body.subspace(model.neutral())[:3].any(axis=0) for body in model.bodies]
+        return [j for body, own in zip(model.bodies, turns, strict=True) for j, turn in zip(range(body.v.start, body.v.stop), own, strict=True)
+                if turn]  # fmt: skip
+
+    @functools.cached_property
     def extents(self) -> list[Any]:
         """Radius about its origin within which all shapes that each body carries stay, but for what joints slide; that of what stands still
         is last."""

@@ -79,10 +79,11 @@ class ContactProblem(Smooth):
             rest, ago = resting(c, slow), way * h if {pair.a.body, pair.b.body} & axes.ways.keys() else 0.0
 
             def begin(pair: Pair = pair, c: Array = c, given: Array = given, ago: Any = ago) -> Array:
-                place, *seen, u = narrow_phase(pair, found.poses, axes.about, initial)
-                place = place - ago * u
+                place, normal, *seen, moves = narrow_phase(pair, found.poses, axes.about, initial)
+                u, turns = moves[:, :3], moves[:, 3:]
+                place, normal = place - ago * u, np.array([point_law.turned_back(*n, ago) for n in zip(normal, turns, strict=True)])
                 W, turn = (relative(pair, was), relative(pair, flown)), turned_on(pair, axes, flown, ago * u)
-                made = ops.shared(point_law.point_rows_and_friction, c, place, *seen, turn, *W, given)
+                made = ops.shared(point_law.point_rows_and_friction, c, place, normal, *seen, turn, *W, given)
                 return np.concatenate([made, u.ravel(), flown_apart(pair, initial, found.poses)])
 
             nothing = np.array([*[0.0] * (wide * n), *rest * n, 0.0, *[0.0] * (3 * n + 6)])

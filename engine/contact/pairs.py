@@ -193,7 +193,7 @@ def touch(pair: Pair, apart: Any, near: Any, poses: list[Array], about: Array, i
 
 def narrow_phase(pair: Pair, poses: list[Array], about: Array, initial: InitialMotion) -> tuple[Array, ...]:
     """Narrow phase: return position and normal (n, 3), gap, its rate before, and share (n) of a pair's contact points, as in
-    :class:`Touch`, and the velocities of their places before (n, 3).
+    :class:`Touch`, and how fast their places go and their normals turn before (n, 6).
 
     One program serves equal pairs of shapes, and all hulls of as many vertices.
     """
@@ -209,8 +209,8 @@ def narrow_phase(pair: Pair, poses: list[Array], about: Array, initial: InitialM
 def narrow_phase_of_kinds(*kinds: Any, near: bool = False) -> Callable[..., tuple[Array, ...]]:
     """Return the narrow phase of two kinds of shapes, a function: of both bodies' T_WB (3×4), R_WB and twist before the step, shape's T_BS
     (3×4) and centre, of the point to see it from, and of the measures of shapes that are known by their kind alone; where only what is
-    ``near`` counts, of how far that is, m, before these. It returns position, normal, gap, its rate before, share, and the velocity (3) of
-    each place at the beginning of the step, :func:`~engine.contact.rolling.place_velocity`."""
+    ``near`` counts, of how far that is, m, before these. It returns position, normal, gap, its rate before, share, and how fast (6) each
+    place goes and its normal turns at the beginning of the step: :mod:`engine.contact.rolling`."""
 
     def motion(place: Array, c: Array, y: Array) -> tuple[Array, Array]:
         """Return the velocity (3), at the beginning of the step, of the shape's point that was then where y (3) is now, as seen from the
@@ -231,7 +231,8 @@ def narrow_phase_of_kinds(*kinds: Any, near: bool = False) -> Callable[..., tupl
             (v_a, w_a), (v_b, w_b) = (motion(x, c, y) for x, c in zip((a, b), centers, strict=True))
             surfaces = rolling.surface(one, R, n), rolling.surface(two, se3.rotation(T_b), -n)
             rates.append(n @ (v_b - v_a))
-            velocities.append(rolling.place_velocity(n, gap, surfaces, (v_a, v_b), (w_a, w_b)))
+            moves = n, gap, surfaces, (v_a, v_b), (w_a, w_b)
+            velocities.append(np.concatenate([rolling.place_velocity(*moves), rolling.normal_rate(*moves)]))
         return np.array([y - about for y in places]), np.array(normals), p.gap, ops.array(rates), p.share, np.array(velocities)
 
     return points

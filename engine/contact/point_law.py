@@ -111,6 +111,12 @@ def turned_on(turn: Array, went: Array, shift: Array) -> Array:
     return ops.cross(turn, went) - shift
 
 
+def turned_back(n: Array, rate: Array, ago: Any) -> Array:
+    """Return a normal n (3) as it was some time ``ago``, s, from when it turns at ``rate`` (3)."""
+    was = n - ago * rate
+    return was / ops.norm(was)
+
+
 def normal_and_slip(row: Array, W: Array) -> tuple[Array, Any, Array]:
     """Return the normal (3), the normal velocity, and the slip (3) of a point, at the twist W (6)."""
     n, u = row[4:7], velocity(W, row[7:10]) + row[11:14]

@@ -6,6 +6,10 @@ Surfaces touch where the outward normal of the first is n and that of the second
     ẋ = W_b (v_b + R_b (ω_b × n)) + W_a (v_a − R_a (ω_a × n))                        (1)
     W_b = R_a (R_a + R_b)⁻¹,  W_a = R_b (R_a + R_b)⁻¹                                (2)
 
+and n turns at::
+
+    ṅ = (R_a + R_b)⁻¹ (v_b − v_a + R_a (ω_a × n) + R_b (ω_b × n))                    (3)
+
 so that a ball takes the place along on a table, and two equal balls each half of it. Of faces, edges and corners places are taken for
 points of the body: R is large in (2), so that what is curved takes them along, and zero in (1), where n turns with them. Along n, where a
 gap opens or closes, places go by the same parts: those of a corner on a ground stay on the corner.
@@ -15,6 +19,7 @@ Reference: Montana, *The kinematics of contact and grasp*, Int. J. of Robotics R
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -100,6 +105,23 @@ def place_velocity(n: Array, gap: Any, surfaces: tuple[Surface, Surface], veloci
     return weighted_mean(a, b, n, u_a, u_b)
 
 
+def normal_rate(n: Array, gap: Any, surfaces: tuple[Surface, Surface], velocities: tuple[Array, Array],
+                turns: tuple[Array, Array]) -> Array:  # fmt: skip
+    """Return ṅ (3) of (3), of the normal of two surfaces a ``gap`` apart, of the same as :func:`place_velocity`.
+
+    Two balls of 1 m pass each other at 2 m/s, and the line through their middles turns at 1 rad/s:
+
+    >>> still, ball, n = np.zeros(3), Surface(1.0, 0.0), np.array([0.0, 0.0, 1.0])
+    >>> normal_rate(n, 0.0, (ball, ball), (still, np.array([2.0, 0.0, 0.0])), (still, still))
+    array([1., 0., 0.])
+    """
+    a, b = (s.parallel(n, 0.5 * gap) for s in surfaces)
+    u_a, u_b = (u + sign * applied(s.R, ops.cross(w, n)) for s, sign, u, w in zip((a, b), (-1.0, 1.0), velocities, turns, strict=True))
+    u = u_b - u_a
+    t = u - (n @ u) * n
+    return t / (a.R + b.R) if not np.ndim(a.curved) and not np.ndim(b.curved) else inverse_of(*radii(a, b, n))(t)
+
+
 def applied(R: Any, x: Array) -> Array:
     """Return R x (3) of a tensor (3, 3) or a number, with x (3) in the tangent plane."""
     return R @ x if np.ndim(R) else R * x
@@ -109,15 +131,26 @@ def weighted_mean(a: Surface, b: Surface, n: Array, u_a: Array, u_b: Array) -> A
     """Return W_a u_a + W_b u_b (3) of (2), the parts that two surfaces have in the place's velocity; along n by their mean radii."""
     if not np.ndim(a.curved) and not np.ndim(b.curved):
         return b.R / (a.R + b.R) * u_a + a.R / (a.R + b.R) * u_b
-    P = np.eye(3) - np.outer(n, n)
-    A, B = (s.R if np.ndim(s.curved) else s.R * P for s in (a, b))
-    M = A + B
-    trace = M[0, 0] + M[1, 1] + M[2, 2]
-    determinant = 0.5 * (trace * trace - np.sum(M * M))
+    A, B = radii(a, b, n)
+    inverse, trace = inverse_of(A, B), np.trace(A + B)
 
     def part(R: Array, u: Array) -> Array:
         along = n @ u
-        t = u - along * n                                                      # M⁻¹ in the plane, by Cayley and Hamilton
-        return R @ (trace * t - M @ t) / determinant + (R[0, 0] + R[1, 1] + R[2, 2]) / trace * along * n
+        return R @ inverse(u - along * n) + np.trace(R) / trace * along * n
 
     return part(B, u_a) + part(A, u_b)
+
+
+def radii(a: Surface, b: Surface, n: Array) -> tuple[Array, Array]:
+    """Return R_a and R_b (3, 3), tensors of the tangent plane."""
+    P = np.eye(3) - np.outer(n, n)
+    A, B = (s.R if np.ndim(s.curved) else s.R * P for s in (a, b))
+    return A, B
+
+
+def inverse_of(A: Array, B: Array) -> Callable[[Array], Array]:
+    """Return the map of vectors t (3) of the tangent plane to (R_a + R_b)⁻¹ t, by Cayley and Hamilton."""
+    M = A + B
+    trace = np.trace(M)
+    determinant = 0.5 * (trace * trace - np.sum(M * M))
+    return lambda t: (trace * t - M @ t) / determinant

@@ -21,6 +21,8 @@ from engine.simulation.parameters import own as stands
 Array = np.ndarray
 #: what joints' impulses are of
 RUBS = "friction", "stops"
+#: rad²: how far bodies turn in a step, times how far what impulses change of that turns them, up to which the next flight takes forces along
+CARRIED = 1e-5
 
 
 class Flight(NamedTuple):
@@ -168,9 +170,16 @@ class Impulses:
             lasting = lasting if joints is None else lasting + joints.lasting(v)
             own = contacts.noted(touching, x, impulses)
             notes = self.note(flight, joints, v, own, lambda: axes.force_back(law.impulse(x, friction)[0]))
-            return ImpulseResult(v, changes, gave, lasting / h, notes)
+            return ImpulseResult(v, changes, gave, self.carried(lasting / h, flight, v), notes)
 
         return ops.when(law.acts, solve, idle)
+
+    def carried(self, force: Array, flight: Flight, v: Array) -> Array:
+        """Return what the next flight takes along of a generalized force (nv) that lasts from a step with the velocities v (nv) at its end:
+        nothing where bodies turn so far within a step, and by the force, that it meets another inertia at the flight's end than in it."""
+        assert self.contacts is not None
+        turn, change = (flight.h * ops.largest(x[self.contacts.turning_rates]) for x in (v, v - flight.free))
+        return ops.where(turn * change < CARRIED, force, 0.0)
 
     def note(self, flight: Flight, joints: JointStepLaws | None, v: Array, contacts: Mapping[str, Any],
              impulse: Callable[[], Array]) -> dict[str, Any]:  # fmt: skip

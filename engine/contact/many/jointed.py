@@ -22,6 +22,7 @@ from engine.contact.many.pair_rows import (
     PLACE,
     SHARE,
     SIZE,
+    TURN,
     TURNING,
     VELOCITY,
     A,
@@ -54,7 +55,7 @@ class PointImpulses(NamedTuple):
 
 
 class JointedProblem(Smooth):
-    """The impulse law γ(x) of points of contact (p, 24 or more) in a step of h, of velocities x (nv) in ``axes``: a
+    """The impulse law γ(x) of points of contact (p, 27 or more) in a step of h, of velocities x (nv) in ``axes``: a
     :class:`~engine.contact.newton.Law`, and the same as :class:`~engine.contact.contact_problem.ContactProblem`.
 
     Parameters
@@ -76,12 +77,13 @@ class JointedProblem(Smooth):
 
         def begin(p: Array, stuck: Array, alone_a: Array, alone_b: Array, *V: Array) -> tuple[Any, ...]:
             k, d, s, mu, static, w = p[MATERIAL]
-            went = way * h * ops.maximum(alone_a[3], alone_b[3]) * p[VELOCITY]
+            ago = way * h * ops.maximum(alone_a[3], alone_b[3])
+            went, normal = ago * p[VELOCITY], point_law.turned_back(p[NORMAL], p[TURN], ago)
             shift = ops.cross(V[3][:3], alone_b[:3]) - ops.cross(V[2][:3], alone_a[:3])
             c = ops.array([k, d, h, s, mu, static, w, slow, way, *((*p[TURNING], p[SIZE]) if pairs.turns else ())])
             twists = V[1] - V[0], V[3] - V[2]
             turn = point_law.turned_on(twists[1][:3], went, shift)
-            seen = p[None, NORMAL], p[None, GAP], p[None, BEFORE], p[None, SHARE]
+            seen = normal[None], p[None, GAP], p[None, BEFORE], p[None, SHARE]
             made = point_law.point_rows_and_friction(c, (p[PLACE] - went)[None], *seen, turn[None], *twists, stuck)
             acts, meets = (ops.where(x, 1.0, 0.0) for x in (made[-1] > 0.0, ops.maximum(p[A], p[B]) < world - 0.5))
             return point_law.packed_point(c, made[:wide]), made[wide:-1], ops.array([acts, meets])

@@ -14,10 +14,11 @@ from engine.ops import floats, procedure
 from engine.spatial import se3
 
 Array = np.ndarray
-#: numbers of a point that narrow phases find: place, normal, gap, its rate before, how much it counts, and the velocity of its place then
-FOUND = 12
-#: that velocity in a row of a table, whose first number is the pair
-VELOCITY = slice(10, 13)
+#: numbers of a point that narrow phases find: place, normal, gap, its rate before, how much it counts, and how fast its place goes then and
+#: its normal turns
+FOUND = 15
+#: those rates in a row of a table, whose first number is the pair
+VELOCITY, TURN = slice(10, 13), slice(13, 16)
 
 
 class Shapes(NamedTuple):
@@ -67,8 +68,9 @@ class Manifolds(NamedTuple):
     Attributes
     ----------
     pairs : (m, 5), the bodies of both, the second twice where the first stands still; whether the first moves; and the two shapes
-    points : (p, 14), the pair; place (3) from the second body's origin, and normal (3), in world axes; gap, its rate before, as how many
-        it counts; the velocity of its place then (3); and in how many points shapes of these kinds meet where all of them are flat
+    points : (p, 17), the pair; place (3) from the second body's origin, and normal (3), in world axes; gap, its rate before, as how many
+        it counts; how fast its place goes then (3) and its normal turns (3); and in how many points shapes of these kinds meet where all
+        are flat
     """
 
     pairs: Any
@@ -153,12 +155,12 @@ def collected(pairs: Any, points: Any, more: Any, manifolds: Any, margin: Any, m
                 here += 1
         p += here
         m += 1 if here > 0 else 0
-    all_pairs, all_points = floats(m, 5), floats(p, 14)
+    all_pairs, all_points = floats(m, 5), floats(p, 17)
     for k in range(len(pairs)):
         for c in range(5):
             all_pairs[k, c] = pairs[k, c]
     for k in range(len(points)):
-        for c in range(14):
+        for c in range(17):
             all_points[k, c] = points[k, c]
     m, p = len(pairs), len(points)
     for k in range(len(more)):
@@ -168,7 +170,7 @@ def collected(pairs: Any, points: Any, more: Any, manifolds: Any, margin: Any, m
                 all_points[p, 0] = m
                 for c in range(FOUND):
                     all_points[p, 1 + c] = manifolds[k, FOUND * j + c]
-                all_points[p, 13] = flat
+                all_points[p, 16] = flat
                 here += 1
                 p += 1
         if here > 0:

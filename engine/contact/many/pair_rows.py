@@ -29,13 +29,14 @@ MIDDLE, HALF, RADIUS, REACH = slice(0, 3), slice(3, 6), 6, 7
 #: m², m⁴: what lengths of rods are divided by at least
 TINY = 1e-30
 #: columns of a point: bodies and links, as its pair's; its number among all that there may be; place, normal, gap, its rate before, and as
-#: how many it counts; half of how thick the thinner shape is, and its pair's surface; and the velocity of its place before
+#: how many it counts; half of how thick the thinner shape is, and its pair's surface; and how fast its place goes before and its normal
+#: turns
 A, B, LINK_A, LINK_B, POINT, PLACE, NORMAL, GAP, BEFORE, SHARE = 0, 1, 2, 3, 4, slice(5, 8), slice(8, 11), 11, 12, 13
-SIZE, MATERIAL, VELOCITY, POINT_COLUMNS = 14, slice(15, 21), slice(21, 24), 24
+SIZE, MATERIAL, VELOCITY, TURN, POINT_COLUMNS = 14, slice(15, 21), slice(21, 24), slice(24, 27), 27
 #: and where some surface runs, how fast the second's does relative to the first's, in world axes
-RUNS = slice(24, 27)
+RUNS = slice(27, 30)
 #: and where some pair has them, torsional and rolling friction
-TURNING = slice(27, 29)
+TURNING = slice(30, 32)
 
 
 class Near(NamedTuple):
@@ -144,7 +145,7 @@ class PairRows:
         return Near(grounds, pairs, np.concatenate(apart) if every else np.zeros(0), around, poses)
 
     def narrow_phase(self, found: Near, about: Array, initial: InitialMotion, every: bool = False) -> Any:
-        """Narrow phase: return the points (p, 24, 27 or 29) at which near pairs touch, or may soon, or ``every`` one, seen from a point (3)
+        """Narrow phase: return the points (p, 27, 30 or 32) at which near pairs touch, or may soon, or ``every`` one, seen from a point (3)
         in the world."""
         T = np.array([np.concatenate([T[:3].ravel(), se3.rotation(T0).ravel(), V]) for T, T0, V in zip(found.poses, *initial, strict=True)])
         points, n = functools.partial(points_of, self.shapes, found.around, T, about, every, self.columns), len(self.grounds)

@@ -23,7 +23,7 @@ import numpy as np
 
 from engine import ops
 from engine.contact import point_law
-from engine.contact.many.manifolds import FOUND, MATERIAL, MOBILITY, OUTLINE, SIZE, TURNING, VELOCITY, Manifolds
+from engine.contact.many.manifolds import FOUND, MATERIAL, MOBILITY, OUTLINE, SIZE, TURN, TURNING, VELOCITY, Manifolds
 from engine.contact.many.sticking import Held, holding, kept_by, number_of
 from engine.contact.material import on_each_other, turning_of_two
 from engine.contact.point_law import packed_point, unpacked_point
@@ -86,7 +86,8 @@ def problem(found: Manifolds, stuck: Any, outlines: Any, begun: Any, poses: Any,
         k, d, mu, static, w, *turning = surface
         c = ops.array([k, d, h, k * w * x[FOUND + 1], mu, static, w, stiction, way, *turning])
         rubs, went = 4 if turning else 2, way * h * x[VELOCITY]
-        seen = x[None, 4:7], x[None, 7], x[None, 8], x[None, 9], point_law.turned_on(flown[:3], went, shift)[None]
+        normal = point_law.turned_back(x[4:7], x[TURN], way * h)
+        seen = normal[None], x[None, 7], x[None, 8], x[None, 9], point_law.turned_on(flown[:3], went, shift)[None]
         row = point_law.point_rows_and_friction(c, (x[1:4] + way_b - went)[None], *seen, was, flown, stuck)
         return np.concatenate([x[:1], packed_point(c, row[: -rubs - 1])]), row[-rubs - 1 : -1], row[-1]
 

@@ -93,7 +93,7 @@ class RowLaws(ContactLaws):
         return np.asarray(law.momentum_changes(self.model, mass, trees, begun, momenta, impulses))
 
     def found(self, q: Array, v: Array, h: Any) -> tuple[Any, Any]:
-        """Return the points (p, 29) at q (nq) and v (nv), in world axes, and for each that there may be its row, below one of those that
+        """Return the points (p, 32) at q (nq) and v (nv), in world axes, and for each that there may be its row, below one of those that
         are not there, and how far what is around its shapes is apart (points, 2)."""
         near = self.rows.near(body_poses(self.model, q), self.ways(q, v, h), every=True)
         points = self.rows.narrow_phase(near, np.zeros(3), self.initial_motion(q, v), every=True)
