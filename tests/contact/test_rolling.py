@@ -12,7 +12,7 @@ from engine.contact.rolling import TILT
 from engine.geometry import Box, Capsule, Cylinder, Ellipsoid, Plane, Sphere
 from engine.simulation import contacts as choice
 from engine.spatial import inertia, quaternion, se3, so3
-from tests.contact.scenes import ball, body
+from tests.contact.scenes import ball, body, simulator
 from tests.contact.test_turning import ROUTES, lying
 
 G = 9.81
@@ -38,18 +38,21 @@ def given(T, V):
 
 
 @pytest.mark.parametrize("a, b", ROLLING, ids=lambda s: type(s).__name__)
-def test_places_go_as_fast_as_they_are_found_to_move(a, b):
-    """ẋ beside differences of the places of contact of shapes that go on at their twists, in the plane in which they touch."""
+def test_places_go_and_normals_turn_as_fast_as_they_are_found_to(a, b):
+    """ẋ and ṅ beside differences of the places of contact and normals of shapes that go on at their twists, in the plane in which they
+    touch."""
     rng, meet, e = np.random.default_rng(5), narrow_phase_of_kinds(a, b), 1e-5
     for _ in range(4):
         T_A = se3.pose(so3.exp(rng.normal(size=3)), rng.normal(size=3))
         T_B, V = T_A @ touching(a, b, rng), rng.normal(size=(2, 6))
         normal, gap, velocity = (meet(given(T_A, V[0]), given(T_B, V[1]), np.zeros(3))[k] for k in (1, 2, 5))
-        ends = [meet(*(given(T @ se3.exp(s * e * W), W) for T, W in zip((T_A, T_B), V, strict=True)), np.zeros(3))[0] for s in (-1.0, 1.0)]
+        ends = [meet(*(given(T @ se3.exp(s * e * W), W) for T, W in zip((T_A, T_B), V, strict=True)), np.zeros(3))[:2] for s in (-1.0, 1.0)]
         k = int(np.argmin(gap))
         off = 2.0 * TILT**2 / 0.1 if isinstance(b, Cylinder) else 2e-3         # which follows its rim the less, the flatter it lies
-        difference = velocity[k] - (ends[1] - ends[0])[k] / (2.0 * e)
-        assert np.abs(difference - (normal[k] @ difference) * normal[k]).max() < off
+        for what in (0, 1):
+            found = velocity[k, 3 * what : 3 * what + 3]
+            difference = found - (ends[1][what] - ends[0][what])[k] / (2.0 * e)
+            assert np.abs(difference - (normal[k] @ difference) * normal[k]).max() < (off, 20.0 * off)[what]
 
 
 @pytest.mark.parametrize("a, b", [(EGG, BEAN), (Plane(), Cylinder(0.2, 0.1))], ids=lambda s: type(s).__name__)
@@ -59,12 +62,30 @@ def test_plain_interpreted_and_compiled_are_one(a, b):
 
     rng, meet = np.random.default_rng(7), narrow_phase_of_kinds(a, b)
     x = touching(a, b, rng), rng.normal(size=6), rng.normal(size=6)
-    plain, compiled = velocity(*x), engine.gufunc(velocity, f"(4,4),(6),(6)->({len(velocity(*x))},3)")(*x)
+    plain, compiled = velocity(*x), engine.gufunc(velocity, f"(4,4),(6),(6)->({len(velocity(*x))},6)")(*x)
     interpreted = interpret(trace(velocity, [y.shape for y in x]), *(y[None] for y in x))[0]
     np.testing.assert_allclose([compiled, interpreted], [plain, plain], atol=1e-7)     # where eggs touch is found to about 1e-9
 
 
 # ---------------------------------------------------------------- known answers
+
+
+@pytest.mark.parametrize("few", [20, 0], ids=["pairs", "tables"])
+@pytest.mark.parametrize("resting", [False, True], ids=["both move", "one stands"])
+def test_smooth_balls_that_meet_aside_keep_their_spin(few, resting, monkeypatch):
+    """A force along the line of their middles turns neither; what a step's middle is beside a chord is of the second order."""
+    monkeypatch.setattr(choice, "FEW_PAIRS", few)
+    spins = []
+    for dt in (1e-3, 5e-4):
+        wall = engine.Builder("post")
+        wall.add_link("post", collisions=[engine.Geometry("sphere", (0.1,), placement=se3.pose(np.eye(3), [0.0, 0.0, 0.0]))])
+        model = engine.combine(a=wall.model() if resting else ball(0.1, 1.0), b=ball(0.1, 1.0))
+        made = simulator(model, engine.ContactMaterial(friction=0.0), ground=False, dt=dt, gravity=(0, 0, 0))
+        q, v = ([1.0, 0, 0, 0, 0, 0, 0], [0.0] * 6) if not resting else ([], [])
+        run = made.run([*q, 1.0, 0, 0, 0, -0.3, 0.1, 0], [*v, 0, 0, 0, 5.0, 0, 0], 0.1)
+        assert np.abs(run.v[-1, -3:]).max() > 1.0                              # deflected
+        spins.append(np.abs(run.v[-1].reshape(-1, 6)[:, :3]).max())
+    assert spins[0] < 0.01 and spins[1] < spins[0] / 2.5                       # 0.6 rad/s with the end's normal
 
 
 @pytest.mark.parametrize("route", ROUTES)
