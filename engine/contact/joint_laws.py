@@ -121,7 +121,7 @@ def mobilities(model: Model) -> tuple[Array, Array]:
     and of equal ones once."""
     if model in MOBILITIES:
         return MOBILITIES[model]
-    if kinds := many_equal_trees(model):
+    if kinds := many_equal_trees(model, 1):
         found = np.zeros((2, model.nv))
         for kind in kinds:
             each = [kind.first.model] if not kind.numbers else [model.tree(name).model for name in kind.names]
