@@ -26,9 +26,13 @@ def hat(w: ArrayLike) -> Array:
     array([ 0.,  3., -2.])
     """
     w = shaped("w", w, 3)
-    x, y, z = w.tolist() if type(w) is np.ndarray and w.ndim == 1 else (w[..., 0], w[..., 1], w[..., 2])
+    return ops.array(hat_rows(*(w.tolist() if type(w) is np.ndarray and w.ndim == 1 else (w[..., 0], w[..., 1], w[..., 2]))))
+
+
+def hat_rows(x: Any, y: Any, z: Any) -> list[list[Any]]:
+    """Return the rows of [ω]."""
     o = 0.0 * x
-    return ops.array([[o, -z, y], [z, o, -x], [-y, x, o]])
+    return [[o, -z, y], [z, o, -x], [-y, x, o]]
 
 
 def vee(W: ArrayLike) -> Array:
@@ -124,8 +128,10 @@ def about(axis: Array, angle: Any) -> Array:
     if n.shape != (3,) or (n.dtype != object and not abs(n @ n - 1.0) < 1e-6):
         raise EngineError(f"axis is {shown(axis)}; expected a unit vector (3)")
     s, c = ops.sin(angle), ops.cos(angle)
-    N = np.outer(n, n)
-    N, P, K = (x.tolist() for x in (N, np.eye(3) - N, hat(n)))
+    n = n.tolist()                                                             # scalars of Python's: the same bits, in less time
+    N = [[x * y for y in n] for x in n]
+    P = [[1.0 * (i == j) - N[i][j] for j in range(3)] for i in range(3)]
+    K = hat_rows(*n)
     return ops.array([[N[i][j] + c * P[i][j] + s * K[i][j] for j in range(3)] for i in range(3)])
 
 
