@@ -235,9 +235,9 @@ def transformed(T_AB: Array, G_B: Array) -> Array:
     R, p = se3.rotation(T_AB), se3.position(T_AB)
     k = axis_of(R)
     if G_B.dtype == object and T_AB.dtype != object and k is None and is_rigid(G_B):
-        h, m, P = first_moment(G_B), mass(G_B), so3.hat(p)
+        h, m, shift = first_moment(G_B), mass(G_B), so3.hat(p)
         back, H_A = so3.hat(R @ h), so3.hat(R @ h + m * p)
-        I_A = turned(R, k, mirrored(G_B[:3, :3])) + P @ back.T - H_A @ P
+        I_A = turned(R, k, mirrored(G_B[:3, :3])) + shift @ back.T - H_A @ shift
         return np.block([[mirrored(I_A), H_A], [H_A.T, G_B[3:, 3:]]])
     P = so3.hat(p) if any(map(is_nonzero, p.tolist())) else None
     I, H, M = turned(R, k, mirrored(G_B[:3, :3])), turned(R, k, G_B[:3, 3:]), mirrored(turned(R, k, mirrored(G_B[3:, 3:])))
