@@ -19,7 +19,7 @@ from engine.io import mjcf, sdf, usd
 from engine.io.dae import up_axis_of
 from engine.io.errors import RobotFileError
 from engine.io.load import EXPECTED, folders_of
-from engine.io.mesh import file_of, load_mesh, tilted, transform_points, untold
+from engine.io.mesh import file_of, load_mesh, tilted, untold
 from engine.io.misread import of_angles, unknown_parts
 from engine.io.urdf import Reader, below_zero, place
 from engine.io.usd.stage import START
@@ -239,11 +239,28 @@ def reach_of(link: Link, center: Array, meshes: bool) -> float:
         return 0.0
     for g in shapes:
         try:
-            points = transform_points(load_mesh(g).vertices, g.placement)
+            reach = max(reach, farthest(g, g.placement[:3, :3].T @ (center - g.placement[:3, 3])))
         except RobotFileError:                                                  # said of the shape
             return 0.0
-        reach = max(reach, float(np.linalg.norm(points - center, axis=1).max()))
     return reach
+
+
+def farthest(g: Geometry, c: Array) -> float:
+    """Return the distance from a point c (3) in a shape's frame to the shape's farthest point, m; of an ellipsoid that of its largest ball.
+
+    >>> farthest(Geometry("box", (2.0, 4.0, 4.0)), np.zeros(3)), farthest(Geometry("capsule", (1.0, 2.0)), np.array([0.0, 0.0, -3.0]))
+    (3.0, 5.0)
+    """
+    if g.kind == "mesh":
+        return float(np.linalg.norm(load_mesh(g).vertices - c, axis=1).max())
+    x, y, z = np.abs(c).tolist()
+    if g.kind == "box":
+        return hypot(*(np.abs(c) + 0.5 * np.array(g.size)))
+    if g.kind == "cylinder":
+        return hypot(hypot(x, y) + g.size[0], z + 0.5 * g.size[1])
+    if g.kind == "capsule":
+        return hypot(x, y, z + 0.5 * g.size[1]) + g.size[0]
+    return hypot(x, y, z) + max(g.size)
 
 
 class AllErrors(Reader):
