@@ -35,7 +35,8 @@ FAR = 10.0                     # m
 #: kg/m³: osmium, the densest element. Of a mass that is nowhere denser, a ball has the least largest moment of inertia
 DENSEST = 22_590.0
 #: the radius of gyration over the distance from the centre of mass to the farthest point of the link's shapes. It is at most 1 if the
-#: shapes are the whole link; of the robots of MuJoCo Menagerie it is at most 4.9, where shapes leave parts out
+#: shapes are the whole link; of the robots of MuJoCo Menagerie it is at most 4.9, where shapes leave parts out. Of 49 of these, three have
+#: links beyond these bounds, with placeholders for inertias
 REACHED = 0.02, 5.0
 WIDE = 4.001 * pi              # rad: two turns
 #: of what clashes, that many are told
