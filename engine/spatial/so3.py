@@ -174,10 +174,16 @@ def to_rpy(R: ArrayLike) -> Array:
 def log(R: ArrayLike) -> Array:
     """Return the rotation vector ω with exp(ω) = R and |ω| ≤ π, accurate from 0 through π; shape (..., 3).
 
+    Raises
+    ------
+    EngineError : R is no rotation, by :func:`require_rotations`
+
     >>> from engine.spatial import so3
     >>> so3.log([[0, -1, 0], [1, 0, 0], [0, 0, 1]]).round(6)  # a quarter turn about z
     array([0.      , 0.      , 1.570796])
     """
+    R = shaped("R", R, 3, 3)
+    require_rotations("R", R)
     return quaternion.log(quaternion.from_matrix(R))
 
 
@@ -216,6 +222,27 @@ def dexp_inv(w: ArrayLike) -> Array:
     if w.dtype != object and (lost := np.asarray(theta2 * abs(D)) > LOST).any():
         raise EngineError(f"dexp has no inverse where |w| is {np.sqrt(np.asarray(theta2)[lost][0]):g}; expected it away from 2π, 4π, …")
     return quadratic(w, -0.5 + 0.0 * D, D)
+
+
+def require_rotations(what: str, R: Array) -> None:
+    """Refuse floats (..., 3, 3) whose R Rᵀ is off 1 by more than 0.01, or with a negative determinant; NaN and traced arrays pass.
+
+    >>> import numpy as np
+    >>> from engine.spatial import so3
+    >>> so3.require_rotations("R", np.zeros((3, 3)))
+    Traceback (most recent call last):
+        ...
+    engine.checks.EngineError: R is no rotation matrix: R Rᵀ differs from the identity by up to 1; expected at most 0.01
+    """
+    if R.dtype == object or not R.size:
+        return
+    with np.errstate(all="ignore"):                                            # of what is NaN or infinite
+        off, turned = np.abs(R @ np.swapaxes(R, -1, -2) - np.eye(3)), np.linalg.det(R)
+    if (off > 1e-2).any():
+        most = np.nanmax(off)
+        raise EngineError(f"{what} is no rotation matrix: R Rᵀ differs from the identity by up to {most:.3g}; expected at most 0.01")
+    if (turned < 0.0).any():
+        raise EngineError(f"{what} is a reflection: its determinant is negative; expected a rotation matrix")
 
 
 def are_rotations(R: ArrayLike) -> bool:
