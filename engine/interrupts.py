@@ -21,12 +21,12 @@ def held(at_once: bool = False) -> Iterator[None]:
         return
     came: list[int] = []
 
-    def come(number: int, frame: Any) -> None:
+    def on_interrupt(number: int, frame: Any) -> None:
         came.append(number)
         if at_once:
             before(number, frame)
 
-    signal.signal(signal.SIGINT, come)
+    signal.signal(signal.SIGINT, on_interrupt)
     try:
         yield
     finally:

@@ -95,7 +95,7 @@ def done(plan: Plan, folder: Storage, k: int) -> Outcome:
 
 def looked_up(folder: Storage, k: int) -> Outcome:
     """Return what is told of a chunk whose shard is there."""
-    said = folder.said(k)
+    said = folder.messages(k)
     names = [n for n, m in folder.manifest["metrics"].items() if not m["shape"]]
     values = folder.place.each(lambda n: folder.read(k, f"metrics/{n}"), names)
     return Outcome(k, folder.span(k)[1], dict(zip(names, values, strict=True)), len(said["why"]), said)

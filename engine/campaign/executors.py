@@ -113,7 +113,7 @@ def work(payload: bytes, path: str, digest: str, caller: tuple[bytes, int], k: i
     """Run a chunk in a worker; in a process of its own on its own threads alone, and only as long as the caller is there."""
     if caller != home():
         end_with(caller[1])
-    plan, folder = arrived(payload, path, digest)
+    plan, folder = unpickled(payload, path, digest)
     if caller == home():
         return done(plan, folder, k)
     with TURN, threads(own_threads()):
@@ -121,7 +121,7 @@ def work(payload: bytes, path: str, digest: str, caller: tuple[bytes, int], k: i
 
 
 @functools.lru_cache(maxsize=2)
-def arrived(payload: bytes, path: str, digest: str) -> tuple[Plan, Storage]:
+def unpickled(payload: bytes, path: str, digest: str) -> tuple[Plan, Storage]:
     """Return the plan and the folder, checked to belong together, the folder also by its manifest's digest."""
     try:
         plan = pickle.loads(zlib.decompress(payload))
@@ -152,11 +152,11 @@ def end_with(pid: int) -> None:
     """
     parent = multiprocessing.parent_process()
     if parent is not None and parent.pid == pid:
-        threading.Thread(target=ended, args=(parent, os.getppid()), daemon=True).start()
+        threading.Thread(target=exit_with_parent, args=(parent, os.getppid()), daemon=True).start()
 
 
-def ended(parent: Any, above: int) -> None:
-    """Wait until the parent has ended, then end. Its pipe tells, unless forked siblings hold it too: then that there is another above."""
+def exit_with_parent(parent: Any, above: int) -> None:
+    """Wait until the parent process has ended, then exit. Its pipe tells, or, if forked siblings hold the pipe too, a new parent does."""
     while parent.is_alive() and os.getppid() == above:
         parent.join(LOOK)
     os._exit(1)

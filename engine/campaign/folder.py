@@ -14,7 +14,7 @@ import numpy as np
 from engine.campaign import shard
 from engine.campaign.manifest import manifest_of
 from engine.campaign.places import Disk
-from engine.campaign.storage import ANEW, NUMBER, Storage, is_said
+from engine.campaign.storage import ANEW, NUMBER, Storage, are_messages
 from engine.recording import StorageError
 
 Array = np.ndarray
@@ -95,7 +95,7 @@ class Folder(Storage):
         with self._opened(k) as file:
             return shard.fetch(self.shard(k), file, name, self.shapes(k)[name], rows)
 
-    def said(self, k: int) -> dict[str, Any]:
+    def messages(self, k: int) -> dict[str, Any]:
         """Return what is said of a chunk's runs: "why" they failed, by number, and "notes"."""
         with self._opened(k) as file:
             text = shard.fetch(self.shard(k), file, "said", None)
@@ -103,6 +103,6 @@ class Folder(Storage):
             found = json.loads(text.tobytes())
         except (ValueError, RecursionError):
             found = None
-        if not is_said(found, *self.span(k)):
+        if not are_messages(found, *self.span(k)):
             raise StorageError(f"'{self.shard(k)}' says nothing of its runs, or of others; {ANEW}")
         return found

@@ -21,7 +21,7 @@ import numpy as np
 from engine.campaign import zarr
 from engine.campaign.manifest import manifest_of
 from engine.campaign.places import Disk, Objects
-from engine.campaign.storage import ANEW, DAMAGED, NUMBER, Storage, inside, is_said, wrong_size
+from engine.campaign.storage import ANEW, DAMAGED, NUMBER, Storage, are_messages, inside, wrong_size
 from engine.checks import shown
 from engine.recording import StorageError
 
@@ -174,7 +174,7 @@ class Hierarchy(Storage):
         begun = [np.zeros((0, *shape[1:]), dtype)]
         return np.concatenate(begun + [x[self._within(k, name, at)] for x, (_, at) in zip(parts, wanted, strict=True)])
 
-    def said(self, k: int) -> dict[str, Any]:
+    def messages(self, k: int) -> dict[str, Any]:
         """Return what is said of a chunk's runs: "why" they failed, by number, and "notes"."""
         return self._mark(k)["said"]
 
@@ -226,7 +226,7 @@ class Hierarchy(Storage):
     def _is_mark(self, k: int, mark: Mapping[str, Any]) -> bool:
         """Return whether a mark speaks of a chunk's own objects, and of its runs, as it should."""
         sums = mark.get("objects")
-        return (isinstance(sums, dict) and {*sums} == self._parts(k) and is_said(mark.get("said"), *self.span(k))
+        return (isinstance(sums, dict) and {*sums} == self._parts(k) and are_messages(mark.get("said"), *self.span(k))
                 and all(isinstance(x, list) and [type(n) for n in x] == [int, int] for x in sums.values()))  # fmt: skip
 
 

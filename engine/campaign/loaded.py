@@ -65,7 +65,7 @@ class Column:
             held = held[np.isin(held, self.numbers)]
         at = np.searchsorted(held, numbers)
         if self.name in ("failed", "reason"):
-            why = {int(i): text for i, text in self.runs.folder.said(k)["why"].items()}
+            why = {int(i): text for i, text in self.runs.folder.messages(k)["why"].items()}
             texts = [why.get(int(i), "") for i in numbers]
             return np.array([text != "" for text in texts]) if self.name == "failed" else np.array(texts, dtype=object)
         low, high = (int(at.min()), int(at.max()) + 1) if len(at) else (0, 0)
@@ -132,7 +132,7 @@ class Runs:
     @functools.cached_property
     def _failures(self) -> int:
         """Number of runs that failed."""
-        return sum(len(self.folder.said(k)["why"]) for k in np.unique(self.numbers // self.folder.manifest["chunk"]).tolist())
+        return sum(len(self.folder.messages(k)["why"]) for k in np.unique(self.numbers // self.folder.manifest["chunk"]).tolist())
 
     @property
     def complete(self) -> bool:
@@ -154,7 +154,7 @@ class Runs:
         """Warnings noted of runs that did not fail, each once, with the first run of its chunk that it was noted of."""
         size, said = self.folder.manifest["chunk"], dict[str, None]()
         for k in np.unique(self.numbers // size).tolist():
-            said |= dict.fromkeys(self.folder.said(k)["notes"])
+            said |= dict.fromkeys(self.folder.messages(k)["notes"])
         return tuple(said)
 
     @functools.cached_property

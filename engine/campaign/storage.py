@@ -217,7 +217,7 @@ class Storage(abc.ABC):
         """Return rows of one of a chunk's arrays; StorageError where they are not as they were written, by this campaign."""
 
     @abc.abstractmethod
-    def said(self, k: int) -> dict[str, Any]:
+    def messages(self, k: int) -> dict[str, Any]:
         """Return what is said of a chunk's runs: "why" they failed, by number, and "notes"; StorageError as of :meth:`read`."""
 
 
@@ -226,10 +226,10 @@ def inside(name: str) -> str:
     return name.replace("/", SLASH)
 
 
-def is_said(x: Any, first: int, count: int) -> bool:
+def are_messages(x: Any, first: int, count: int) -> bool:
     """Return whether x is what is said of runs first … first + count − 1.
 
-    >>> is_said({"why": {"3": "it fell"}, "notes": []}, 0, 4), is_said({"why": {"4": "it fell"}, "notes": []}, 0, 4)
+    >>> are_messages({"why": {"3": "it fell"}, "notes": []}, 0, 4), are_messages({"why": {"4": "it fell"}, "notes": []}, 0, 4)
     (True, False)
     """
     if not (isinstance(x, dict) and isinstance(x.get("why"), dict) and isinstance(x.get("notes"), list)):

@@ -9,6 +9,7 @@ import typer
 
 import engine
 from engine.cli.campaign import campaign
+from engine.cli.check import check
 from engine.cli.compile import compile
 from engine.cli.convert import convert
 from engine.cli.demo import demo
@@ -46,6 +47,7 @@ def top(
 
     Examples:
     engine info robot.urdf --floating
+    engine check robot.urdf
     engine simulate robot.urdf --floating --duration 10 --out run.h5
     engine info run.h5
     engine verify run.h5
@@ -72,6 +74,6 @@ def top(
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
                   context_settings={"help_option_names": ["-h", "--help"]})  # fmt: skip
 app.callback(**texts(top))(top)
-for command in (info, simulate, campaign, resume, verify, torques, plot, view, render, export, convert, compile, docs, doctor):
+for command in (info, check, simulate, campaign, resume, verify, torques, plot, view, render, export, convert, compile, docs, doctor):
     app.command(**texts(command))(finishing(command))
 app.command(**texts(demo), context_settings={"allow_extra_args": True, "allow_interspersed_args": False})(finishing(demo))

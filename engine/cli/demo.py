@@ -32,7 +32,7 @@ def demo(
     """
     there = demos()
     if not name:
-        print(*(f"{name:{max(map(len, there))}}  {said(file)}" for name, file in there.items()), sep="\n")
+        print(*(f"{name:{max(map(len, there))}}  {first_line(file)}" for name, file in there.items()), sep="\n")
         return
     if name not in there:
         raise Failure(f"there is no demo '{name}'{nearest(name, there)}; expected one of {', '.join(there)}", 2)
@@ -55,6 +55,6 @@ def demos() -> dict[str, Path]:
     return {file.stem: file for file in sorted(folder.glob("*.py")) if file.stem != "show"}      # what they share
 
 
-def said(file: Path) -> str:
-    """Return the first line of what a demo says of itself."""
+def first_line(file: Path) -> str:
+    """Return the first line of a demo's docstring."""
     return (ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or "").partition("\n")[0]

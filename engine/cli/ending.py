@@ -83,7 +83,7 @@ def refuse_unread(why: str, **options: object) -> None:
 def interruptible() -> Iterator[None]:
     """Let Ctrl-C raise KeyboardInterrupt; a bit later where Python would drop it, in finalizers."""
 
-    def come(number: int, frame: Any) -> None:
+    def on_interrupt(number: int, frame: Any) -> None:
         while frame is not None:
             if frame.f_code.co_name == "__del__" or frame.f_code.co_filename.endswith("weakref.py"):
                 signal.setitimer(signal.ITIMER_REAL, 0.005)
@@ -94,8 +94,8 @@ def interruptible() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
-    before = signal.signal(signal.SIGALRM, come)
-    signal.signal(signal.SIGINT, come)
+    before = signal.signal(signal.SIGALRM, on_interrupt)
+    signal.signal(signal.SIGINT, on_interrupt)
     try:
         yield
     finally:

@@ -57,5 +57,4 @@ def info(
         print("", *tree_lines(model), sep="\n")
     print(f"\n{report}")
     if not report.ok:
-        count = sum(f.severity == "error" for f in report.findings)
-        raise Failure(f"{file}: {count} error{'s' * (count > 1)} found, listed above")
+        raise Failure(f"{file}: {report.count('error')} found, listed above")

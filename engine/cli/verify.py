@@ -25,14 +25,14 @@ def verify(recordings: Runs) -> None:
     Exit code: 0 if each is whole and complete, else 1. An interrupted recording is whole as far as it goes, and engine resume goes on with
     it; of a damaged one, what is not damaged can still be read.
     """
-    bad = [file for file in recordings if not said(file)]
+    bad = [file for file in recordings if not print_state(file)]
     if bad:
         count = f"{len(bad)} of {len(recordings)} are" if len(recordings) > 1 else f"{bad[0]} is"
         raise Failure(f"{count} not whole; expected complete recordings, every byte as it was recorded")
 
 
-def said(file: str) -> bool:
-    """Print what a recording is worth, and return whether it is whole."""
+def print_state(file: str) -> bool:
+    """Print the state of a recording, and return whether it is whole."""
     try:
         with Recording.open(file) as recording:
             n, last, damage = len(recording), last_time(recording), recording.damage()

@@ -127,13 +127,13 @@ class Exported:
         x, found = self.first or self.draw(rng), []
         count = max(2, min(SAMPLES, NUMBERS // max(width, 1)))
         for k in range(1, count + 1):
-            x, y = self.tried(x, rng)
+            x, y = self.arguments_and_results(x, rng)
             found.append(([np.ravel(a) for a, of in zip(x, self.given, strict=True) if of.passed],
                           [np.ravel(r) for r, of in zip(y, self.results, strict=True) if of.size] if y else []))  # fmt: skip
             x = self.again(x, y) if self.again and y and k != count // 2 else self.draw(rng)   # what rests at first goes on resting
         return found
 
-    def tried(self, x: Sequence[Any], rng: np.random.Generator) -> tuple[Sequence[Any], tuple[Array, ...]]:
+    def arguments_and_results(self, x: Sequence[Any], rng: np.random.Generator) -> tuple[Sequence[Any], tuple[Array, ...]]:
         """Yield arguments and their results; arrays (n) of row numbers hold such."""
         try:
             return x, self.call(*x)

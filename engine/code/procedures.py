@@ -106,7 +106,7 @@ def value(x: str, kind: str = "i64") -> str:
 
 def statements(text: str, names: Mapping[str, str], returns: str) -> list[str]:
     """Return the statements of a function's lines, without dead code and without jumps to the next line."""
-    lines = wanted(ASKS.sub(r"  \1 = call i64 @asks()", SAYS.sub("outside:\n  call void @says()", text)).split("\n"))
+    lines = without_dead_lines(ASKS.sub(r"  \1 = call i64 @asks()", SAYS.sub("outside:\n  call void @says()", text)).split("\n"))
     found = list[str]()
     for line, after in zip(lines, [*lines[1:], ""], strict=True):
         found += [f"{line};"] if line.endswith(":") else statement(line.strip(), names, returns, after.rstrip(":"))
@@ -114,7 +114,7 @@ def statements(text: str, names: Mapping[str, str], returns: str) -> list[str]:
     return [x for x in found if not x.endswith(":;") or x[:-2] in targets]
 
 
-def wanted(lines: list[str]) -> list[str]:
+def without_dead_lines(lines: list[str]) -> list[str]:
     """Remove dead lines: values and variables that no other line reads."""
     variables = {x for line in lines for x in re.findall(r"  (%\S+) = alloca", line)}
 

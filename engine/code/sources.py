@@ -137,14 +137,14 @@ def require_exportable(simulator: Simulator, part: Sequence[str]) -> None:
     simulator.stepper.require_unchanged()
 
 
-def laid(layout: Layout, begin: int = 0) -> tuple[tuple[int, str, tuple[str, ...]], ...]:
+def parts_of_layout(layout: Layout, begin: int = 0) -> tuple[tuple[int, str, tuple[str, ...]], ...]:
     """Return the parts of a vector, by their layout."""
     return tuple((begin + where.start, n, ()) for n, where in layout.slices.items() if where.stop > where.start)
 
 
 def parameters_of(simulator: Simulator) -> Value:
     """The parameters of a simulation."""
-    return Value("p", (simulator.plant.parameters.n,), "parameters of the simulation", laid(simulator.plant.parameters))
+    return Value("p", (simulator.plant.parameters.n,), "parameters of the simulation", parts_of_layout(simulator.plant.parameters))
 
 
 def step_of(simulator: Simulator, name: str, q0: Any, v0: Any) -> Exported:
@@ -152,7 +152,7 @@ def step_of(simulator: Simulator, name: str, q0: Any, v0: Any) -> Exported:
     plant, stepper, model = simulator.plant, simulator.stepper, simulator.model
     at, p, x0 = stepper.layout.slices, stepper.nominal(), first_of(simulator, q0, v0)
     state = [(at[n].start, n, model.labels(n)) for n in ("q", "v")]
-    state += [*laid(plant.states, at["state"].start), *laid(plant.memories, at["memory"].start)]
+    state += [*parts_of_layout(plant.states, at["state"].start), *parts_of_layout(plant.memories, at["memory"].start)]
     given = [Value("t0", (), bound=0.0), Value("k", (), f"number of the step, from 0: it begins at k {simulator.dt!r} s"),
              Value("dt", (), bound=simulator.dt), parameters_of(simulator),
              Value("x", (stepper.layout.n,), "state before the step: q in rad and m, v in rad/s and m/s, angular before linear, of a base "
@@ -224,10 +224,10 @@ def chain_of(simulator: Simulator, name: str, names: Sequence[str]) -> Exported:
 
     shapes = [(), (model.nq,), (model.nv,), (plant.parameters.n,), (plant.states.n,), (held.n,), *signals.shapes.values()]
     program = trace(chained, shapes, named=True)
-    where = laid(chain[0].held) if len(chain) == 1 and held.n else laid(held)
+    where = parts_of_layout(chain[0].held) if len(chain) == 1 and held.n else parts_of_layout(held)
     own = [Value("t", (), "time, s"), Value("q", (model.nq,), ARGUMENTS["q"].replace(" (..., nq)", ""), ((0, "", model.labels("q")),)),
            Value("v", (model.nv,), ARGUMENTS["v"].replace(" (..., nv)", ""), ((0, "", model.labels("v")),)), parameters_of(simulator),
-           Value("states", (plant.states.n,), "states of the components", laid(plant.states)),
+           Value("states", (plant.states.n,), "states of the components", parts_of_layout(plant.states)),
            Value("held", (held.n,), "what it remembers, and what holds until it is asked again", where)]  # fmt: skip
     always = {"t", "held"} if any(c.called.named for c in chain) else {"t", "q", "v", "held"}        # a function of t, q, v has these
     own = [v if v.name in always or reads(program, own, k) else dataclasses.replace(v, bound=0.0) for k, v in enumerate(own)]

@@ -107,7 +107,7 @@ class Loop:
         """Return all statements."""
         loop = self.loop
         self.tables()
-        self.begun()
+        self.write_before_loop()
         inside = self.read() + [self.call]
         if with_tables(loop.f):                                                # tables of a row are no more at the next
             self.lines.append("const size_t top = arena->top;")
@@ -132,7 +132,7 @@ class Loop:
         same = " && ".join(f"{x} == {rows[0]}" for x in rows[1:])
         self.lines.append(f"const size_t n = {f'{same} ? {rows[0]} : table_failed(arena, {DIFFERENT})' if same else rows[0]};")
 
-    def begun(self) -> None:
+    def write_before_loop(self) -> None:
         """Write the code before the loop: the tables that it makes, its accumulators, and what all rows share."""
         loop, target, k = self.loop, self.loop.first + self.loop.outside, 0
         for j, s in enumerate(loop.sinks):

@@ -336,7 +336,8 @@ class ReactionWheels(Component):
 class Drive(Component):
     """The joints' own limits: the controller's ``tau``, clipped to the effort that the robot's file allows, where it gives one.
 
-    An effort of zero counts as not given. Signal: ``saturated`` (nv), 1 where it was clipped.
+    An effort of zero counts as not given. Signal: ``saturated`` (nv), 1 where it was clipped; printing a trajectory tells which joints
+    are at their limits, from when on, and in how many records.
 
     >>> import numpy as np
     >>> import engine
@@ -347,6 +348,8 @@ class Drive(Component):
     >>> run = pushed.run([0.0], [0.0], 1.0)
     >>> print(run.v[-1].round(9), run.signals["drive.saturated"][0])  # m/s: the limit, 3 N/2 kg · 1 s
     [1.5] [1.]
+    >>> run
+    <trajectory of 'robot': 101 states, 0 … 1 s; at the effort limit: rail (from 0 s, 100 % of records)>
     """
 
     name = "drive"

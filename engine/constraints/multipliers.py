@@ -67,7 +67,7 @@ class Schur:
         self.mu = PROXIMAL * ops.where(size > 0.0, size, 1.0)
         self.L = np.array(upper).reshape(n, n)
         self.cut = CUT / PROXIMAL * self.mu
-        self.proximal = ops.LDL(shifted(self.L, self.mu))
+        self.proximal = ops.LDL(plus_diagonal(self.L, self.mu))
 
     def solve(self, r: Array) -> Array:
         """Return a λ (n) with Λ λ = r."""
@@ -96,7 +96,7 @@ class Schur:
     @functools.cached_property
     def larger(self) -> ops.LDL:
         """Λ + μ with a larger μ."""
-        return ops.LDL(shifted(self.L, self.cut))
+        return ops.LDL(plus_diagonal(self.L, self.cut))
 
     def motion(self, multipliers: Array) -> Array:
         """Return M⁻¹ Jᵀ λ (nv)."""
@@ -123,7 +123,7 @@ def dot(a: dict[int, Any], b: dict[int, Any], D: Array) -> Any:
     return sum((y * (D[k] * b[k]) for k, y in a.items() if k in b), 0.0)
 
 
-def shifted(A: Array, mu: Any) -> Array:
+def plus_diagonal(A: Array, mu: Any) -> Array:
     """Return A + μ 1, with A's zeros."""
     result = np.array(A, dtype=object if ops.graph_of(A[:1, :1], mu) is not None else A.dtype)
     for i in range(len(A)):

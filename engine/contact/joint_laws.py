@@ -22,6 +22,7 @@ from engine.contact.limited_forces import LimitedForces
 from engine.contact.mobility import changes_inertia, inverse_diagonal
 from engine.dynamics.crba import crba
 from engine.model import Model, many_equal_trees
+from engine.model.equal_trees import FEW
 
 Array = np.ndarray
 #: what a joint loses, by a parameter's name
@@ -118,13 +119,14 @@ def joint_coordinates(model: Model, varied: Container[str] = ()) -> list[JointCo
 
 def mobilities(model: Model) -> tuple[Array, Array]:
     """Return diag M⁻¹ (nv) at the neutral configuration, and the largest entries in some configurations: of many trees one after another,
-    and of equal ones once."""
+    and once of equal ones that are many, or whose joints have equal names in robots of their own."""
     if model in MOBILITIES:
         return MOBILITIES[model]
-    if kinds := many_equal_trees(model):
+    if kinds := many_equal_trees(model, 1):
         found = np.zeros((2, model.nv))
         for kind in kinds:
-            each = [kind.first.model] if not kind.numbers else [model.tree(name).model for name in kind.names]
+            once = len(kind.names) > FEW or len({tuple(map(own_name, joints)) for joints in kind.joints}) == 1
+            each = [kind.first.model] if once and not kind.numbers else [model.tree(name).model for name in kind.names]
             found[:, kind.v] = np.moveaxis(np.array([mobilities(tree) for tree in each]), 0, 1)
     else:
         some = [model.neutral(), *configurations(model, SOME)]
@@ -146,11 +148,20 @@ def configurations(model: Model, n: int) -> list[Array]:
     """
     found = [model.neutral() for _ in range(n)]
     for b in (b for b in model.bodies if b.kind.nq and b.joint.mimic is None):
-        robot, _, own = b.joint.name.partition("/")
-        rng = np.random.default_rng([*(own or robot).encode()])
+        rng = np.random.default_rng([*own_name(b.joint.name).encode()])
         for q in found:
             q[b.q] = b.kind.random(b.joint, rng)
     return [model.within_limits(q) for q in found]
+
+
+def own_name(joint: str) -> str:
+    """Return a joint's name without that of the robot before it.
+
+    >>> own_name("left/elbow"), own_name("elbow")
+    ('elbow', 'elbow')
+    """
+    robot, _, own = joint.partition("/")
+    return own or robot
 
 
 def with_mobilities(model: Model, coordinates: list[JointCoordinate], values: Iterable[str]) -> list[JointCoordinate]:

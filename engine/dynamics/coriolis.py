@@ -66,8 +66,8 @@ def coriolis(model: Model, q: Array, v: Array) -> Array:
     motion = body_motion(model, q, v)
     T, S, V = motion.T, motion.S, motion.V
     Psi = subspace_rates(model, q, v, S, V)                                                                     # (1)
-    Gc = composite(model, q, [body.inertia for body in model.bodies])                                           # (2)
-    Gcdot = composite(model, q, inertia_rates(model, V))
+    Gc = composite(model, q, [body.inertia for body in model.bodies], motion.T_J)                               # (2)
+    Gcdot = composite(model, q, inertia_rates(model, V), motion.T_J)
     Pc: list[Any] = [*[body.inertia @ V[i] for i, body in enumerate(model.bodies)], np.zeros(6)]
     C: list[list[Any]] = [[0.0] * model.nv for _ in range(model.nv)]
     rows = [range(body.v.start, body.v.stop) for body in model.bodies]

@@ -52,9 +52,10 @@ def crba(model: Model, q: Array) -> Array:
     array([[18.]])
     """
     q = model.checked("q", q)
-    T = [body.pose(q) for body in model.bodies]
+    poses = [body.poses(q) for body in model.bodies]
+    T = [T_PB for T_PB, _ in poses]
     S = [body.subspace(q) for body in model.bodies]
-    Ic = composite(model, q, [body.inertia for body in model.bodies])                               # (1)
+    Ic = composite(model, q, [body.inertia for body in model.bodies], [T_J for _, T_J in poses])    # (1)
     M: list[list[Any]] = [[0.0] * model.nv for _ in range(model.nv)]
     for k, a in enumerate(model.armature.tolist()):
         M[k][k] = a
@@ -75,12 +76,14 @@ def crba(model: Model, q: Array) -> Array:
     return np.array(M).reshape(model.nv, model.nv)
 
 
-def composite(model: Model, q: Array, G: list[Any]) -> list[Any]:
-    """Return symmetric 6×6 matrices summed over all that a body carries, each in its body's frame: G_p ← G_p + Ad(T_i)⁻ᵀ G_i Ad(T_i)⁻¹."""
+def composite(model: Model, q: Array, G: list[Any], T_J: list[Any] | None = None) -> list[Any]:
+    """Return symmetric 6×6 matrices summed over all that a body carries, each in its body's frame: G_p ← G_p + Ad(T_i)⁻ᵀ G_i Ad(T_i)⁻¹,
+    by the poses ``T_J`` of the bodies in their joints' frames, where these are known."""
     Gc = list(G)
     for i, body in reversed(list(enumerate(model.bodies))):
         if body.parent >= 0:  # nobody asks for the world's sum, the dearest of all
-            Gc[body.parent] = Gc[body.parent] + body.inertia_in_parent(q, Gc[i])
+            T = body.joint_pose(q) if T_J is None else T_J[i]
+            Gc[body.parent] = Gc[body.parent] + body.inertia_in_parent(T, Gc[i])
     return Gc
 
 

@@ -65,7 +65,7 @@ class Motion:
 
     Attributes
     ----------
-    T : T_PB, poses of the bodies in their parents
+    T, T_J : T_PB, poses of the bodies in their parents, and those in their joints' frames
     S : motion subspaces, 6×nv
     V_J : S v, twists relative to the parents, in the bodies' frames
     V : twists in the bodies' frames, the world's last
@@ -73,7 +73,9 @@ class Motion:
 
     def __init__(self, model: Model, q: Array, v: Array) -> None:
         self.model, self.v = model, v
-        self.T: list[Any] = [body.pose(q) for body in model.bodies]
+        poses = [body.poses(q) for body in model.bodies]
+        self.T: list[Any] = [T for T, _ in poses]
+        self.T_J: list[Any] = [T_J for _, T_J in poses]
         self.S: list[Any] = [body.subspace(q) for body in model.bodies]
         self.V_J: list[Any] = [None] * len(model.bodies)
         self.V: list[Any] = [None] * len(model.bodies) + [np.zeros(6)]

@@ -77,8 +77,8 @@ def momentum_matrix_dot(model: Model, q: Array, v: Array) -> Array:
     motion = body_motion(model, q, v)
     S, V = motion.S, motion.V
     Psi = subspace_rates(model, q, v, S, V)                                                                     # (1)
-    Gc = composite(model, q, [body.inertia for body in model.bodies])
-    Gcdot = composite(model, q, inertia_rates(model, V))
+    Gc = composite(model, q, [body.inertia for body in model.bodies], motion.T_J)
+    Gcdot = composite(model, q, inertia_rates(model, V), motion.T_J)
     W = [Gc[i] @ Psi[i] + Gcdot[i] @ S[i] for i in range(len(model.bodies))]
     return in_world(model, q, W)                                                                                # (2)
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from math import cos, hypot, isfinite, sin
 from pathlib import Path
 from typing import Any
@@ -277,14 +278,24 @@ class Reader:
     # ------------------------------------------------------------ joints
 
     def joint(self, e: Any) -> Joint:
-        name, kind = self.text(e, "name"), self.text(e, "type")
-        if kind not in KINDS:
-            raise self.error(e, f"type is '{short(kind)}'{nearest(kind[:60], KINDS)}; expected one of {', '.join(KINDS)}")
-        parent, child = (self.text(self.part(e, end), "link") for end in ("parent", "child"))
-        moves = e.find("dynamics")
-        damping, friction = (0.0, 0.0) if moves is None else (self.number(moves, k, 0.0) for k in ("damping", "friction"))
+        name, kind = self.text(e, "name"), self.kind(e)
+        parent, child = (self.end(e, which) for which in ("parent", "child"))
+        damping, friction = self.losses(e)
         return self.made(e, Joint, name, kind, parent, child, placement=self.pose(e), axis=self.axis(e, kind), limits=self.limits(e, kind),
                          damping=damping, friction=friction, mimic=self.mimic(e))  # fmt: skip
+
+    def kind(self, e: Any) -> str:
+        if (kind := self.text(e, "type")) not in KINDS:
+            raise self.error(e, f"type is '{short(kind)}'{nearest(kind[:60], KINDS)}; expected one of {', '.join(KINDS)}")
+        return kind
+
+    def end(self, e: Any, which: str) -> str:
+        return self.text(self.part(e, which), "link")
+
+    def losses(self, e: Any) -> list[float]:
+        """Return the damping and the friction of a joint."""
+        moves = e.find("dynamics")
+        return [0.0, 0.0] if moves is None else [self.number(moves, k, 0.0) for k in ("damping", "friction")]
 
     def axis(self, e: Any, kind: str) -> Sequence[float]:
         """Return the unit axis; [1, 0, 0] where none is given."""
@@ -297,10 +308,15 @@ class Reader:
             raise self.error(a, f"axis is '{short(a.get('xyz'))}'; expected a direction")
         return x / length, y / length, z / length
 
+    def bounds(self, e: Any) -> dict[str, float]:
+        """Return the limits of velocity and effort that are given."""
+        limit = e.find("limit")
+        return {k: self.number(limit, k) for k in BOUNDS if k in limit.attrib} if limit is not None else {}
+
     def limits(self, e: Any, kind: str) -> Limits:
-        if (limit := e.find("limit")) is None:
+        bounds, limit = self.bounds(e), e.find("limit")
+        if limit is None:
             return Limits()
-        bounds = {k: self.number(limit, k) for k in BOUNDS if k in limit.attrib}
         if kind not in ("revolute", "prismatic"):
             return Limits(**bounds)
         lower, upper = (self.number(limit, k, 0.0) for k in ("lower", "upper"))
@@ -313,6 +329,16 @@ class Reader:
         if (m := e.find("mimic")) is None:
             return None
         return Mimic(self.text(m, "joint"), self.number(m, "multiplier", 1.0), self.number(m, "offset", 0.0))
+
+    def parts(self, e: Any) -> list[Callable[[], Any]]:
+        """Return what reads the parts of a link or joint, each by itself."""
+        if e.tag == "link":
+            shapes = [g for tag in ("visual", "collision") for g in e.findall(tag)]
+            return [partial(self.text, e, "name"), partial(self.inertia, e), *(partial(self.geometry, g) for g in shapes)]
+        kind = e.get("type")
+        return [partial(self.text, e, "name"), partial(self.kind, e), partial(self.end, e, "parent"), partial(self.end, e, "child"),
+                partial(self.losses, e), partial(self.pose, e), partial(self.axis, e, kind), partial(self.bounds, e),
+                partial(self.limits, e, kind), partial(self.mimic, e)]  # fmt: skip
 
     # ------------------------------------------------------------ the tree
 

@@ -72,11 +72,16 @@ class Body(ReadOnly):
 
     def pose(self, q: Array) -> Array:
         """Return T_PC(q) = T_PJ T_JC(q): pose of the body in its parent body."""
-        return self.placement @ self.joint_pose(q)
+        return self.poses(q)[0]
 
-    def inertia_in_parent(self, q: Array, G: Array) -> Array:
+    def poses(self, q: Array) -> tuple[Array, Array]:
+        """Return T_PC(q), see :meth:`pose`, and T_JC(q), which it is made of."""
+        T_JC = self.joint_pose(q)
+        return self.placement @ T_JC, T_JC
+
+    def inertia_in_parent(self, T_JC: Array, G: Array) -> Array:
         """Return Ad(T_PC)⁻ᵀ G Ad(T_PC)⁻¹, through the joint, then through its placement: each has zeros that their product has not."""
-        return inertia.transformed(self.placement, inertia.transformed(self.joint_pose(q), G))
+        return inertia.transformed(self.placement, inertia.transformed(T_JC, G))
 
     def subspace(self, q: Array) -> Array:
         """Return S(q), 6×nv: the body's twist relative to its parent per unit of the model's v."""

@@ -13,7 +13,7 @@ from engine.checks import EngineError, warn
 from engine.ops.elementwise import equal, floor, graph_of, logical_and, logical_not, logical_or, maximum, stop_gradient, where
 from engine.ops.functions import fitting, kind, place_of
 from engine.ops.linear import largest, lu_solve
-from engine.ops.structure import alike, structure, told
+from engine.ops.structure import alike, describe, structure
 from engine.ops.tables import rows
 
 #: passes of a loop that says itself when it ends
@@ -66,7 +66,7 @@ def of_two(advance: Callable[[Any], tuple[Any, Any]]) -> Callable[[Any], tuple[A
     def called(x: Any) -> tuple[Any, Any]:
         found = fitting("while_loop", advance, (x,), "x")
         if not isinstance(found, tuple) or len(found) != 2:
-            raise EngineError(f"{place_of(advance)}while_loop of '{getattr(advance, '__name__', advance)}' got {told(found)} from it; "
+            raise EngineError(f"{place_of(advance)}while_loop of '{getattr(advance, '__name__', advance)}' got {describe(found)} from it; "
                               "expected two: x, and whether it is done")  # fmt: skip
         return found
 

@@ -46,14 +46,14 @@ def alike(x: Any, y: Any) -> list[Any]:
     if names is None and not isinstance(y, (tuple, dict)):
         return [y]
     if names is None or not isinstance(y, kind) or len(y) != len(names) or (kind is dict and {*y} != {*names}):
-        raise EngineError(f"a loop or branch of {told(x)} returns {told(y)}; expected as it begins with")
+        raise EngineError(f"a loop or branch of {describe(x)} returns {describe(y)}; expected as it begins with")
     return [leaf for name in names for leaf in alike(x[name], y[name])]
 
 
-def told(x: Any) -> str:
+def describe(x: Any) -> str:
     """A structure in words.
 
-    >>> told({"x": 1.0, "y": 2.0}), told((1.0, 2.0)), told(1.0)
+    >>> describe({"x": 1.0, "y": 2.0}), describe((1.0, 2.0)), describe(1.0)
     ("entries 'x', 'y'", '2 values', 'one value')
     """
     if isinstance(x, dict):

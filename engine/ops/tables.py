@@ -219,8 +219,8 @@ def add_at(table: Any, index: Any, more: Any) -> Any:
     result = np.array(table, dtype=float)
     for i, y in zip(places, given, strict=True):
         if np.shape(y) != (expected := (*np.shape(i), *result.shape[1:])):
-            raise EngineError(f"rows {told(np.shape(y))} added at {told(np.shape(i))} places of a table {told(result.shape)}; expected "
-                              f"{told(expected)}")  # fmt: skip
+            raise EngineError(f"rows {listed(np.shape(y))} added at {listed(np.shape(i))} places of a table {listed(result.shape)}; "
+                              f"expected {listed(expected)}")  # fmt: skip
     k = stack([indices_of_rows(i, len(result)) for i in places], axis=1)
     np.add.at(result, k.ravel(), stack([asarray(y) for y in given], axis=1).reshape(k.size, *result.shape[1:]))
     return result
@@ -237,10 +237,10 @@ def require_table(caller: str, table: Any) -> None:
         raise EngineError(f"{caller} got {kind(table)}; expected a table, or an array (n, …)")
 
 
-def told(shape: tuple[int, ...]) -> str:
+def listed(shape: tuple[int, ...]) -> str:
     """A shape in words.
 
-    >>> told((3,)), told((3, 2))
+    >>> listed((3,)), listed((3, 2))
     ('(3)', '(3, 2)')
     """
     return f"({', '.join(map(str, shape))})"

@@ -45,8 +45,20 @@ def write_columns(file: TextIO, columns: Mapping[str, Array], names: bool = True
     writer.writerows([repr(float(x)) for x in row] for row in np.column_stack([*columns.values()]))
 
 
-def describe_run(name: str, t: Array, x: Array) -> str:
-    """Return a line about a trajectory of states x (..., T, n) at times t (T)."""
+def describe_run(name: str, t: Array, x: Array, joints: Sequence[str] = (), saturated: Array | None = None) -> str:
+    """Return a line about a trajectory of states x (..., T, n) at times t (T), and of records (..., T, nv) at joints' limits of effort.
+
+    >>> describe_run("'arm'", np.array([0.0, 0.1, 0.2]), np.zeros((3, 2)), ["shoulder", "elbow"], np.array([[0, 0], [0, 1], [0, 1]]))
+    "<trajectory of 'arm': 3 states, 0 … 0.2 s; at the effort limit: elbow (from 0.1 s, 67 % of records)>"
+    """
     span = f"{t[0]:g} … {t[-1]:g} s" if len(t) else "no time"
     batch = f", {x.shape[:-2]} rollouts" if x.ndim > 2 else ""
-    return f"<trajectory of {name}: {len(t)} states, {span}{batch}>"
+    limited = []
+    if saturated is not None and saturated.any():
+        rows = saturated.reshape(-1, *saturated.shape[-2:]) > 0.0                # rollouts, records, entries of v
+        for j in np.flatnonzero(rows.any(axis=(0, 1))).tolist():
+            first = t[rows[..., j].any(axis=0).argmax()]
+            limited.append(f"{joints[j]} (from {first:.3g} s, {100.0 * rows[..., j].mean():.0f} % of records)")
+    more = f" and {len(limited) - 3} more" if len(limited) > 3 else ""
+    said = f"; at the effort limit: {', '.join(limited[:3])}{more}" if limited else ""
+    return f"<trajectory of {name}: {len(t)} states, {span}{batch}{said}>"

@@ -95,7 +95,7 @@ class Trajectory:
     held: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return describe_run(f"'{self.model.name}'", self.t, self.q)
+        return describe_run(f"'{self.model.name}'", self.t, self.q, self.model.entries("v"), self.signals.get("drive.saturated"))
 
     def _repr_html_(self) -> str | None:
         """Return what a notebook shows: a page that plays, and a table of what matters."""

@@ -36,7 +36,7 @@ def filled(triangles: Any, density: Callable[..., Any]) -> tuple[float, Array, A
     Parameters
     ----------
     triangles : corners (n, 3, 3), m, of a closed surface, counter-clockwise as seen from outside
-    density : ρ(x, y, z), kg/m³, of arrays or of three numbers. Of a body that is not star-shaped it is asked outside of it too
+    density : ρ(x, y, z), kg/m³, of arrays or of three numbers. Of a body that is not star-shaped it is evaluated outside of it too
 
     Raises
     ------
@@ -50,13 +50,13 @@ def filled(triangles: Any, density: Callable[..., Any]) -> tuple[float, Array, A
     amid = triangles.reshape(-1, 3).mean(axis=0)
     size = float(np.abs(triangles - amid).max())
     corners = (triangles - amid) / size                                        # so that moments of all orders are alike
-    asked = _asked(density)
-    if (least := asked(triangles.reshape(-1, 3))).min() < 0.0:
+    evaluate = _vectorized(density)
+    if (least := evaluate(triangles.reshape(-1, 3))).min() < 0.0:
         where = triangles.reshape(-1, 3)[least.argmin()]
         raise EngineError(f"the density at ({', '.join(f'{x:.3g}' for x in where)}) is {least.min():.3g} kg/m³; expected zero or more")
 
     def at(r: Array) -> Array:
-        return asked((amid + size * r).reshape(-1, 3)).reshape(r.shape[:-1])
+        return evaluate((amid + size * r).reshape(-1, 3)).reshape(r.shape[:-1])
 
     tetrahedra = np.concatenate([np.zeros((len(corners), 1, 3)), corners], axis=1)
     J, doubt = _integral(tetrahedra, at)
@@ -121,10 +121,10 @@ def _cut(tetrahedra: Array) -> Array:
     return parts.reshape(-1, 4, 3)
 
 
-def _asked(density: Callable[..., Any]) -> Callable[[Array], Array]:
+def _vectorized(density: Callable[..., Any]) -> Callable[[Array], Array]:
     """Return the density at points (n, 3): of arrays, or, of a function that does not take these, point by point."""
 
-    def asked(r: Array) -> Array:
+    def evaluate(r: Array) -> Array:
         try:
             found = np.asarray(density(*r.T), dtype=float)
         except (TypeError, ValueError):                                         # math.exp of an array, if on one
@@ -137,4 +137,4 @@ def _asked(density: Callable[..., Any]) -> Callable[[Array], Array]:
             raise EngineError(f"the density of {len(r)} points is {shown(found)}; expected a finite number of each, kg/m³")
         return np.broadcast_to(found, len(r))
 
-    return asked
+    return evaluate

@@ -232,16 +232,19 @@ def transformed(T_AB: Array, G_B: Array) -> Array:
     >>> inertia.transformed(se3.pose(np.eye(3), np.array([3.0, 0, 0])), point)[1, 1]  # m d², kg·m²
     np.float64(18.0)
     """
-    R, P = se3.rotation(T_AB), so3.hat(se3.position(T_AB))
-    if G_B.dtype == object and T_AB.dtype != object and axis_of(R) is None and is_rigid(G_B):
-        h, m = first_moment(G_B), mass(G_B)
-        back, H_A = so3.hat(R @ h), so3.hat(R @ h + m * se3.position(T_AB))
-        I_A = rotated(R, mirrored(G_B[:3, :3])) + P @ back.T - H_A @ P
+    R, p = se3.rotation(T_AB), se3.position(T_AB)
+    k = axis_of(R)
+    if G_B.dtype == object and T_AB.dtype != object and k is None and is_rigid(G_B):
+        h, m, shift = first_moment(G_B), mass(G_B), so3.hat(p)
+        back, H_A = so3.hat(R @ h), so3.hat(R @ h + m * p)
+        I_A = turned(R, k, mirrored(G_B[:3, :3])) + shift @ back.T - H_A @ shift
         return np.block([[mirrored(I_A), H_A], [H_A.T, G_B[3:, 3:]]])
-    I, H, M = rotated(R, mirrored(G_B[:3, :3])), rotated(R, G_B[:3, 3:]), mirrored(rotated(R, mirrored(G_B[3:, 3:])))
-    H_A = H + P @ M
-    I_A = I + P @ H.T - H_A @ P
-    return np.concatenate([np.concatenate([mirrored(I_A), H_A], axis=1), np.concatenate([H_A.T, M], axis=1)])
+    P = so3.hat(p) if any(map(is_nonzero, p.tolist())) else None
+    I, H, M = turned(R, k, mirrored(G_B[:3, :3])), turned(R, k, G_B[:3, 3:]), mirrored(turned(R, k, mirrored(G_B[3:, 3:])))
+    if P is not None:
+        H_A = H + P @ M
+        I, H = I + P @ H.T - H_A @ P, H_A
+    return np.concatenate([np.concatenate([mirrored(I), H], axis=1), np.concatenate([H.T, M], axis=1)])
 
 
 def rotated(R: Array, A: Array) -> Array:
@@ -256,11 +259,18 @@ def rotated(R: Array, A: Array) -> Array:
            [0., 1., 0.],
            [0., 0., 3.]])
     """
-    if (k := axis_of(R)) is None:
+    return turned(R, axis_of(R), A)
+
+
+def turned(R: Array, k: int | None, A: Array) -> Array:
+    """Return :func:`rotated`, where R turns about the coordinate axis k, or about another where that is None."""
+    if k is None:
         return R @ A @ R.T
     i, j = (k + 1) % 3, (k + 2) % 3
     r, a = R.tolist(), A.tolist()                                              # scalars of Python's: the same bits, in less time
     c, s = r[i][i], r[j][i]
+    if A.dtype != object and not is_nonzero(s) and c == 1.0:
+        return A + 0.0
     d, o = a[i][i] - a[j][j], a[i][j] + a[j][i]
     x, y = s * (s * d + c * o), s * (c * d - s * o)
     B: list[list[Any]] = [[None] * 3 for _ in range(3)]

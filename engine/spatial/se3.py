@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from engine import ops
-from engine.checks import shaped
+from engine.checks import EngineError, shaped
 from engine.ops.elementwise import stumpff_next
 from engine.spatial import so3
 
@@ -187,11 +187,20 @@ def exp(V: ArrayLike) -> Array:
 def log(T: ArrayLike) -> Array:
     """Return the twist V with exp(V) = T and |ω| ≤ π, shape (..., 6).
 
+    Raises
+    ------
+    EngineError : the rotation of T is none, by :func:`engine.spatial.so3.require_rotations`, or the last row is not 0 0 0 1, to 0.01
+
     >>> import numpy as np
     >>> from engine.spatial import se3
     >>> se3.log(se3.pose(np.eye(3), [1.0, 2.0, 3.0]))
     array([0., 0., 0., 1., 2., 3.])
     """
+    T = shaped("T", T, 4, 4)
+    if T.dtype != object:
+        so3.require_rotations("the rotation of T", T[..., :3, :3])
+        if (np.abs(T[..., 3, :] - [0.0, 0.0, 0.0, 1.0]) > 1e-2).any():
+            raise EngineError("the last row of T is not 0 0 0 1; expected a pose")
     w = so3.log(rotation(T))
     return np.concatenate([w, np.matvec(so3.dexp_inv(w), position(T))], axis=-1)
 

@@ -26,9 +26,13 @@ def hat(w: ArrayLike) -> Array:
     array([ 0.,  3., -2.])
     """
     w = shaped("w", w, 3)
-    x, y, z = w.tolist() if type(w) is np.ndarray and w.ndim == 1 else (w[..., 0], w[..., 1], w[..., 2])
+    return ops.array(hat_rows(*(w.tolist() if type(w) is np.ndarray and w.ndim == 1 else (w[..., 0], w[..., 1], w[..., 2]))))
+
+
+def hat_rows(x: Any, y: Any, z: Any) -> list[list[Any]]:
+    """Return the rows of [ω]."""
     o = 0.0 * x
-    return ops.array([[o, -z, y], [z, o, -x], [-y, x, o]])
+    return [[o, -z, y], [z, o, -x], [-y, x, o]]
 
 
 def vee(W: ArrayLike) -> Array:
@@ -124,8 +128,10 @@ def about(axis: Array, angle: Any) -> Array:
     if n.shape != (3,) or (n.dtype != object and not abs(n @ n - 1.0) < 1e-6):
         raise EngineError(f"axis is {shown(axis)}; expected a unit vector (3)")
     s, c = ops.sin(angle), ops.cos(angle)
-    N = np.outer(n, n)
-    N, P, K = (x.tolist() for x in (N, np.eye(3) - N, hat(n)))
+    n = n.tolist()                                                             # scalars of Python's: the same bits, in less time
+    N = [[x * y for y in n] for x in n]
+    P = [[1.0 * (i == j) - N[i][j] for j in range(3)] for i in range(3)]
+    K = hat_rows(*n)
     return ops.array([[N[i][j] + c * P[i][j] + s * K[i][j] for j in range(3)] for i in range(3)])
 
 
@@ -168,10 +174,16 @@ def to_rpy(R: ArrayLike) -> Array:
 def log(R: ArrayLike) -> Array:
     """Return the rotation vector ω with exp(ω) = R and |ω| ≤ π, accurate from 0 through π; shape (..., 3).
 
+    Raises
+    ------
+    EngineError : R is no rotation, by :func:`require_rotations`
+
     >>> from engine.spatial import so3
     >>> so3.log([[0, -1, 0], [1, 0, 0], [0, 0, 1]]).round(6)  # a quarter turn about z
     array([0.      , 0.      , 1.570796])
     """
+    R = shaped("R", R, 3, 3)
+    require_rotations("R", R)
     return quaternion.log(quaternion.from_matrix(R))
 
 
@@ -210,6 +222,27 @@ def dexp_inv(w: ArrayLike) -> Array:
     if w.dtype != object and (lost := np.asarray(theta2 * abs(D)) > LOST).any():
         raise EngineError(f"dexp has no inverse where |w| is {np.sqrt(np.asarray(theta2)[lost][0]):g}; expected it away from 2π, 4π, …")
     return quadratic(w, -0.5 + 0.0 * D, D)
+
+
+def require_rotations(what: str, R: Array) -> None:
+    """Refuse floats (..., 3, 3) whose R Rᵀ is off 1 by more than 0.01, or with a negative determinant; NaN and traced arrays pass.
+
+    >>> import numpy as np
+    >>> from engine.spatial import so3
+    >>> so3.require_rotations("R", np.zeros((3, 3)))
+    Traceback (most recent call last):
+        ...
+    engine.checks.EngineError: R is no rotation matrix: R Rᵀ differs from the identity by up to 1; expected at most 0.01
+    """
+    if R.dtype == object or not R.size:
+        return
+    with np.errstate(all="ignore"):                                            # of what is NaN or infinite
+        off, turned = np.abs(R @ np.swapaxes(R, -1, -2) - np.eye(3)), np.linalg.det(R)
+    if (off > 1e-2).any():
+        most = np.nanmax(off)
+        raise EngineError(f"{what} is no rotation matrix: R Rᵀ differs from the identity by up to {most:.3g}; expected at most 0.01")
+    if (turned < 0.0).any():
+        raise EngineError(f"{what} is a reflection: its determinant is negative; expected a rotation matrix")
 
 
 def are_rotations(R: ArrayLike) -> bool:

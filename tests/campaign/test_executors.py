@@ -110,11 +110,11 @@ def test_a_worker_with_another_program_is_refused(here):
     other, digest = executors.pickled(campaign(5, seed=8).plan, False), here[0].folder.digest
     assert len(other) * 5 < 65536                                              # all on its way to four workers fits into a pipe
     with pytest.raises(CampaignError, match=r"a worker on .* has something else: .* seed is 8, and was 7"):
-        executors.arrived(other, str(here[0].folder.path), digest)
+        executors.unpickled(other, str(here[0].folder.path), digest)
     with pytest.raises(CampaignError, match=r"is not there on .*; expected a folder that all workers share"):
-        executors.arrived(other, "/no/such/folder", digest)
+        executors.unpickled(other, "/no/such/folder", digest)
     with pytest.raises(CampaignError, match=r"cannot be read on .*; expected the modules"):
-        executors.arrived(zlib.compress(b"cno_such_module\nf\n."), str(here[0].folder.path), digest)
+        executors.unpickled(zlib.compress(b"cno_such_module\nf\n."), str(here[0].folder.path), digest)
 
 
 def test_a_pool_whose_process_is_killed_says_so_and_resumes(slowly, tmp_path):

@@ -118,7 +118,7 @@ def test_a_worker_whose_folder_is_anothers_by_now_writes_nothing(runs):
             act()
     shutil.rmtree(runs)
     campaign(30).run(runs)                                                     # the same words, in other chunks
-    executors.arrived.cache_clear()
+    executors.unpickled.cache_clear()
     with pytest.raises(CampaignError, match=r"was begun by another campaign while this one ran, as a worker on .* sees it"):
         executors.work(payload, *common, 1)
     assert files(runs) != after
@@ -254,8 +254,8 @@ def test_a_parent_that_is_gone_is_noticed_by_its_pipe_or_by_who_is_above(monkeyp
         def join(self, seconds):
             pass
 
-    executors.ended(Parent(), os.getppid())
-    executors.ended(type("Forked", (Parent,), {"looks": 10**9})(), 1 + os.getppid())
+    executors.exit_with_parent(Parent(), os.getppid())
+    executors.exit_with_parent(type("Forked", (Parent,), {"looks": 10**9})(), 1 + os.getppid())
     assert ends == [1, 1] and multiprocessing.parent_process() is None
 
 

@@ -46,7 +46,7 @@ def commands() -> dict[str, str]:
 
 
 def test_the_help_lists_every_command_with_examples(capsys):
-    assert {*commands()} == {"info", "view", "render", "simulate", "resume", "torques", "plot", "export", "convert", "verify",
+    assert {*commands()} == {"info", "check", "view", "render", "simulate", "resume", "torques", "plot", "export", "convert", "verify",
                             "campaign", "compile", "demo", "docs", "doctor"}  # fmt: skip
     assert run("--help") == 0
     top = capsys.readouterr().out

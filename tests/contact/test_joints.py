@@ -370,3 +370,13 @@ def test_dry_friction_of_many_light_joints_is_found():
     assert not (runs.failed if runs.failed is not None else np.zeros(5)).any()
     assert np.abs(runs.v[:, -1, 6:]).max() < 1e-6
     assert np.ptp(runs.momentum(), axis=1).max() < 1e-14
+
+
+@pytest.mark.parametrize("n", [2, 3, 6])
+def test_mobilities_of_a_robot_among_equal_ones_are_its_own(n):
+    """To the bit, however many there are, also where their masses differ."""
+    arms = {f"arm{k}": engine.load(engine.example("seven_joint_arm")) for k in range(n)}
+    heavy = max(arms["arm0"].links, key=lambda x: x.mass)
+    arms["arm1"] = arms["arm1"].with_parameters({f"mass.{heavy.name}": 2.0 * heavy.mass})
+    own = [(c.mobility, c.max_mobility) for arm in arms.values() for c in joint_coordinates(arm)]
+    assert [(c.mobility, c.max_mobility) for c in joint_coordinates(engine.combine(**arms))] == own

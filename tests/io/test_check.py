@@ -8,8 +8,10 @@ import pinocchio as pin
 import pytest
 
 from engine.dynamics import aba, rnea
-from engine.io import Finding, Report, RobotFileError, RobotFileWarning, check, load_urdf
-from engine.model import StateError
+from engine.io import Finding, Report, RobotFileError, RobotFileWarning, check, load_mesh, load_urdf
+from engine.io.check import farthest
+from engine.model import Geometry, StateError
+from engine.spatial import inertia
 
 ROBOTS = Path(pin.__file__).parents[4] / "share/example-robot-data/robots"
 
@@ -52,6 +54,7 @@ def joint(name: str, parent: str, child: str) -> str:
 
 
 BALL = '<sphere radius="1"/>'
+BOX = '<visual><geometry><box size="2 2 2"/></geometry></visual>'
 INERTIAL = {  # of the moving link b, in line 3
     "triangle": (inertial(moments="0.01 0.01 0.03"), "warning", "violate the triangle inequality"),
     "negative moment": (inertial(moments="-0.01 0.01 0.01"), "warning", "are not all positive"),
@@ -60,6 +63,9 @@ INERTIAL = {  # of the moving link b, in line 3
     "point mass": (inertial("2", "0 0 0", "0 0.3 0"), "warning", "the radius of gyration is 0 m at a mass of 2 kg; expected 1e-05 to 10 m"),
     "huge": (inertial("1e6", "1 1 1"), "warning", "mass is 1e+06 kg; expected 1e-06 to 100000 kg"),
     "tiny": (inertial("1e-9", "1e-12 1e-12 1e-12"), "warning", "mass is 1e-09 kg"),
+    "too dense": (inertial("500"), "warning", "of a ball with both the density is 3.38e+08 kg/m³; expected"),
+    "small for its shape": (inertial(moments="4e-4 4e-4 4e-4") + BOX, "warning", "0.0115 times the distance from the centre"),
+    "large for its shape": (inertial("1", "81 81 81") + BOX, "warning", "5.2 times the distance from the centre"),
     "millimetres": (inertial("1", "1000 1000 1000"), "warning", "the radius of gyration is 31.6 m"),
     "far": (inertial(at="0 120 0"), "warning", "the centre of mass is 120 m from the link's origin; expected at most 10 m"),
     "bad number": (inertial("heavy"), "error", "<mass> value is 'heavy'; expected a finite number"),
@@ -137,9 +143,58 @@ def test_what_the_report_calls_unloadable_does_not_load_and_the_rest_does(tmp_pa
 def test_everything_is_found_at_once_errors_first(tmp_path):
     more = '<link name="c"><inertial/></link><gazebo/>' + joint("k", "b", "d").replace("fixed", "revolute")
     found = report(tmp_path, robot(inertial("heavy"), limit("1", "-1", "0", "x"), "wheel", more))
-    assert [f.place for f in found.findings] == ["link 'b'", "joint 'j'", "link 'c'", "joint 'k'", "joint 'k'", "robot"]
-    assert [f.severity for f in found.findings] == ["error"] * 4 + ["warning", "note"]
-    assert str(found).splitlines()[0].endswith("robot.urdf: 4 errors, 1 warning, 1 note") and len(str(found).splitlines()) == 7
+    assert [f.place for f in found.findings] == ["link 'b'", "joint 'j'", "joint 'j'", "link 'c'", "joint 'k'", "joint 'k'", "robot"]
+    assert [f.severity for f in found.findings] == ["error"] * 5 + ["warning", "note"]
+    assert str(found).splitlines()[0].endswith("robot.urdf: 5 errors, 1 warning, 1 note") and len(str(found).splitlines()) == 8
+
+
+def test_all_errors_of_one_link_and_one_joint_are_found(tmp_path):
+    """Each in its own words; what a wrong number would bring about further on is none."""
+    odd = inertial("x", "1 y 1").replace('izz="1"', "") + shape('<box size="1 1"/>') + shape("<ball/>")
+    found = report(tmp_path, robot(odd.replace(GOOD, ""), limit("2", "1", "v", "e") + '<axis xyz="0 z 1"/><mimic/><dynamics damping="d"/>'))
+    errors = [f.message.split(";")[0] for f in found.findings if f.severity == "error"]
+    assert errors == [
+        "<mass> value is 'x'", "<inertia> iyy is 'y'", "<inertia> has no izz", "<box> size is '1 1'",
+        "the <geometry> of a <visual> holds none of the known shapes", "<dynamics> damping is 'd'", "<axis> xyz is '0 z 1'",
+        "<limit> velocity is 'v'", "<limit> effort is 'e'", "the lower limit 2 rad exceeds the upper one, 1 rad", "<mimic> has no joint",
+    ]  # fmt: skip
+    unknown = robot(joint='<axis xyz="0 0 0"/>', kind="hinge").replace('<child link="b"/>', "")
+    errors = [f.message.split(";")[0] for f in report(tmp_path, unknown).findings]
+    assert errors == ["type is 'hinge'", "<joint> has no <child>", "axis is '0 0 0'"]
+
+
+def test_a_format_that_is_read_up_to_its_first_error_says_so():
+    found = check('<mujoco><worldbody><body pos="x"/></worldbody></mujoco>')
+    assert [f.severity for f in found.findings] == ["error", "note"]
+    assert found.findings[1].message == "reading ended at this error; there may be others"
+
+
+def test_implausible_inertias_of_other_formats():
+    body = ('<mujoco><worldbody><body name="b"><joint/><geom type="box" size="1 1 1"/>'
+            '<inertial pos="0 0 0" mass="{}" diaginertia="{}"/></body></worldbody></mujoco>')  # fmt: skip
+    for mass, moments, said in (("500", "0.01 0.01 0.01", "the density is 3.38e+08"), ("1", "4e-4 4e-4 4e-4", "0.0115 times"),
+                                ("1", "81 81 81", "5.2 times"), ("1", "0.2 0.2 0.2", "")):  # fmt: skip
+        found = [f.message for f in check(body.format(mass, moments)).findings if "body 'b'" in f.place]
+        assert (len(found) == 1 and said in found[0]) if said else not found
+
+
+@pytest.mark.parametrize("density, warned", [(0.999 * 22_590, False), (1.001 * 22_590, True)])
+def test_the_bound_of_density_is_that_of_a_ball(tmp_path, density, warned):
+    """The law that the bound follows from: of all bodies that are nowhere denser, a ball has the least largest moment of inertia."""
+    G = inertia.sphere(radius=0.1, density=density)
+    text = inertial(f"{G[5, 5]:.17g}", " ".join(3 * [f"{G[0, 0]:.17g}"]))
+    assert ("osmium" in str(report(tmp_path, robot(text)))) == warned
+    box = inertia.box(size=[0.1, 0.1, 0.1], density=density)                    # denser bodies of other shapes may pass, never others fail
+    assert np.max(box.diagonal()[:3]) / box[5, 5] ** (5 / 3) > G[0, 0] / G[5, 5] ** (5 / 3)
+
+
+@pytest.mark.parametrize("g", [Geometry("box", (0.2, 0.4, 0.6)), Geometry("cylinder", (0.2, 0.5)), Geometry("capsule", (0.2, 0.5)),
+                               Geometry("sphere", (0.3,))], ids=lambda g: g.kind)  # fmt: skip
+def test_the_farthest_point_of_a_shape_is_that_of_its_triangles(g):
+    """Whose vertices lie on the surface, none of it farther from one than by an angle of 0.12: by r (1 − cos 0.12) less far at most."""
+    for c in np.random.default_rng(0).uniform(-1.0, 1.0, (20, 3)):
+        seen = np.linalg.norm(load_mesh(g).vertices - c, axis=1).max()
+        assert seen - 1e-12 <= farthest(g, c) <= seen + (1e-12 if g.kind == "box" else 0.3 * (1.0 - np.cos(0.12)))
 
 
 def test_a_mimic_that_follows_a_moving_mass_is_no_singularity(tmp_path):

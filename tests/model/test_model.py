@@ -423,7 +423,7 @@ def test_inertia_in_parent(n, floating, rng):
     q, _ = model.random(rng)
     for body in model.bodies:
         G = random_inertia(rng)
-        close(body.inertia_in_parent(q, G), inertia.transformed(body.pose(q), G), 1e-14)
+        close(body.inertia_in_parent(body.joint_pose(q), G), inertia.transformed(body.pose(q), G), 1e-14)
         close(body.pose(q), body.placement @ body.joint_pose(q), 0.0)
 
 

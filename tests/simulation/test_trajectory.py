@@ -302,3 +302,18 @@ def test_files_are_named_as_what_they_hold(batch, tmp_path):
     run = simulator.run(batch.model.neutral(), np.zeros(batch.model.nv), 0.01, out=tmp_path / "run.h5")
     with pytest.raises(engine.SimulationError, match=r"duration is 0.005 s, and '.*' holds 0.01 s already; expected a duration"):
         simulator.resume(run, 0.005)
+
+
+def test_a_trajectory_tells_which_joints_are_at_their_effort_limits():
+    """By name, from when on, and in how many records of all rollouts; nothing where none is."""
+    builder = engine.Builder("pair")
+    builder.add_link("base")
+    for name in ("a", "b"):
+        builder.add_link(name, engine.spatial.inertia.sphere(1.0, 0.1))
+        builder.add_joint(f"slide_{name}", "prismatic", "base", name, axis=(1, 0, 0), limits=engine.Limits(effort=2.0))
+    pushed = engine.Simulator(builder.model(), dt=0.1, controller=lambda t, q, v: np.array([1.0, np.where(t > 0.45, 3.0 + q[1], 1.0)]))
+    run = pushed.run(np.zeros(2), np.zeros(2), 0.9)
+    assert repr(run) == "<trajectory of 'pair': 10 states, 0 … 0.9 s; at the effort limit: slide_b (from 0.5 s, 50 % of records)>"
+    batch = pushed.run(np.array([[0.0, 0.0], [0.0, -10.0]]), np.zeros(2), 0.9)      # the second commands less than −2 N: clipped, too
+    assert "(2,) rollouts; at the effort limit: slide_b (from 0.5 s, 50 % of records)>" in repr(batch)
+    assert repr(pushed.run(np.zeros(2), np.zeros(2), 0.4)) == "<trajectory of 'pair': 5 states, 0 … 0.4 s>"

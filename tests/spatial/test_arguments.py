@@ -20,7 +20,7 @@ OWN = {"pose": {"p": (3,)}, "from_pose_parts": {"p": (3,)}, "product": {"p": (4,
        "quaternion_hessian": {"b": (4,)}}  # fmt: skip
 #: those of numbers, of no array, of several, and of matrices whose shape is nobody's business
 OTHERS = {"coefficients", "doubled", "inverse_coefficient", "about", "quadratic", "half_angle", "identity", "random", "pulled_back",
-          "inverse", "outer", "times", "zero", "unchanged", "inverse_slope", "to_screw", "from_screw"}  # fmt: skip
+          "inverse", "outer", "times", "zero", "unchanged", "inverse_slope", "require_rotations", "to_screw", "from_screw"}  # fmt: skip
 FUNCTIONS = {f"{m.__name__.rsplit('.', 1)[1]}.{name}": f for m in (so3, se3, quaternion, dual_quaternion, rotations)
              for name, f in vars(m).items()
              if inspect.isfunction(f) and f.__module__ == m.__name__ and name not in OTHERS and name[0] != "_"}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from engine import gufunc
+from engine import EngineError, gufunc
 from engine.spatial import quaternion, se3, so3
 from tests.numeric import ANGLES, AXES, PI, ROUNDED, check_lives, close, derivative
 
@@ -169,6 +169,26 @@ def test_log_undoes_exp():
     T = se3.exp(BELOW_PI)
     close(se3.log(T), BELOW_PI, 3e-15, rows=len(T))
     close(se3.log(T)[:, :3], BELOW_PI[:, :3], 2e-15, rows=len(T))            # a small rotation beside a large shift
+
+
+@pytest.mark.parametrize("T, said", [
+    (np.zeros((4, 4)), "the rotation of T is no rotation matrix: R Rᵀ differs from the identity by up to 1;"),
+    (np.diag([1.02, 1, 1, 1]), "differs from the identity by up to 0.0404"), (np.diag([1.0, 1, -1, 1]), "rotation of T is a reflection"),
+    (np.diag([1.0, 1, 1, 2]), "the last row of T is not 0 0 0 1; expected a pose"), (np.ones((4, 4)), "no rotation matrix")])  # fmt: skip
+def test_log_of_what_is_no_pose(T, said):
+    for x in (T, np.stack([np.eye(4), T])):
+        with pytest.raises(EngineError, match=said):
+            se3.log(x)
+    if "last row" not in said:
+        with pytest.raises(EngineError, match="R is"):
+            so3.log(T[:3, :3])
+
+
+def test_log_of_a_pose_of_three_decimals_and_of_one_that_is_lost(rng):
+    """As people write matrices; and a run that diverges goes on, as its compiled program does."""
+    T = random_poses(rng, 300)
+    close(se3.exp(se3.log(T.round(3))), T, 5e-3)
+    assert np.isnan(se3.log(np.full((4, 4), np.nan))).all() and se3.log(np.zeros((0, 4, 4))).shape == (0, 6)
 
 
 def test_exp_undoes_log(rng):

@@ -20,7 +20,19 @@ from engine import ops
 from engine.compiler import debug
 from engine.compiler.graph import chains
 from engine.compiler.graph.notes import Noted
-from engine.compiler.graph.operations import ARITY, BOOLEAN, COMMUTATIVE, CONDITIONAL, OPERATIONS, PERHAPS_TRUTHS, RECORDED, Node, is_truth
+from engine.compiler.graph.operations import (
+    ARITY,
+    BINARY,
+    BOOLEAN,
+    COMMUTATIVE,
+    CONDITIONAL,
+    OPERATIONS,
+    PERHAPS_TRUTHS,
+    RECORDED,
+    UNARY,
+    Node,
+    is_truth,
+)
 from engine.compiler.graph.refusals import TraceError, is_ours, refuse, unknown
 from engine.ops.elementwise import USERS, floor_mod
 from engine.ops.elementwise import elementwise as lifted
@@ -74,6 +86,8 @@ class Graph:
 
     def index(self, x: Any) -> int:
         """Index of a traced scalar, or of the constant that a number is."""
+        if type(x) is float and x and x == x:
+            return self.node(("const", x))
         if type(x) is Expr:
             if x.g is not self:
                 raise self.refuse("a traced value of another function", "pass it in as an argument")
@@ -90,7 +104,27 @@ class Graph:
 
     def make(self, op: str, *operands: Any) -> Any:
         """``op`` of traced scalars and numbers, simplified by the rules or as it stands."""
-        if self.truths and op in AMONG_TRUTHS and self.holds_truth(operands[0]) and all(map(self.holds_truth, operands)):
+        truths = self.truths
+        if op in BINARY:                                        # nearly always of numbers
+            a, b = operands
+            ta, tb = type(a), type(b)
+            if not ((a.i in truths if ta is Expr else ta in TRUTHS) or (b.i in truths if tb is Expr else tb in TRUTHS)):
+                if op in self.rules and (result := self.rules[op](a, b)) is not None:
+                    return result
+                i = a.i if ta is Expr and a.g is self else self.index(a)
+                j = b.i if tb is Expr and b.g is self else self.index(b)
+                key: Node = (op, j, i) if i > j and op in COMMUTATIVE else (op, i, j)
+                k = self.memo.get(key)
+                return Expr(self, self.node(key) if k is None else k)
+        elif op in UNARY and type(a := operands[0]) is Expr and a.g is self and a.i not in truths:
+            if op in self.rules and (result := self.rules[op](a)) is not None:
+                return result
+            return Expr(self, self.node((op, a.i)))
+        return self.made(op, operands)
+
+    def made(self, op: str, operands: Sequence[Any]) -> Any:
+        """:meth:`make` of any operation, also on truth values."""
+        if self.truths and op in AMONG_TRUTHS and all(map(self.holds_truth, operands)):
             if op == "add":
                 raise self.refuse("a sum of truth values, which NumPy makes `or` of two and a count of an array",
                                   "use a | b, or 1.0 * a + 1.0 * b")  # fmt: skip
@@ -103,17 +137,12 @@ class Graph:
                     return result
                 chosen = op in BOOLEAN or (op == "select" and all(map(self.holds_truth, operands[1:])))
                 return result if chosen else self.as_number(result)
-        if len(operands) == 2:  # mostly
-            a, b = operands
-            index = [a.i if type(a) is Expr and a.g is self else self.index(a), b.i if type(b) is Expr and b.g is self else self.index(b)]
-        else:
-            index = [x.i if type(x) is Expr and x.g is self else self.index(x) for x in operands]
+        index = [*map(self.index, operands)]
         if op in CONDITIONAL or (self.truths and not self.truths.isdisjoint(index)):
             index = self.matched(op, index)
         if op in COMMUTATIVE and index[0] > index[1]:
             index.reverse()
-        i = self.memo.get(key := (op, *index))
-        return Expr(self, self.node(key) if i is None else i)
+        return Expr(self, self.node((op, *index)))
 
     def holds_truth(self, x: Any) -> bool:
         """Return whether a traced scalar, or a number, is a truth value."""

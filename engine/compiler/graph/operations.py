@@ -128,6 +128,9 @@ ROWS = (
 OPERATIONS = {row.name: row for row in ROWS}
 #: of elementwise operations, the number of operands
 ARITY = {row.name: len(row.takes) for row in ROWS if row.kinds}
+#: operations on two numbers, and those on one that make a number
+BINARY = {row.name for row in ROWS if row.takes == "xx"}
+UNARY = {row.name for row in ROWS if row.kinds == "x>x"}
 COMMUTATIVE = {row.name for row in ROWS if row.commutative}
 BOOLEAN = {row.name for row in ROWS if row.kinds.endswith(">t")}
 #: operations whose result may be a truth value

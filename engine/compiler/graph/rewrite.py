@@ -51,8 +51,9 @@ def add(a: Any, b: Any) -> Any:
         a, b = b, a
     if type(b) is not Expr:
         return a if b == 0 else None                                           # x + 0 → x
-    if (y := negated(b)) is not None: return a - y                             # x + (−y) → x − y
-    if (x := negated(a)) is not None: return b - x                             # (−x) + y → y − x
+    n, m = a.g.nodes[a.i], b.g.nodes[b.i]
+    if m[0] == "neg": return a - Expr(b.g, m[1])                               # x + (−y) → x − y
+    if n[0] == "neg": return b - Expr(a.g, n[1])                               # (−x) + y → y − x
     return None
 
 
