@@ -30,8 +30,8 @@ def convex_points(a: Shape, b: Shape, T: Array, near: Separation | None = None) 
     Along the normal n of least overlap, the faces of both are polygons in a plane. Their common part is a polygon too, each side of which
     lies on a side of one of the two; there is a point for every side of either, where that common side begins. Its gap is that between the
     planes of the faces. If the least of the gaps is not the shapes' signed distance, as where corners or curved sides meet, a point is that
-    of :func:`separation`: one that is not used otherwise, or the one with the widest gap. How many points each counts as is found of a
-    stored energy by :func:`kept_by_all`.
+    of :func:`separation`: one that is not used otherwise, or the one with the widest gap, with what pushes there. How many points each
+    counts as is found of a stored energy by :func:`kept_by_all`.
 
     >>> from engine.geometry import Box
     >>> T = np.eye(4)
@@ -69,21 +69,22 @@ def convex_points(a: Shape, b: Shape, T: Array, near: Separation | None = None) 
     counts, count = shares(sides_a, sides_b, of_a, of_b, most)
     if rim := isinstance(a, Cylinder) or isinstance(b, Cylinder):
         counts = [ops.minimum(s, 1.0) for s in counts]
-    if len(points) == 2:
-        points, counts = [*points, (middle, n, FAR + 0.0 * gap)], [*counts, 0.0]
     gaps = [g for _, _, g in points]
-    energy = sum(s * ops.clip(1.0 - (g - gap) / depth, 0.0, 1.0) ** 2 for s, g in zip(counts, gaps, strict=True))
+    deep = [ops.clip(1.0 - (g - gap) / depth, 0.0, 1.0) for g in gaps]
+    energy = sum(s * d * d for s, d in zip(counts, deep, strict=True))
     t, alone = kept_by_all(energy, ops.maximum(count / most, 2.0 - count))
     deepest, widest = (functools.reduce(f, gaps) for f in (ops.minimum, ops.maximum))
     own = gap + 1e-8 * size < deepest
     if rim:
         own = ops.logical_or(own, alone > SAME)                                # it may lie between the corners of a rim
     first, at, rows, parts = True, ops.where(own, widest, deepest), [], []
-    for (x, _, g), s in zip(points, counts, strict=True):
+    for (x, _, g), s, d in zip(points, counts, deep, strict=True):
         here = ops.logical_and(first, ops.equal(g, at))
         new, first = ops.logical_and(here, own), ops.logical_and(first, ops.logical_not(here))
-        rows.append((ops.where(new, middle, x), n, ops.where(new, gap, g)))
-        parts.append(ops.where(new, 0.0, t * s) + ops.where(here, alone, 0.0))
+        part = ops.where(here, alone + t * s * d, t * s)                       # what was pushed there goes along
+        between = middle + t * s * d / ops.maximum(part, 1e-300) * (x - middle)
+        rows.append((ops.where(new, between, x), n, ops.where(new, gap, g)))
+        parts.append(part)
     return points_of(rows, parts)
 
 
