@@ -30,7 +30,7 @@ def convex_points(a: Shape, b: Shape, T: Array, near: Separation | None = None) 
     Along the normal n of least overlap, the faces of both are polygons in a plane. Their common part is a polygon too, each side of which
     lies on a side of one of the two; there is a point for every side of either, where that common side begins. Its gap is that between the
     planes of the faces. If the least of the gaps is not the shapes' signed distance, as where corners or curved sides meet, a point is that
-    of :func:`separation`: one that is not used otherwise, or the one with the widest gap, with what pushes there. How many points each
+    of :func:`separation`: one that is not used otherwise, or the one with the widest gap. How many points each
     counts as is found of a stored energy by :func:`kept_by_all`.
 
     >>> from engine.geometry import Box
@@ -69,6 +69,8 @@ def convex_points(a: Shape, b: Shape, T: Array, near: Separation | None = None) 
     counts, count = shares(sides_a, sides_b, of_a, of_b, most)
     if rim := isinstance(a, Cylinder) or isinstance(b, Cylinder):
         counts = [ops.minimum(s, 1.0) for s in counts]
+    if rim and len(points) == 2:
+        points, counts = [*points, (middle, n, FAR + 0.0 * gap)], [*counts, 0.0]
     gaps = [g for _, _, g in points]
     deep = [ops.clip(1.0 - (g - gap) / depth, 0.0, 1.0) for g in gaps]
     energy = sum(s * d * d for s, d in zip(counts, deep, strict=True))
@@ -81,9 +83,8 @@ def convex_points(a: Shape, b: Shape, T: Array, near: Separation | None = None) 
     for (x, _, g), s, d in zip(points, counts, deep, strict=True):
         here = ops.logical_and(first, ops.equal(g, at))
         new, first = ops.logical_and(here, own), ops.logical_and(first, ops.logical_not(here))
-        part = ops.where(here, alone + t * s * d, t * s)                       # what was pushed there goes along
-        between = middle + t * s * d / ops.maximum(part, 1e-300) * (x - middle)
-        rows.append((ops.where(new, between, x), n, ops.where(new, gap, g)))
+        part = ops.where(here, alone + t * s * d, t * s)                       # what pushes there goes along
+        rows.append((ops.where(new, middle, x), n, ops.where(new, gap, g)))
         parts.append(part)
     return points_of(rows, parts)
 
