@@ -29,13 +29,9 @@ def convex_points(a: Shape, b: Shape, T: Array, near: Separation | None = None) 
 
     Along the normal n of least overlap, the faces of both are polygons in a plane. Their common part is a polygon too, each side of which
     lies on a side of one of the two; there is a point for every side of either, where that common side begins. Its gap is that between the
-    planes of the faces. If the least of the gaps is not the shapes' signed distance, as where corners or curved sides meet, the first point
-    is that of :func:`separation`. With a cylinder that is a point of its own, the last, which counts as what the others are short of one::
-
-        1 − Σ s_i (g_i/g)₊                                                      (1)
-
-    of shares s_i, one at most, with the gaps g_i, and g the least: what is pressed in at one place is pressed as by one point, whatever
-    corners are there, and forces do not jump where corners come and go.
+    planes of the faces. If the least of the gaps is not the shapes' signed distance, as where corners or curved sides meet, a point is that
+    of :func:`separation`: one that is not used otherwise, or the one with the widest gap. How many points each
+    counts as is found of a stored energy by :func:`kept_by_all`.
 
     >>> from engine.geometry import Box
     >>> T = np.eye(4)
@@ -69,16 +65,47 @@ def convex_points(a: Shape, b: Shape, T: Array, near: Separation | None = None) 
     middle = 0.5 * (near.a + near.b)
     if not points:
         return points_of([(middle, n, gap)])
-    counts = shares(sides_a, sides_b, of_a, of_b, ops.minimum(one.counts, two.counts))
-    missed = gap + 1e-8 * size < functools.reduce(ops.minimum, [g for _, _, g in points])
-    if isinstance(a, Cylinder) or isinstance(b, Cylinder):
+    most = ops.minimum(one.counts, two.counts)
+    counts, count = shares(sides_a, sides_b, of_a, of_b, most)
+    if rim := isinstance(a, Cylinder) or isinstance(b, Cylinder):
         counts = [ops.minimum(s, 1.0) for s in counts]
-        carried = sum(s * ops.clip(1.0 - (g - gap) / depth, 0.0, 1.0) for s, (_, _, g) in zip(counts, points, strict=True))
-        rest = ops.maximum(1.0 - carried, 0.0)                                 # (1)
-        return points_of([*points, (middle, n, ops.where(ops.logical_or(missed, rest > 0.0), gap, FAR))], [*counts, rest])
-    (x, _, g), *others = points
-    first, *more = counts
-    return points_of([(ops.where(missed, middle, x), n, ops.where(missed, gap, g)), *others], [ops.where(missed, 1.0, first), *more])
+    if rim and len(points) == 2:
+        points, counts = [*points, (middle, n, FAR + 0.0 * gap)], [*counts, 0.0]
+    gaps = [g for _, _, g in points]
+    deep = [ops.clip(1.0 - (g - gap) / depth, 0.0, 1.0) for g in gaps]
+    energy = sum(s * d * d for s, d in zip(counts, deep, strict=True))
+    t, alone = kept_by_all(energy, ops.maximum(count / most, 2.0 - count))
+    deepest, widest = (functools.reduce(f, gaps) for f in (ops.minimum, ops.maximum))
+    own = gap + 1e-8 * size < deepest
+    if rim:
+        own = ops.logical_or(own, alone > SAME)                                # it may lie between the corners of a rim
+    first, at, rows, parts = True, ops.where(own, widest, deepest), [], []
+    for (x, _, g), s, d in zip(points, counts, deep, strict=True):
+        here = ops.logical_and(first, ops.equal(g, at))
+        new, first = ops.logical_and(here, own), ops.logical_and(first, ops.logical_not(here))
+        part = ops.where(here, alone + t * s * d, t * s)                       # what pushes there goes along
+        rows.append((ops.where(new, middle, x), n, ops.where(new, gap, g)))
+        parts.append(part)
+    return points_of(rows, parts)
+
+
+def kept_by_all(energy: Any, least: Any) -> tuple[Any, Any]:
+    """Return by what the shares s_i of corners are to be multiplied, and what the deepest point counts as besides, so that forces are those
+    of a stored energy.
+
+    Alone the deepest point stores k g²/2, and all corners together e = Σ s_i (g_i/g)₊² of that. Shapes store the greater of both, E = 1 or
+    e, whatever corners come and go far from where they are pressed in; and between ``least`` = l and 2 − l, smoothly::
+
+        E = 1 + (e − l)²/(4 (1 − l))                                           (1)
+        t = dE/de = (e − l)/(2 (1 − l)),   E − e t = (1 − t) (1 + (1 − l) t)                                         (2)
+
+    of which ∂E/∂g_i makes t s_i points of every corner, and (2) more of the deepest.
+
+    >>> [[float(x) for x in kept_by_all(e, 0.5)] for e in (0.25, 1.0, 2.0)]    # the deepest alone, both, and the corners
+    [[0.0, 1.0], [0.5, 0.625], [1.0, 0.0]]
+    """
+    t = ops.clip((energy - least) / ops.maximum(2.0 - 2.0 * least, SAME), 0.0, 1.0)
+    return t, (1.0 - t) * (1.0 + (1.0 - least) * t)                            # (2)
 
 
 def nearest(a: Shape, b: Shape, T: Array) -> Separation:
@@ -95,10 +122,10 @@ def flat(s: Separation) -> Array:
     return np.concatenate([[s.gap], s.normal, s.a, s.b])
 
 
-def shares(sides_a: list[Side], sides_b: list[Side], of_a: Array, of_b: Array, most: Any) -> list[Any]:
-    """Return how many points each corner of a common part counts as: by the lengths l of the sides beside it, the one that begins there
-    and the one that ends there, (l_k + l_j)/2 of all; together 1 + (n − 1) P/P_full, with the part's perimeter P over that of the smaller
-    face, and n = 2 for edges and 4 for faces, ``most``.
+def shares(sides_a: list[Side], sides_b: list[Side], of_a: Array, of_b: Array, most: Any) -> tuple[list[Any], Any]:
+    """Return how many points each corner of a common part counts as, and all together: by the lengths l of the sides beside it, the one
+    that begins there and the one that ends there, (l_k + l_j)/2 of all; together 1 + (n − 1) P/P_full, with the part's perimeter P over
+    that of the smaller face, and n = 2 for edges and 4 for faces, ``most``.
     """
     weights = []
     for sides, others in ((sides_a, sides_b), (sides_b, sides_a)):
@@ -109,7 +136,7 @@ def shares(sides_a: list[Side], sides_b: list[Side], of_a: Array, of_b: Array, m
     full = [sum(ops.norm(c - d) for c, d in zip(face, np.roll(face, -1, axis=0), strict=True)) for face in (of_a, of_b) if len(face) > 1]
     total = sum(weights)
     count = 1.0 + (most - 1.0) * ops.minimum(total / ops.maximum(functools.reduce(ops.minimum, full), 1e-300), 1.0)
-    return [count * w / ops.maximum(total, 1e-300) for w in weights]
+    return [count * w / ops.maximum(total, 1e-300) for w in weights], count
 
 
 class Side(NamedTuple):
