@@ -250,6 +250,17 @@ class JointedProblem(Smooth):
         return {"wrench": ops.table(turned), "count": ops.total(impulses.pushes), "overlap": ops.largest(impulses.depth),
                 "throw": ops.largest(impulses.throw)}  # fmt: skip
 
+    def begun_energy(self) -> Any:
+        """Return what the points' springs (p) could give back as the step began: by their gaps there, from which bodies have moved in its
+        flight."""
+
+        def one(p: Array, moved: Array, T_b: Array) -> Any:
+            k, _, s, *_ = p[MATERIAL]
+            gap = p[GAP] - p[NORMAL] @ point_law.displacement(moved, p[PLACE] - T_b[3::4])
+            return point_law.kept_energy(k, s / k, self.h, ops.array([gap]), p[None, BEFORE], p[None, SHARE])
+
+        return ops.rows(one, self.found, self.flight, ops.gather(self.poses, self.on[1]))
+
     def seen(self, x: Array, impulses: PointImpulses) -> Any:
         """Return the points that push (p, 13 or 16): both links, place and normal in the world, gap, force (3) on the second, slip, and
         where there are some couple (3)."""
