@@ -45,7 +45,7 @@ class RowLaws(ContactLaws):
 
     def noted(self, law: Any, x: Array, impulses: Any) -> dict[str, Any]:
         carried = np.array([[float(b % (len(self.model.bodies) + 1)), *T_BL[:3, 3]] for b, T_BL in self.model.carrier])
-        own = law.forces(x, impulses) if self.dense else {"energy": ops.total(law.begun_energy())}
+        own = law.forces(x, impulses) if self.dense else {"energy": ops.total(impulses.energy)}
         return {**own, **law.noted(impulses, carried)}
 
     def broad_phase(self, q: Array, v: Array, h: Any) -> Near:  # type: ignore[override]
