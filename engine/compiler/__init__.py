@@ -22,8 +22,8 @@ Layers, from the bottom up; a file imports from those named before it only:
   programs), ``trace`` (the program of a function);
 - codegen: ``schedule`` (fusion and registers), ``equal_inputs``, ``packs`` (equal parts), ``lanes`` (those as vectors), ``work`` (its
   memory), ``counters`` (of calls, for profiles), ``body`` (instructions of nodes), ``interrupt_checks`` (Ctrl-C), ``short_loop`` (a loop
-  whose body is inlined), ``llvm`` (a program in LLVM IR), ``call_writer`` (of what Python calls), ``entry`` (its calls), ``rollout`` (a
-  step repeated);
+  whose body is inlined), ``llvm`` (a program in LLVM IR), ``call_writer`` (of what Python calls), ``entry`` (its calls), ``shelf``
+  (states that wait to be looked at together), ``rollout`` (a step repeated);
 - last: ``thread_pool``, ``signature`` (shapes as text), ``gufunc``, ``scan``, ``derivative`` (compiled functions).
 """
 

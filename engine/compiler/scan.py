@@ -10,6 +10,7 @@ from engine.compiler import native_code
 from engine.compiler.codegen.counters import Counted, Counters
 from engine.compiler.codegen.entry import batch
 from engine.compiler.codegen.rollout import rollout
+from engine.compiler.codegen.shelf import shelved
 from engine.compiler.graph.program import Program
 from engine.compiler.gufunc import immortal, numpy_ufunc
 
@@ -33,10 +34,10 @@ def look_at_many(step: Program, observe: Program) -> None:
     """Have one rollout from now on look at the states of many records together, in the lanes of a batch's code, which is made now: the bits
     are the same, sooner."""
     lanes = native_code.width()
-    if lanes == 1 or step.tabled or observe.tabled:
+    if lanes == 1 or observe.tabled:
         return
-    row = Program(observe.nodes, observe.outputs, [(observe.n_in,)], [(len(observe.outputs),)], observe.functions, observe.name)
-    many = native_code.Code(f"many{lanes}", lambda: batch(row, lanes), "records of many states", [row])
+    look = shelved(observe).look
+    many = native_code.Code(f"many{lanes}", lambda: batch(look, lanes), "records of many states", [look])
     immortal(many)
     ctypes.c_void_p.from_address(_rollout_code(step, observe, 1, 0).variable("many")).value = many.function("loop")
 

@@ -238,10 +238,8 @@ class ContactLaws:
     @functools.cached_property
     def turning_rates(self) -> list[int]:
         """The numbers of the velocities that are angular."""
-        model = self.model
-        turns = [body.subspace(model.neutral())[:3].any(axis=0) for body in model.bodies]
-        return [j for body, own in zip(model.bodies, turns, strict=True) for j, turn in zip(range(body.v.start, body.v.stop), own, strict=True)
-                if turn]  # fmt: skip
+        q = self.model.neutral()
+        return [body.v.start + k for body in self.model.bodies for k, axis in enumerate(body.subspace(q)[:3].T) if axis.any()]
 
     @functools.cached_property
     def extents(self) -> list[Any]:

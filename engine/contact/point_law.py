@@ -293,6 +293,17 @@ def relative_motion(before: tuple[Array, Array], now: tuple[Array, Array]) -> Ar
     return np.concatenate([(1.0 + s @ s / 6.0) * s, (T_b - T_a)[:, 3] - Q_a @ (P_b - P_a)[:, 3]])
 
 
+def displacement(moved: Array, r: Array) -> Array:
+    """Return how far (3) a point of a body B, now r (3) from its origin, has moved with it as seen from A: by :func:`relative_motion` (6),
+    to the third order of the rotation.
+
+    >>> displacement(np.array([0.0, 0.0, 0.01, 1.0, 0.0, 0.0]), np.array([0.0, 2.0, 0.0])).round(9)
+    array([0.98 , 0.0001, 0.    ])
+    """
+    turns = ops.cross(moved[:3], r)
+    return moved[3:] + turns - 0.5 * ops.cross(moved[:3], turns)
+
+
 def motion_after(flight: Array, pushed: tuple[Array, Array], changes: Array, ago: Any, left: Any) -> Array:
     """Return M (6) of :func:`sticking_after` from the motion of a pair in its ``flight``, from how impulses have ``pushed`` both bodies, so
     long ``ago``, and from how the relative twist ``changes`` (6) in the step, all about the place.

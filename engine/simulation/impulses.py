@@ -21,7 +21,7 @@ from engine.simulation.parameters import own as stands
 Array = np.ndarray
 #: what joints' impulses are of
 RUBS = "friction", "stops"
-#: rad²: how far bodies turn in a step, times how far what impulses change of that turns them, up to which the next flight takes forces along
+#: rad²: how far bodies turn in a step, times how far impulses turn them in it, up to which the next flight takes forces along
 CARRIED = 1e-5
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.checks import EngineError
 from engine.compiler import native_code
-from engine.compiler.codegen.rollout import SHELF
+from engine.compiler.codegen.shelf import SHELF
 from engine.compiler.gufunc import WORTH_THREADS
 from engine.compiler.scan import look_at_many, rollout_ufunc
 from engine.compiler.thread_pool import get_threads, spread

@@ -6,7 +6,7 @@ import pytest
 from engine import ops
 from engine.compiler import interpret, native_code, trace
 from engine.compiler.codegen.llvm import Module
-from engine.compiler.codegen.rollout import SHELF
+from engine.compiler.codegen.shelf import SHELF
 from engine.compiler.gufunc import Gufunc
 from engine.compiler.scan import look_at_many, rollout_ufunc
 from engine.compiler.transforms.trace import calling

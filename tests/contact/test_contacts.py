@@ -314,7 +314,7 @@ def test_what_cannot_touch_or_lies_in_another_is_said():
         sim.run([*UPRIGHT, 0, 0, 0.02], np.zeros(6), 0.1)
     with pytest.raises(engine.ContactError, match=r"'world:block\.\d' overlap by 0\.03 m at the start of rollout \[2\]"):
         sim.run([[*UPRIGHT, 0, 0, z] for z in (0.06, 0.05, 0.02)], np.zeros(6), 0.1)
-    with pytest.warns(engine.SimulationWarning, match=r"'world:block\.\d' overlap by 0\.004 m at the start, from where springs would throw"):
+    with pytest.warns(engine.SimulationWarning, match=r"'world:block\.\d' overlap by 0\.004 m at the start, .* throw"):
         simulator(block(), material(1e6)).run([*UPRIGHT, 0, 0, 0.046], np.zeros(6), 0.001)
     boxes = engine.combine(a=block((0.1, 0.1, 0.1)), b=block((0.1, 0.1, 0.1)))
     with pytest.warns(engine.SimulationWarning, match=r"'a/block:b/block\.\d' overlap by 0\.003 m .* apart at about 1\.\d m/s"):

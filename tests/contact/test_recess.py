@@ -9,7 +9,7 @@ import engine
 from engine.contact.point_law import PARTING
 from engine.simulation import contacts as choice
 from tests.contact.scenes import UPRIGHT, block, simulator
-from tests.contact.test_turning import DT, M, ROUTES, G, R, lying, moved
+from tests.contact.test_turning import DT, ROUTES, G, M, R, lying, moved
 
 NO_GRAVITY = {"gravity": (0.0, 0.0, 0.0)}
 FEW = pytest.mark.parametrize("few", [20, 0], ids=["pairs", "tables"])

@@ -10,8 +10,9 @@ the step's work, and is copied to where x is for records alone.
 A step may also return notes, after x, which ``observe`` then takes after x: those of the step that begins where it looks. That step is the
 next one, or is lost where the scan ends.
 
-Where one rollout makes many records, their states wait on a shelf, and are looked at together, one in each lane, by the code of a batch,
-whose address ``@many`` has then (:func:`engine.compiler.scan.look_at_many`); until it is there, each is looked at by itself.
+Where one rollout makes many records, what a look reads of their states waits on a shelf (:mod:`engine.compiler.codegen.shelf`), and is
+looked at together, one in each lane, by the code of a batch, whose address ``@many`` has then
+(:func:`engine.compiler.scan.look_at_many`); until it is there, each is looked at by itself.
 """
 
 from __future__ import annotations
@@ -24,13 +25,11 @@ from collections.abc import Iterator, Sequence
 from engine.compiler.codegen.counters import OUTSIDE, Counters
 from engine.compiler.codegen.entry import ALL_FLAGS, GROUPS, strided
 from engine.compiler.codegen.llvm import Held, Module
+from engine.compiler.codegen.shelf import SHELF, Shelf, shelved
 from engine.compiler.graph.program import Program, live
 from engine.compiler.graph.vecmath import literal, splat, vector
 from engine.compiler.kernels.arena import STATE, put_spare
 from engine.compiler.kernels.instructions import Writer
-
-#: states of one rollout that are looked at together
-SHELF = 16
 
 
 def rollout(step: Program, observe: Program, width: int, inputs: int = 0, counters: Counters | None = None) -> str:
@@ -164,6 +163,7 @@ class Rollout(GroupWriter):
     kept : t0, k, dt, the parameters and inputs, which lie before x
     n, notes, n_record : numbers of x, of notes, and of a record
     last : the argument that the records are
+    shelf : what waits of states that are looked at together, where they may be
     held : what of x stands in the step's work, which begins with it and which observing leaves alone
     groups : of rows at once: one where a group is one sample
     state, work : vectors of a group's state (t0, k, dt, p, w, x, notes), and of the functions' work
@@ -184,7 +184,7 @@ class Rollout(GroupWriter):
         self.held = self.m.held.get(self.f_step, [])
         self.beside = sum(h.size for h in self.held)
         self.groups = 1 if self.tabled or width == 1 else GROUPS
-        self.shelved = width == 1 and not self.tabled and counters is None
+        self.shelf = shelved(observe) if width == 1 and not observe.tabled and counters is None else None
         self.state, self.work = self.kept + self.n + self.notes, max(work_step, self.beside + work_observe)
         if self.tabled:
             put_spare(self.m)
@@ -199,13 +199,13 @@ class Rollout(GroupWriter):
         self.begin_records()
         self.load_inputs()
         self.take_steps()
-        if self.shelved:
-            self.shelve()
+        if self.shelf:
+            self.shelve(self.shelf)
         self.record()
         self.goes_on("endlook", "%nextj = add i64 %j, 1", "records", "endrow")
         self.close()
         own = ["declare ptr @malloc(i64)", "declare void @free(ptr)"] * (not self.tabled)        # an arena has them
-        many = ["@many = global ptr null"] * self.shelved
+        many = ["@many = global ptr null"] * bool(self.shelf)
         return "\n".join([str(self.m), *own, *many, "declare i32 @feclearexcept(i32)", *self.lines])
 
     def read_arguments(self) -> None:
@@ -226,11 +226,13 @@ class Rollout(GroupWriter):
         self.records = put(f"getelementptr {D}, ptr {self.second}, i64 {groups * self.state}")
         self.scratch = put(f"getelementptr {D}, ptr {self.records}, i64 {groups * self.n_record}")
         self.arena = put("call ptr @arena.lent(ptr @arena.spare)") if self.tabled else ""
-        if self.shelved:
-            self.many = put("load ptr, ptr @many")
-            self.waits = put(f"and i1 {put(f'icmp ne ptr {self.many}, null')}, {put(f'icmp sge i64 {self.R}, {SHELF}')}")
-            self.shelf = put(f"call ptr @malloc(i64 {put(f'select i1 {self.waits}, i64 {SHELF * self.m.bytes(self.state)}, i64 0')})")
-            self.given = [put(f"alloca [{n} x i64]") for n in (2, 3, 4)]       # arguments, sizes and strides of a batch
+        if self.shelf:
+            waits = "and i1", put(f"icmp ne ptr {put('load ptr, ptr @many')}, null"), put(f"icmp sge i64 {self.R}, {SHELF}")
+            together = put(f"{waits[0]} {waits[1]}, {waits[2]}")
+            self.waits = put(f"and i1 {together}, {put(f'icmp eq i64 {self.step_column}, 8')}")
+            self.aside = put(f"call ptr @malloc(i64 {put(f'select i1 {self.waits}, i64 {SHELF * self.m.bytes(self.shelf.waits)}, i64 0')})")
+            parts = len(self.shelf.made)
+            self.given = [put(f"alloca [{n} x i64]") for n in (1 + parts, 2 + parts, 2 + 2 * parts)]       # arguments, sizes, strides
 
     def load_rows(self) -> None:
         """Load t0, k, dt and p of the rows into both states, and x into the first."""
@@ -286,24 +288,31 @@ class Rollout(GroupWriter):
             self.called(self.step, call, "%to")
             self.count_on(self.block, self.state, self.m.bytes(self.notes), (self.noted, self.kept + self.n))
 
-    def shelve(self) -> None:
-        """Put the state %at aside, where many records are wanted, and look at all that wait once the shelf is full, or at the last one."""
-        put, own = self.put, self.m.bytes(self.state)
+    def shelve(self, shelf: Shelf) -> None:
+        """Copy what record j has of the state %at, and put aside what a look reads of it, where many records are wanted; look at all that
+        wait once the shelf is full, or at the last one."""
+        put, own = self.put, self.m.bytes(shelf.waits)
         self.lines += [f"  br i1 {self.waits}, label %aside, label %alone", "aside:"]
         place = put(f"urem i64 %j, {SHELF}")
-        self.copied(self.byte(self.shelf, put(f"mul i64 {place}, {own}")), "%at", own)
-        many = put(f"add i64 {place}, 1")
-        last = put(f"icmp eq i64 {put('add i64 %j, 1')}, {self.R}")
-        full = put(f"or i1 {last}, {put(f'icmp eq i64 {many}, {SHELF}')}")
-        self.lines += [f"  br i1 {full}, label %together, label %endlook", "together:"]
         row = self.byte(self.base[self.last], put(f"mul i64 %row, {self.outer[self.last]}"))
-        to = self.byte(row, put(f"mul i64 {put(f'sub i64 %j, {place}')}, {self.step_record}"))
-        for given, numbers in zip(self.given, ((f"ptr {self.shelf}", f"ptr {to}"), (f"i64 {many}",),
-                                  (f"i64 {own}", f"i64 {self.step_record}", "i64 8", f"i64 {self.step_column}")), strict=True):  # fmt: skip
+        here = self.byte(row, put(f"mul i64 %j, {self.step_record}"))
+        for to, runs in ((here, shelf.copied), (self.byte(self.aside, put(f"mul i64 {place}, {own}")), shelf.read)):
+            for first, k, many in runs:
+                self.copied(self.byte(to, 8 * k), self.byte("%at", 8 * first), 8 * many)
+        there = put(f"add i64 {place}, 1")
+        last = put(f"icmp eq i64 {put('add i64 %j, 1')}, {self.R}")
+        full = put(f"or i1 {last}, {put(f'icmp eq i64 {there}, {SHELF}')}")
+        self.lines += [f"  br i1 {full}, label %together, label %endlook", "together:"]
+        begin = self.byte(row, put(f"mul i64 {put(f'sub i64 %j, {place}')}, {self.step_record}"))
+        results = [(self.byte(begin, 8 * k), n) for _, k, n in shelf.made]
+        arguments = [f"ptr {x}" for x in (self.aside, *(to for to, _ in results))]
+        sizes = [f"i64 {n}" for n in (there, shelf.waits, *(n for _, n in results))]
+        strides = [f"i64 {x}" for x in (own, *(self.step_record for _ in results), *(8 for _ in (0, *results)))]
+        for memory, numbers in zip(self.given, (arguments, sizes, strides), strict=True):
             for k, x in enumerate(numbers):
-                self.lines.append(f"  store {x}, ptr {self.byte(given, 8 * k)}")
-        self.lines += [f"  call void {self.many}({', '.join(f'ptr {given}' for given in self.given)}, ptr null)", "  br label %endlook",
-                       "alone:"]  # fmt: skip
+                self.lines.append(f"  store {x}, ptr {self.byte(memory, 8 * k)}")
+        look, given = put("load ptr, ptr @many"), ", ".join(f"ptr {given}" for given in self.given)
+        self.lines += [f"  call void {look}({given}, ptr null)", "  br label %endlook", "alone:"]
         self.block = "alone"
 
     def record(self) -> None:
@@ -321,7 +330,7 @@ class Rollout(GroupWriter):
     def close(self) -> None:
         """End the loop over rows, and the function."""
         back = [f"  call void @arena.back(ptr @arena.spare, ptr {self.arena})"] * self.tabled
-        back += [f"  call void @free(ptr {self.shelf})"] if self.shelved else []
+        back += [f"  call void @free(ptr {self.aside})"] if self.shelf else []
         self.lines += [f"  %nextrow = add i64 %row, {self.groups * self.width}", "  br label %rows", "done:", *self.ended, *back,
                        f"  call void @free(ptr {self.raw})", f"  call i32 @feclearexcept(i32 {ALL_FLAGS})", "  ret void", "}"]  # fmt: skip
 

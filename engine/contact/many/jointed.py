@@ -44,14 +44,15 @@ Array = np.ndarray
 
 class PointImpulses(NamedTuple):
     """Impulses of the points in a step: g (p, 3), or with couples (p, 6), on the second bodies; their wrenches (p, 6) about the origin of
-    places; whether they push (p); their depths (p), of the thinner shape; and how fast their springs alone would move bodies apart (p),
-    m/s²."""
+    places; whether they push (p); their depths (p), of the thinner shape; how fast their springs alone would move bodies apart (p), m/s²;
+    and what springs could give back as the step began (p), J, by how bodies have moved in its flight."""
 
     g: Any
     forces: Any
     pushes: Any
     depth: Any
     throw: Any
+    energy: Any
 
 
 class JointedProblem(Smooth):
@@ -228,15 +229,18 @@ class JointedProblem(Smooth):
         constants, rows = ops.rows(unpacked_point, self.points)
         moving, ago = np.array(self.axes.motions(self.axes.twists(x))), self.way * h
 
-        def move(flight: Array, S: Array, *V: Array) -> Array:
+        def move(p: Array, flight: Array, S: Array, *V: Array) -> tuple[Array, Any]:
             a, b, to_a, to_b = (point_law.seen_at(W, S[6:9]) for W in V)
-            return point_law.motion_after(flight, (to_a, to_b), b - a, ago, h - ago)
+            k, _, s, *_ = p[MATERIAL]
+            begun = p[GAP] + S[9] - p[NORMAL] @ point_law.displacement(flight, p[PLACE] - S[6:9])
+            energy = point_law.kept_energy(k, s / k, h, ops.array([begun]), p[None, BEFORE], p[None, SHARE])
+            return point_law.motion_after(flight, (to_a, to_b), b - a, ago, h - ago), energy
 
         changes = (ops.gather(moving - V, k) for V in (self.before, self.free) for k in self.on)
-        moves = ops.rows(move, self.flight, self.stuck, *changes)
+        moves, energy = ops.rows(move, self.found, self.flight, self.stuck, *changes)
         known = self.rotations, self.pairs.sizes, self.stuck, moves, self.pairs.turns
         gave = kept(rows, constants, friction, self.pair, self.twists(x), *known)
-        return PointImpulses(g, forces, pushes, depth, throw), lasts, gave
+        return PointImpulses(g, forces, pushes, depth, throw, energy), lasts, gave
 
     def noted(self, impulses: PointImpulses, carried: Array) -> dict[str, Any]:
         """Return the notes of a step: wrenches, a table (n, 6), on links that are ``carried`` (n, 4) by bodies with these numbers, with

@@ -40,12 +40,13 @@ class RowLaws(ContactLaws):
 
     @property
     def notes(self) -> dict[str, tuple[int, ...]]:
-        own = dict.fromkeys(("count", "overlap", "throw"), ())
+        own = dict.fromkeys(("count", "overlap", "throw", *(() if self.dense else ("energy",))), ())
         return {**(super().notes if self.dense else {}), "wrench": (len(self.model.links), 6), **own}
 
     def noted(self, law: Any, x: Array, impulses: Any) -> dict[str, Any]:
         carried = np.array([[float(b % (len(self.model.bodies) + 1)), *T_BL[:3, 3]] for b, T_BL in self.model.carrier])
-        return {**(law.forces(x, impulses) if self.dense else {}), **law.noted(impulses, carried)}
+        own = law.forces(x, impulses) if self.dense else {"energy": ops.total(impulses.energy)}
+        return {**own, **law.noted(impulses, carried)}
 
     def broad_phase(self, q: Array, v: Array, h: Any) -> Near:  # type: ignore[override]
         return self.rows.near(body_poses(self.model, q), self.ways(q, v, h))
@@ -115,10 +116,10 @@ class RowLaws(ContactLaws):
         return noted["wrench"]
 
     def observed(self, q: Array, v: Array, noted: Mapping[str, Array], h: Any, stuck: Any) -> dict[str, Any]:
-        if self.dense:
-            points, seen = self.found(q, v, h)
-        else:                                                                  # of what is far nothing is said
-            points, seen = self.rows.narrow_phase(self.broad_phase(q, v, h), np.zeros(3), self.initial_motion(q, v)), None
+        signals = {f"contacts.{name}": noted[name] for name in ("wrench", "count", "overlap", "throw")}
+        if not self.dense:                                                     # of what is far nothing is said
+            return {**signals, "contacts.energy": noted["energy"]}
+        points, seen = self.found(q, v, h)
         axes = WorldAxes(self.model, q, body_poses(self.model, q), np.zeros(3))
         V = np.array(axes.twists(axes.seen(v)))
 
@@ -131,12 +132,8 @@ class RowLaws(ContactLaws):
             return np.concatenate([p[None, GAP], p[PLACE], [ops.norm(u - (n @ u) * n)]]), energy
 
         own, energy = ops.rows(one, points, gave, *(ops.gather(V, points[:, k]) for k in (A, B)))
-        signals = {f"contacts.{name}": noted[name] for name in ("wrench", "count", "overlap", "throw")}
-        signals["contacts.energy"] = ops.total(energy)
-        if not self.dense:
-            return signals
         table = self.spread(seen, own, np.zeros(5))
         where = ops.rows(lambda f, place, x: placed_as(f, place, ops.array([*x[1:4], x[0]])), noted["forces"], noted["places"], table)
         couples = {"contacts.couple": noted["couples"]} if self.turns else {}
         return {"contacts.force": noted["forces"], **couples, "contacts.position": where[:, :3], "contacts.gap": where[:, 3],
-                "contacts.slip": table[:, 4], **signals}  # fmt: skip
+                "contacts.slip": table[:, 4], **signals, "contacts.energy": ops.total(energy)}  # fmt: skip
