@@ -119,7 +119,8 @@ class Shot:
 
 
 class Script:
-    """Shots of a scene: which times a film shows, and where its cameras are; ``marks`` are points (n, 3), m, that overviews see besides.
+    """Shots of a scene: which times a film shows, and where its cameras are; ``marks`` are points (n, 3), m, that overviews see besides;
+    ``panels`` (left, top, width, height, pixels) they keep clear of.
 
     Raises
     ------
@@ -128,8 +129,8 @@ class Script:
     """
 
     def __init__(self, scene: Scene, shots: Sequence[Any], size: tuple[int, int], rate: float, speed: float,
-                 marks: Array | None = None) -> None:  # fmt: skip
-        self.scene, self.size, self.rate, self.marks = scene, size, rate, marks
+                 marks: Array | None = None, panels: Sequence[tuple[float, float, float, float]] = ()) -> None:  # fmt: skip
+        self.scene, self.size, self.rate, self.marks, self.panels = scene, size, rate, marks, panels
         self.shots = [shot_of(x) for x in shots]
         if not self.shots:
             raise ViewerError("shots is empty; expected shots such as (0, 'overview'), or no shots")
@@ -166,6 +167,8 @@ class Script:
         if caption:
             camera.distance *= ROOM
             camera.pan(0.0, -ABOVE)
+        if size == self.size:
+            camera.keep_clear(self.scene.points.reshape(-1, 8, 3), size, self.panels)
         return camera
 
     def camera(self, frame: int) -> Camera:
