@@ -113,12 +113,9 @@ def main() -> None:
     print(f"wrote      {data} and {data.with_suffix('.png')}")
     who = "one ball is" if options.released == 1 else f"{options.released} balls are"
     end = "Each blow is over before the next begins: as many fly off" if options.gap else "All touch: the blow goes on to all"
-    side = (-1.5, 0.12)
-    near = engine.viewer.Camera((0.0, 0.0, -LENGTH), 1.0, azimuth=-1.2, elevation=0.25, floor=-LENGTH - 0.15)
-    show.show(options, motion, view=side, speed=0.2, bars=["energy"], shots=[
-        engine.Shot(share * options.duration, view, text, ease=1.0 if share else 0.0) for share, view, text in [
-            (0.0, side, f"Newton's cradle: {who} let go"), (0.2, near, end),
-            (0.6, side, "Kinetic and potential energy change places; their sum does not change")]])  # fmt: skip
+    show.show(options, motion, view=(-1.5, 0.12), speed=0.2, bars=["energy"], story=[
+        (0.0, f"Newton's cradle: {who} let go"), (0.2, end),
+        (0.6, "Kinetic and potential energy change places; blows take a little of their sum")])  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -77,7 +77,7 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     plot(energies, dragged, rest, options.out / "underwater.png")
     print(f"wrote {options.out / 'underwater.png'}")
-    show.show(options, seen(dragged, rest), speed=2.0, environment="plain", follow="vehicle", radius=0.7, story=[
+    show.show(options, seen(dragged, rest), speed=2.0, follow="vehicle", radius=0.7, story=[
         (0.0, "A vehicle under water: the water it takes along is part of its inertia"),
         (0.3, "Its weight (red) pulls below where its buoyancy (blue) lifts: it rights itself"),
         (0.8, "Drag has brought it to rest")])  # fmt: skip

@@ -5,6 +5,7 @@ import pytest
 
 import engine
 from engine.viewer.display.hud import Hud
+from engine.viewer.draw.panes import places, show_all
 from engine.viewer.files import picture
 from engine.viewer.scene import Scene
 
@@ -55,6 +56,20 @@ def test_bodies_stay_in_the_picture_beside_panels(motion):
     at = camera.project(scene.points, (400, 300))
     assert (at >= 0.0).all() and (at <= (400.0, 300.0)).all()
     assert not ((at[:, 0] < 160.0) & (at[:, 1] < 200.0)).any() and not ((at[:, 0] > 300.0) & (at[:, 1] < 120.0)).any()
+
+
+def test_four_views_show_everything_clear_of_the_timeline_and_the_side_panel(motion):
+    scene, size = Scene(motion, "plain"), (1280, 800)
+    panels = [(1056.0, 12.0, 212.0, 495.0), (12.0, 742.0, 1256.0, 46.0), (12.0, 12.0, 212.0, 38.0)]
+    cameras = [scene.camera((640, 400), view) for view in (None, "front", "left", "top")]
+    bodies = scene.drawing(0.5).corners().reshape(-1, 8, 3)
+    show_all(cameras, size, bodies, panels)
+    for camera, (left, top, w, h) in zip(cameras, places(4, size), strict=True):
+        at = camera.project(bodies.reshape(-1, 3), (w, h)).reshape(-1, 8, 2) + (left, top)
+        low, high = at.min(axis=1), at.max(axis=1)
+        assert (low >= (left, top)).all() and (high <= (left + w, top + h)).all()
+        for x, y, wide, tall in panels:
+            assert not ((low < (x + wide, y + tall)) & (high > (x, y))).all(axis=1).any()
 
 
 def test_a_camera_that_sees_no_body_under_a_panel_stays(motion):

@@ -107,6 +107,14 @@ def test_marks_of_an_orbit_without_one_are_told():
     assert len(told) == 1 and told[0].filename == __file__
 
 
+def test_a_ground_track_of_an_earth_without_epoch_is_told(draw):
+    scene = Scene(flight(frame=False))
+    with pytest.warns(ViewerWarning, match=r"prime meridian is on the x axis at t = 0, as it has no epoch; expected Scene\(") as told:
+        for t in (900.0, 901.0):
+            mark(scene, t, Shown(track=True))
+    assert len(told) == 1
+
+
 def test_an_orbit_shows_the_earth_where_it_is_and_a_ring_where_the_craft_is(draw):
     scene = Scene(flight(frame=False))
     camera = scene.camera(SIZE)
@@ -184,7 +192,7 @@ def test_an_ellipse_keeps_energy_and_the_focus():
 
 
 def test_track_lies_on_the_ground_under_the_craft(draw):
-    scene, t = Scene(flight(frame=False)), 900.0
+    scene, t = Scene(flight(frame=False), Sky()), 900.0
     lines = mark(scene, t, Shown(orbit=False, track=True)).lines[0]
     end = lines[-1, 1]
     assert np.linalg.norm(end) == pytest.approx(1.002 * EARTH.radius, rel=1e-9)

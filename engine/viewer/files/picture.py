@@ -18,7 +18,7 @@ from engine.viewer.display.readings import Readings
 from engine.viewer.display.style import GAP, TEXT
 from engine.viewer.draw.canvas import Box, Canvas
 from engine.viewer.draw.context import open_window
-from engine.viewer.draw.panes import Panes, Place, places
+from engine.viewer.draw.panes import Panes, Place, keep_clear, places
 from engine.viewer.draw.renderer import Renderer
 from engine.viewer.draw.wording import INDENT
 from engine.viewer.files.film import STILLS, checked, require_size, write
@@ -123,8 +123,7 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
                                                                None if moving else times[0])  # fmt: skip
     panels, bodies = told.panels(size, times[0]), scene.points.reshape(-1, 8, 3)
     if camera is None and follow is None:
-        for own_camera, cell in zip(cameras, places(len(cameras), size), strict=True):
-            own_camera.keep_clear(bodies, cell[2:], within_cell(panels, cell))
+        keep_clear(cameras, size, bodies, panels)
     if shots and (not moving or camera or view is not None or follow is not None):
         beside = "a camera, a view or follow" if moving else "a single picture"
         raise ViewerError(f"shots are given beside {beside}; expected a film (.mp4, .gif) whose camera they say all of")
@@ -176,15 +175,6 @@ def seen_from(scene: Scene, view: View | list[View] | None, size: tuple[int, int
     return [scene.camera((w, h), v, t, follow, marks, when) for v, (_, _, w, h) in zip(views, cells, strict=True)]
 
 
-def within_cell(panels: Sequence[Box], cell: Place) -> list[Box]:
-    """Return panels of a picture as a view in a cell of it has them.
-
-    >>> within_cell([(12.0, 12.0, 100.0, 40.0)], (200, 0, 200, 300))
-    [(-188.0, 12.0, 100.0, 40.0)]
-    """
-    return [(x - cell[0], y - cell[1], w, h) for x, y, w, h in panels]
-
-
 def film_times(span: tuple[float, float], rate: float) -> Array:
     """Return the times of the frames of a film, s: from the first time on, ``rate`` to the second of motion."""
     return span[0] + np.arange(max(int((span[1] - span[0]) * rate + 1e-9) + 1, 1)) / rate
@@ -222,7 +212,7 @@ class Told:
         """Return what lies over a picture of (width, height) pixels at its sides: left, top, width, height, pixels."""
         scale = text_scale(size[1])
         self.draw(Canvas(scale), (size[0] / scale, size[1] / scale), t, ())
-        return [(scale * x, scale * y, scale * w, scale * h) for name, (x, y, w, h) in self.hud.boxes.items() if name != "toast"]
+        return self.hud.panels(scale)
 
     def draw(self, canvas: Canvas, size: tuple[float, float], t: float, legend: Sequence[tuple[str, Any]]) -> float:
         """Draw on a canvas of (width, height) px what holds at a time, s; return how far above the bottom a legend is seen whole, px."""

@@ -17,8 +17,8 @@ VIEWS = {"front": (0.0, 0.0), "back": (np.pi, 0.0), "left": (0.5 * np.pi, 0.0), 
          "top": (-0.5 * np.pi, 0.5 * np.pi), "bottom": (-0.5 * np.pi, -0.5 * np.pi)}  # fmt: skip
 
 
-#: how often it is looked whether a camera has been moved far enough
-CLEARED = 4
+#: how often it is looked whether a camera has been moved far enough; of a picture's width, what a panel along its bottom has at least
+CLEARED, BROAD = 4, 0.6
 
 
 @dataclass(eq=False)
@@ -158,7 +158,7 @@ class Camera:
         self.target, self.distance = 0.5 * (low + high) + self.axes @ middle, distance
 
     def keep_clear(self, bodies: Array, size: tuple[int, int], panels: Sequence[tuple[float, float, float, float]]) -> None:
-        """Move aside, and back as far as that takes, until no body lies under a panel at the left or the right of a picture.
+        """Move aside, and back as far as that takes, until no body lies under a panel at a side of a picture or along its bottom.
 
         Parameters
         ----------
@@ -174,11 +174,13 @@ class Camera:
             under = [p for p in panels if ((low < (p[0] + p[2], p[1] + p[3])) & (high > p[:2])).all(axis=1).any()]
             if not under:
                 return
-            left = max((x + wide + gap for x, _, wide, _ in under if x + 0.5 * wide < middle[0]), default=0.0)
-            right = min((x - gap for x, _, wide, _ in under if x + 0.5 * wide >= middle[0]), default=w)
-            below = max(y + tall + gap for _, y, _, tall in under)
+            feet = [p for p in under if p[2] > BROAD * w]                       # along the bottom
+            sides = [p for p in under if p[2] <= BROAD * w]
+            left = max((x + wide + gap for x, _, wide, _ in sides if x + 0.5 * wide < middle[0]), default=gap)
+            right = min((x - gap for x, _, wide, _ in sides if x + 0.5 * wide >= middle[0]), default=w - gap)
+            below, above = max((y + tall + gap for _, y, _, tall in sides), default=gap), min((y - gap for _, y, *_ in feet), default=h - gap)
             ends = np.array([low.min(axis=0), high.max(axis=0)])
-            rooms = np.array([[(left, 0.0), (right, h)], [(0.0, below), (w, h)]])                # beside them, and below them
+            rooms = np.array([[(left, gap), (right, above)], [(gap, below), (w - gap, above)]])  # beside them, and below them
             times = (np.ptp(ends, axis=0) / np.maximum(np.ptp(rooms, axis=1), 1.0)).max(axis=1)
             room, smaller = rooms[times.argmin()], max(float(times.min()), 1.0)
             ends = middle + (ends - middle) / smaller

@@ -38,6 +38,7 @@ def show_orbits(symbols: Symbols, scene: Scene, t: float, shown: Shown, sizes: l
             points = ellipse(r, v, globe.body.mu)
             symbols.lines(chain(points + globe.center), ORBIT, 1.6)
         if shown.track and isinstance(actor.source, Played):
+            tell_of_no_epoch(scene)
             symbols.lines(chain(track(actor.source, scene.sky, globe, t)), TRACK, 1.8)
         if shown.lvlh:
             symbols.frames(se3.pose(axes.lvlh(r, v), place)[None], AXES * size, THIN)
@@ -50,6 +51,14 @@ def tell_of_none(scene: Scene, shown: Shown) -> None:
         scene.told.add(asked)
         warn(f"{asked} of an orbit are not drawn: nothing here is known to fly about a planet; expected a run with CentralGravity or a "
              "frame, or Scene(…, environment=engine.Sky(center=…))", ViewerWarning)  # fmt: skip
+
+
+def tell_of_no_epoch(scene: Scene) -> None:
+    """Warn, once, of a ground track that is drawn without anyone saying how the Earth lies."""
+    if scene.supposed and "epoch" not in scene.told:
+        scene.told.add("epoch")
+        warn("the ground track is that of an Earth whose prime meridian is on the x axis at t = 0, as it has no epoch; expected Scene(…, "
+             "environment=engine.Sky(engine.space.Epoch('2026-11-24T12:00:00'))), or Sky() for such an Earth", ViewerWarning)  # fmt: skip
 
 
 def floats(source: Source) -> bool:

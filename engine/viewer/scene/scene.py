@@ -89,6 +89,7 @@ class Scene:
         self.around = surroundings(environment) if pictured else None  # type: ignore[arg-type]
         self.flying = next((a.source for a in self.actors if orbits(a.source)), None)
         self.sky = environment if isinstance(environment, Sky) else Sky() if self.flying and environment in (None, "space") else None
+        self.supposed = self.sky is not None and self.sky is not environment   # nobody says when it is
         environment = "space" if self.sky else environment
         self.environment = "ground" if pictured else str(environment or ("space" if weightless else "ground"))
         if self.environment not in ENVIRONMENTS:

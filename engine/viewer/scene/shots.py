@@ -131,6 +131,8 @@ class Script:
     def __init__(self, scene: Scene, shots: Sequence[Any], size: tuple[int, int], rate: float, speed: float,
                  marks: Array | None = None, panels: Sequence[tuple[float, float, float, float]] = ()) -> None:  # fmt: skip
         self.scene, self.size, self.rate, self.marks, self.panels = scene, size, rate, marks, panels
+        if not isinstance(shots, (list, tuple)):
+            raise ViewerError(f"shots is {shown(shots)}; expected a list such as [(0, 'overview')]")
         self.shots = [shot_of(x) for x in shots]
         if not self.shots:
             raise ViewerError("shots is empty; expected shots such as (0, 'overview'), or no shots")
@@ -191,8 +193,10 @@ class Script:
 def shot_of(x: Any) -> Shot:
     """Return a shot that is given as one, or as (t, view) or (t, view, caption)."""
     shot = x if isinstance(x, Shot) else Shot(*x) if isinstance(x, tuple) and 2 <= len(x) <= 3 else None
-    if shot is None or not isinstance(shot.caption, str):
+    if shot is None:
         raise ViewerError(f"a shot is {shown(x)}; expected (t, view), (t, view, caption) or an engine.Shot(…)")
+    if not isinstance(shot.caption, str):
+        raise ViewerError(f"the caption of a shot is {shown(shot.caption)}; expected a text")
     for view in (shot.view, shot.inset):
         if isinstance(view, str) and view not in (*VIEWS, "overview"):
             raise ViewerError(f"a shot's view is {view!r}; expected 'overview', {', '.join(VIEWS)}, (azimuth, elevation), a Camera, "
