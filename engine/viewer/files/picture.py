@@ -231,12 +231,17 @@ class Told:
 def pace(speed: float) -> str:
     """Return how fast a film goes, in words, if not in real time.
 
-    >>> pace(8.0), pace(0.25), pace(1 / 800), pace(1.0)
-    ('×8', '×0.25', '×1/800', '')
+    >>> pace(8.0), pace(0.25), pace(1 / 800), pace(1e3), pace(1.0)
+    ('×8', '×0.25', '×1/800', '×1000', '')
     """
     if abs(speed - 1.0) < 1e-9:
         return ""
-    return f"×{speed:.3g}" if speed >= SLOW else f"×1/{1.0 / speed:.3g}"
+    return f"×{said(speed)}" if speed >= SLOW else f"×1/{said(1.0 / speed)}"
+
+
+def said(times: float) -> str:
+    """Return a number of times, of three digits at least."""
+    return f"{times:.3g}" if times < 999.5 else f"{times:.0f}"
 
 
 def staged(script: Script, frame: int, size: tuple[int, int]) -> tuple[list[Camera], list[Place]]:
@@ -265,8 +270,7 @@ def pictures(scene: Scene, times: Any, cameras: Sequence[Camera], size: tuple[in
                 told.pace = pace(script.shots[script.which[frame]].speed * told.speed)
             if follow is not None:
                 for camera in cameras:
-                    place = scene.place(follow, t)                             # near a planet that stays below
-                    camera.along(place, None if scene.sky is None else scene.upright(t, place))
+                    scene.go_along(camera, follow, t)
             drawing, canvas = mark(scene, t, shown), Canvas(scale)
             if frame in looked:
                 for camera in cameras:

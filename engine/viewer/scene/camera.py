@@ -178,7 +178,8 @@ class Camera:
             sides = [p for p in under if p[2] <= BROAD * w]
             left = max((x + wide + gap for x, _, wide, _ in sides if x + 0.5 * wide < middle[0]), default=gap)
             right = min((x - gap for x, _, wide, _ in sides if x + 0.5 * wide >= middle[0]), default=w - gap)
-            below, above = max((y + tall + gap for _, y, _, tall in sides), default=gap), min((y - gap for _, y, *_ in feet), default=h - gap)
+            below = max((y + tall + gap for _, y, _, tall in sides), default=gap)
+            above = min((y - gap for _, y, *_ in feet), default=h - gap)
             ends = np.array([low.min(axis=0), high.max(axis=0)])
             rooms = np.array([[(left, gap), (right, above)], [(gap, below), (w - gap, above)]])  # beside them, and below them
             times = (np.ptp(ends, axis=0) / np.maximum(np.ptp(rooms, axis=1), 1.0)).max(axis=1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 import numpy as np
 
 from engine.checks import warn
@@ -18,6 +20,8 @@ Array = np.ndarray
 ORBIT, TRACK = (0.45, 0.80, 1.0, 0.75), (1.0, 0.86, 0.25, 0.9)
 #: points of an ellipse and of a track, at most; how high a track lies over the ground, radii
 POINTS, TRACKED, OVER = 361, 1500, 1.002
+#: of what has been played, by its sky: times, s, and where its robot was over the ground then (n, 3), in the planet's axes
+WALKED: WeakKeyDictionary[Played, tuple[Sky, Array, Array]] = WeakKeyDictionary()
 #: of the robot's size: the axes of LVLH
 AXES = 0.6
 #: radius of their shafts, of their length
@@ -98,11 +102,15 @@ def ellipse(r: Array, v: Array, mu: float) -> Array:
 
 def track(source: Played, sky: Sky, globe: Globe, t: float) -> Array:
     """Return the points (n, 3) over the ground, m, under which a robot has been until a time, s, as they lie in the world then."""
-    times = source.trajectory.t
-    times = np.unique(np.append(times[times <= t][:: -(-len(times) // TRACKED)], t))
-    fixed = []
-    for s in times:
-        then = sky.globe(float(s), source)
-        r, _, _ = about(source, float(s), then)
-        fixed.append(then.axes @ (r / norms(r)))
-    return globe.center + OVER * globe.body.radius * (np.array(fixed) @ globe.axes)
+    if source not in WALKED or WALKED[source][0] is not sky:
+        times = source.trajectory.t[:: -(-len(source.trajectory.t) // TRACKED)]
+        WALKED[source] = sky, times, np.array([foot(source, float(s), sky.globe(float(s), source)) for s in times])
+    _, times, feet = WALKED[source]
+    fixed = np.vstack([feet[times < t], foot(source, t, globe)])
+    return globe.center + OVER * globe.body.radius * (fixed @ globe.axes)
+
+
+def foot(source: Played, t: float, globe: Globe) -> Array:
+    """Return the direction (3) from the planet's middle to a robot at a time, s, in the planet's axes."""
+    r, _, _ = about(source, t, globe)
+    return globe.axes @ (r / norms(r))

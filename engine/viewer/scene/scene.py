@@ -286,6 +286,11 @@ class Scene:
         camera.floor = self.floor if self.environment in GROUNDS else None
         return camera
 
+    def go_along(self, camera: Camera, link: str, t: float) -> None:
+        """Move a camera as a link has moved at a time, s, since it was last told of; a planet that is near stays below."""
+        place = self.place(link, t)
+        camera.along(place, None if self.sky is None else self.upright(t, place))
+
     def planet_around(self, t: float) -> Array:
         """Return points (n, 3), m, of the planet that a motion goes about at a time, s: none of one near it, or far from it."""
         globe, (middle, radius) = self.globe(t), self.extent

@@ -145,7 +145,7 @@ class Viewer:
         drawing = self.drawing()
         if self.followed is not None:
             for camera in self.cameras:
-                camera.along(self.scene.place(self.followed, self.t))
+                self.scene.go_along(camera, self.followed, self.t)
         width, height = size = self.window.get_framebuffer_size()
         if min(width, height) < 8 * len(self.cameras):
             return
