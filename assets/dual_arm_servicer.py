@@ -7,17 +7,18 @@ and aside at zero angles; each has the joints of the seven-joint arm.
 import numpy as np
 import trimesh
 from halves import around, half, other
-from robots import Joint, Link, Material, Shape, Y, Z, write
-from solids import BACK, FRONT, LEFT, ORIGIN, PI, SIGNS, UP, Looks, Numbers, box, disc, loft, placed, plate, shaped, spun
+from robots import Joint, Link, Material, Shape, Tile, Y, Z, write
+from solids import BACK, FRONT, LEFT, ORIGIN, PI, SIGNS, UP, Looks, Numbers, box, disc, loft, placed, plate, shaped, sheet, spun
 from trimesh import Trimesh
 
+PITCH = 0.24, 0.178  # m: of solar cells, along a board and across
 MATERIALS = {
     "white": Material((0.90, 0.90, 0.88), 0.4),
     "graphite": Material((0.14, 0.15, 0.17), 0.5),
     "blue": Material((0.07, 0.32, 0.62), 0.4),
     "foil": Material((0.93, 0.68, 0.24), 0.38, 0.2),
     "aluminium": Material((0.68, 0.70, 0.73), 0.4, 0.5),
-    "cells": Material((0.05, 0.10, 0.33), 0.45),
+    "cells": Material((0.05, 0.10, 0.33), 0.45, tile=Tile(PITCH, 0.01, (0.90, 0.90, 0.88))),
     "glass": Material((0.02, 0.02, 0.03), 0.1),
 }
 APOTHEM, LENGTH = 0.70, 1.50  # m: of the bus
@@ -147,7 +148,7 @@ def top() -> Looks:
 
 def solar_panel() -> Looks:
     """Three boards on a yoke, along +y."""
-    boards, rows, columns = 0.86 + 0.80 * np.arange(3), 0.178 * (np.arange(4) - 1.5), 0.24 * (np.arange(4) - 1.5)
+    boards, rows, columns = 0.86 + 0.80 * np.arange(3), PITCH[1] * (np.arange(4) - 1.5), PITCH[0] * (np.arange(4) - 1.5)
     strut = [(0, 0), (0.016, 0), (0.016, 0.50), (0, 0.50)]
     return {
         "aluminium": [
@@ -159,6 +160,11 @@ def solar_panel() -> Looks:
         "white": [box((1.0, 0.76, 0.022), 0.015, 0.003, (0, y, 0), sides=16) for y in boards],
         "cells": [placed(trimesh.creation.box((0.23, 0.170, 0.006)), (x, y + dy, 0.011)) for y in boards for dy in rows for x in columns],
     }
+
+
+def cells() -> Looks:
+    """The cells of a board as one sheet on it, with the gaps in its picture."""
+    return {"cells": [sheet(4 * PITCH[0], 4 * PITCH[1], 0.01, (0, y, 0.014)) for y in 0.86 + 0.80 * np.arange(3)]}
 
 
 # ---------------------------------------------------------------- the arms
@@ -245,7 +251,7 @@ def main() -> None:
         *arm("left", FACES[1]),
         *arm("right", FACES[3]),
     ]
-    write("dual_arm_servicer", MATERIALS, looks, links)
+    write("dual_arm_servicer", MATERIALS, looks, links, {"solar_panel": cells()})
 
 
 if __name__ == "__main__":

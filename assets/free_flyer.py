@@ -10,8 +10,8 @@ from xml.etree import ElementTree as Xml
 
 import numpy as np
 import trimesh
-from robots import element, weighed
-from solids import BACK, FRONT, LEFT, ORIGIN, PI, SIGNS, Looks, Numbers, block, cone, drum, lathe, placed, tube
+from robots import Material, Tile, element, glb, weighed
+from solids import BACK, FRONT, LEFT, ORIGIN, PI, SIGNS, Looks, Numbers, block, cone, drum, lathe, placed, sheet, tube
 from trimesh import Trimesh
 
 COLOURS = {
@@ -19,8 +19,9 @@ COLOURS = {
     "white": (0.90, 0.90, 0.88, 1),
     "silver": (0.66, 0.68, 0.71, 1),
     "dark": (0.17, 0.18, 0.20, 1),
-    "cells": (0.05, 0.10, 0.33, 1),
 }
+PITCH = 0.262, 0.195  # m: of solar cells, along a board and across
+CELLS = Material((0.05, 0.10, 0.33), tile=Tile(PITCH, 0.012, (0.66, 0.68, 0.71)))
 
 SHOULDER = (0.45, 0.0, 0.66)  # in the bus frame
 UPPER, FORE, ASIDE = 1.15, 1.05, 0.29  # the booms' lengths, joint to joint, and how far the forearm lies beside the upper arm
@@ -68,7 +69,7 @@ def bus() -> Looks:
 
 def solar_panel() -> Looks:
     """Three boards on a yoke, along +y."""
-    boards, rows, columns = 0.90 + 0.82 * np.arange(3), 0.195 * (np.arange(4) - 1.5), 0.262 * (np.arange(4) - 1.5)
+    boards, rows, columns = 0.90 + 0.82 * np.arange(3), PITCH[1] * (np.arange(4) - 1.5), PITCH[0] * (np.arange(4) - 1.5)
     return {
         "silver": [
             *[drum(0.07, -0.02, 0.02, rpy=LEFT), drum(0.035, 0.0, 0.12, rpy=LEFT)],
@@ -79,6 +80,11 @@ def solar_panel() -> Looks:
         ],
         "cells": [placed(trimesh.creation.box((0.25, 0.183, 0.006)), (x, y + dy, 0.011)) for y in boards for dy in rows for x in columns],
     }
+
+
+def cells() -> Looks:
+    """The cells of a board as one sheet on it, with the gaps in its picture."""
+    return {"cells": [sheet(4 * PITCH[0], 4 * PITCH[1], 0.01, (0, y, 0.014)) for y in 0.90 + 0.82 * np.arange(3)]}
 
 
 def fork(r: float, gap: float, depth: float, yaw: float = 0.0) -> list[Trimesh]:
@@ -166,10 +172,13 @@ def write(folder: Path) -> None:
         body.density = row.mass / body.volume
         link = weighed(robot, row.name, body, row.mass)
         for material, mesh in meshes.items():
-            file = f"meshes/{row.looks}_{material}.stl"
-            mesh.export(folder / file)
+            file = f"meshes/{row.looks}_{material}.{'glb' if material == 'cells' else 'stl'}"
             visual = element(link, "visual")
             element(element(visual, "geometry"), "mesh", filename=file)
+            if material == "cells":                                            # which has its picture with it
+                (folder / file).write_bytes(glb(cells(), {"cells": CELLS}))
+                continue
+            mesh.export(folder / file)
             element(visual, "material", name=material)
         low, high = next(iter(meshes.values())).bounds  # a box around the first material is what collides
         collision = element(link, "collision")

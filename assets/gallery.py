@@ -128,7 +128,8 @@ def orbit(path: Path) -> None:
     signals = {"gravity.energy": np.zeros(len(near))}                          # the same flight about the Earth's middle
     far = engine.Trajectory(model, near.gravity, near.t, q, rates, near.tau, near.vdot, signals)
     looks = engine.Shown(orbit=True, track=True), engine.Shown(lvlh=True)
-    pictures = [engine.render(x, t=1300.0, size=(960, 720), shown=look) for x, look in zip((far, near), looks, strict=True)]
+    scenes = [engine.Scene(x, environment=engine.Sky()) for x in (far, near)]
+    pictures = [engine.render(x, t=1300.0, size=(960, 720), shown=look) for x, look in zip(scenes, looks, strict=True)]
     small = [np.array(Image.fromarray(p).resize((480, 360), Image.Resampling.LANCZOS)) for p in pictures]
     quantised(np.hstack(small), path.with_suffix(".png"), dithered=True)
 

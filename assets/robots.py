@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from struct import pack
 from typing import NamedTuple
@@ -9,6 +10,7 @@ from xml.etree import ElementTree as Xml
 
 import numpy as np
 import trimesh
+from PIL import Image
 from solids import ORIGIN, UP, Looks, Numbers, placed
 from trimesh import Trimesh
 
@@ -19,10 +21,19 @@ FLOAT, SHORT, CORNERS, INDICES = 5126, 5123, 34962, 34963  # as glTF calls them
 X, Y, Z = (1, 0, 0), (0, 1, 0), (0, 0, 1)
 
 
+class Tile(NamedTuple):
+    """Cells with gaps between them, as a picture: what is finer than a pixel is then a mean of both, and does not break up into dots."""
+
+    pitch: Numbers  # m, from one cell to the next, along x and y
+    gap: float  # m
+    rgb: Numbers  # of the gaps, sRGB
+
+
 class Material(NamedTuple):
     rgb: Numbers  # sRGB
     roughness: float = 0.6
     metallic: float = 0.0
+    tile: Tile | None = None
 
 
 class Shape(NamedTuple):
@@ -65,14 +76,14 @@ def element(parent: Xml.Element, tag: str, **attributes: str | float | Numbers) 
     return Xml.SubElement(parent, tag, attributes | texts)
 
 
-def write(name: str, materials: dict[str, Material], looks: dict[str, Looks], links: Sequence[Link]) -> None:
-    """Write a robot into its folder: meshes of looks, and links, the first of which is the base."""
+def write(name: str, materials: dict[str, Material], looks: dict[str, Looks], links: Sequence[Link],
+          drawn: dict[str, Looks] | None = None) -> None:  # fmt: skip
+    """Write a robot into its folder: meshes of looks, of some of which other solids are drawn than weigh, and links, the base first."""
     folder = EXAMPLES / name
     (folder / "meshes").mkdir(parents=True, exist_ok=True)
     robot = Xml.Element("robot", name=name)
     for look, solids in looks.items():
-        parts = {material: trimesh.util.concatenate(group) for material, group in solids.items()}
-        (folder / "meshes" / f"{look}.glb").write_bytes(glb(parts, materials))
+        (folder / "meshes" / f"{look}.glb").write_bytes(glb(solids | (drawn or {}).get(look, {}), materials))
     for row in links:
         body = trimesh.util.concatenate([solid for group in looks[row.looks].values() for solid in group])
         describe(robot, row, placed(body, rpy=row.turned))
@@ -125,26 +136,42 @@ def connect(robot: Xml.Element, row: Link) -> None:
 # ---------------------------------------------------------------- glTF
 
 
-def glb(parts: dict[str, Trimesh], materials: dict[str, Material]) -> bytes:
+def glb(solids: Looks, materials: dict[str, Material]) -> bytes:
     """A binary glTF file of one mesh, a primitive for each material; the same bytes on every run."""
-    data, views, accessors, primitives = b"", [], [], []
-    for k, mesh in enumerate(parts.values()):
-        points, normals, faces = shaded(mesh)
+    data, views, accessors, primitives, pictures = b"", [], [], [], []
+    for k, (name, group) in enumerate(solids.items()):
+        tile = materials[name].tile
+        points, normals, uv, faces = shaded(trimesh.util.concatenate(group), None if tile is None else corners(group, tile))
         low, high = points.min(axis=0).tolist(), points.max(axis=0).tolist()
-        for x, target, kind, more in ((points, CORNERS, "VEC3", {"min": low, "max": high}), (normals, CORNERS, "VEC3", {}),
-                                      (faces.reshape(-1), INDICES, "SCALAR", {})):  # fmt: skip
+        columns = {"POSITION": (points, "VEC3", {"min": low, "max": high}), "NORMAL": (normals, "VEC3", {})}
+        columns |= {} if tile is None else {"TEXCOORD_0": (uv, "VEC2", {})}
+        indices = {"indices": (faces.reshape(-1), "SCALAR", {})}
+        numbers = {}
+        for column, (x, kind, more) in (columns | indices).items():
+            target = INDICES if column == "indices" else CORNERS
             views.append({"buffer": 0, "byteOffset": len(data), "byteLength": x.nbytes, "target": target})
             number = SHORT if target == INDICES else FLOAT
+            numbers[column] = len(accessors)
             accessors.append({"bufferView": len(views) - 1, "componentType": number, "count": len(x), "type": kind, **more})
             data += x.tobytes() + bytes(-x.nbytes % 4)
-        primitives.append({"attributes": {"POSITION": 3 * k, "NORMAL": 3 * k + 1}, "indices": 3 * k + 2, "material": k})
+        primitives.append({"attributes": {c: numbers[c] for c in columns}, "indices": numbers["indices"], "material": k})
+    for name in solids:
+        if (tile := materials[name].tile) is not None:
+            picture = cell(materials[name].rgb, tile)
+            pictures.append({"bufferView": len(views), "mimeType": "image/png"})
+            views.append({"buffer": 0, "byteOffset": len(data), "byteLength": len(picture)})
+            data += picture + bytes(-len(picture) % 4)
+    tiled = [name for name in solids if materials[name].tile is not None]
+    textures = {"textures": [{"source": k} for k in range(len(tiled))], "images": pictures} if tiled else {}
     tree = {
         "asset": {"version": "2.0"},
         "scene": 0,
         "scenes": [{"nodes": [0]}],
         "nodes": [{"mesh": 0}],
         "meshes": [{"primitives": primitives}],
-        "materials": [{"name": name, "pbrMetallicRoughness": look(materials[name])} for name in parts],
+        "materials": [{"name": name, "pbrMetallicRoughness": look(materials[name], tiled.index(name) if name in tiled else None)}
+                      for name in solids],
+        **textures,
         "accessors": accessors,
         "bufferViews": views,
         "buffers": [{"byteLength": len(data)}],
@@ -155,14 +182,30 @@ def glb(parts: dict[str, Trimesh], materials: dict[str, Material]) -> bytes:
     return head + pack("<I4s", len(text), b"JSON") + text + pack("<I4s", len(data), b"BIN\0") + data
 
 
-def look(material: Material) -> dict[str, object]:
-    """A material of glTF, whose colours are linear."""
+def look(material: Material, texture: int | None) -> dict[str, object]:
+    """A material of glTF, whose colours are linear; those of a texture are its own."""
     linear = [round(c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4, 5) for c in material.rgb]
-    return {"baseColorFactor": [*linear, 1], "metallicFactor": material.metallic, "roughnessFactor": material.roughness}
+    color = {"baseColorFactor": [*linear, 1]} if texture is None else {"baseColorTexture": {"index": texture}}
+    return {**color, "metallicFactor": material.metallic, "roughnessFactor": material.roughness}
 
 
-def shaded(mesh: Trimesh) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Points and normals (n, 3), and triangles (m, 3): a point for every normal.
+def corners(solids: Sequence[Trimesh], tile: Tile) -> np.ndarray:
+    """Places (n, 2) in the picture of a tile, which each solid begins anew."""
+    return np.concatenate([(solid.vertices - solid.bounds[0])[:, :2] / np.asarray(tile.pitch) for solid in solids])
+
+
+def cell(rgb: Numbers, tile: Tile) -> bytes:
+    """A picture of one cell with half the gap around it, 2 mm to the pixel, as PNG."""
+    size, gap = [round(500 * x) for x in tile.pitch], round(250 * tile.gap)
+    pixels = np.tile(np.round(255 * np.asarray(tile.rgb)).astype(np.uint8), (size[1], size[0], 1))
+    pixels[gap : size[1] - gap, gap : size[0] - gap] = np.round(255 * np.asarray(rgb))
+    written = BytesIO()
+    Image.fromarray(pixels).save(written, "PNG")
+    return written.getvalue()
+
+
+def shaded(mesh: Trimesh, uv: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Points and normals (n, 3), places in a picture (n, 2), and triangles (m, 3): a point for every normal.
 
     A normal is the mean, weighted by area, of the triangles around a point that lie smoothly beside each other: what is flat looks flat.
     """
@@ -176,6 +219,7 @@ def shaded(mesh: Trimesh) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     weight = mesh.area_faces[beside] * (np.einsum("ij,ij->i", flat[face], flat[beside]) > SMOOTH)
     normals = np.stack([np.bincount(one, weight * flat[beside, k], corner.size) for k in range(3)], axis=1)
     normals /= np.linalg.norm(normals, axis=1, keepdims=True)
-    rows = np.hstack([mesh.vertices[corner].round(6), normals.round(3)]) + 0.0
+    uv = np.zeros((len(mesh.vertices), 0)) if uv is None else uv
+    rows = np.hstack([mesh.vertices[corner].round(6), normals.round(3), uv[corner].round(6)]) + 0.0
     rows, faces = np.unique(rows, axis=0, return_inverse=True)
-    return rows[:, :3].astype("<f4"), rows[:, 3:].astype("<f4"), faces.reshape(-1, 3).astype("<u2")
+    return rows[:, :3].astype("<f4"), rows[:, 3:6].astype("<f4"), rows[:, 6:].astype("<f4"), faces.reshape(-1, 3).astype("<u2")

@@ -23,6 +23,13 @@ def placed(mesh: Trimesh, at: Numbers = ORIGIN, rpy: Numbers = UP) -> Trimesh:
     return mesh.apply_transform(trimesh.transformations.euler_matrix(*rpy)).apply_translation(at)
 
 
+def sheet(x: float, y: float, deep: float, at: Numbers = ORIGIN) -> Trimesh:
+    """A rectangle that is seen from above: of few triangles, a pyramid upside down."""
+    corners = [(i * x / 2, j * y / 2, 0) for i, j in ((-1, -1), (1, -1), (1, 1), (-1, 1))]
+    sides = [(4, (k + 1) % 4, k) for k in range(4)]
+    return placed(Trimesh([*corners, (0, 0, -deep)], [(0, 1, 2), (0, 2, 3), *sides]), at)
+
+
 # ---------------------------------------------------------------- with bevels
 
 

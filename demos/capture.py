@@ -123,8 +123,8 @@ def main() -> None:
     data = trajectory.save(options.out / "capture.h5", overwrite=True)
     plot(trajectory, gap, turned, data.with_suffix(".png"))
     print(f"wrote      {data} and {data.with_suffix('.png')}")
-    look, near = (-0.8, 0.35), engine.Follow("gripper", (-0.8, 0.35), radius=0.9)
-    shots = [engine.Shot(share * t[-1], view, text) for (share, text), view in zip(STORY, (look, look, near), strict=True)]
+    look, near = (-0.8, 0.35), engine.Follow("gripper", (-0.8, 0.35), radius=0.75)
+    shots = [engine.Shot(share * t[-1], view, text) for (share, text), view in zip(STORY, (look, near, near), strict=True)]
     show.show(options, [trajectory, target(motion, t)], speed=1.5, view=look, shots=shots)
 
 

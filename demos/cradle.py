@@ -113,7 +113,9 @@ def main() -> None:
     print(f"wrote      {data} and {data.with_suffix('.png')}")
     who = "one ball is" if options.released == 1 else f"{options.released} balls are"
     end = "Each blow is over before the next begins: as many fly off" if options.gap else "All touch: the blow goes on to all"
-    show.show(options, motion, view=(-1.5, 0.12), speed=0.2, story=[(0.0, f"Newton's cradle: {who} let go"), (0.2, end)])
+    show.show(options, motion, view=(-1.5, 0.12), speed=0.2, bars=["energy"], story=[
+        (0.0, f"Newton's cradle: {who} let go"), (0.2, end),
+        (0.6, "Kinetic and potential energy change places; blows take a little of their sum")])  # fmt: skip
 
 
 if __name__ == "__main__":

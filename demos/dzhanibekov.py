@@ -52,7 +52,7 @@ def main() -> None:
     motions = {}
     for k, (name, G) in enumerate(BODIES.items()):
         body = engine.RigidBody(inertia=G)
-        start = body.build_state(position=[0.0, 0.9 * (k % 2), -0.6 * (k // 2)], angular_velocity=SPIN)
+        start = body.build_state(position=[0.0, 1.3 * (k % 2), -0.72 * (k // 2)], angular_velocity=SPIN)
         motion = motions[name] = engine.compile(body).simulate(start, options.duration, 1e-3)
         K, P, wy = motion.kinetic_energy(), motion.momentum(), body.angular_velocity(motion.x)[:, 1]
         flips = motion.t[1:][wy[1:] * wy[:-1] < 0]

@@ -194,7 +194,7 @@ def main() -> None:
     data = motion.save(options.out / "grasp.h5", overwrite=True)
     plot(motion, data.with_suffix(".png"))
     print(f"wrote      {data} and {data.with_suffix('.png')}")
-    near = engine.Follow(GRIPPER, (-1.75, 0.3), radius=0.7)
+    near = engine.Follow(GRIPPER, (-1.75, 0.3), radius=0.95)
     end = "Wheels take the spin in; what drifts drifts on" if options.wheels else "No wheels: they turn on as one"
     show.show(options, motion, speed=2.0, view=(-1.6, 0.35), shown=engine.Shown(contacts=True),
               shots=[(0.0, (-1.6, 0.35), "A tumbling target: the arm goes after its handle"),

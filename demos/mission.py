@@ -337,7 +337,7 @@ def beside(run: engine.Trajectory) -> np.ndarray:
 
 def shots(run: engine.Trajectory) -> list[engine.Shot]:
     """The film: a shot for each phase, slower and nearer where the hand closes."""
-    near, film = engine.Follow(GRIPPER, (-0.2, 0.45), radius=1.4), []
+    near, film = engine.Follow(GRIPPER, (-0.2, 0.45), radius=1.2), []
     for name, begin, _ in run.phases():
         text, view, speed = SAID[name]
         if begin < 150.0:

@@ -116,9 +116,11 @@ def look(options: argparse.Namespace, campaign: engine.Campaign, motion) -> None
     """
     if options.video or options.view:
         some = [campaign.rerun(i, record_every=4) for i in range(min(6, options.rollouts))]
-        scene = [*(engine.viewer.Actor(run, name=f"run {i}") for i, run in enumerate(some)), capture.target(motion, some[0].t)]
+        pale = (1.0, 1.0, 1.0, 0.25)
+        scene = [*(engine.viewer.Actor(run, name=f"run {i}", color=pale if i else (1.0, 1.0, 1.0, 1.0)) for i, run in enumerate(some)),
+                 capture.target(motion, some[0].t)]  # fmt: skip
         end, side = float(some[0].t[-1]), (-0.8, 0.35)
-        show.show(options, scene, speed=1.5, view=side, shown=engine.Shown(transparent=True), shots=[
+        show.show(options, scene, speed=1.5, view=side, shots=[
             (0.0, side, f"{len(some)} of {options.rollouts:,} captures, all at once: masses and beginnings scatter"),
             engine.Shot(0.4 * end, near := engine.Follow("gripper", side, radius=0.7), "Bases that nothing holds drift apart", ease=2.0),
             (0.8 * end, near, "All of them meet the handle")])  # fmt: skip

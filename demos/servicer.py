@@ -188,7 +188,7 @@ def main() -> None:
         engine.Shot(0.0, look, "Two arms go after two handles of a tumbling satellite", speed=2.0, ease=0.0),
         engine.Shot(0.2 * END, engine.Follow("target/body", (-1.9, 0.5), radius=1.4, turns=-0.04),
                     "Nothing holds the base: it gives way as momentum asks"),
-        engine.Shot(GRIP - 1.0, engine.Follow("target/right", (-2.2, 0.6), radius=0.7, turns=-0.05), "Two grips close"),
+        engine.Shot(GRIP - 1.0, engine.Follow("target/right", (-2.2, 0.6), radius=1.0, turns=-0.05), "Two grips close"),
         engine.Shot(GRIP + 0.1 * END, look, "The joints brake: both turn on as one", speed=4.0)])  # fmt: skip
 
 

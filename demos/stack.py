@@ -112,7 +112,9 @@ def main() -> None:
     hit, last = (FAR - 0.5 * EDGE - RADIUS) / options.speed, motion.t[-1]
     tower = 0.5 * options.boxes * EDGE
     near = engine.viewer.Camera((-0.5 * tower, 0.0, 0.8 * tower), 7.6 * tower, azimuth=-1.0, elevation=0.15, radius=FAR, floor=0.0)
-    wide = engine.viewer.Camera((1.5 * tower, 0.0, 0.5 * tower), 11.0 * tower, azimuth=-1.0, elevation=0.25, radius=FAR, floor=0.0)
+    wide = engine.viewer.Camera(azimuth=-1.0, elevation=0.25, floor=0.0)
+    ends = [motion.pose(f"box{k}/box")[-1, :3, 3] + x for k in range(options.boxes) for x in (-EDGE, EDGE)]
+    wide.fit(ends, 16 / 9)
     shots = [engine.Shot(0.0, near, "A tower of boxes at rest: each face carries what is above it", speed=2.0, ease=0.0),
              engine.Shot(max(hit - 0.1, 0.02), near, f"A ball of {HEAVY:g} kg at {options.speed:g} m/s", ease=0.0),
              engine.Shot(hit + 0.1, near, "Contacts as one convex problem: bodies, ball and ground", speed=0.4, ease=0.0),

@@ -77,10 +77,24 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     plot(energies, dragged, rest, options.out / "underwater.png")
     print(f"wrote {options.out / 'underwater.png'}")
-    show.show(options, show.body(rest, "vehicle", looks()), speed=2.0, environment="plain", follow="vehicle", radius=0.7, story=[
+    show.show(options, seen(dragged, rest), speed=2.0, follow="vehicle", radius=0.7, story=[
         (0.0, "A vehicle under water: the water it takes along is part of its inertia"),
-        (0.3, "Heavy below, light above: it rights itself"),
+        (0.3, "Its weight (red) pulls below where its buoyancy (blue) lifts: it rights itself"),
         (0.8, "Drag has brought it to rest")])  # fmt: skip
+
+
+def seen(body: Vehicle, motion: engine.BodyTrajectory) -> engine.Scene:
+    """The vehicle, and arrows for its weight and its buoyancy, as long as 0.4 m."""
+    scene = engine.Scene(show.body(motion, "vehicle", looks()), "plain")
+    R, p = body.rotation(motion.x), body.position(motion.x)
+    for name, at, up, color in (("weight", LOW, -0.4, (0.85, 0.15, 0.12)), ("buoyancy", HIGH, 0.4, (0.10, 0.40, 0.85))):
+        places = p + R @ at
+
+        def pose(t: float, places: np.ndarray = places) -> np.ndarray:
+            return engine.spatial.se3.pose(np.eye(3), [np.interp(t, motion.t, x) for x in places.T])
+
+        scene.add(arrows=([[0.0, 0.0, 0.0]], [[0.0, 0.0, up]]), moving=pose, size=0.012, color=color, name=name)
+    return scene
 
 
 def looks() -> list[engine.Geometry]:

@@ -16,6 +16,7 @@ from engine.viewer.files.notebook import model_html, trajectory_html
 from engine.viewer.files.picture import render
 from engine.viewer.scene import Actor, Part, Scene
 from engine.viewer.scene.camera import Camera
+from engine.viewer.scene.planets import Sky
 from engine.viewer.scene.surface import Surface
 from tests.viewer.mechanism import RED, mechanism, motion
 
@@ -390,6 +391,18 @@ def test_a_page_of_an_orbit_shows_the_earth_as_a_picture_does_and_a_ring(browser
     amber = [np.argwhere((x[..., 0] > 200) & (x[..., 2] < 110) & (x[..., 1] > 130)) for x in (page, picture)]
     assert min(map(len, amber)) > 10 and np.abs(amber[0].mean(axis=0)[0] - amber[1].mean(axis=0)[0]) < 6
     assert np.median(np.abs(page - picture)) < 8 and np.abs(page - picture).mean() < 25
+
+
+def test_a_page_of_an_orbit_shows_the_day_s_side_as_a_picture_does(browser, tmp_path):
+    """With the Sun behind the planet as seen from where cameras stand else."""
+    from tests.viewer.test_sky import flight
+
+    scene = Scene(flight(frame=False, n=21), Sky(sun=(-0.8, -0.6, 0.1)))
+    browser.open(export(scene, tmp_path / "day.html"), "#t=700")
+    page, picture = browser.picture().astype(int)[60:-60], render(scene, t=700.0, size=SIZE).astype(int)[60:-60]
+    lit = (picture.max(axis=-1) > 60).mean()
+    assert lit > 0.1 and abs((page.max(axis=-1) > 60).mean() - lit) < 0.1 * lit
+    assert np.abs(page - picture).mean() < 25
 
 
 def test_a_page_s_ground_is_a_veil_from_below(browser, tmp_path):

@@ -305,6 +305,14 @@ def test_a_slider_that_can_only_be_read_asks_for_nothing():
     assert "elbow" not in hud.panel.boxes
 
 
+def test_a_slider_says_where_it_ends_and_in_what_unit(monkeypatch):
+    said = []
+    monkeypatch.setattr(Canvas, "text", lambda self, x, y, text, *look, **more: said.append(text))
+    rows = [Slider("elbow", -0.0, -1.25, 3.0, "rad", lambda x: None)]
+    Hud().draw(Canvas(), (800, 400), Facts(panel=Panel(("Joints",), "Joints", rows)))
+    assert {"−1.25", "3", "0.000 rad"} <= {*said}
+
+
 def test_keys_have_meanings_however_small_the_window_is():
     rows = [(f"K{k}", f"what the key of number {k} does, in words") for k in range(40)]
     for size in ((400, 300), (1280, 720)):

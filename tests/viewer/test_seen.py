@@ -1,13 +1,17 @@
 """What was found wrong with looking at things: Mars that was grey, a window that was black, labels on each other, arrows in a body."""
 
 import numpy as np
+import pytest
 
 import engine
 from engine.components.forces import PointForce
 from engine.viewer.draw.canvas import Canvas
 from engine.viewer.scene.shown import Shown
+from tests.bench.robots import ROBOTS
 from tests.viewer.test_hud import Written
 from tests.viewer.test_hud import apart as clear
+
+PANDA = "panda_description/urdf/panda.urdf"
 
 
 def box(size=1.0, **more):
@@ -69,6 +73,15 @@ def test_labels_of_links_beside_each_other_do_not_overlap(monkeypatch):
     engine.render(builder.model(), size=(320, 240), samples=0, shown=Shown(labels=("left_finger", "right_finger", "thumb")))
     assert {*boxes} == {"left_finger", "right_finger", "thumb"}
     assert all(clear(boxes[a], boxes[b]) for a in boxes for b in boxes if a < b)
+
+
+@pytest.mark.skipif(not (ROBOTS / PANDA).exists(), reason="needs example-robot-data")
+def test_every_link_of_a_robot_is_named_in_a_small_picture(monkeypatch):
+    said, plain = set(), Canvas.text
+    monkeypatch.setattr(Canvas, "text", lambda self, x, y, text, *look, **more: (said.add(text), plain(self, x, y, text, *look, **more)))
+    model = engine.load_urdf(ROBOTS / PANDA)
+    engine.render(model, size=(400, 300), samples=0, shown=Shown(labels=True))
+    assert {link.name for link in model.links if link.visuals} <= said
 
 
 def test_arrows_within_a_body_shine_through_it():

@@ -132,6 +132,8 @@ def test_joints_of_a_model_at_rest_have_sliders(browser):
     with engine.serve(MODEL, port=0) as server:
         browser.open(server.url)
         browser.wait("page.status && page.controls.size === 3")
+        ends = "[...document.querySelectorAll('#sliders label')].map(x => [x.querySelector('small').textContent, +x.children[1].min])"
+        assert all(float(said.split(" … ")[0].replace("−", "-")) == pytest.approx(low, rel=1e-2) for said, low in browser.evaluate(ends))
         (x, y), width = middle(browser, slider(1))
         mouse(browser, (x, y), (x + 0.3 * width, y))
         browser.wait("page.status.joints[0].arm_joint > 0.5")

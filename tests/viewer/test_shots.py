@@ -92,6 +92,9 @@ def test_a_film_has_shots_and_captions(scene, tmp_path):
     ([(1.0, "front"), (9.0, "top")], "expected times within"),
     ([(1.0, "nowhere")], "a shot's view is 'nowhere'"),
     ([1.0], "expected \\(t, view\\)"),
+    (5, "shots is 5; expected a list"),
+    ("front", "shots is 'front'; expected a list"),
+    ([Shot(1.0, "front", 3)], "the caption of a shot is 3; expected a text"),
     ([Shot(1.0, "front", speed=0.0)], "speed of a shot"),
     ([Shot(1.0, Onboard("tip", toward=(0, 0, 1)))], "two directions"),
 ])  # fmt: skip

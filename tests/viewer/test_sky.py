@@ -16,7 +16,7 @@ from engine.viewer.draw.renderer import Renderer
 from engine.viewer.scene.earth import world_map
 from engine.viewer.scene.errors import ViewerWarning
 from engine.viewer.scene.marks import mark
-from engine.viewer.scene.orbit_marks import ellipse
+from engine.viewer.scene.orbit_marks import ellipse, track
 from engine.viewer.scene.planets import BODIES, Globe, Sky, under
 from engine.viewer.scene.scene import Scene
 from engine.viewer.scene.shown import Shown
@@ -107,6 +107,14 @@ def test_marks_of_an_orbit_without_one_are_told():
     assert len(told) == 1 and told[0].filename == __file__
 
 
+def test_a_ground_track_of_an_earth_without_epoch_is_told(draw):
+    scene = Scene(flight(frame=False))
+    with pytest.warns(ViewerWarning, match=r"prime meridian is on the x axis at t = 0, as it has no epoch; expected Scene\(") as told:
+        for t in (900.0, 901.0):
+            mark(scene, t, Shown(track=True))
+    assert len(told) == 1
+
+
 def test_an_orbit_shows_the_earth_where_it_is_and_a_ring_where_the_craft_is(draw):
     scene = Scene(flight(frame=False))
     camera = scene.camera(SIZE)
@@ -183,8 +191,31 @@ def test_an_ellipse_keeps_energy_and_the_focus():
     assert pytest.approx(np.eye(3), abs=1e-14) == T.T @ T and T[:, 0] @ v > 0 and T[:, 2] @ r < 0
 
 
+def test_who_goes_along_has_the_planet_below_at_any_time(draw):
+    scene = Scene(flight(frame=False))
+    camera = scene.camera(SIZE, t=0.0, follow="cube")
+    for t in (0.0, 900.0, 2700.0):
+        scene.go_along(camera, "cube", t)
+        away = scene.place("cube", t)
+        np.testing.assert_allclose(camera.frame[:, 2], away / np.linalg.norm(away), atol=1e-9)
+        np.testing.assert_allclose(camera.target, away, atol=1.0)              # m, of a craft of 1 m
+
+
+def test_a_track_is_walked_once(draw, monkeypatch):
+    """Of n records a picture looks at one place, not at n: pages of tracks took minutes."""
+    scene = Scene(flight(frame=False), Sky())
+    source, asked = scene.actors[0].source, []
+    plain = type(source).state
+    monkeypatch.setattr(type(source), "state", lambda self, t: (asked.append(t), plain(self, t))[1])
+    before = track(source, scene.sky, scene.globe(900.0), 900.0)
+    assert len(asked) == 62
+    for t in (900.0, 901.0, 902.0):
+        after = track(source, scene.sky, scene.globe(t), t)
+    assert len(asked) == 65 and len(after) == len(before)
+
+
 def test_track_lies_on_the_ground_under_the_craft(draw):
-    scene, t = Scene(flight(frame=False)), 900.0
+    scene, t = Scene(flight(frame=False), Sky()), 900.0
     lines = mark(scene, t, Shown(orbit=False, track=True)).lines[0]
     end = lines[-1, 1]
     assert np.linalg.norm(end) == pytest.approx(1.002 * EARTH.radius, rel=1e-9)

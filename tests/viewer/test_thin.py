@@ -67,3 +67,15 @@ def test_a_base_has_no_streaks_of_its_own_shadow(azimuth):
     scene = Scene(Actor(model, q=[0.0, -0.6, 0.0, -2.0, 0.0, 1.6, 0.8, *[0.0] * (model.nq - 7)]), "space")
     film, still = (render(scene, size=(550, 309), view=(azimuth, 0.15), samples=k)[205:290, 220:330].mean(axis=-1) for k in (0, 4))
     assert (still - film > 80.0).sum() < 15                                    # of 9350 pixels; 104 and 139 in streaks
+
+
+@pytest.mark.parametrize("name", ["free_flyer", "dual_arm_servicer"])
+def test_cells_of_solar_panels_are_no_dots(name):
+    """Gaps of a third of a pixel, without samples, are what a picture four times as large has there, in the mean: no dots, brighter by 65
+    to 84 of 255, of what the gaps are as geometry."""
+    scene = Scene(engine.load_urdf(engine.example(name), floating_base=True), "plain")
+    camera = Camera(target=np.array([0.0, 2.0, 0.0]), distance=9.0, azimuth=-0.8, elevation=0.5)
+    picture = render(scene, size=(640, 360), camera=camera, samples=0).astype(float)
+    fine = render(scene, size=(2560, 1440), camera=camera, samples=4).astype(float).reshape(360, 4, 640, 4, 3).mean(axis=(1, 3))
+    off = np.abs(picture - fine).mean(axis=-1)[144:216, 268:384]
+    assert np.quantile(off, 0.99) < 50.0

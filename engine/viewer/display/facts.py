@@ -175,8 +175,8 @@ class Facts:
 def figure(x: float, digits: int = 4) -> str:
     """Return a number with so many digits, as short as it can be read: "12.34", "0.050", "1.2e-9".
 
-    >>> figure(12.3456), figure(-0.5), figure(2.5e-9), figure(123456.0), figure(float("nan"))
-    ('12.35', '−0.5000', '2.50e-9', '1.23e5', '–')
+    >>> figure(12.3456), figure(-0.5), figure(2.5e-9), figure(123456.0), figure(float("nan")), figure(-0.0)
+    ('12.35', '−0.5000', '2.50e-9', '1.23e5', '–', '0.000')
     """
     if not math.isfinite(x):
         return "–"
@@ -187,7 +187,7 @@ def figure(x: float, digits: int = 4) -> str:
     else:
         before = math.floor(math.log10(size)) if size else 0
         text = f"{x:.{min(max(digits - 1 - before, 0), digits + (0 < size < 0.1))}f}"
-    return "−" + text[1:] if text.startswith("-") else text
+    return "−" + text[1:] if text.startswith("-") and text.strip("-0.") else text.lstrip("-")
 
 
 def settled(x: Any, peak: float, unit: str = "", part: float = ROUNDING) -> Any:

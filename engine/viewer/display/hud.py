@@ -68,6 +68,7 @@ class Hud:
         self.panel = SidePanel()
         self.further = 0
         self._buttons: list[tuple[Box, Action]] = []
+        self._beside: list[Box] = []                                           # the side panel's
         self._span, self._bar = (0.0, 0.0), (0.0, 0.0, 1.0, 1.0)
 
     # ------------------------------------------------------------ what a place means
@@ -89,11 +90,16 @@ class Hud:
         start, end = self._span
         return "scrub", start + (end - start) * min(max((x - left) / width, 0.0), 1.0)
 
+    def panels(self, scale: float) -> list[Box]:
+        """Return what lies over the picture for longer than a moment: left, top, width, height, device pixels."""
+        stay = [box for name, box in self.boxes.items() if name not in ("toast", "help")]
+        return [(scale * x, scale * y, scale * w, scale * h) for x, y, w, h in (*stay, *self._beside)]
+
     # ------------------------------------------------------------ all of it
 
     def draw(self, canvas: Canvas, size: tuple[float, float], facts: Facts) -> None:
         """Draw on a canvas of (width, height) px (the canvas' own: device pixels by its scale)."""
-        self.boxes, self._buttons, self._span = {}, [], facts.span
+        self.boxes, self._buttons, self._beside, self._span = {}, [], [], facts.span
         w, h = size
         top, bottom = MARGIN, h - MARGIN
         if facts.live or facts.span[1] > facts.span[0]:
@@ -118,6 +124,7 @@ class Hud:
         beside, over = w - MARGIN - side, top
         if facts.panel is not None and bottom - top > STRIP and side > NARROW:
             over = self.panel.draw(canvas, (beside, top, side, bottom - top), facts.panel, None if facts.help else facts.mouse) + GAP
+            self._beside = [(beside, top, side, over - GAP - top)]
         if facts.plots:
             broad = side
             if picture:                                                        # as their names need

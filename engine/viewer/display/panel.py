@@ -167,6 +167,10 @@ class SidePanel:
         canvas.text(x + w, base, text, ACCENT if own else BRIGHT, TEXT, "right")
         canvas.text(x, base, canvas.elided(row.name, w - wide - 10, TEXT), DIM, TEXT)
         along, span = y + 24.0, row.high - row.low
+        low, high = (f"{end:.3g}".replace("-", "−") for end in (row.low, row.high))
+        for text, at, side in ((low, x, "left"), (high, x + w, "right")):      # where the track ends
+            canvas.text(at, along + UNDER * SMALL, text, DIM, SMALL, side)
+        x, w = x + canvas.width(low, SMALL) + 9.0, w - canvas.width(low, SMALL) - canvas.width(high, SMALL) - 18.0
         at = x + w * min(max((row.value - row.low) / span, 0.0), 1.0) if span > 0 else x
         canvas.rect(x, along - 1.5, w, 3, (1.0, 1.0, 1.0, 0.20), 1.5)
         zero = x + w * min(max(-row.low / span, 0.0), 1.0) if span > 0 else x                  # filled from zero, or the nearer end
@@ -176,7 +180,7 @@ class SidePanel:
         canvas.disc(at, along, 5.5, BRIGHT)
         self._tracks[row.name] = x, w, row
         self._spot(row.name, (x - 6, along - 8, w + 12, 16), ("slide", row.name))
-        self._spot(f"value {row.name}", (x + w - wide, y, wide, 16), ("type", row.name, "", row.set))
+        self._spot(f"value {row.name}", (box[0] + box[2] - wide, y, wide, 16), ("type", row.name, "", row.set))
 
 
 def height(row: Row) -> float:

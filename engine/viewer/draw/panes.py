@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 import engine.viewer.draw.opengl as gl
-from engine.viewer.draw.canvas import Canvas
+from engine.viewer.draw.canvas import Box, Canvas
 from engine.viewer.draw.gl_state import GLState
 from engine.viewer.draw.objects import Framebuffer
 from engine.viewer.draw.renderer import Renderer
@@ -78,6 +78,21 @@ class Panes:
         if self.whole is not None:
             self.whole.delete()
             self.whole = None
+
+
+def show_all(cameras: Sequence[Camera], size: tuple[int, int], bodies: Array, panels: Sequence[Box]) -> None:
+    """Move the cameras of views so that each sees all bodies (n, k, 3), m, clear of panels of a picture of (width, height) pixels."""
+    for camera, (_, _, w, h) in zip(cameras, places(len(cameras), size), strict=True):
+        camera.fit(bodies, w / h)
+        camera.anchor = None
+    keep_clear(cameras, size, bodies, panels)
+
+
+def keep_clear(cameras: Sequence[Camera], size: tuple[int, int], bodies: Array, panels: Sequence[Box]) -> None:
+    """Move the cameras of views so that none of their bodies (n, k, 3), m, lies under panels of a picture of (width, height) pixels."""
+    for camera, (left, top, w, h) in zip(cameras, places(len(cameras), size), strict=True):
+        camera.keep_clear(bodies, (w, h), [(x - left, y - top, wide, tall) for x, y, wide, tall in panels
+                                           if x < left + w and y < top + h and x + wide > left and y + tall > top])  # fmt: skip
 
 
 def places(count: int, size: tuple[int, int]) -> list[Place]:

@@ -12,7 +12,8 @@ from engine.viewer.scene.light import DARK
 Array = np.ndarray
 TEXT, LINE = 12.0, 15.0                     # sizes of labels and how far apart their lines are, px
 INDENT = 31.0                               # where the legend's texts begin, px
-MOVES = (0.0, 15.0, -15.0, 30.0, -30.0)     # by which a label may be moved, px
+MOVES = (0.0, 15.0, -15.0, 30.0, -30.0, 45.0, -45.0, 60.0, -60.0)               # by which a label may be moved, px
+FAR = 20.0                                  # by which it is moved so that a line says where it belongs, px
 TINY, RING = 3.0, 6.0                       # radius below which a robot is marked, and of its mark, px
 SHADE = 0.02, 0.03, 0.05, 0.55              # behind what is written
 BRIGHT, INK, AMBER = (1.0, 1.0, 1.0, 1.0), (0.1, 0.1, 0.1, 1.0), (1.0, 0.72, 0.25, 1.0)
@@ -31,6 +32,8 @@ def draw(canvas: Canvas, drawing: Drawing, camera: Camera, size: tuple[int, int]
         if moved is not None:
             _, text, color = labels[k]
             side = canvas.width(text, TEXT) + 8.0                              # white on white is not read
+            if abs(moved) > FAR:
+                canvas.line(np.array([places[k], places[k] + [0.0, moved - 4.0]]), (*SHADE[:3], 0.8), 1.0)
             canvas.rect(places[k][0] - 0.5 * side, places[k][1] + moved - 11.5, side, LINE, SHADE, 4.0)
             canvas.text(places[k][0], places[k][1] + moved, text, color, TEXT, "center", halo=True)
 

@@ -96,8 +96,8 @@ def document(scene: Scene, times: Array, pack: Pack, header: dict[str, Any], scr
     extent = [scene.extent[0].tolist(), scene.extent[1]]
     header = {**header, "times": [times[0], times[-1], len(times)], "environment": scene.environment,
               "grounded": scene.environment in GROUNDS, "light": light, "floor": scene.floor, "extent": extent,
-              "frame": scene.upright(float(times[0])).tolist(), "points": points.tolist(), "surfaces": pack.surfaces,
-              "images": pack.images, "actors": actors, "space": space, "marks": marks,
+              "frame": scene.upright(float(times[0])).tolist(), "azimuth": scene.camera((16, 9), when=float(times[0])).azimuth,
+              "points": points.tolist(), "surfaces": pack.surfaces, "images": pack.images, "actors": actors, "space": space, "marks": marks,
               "shaders": shaders()}  # fmt: skip
     filled = {"title": html.escape(title), "style": "".join(text(path) for path in (PAGE / "page.css", *styles)),
               "script": "".join(text(path) for path in (*(PAGE / name for name in SCRIPTS), *scripts)),

@@ -16,9 +16,9 @@ from engine.viewer.display.facts import BARS, PLACES, Facts, decimals
 from engine.viewer.display.hud import Hud, plots_in
 from engine.viewer.display.readings import Readings
 from engine.viewer.display.style import GAP, TEXT
-from engine.viewer.draw.canvas import Canvas
+from engine.viewer.draw.canvas import Box, Canvas
 from engine.viewer.draw.context import open_window
-from engine.viewer.draw.panes import Panes, Place, places
+from engine.viewer.draw.panes import Panes, Place, keep_clear, places
 from engine.viewer.draw.renderer import Renderer
 from engine.viewer.draw.wording import INDENT
 from engine.viewer.files.film import STILLS, checked, require_size, write
@@ -118,19 +118,21 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
     if moving and t is not None:
         raise ViewerError(f"t is given for '{path}', a film of the whole motion; expected a picture ({', '.join(STILLS)}), or no t")
     marks = reach(scene, shown) if shown and follow is None and not camera else None
+    told = Told(scene, caption, clock, signals, size, len(view) if isinstance(view, list) else 1, speed if moving else 1.0, bars, plots)
     cameras = [own(camera, scene)] if camera else seen_from(scene, view, size, None if follow is None else times[0], follow, marks,
                                                                None if moving else times[0])  # fmt: skip
+    panels, bodies = told.panels(size, times[0]), scene.points.reshape(-1, 8, 3)
+    if camera is None and follow is None:
+        keep_clear(cameras, size, bodies, panels)
     if shots and (not moving or camera or view is not None or follow is not None):
         beside = "a camera, a view or follow" if moving else "a single picture"
         raise ViewerError(f"shots are given beside {beside}; expected a film (.mp4, .gif) whose camera they say all of")
-    script = Script(scene, shots, size, fps, speed, marks) if shots else None
+    script = Script(scene, shots, size, fps, speed, marks, panels) if shots else None
     if script is not None:
         times = np.array(script.times)
     if camera and view is not None:
         raise ViewerError("camera and view are both given; expected one of them")
-    paced = moving and (speed != 1.0 or (script is not None and any(s.speed != 1.0 for s in script.shots)))
-    told = Told(scene, caption, clock or paced, signals, size, len(cameras), speed if moving else 1.0,
-                bars, plots)  # fmt: skip
+    told.clock |= moving and (speed != 1.0 or (script is not None and any(s.speed != 1.0 for s in script.shots)))
     frames = pictures(scene, times, cameras, size, follow, shown or Shown(), usual(moving, size) if samples is None else samples, told,
                       script)  # fmt: skip
     if path is None:
@@ -206,6 +208,12 @@ class Told:
         self.hud = Hud()
         self.digits = decimals(scene.span[1] - scene.span[0])
 
+    def panels(self, size: tuple[int, int], t: float) -> list[Box]:
+        """Return what lies over a picture of (width, height) pixels at its sides: left, top, width, height, pixels."""
+        scale = text_scale(size[1])
+        self.draw(Canvas(scale), (size[0] / scale, size[1] / scale), t, ())
+        return self.hud.panels(scale)
+
     def draw(self, canvas: Canvas, size: tuple[float, float], t: float, legend: Sequence[tuple[str, Any]]) -> float:
         """Draw on a canvas of (width, height) px what holds at a time, s; return how far above the bottom a legend is seen whole, px."""
         phase = self.readings.phase(t) if self.alone else ""
@@ -223,12 +231,17 @@ class Told:
 def pace(speed: float) -> str:
     """Return how fast a film goes, in words, if not in real time.
 
-    >>> pace(8.0), pace(0.25), pace(1 / 800), pace(1.0)
-    ('×8', '×0.25', '×1/800', '')
+    >>> pace(8.0), pace(0.25), pace(1 / 800), pace(1e3), pace(1.0)
+    ('×8', '×0.25', '×1/800', '×1000', '')
     """
     if abs(speed - 1.0) < 1e-9:
         return ""
-    return f"×{speed:.3g}" if speed >= SLOW else f"×1/{1.0 / speed:.3g}"
+    return f"×{said(speed)}" if speed >= SLOW else f"×1/{said(1.0 / speed)}"
+
+
+def said(times: float) -> str:
+    """Return a number of times, of three digits at least."""
+    return f"{times:.3g}" if times < 999.5 else f"{times:.0f}"
 
 
 def staged(script: Script, frame: int, size: tuple[int, int]) -> tuple[list[Camera], list[Place]]:
@@ -257,8 +270,7 @@ def pictures(scene: Scene, times: Any, cameras: Sequence[Camera], size: tuple[in
                 told.pace = pace(script.shots[script.which[frame]].speed * told.speed)
             if follow is not None:
                 for camera in cameras:
-                    place = scene.place(follow, t)                             # near a planet that stays below
-                    camera.along(place, None if scene.sky is None else scene.upright(t, place))
+                    scene.go_along(camera, follow, t)
             drawing, canvas = mark(scene, t, shown), Canvas(scale)
             if frame in looked:
                 for camera in cameras:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,10 @@ Array = np.ndarray
 #: azimuth and elevation, rad, of the views along the axes: the camera stands on that side
 VIEWS = {"front": (0.0, 0.0), "back": (np.pi, 0.0), "left": (0.5 * np.pi, 0.0), "right": (-0.5 * np.pi, 0.0),
          "top": (-0.5 * np.pi, 0.5 * np.pi), "bottom": (-0.5 * np.pi, -0.5 * np.pi)}  # fmt: skip
+
+
+#: how often it is looked whether a camera has been moved far enough; of a picture's width, what a panel along its bottom has at least
+CLEARED, BROAD = 4, 0.6
 
 
 @dataclass(eq=False)
@@ -151,3 +156,35 @@ class Camera:
             flat = (seen - middle)[:, :2] / (distance - (seen - middle)[:, 2])[:, None]
             middle[:2] += 0.5 * distance * (flat.min(axis=0) + flat.max(axis=0))
         self.target, self.distance = 0.5 * (low + high) + self.axes @ middle, distance
+
+    def keep_clear(self, bodies: Array, size: tuple[int, int], panels: Sequence[tuple[float, float, float, float]]) -> None:
+        """Move aside, and back as far as that takes, until no body lies under a panel at a side of a picture or along its bottom.
+
+        Parameters
+        ----------
+        bodies (n, k, 3) : points about each of them, m; size : (width, height), pixels; panels : left, top, width, height, pixels
+        """
+        w, h = size
+        middle, gap = 0.5 * np.array(size), 0.02 * h
+        for _ in range(CLEARED):
+            at = self.project(bodies.reshape(-1, 3), size).reshape(*bodies.shape[:2], 2)
+            if not at.size or not np.isfinite(at).all():
+                return
+            low, high = at.min(axis=1), at.max(axis=1)
+            under = [p for p in panels if ((low < (p[0] + p[2], p[1] + p[3])) & (high > p[:2])).all(axis=1).any()]
+            if not under:
+                return
+            feet = [p for p in under if p[2] > BROAD * w]                       # along the bottom
+            sides = [p for p in under if p[2] <= BROAD * w]
+            left = max((x + wide + gap for x, _, wide, _ in sides if x + 0.5 * wide < middle[0]), default=gap)
+            right = min((x - gap for x, _, wide, _ in sides if x + 0.5 * wide >= middle[0]), default=w - gap)
+            below = max((y + tall + gap for _, y, _, tall in sides), default=gap)
+            above = min((y - gap for _, y, *_ in feet), default=h - gap)
+            ends = np.array([low.min(axis=0), high.max(axis=0)])
+            rooms = np.array([[(left, gap), (right, above)], [(gap, below), (w - gap, above)]])  # beside them, and below them
+            times = (np.ptp(ends, axis=0) / np.maximum(np.ptp(rooms, axis=1), 1.0)).max(axis=1)
+            room, smaller = rooms[times.argmin()], max(float(times.min()), 1.0)
+            ends = middle + (ends - middle) / smaller
+            right_and_down = np.maximum(room[0] - ends[0], 0.0) + np.minimum(room[1] - ends[1], 0.0)
+            self.distance *= smaller
+            self.pan(-right_and_down[0] / h, right_and_down[1] / h)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 import numpy as np
 
 from engine.checks import warn
@@ -18,6 +20,8 @@ Array = np.ndarray
 ORBIT, TRACK = (0.45, 0.80, 1.0, 0.75), (1.0, 0.86, 0.25, 0.9)
 #: points of an ellipse and of a track, at most; how high a track lies over the ground, radii
 POINTS, TRACKED, OVER = 361, 1500, 1.002
+#: of what has been played, by its sky: times, s, and where its robot was over the ground then (n, 3), in the planet's axes
+WALKED: WeakKeyDictionary[Played, tuple[Sky, Array, Array]] = WeakKeyDictionary()
 #: of the robot's size: the axes of LVLH
 AXES = 0.6
 #: radius of their shafts, of their length
@@ -38,6 +42,7 @@ def show_orbits(symbols: Symbols, scene: Scene, t: float, shown: Shown, sizes: l
             points = ellipse(r, v, globe.body.mu)
             symbols.lines(chain(points + globe.center), ORBIT, 1.6)
         if shown.track and isinstance(actor.source, Played):
+            tell_of_no_epoch(scene)
             symbols.lines(chain(track(actor.source, scene.sky, globe, t)), TRACK, 1.8)
         if shown.lvlh:
             symbols.frames(se3.pose(axes.lvlh(r, v), place)[None], AXES * size, THIN)
@@ -50,6 +55,14 @@ def tell_of_none(scene: Scene, shown: Shown) -> None:
         scene.told.add(asked)
         warn(f"{asked} of an orbit are not drawn: nothing here is known to fly about a planet; expected a run with CentralGravity or a "
              "frame, or Scene(…, environment=engine.Sky(center=…))", ViewerWarning)  # fmt: skip
+
+
+def tell_of_no_epoch(scene: Scene) -> None:
+    """Warn, once, of a ground track that is drawn without anyone saying how the Earth lies."""
+    if scene.supposed and "epoch" not in scene.told:
+        scene.told.add("epoch")
+        warn("the ground track is that of an Earth whose prime meridian is on the x axis at t = 0, as it has no epoch; expected Scene(…, "
+             "environment=engine.Sky(engine.space.Epoch('2026-11-24T12:00:00'))), or Sky() for such an Earth", ViewerWarning)  # fmt: skip
 
 
 def floats(source: Source) -> bool:
@@ -89,11 +102,15 @@ def ellipse(r: Array, v: Array, mu: float) -> Array:
 
 def track(source: Played, sky: Sky, globe: Globe, t: float) -> Array:
     """Return the points (n, 3) over the ground, m, under which a robot has been until a time, s, as they lie in the world then."""
-    times = source.trajectory.t
-    times = np.unique(np.append(times[times <= t][:: -(-len(times) // TRACKED)], t))
-    fixed = []
-    for s in times:
-        then = sky.globe(float(s), source)
-        r, _, _ = about(source, float(s), then)
-        fixed.append(then.axes @ (r / norms(r)))
-    return globe.center + OVER * globe.body.radius * (np.array(fixed) @ globe.axes)
+    if source not in WALKED or WALKED[source][0] is not sky:
+        times = source.trajectory.t[:: -(-len(source.trajectory.t) // TRACKED)]
+        WALKED[source] = sky, times, np.array([foot(source, float(s), sky.globe(float(s), source)) for s in times])
+    _, times, feet = WALKED[source]
+    fixed = np.vstack([feet[times < t], foot(source, t, globe)])
+    return globe.center + OVER * globe.body.radius * (fixed @ globe.axes)
+
+
+def foot(source: Played, t: float, globe: Globe) -> Array:
+    """Return the direction (3) from the planet's middle to a robot at a time, s, in the planet's axes."""
+    r, _, _ = about(source, t, globe)
+    return globe.axes @ (r / norms(r))

@@ -89,6 +89,7 @@ class Scene:
         self.around = surroundings(environment) if pictured else None  # type: ignore[arg-type]
         self.flying = next((a.source for a in self.actors if orbits(a.source)), None)
         self.sky = environment if isinstance(environment, Sky) else Sky() if self.flying and environment in (None, "space") else None
+        self.supposed = self.sky is not None and self.sky is not environment   # nobody says when it is
         environment = "space" if self.sky else environment
         self.environment = "ground" if pictured else str(environment or ("space" if weightless else "ground"))
         if self.environment not in ENVIRONMENTS:
@@ -284,6 +285,11 @@ class Scene:
         camera.fit(points if marks is None else np.concatenate([points, marks]), size[0] / size[1])
         camera.floor = self.floor if self.environment in GROUNDS else None
         return camera
+
+    def go_along(self, camera: Camera, link: str, t: float) -> None:
+        """Move a camera as a link has moved at a time, s, since it was last told of; a planet that is near stays below."""
+        place = self.place(link, t)
+        camera.along(place, None if self.sky is None else self.upright(t, place))
 
     def planet_around(self, t: float) -> Array:
         """Return points (n, 3), m, of the planet that a motion goes about at a time, s: none of one near it, or far from it."""

@@ -119,7 +119,8 @@ class Shot:
 
 
 class Script:
-    """Shots of a scene: which times a film shows, and where its cameras are; ``marks`` are points (n, 3), m, that overviews see besides.
+    """Shots of a scene: which times a film shows, and where its cameras are; ``marks`` are points (n, 3), m, that overviews see besides;
+    ``panels`` (left, top, width, height, pixels) they keep clear of.
 
     Raises
     ------
@@ -128,8 +129,10 @@ class Script:
     """
 
     def __init__(self, scene: Scene, shots: Sequence[Any], size: tuple[int, int], rate: float, speed: float,
-                 marks: Array | None = None) -> None:  # fmt: skip
-        self.scene, self.size, self.rate, self.marks = scene, size, rate, marks
+                 marks: Array | None = None, panels: Sequence[tuple[float, float, float, float]] = ()) -> None:  # fmt: skip
+        self.scene, self.size, self.rate, self.marks, self.panels = scene, size, rate, marks, panels
+        if not isinstance(shots, (list, tuple)):
+            raise ViewerError(f"shots is {shown(shots)}; expected a list such as [(0, 'overview')]")
         self.shots = [shot_of(x) for x in shots]
         if not self.shots:
             raise ViewerError("shots is empty; expected shots such as (0, 'overview'), or no shots")
@@ -166,6 +169,8 @@ class Script:
         if caption:
             camera.distance *= ROOM
             camera.pan(0.0, -ABOVE)
+        if size == self.size:
+            camera.keep_clear(self.scene.points.reshape(-1, 8, 3), size, self.panels)
         return camera
 
     def camera(self, frame: int) -> Camera:
@@ -188,8 +193,10 @@ class Script:
 def shot_of(x: Any) -> Shot:
     """Return a shot that is given as one, or as (t, view) or (t, view, caption)."""
     shot = x if isinstance(x, Shot) else Shot(*x) if isinstance(x, tuple) and 2 <= len(x) <= 3 else None
-    if shot is None or not isinstance(shot.caption, str):
+    if shot is None:
         raise ViewerError(f"a shot is {shown(x)}; expected (t, view), (t, view, caption) or an engine.Shot(…)")
+    if not isinstance(shot.caption, str):
+        raise ViewerError(f"the caption of a shot is {shown(shot.caption)}; expected a text")
     for view in (shot.view, shot.inset):
         if isinstance(view, str) and view not in (*VIEWS, "overview"):
             raise ViewerError(f"a shot's view is {view!r}; expected 'overview', {', '.join(VIEWS)}, (azimuth, elevation), a Camera, "

@@ -71,6 +71,8 @@ class Clock:
 
     def step(self, count: int, records: bool = False) -> None:
         """Go so many frames, or records, further or back; of a simulation that runs a record is a step."""
+        if count > 0 and self.looks_back and self.playback.t >= self.playback.span[1]:
+            self._back_to_now()                                                # what follows the past is a step
         if self.live is not None and not self.looks_back:
             if count > 0:
                 self.live.step(count if records else count * max(round(FRAME / self.live.simulator.dt), 1))

@@ -19,7 +19,7 @@ from engine.viewer.display.hud import Hud
 from engine.viewer.display.readings import Readings
 from engine.viewer.draw.canvas import Canvas
 from engine.viewer.draw.context import open_window
-from engine.viewer.draw.panes import Panes, Place, places
+from engine.viewer.draw.panes import Panes, Place, places, show_all
 from engine.viewer.draw.renderer import Renderer
 from engine.viewer.files.film import require_size, write
 from engine.viewer.scene.actor import Actor
@@ -145,7 +145,7 @@ class Viewer:
         drawing = self.drawing()
         if self.followed is not None:
             for camera in self.cameras:
-                camera.along(self.scene.place(self.followed, self.t))
+                self.scene.go_along(camera, self.followed, self.t)
         width, height = size = self.window.get_framebuffer_size()
         if min(width, height) < 8 * len(self.cameras):
             return
@@ -238,11 +238,10 @@ class Viewer:
         return self.camera, at, self._places()[0][2:]
 
     def fit(self) -> None:
-        """Show everything."""
-        corners = self.scene.drawing(self.t).corners()
-        for camera, (_, _, w, h) in zip(self.cameras, self._places(), strict=True):
-            camera.fit(corners, w / h)
-            camera.anchor = None
+        """Show everything, clear of the display."""
+        bodies, size = self.scene.drawing(self.t).corners().reshape(-1, 8, 3), self.window.get_framebuffer_size()
+        panels = self.hud.panels(self._canvas(size).scale) if self.display else []
+        show_all(self.cameras, size, bodies, panels)
 
     def look(self, view: str) -> None:
         """Look along an axis."""

@@ -26,7 +26,7 @@ class Page {
     this.rested = false;                                  // whether what is seen now is drawn as fine as it will be
     this.followed = null;
     this.camera = new Camera();
-    this.camera.frame = scene.frame;
+    [this.camera.frame, this.camera.azimuth] = [scene.frame, scene.azimuth];
     this.camera.floor = scene.grounded ? scene.floor : null;
     this.canvas = element("picture");
     this.renderer = new Renderer(this.canvas, scene);

@@ -15,10 +15,15 @@ class Tuned extends Hands {
   slider(key, label, [lower, upper], does) {
     const made = document.createElement("label"), input = type => Object.assign(document.createElement("input"), {type, step: "any"});
     const range = input("range"), number = input("number");
-    [range.min, range.max] = [lower, upper];
+    const name = Object.assign(document.createElement("span"), {textContent: label}), ends = document.createElement("small");
+    const reach = (lower, upper) => {
+      [range.min, range.max] = [lower, upper];
+      ends.textContent = `${short(lower)} … ${short(upper)}`;
+    };
+    reach(lower, upper);
     let truth = 0;
     const show = () => {
-      if (key.startsWith("=")) [range.min, range.max] = [Math.min(range.min, truth), Math.max(range.max, truth)];
+      if (key.startsWith("=")) reach(Math.min(range.min, truth), Math.max(range.max, truth));
       range.value = truth;
       number.value = short(truth);
     };
@@ -34,7 +39,8 @@ class Tuned extends Hands {
       show();
       this.say(`what was typed for '${label}' is no number; expected one such as ${number.value}`);
     };
-    made.append(Object.assign(document.createElement("span"), {textContent: label}), range, number);
+    name.append(ends);
+    made.append(name, range, number);
     element("sliders").append(made);
     element("controls").hidden = false;
     this.controls.set(key, value => {
