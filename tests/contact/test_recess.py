@@ -1,4 +1,4 @@
-"""Shapes that begin in each other: they part as slowly as their recess closes, by pairs, rows and tables, and rest as if they had touched."""
+"""Shapes that begin in each other part as slowly as their recess closes, by pairs, rows and tables, and rest as if they had touched."""
 
 import warnings
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*overlap by .* at the start:eng
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_a_ball_parts_as_its_recess_closes(route, monkeypatch):
-    """m ẍ = −k x of x = δ − d, of which the recess is d = d₀ − u t: the ball rises at u (1 − cos ωt) until ωt = π, and at 2 u from there."""
+    """m ẍ = −k x of x = δ − d, with the recess d = d₀ − u t: the ball rises at u (1 − cos ωt) until ωt = π, then at 2 u."""
     k, depth = 1e3, 0.04
     run, _, v = moved(lying(route, monkeypatch, springs(k), **NO_GRAVITY), np.zeros(6), 0.3, (0, 0, R - depth))
     w = np.sqrt(k / M)
@@ -51,7 +51,8 @@ def test_it_comes_to_rest_where_it_touches(route, monkeypatch):
 @FEW
 def test_two_boxes_part_with_their_momentum(few, monkeypatch):
     monkeypatch.setattr(choice, "FEW_PAIRS", few)
-    made = simulator(engine.combine(a=block((0.1,) * 3, 1.0), b=block((0.1,) * 3, 3.0)), springs(1e5, 0.1), ground=False, dt=DT, **NO_GRAVITY)
+    boxes = engine.combine(a=block((0.1,) * 3, 1.0), b=block((0.1,) * 3, 3.0))
+    made = simulator(boxes, springs(1e5, 0.1), ground=False, dt=DT, **NO_GRAVITY)
     run = made.run([*UPRIGHT, 0, 0, 0, *UPRIGHT, 0.02, 0.01, 0.09], np.zeros(12), 0.5)
     apart = np.linalg.norm(run.v[-1].reshape(2, 6)[:, 3:], axis=1)
     assert np.abs(run.momentum() - run.momentum()[0]).max() < 1e-15 and 0.5 * PARTING < apart.sum() < 2.0 * PARTING
