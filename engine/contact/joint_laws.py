@@ -333,7 +333,16 @@ class JointStepLaws:
                  for joint in self.joints for name, law in joint.laws]  # fmt: skip
         return [(size, name) for size, name in found if size]
 
-    def impulse(self, v: Array, friction: Array, bends: Any = 1.0) -> tuple[Array, Array]:
+    @property
+    def dual(self) -> Array:
+        """No dual: see :meth:`engine.contact.many.jointed.JointedProblem.dual_after`."""
+        return np.zeros(0)
+
+    def dual_after(self, v: Array, d: Array, friction: Array, dual: Array) -> Array:
+        """Return no dual, as it is."""
+        return dual
+
+    def impulse(self, v: Array, friction: Array, dual: Any = None) -> tuple[Array, Array]:
         """Return γ (nv) and G (nv, nv), diagonal."""
         total, slopes = [0.0] * self.nv, [0.0] * self.nv
         for joint in self.joints:

@@ -10,7 +10,7 @@ from engine import ops
 
 Array = np.ndarray
 #: tries of a length; of the slope at the beginning, what is left of it where a line is long enough; and of its length, what is one point
-TRIES, FLAT, NARROW = 60, 0.1, 1e-12
+TRIES, FLAT, NARROW = 60, 0.5, 1e-12
 #: a length that no line has
 FAR = 1e30
 

@@ -28,9 +28,6 @@ LAST = 1e-9
 NEARER = 1e-2
 #: where contacts are many: steps of Newton's method, changes of friction before it rises no more, and before it stays what it is
 FEW_STEPS, CHANGES, FALLS = 200, 20, 120
-#: of what is to be balanced at first: where more is left, friction that slides bends less than it does by so much, as who comes from afar
-#: passes its narrow wells one at a time
-ROUGH, BENDS = 1e-2, 0.5
 
 
 class Unsolved(EngineError):
@@ -140,38 +137,37 @@ def balanced(M: Array, free: Array, law: Any, start: Array, J: Array | None = No
     """Return :func:`minimum` of a law of rows, that of contacts or with that of joints, with the friction for which it is one, which goes
     with it.
 
-    Evaluations cost much there, and points little. So lines are searched on the points' own slopes; friction is that of the normal
+    Evaluations cost much there, and points little. So lines are searched on the points' own slopes; the direction of sliding friction is
+    found beside v, as its dual (:func:`~engine.contact.point_law.dual_after`); friction is that of the normal
     impulses to which each step leads, until both agree, and where these do not by then, it only falls from ``CHANGES`` on, so that it is
     Coulomb's at most; and the last step is not taken: when a step d has left r of the residual, the next
     one would be r d, about, as steps converge quadratically.
     """
     n, over = len(start), 1.0 / np.diag(M)
     none = np.zeros(0 if J is None else n)
-    begin = {"v": start, "friction": law.friction, "held": none, "size": 1.0, "first": 0.0, "far": line_search.FAR, "steps": 0.0}
+    begin = {"v": start, "friction": law.friction, "dual": law.dual, "held": none, "size": 1.0, "far": line_search.FAR, "steps": 0.0}
 
     def advance(z: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         v = z["v"]
         rubs, agrees = law.lagged(v, z["friction"], z["steps"] >= CHANGES)
         agrees = ops.logical_or(agrees, z["steps"] >= FALLS)
         friction = ops.when(ops.logical_not(agrees), lambda: rubs, z["friction"])
-        rough = ops.logical_or(ops.equal(z["steps"], 0.0), z["size"] > ROUGH * ROUGH * z["first"])
         with ops.part("impulses: laws", v):
-            impulse, G = law.impulse(v, friction, ops.where(rough, BENDS, 1.0))
+            impulse, G = law.impulse(v, friction, z["dual"])
         residual = M @ (v - free) - impulse
         residual = residual if J is None else residual - z["held"]
         size = residual @ (over * residual)
         slow = LAST * ops.largest(v - free) + 1e-4 * law.slow
         found = ops.logical_and(agrees, z["far"] * z["far"] * size <= (NEARER * slow) ** 2 * z["size"])
 
-        def onward() -> tuple[Array, Array, Any]:
+        def onward() -> tuple[Array, Any, Array, Any]:
             with ops.part("impulses: Newton's steps", v):
                 d, push = direction(M + G, residual, v, v - free, law, J)
             a = searched(M, law.along(v, d, friction), (residual if J is None else residual - push) @ d, v - free, d)
-            return v + a * d, z["held"] + push, ops.largest(a * d)
+            return v + a * d, law.dual_after(v, d, friction, z["dual"]), z["held"] + push, ops.largest(a * d)
 
-        v, held, far = ops.when(ops.logical_not(found), onward, (v, z["held"], z["far"]))
-        first = ops.where(ops.equal(z["steps"], 0.0), size, z["first"])
-        return {"v": v, "friction": friction, "held": held, "size": size, "first": first, "far": far, "steps": z["steps"] + 1.0}, found
+        v, dual, held, far = ops.when(ops.logical_not(found), onward, (v, z["dual"], z["held"], z["far"]))
+        return {"v": v, "friction": friction, "dual": dual, "held": held, "size": size, "far": far, "steps": z["steps"] + 1.0}, found
 
     z, found = ops.while_loop(advance, begin, FEW_STEPS)
     return z["v"], z["friction"], found

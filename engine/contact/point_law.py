@@ -221,25 +221,29 @@ def impulses(c: Array, rows: Array, friction: Array, W: Array) -> Array:
     return np.concatenate([*found, lasting])
 
 
-def wrench(c: Array, rows: Array, friction: Array, W: Array, bends: Any = 1.0) -> Array:
+def wrench(c: Array, rows: Array, friction: Array, W: Array, dual: Array | None = None) -> Array:
     """Return F = Σ Cᵀ g (6) and the upper triangle of K = Σ Cᵀ G C (21) of points at x, with u = C W.
 
     With G = b 1 + (a − b) n nᵀ − b w wᵀ/|w|², the last where it slides, K is a sum of squares of Cᵀ 1, Cᵀ n and Cᵀ w; couples add to
-    what is of moments and of turning. Of that last, which is there since friction turns and does not grow with the slip, it has as much
-    as ``bends``: less holds a step of Newton's method back from where it begins to stick.
+    what is of moments and of turning. With ``dual`` (n, 3), y of :func:`dual_after`, that last is −b (y wᵀ + w yᵀ)/(2 |w|).
     """
     total: Any = np.zeros(27)
-    for row, (rubs, slow, *turning) in zip(rows, friction, strict=True):
+    for row, (rubs, slow, *turning), y in zip(rows, friction, [None] * len(rows) if dual is None else dual, strict=True):
         n, un, ut = normal_and_slip(row, W)
         push, slope = normal_impulse_and_slope(c, row, un)
 
         def acting(row: Array = row, rubs: Any = rubs, slow: Any = slow, n: Array = n, ut: Array = ut, push: Any = push,
-                   slope: Any = slope, turning: list[Any] = turning) -> Array:  # fmt: skip
+                   slope: Any = slope, turning: list[Any] = turning, y: Any = y) -> Array:  # fmt: skip
             shift = shifted(row, ut)
             b, slides = regularised_friction(rubs, slow, shift)
             X = so3.hat(row[7:10])
             m, w = np.concatenate([X @ n, n]), np.concatenate([X @ shift, shift])
-            K = b * np.block([[-X @ X, X], [-X, np.eye(3)]]) + (slope - b) * np.outer(m, m) - bends * b * slides * np.outer(w, w)
+            K = b * np.block([[-X @ X, X], [-X, np.eye(3)]]) + (slope - b) * np.outer(m, m)
+            if y is None:
+                K = K - b * slides * np.outer(w, w)
+            else:
+                turn = 0.5 * b * ops.sqrt(slides) * np.outer(np.concatenate([X @ y, y]), w)
+                K = K - (turn + turn.T)
             F = push * m - b * w
             if turns(c):
                 tau, held = couple(c, n, shifted_turning(row, W), np.array(turning))
@@ -249,6 +253,23 @@ def wrench(c: Array, rows: Array, friction: Array, W: Array, bends: Any = 1.0) -
         rubs = turning[0] if turns(c) else rubs                                # a surface may turn against friction that slides without
         total = total + ops.when(ops.logical_or(push > 0.0, rubs > 0.0), acting, np.zeros(27))
     return total
+
+
+def dual_after(row: Array, friction: Array, W: Array, D: Array, y: Array) -> Array:
+    """Return y (3) of a point after a step D (6) of Newton's method from W: the direction of its friction −μ γ y, at most 1 long.
+
+    Where it slides y = w/|w|, which is solved as |w| y = w, for y as well: |w| dy + (w·dw) y/|w| = w + dw − |w| y. From y = 0 on the
+    slope of friction is positive in all directions at first, and steps do not overshoot the narrow wells where points begin to stick.
+
+    Reference: Chan, Golub & Mulet, *A nonlinear primal-dual method for total variation-based image restoration*, SIAM J. Sci. Comput.
+    20(6), 1999, §4.
+    """
+    n, _, ut = normal_and_slip(row, W)
+    w, du = shifted(row, ut), velocity(D, row[7:10])
+    dw, size = du - (n @ du) * n, ops.sqrt(ops.maximum(w @ w, friction[1] * friction[1]))
+    _, slides = regularised_friction(friction[0], friction[1], w)
+    then = (w + dw) / size - slides * (w @ dw) * y
+    return then / ops.sqrt(ops.maximum(then @ then, 1.0))
 
 
 def slope_and_curvature(c: Array, row: Array, friction: Array, W: Array, D: Array) -> Array:

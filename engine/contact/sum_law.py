@@ -66,7 +66,18 @@ class SumLaw:
         given = [law.along(v, d, own) for law, own in zip(self.laws, friction, strict=True)]  # type: ignore[attr-defined]
         return lambda a: np.asarray(sum(along(a) for along in given))
 
-    def impulse(self, v: Array, friction: Any, *bends: Any) -> tuple[Array, Array]:
+    @property
+    def dual(self) -> tuple[Any, ...]:
+        """The dual of each."""
+        return tuple(law.dual for law in self.laws)  # type: ignore[attr-defined]
+
+    def dual_after(self, v: Array, d: Array, friction: Any, dual: Any) -> tuple[Any, ...]:
+        """Return the dual of each after a step d (nv) of Newton's method from v (nv)."""
+        given = zip(self.laws, friction, dual, strict=True)
+        return tuple(law.dual_after(v, d, own, y) for law, own, y in given)  # type: ignore[attr-defined]
+
+    def impulse(self, v: Array, friction: Any, dual: Any = None) -> tuple[Array, Array]:
         """Return the sum over the laws of impulses γ = −∂ℓ/∂v (nv) and of G = ∂²ℓ/∂v² (nv, nv)."""
-        given = [law.impulse(v, own, *bends) for law, own in zip(self.laws, friction, strict=True)]
+        laws = zip(self.laws, friction, [()] * len(self.laws) if dual is None else [(y,) for y in dual], strict=True)
+        given = [law.impulse(v, own, *y) for law, own, y in laws]
         return sum(g for g, _ in given), sum(G for _, G in given)  # type: ignore[return-value]

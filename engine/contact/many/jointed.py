@@ -139,18 +139,31 @@ class JointedProblem(Smooth):
 
         return at
 
-    def pushes(self, x: Array, friction: Any, bends: Any = 1.0) -> Any:
+    @property
+    def dual(self) -> Any:
+        """The dual (p, 3) of :func:`engine.contact.point_law.dual_after` at first."""
+        return ops.rows(lambda p: np.zeros(3) * p[0], self.points)
+
+    def dual_after(self, x: Array, d: Array, friction: Any, dual: Any) -> Any:
+        """Return the dual (p, 3) after a step d (nv) of Newton's method from x (nv)."""
+
+        def one(p: Array, f: Array, V_a: Array, V_b: Array, D_a: Array, D_b: Array, y: Array) -> Array:
+            return point_law.dual_after(unpacked_point(p)[1], f, V_b - V_a, D_b - D_a, y)
+
+        return ops.rows(one, self.points, friction, *self.twists(x), *self.twists(d), dual)
+
+    def pushes(self, x: Array, friction: Any, dual: Any = None) -> Any:
         """Return F (6) and K (21) of the points at x (nv), as :func:`engine.contact.point_law.wrench` has them."""
 
-        def one(p: Array, f: Array, V_a: Array, V_b: Array) -> Array:
+        def one(p: Array, f: Array, V_a: Array, V_b: Array, *y: Array) -> Array:
             c, row = unpacked_point(p)
-            return point_law.wrench(c, row[None], f[None], V_b - V_a, bends)
+            return point_law.wrench(c, row[None], f[None], V_b - V_a, np.array(y) if y else None)
 
-        return ops.rows(one, self.points, friction, *self.twists(x))
+        return ops.rows(one, self.points, friction, *self.twists(x), *([] if dual is None else [dual]))
 
-    def impulse(self, x: Array, friction: Any, bends: Any = 1.0) -> tuple[Array, Array]:
-        """Return γ (nv) and G (nv, nv), in which friction that slides ``bends``: see :func:`engine.contact.point_law.wrench`."""
-        pushes = self.pushes(x, friction, bends)
+    def impulse(self, x: Array, friction: Any, dual: Any = None) -> tuple[Array, Array]:
+        """Return γ (nv) and G (nv, nv), with a ``dual`` (p, 3) of :func:`engine.contact.point_law.wrench`."""
+        pushes = self.pushes(x, friction, dual)
         sums = self.on_bodies(ops.rows(lambda FK: np.concatenate([-FK[:6], FK[6:]]), pushes), pushes, 27)
         G, gamma = self.along_joints(sums[:, 6:]), self.axes.forces([*sums[:, :6]])
         if self.crosses is None:

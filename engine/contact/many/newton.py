@@ -10,8 +10,8 @@ from engine import ops
 from engine.contact import line_search
 from engine.contact.contact_problem import AGREES
 from engine.contact.many.islands import islands
-from engine.contact.many.problem import Evaluation, Problem, along, evaluated, lagged, of_pair, twists
-from engine.contact.newton import BENDS, CHANGES, FALLS, FEW_STEPS, ROUGH
+from engine.contact.many.problem import Evaluation, Problem, along, dual_after, evaluated, lagged, of_pair, twists
+from engine.contact.newton import CHANGES, FALLS, FEW_STEPS
 
 Array = np.ndarray
 #: of the momentum of a step, at least that of what moves at the speed that counts as rest: what may be left unbalanced
@@ -53,23 +53,24 @@ def velocities_after(x: Problem, before: Any, slow: float) -> Solution:
         both = ops.add_at(ops.rows(lambda i: np.zeros(2) * i, island), of_point, changes)
         may = ops.where(z["steps"] < FALLS, 1.0, 0.0)
         differs = ops.rows(lambda on, both: ops.where(both[0] > AGREES**2 * both[1], may * on, 0.0), z["live"], ops.gather(both, island))
-        far, changed = (ops.gather(table, body_of_point) for table in (z["far"], differs))
+        changed = ops.gather(differs, body_of_point)
         friction = ops.rows(lambda new, rubs, old: ops.where(new > 0.0, rubs, old), changed, rubs, z["friction"])
-        found = evaluated(x, V, friction, ops.rows(lambda far: ops.where(far > 0.0, BENDS, 1.0), far))
+        found = evaluated(x, V, friction, z["dual"])
         left = at_island(summed(island, island, ops.rows(weighed, x.inertia, found.gradient)), island)
 
-        def goes_on(on: Any, differs: Any, left: Any, s: Any) -> tuple[Any, Any]:
-            on = ops.where(ops.logical_or(differs > 0.0, left > TOLERANCE**2 * s), on, 0.0)
-            return on, ops.where(left > ROUGH**2 * s, on, 0.0)
+        def goes_on(on: Any, differs: Any, left: Any, s: Any) -> Any:
+            return ops.where(ops.logical_or(differs > 0.0, left > TOLERANCE**2 * s), on, 0.0)
 
-        live, far = ops.rows(goes_on, z["live"], differs, left, ops.gather(scale, island))
+        live = ops.rows(goes_on, z["live"], differs, left, ops.gather(scale, island))
         go = ops.total(live) > 0.0
-        moved = ops.when(go, lambda: stepped(x, plan, island, live, V, friction, found), V)
-        return {"V": moved, "friction": friction, "live": live, "far": far, "left": left, "steps": z["steps"] + 1.0}, ops.logical_not(go)
+        moved, dual = ops.when(go, lambda: stepped(x, plan, island, live, V, friction, z["dual"], found), (V, z["dual"]))
+        after = {"V": moved, "friction": friction, "dual": dual, "live": live, "left": left, "steps": z["steps"] + 1.0}
+        return after, ops.logical_not(go)
 
-    begin = {"V": V, "friction": x.friction, "live": live, "far": live, "left": ops.rows(lambda on: 0.0 * on, live), "steps": 0.0}
+    none = {"dual": ops.rows(lambda p: np.zeros(3) * p[0], x.points), "left": ops.rows(lambda on: 0.0 * on, live)}
+    begin = {"V": V, "friction": x.friction, "live": live, **none, "steps": 0.0}
     z, found = ops.while_loop(step, begin, FEW_STEPS)
-    V, friction = z["V"], z["friction"]
+    V, friction, dual = z["V"], z["friction"], z["dual"]
 
     def rests(on: Any, left: Any, speed: Any, s: Any) -> Any:
         return ops.where(ops.logical_and(speed < REST * REST * s, left > FINE * FINE * s), on, 0.0)
@@ -77,7 +78,7 @@ def velocities_after(x: Problem, before: Any, slow: float) -> Solution:
     still = ops.rows(rests, live, z["left"], *(ops.gather(table, island) for table in (speed, scale)))
 
     def closer() -> Any:
-        return stepped(x, plan, island, still, V, friction, evaluated(x, V, friction))
+        return stepped(x, plan, island, still, V, friction, dual, evaluated(x, V, friction, dual))[0]
 
     V = ops.when(ops.total(still) > 0.0, closer, V)
     V = ops.rows(lambda V, on: ops.where(ops.logical_or(found, ops.equal(on, 0.0)), 1.0, np.nan) * V, V, z["live"])
@@ -101,13 +102,14 @@ def momentum(M: Array, free: Array, before: Array, slow: float) -> Array:
     return ops.array([free @ (M @ free) + change @ (M @ change) + slow * slow * M[5, 5], before @ (M @ before)])
 
 
-def stepped(x: Problem, plan: ops.Plan, island: Any, live: Any, V: Any, friction: Any, found: Evaluation) -> Any:
-    """Return V (n, 6) after a step of Newton's method from where the problem is evaluated, in islands of ``live`` bodies (n)."""
+def stepped(x: Problem, plan: ops.Plan, island: Any, live: Any, V: Any, friction: Any, dual: Any, found: Evaluation) -> tuple[Any, Any]:
+    """Return V (n, 6) and the dual (p, 3) after a step of Newton's method from where the problem is evaluated, in islands of ``live``
+    bodies (n)."""
     C, L = ops.block_cholesky(found.diagonal, x.pairs, found.blocks, plan.place, plan.start, plan.row)
     y = ops.block_solve(plan.order, plan.start, plan.row, C, L, found.gradient)
     d = ops.rows(lambda y, on: ops.where(on > 0.0, -y, 0.0), y, live)
     alpha = line(x, island, V, d, found.gradient, friction, live)
-    return ops.rows(lambda V, d, a: V + a * d, V, d, alpha)
+    return ops.rows(lambda V, d, a: V + a * d, V, d, alpha), dual_after(x, V, d, friction, dual)
 
 
 def weighed(M: Array, g: Array) -> Any:

@@ -125,16 +125,16 @@ class Evaluation(NamedTuple):
     blocks: Any
 
 
-def evaluated(x: Problem, V: Any, friction: Any, bends: Any = None) -> Evaluation:
+def evaluated(x: Problem, V: Any, friction: Any, dual: Any) -> Evaluation:
     """Return the gradient M (V − Ṽ) − γ of the step's cost and its Jacobian at the twists V (n, 6), with each point's lagged friction
-    (p, 2 or 4), which in the Jacobian ``bends`` (p) as :func:`engine.contact.point_law.wrench` has it."""
+    (p, 2 or 4) and its ``dual`` (p, 3) of :func:`engine.contact.point_law.wrench`."""
     of = of_pair(x)
 
-    def pushing(p: Array, f: Array, W: Array, *bends: Any) -> Array:
+    def pushing(p: Array, f: Array, W: Array, y: Array) -> Array:
         c, row = unpacked_point(p[1:])
-        return point_law.wrench(c, row[None], f[None], W, *bends)
+        return point_law.wrench(c, row[None], f[None], W, y[None])
 
-    pushes = ops.rows(pushing, x.points, friction, ops.gather(twists(x.pairs, V), of), *([] if bends is None else [bends]))
+    pushes = ops.rows(pushing, x.points, friction, ops.gather(twists(x.pairs, V), of), dual)
     sums = ops.add_at(ops.rows(lambda p: np.zeros(27), x.pairs), of, pushes)
 
     def divided(p: Array, sum: Array) -> tuple[Array, ...]:
@@ -147,6 +147,15 @@ def evaluated(x: Problem, V: Any, friction: Any, bends: Any = None) -> Evaluatio
     at = tuple(ops.rows(lambda p, k=k: p[k], x.pairs) for k in (A, B))
     change = ops.rows(lambda M, v, f: M.reshape(6, 6) @ (v - f), x.inertia, V, x.free)
     return Evaluation(ops.add_at(change, at, (to_a, to_b)), ops.add_at(x.inertia, at, (of_a, of_b)), blocks)
+
+
+def dual_after(x: Problem, V: Any, d: Any, friction: Any, dual: Any) -> Any:
+    """Return the points' :func:`engine.contact.point_law.dual_after` a step d (n, 6) of Newton's method from V (n, 6)."""
+
+    def one(p: Array, f: Array, W: Array, D: Array, y: Array) -> Array:
+        return point_law.dual_after(unpacked_point(p[1:])[1], f, W, D, y)
+
+    return ops.rows(one, x.points, friction, *(ops.gather(twists(x.pairs, U), of_pair(x)) for U in (V, d)), dual)
 
 
 def along(x: Problem, W: Any, D: Any, friction: Any, alpha: Any) -> Any:
