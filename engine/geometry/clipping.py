@@ -30,8 +30,14 @@ def convex_points(a: Shape, b: Shape, T: Array, near: Separation | None = None) 
     Along the normal n of least overlap, the faces of both are polygons in a plane. Their common part is a polygon too, each side of which
     lies on a side of one of the two; there is a point for every side of either, where that common side begins. Its gap is that between the
     planes of the faces. If the least of the gaps is not the shapes' signed distance, as where corners or curved sides meet, a point is that
-    of :func:`separation`: one that is not used otherwise, or the one with the widest gap. How many points each
-    counts as is found of a stored energy by :func:`kept_by_all`.
+    of :func:`separation`: one that is not used otherwise, or the one with the widest gap. How many points each counts as is found of a
+    stored energy by :func:`kept_by_all`. With a cylinder that is a point of its own, the last, which counts as what the others are short
+    of one::
+
+        1 − Σ s_i (g_i/g)₊                                                      (1)
+
+    of shares s_i, one at most, with the gaps g_i, and g the least: what is pressed in at one place is pressed as by one point, whatever
+    corners are there, and forces do not jump where corners come and go.
 
     >>> from engine.geometry import Box
     >>> T = np.eye(4)
@@ -67,25 +73,21 @@ def convex_points(a: Shape, b: Shape, T: Array, near: Separation | None = None) 
         return points_of([(middle, n, gap)])
     most = ops.minimum(one.counts, two.counts)
     counts, count = shares(sides_a, sides_b, of_a, of_b, most)
-    if rim := isinstance(a, Cylinder) or isinstance(b, Cylinder):
-        counts = [ops.minimum(s, 1.0) for s in counts]
-    if rim and len(points) == 2:
-        points, counts = [*points, (middle, n, FAR + 0.0 * gap)], [*counts, 0.0]
     gaps = [g for _, _, g in points]
     deep = [ops.clip(1.0 - (g - gap) / depth, 0.0, 1.0) for g in gaps]
-    energy = sum(s * d * d for s, d in zip(counts, deep, strict=True))
-    t, alone = kept_by_all(energy, ops.maximum(count / most, 2.0 - count))
     deepest, widest = (functools.reduce(f, gaps) for f in (ops.minimum, ops.maximum))
     own = gap + 1e-8 * size < deepest
-    if rim:
-        own = ops.logical_or(own, alone > SAME)                                # it may lie between the corners of a rim
+    if isinstance(a, Cylinder) or isinstance(b, Cylinder):
+        counts = [ops.minimum(s, 1.0) for s in counts]
+        rest = ops.maximum(1.0 - sum(s * d for s, d in zip(counts, deep, strict=True)), 0.0)      # (1)
+        return points_of([*points, (middle, n, ops.where(ops.logical_or(own, rest > 0.0), gap, FAR))], [*counts, rest])
+    t, alone = kept_by_all(sum(s * d * d for s, d in zip(counts, deep, strict=True)), ops.maximum(count / most, 2.0 - count))
     first, at, rows, parts = True, ops.where(own, widest, deepest), [], []
     for (x, _, g), s, d in zip(points, counts, deep, strict=True):
         here = ops.logical_and(first, ops.equal(g, at))
         new, first = ops.logical_and(here, own), ops.logical_and(first, ops.logical_not(here))
-        part = ops.where(here, alone + t * s * d, t * s)                       # what pushes there goes along
         rows.append((ops.where(new, middle, x), n, ops.where(new, gap, g)))
-        parts.append(part)
+        parts.append(ops.where(here, alone + t * s * d, t * s))                # what pushes there goes along
     return points_of(rows, parts)
 
 
@@ -96,16 +98,16 @@ def kept_by_all(energy: Any, least: Any) -> tuple[Any, Any]:
     Alone the deepest point stores k g²/2, and all corners together e = Σ s_i (g_i/g)₊² of that. Shapes store the greater of both, E = 1 or
     e, whatever corners come and go far from where they are pressed in; and between ``least`` = l and 2 − l, smoothly::
 
-        E = 1 + (e − l)²/(4 (1 − l))                                           (1)
-        t = dE/de = (e − l)/(2 (1 − l)),   E − e t = (1 − t) (1 + (1 − l) t)                                         (2)
+        E = 1 + (e − l)²/(4 (1 − l))                                           (2)
+        t = dE/de = (e − l)/(2 (1 − l)),   E − e t = (1 − t) (1 + (1 − l) t)   (3)
 
-    of which ∂E/∂g_i makes t s_i points of every corner, and (2) more of the deepest.
+    of which ∂E/∂g_i makes t s_i points of every corner, and (3) more of the deepest.
 
     >>> [[float(x) for x in kept_by_all(e, 0.5)] for e in (0.25, 1.0, 2.0)]    # the deepest alone, both, and the corners
     [[0.0, 1.0], [0.5, 0.625], [1.0, 0.0]]
     """
     t = ops.clip((energy - least) / ops.maximum(2.0 - 2.0 * least, SAME), 0.0, 1.0)
-    return t, (1.0 - t) * (1.0 + (1.0 - least) * t)                            # (2)
+    return t, (1.0 - t) * (1.0 + (1.0 - least) * t)                            # (3)
 
 
 def nearest(a: Shape, b: Shape, T: Array) -> Separation:
