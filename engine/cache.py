@@ -5,7 +5,7 @@ A file holds a header line, the SHA-256 of the key and the object, then the obje
 machine code the program, how it is entered, the lane width, the processor and its features, LLVM, llvmlite, the texts of all modules that
 make code, and their library of elementary functions; of parts see :mod:`engine.io.decomposition`, of the rest
 :mod:`engine.viewer.scene.kept_arrays`. A file that is damaged, belongs to another key or to another user, is a link, or may be written by
-others, itself or its folder, is ignored, never executed. Files of other names are left alone.
+others, itself or its folder, is ignored, never executed; so is one larger than all that is kept. Files of other names are left alone.
 
 The key of machine code is put together in :class:`engine.compiler.native_code.Code` from :func:`engine.compiler.native_code.identity`,
 that of traces by :func:`engine.compiler.trace_cache.key_of`.
@@ -88,9 +88,9 @@ def unusable(where: Path | str, why: str) -> Unusable:
                     "0 for none): without one each process traces and compiles anew")  # fmt: skip
 
 
-def unwritten(where: Path, error: OSError) -> Unusable:
-    """Return the error of a cache that cannot be written."""
-    return Unusable(f"the cache {where} cannot be written: {error.strerror}; expected room in a folder of your own (ENGINE_CACHE chooses "
+def unwritten(where: Path, error: OSError, how: str = "written") -> Unusable:
+    """Return the error of a cache that cannot be written, or looked through."""
+    return Unusable(f"the cache {where} cannot be {how}: {error.strerror}; expected room in a folder of your own (ENGINE_CACHE chooses "
                     "it, or 0 for none): what is not kept is traced and compiled anew by each process")  # fmt: skip
 
 
@@ -110,6 +110,10 @@ def trouble() -> str:
                     file.write(HEADER)
             except OSError as error:
                 raise unwritten(where, error) from error
+            try:
+                next(files(where), None)
+            except OSError as error:
+                raise unwritten(where, error, "looked through") from error
     except Unusable as error:
         return str(error)
     return ""
@@ -168,17 +172,16 @@ def file(data: bytes, suffix: str) -> Path | None:
         if content(path) == data:
             os.utime(path)
             return path
-    put(where, path.name, data)
-    return path if path.exists() else None
+    return path if put(where, path.name, data) else None
 
 
 def content(path: Path) -> bytes:
-    """Return what is in a file of the user's own; OSError for anything else, links and pipes included."""
+    """Return what is in a file of the user's own; OSError for anything else, links and pipes included, and for more than is kept."""
     handle = os.open(path, os.O_RDONLY | sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY", "O_CLOEXEC")))
     try:
         status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode) or not is_private(status):
-            raise OSError(f"{path} is not the user's own file")
+        if not stat.S_ISREG(status.st_mode) or not is_private(status) or status.st_size > KEEP:
+            raise OSError(f"{path} is not a file of the user's own that this cache keeps")
         with open(handle, "rb", closefd=False) as file:
             return file.read()
     finally:

@@ -27,9 +27,9 @@ def momentum_changes(mass: Sequence[Any], trees: tuple[Tree, ...], begun: Array,
 
         p ← p + f,   l ← l + (x − c + a (p/m − ẋ)) × f,   c ← c + a f/m                    (1)
 
-    So the sum of all momenta, angular ones about any point among them, stays to rounding; both velocities are those before the flight, so
-    that what rests in each other's hold stays so. Where the world acts on a tree of several bodies, or at once, ẋ is p/m, as if all
-    happened at the end of the flight.
+    So the sum of all momenta, angular ones about any point among them, stays to rounding. Both velocities are those before the flight, so
+    that what rests in each other's hold stays so: p/m is that after it but for :func:`gained`, which both trees have in common. Where the
+    world acts on a tree of several bodies, or at once, ẋ is p/m, as if all happened at the end of the flight.
     """
     changes: list[Any] = [np.zeros(9) for _ in trees]
     ago = law.way * law.h
@@ -44,7 +44,8 @@ def momentum_changes(mass: Sequence[Any], trees: tuple[Tree, ...], begun: Array,
             if k is None:
                 continue
             middle = acts_at_middle(trees[k], other is not None, law.way)
-            l, drift = (at_middle, ago / mass[k] * begun[k][3:6]) if middle else (at_end, np.zeros(3))
+            both = [(momenta[i], begun[i], mass[i]) for i in (k, other) if i is not None]
+            l, drift = (at_middle, ago * (momenta[k][3:6] / mass[k] - gained(*both))) if middle else (at_end, np.zeros(3))
             changes[k] = changes[k] + sign * change(momenta[k], mass[k], f, l, law.axes.about + drift, ago)
     return np.array(changes).reshape(len(trees), 9)
 
@@ -52,6 +53,12 @@ def momentum_changes(mass: Sequence[Any], trees: tuple[Tree, ...], begun: Array,
 def centre_velocity(G: Array, T: Array, V: Array) -> Array:
     """Return the velocity (3), in the world, of the centre of mass of a body with the inertia G, at T_WB, with the twist V in its frame."""
     return se3.rotation(T) @ (V[3:] + ops.cross(V[:3], inertia.center(G)))
+
+
+def gained(*trees: tuple[Array, Array, Any]) -> Array:
+    """Return the velocity (3) that the common centre of mass of trees gains in a flight, of their momenta (9) after and before it and their
+    masses: what passes between them then, as by a grip, has no part in it."""
+    return np.asarray(sum(P[3:6] - P0[3:6] for P, P0, _ in trees) / sum(m for *_, m in trees))
 
 
 def acts_at_middle(tree: Tree, meets: bool, way: float) -> bool:

@@ -5,6 +5,7 @@ import importlib.metadata
 import pytest
 
 import engine
+from engine import cache
 from engine.cli import doctor
 from tests.cli.commands import run
 
@@ -47,5 +48,13 @@ def test_a_cache_that_cannot_be_used_is_told_from_one_that_is_not_wanted(tmp_pat
     assert said() == f"{folder}: 0 files, 0 of at most 512 MiB"
     folder.chmod(0o777)
     assert said().startswith(f"the cache {folder} is not used, as others may write to it (chmod go-w '{folder}'); expected a folder")
+    folder.chmod(0o700)
+    with monkeypatch.context() as m:                                           # a folder to write to and not to read: nothing is pruned
+
+        def hidden(path):
+            raise PermissionError(13, "Permission denied")
+
+        m.setattr(cache.os, "scandir", hidden)
+        assert said().startswith(f"the cache {folder} cannot be looked through: Permission denied; expected room in a folder of your own")
     monkeypatch.setenv("ENGINE_CACHE", "0")
     assert said() == "switched off, as ENGINE_CACHE is 0 (it chooses the folder)"

@@ -282,6 +282,38 @@ def test_a_full_or_read_only_disk_is_no_error(folder, monkeypatch):
     assert len(list(folder.iterdir())) == 1  # nothing half-written is left
 
 
+def test_a_file_of_more_than_is_kept_is_not_read(folder):
+    """A hole of 8 TiB, which a damaged file system may leave: no memory is taken for it."""
+    build()
+    (path,) = folder.iterdir()
+    whole = path.read_bytes()
+    os.truncate(path, 8 * 2**40)
+    assert works(again := build()) and not again.cached and path.read_bytes() == whole
+
+
+def test_a_damaged_file_that_cannot_be_written_anew_is_not_named(folder, monkeypatch):
+    """Who reads files alone would take it for what was made: a file that is damaged, a folder of its name, and one that cannot be seen."""
+    def full(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    path = cache.file(b"ply: whole", ".ply")
+    assert path.read_bytes() == b"ply: whole"
+    monkeypatch.setattr(cache.tempfile, "mkstemp", full)
+    assert cache.file(b"ply: whole", ".ply") == path                           # it is there, and needs no room
+    path.write_bytes(b"ply: half")
+    with pytest.warns(cache.CacheWarning, match=f"^the cache {folder} cannot be written: No space left"):
+        assert cache.file(b"ply: whole", ".ply") is None
+    path.unlink()
+    path.mkdir()
+    assert cache.file(b"ply: whole", ".ply") is None
+
+    def hidden(*args, **kwargs):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "exists", hidden)
+    assert cache.file(b"ply: whole", ".ply") is None
+
+
 def test_what_is_wrong_is_said_once(folder, monkeypatch, recwarn):
     """In the line of who called the engine; nothing where a cache is not wanted, or another process has put the same there."""
     folder.write_text("")

@@ -30,7 +30,7 @@ from engine.contact.many.pair_rows import (
     PairRows,
 )
 from engine.contact.many.sticking import found, kept
-from engine.contact.momenta import acts_at_middle, change
+from engine.contact.momenta import acts_at_middle, change, gained
 from engine.contact.newton import Smooth
 from engine.contact.pairs import homogeneous, transformed_point
 from engine.contact.point_law import HELD, RUNNING, rotated_sticking, unpacked_point, velocity, wrench_of
@@ -308,20 +308,21 @@ class JointedProblem(Smooth):
         of, last = {i: k for k, tree in enumerate(trees) for i in tree}, len(trees)
         tree = np.array([float(of.get(i, last)) for i in range(len(model.bodies) + 1)])
         alone = [1.0 if acts_at_middle(tree, False, self.way) else 0.0 for tree in trees]
-        P = np.array([*(np.concatenate([p, [m, x], p0[3:6] / m]) for p, m, x, p0 in zip(momenta, mass, alone, begun, strict=True)),
-                      np.array([*[0.0] * 9, 1.0, *[0.0] * 4])])  # fmt: skip
+        P = np.array([*(np.concatenate([p, [m, x], p0]) for p, m, x, p0 in zip(momenta, mass, alone, begun, strict=True)),
+                      np.array([*[0.0] * 9, 1.0, *[0.0] * 10])])  # fmt: skip
         ago, c = self.way * self.h, self.axes.about
         on = ops.rows(lambda a, b: (a, b), *(ops.gather(tree, k) for k in self.on))
 
         def one(p: Array, g: Array, k_a: Any, k_b: Any, P_a: Array, P_b: Array) -> tuple[Array, Array]:
             apart = ops.where(ops.equal(k_a, k_b), 0.0, 1.0)
 
-            def of_tree(P: Array, other: Any) -> Array:
-                middle = ops.logical_or(other < last - 0.5, P[10] > 0.5)
-                drift = ops.where(middle, ago * (P[11:] - p[VELOCITY]), 0.0)
+            def of_tree(P: Array, other: Any, theirs: Array) -> Array:
+                meets = other < last - 0.5
+                u = gained((P, P[11:], P[9]), (theirs, theirs[11:], ops.where(meets, theirs[9], 0.0)))
+                drift = ops.where(ops.logical_or(meets, P[10] > 0.5), ago * (P[3:6] / P[9] - u - p[VELOCITY]), 0.0)
                 return apart * change(P, P[9], g[:3], wrench_of(p[PLACE], g)[:3], c + drift, ago)
 
-            return -of_tree(P_a, k_b), of_tree(P_b, k_a)
+            return -of_tree(P_a, k_b, P_b), of_tree(P_b, k_a, P_a)
 
         to_a, to_b = ops.rows(one, self.found, impulses.g, *on, *(ops.gather(P, k) for k in on))
         return np.asarray(ops.add_at(np.zeros((last + 1, 9)), on, (to_a, to_b)))[:last]
