@@ -237,10 +237,10 @@ def transformed(T_AB: Array, G_B: Array) -> Array:
     if G_B.dtype == object and T_AB.dtype != object and k is None and is_rigid(G_B):
         h, m, shift = first_moment(G_B), mass(G_B), so3.hat(p)
         back, H_A = so3.hat(R @ h), so3.hat(R @ h + m * p)
-        I_A = turned(R, k, mirrored(G_B[:3, :3])) + shift @ back.T - H_A @ shift
+        I_A = _turned(R, k, mirrored(G_B[:3, :3])) + shift @ back.T - H_A @ shift
         return np.block([[mirrored(I_A), H_A], [H_A.T, G_B[3:, 3:]]])
     P = so3.hat(p) if any(map(is_nonzero, p.tolist())) else None
-    I, H, M = turned(R, k, mirrored(G_B[:3, :3])), turned(R, k, G_B[:3, 3:]), mirrored(turned(R, k, mirrored(G_B[3:, 3:])))
+    I, H, M = _turned(R, k, mirrored(G_B[:3, :3])), _turned(R, k, G_B[:3, 3:]), mirrored(_turned(R, k, mirrored(G_B[3:, 3:])))
     if P is not None:
         H_A = H + P @ M
         I, H = I + P @ H.T - H_A @ P, H_A
@@ -259,10 +259,10 @@ def rotated(R: Array, A: Array) -> Array:
            [0., 1., 0.],
            [0., 0., 3.]])
     """
-    return turned(R, axis_of(R), A)
+    return _turned(R, axis_of(R), A)
 
 
-def turned(R: Array, k: int | None, A: Array) -> Array:
+def _turned(R: Array, k: int | None, A: Array) -> Array:
     """Return :func:`rotated`, where R turns about the coordinate axis k, or about another where that is None."""
     if k is None:
         return R @ A @ R.T

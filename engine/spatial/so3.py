@@ -26,10 +26,10 @@ def hat(w: ArrayLike) -> Array:
     array([ 0.,  3., -2.])
     """
     w = shaped("w", w, 3)
-    return ops.array(hat_rows(*(w.tolist() if type(w) is np.ndarray and w.ndim == 1 else (w[..., 0], w[..., 1], w[..., 2]))))
+    return ops.array(_hat_rows(*(w.tolist() if type(w) is np.ndarray and w.ndim == 1 else (w[..., 0], w[..., 1], w[..., 2]))))
 
 
-def hat_rows(x: Any, y: Any, z: Any) -> list[list[Any]]:
+def _hat_rows(x: Any, y: Any, z: Any) -> list[list[Any]]:
     """Return the rows of [ω]."""
     o = 0.0 * x
     return [[o, -z, y], [z, o, -x], [-y, x, o]]
@@ -131,7 +131,7 @@ def about(axis: Array, angle: Any) -> Array:
     n = n.tolist()                                                             # scalars of Python's: the same bits, in less time
     N = [[x * y for y in n] for x in n]
     P = [[1.0 * (i == j) - N[i][j] for j in range(3)] for i in range(3)]
-    K = hat_rows(*n)
+    K = _hat_rows(*n)
     return ops.array([[N[i][j] + c * P[i][j] + s * K[i][j] for j in range(3)] for i in range(3)])
 
 

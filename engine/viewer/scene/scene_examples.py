@@ -16,6 +16,14 @@ OF_SCENES = {name: BALL + calls for name, calls in {
 >>> print(points.max(axis=0))  # who goes along with it sees a box of its size, where it is at first
 [0.5 0.5 3.5]
 """,
+    "go_along": """\
+>>> camera = scene.camera((640, 360), "front")
+>>> scene.go_along(camera, "ball", 0.0)
+>>> before = camera.target.copy()
+>>> scene.go_along(camera, "ball", 0.1)
+>>> print((camera.target - before).round(3))  # − ½ g · (0.1 s)²
+[ 0.     0.    -0.049]
+""",
     "camera": """\
 >>> camera = scene.camera((640, 360), "front")
 >>> print(camera.azimuth, camera.elevation)
@@ -99,6 +107,12 @@ OF_CAMERAS = {name: FRONT + calls for name, calls in {
 >>> camera.along(np.array([0.0, 0.0, 2.0]))
 >>> print(camera.target)
 [0. 0. 2.]
+""",
+    "keep_clear": """\
+>>> ball = np.array([[[0.0, y, z] for y in (-0.5, 0.5) for z in (-0.5, 0.5)]])
+>>> camera.keep_clear(ball, (640, 360), [(0.0, 0.0, 300.0, 360.0)])  # a panel on the left
+>>> print(bool(camera.project(ball[0], (640, 360))[:, 0].min() > 300.0))
+True
 """,
     "axes": """\
 >>> right, up, back = camera.axes.T
