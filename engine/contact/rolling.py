@@ -10,9 +10,10 @@ and n turns at::
 
     ṅ = (R_a + R_b)⁻¹ (v_b − v_a + R_a (ω_a × n) + R_b (ω_b × n))                    (3)
 
-so that a ball takes the place along on a table, and two equal balls each half of it. Of faces, edges and corners places are taken for
-points of the body: R is large in (2), so that what is curved takes them along, and zero in (1), where n turns with them. Along n, where a
-gap opens or closes, places go by the same parts: those of a corner on a ground stay on the corner.
+so that a ball takes the place along on a table, and two equal balls each half of it. Of faces and edges places are taken for
+points of the body: R is large in (2), so that what is curved takes them along, and zero in (1), where n turns with them. A corner has
+R = 0: it takes the place along over the other's face, and n turns with that. Along n, where a gap opens or closes, places go by the same
+parts: those of a corner on a ground stay on the corner.
 
 Reference: Montana, *The kinematics of contact and grasp*, Int. J. of Robotics Research 7(3), 1988, the equations of contact.
 """
@@ -53,6 +54,10 @@ class Surface(NamedTuple):
     def R(self) -> Any:
         """Radii of curvature (3, 3), m, or a number."""
         return self.curved + self.large * self.flat
+
+    def sharpened(self, corner: Any) -> Surface:
+        """Return the surface where ``corner`` is zero, and one of R = 0 where it is one."""
+        return self._replace(curved=(1.0 - corner) * self.curved, flat=(1.0 - corner) * self.flat)
 
     def parallel(self, n: Array, x: Any) -> Surface:
         """Return the surface of normal n (3) that lies x farther out, m."""
