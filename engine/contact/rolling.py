@@ -55,17 +55,14 @@ class Surface(NamedTuple):
         """Radii of curvature (3, 3), m, or a number."""
         return self.curved + self.large * self.flat
 
-    def sharpened(self, corner: Any) -> Surface:
-        """Return the surface where ``corner`` is zero, and one of R = 0 where it is one."""
-        return self._replace(curved=(1.0 - corner) * self.curved, flat=(1.0 - corner) * self.flat)
-
     def parallel(self, n: Array, x: Any) -> Surface:
         """Return the surface of normal n (3) that lies x farther out, m."""
         return self._replace(curved=self.curved + (x * (np.eye(3) - np.outer(n, n)) if np.ndim(self.curved) else x))
 
 
-def surface(shape: Shape, turn: Array, n: Array) -> Surface:
-    """Return the surface of a shape where its outward normal is n (3), in the axes in which it has the rotation ``turn`` (3, 3).
+def surface(shape: Shape, turn: Array, n: Array, corner: Any = 0.0) -> Surface:
+    """Return the surface of a shape where its outward normal is n (3), in the axes in which it has the rotation ``turn`` (3, 3); ``corner``
+    is 1 at a corner of a box or a hull.
 
     An egg of 1 m and 2 m lies on its side: it rolls about its long axis as a ball of 1 m, and about the short one as one of 4 m.
 
@@ -83,7 +80,7 @@ def surface(shape: Shape, turn: Array, n: Array) -> Surface:
         return Surface((A - np.outer(x, x)) / reach, 0.0)                      # ∂x/∂n of its point x
     large = FLAT if isinstance(shape, geometry.GROUNDS) else FLAT_SIZES * shape.bounding_radius
     if not isinstance(shape, geometry.Cylinder):
-        return Surface(0.0, 1.0, large)
+        return Surface(0.0, 1.0 - corner, large)
     along, lean = ops.cross(turn[:, 2], n), turn[:, 2] @ n                     # along the rim, as long as the sine of its tilt
     tilt, line = along @ along, np.outer(along, along)
     least = tilt + TILT**2
