@@ -227,9 +227,10 @@ def narrow_phase_of_kinds(*kinds: Any, near: bool = False) -> Callable[..., tupl
         R, o = se3.rotation(T_a), se3.position(T_a)
         places, normals = [R @ x + o for x in p.position], [R @ x for x in p.normal]
         centers, rates, velocities = [transformed_point(homogeneous(x[:12]), x[39:]) for x in (a, b)], [], []
-        for n, y, gap in zip(normals, places, p.gap, strict=True):
+        for n, y, gap, corner in zip(normals, places, p.gap, p.corner, strict=True):
             (v_a, w_a), (v_b, w_b) = (motion(x, c, y) for x, c in zip((a, b), centers, strict=True))
-            surfaces = rolling.surface(one, R, n), rolling.surface(two, se3.rotation(T_b), -n)
+            corners = ops.maximum(corner, 0.0), ops.maximum(-corner, 0.0)
+            surfaces = rolling.surface(one, R, n, corners[0]), rolling.surface(two, se3.rotation(T_b), -n, corners[1])
             rates.append(n @ (v_b - v_a))
             moves = n, gap, surfaces, (v_a, v_b), (w_a, w_b)
             velocities.append(np.concatenate([rolling.place_velocity(*moves), rolling.normal_rate(*moves)]))

@@ -10,9 +10,10 @@ and n turns at::
 
     ṅ = (R_a + R_b)⁻¹ (v_b − v_a + R_a (ω_a × n) + R_b (ω_b × n))                    (3)
 
-so that a ball takes the place along on a table, and two equal balls each half of it. Of faces, edges and corners places are taken for
-points of the body: R is large in (2), so that what is curved takes them along, and zero in (1), where n turns with them. Along n, where a
-gap opens or closes, places go by the same parts: those of a corner on a ground stay on the corner.
+so that a ball takes the place along on a table, and two equal balls each half of it. Of faces and edges places are taken for
+points of the body: R is large in (2), so that what is curved takes them along, and zero in (1), where n turns with them. A corner has
+R = 0: it takes the place along over the other's face, and n turns with that. Along n, where a gap opens or closes, places go by the same
+parts: those of a corner on a ground stay on the corner.
 
 Reference: Montana, *The kinematics of contact and grasp*, Int. J. of Robotics Research 7(3), 1988, the equations of contact.
 """
@@ -59,8 +60,9 @@ class Surface(NamedTuple):
         return self._replace(curved=self.curved + (x * (np.eye(3) - np.outer(n, n)) if np.ndim(self.curved) else x))
 
 
-def surface(shape: Shape, turn: Array, n: Array) -> Surface:
-    """Return the surface of a shape where its outward normal is n (3), in the axes in which it has the rotation ``turn`` (3, 3).
+def surface(shape: Shape, turn: Array, n: Array, corner: Any = 0.0) -> Surface:
+    """Return the surface of a shape where its outward normal is n (3), in the axes in which it has the rotation ``turn`` (3, 3); ``corner``
+    is 1 at a corner of a box or a hull.
 
     An egg of 1 m and 2 m lies on its side: it rolls about its long axis as a ball of 1 m, and about the short one as one of 4 m.
 
@@ -78,7 +80,7 @@ def surface(shape: Shape, turn: Array, n: Array) -> Surface:
         return Surface((A - np.outer(x, x)) / reach, 0.0)                      # ∂x/∂n of its point x
     large = FLAT if isinstance(shape, geometry.GROUNDS) else FLAT_SIZES * shape.bounding_radius
     if not isinstance(shape, geometry.Cylinder):
-        return Surface(0.0, 1.0, large)
+        return Surface(0.0, 1.0 - corner, large)
     along, lean = ops.cross(turn[:, 2], n), turn[:, 2] @ n                     # along the rim, as long as the sine of its tilt
     tilt, line = along @ along, np.outer(along, along)
     least = tilt + TILT**2

@@ -12,7 +12,7 @@ from engine.geometry.box_separation import box_separation
 from engine.geometry.contact_points import FAR, Points, points_of
 from engine.geometry.faces import Face, face
 from engine.geometry.separation import Separation, separation
-from engine.geometry.shapes import Box, Cylinder, Shape
+from engine.geometry.shapes import Box, Cylinder, Hull, Shape
 from engine.geometry.vectors import across
 
 Array = np.ndarray
@@ -45,6 +45,8 @@ def convex_points(a: Shape, b: Shape, T: Array, near: Separation | None = None) 
     >>> points = convex_points(Box((2.0, 2.0, 2.0)), Box((1.0, 1.0, 1.0)), T)
     >>> points.gap[4:].round(9)                                                # the first four are those of the larger box's sides
     array([-0.1, -0.1, -0.1, -0.1])
+    >>> points.corner[4:]                                                      # corners of B
+    array([-1., -1., -1., -1.])
     """
     R, p = T[:3, :3], T[:3, 3]
     near = near or nearest(a, b, T)
@@ -58,16 +60,18 @@ def convex_points(a: Shape, b: Shape, T: Array, near: Separation | None = None) 
     u, v = across(n)
     of_a, of_b = (np.stack([f.corners @ u, f.corners @ v], axis=-1) for f in (one, two))
     top, bottom = near.a @ n, near.b @ n                                       # no point of A lies above, none of B below
-    points = []
+    points, owners = [], []
     sides_a, sides_b = common(of_a, of_b, size, SAME), common(of_b, of_a, size, -SAME)
     for k, side in enumerate(sides_a):
         at = along(one, k, side.begin)
         low, high = at @ n + a.rounding, ops.maximum(height(two, n, at) - b.rounding, bottom)
         points.append((at + (a.rounding + 0.5 * (high - low)) * n, n, ops.where(side.there, high - low, FAR)))
+        owners.append(owner(a, side))
     for k, side in enumerate(sides_b):
         at = along(two, k, side.begin)
         low, high = ops.minimum(height(one, n, at) + a.rounding, top), at @ n - b.rounding
         points.append((at - (b.rounding + 0.5 * (high - low)) * n, n, ops.where(side.there, high - low, FAR)))
+        owners.append(-owner(b, side))
     middle = 0.5 * (near.a + near.b)
     if not points:
         return points_of([(middle, n, gap)])
@@ -80,15 +84,29 @@ def convex_points(a: Shape, b: Shape, T: Array, near: Separation | None = None) 
     if isinstance(a, Cylinder) or isinstance(b, Cylinder):
         counts = [ops.minimum(s, 1.0) for s in counts]
         rest = ops.maximum(1.0 - sum(s * d for s, d in zip(counts, deep, strict=True)), 0.0)      # (1)
-        return points_of([*points, (middle, n, ops.where(ops.logical_or(own, rest > 0.0), gap, FAR))], [*counts, rest])
+        last = middle, n, ops.where(ops.logical_or(own, rest > 0.0), gap, FAR)
+        return points_of([*points, last], [*counts, rest], [*owners, 0.0])
     t, alone = kept_by_all(sum(s * d * d for s, d in zip(counts, deep, strict=True)), ops.maximum(count / most, 2.0 - count))
-    first, at, rows, parts = True, ops.where(own, widest, deepest), [], []
-    for (x, _, g), s, d in zip(points, counts, deep, strict=True):
+    tip = only_corner(a, one) - only_corner(b, two)
+    first, at, rows, parts, corners = True, ops.where(own, widest, deepest), [], [], []
+    for (x, _, g), s, d, corner in zip(points, counts, deep, owners, strict=True):
         here = ops.logical_and(first, ops.equal(g, at))
         new, first = ops.logical_and(here, own), ops.logical_and(first, ops.logical_not(here))
         rows.append((ops.where(new, middle, x), n, ops.where(new, gap, g)))
         parts.append(ops.where(here, alone + t * s * d, t * s))                # what pushes there goes along
-    return points_of(rows, parts)
+        corners.append(ops.where(new, tip, corner))
+    return points_of(rows, parts, corners)
+
+
+def owner(shape: Shape, side: Side) -> Any:
+    """Return 1 where a side of a shape's face begins with a corner of it, and 0 where another's cuts it, or what looks like a corner is
+    round."""
+    return ops.where(side.cut < 0.0, 1.0, 0.0) if isinstance(shape, (Box, Hull)) else 0.0
+
+
+def only_corner(shape: Shape, f: Face) -> Any:
+    """Return 1 where the face of a hull is a single corner, else 0."""
+    return ops.where(ops.equal(np.sum(abs(f.corners - np.roll(f.corners, 1, axis=0))), 0.0), 1.0, 0.0) if isinstance(shape, Hull) else 0.0
 
 
 def kept_by_all(energy: Any, least: Any) -> tuple[Any, Any]:

@@ -27,6 +27,7 @@ class Points(NamedTuple):
     gap : (n), signed distances, m; negative where the shapes overlap
     share : (n), how many points each counts as: all together from one, where shapes meet in a point, to two, along all of an edge, and
         four, on all of a face, so that what carries does not jump where points come, go, or fall together
+    corner : (n), 1 where the place is a corner of A, −1 where it is one of B, and else 0
 
     >>> import numpy as np
     >>> from engine.geometry import Sphere, points
@@ -41,16 +42,19 @@ class Points(NamedTuple):
     normal: Array
     gap: Array
     share: Array
+    corner: Array
 
     def seen_from(self, T: Array) -> Points:
         """Return the points of B and A, in B's frame, of those of A and B: T is T_BA."""
-        return Points(self.position @ T[:3, :3].T + T[:3, 3], -(self.normal @ T[:3, :3].T), self.gap, self.share)
+        return Points(self.position @ T[:3, :3].T + T[:3, 3], -(self.normal @ T[:3, :3].T), self.gap, self.share, -self.corner)
 
 
-def points_of(rows: Sequence[tuple[Array, Array, Any]], shares: Sequence[Any] = ()) -> Points:
-    """Return the points of (position, normal, gap) each; each counts as one unless ``shares`` say more."""
+def points_of(rows: Sequence[tuple[Array, Array, Any]], shares: Sequence[Any] = (), corners: Sequence[Any] = ()) -> Points:
+    """Return the points of (position, normal, gap) each; each counts as one unless ``shares`` say more, and is no corner unless
+    ``corners`` say whose it is."""
     position, normal, gap = zip(*rows, strict=True)
-    return Points(np.stack(position), np.stack(normal), ops.array(list(gap)), ops.array(list(shares) or [1.0] * len(rows)))
+    counts, corner = (ops.array(list(some) or [default] * len(rows)) for some, default in ((shares, 1.0), (corners, 0.0)))
+    return Points(np.stack(position), np.stack(normal), ops.array(list(gap)), counts, corner)
 
 
 def least(points: Points) -> tuple[Array, Array, Any]:

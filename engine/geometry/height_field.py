@@ -47,8 +47,8 @@ def field_points(field: HeightField, shape: Shape, T: Array) -> Points:
     if shape.rounding:
         rows = [[*against(field, p, k[1:], shape.rounding), k[0]] for p in standing for k in nearest_cells(field, p, shape.rounding)]
         x = ops.array(rows)
-        points = [met(foot) for foot in x.reshape(-1, PLACES, 8)]
-        return Points(x[:, :3], x[:, 3:6], *(np.concatenate(y) for y in zip(*points, strict=True)))
+        gap, share = (np.concatenate(y) for y in zip(*(met(foot) for foot in x.reshape(-1, PLACES, 8)), strict=True))
+        return Points(x[:, :3], x[:, 3:6], gap, share, np.zeros(len(x)))
 
     def look(x: Array) -> tuple[Array, Any]:
         """One foot, by the same machine code for all."""
@@ -61,7 +61,7 @@ def field_points(field: HeightField, shape: Shape, T: Array) -> Points:
         x = found[:-1]
     else:
         x = np.array([against(field, p, own_cell(field, p), 0.0) for p in standing])
-    return Points(x[:, :3], x[:, 3:6], x[:, 6], np.ones(len(standing)))
+    return Points(x[:, :3], x[:, 3:6], x[:, 6], np.ones(len(standing)), np.zeros(len(standing)))
 
 
 class Facing(NamedTuple):

@@ -21,7 +21,7 @@ def plane_points(plane: Plane, shape: Shape, T: Array) -> Points:
     >>> T = np.eye(4)
     >>> T[2, 3] = 1.5
     >>> plane_points(Plane(), Sphere(1.0), T)
-    Points(position=array([[0.  , 0.  , 0.25]]), normal=array([[0., 0., 1.]]), gap=array([0.5]), share=array([1.]))
+    Points(position=array([[0.  , 0.  , 0.25]]), normal=array([[0., 0., 1.]]), gap=array([0.5]), share=array([1.]), corner=array([0.]))
     """
     if isinstance(shape, Hull):
         return hull_points(shape, T)

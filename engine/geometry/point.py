@@ -21,7 +21,7 @@ def sphere_points(shape: Shape, ball: Sphere, T: Array) -> Points:
     >>> T = np.eye(4)
     >>> T[0, 3] = 3.0
     >>> sphere_points(Box((2.0, 2.0, 2.0)), Sphere(1.0), T)
-    Points(position=array([[1.5, 0. , 0. ]]), normal=array([[1., 0., 0.]]), gap=array([1.]), share=array([1.]))
+    Points(position=array([[1.5, 0. , 0. ]]), normal=array([[1., 0., 0.]]), gap=array([1.]), share=array([1.]), corner=array([0.]))
     """
     p = T[:3, 3]
     n, far = from_surface(shape, p)

@@ -33,7 +33,7 @@ def capsule_points(a: Capsule, b: Capsule, T: Array) -> Points:
            [ 1.5,  0. , -1. ],
            [ 1.5,  0. ,  1. ]]), normal=array([[1., 0., 0.],
            [1., 0., 0.],
-           [1., 0., 0.]]), gap=array([1., 1., 1.]), share=array([0., 1., 1.]))
+           [1., 0., 0.]]), gap=array([1., 1., 1.]), share=array([0., 1., 1.]), corner=array([0., 0., 0.]))
     """
     p, e, h_a, h_b = T[:3, 3], T[:3, 2], 0.5 * a.length, 0.5 * b.length
     c, sine2, R, short = e[2], e[0] * e[0] + e[1] * e[1], a.radius + b.radius, ops.minimum(h_a, h_b)   # 1 − c²

@@ -169,7 +169,7 @@ EXTREMES = [Plane(), HeightField(np.zeros((3, 3)), (2.0, 2.0)), CUBE, Cylinder(0
 def test_nothing_is_ever_nan(b):
     """Centers that coincide, axes that are parallel, faces that just touch; and the least gap of the points is the distance."""
     for a in EXTREMES[: EXTREMES.index(b) + 1]:
-        x, n, gap, _, d, *_ = both_of(a, b)(DEGENERATE)
+        x, n, gap, _, _, d, *_ = both_of(a, b)(DEGENERATE)
         assert np.isfinite(gap).all() and np.abs(x).max() < 10.0
         assert np.abs(np.linalg.norm(n, axis=-1) - 1.0).max() < 1e-13
         assert np.abs(gap.min(axis=-1) - d).max() < ROUND

@@ -72,7 +72,7 @@ def test_each_corner_of_what_two_faces_share_is_a_point_once(a, b):
         (v_a, v_b), (x, y) = (np.array(s.vertices) @ R.T for s, R in ((a, R_a), (b, R_b))), rng.uniform(-0.3, 0.3, 2)
         v_b = v_b + (x, y, v_a[:, 2].max() - v_b[:, 2].min() - 1e-3)
         T = inverse(pose(R_a, np.zeros(3))) @ pose(R_b, v_b.mean(axis=0))
-        position, _, gap, _ = of(T)
+        position, _, gap, *_ = of(T)
         planes = np.concatenate([ConvexHull(v[:, :2]).equations for v in (v_a, v_b)])
         inside = 0.5 * (np.maximum(*(v.min(axis=0) for v in (v_a, v_b))) + np.minimum(*(v.max(axis=0) for v in (v_a, v_b))))[:2]
         expected = HalfspaceIntersection(np.unique(planes.round(12), axis=0), inside).intersections
@@ -164,7 +164,7 @@ def test_crossed_capsules_touch_at_their_crossing():
 @pytest.mark.parametrize(("one", "two"), PAIRS)
 def test_the_least_gap_is_the_distance(one, two):
     a, b, T = SOLIDS[one], SOLIDS[two], poses(300, 0.9, seed=1)
-    _, n, gap, _, d, m, *_ = both_of(a, b)(T)
+    _, n, gap, _, _, d, m, *_ = both_of(a, b)(T)
     assert np.abs(gap.min(axis=1) - d).max() < 2e-8
     assert np.abs(n[np.arange(len(T)), gap.argmin(axis=1)] - m).max() < 1e-4
 
@@ -186,11 +186,12 @@ def test_surfaces_meet_halfway(one, two):
 def test_seen_from_the_other_shape_the_points_are_the_same(a, b):
     """To rounding, which narrow angles between sides magnify."""
     T, b = poses(40, 0.7, seed=3), SOLIDS[b]
-    x, n, gap, _ = points_of(a, b)(T)
-    y, m, back, _ = points_of(b, a)(inverse(T))
+    x, n, gap, _, corner = points_of(a, b)(T)
+    y, m, back, _, again = points_of(b, a)(inverse(T))
     R, p = T[:, None, :3, :3], T[:, None, :3, 3]
     assert np.abs(back - gap).max() < 1e-9 and np.abs(-np.matvec(R, m) - n).max() < 1e-9
     assert np.abs(np.matvec(R, y) + p - x)[gap < 0.5 * FAR].max() < 1e-9
+    assert np.array_equal(corner, -again)
 
 
 @pytest.mark.parametrize("kind", SOLIDS)
@@ -295,7 +296,7 @@ def along_x(x, z):
 def test_what_carries_does_not_jump_where_points_come_and_go(a, b, path):
     """Slid off each other at one depth: Σ share over points that touch changes with the way, from 2 or 4 to what a point counts as."""
     way = np.linspace(0.0, 0.9999, 300)
-    _, _, gap, share = points_of(a, b)(np.array([path(s) for s in way]))
+    _, _, gap, share, _ = points_of(a, b)(np.array([path(s) for s in way]))
     carried = np.where(gap < 0.0, share, 0.0).sum(axis=-1)
     assert np.abs(np.diff(carried)).max() < 0.02 and carried[0] > 1.9 and carried[-1] < 2.51
     aligned = points(Box((1.0, 1.0, 1.0)), Box((1.0, 1.0, 1.0)), raised(np.eye(4), 0.999))
@@ -319,7 +320,7 @@ def test_cylinders_are_pushed_by_each_other_without_a_jump(path):
     """Force and moment along a path: what a step changes of them halves with the step, to what is left of it at four times as many."""
     a, largest = Cylinder(0.1, 0.2), []
     for n in (2000, 8000):
-        x, normal, gap, share = points_of(a, a)(np.array([path(s) for s in np.linspace(0.0, 1.0, n + 1)]))
+        x, normal, gap, share, _ = points_of(a, a)(np.array([path(s) for s in np.linspace(0.0, 1.0, n + 1)]))
         f = (np.maximum(-gap, 0.0) * share)[..., None] * normal
         push = np.concatenate([f.sum(axis=1) / 1e-3, np.cross(x, f).sum(axis=1) / 1e-4], axis=1)
         largest.append(np.abs(np.diff(push, axis=0)).max())
