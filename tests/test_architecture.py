@@ -76,7 +76,7 @@ ROOMS = {
 SIMULATION = (
     ("motions", "mounts", "sampled_columns", "passing_bodies", "live_examples", "simulator_examples",
      "trajectory_examples", "body_examples", "contact_examples"),
-    ("parameters", "own_states", "rounding", "checks", "columns", "resting_overlaps", "run_header", "constraints",
+    ("parameters", "own_states", "rounding", "checks", "columns", "resting_overlaps", "surfaces", "run_header", "constraints",
      "growing_swings", "chatter", "steep_places", "stiffness", "contact_table", "innovations", "unresolved_impacts"),
     ("allowances", "logged"),
     ("impulses", "run_loop", "run_warnings", "surroundings", "totals", "assessment", "variable_mass"),

@@ -5,8 +5,12 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+import re
+import traceback
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
+
+import numpy as np
 
 from engine.checks import in_order, nearest, warn
 from engine.compiler.frontend.arrays import NoEntry
@@ -135,6 +139,17 @@ def shown(parts: Mapping[str, Any]) -> dict[str, Any]:
     return {n: x for n, x in parts.items() if n.partition(".")[0] != "true"}
 
 
+def indexed(error: Exception, given: Mapping[str, Any]) -> str | None:
+    """Return which of the numbers that a function is ``given`` by name its line has an index of, which raised an error; None if none has.
+
+    >>> indexed(TypeError("'float' object is not callable"), {"height": 1.0})
+    """
+    if not re.search("not subscriptable|invalid index to scalar|too many indices", str(error)):
+        return None
+    line = traceback.extract_tb(error.__traceback__)[-1].line or ""
+    return next((n for n, x in given.items() if not isinstance(x, Reading) and np.ndim(x) == 0 and re.search(rf"\b{n}\s*\[", line)), None)
+
+
 def with_signals(fn: Callable[..., Any], by_name: bool, whose: str) -> Callable[..., Any]:
     """A function of t, q, v that gets the parts of signals as "name.part", and is called ``by_name``, or with t, q, v first; what it reads
     and there is not is said of ``whose`` law it is."""
@@ -156,6 +171,11 @@ def with_signals(fn: Callable[..., Any], by_name: bool, whose: str) -> Callable[
             if asked is None:
                 raise
             raise SimulationError(f"{whose} reads '{asked}.{error.name}': {NoPart(error.obj, str(error.name))}") from error
+        except (TypeError, IndexError) as error:
+            if (asked := indexed(error, given)) is None:
+                raise
+            raise SimulationError(f"{whose} reads '{asked}[…]': the signal '{asked}' is one number; expected it as it is, without an "
+                                  "index") from error  # fmt: skip
 
     called.__signature__ = inspect.signature(fn)  # type: ignore[attr-defined]
     return called

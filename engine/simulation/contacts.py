@@ -6,7 +6,6 @@ import itertools
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -26,6 +25,18 @@ from engine.model import Geometry, Model
 from engine.model.combine import WORLD
 from engine.simulation.many_contacts import ManyContacts, pairs_of
 from engine.simulation.resting_overlaps import overlapping
+from engine.simulation.surfaces import (
+    among,
+    checked_material,
+    checked_materials,
+    keys_of,
+    names_of,
+    of_ground,
+    require_met,
+    require_named,
+    require_solid,
+    warn_of_idle,
+)
 from engine.spatial import se3
 
 Array = np.ndarray
@@ -82,8 +93,9 @@ class Contacts:
     ground : a :class:`HalfSpace`, or None. Uneven ground is a link's shape, ``Geometry("heightfield", (x, y), heights=...)``
     pairs : names of links that may touch, or of their shapes (:attr:`engine.Link.shapes`), [("a", "b"), ("a/pad", "c"), …]; None: all that
         no joint joins. The ground, whose link is "world", meets all links, or where a pair names "world", those alone
-    material : of all links but those in ``materials``, by name. A shape has that of its link, or one of its own, by its name ("hand/pad");
-        and of two names ("hand/pad", "cube") it is the material of the one on the other, which parameters of surfaces do not change
+    material : of all links but those in ``materials``, by name; that of "world" is the ground's, in place of one of the HalfSpace. A shape
+        has that of its link, or one of its own, by its name ("hand/pad"); and of two names ("hand/pad", "cube") it is the material of the
+        one on the other, which parameters of surfaces do not change
     combine : how two coefficients of friction combine: "harmonic" (their harmonic mean), "max", "min", "mean" or "multiply"
     stiction_velocity : the slip that counts as rest, m/s: what a share r of its friction holds gives way by r times this and a step
 
@@ -117,16 +129,9 @@ class Contacts:
                 raise ContactError(f"pairs of Contacts is {shown(self.pairs)}; expected pairs of links' names, or None") from None
             object.__setattr__(self, "pairs", tuple(pairs))
         checked_material("material of Contacts", self.material)
-        if not isinstance(self.materials, Mapping):
-            raise ContactError(f"materials of Contacts is {shown(self.materials)}; expected ContactMaterials by links' names")
-        for key, material in self.materials.items():
-            checked_material(f"material of '{key}'" if isinstance(key, str) else f"material of {key}", material)
-            if not isinstance(key, str) and not (isinstance(key, tuple) and len(key) == 2 and all(isinstance(n, str) for n in key)):
-                raise ContactError(f"materials of Contacts are of {shown(key)}; expected the name of a link or a shape, or two, ('a', 'b')")
-            if isinstance(key, tuple) and key[0] != key[1] and key[::-1] in self.materials:
-                raise ContactError(f"materials of Contacts have two of {key}; expected one")
-            if isinstance(key, tuple) and any(material.surface_velocity):
-                raise ContactError(f"the material of {key} has a surface_velocity; expected it of one that is of a single surface")
+        checked_materials(self.materials)
+        if self.ground is not None:
+            object.__setattr__(self, "ground", replace(self.ground, material=of_ground(self.ground.material, self.materials)))
         if self.combine not in RULES:
             raise ContactError(f"combine of Contacts is {shown(self.combine)}{nearest(str(self.combine), RULES)}; expected one of "
                                f"{', '.join(RULES)}")  # fmt: skip
@@ -154,6 +159,7 @@ class Contacts:
                     raise ContactError(f"contacts of '{model.name}' have more than {MOST_PAIRS} pairs of shapes; expected fewer: name them")
         for name in touched - {WORLD}:
             require_touchable(model, name, placed[name])
+        require_met(self.materials, found.values())
         inverse = inverse_inertia(model, led)
         moves = {s.link: shape_mobility(model, inverse, s) for shapes in placed.values() for s in shapes}
         chosen = sorted(found.values(), key=lambda pair: sorted(order[s.link] for s in pair))
@@ -184,22 +190,23 @@ class Contacts:
         return (ContactLaws if few else RowLaws)(model, pairs, self.stiction_velocity)
 
     def require_links(self, model: Model) -> dict[str, str]:
-        """Return the links of all names of links and shapes, with "world"; refuse names that a model has not."""
+        """Return the links of all names of links and shapes, with "world"; refuse names that a model has not, and materials of nothing."""
         names = {shape: link.name for link in model.links for shape in link.shapes}
         names |= {WORLD: WORLD} | {link.name: link.name for link in model.links}
-        given = (n for key in self.materials for n in ([key] if isinstance(key, str) else key))
-        for name in (*given, *itertools.chain(*(self.pairs or ()))):
-            if name not in names:
-                raise ContactError(f"contacts name a link '{name}', which '{model.name}' has not{nearest(str(name), list(names))}")
+        given = names_of(self.materials)
+        require_named(model, [*given, *itertools.chain(*(self.pairs or ()))], names)
+        require_solid(model, given, names, self.ground is not None)
         return names
 
     def with_pairs(self, pairs: Iterable[tuple[str, str]]) -> Contacts:
-        """Return the same between these ``pairs`` alone, as :class:`Contacts` takes them: so a file's contacts are narrowed.
+        """Return the same between these ``pairs`` alone, as :class:`Contacts` takes them: so a file's contacts are narrowed. Materials of
+        two that are then not to touch are left out.
 
         >>> Contacts(HalfSpace(), combine="max").with_pairs([("world", "foot")]).combine
         'max'
         """
-        return replace(self, pairs=pairs)
+        narrowed = replace(self, pairs=pairs, materials={})
+        return replace(narrowed, materials=among(self.materials, narrowed.pairs or ()))
 
     def many(self, model: Model) -> ManyContacts | None:
         """Return the contacts of a model whose trees are free bodies as tables, where they are many; else None."""
@@ -273,8 +280,7 @@ class Contacts:
 
     def pair(self, s: Placed, t: Placed, moves: Mapping[str, float], name: str) -> Pair:
         """Return one pair of shapes."""
-        both = itertools.product((s.part, s.link), (t.part, t.link))
-        own = next((m for a, b in both for key in ((a, b), (b, a)) if (m := self.materials.get(key)) is not None), None)
+        own = next((m for key in keys_of(s, t) if (m := self.materials.get(key)) is not None), None)
         w = moves.get(s.link, 0.0) + moves[t.link]
         found = Pair(name, s, t, number_of_points(s.shape, t.shape), (self.surface(s), self.surface(t)), w, self.combine, own)
         return found._replace(turns=found.material.turns)
@@ -316,11 +322,6 @@ class PairByPair(OneSystem):
 
     def laws(self, model: Model, pairs: list[Pair]) -> ContactLaws:
         return ContactLaws(model, pairs, self.stiction_velocity)
-
-
-def checked_material(what: str, x: Any) -> None:
-    if not isinstance(x, ContactMaterial):
-        raise ContactError(f"{what} is {shown(x)}; expected a ContactMaterial")
 
 
 def ground_shape(ground: HalfSpace) -> Placed:
@@ -399,16 +400,6 @@ def require_fine(name: str, field: Shape, shape: Shape) -> None:
         warn(f"{name}: a shape {2.0 * shape.bounding_radius:.3g} m wide may stand on a height field with cells of "
              f"{min(field.spacing):.3g} m; {seen} alone are looked at, and summits between them are not seen; expected smaller shapes, or "
              "larger cells, where that matters", SimulationWarning)  # fmt: skip
-
-
-def warn_of_idle(surfaces: list[tuple[str, ContactMaterial, ContactMaterial]], combine: str) -> None:
-    """Warn of torsional and rolling friction of links' surfaces that is none on whatever they meet: of each both materials are given."""
-    for what in TURNING:
-        own = {link for link, m, _ in surfaces if getattr(m, what) > 0.0}
-        if idle := sorted(own - {link for link, m, met in surfaces if getattr(m, what) > 0.0 and getattr(met, what) > 0.0}):
-            warn(f"{what} of '{idle[0]}'{f' and {len(idle) - 1} others' * (len(idle) > 1)} counts nowhere: what it meets has "
-                 f"none, of which combine='{combine}' makes none, or has a higher priority; expected it of both surfaces, or combine='max'",
-                 SimulationWarning)  # fmt: skip
 
 
 class Neighbours:

@@ -93,21 +93,26 @@ def state_after_events(step: Step, t: float, p: Array, x: Array) -> Array | None
         return None
     q, v = wanted
     z = plant.with_momenta(q, v, a["state"], p)
-    at, values = (watch.values(plant.context(t, *s, p)) for s in ((a["q"], a["v"], a["state"]), (q, v, z)))
+    at, values = (values_at(step, t, p, a["memory"], *s) for s in ((a["q"], a["v"], a["state"]), (q, v, z)))
     for i in np.flatnonzero(memory["zeros"]):                                  # still at its zero: it does not count again
-        values[i] = 0.0 if abs(values[i]) <= abs(at[i]) else values[i]
+        leapt = watch.called[i].reads and values[i] * memory["values"][i] < 0.0       # a sample has, that is held: it is beyond
+        values[i] = 0.0 if abs(values[i]) <= abs(at[i]) and not leapt else values[i]
     if not np.array_equal(v, a["v"]):                                          # on which side it goes on, however short it stays there
-        values = np.where((values == 0.0) & (memory["zeros"] > 0), onward(step, t, p, q, v, z), values)
+        values = np.where((values == 0.0) & (memory["zeros"] > 0), onward(step, t, p, a["memory"], q, v, z), values)
     events = watch.memory.join({**memory, "values": values, "stopped": 0.0, "zeros": np.zeros(len(values))})
     return step.layout.join({**a, "q": q, "v": v, "state": z, "events": events})
 
 
-def onward(step: Step, t: float, p: Array, q: Array, v: Array, z: Array) -> Array:
+def values_at(step: Step, t: float, p: Array, m: Array, q: Array, v: Array, z: Array) -> Array:
+    """Return the event functions' values (n) at a time and a state, with memories m, which hold what they hear."""
+    return step.watch.values(step.plant.hearing(step.plant.context(t, q, v, z, p), m))
+
+
+def onward(step: Step, t: float, p: Array, m: Array, q: Array, v: Array, z: Array) -> Array:
     """Return how the event functions' values (n) change at first from q on at v: over as short a time as shows it."""
-    plant, watch = step.plant, step.watch
-    now = watch.values(plant.context(t, q, v, z, p))
+    now = values_at(step, t, p, m, q, v, z)
     change = np.zeros(len(now))
     for part in (1e-8, 1e-6, 1e-4, 1e-2, 1.0):
-        soon = watch.values(plant.context(t, plant.model.manifold.plus(q, part * step.dt * v), v, z, p))
+        soon = values_at(step, t, p, m, step.plant.model.manifold.plus(q, part * step.dt * v), v, z)
         change = np.where(change == 0.0, np.where(np.abs(soon - now) > CHANGE * (1.0 + np.abs(q).max()), soon - now, 0.0), change)
     return change

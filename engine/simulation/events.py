@@ -62,6 +62,11 @@ class Watch:
         return bool(self.events)
 
     @property
+    def hears(self) -> bool:
+        """True if an event function reads a signal."""
+        return any(c.reads for c in self.called)
+
+    @property
     def rebounds(self) -> bool:
         """True if an event is an ideal impact, of :func:`engine.impact`."""
         return self.meeting is not None

@@ -28,9 +28,11 @@ class WholeStates:
     Attributes
     ----------
     layout : of x; places : of q and v in it
+    dt : the step, s
     """
 
     plant: Plant
+    dt: float
     watch: Watch
     compiled: bool
     layout: Layout
@@ -43,6 +45,10 @@ class WholeStates:
 
     def own(self, what: str, make: Callable[[], Value]) -> Value:
         """Return what is made of the plant, or was of the same one."""
+        raise NotImplementedError
+
+    def begins(self, t: Any, dt: Any, p: Array, x: Array) -> tuple[Any, Array, Array, Array]:
+        """Return t, (q, v, z), memories and parameters at the beginning of a step of dt at t from x."""
         raise NotImplementedError
 
     def begun(self, q: Array, v: Array, batch: tuple[int, ...] = (), p: Array | None = None) -> Array:
@@ -115,8 +121,12 @@ class WholeStates:
         """:meth:`prepare` of one state x (n), traced or not, that is on the constraints."""
         a = self.layout.split(x)
         z = self.plant.with_momenta(a["q"], a["v"], a["state"], p)
-        e = self.watch.begun(self.plant.hearing(self.plant.context(t, a["q"], a["v"], z, p), a["memory"])) if self.watch else a["events"]
-        return self.layout.join({**a, "state": z, "events": e})
+        x = self.layout.join({**a, "state": z})
+        if not self.watch:
+            return x
+        m = self.begins(t, self.dt, p, x)[2] if self.watch.hears else a["memory"]     # what is said from the first tick on
+        e = self.watch.begun(self.plant.hearing(self.plant.context(t, a["q"], a["v"], z, p), m))
+        return self.layout.join({**self.layout.split(x), "events": e})
 
     def over(self, x: Array) -> Array:
         """Return which whole states (..., n) stay as they are: an event has stopped them."""

@@ -294,11 +294,11 @@ class Simulator(Fixed):
         A run ends where one of the Simulator's event functions is zero, at that time to rounding. An event function with an attribute
         ``direction`` > 0 or < 0 counts only where it rises or falls; one with an attribute ``callback`` has it called with (t, q, v), and
         the run goes on if that returns None, or from (q, v) if it returns those (single rollouts only). An
-        :class:`~engine.integrate.Event` says the same by its ``direction`` and ``action``. An event has a record of its own,
-        and a second one at the same time if the callback changed the state. After an event a shorter step completes the interrupted one,
-        so that later steps and ``record_every`` stay on the grid. Two zeros of a function within one step are not seen. In a batch every
-        rollout stops by itself and stays as it is; ``trajectory.stopped`` says when. A rollout that stops being finite is NaN from there
-        on, while the others go on; ``trajectory.failed`` and ``trajectory.reason`` say which, and why.
+        :class:`~engine.integrate.Event` says the same by its ``direction`` and ``action``. Sampled signals have their zeros at ticks. An
+        event has a record of its own, and a second one at the same time if the callback changed the state. After it a shorter step (with
+        ticks of what has no period) completes the interrupted one, so that later ones and ``record_every`` stay on the grid. Two zeros of a
+        function within one step are not seen. In a batch every rollout stops by itself and stays so; ``trajectory.stopped`` says when. One
+        that stops being finite is NaN from there on, while others go on; ``trajectory.failed`` and ``.reason`` say which, and why.
 
         Raises
         ------

@@ -74,7 +74,7 @@ def test_priorities_pairs_of_shapes_and_overrides():
     contacts = engine.Contacts(ground, materials={("block", "world"): high, ("world", "block/right"): low})
     assert friction(contacts, model) == {("world", "block/left"): 0.9, ("world", "block/right"): 0.2}
     narrow = contacts.with_pairs([("world", "block/right")])
-    assert friction(narrow, model) == {("world", "block/right"): 0.2} and narrow.materials is contacts.materials
+    assert friction(narrow, model) == {("world", "block/right"): 0.2} and narrow.materials == contacts.materials
     assert friction(contacts.with_pairs([("block/right", "world"), ("world", "block")]), model).keys() == {
         ("world", "block/left"), ("world", "block/right")}  # fmt: skip
     with pytest.raises(engine.ContactError, match=r"contacts name a link 'block/lift'.*did you mean 'block/left'"):
@@ -99,6 +99,52 @@ def test_a_links_parameter_is_not_of_shapes_with_a_material_of_their_own():
 def test_what_no_surface_is_is_refused(what):
     with pytest.raises(engine.ContactError, match=f"{next(iter(what))} of a ContactMaterial is .*expected"):
         engine.ContactMaterial(**what)
+
+
+def test_the_grounds_material_is_its_own_or_that_of_world():
+    """All ways to give it are one; two different ones are refused, and so is one without a ground."""
+    model, slick = pads("left", "right"), replace(SURFACE, friction=0.1)
+    of_world = engine.Contacts(engine.HalfSpace(), material=SURFACE, materials={"world": slick})
+    own = engine.Contacts(engine.HalfSpace(material=slick), material=SURFACE)
+    assert friction(of_world, model) == friction(own, model)
+    assert replace(of_world, combine="max").with_pairs([("world", "block")]).ground == own.ground
+    assert replace(own, materials={"world": slick}).ground == own.ground
+    with pytest.raises(engine.ContactError, match=r"two materials, HalfSpace\(material=.*\) and materials=\{'world': .*\}; expected one"):
+        replace(own, materials={"world": SURFACE})
+    for key in ("world", ("world", "block")):
+        with pytest.raises(engine.ContactError, match=r"a material of 'world', .* no ground; expected ground=HalfSpace"):
+            engine.Contacts(materials={key: slick}).bind(model)
+
+
+def test_free_bodies_in_tables_stand_on_the_material_of_world():
+    one, slick = pads("left", "right", floating=True), replace(SURFACE, friction=0.0)
+    model, q = engine.combine(**{f"b{k}": one for k in range(6)}), np.ravel([[*UPRIGHT, 0.0, 5.0 * k, 0.1] for k in range(6)])
+    ends = [engine.Simulator(model, contacts=contacts).run(q, np.tile([0.0, 0.0, 0.0, 1.0, 0.0, 0.0], 6), 0.1, record_every=50).v.tobytes()
+            for contacts in (engine.Contacts(engine.HalfSpace(), materials={"world": slick}),
+                             engine.Contacts(engine.HalfSpace(material=slick)))]  # fmt: skip
+    assert len({*ends}) == 1
+
+
+def test_materials_of_what_cannot_touch_are_refused():
+    """Of links without shapes, also of free bodies in tables, and of pairs that are not among those that may touch."""
+    model, ground = pads("left", "right"), engine.HalfSpace()
+    for key in ("rail", ("rail", "block")):
+        with pytest.raises(engine.ContactError, match=r"a material of 'rail', .* 'block' has no collision shapes; expected"):
+            engine.Contacts(ground, materials={key: SURFACE}).bind(model)
+    bare = engine.Builder("bare")
+    bare.add_link("l")
+    scene = engine.combine(**{f"b{k}": pads("left", "right", floating=True) for k in range(6)}, bare=bare.model())
+    with pytest.raises(engine.ContactError, match="a material of 'bare/l'"):
+        engine.Contacts(ground, materials={"bare/l": SURFACE}).many(scene)
+    two = engine.combine(a=pads("left", "right", floating=True), b=pads("left", "right", floating=True))
+    for key in (("a/block", "b/block"), ("b/block/left", "a/block/right")):
+        contacts = engine.Contacts(ground, materials={key: SURFACE})
+        contacts.bind(two)
+        with pytest.raises(engine.ContactError, match=rf"a material of \('{key[0]}', '{key[1]}'\), .* expected .*pairs"):
+            replace(contacts, pairs=[("world", "a/block")]).bind(two)
+        assert contacts.with_pairs([("world", "a/block")]).materials == {}
+    with pytest.raises(engine.ContactError, match=r"a material of \('a/block', 'a/block/left'\)"):
+        engine.Contacts(ground, materials={("a/block", "a/block/left"): SURFACE}).bind(two)
 
 
 def test_a_pair_has_no_belt_of_its_own():

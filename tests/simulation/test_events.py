@@ -260,3 +260,57 @@ def test_a_callback_that_edits_its_state_in_place_must_return_it():
 
     with pytest.raises(engine.SimulationError, match=r"changed its q or v and returned None; expected it to return \(q, v\)"):
         engine.Simulator(ball(), events=[event(lambda t, q, v: q[6], callback=bounce)]).run(UP, np.zeros(6), 1.0)
+
+
+def lift() -> engine.Model:
+    """A ball on a vertical rail."""
+    made = engine.Builder("lift")
+    made.add_link("base")
+    made.add_link("arm", inertia=inertia.sphere(1.0, 0.1), collisions=[engine.Geometry("sphere", (0.1,))])
+    made.add_joint("rail", "prismatic", "base", "arm", axis=(0, 0, 1))
+    return made.model()
+
+
+def passes(trajectory, name, level):
+    """The times of records in which a signal is on the other side of a level than in the one before, but for the end."""
+    found = trajectory.t[1:][np.diff(np.sign(trajectory(name).ravel() - level)) != 0]
+    return found[found < trajectory.t[-1]]
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("period", [None, 0.01])
+@pytest.mark.parametrize("action", [None, lambda t, q, v: None, lambda t, q, v: (q, v)])
+def test_events_of_sampled_signals_are_at_ticks_in_all_actions(action, period, compiled):
+    """Of a ball that bounces, each touch-down and lift-off is noted at the tick that shows it; the motion is as without."""
+    surface = engine.ContactMaterial(stiffness=1e4, dissipation=0.3)
+    made = {"contacts": engine.Contacts(engine.HalfSpace(material=surface), material=surface), "compiled": compiled, "dt": 2e-3,
+            "sensors": [engine.sensors.Touch("arm", **({"period": period} if period else {}))]}  # fmt: skip
+    for direction, every in ((0, slice(None)), (1, slice(0, None, 2)), (-1, slice(1, None, 2))):
+        downs = engine.Event(lambda t, q, v, touch: touch - 5.0, direction, action)
+        plain = engine.Simulator(lift(), **made).run([0.2], [0.0], 0.402)
+        seen = engine.Simulator(lift(), events=[downs], **made).run([0.2], [0.0], 0.402)
+        expected = passes(plain, "touch", 5.0)[every]
+        assert len(expected) >= 1 + (direction == 0)
+        np.testing.assert_allclose([e.t for e in seen.events], expected, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(seen.q[-1], plain.q[-1], rtol=0, atol=1e-12)
+    stop = engine.Event(lambda t, q, v, touch: touch - 5.0)
+    assert engine.Simulator(lift(), events=[stop], **made).run([0.2], [0.0], 0.402).t[-1] == pytest.approx(passes(plain, "touch", 5.0)[0])
+
+
+@pytest.mark.parametrize("action", ["stop", None])
+def test_events_of_signals_begin_with_what_the_first_tick_says(action):
+    """Nothing has been said before, and that is no zero of a signal; a law that is always asked has its zero between ticks."""
+    watched = engine.Event(lambda t, q, v, encoder: encoder - 0.05, action=action)
+    run = engine.Simulator(lift(), sensors=[engine.sensors.Encoder("rail")], events=[watched]).run([0.2], [0.0], 0.3)
+    first = np.ceil(np.sqrt(2 * 0.15 / 9.81) / 1e-3) * 1e-3
+    np.testing.assert_allclose([e.t for e in run.events], [first], rtol=0, atol=1e-12)
+    of_law = engine.Event(lambda t, q, v, height: height - 0.05, action=action)
+    run = engine.Simulator(lift(), laws=[engine.Law(lambda t, q, v: q[0], name="height")], events=[of_law]).run([0.2], [0.0], 0.3)
+    np.testing.assert_allclose([e.t for e in run.events], [np.sqrt(2 * 0.15 / 9.81)], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_an_index_of_a_signal_that_is_one_number_is_refused(compiled):
+    watched = engine.Event(lambda t, q, v, encoder: encoder[0] - 0.05)
+    with pytest.raises(engine.SimulationError, match=r"reads 'encoder\[…\]': the signal 'encoder' is one number; expected it as it is"):
+        engine.Simulator(lift(), sensors=[engine.sensors.Encoder("rail")], events=[watched], compiled=compiled).run([0.2], [0.0], 0.1)
