@@ -29,6 +29,7 @@ from engine.components.attitude_target import attitude_target, takes_origin
 from engine.components.component import Component, SimulationError, SimulationWarning
 from engine.components.forces import checked_vector
 from engine.components.picklable_closures import picklable
+from engine.components.reading import given_all
 from engine.components.references import Reference, blend, followed, minimum_jerk, minimum_jerk_pose, require_model
 from engine.model import Model, Tree
 from engine.spatial import quaternion, se3
@@ -238,8 +239,6 @@ def attitude_control(model: Model, actuator: ReactionWheels | Thrusters, target:
             A = M[:3] - M[:3, 3:6] @ ops.solve(M[3:6, 3:6], M[3:6])            # the momentum about the centre of mass is A v
             L = A[:, :3] @ w + A[:, 6:] @ v_own[6:]
             if turned is not None:
-                if "states" not in asked:
-                    raise SimulationError(f"attitude_control: target moves; expected states={{'{actuator.name}': momenta}} too")
                 L = L + turned @ asked["states"][actuator.name][: turned.shape[1]]
             a = Wdot - ops.cross(w, W) + bandwidth**2 * e + 2.0 * damping * bandwidth * (W - w)
             moment = A[:, :3] @ a + ops.cross(w, L)
@@ -334,6 +333,7 @@ def made_for(control: Callable[..., Any], model: Model, *actuators: Component, a
         if hasattr(also, "require_made_for"):
             also.require_made_for(found, components)
 
+    control = given_all(control)
     vars(control)["require_made_for"] = require_made_for
     return control
 

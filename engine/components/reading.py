@@ -73,6 +73,29 @@ def by_names(fn: Callable[..., Any], known: Collection[str], signals: Collection
     return single and {*names} <= {"t", "q", "v", *known, *signals} and not {"t", "q", "v"} <= {*names}
 
 
+def given_all(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A ready function that says, where one of the user's calls it, what it is to be given.
+
+    >>> given_all(lambda t, q, v, gravity: gravity)(0.0, 0.0, 0.0)
+    Traceback (most recent call last):
+        ...
+    engine.components.component.SimulationError: <lambda> was called without gravity; expected gravity=gravity by name, from a function \
+that asks for it: (t, q, v, gravity)
+    """
+    known = inspect.signature(fn).parameters.values()
+    asked = [p.name for p in known if p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+
+    @functools.wraps(fn)
+    def called(*args: Any, **named: Any) -> Any:
+        if missing := [n for n in asked[len(args):] if n not in named]:
+            by_name, own = ", ".join(f"{n}={n}" for n in missing), ", ".join(asked)
+            raise SimulationError(f"{fn.__name__} was called without {', '.join(missing)}; expected {by_name} by name, from a function "
+                                  f"that asks for {'it' if len(missing) == 1 else 'them'}: ({own})")  # fmt: skip
+        return fn(*args, **named)
+
+    return called
+
+
 def apart(s: Context) -> Context:
     """Return a context for a branch: what is computed there is not found outside of it, where it would have to be computed always."""
     own = copy.copy(s)

@@ -20,7 +20,7 @@ from engine.io.dae import up_axis_of
 from engine.io.errors import RobotFileError
 from engine.io.load import EXPECTED, folders_of
 from engine.io.mesh import file_of, load_mesh, tilted, untold
-from engine.io.misread import of_angles, unknown_parts
+from engine.io.misread import WIDE, of_angles, unknown_parts
 from engine.io.urdf import Reader, below_zero, place
 from engine.io.usd.stage import START
 from engine.io.xml import outermost
@@ -38,7 +38,6 @@ DENSEST = 22_590.0
 #: shapes are the whole link; of the robots of MuJoCo Menagerie it is at most 4.9, where shapes leave parts out. Of 49 of these, three have
 #: links beyond these bounds, with placeholders for inertias
 REACHED = 0.02, 5.0
-WIDE = 4.001 * pi              # rad: two turns
 #: of what clashes, that many are told
 MOST = 100
 #: seeds of configurations to try besides the neutral one; an error that leaves half of a double's digits

@@ -10,6 +10,7 @@ from engine.checks import closest
 from engine.io.errors import short
 
 TURNED = 6.3                   # rad: a turn, as it may be rounded
+WIDE = 2.0 * TURNED            # rad: two turns, as they may be rounded
 #: tag: (the tags it may hold, its attributes)
 KNOWN = {tag: (tuple(tags.split()), tuple(attributes.split())) for tag, tags, attributes in (
     ("robot", "link joint material", "name version"),

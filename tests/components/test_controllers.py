@@ -426,3 +426,20 @@ def test_an_infinite_command_ends_the_run(wrong, text):
     arm.add_joint("elbow", "revolute", "base", "rod", axis=[0, 1, 0], limits=engine.Limits(effort=5.0))
     with pytest.raises(engine.SimulationError, match=text):
         engine.Simulator(arm.model(), controller=wrong).run([0.1], [0.0], 0.01)
+
+
+def test_a_ready_controller_that_another_function_calls_says_what_it_asks_for(flyer):
+    """In machine code and on floats alike."""
+    model, q, v = flyer
+    reach = controllers.generalized_jacobian_control(model, TIP, minimum_jerk_pose(np.eye(4), np.eye(4), 1.0))
+    said = re.escape("generalized_jacobian_control was called without pose, jacobian, gravity, armature; expected pose=pose, "
+                     "jacobian=jacobian, gravity=gravity, armature=armature by name, from a function that asks for them: "
+                     "(t, q, v, pose, jacobian, gravity, armature)")  # fmt: skip
+    with pytest.raises(engine.SimulationError, match=said):
+        reach(0.0, q, v)
+    with pytest.raises(engine.SimulationError, match=said):
+        engine.Simulator(model, gravity=(0, 0, 0), controller=lambda t, q, v: {"tau": reach(t, q, v)}).run(q, v, 0.01)
+    named = lambda t, q, v, pose, jacobian, gravity, armature: reach(
+        t, q, v, pose=pose, jacobian=jacobian, gravity=gravity, armature=armature)  # fmt: skip
+    tau = [engine.Simulator(model, gravity=(0, 0, 0), controller=c).run(q, v, 0.01).tau for c in (named, reach)]
+    assert np.array_equal(*tau)

@@ -217,3 +217,11 @@ def test_a_range_in_another_unit_is_told(angle, span, said):
     text = world(f'<body><joint range="{span}"/><geom size="0.1"/></body>', f'<compiler angle="{angle}"/>')
     with pytest.warns(RobotFileWarning, match=said):
         load(text)
+
+
+def test_a_range_of_two_turns_that_is_rounded_is_not_told():
+    text = world('<body><joint range="-6.28319 6.28319"/><geom size="0.1"/></body>', '<compiler angle="radian"/>')
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        load(text)
+    assert "two turns" not in str(check(text))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.io.misread import WIDE
 from engine.io.mjcf.document import Node
 from engine.io.mjcf.orientation import unit
 from engine.io.mjcf.settings import Settings
@@ -119,7 +120,7 @@ def turn(node: Node, name: str, T: Array, settings: Settings, notes: Notes) -> T
 def warn_of_units(node: Node, span: list[float], unit_of: float, notes: Notes) -> None:
     """Warn of a hinge's range that looks like radians where degrees are read, or like degrees where radians are."""
     said = f"the range is {node.text('range')} {'rad' if unit_of == 1.0 else 'degrees'}"
-    if unit_of == 1.0 and span[1] - span[0] > 4.0 * np.pi:
+    if unit_of == 1.0 and span[1] - span[0] > WIDE:
         notes.warn(node, f"{said}, over two turns; expected radians, as the compiler's angle is (degrees?)")
     elif unit_of != 1.0 and min(abs(abs(x) - k * np.pi) for x in span for k in (0.5, 1.0)) < 0.01:
         notes.warn(node, f"{said}, of which an end would be a round angle in radians; expected degrees, as the compiler's angle is")
