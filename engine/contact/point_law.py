@@ -318,8 +318,8 @@ def displacement(moved: Array, r: Array) -> Array:
     """Return how far (3) a point of a body B, now r (3) from its origin, has moved with it as seen from A: by :func:`relative_motion` (6),
     to the third order of the rotation.
 
-    >>> displacement(np.array([0.0, 0.0, 0.01, 1.0, 0.0, 0.0]), np.array([0.0, 2.0, 0.0])).round(9)
-    array([0.98 , 0.0001, 0.    ])
+    >>> displacement(np.array([0.0, 0.0, 0.01, 1.0, 0.0, 0.0]), np.array([0.0, 2.0, 0.0])).round(9).tolist()
+    [0.98, 0.0001, 0.0]
     """
     turns = ops.cross(moved[:3], r)
     return moved[3:] + turns - 0.5 * ops.cross(moved[:3], turns)

@@ -118,9 +118,9 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
     if moving and t is not None:
         raise ViewerError(f"t is given for '{path}', a film of the whole motion; expected a picture ({', '.join(STILLS)}), or no t")
     marks = reach(scene, shown) if shown and follow is None and not camera else None
-    told = Told(scene, caption, clock, signals, size, len(view) if isinstance(view, list) else 1, speed if moving else 1.0, bars, plots)
     cameras = [own(camera, scene)] if camera else seen_from(scene, view, size, None if follow is None else times[0], follow, marks,
                                                                None if moving else times[0])  # fmt: skip
+    told = Told(scene, caption, clock, signals, size, len(cameras), speed if moving else 1.0, bars, plots)
     panels, bodies = told.panels(size, times[0]), scene.points.reshape(-1, 8, 3)
     if camera is None and follow is None:
         keep_clear(cameras, size, bodies, panels)
