@@ -379,7 +379,7 @@ def test_steps_are_the_same_interpreted_and_compiled():
     q, v = state(heap(7, apart=0.19), v=0.5)
     process = made._process
     p, x = made.stepper.parameters.join({}), made._step.prepare(np.zeros(0), made._step.begun(q, v))
-    given = [3.0, 1.0, 0.0, 0.0, H, *process.given(p), *(s.taken(x) for s in process.states), *process.inertias, np.zeros((0, 7)),
+    given = [3.0, 1.0, 0.0, 0.0, H, *process.given(p), *(s.taken(x) for s in process.states), *process.inertias, np.zeros((0, 8)),
              *process.contacts.flat]  # fmt: skip
     compiled = process.advanced(*given)
     interpreted = engine.compiler.interpret(process.advanced.program, *given)

@@ -72,8 +72,8 @@ def test_a_ball_and_a_cylinder_roll_to_a_stop(route, monkeypatch):
         made = lying(route, monkeypatch, surface(rolling=c), shape)
         run, _, v = moved(made, [0, 0.5 / lever, 0, 0.5, 0, 0], 0.5, (0, 0, R - DEPTH / points), upright)
         a = c * G * lever / (lever**2 + share * R * R)
-        assert v[-1, 3] - v[100, 3] == pytest.approx(-a * (run.t[-1] - run.t[100]), rel=1e-6)
-        np.testing.assert_allclose(v[100:, 1] * lever, v[100:, 3], rtol=1e-7)
+        assert v[-1, 3] - v[100, 3] == pytest.approx(-a * (run.t[-1] - run.t[100]), rel=0.43 * FALL / R)     # of l, d ln a = −0.43 d ln l
+        np.testing.assert_allclose(v[100:, 1] * lever, v[100:, 3], rtol=FALL / R)
 
 
 @pytest.mark.parametrize("route", ROUTES)
@@ -268,7 +268,7 @@ def test_a_step_has_derivatives(what, monkeypatch):
     after = engine.gufunc(lambda x: step.step(0.0, 0.0, DT, np.zeros(0), x)[: len(x)], "(n)->(n)", n=len(x))
     for _ in range(100):
         x = after(x)
-    h = np.where(np.arange(len(x)) < len(x) - 9, 2e-6, 1e-9)
+    h = np.where(np.arange(len(x)) < len(x) - 10, 2e-6, 1e-9)
     e = np.diag(h)
     differences = (8.0 * (after(x + e) - after(x - e)) - (after(x + 2.0 * e) - after(x - 2.0 * e))).T / (12.0 * h)
     A = engine.jacobian(after)(x)

@@ -33,7 +33,7 @@ from engine.contact.many.sticking import found, kept
 from engine.contact.momenta import acts_at_middle, change, gained
 from engine.contact.newton import Smooth
 from engine.contact.pairs import homogeneous, transformed_point
-from engine.contact.point_law import HELD, RUNNING, rotated_sticking, unpacked_point, velocity, wrench_of
+from engine.contact.point_law import HELD, RUNNING, rotated_sticking, unpacked_point, wrench_of
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics.kinematics import path
 from engine.dynamics.momentum_conservation import Tree
@@ -274,11 +274,11 @@ class JointedProblem(Smooth):
         where there are some couple (3)."""
 
         def one(p: Array, row: Array, g: Array, V_a: Array, V_b: Array) -> tuple[Array, Any]:
-            u, n = velocity(V_b - V_a, p[PLACE]), p[NORMAL]
+            _, own = unpacked_point(row)
+            n, _, ut = point_law.normal_and_slip(own, V_b - V_a)
             place, gap = np.split(self.place_and_gap(p, row, V_a, V_b), [3])
-            u = u + self.pairs.running(p) if self.pairs.runs else u
-            own = p[LINK_A : LINK_B + 1], place, n, gap, g[:3] / self.h, [ops.norm(u - (n @ u) * n)], g[3:] / self.h
-            return np.concatenate(own), ops.norm(g[:3]) > 0.0
+            seen = p[LINK_A : LINK_B + 1], place, n, gap, g[:3] / self.h, [ops.norm(point_law.slip(own, ut))], g[3:] / self.h
+            return np.concatenate(seen), ops.norm(g[:3]) > 0.0
 
         return ops.chosen(*ops.rows(one, self.found, self.points, impulses.g, *self.twists(x)))
 
