@@ -14,7 +14,7 @@ from engine.contact.hunt_crossley import EVENLY
 from engine.contact.mobility import changes_inertia, with_mobilities
 from engine.contact.momenta import acts_at_middle, centre_velocity, momentum_changes
 from engine.contact.pairs import BroadPhase, InitialMotion, Pair, Touch, broad_phase, spheres_apart, touch, transformed_point
-from engine.contact.point_law import PARTING, RECESS, kept_energy, velocity, wrench_of
+from engine.contact.point_law import RECESS, kept_energy, recess_after, velocity, wrench_of
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics.kinematics import body_motion, body_poses
 from engine.dynamics.momentum_conservation import Tree, floating_trees
@@ -84,7 +84,7 @@ class ContactLaws:
 
     def unpressed(self, stuck: Array, h: Any) -> Array:
         """Return the memory of sticking after a step of h in which nothing pushes: recesses close on, and nothing else is kept."""
-        recess = ops.maximum(stuck[:, RECESS] - PARTING * h, 0.0)
+        recess = recess_after(stuck[:, RECESS], h)
         kept: Array = np.zeros(stuck.shape, dtype=recess.dtype)
         kept[:, RECESS] = recess
         return kept

@@ -138,10 +138,9 @@ def balanced(M: Array, free: Array, law: Any, start: Array, J: Array | None = No
     with it.
 
     Evaluations cost much there, and points little. So lines are searched on the points' own slopes; the direction of sliding friction is
-    found beside v, as its dual (:func:`~engine.contact.point_law.dual_after`); friction is that of the normal
-    impulses to which each step leads, until both agree, and where these do not by then, it only falls from ``CHANGES`` on, so that it is
-    Coulomb's at most; and the last step is not taken: when a step d has left r of the residual, the next
-    one would be r d, about, as steps converge quadratically.
+    found beside v, as its dual (:func:`~engine.contact.point_law.dual_after`); friction is that of the normal impulses to which each step
+    leads, until both agree, and where these do not by then, it only falls from ``CHANGES`` on, so that it is Coulomb's at most; and the
+    last step is not taken: when a step d has left r of the residual, the next one would be r d, about, as steps converge quadratically.
     """
     n, over = len(start), 1.0 / np.diag(M)
     none = np.zeros(0 if J is None else n)

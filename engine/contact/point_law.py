@@ -40,8 +40,8 @@ Array = np.ndarray
 #: numbers of a point, of one with ξ/h and the recess, of one of surfaces that run, and of one with Θ/h; and the constants of a pair
 #: without couples
 ROW, HELD, RUNNING, TURNING, CONSTANTS = 14, 18, 21, 24, 9
-#: place of the recess in what is kept of a pair
-RECESS = 6
+#: place of the recess in what is kept of a pair, and in what is ``stuck`` of it, seen from its place
+RECESS, RECESS_SEEN = 6, 9
 #: m/s, at which the recess of surfaces that begin in each other closes
 PARTING = 0.1
 UPPER = np.triu_indices(6)
@@ -154,6 +154,11 @@ def recess(row: Array) -> Any:
     return row[HELD - 1] if len(row) > ROW else 0.0
 
 
+def recess_after(recess: Any, h: Any) -> Any:
+    """Return a recess, m, after a step of h: it closes at :data:`PARTING`."""
+    return ops.maximum(recess - PARTING * h, 0.0)
+
+
 def point_friction(c: Array, normal: Any, slip2: Any) -> Array:
     """Return a point's ``friction`` (2 or 4) from a normal impulse and the square of a slip, which are known."""
     kinetic, static, mobility, stiction = c[4:8]
@@ -174,11 +179,11 @@ def point_rows_and_friction(c: Array, position: Array, normal: Array, gap: Array
     rows, friction, acts = [], [], []
     for x, n, g, u0, part, turn in zip(position, normal, gap, before, share, turns_on, strict=True):
         s = weight(c[2] * c[2] * c[3] * (1.0 + c[1] * abs(u0)))                # what loses much is stiff too
-        g = g if stuck is None else g + stuck[9]
+        g = g if stuck is None else g + stuck[RECESS_SEEN]
         row = np.concatenate([ops.array([s, g, u0, n @ (velocity(flown, x) + turn)]), n, x, [part], turn])
         if stuck is not None:
             gave = velocity(stuck[:6], x - stuck[6:9])
-            row = np.concatenate([row, (gave - (n @ gave) * n) / c[2], stuck[9:10]])
+            row = np.concatenate([row, (gave - (n @ gave) * n) / c[2], [stuck[RECESS_SEEN]]])
             if len(stuck) > 10:
                 row = np.concatenate([row, stuck[10:13] - (n @ stuck[10:13]) * n])
             if turns(c):
@@ -363,7 +368,7 @@ def sticking_after(h: Any, sums: Array, M: Array, stuck: Array, size: Any) -> Ar
     least = ops.minimum(1.0, h * slow / ops.sqrt(ops.maximum(stretch, 1e-300)))
     held = turn * ops.minimum(1.0, h * slow / ops.maximum(size * abs(turn), 1e-300))
     kept = ops.where(sums[0] > 0.0, least, 0.0) * np.concatenate([held * n, gave + (turn - held) * lever])
-    kept = np.append(kept, ops.maximum(stuck[9] - PARTING * h, 0.0))
+    kept = np.append(kept, recess_after(stuck[RECESS_SEEN], h))
     if len(stuck) <= 13:
         return kept
     return np.concatenate([kept, ops.where(sums[0] > 0.0, turning_after(n, stuck[13:] + M[:3], h * sums[9] / push), 0.0)])

@@ -106,13 +106,10 @@ class ManyContacts:
         stiffness = on_each_other(one[:, MATERIAL].T, other[:, MATERIAL].T, self.combine)[0]
         throws = stiffness * (one[:, MOBILITY] + other[:, MOBILITY])
         warn_of_springs(depth, throws, name, where)
-        pairs, of = np.unique(points, axis=0, return_inverse=True)
-        deepest = np.zeros(len(pairs))
-        np.maximum.at(deepest, of.ravel(), recesses(depth, throws))
-        a, b = (self.shapes.outlines[pairs[:, k]] for k in (0, 1))
-        number = number_of(a.T, b.T, np.vstack([np.zeros((3, len(pairs))), pairs.T]))
-        order = np.argsort(number)
-        return in_places(self.held, number[order], deepest[order])
+        numbers, of = np.unique(number_of(one.T, other.T, np.vstack([np.zeros((3, len(points))), points.T])), return_inverse=True)
+        deepest = np.zeros(len(numbers))
+        np.maximum.at(deepest, of, recesses(depth, throws))
+        return in_places(self.held, numbers, deepest)
 
     def overlaps(self, points: Array) -> Array:
         """Return how far the shapes of points (p, 14) lie in each other, of the thickness of the thinner one."""

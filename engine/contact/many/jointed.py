@@ -245,7 +245,7 @@ class JointedProblem(Smooth):
         def move(p: Array, flight: Array, S: Array, *V: Array) -> tuple[Array, Any]:
             a, b, to_a, to_b = (point_law.seen_at(W, S[6:9]) for W in V)
             k, _, s, *_ = p[MATERIAL]
-            begun = p[GAP] + S[9] - p[NORMAL] @ point_law.displacement(flight, p[PLACE] - S[6:9])
+            begun = p[GAP] + S[point_law.RECESS_SEEN] - p[NORMAL] @ point_law.displacement(flight, p[PLACE] - S[6:9])
             energy = point_law.kept_energy(k, s / k, h, ops.array([begun]), p[None, BEFORE], p[None, SHARE])
             return point_law.motion_after(flight, (to_a, to_b), b - a, ago, h - ago), energy
 

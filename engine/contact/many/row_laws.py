@@ -14,7 +14,7 @@ from engine.contact.hunt_crossley import EVENLY
 from engine.contact.many.jointed import JointedProblem
 from engine.contact.many.pair_rows import BEFORE, GAP, MATERIAL, NORMAL, PLACE, POINT, SHARE, A, B, Near, PairRows
 from engine.contact.many.sticking import found, in_places, places_of
-from engine.contact.point_law import PARTING, RECESS, kept_energy, velocity
+from engine.contact.point_law import RECESS, kept_energy, recess_after, velocity
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics.kinematics import body_motion, body_poses
 from engine.dynamics.momentum_conservation import Tree
@@ -76,7 +76,7 @@ class RowLaws(ContactLaws):
         last = np.zeros(3 if self.turns else 0)
 
         def closing(S: Array) -> Array:
-            recess = ops.maximum(S[1 + RECESS] - PARTING * h, 0.0)
+            recess = recess_after(S[1 + RECESS], h)
             return np.concatenate([ops.where(recess > 0.0, S[:1], 0.0), np.zeros(RECESS), [recess], last])
 
         return ops.table(ops.gather(ops.rows(closing, stuck), np.arange(float(self.held[0]))))
