@@ -85,8 +85,8 @@ SIMULATION = (
     ("after_flight", "python_controllers", "effort_limits", "form", "halving", "impacts", "independent_trees", "unresolved"),
     ("meeting_trees", "meeting", "origins", "run_start"),
     ("step", "body_trajectory"),
-    ("culprit", "event_runs", "state", "linearization"),
-    ("diagnosis",), ("run_file", "compiled_system", "profile", "adaptive", "wires"), ("stepper",), ("simulator", "compile"),
+    ("culprit", "event_runs", "linearization"),
+    ("diagnosis",), ("run_file", "compiled_system", "profile", "adaptive", "wires", "state"), ("stepper",), ("simulator", "compile"),
     ("from_file", "live", "load", "rollouts"), ("warm",), ("__init__",),
 )  # fmt: skip
 #: part of the viewer -> parts that it may import from; its own modules always

@@ -339,16 +339,22 @@ class Live:
     def _advance(self, steps: int) -> None:
         new, before = dict(self._new), self.state
         try:
-            self.state = self.simulator.step(self.state, steps, new)
+            self.state = self._stepped(steps, new)
         except SimulationError:
             with contextlib.suppress(SimulationError):           # again one by one, to the last state before
                 for _ in range(steps - 1):
-                    self.state = self.simulator.step(self.state, 1, new)
+                    self.state = self._stepped(1, new)
             raise
         finally:
             if self.state is not before:
                 self._new.clear()
                 self.trace.append(self.state)
+
+    def _stepped(self, steps: int, new: Mapping[str, Array]) -> State:
+        """Return the state so many steps later, with what follows from it, which the trace takes."""
+        state = self.simulator.step(self.state, steps, new)
+        state.signals  # noqa: B018                              (made now: what is not finite ends the motion here)
+        return state
 
     def _restart(self, parameters: Mapping[str, Array]) -> None:
         self.state, self.trace = self._begun(parameters)

@@ -250,17 +250,21 @@ class MeetingTrees(IndependentTrees):
         def one(counts: Array, t0: float, k: float, dt: float, p: Array, x: Array) -> Array:
             given = self.given(p)
             data, done, ahead = [], k, None
-            for count in counts:
+            for signed in counts:
+                count = abs(signed)
                 if count > 0 and ahead is not None:
                     x, done, count = ahead, done + 1.0, count - 1.0            # that step was taken for the record before
                 if count > 0:
                     x, _ = self.moved(count, t0, done, dt, given, x, noted=0.0)
                     done += count
-                ahead, notes = self.moved(1.0, t0, done, dt, given, x)
                 row = np.zeros(self.record.n)
+                data.append(row)
+                if signed < 0:
+                    row[self.record.slices["x"]] = x
+                    continue
+                ahead, notes = self.moved(1.0, t0, done, dt, given, x)
                 row[: self.alone.record.n] = looks(np.zeros(1), t0, done, dt, p, x)[0]
                 self.write(row, notes)
-                data.append(row)
             return np.array(data)
 
         def run(counts: Array, t0: float, k: float, dt: float, p: Array, x: Array) -> Array:

@@ -24,11 +24,9 @@ def at_time(plant: Any, z: Array, t: Any) -> Array:
     return z
 
 
-def carried_over(plant: Any, z: Array, form: Form, record: Array, known: Form) -> Array:
-    """Return components' states z (..., n) of a record (..., m) by a form, as they are of a plant whose form is ``known``: relative to the
-    same origin. SimulationError where its frame's is elsewhere."""
-    if form.frame == known.frame:
-        return z
+def carried_over(plant: Any, z: Array, form: Form, record: Array) -> Array:
+    """Return components' states z (..., n) of a record (..., m) by a form, as they are of a plant with another frame: relative to the same
+    origin. SimulationError where its frame's is elsewhere."""
     frame, t = plant.frame, record.item(0)
     if frame is None or form.frame is None:
         has, wants = ("a frame", "none") if frame is None else ("no frame", "one")

@@ -29,6 +29,7 @@ class PythonControllerRun(Process):
     def __init__(self, process: Process, plant: Plant, layout: Layout) -> None:
         super().__init__(process.step, process.observe, process.compiled, process.example, process.over, process.where,
                          process.away, process.notes)
+        self.seen_later = False
         assert plant.controller is not None
         self.plant, self.controller, self.layout = plant, plant.controller, layout
         begin = layout.slices["memory"].start

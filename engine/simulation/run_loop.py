@@ -63,6 +63,8 @@ class Process:
     Attributes
     ----------
     together : whether a batch is computed as a whole, rows that failed too
+    seen_later : whether a state may be looked at whenever somebody asks, as machine code sees the same bits then; what is plain Python is
+        asked at its time
 
     Parameters
     ----------
@@ -84,7 +86,7 @@ class Process:
                  notes: int = 0) -> None:  # fmt: skip
         self.step, self.observe, self.compiled, self.example = step, observe, compiled, example
         self.over, self.where = over or (lambda x: np.zeros(x.shape[:-1], dtype=bool)), where
-        self.n, self.away, self.notes = len(example[1]), away, notes
+        self.n, self.away, self.notes, self.seen_later = len(example[1]), away, notes, compiled
         self.most = UNKNOWN                                                    # steps that take HEARD, as far as it is known
         self.recorded = 0                                                      # states of one rollout that could be looked at together
 
@@ -139,7 +141,7 @@ class Process:
             return kernel
 
         def rows_at_once(counts: Array, t0: float, k: float, dt: float, p: Array, x: Array) -> Array:
-            if rows * counts.sum() * self.operations < WORTH_THREADS:
+            if rows * np.abs(counts).sum() * self.operations < WORTH_THREADS:
                 return kernel(counts, t0, k, dt, p, x)
             p, x = (np.broadcast_to(a, (*batch, a.shape[-1])).reshape(rows, a.shape[-1]) for a in (p, x))
             ends = np.linspace(0, rows, threads + 1).astype(int)
@@ -157,7 +159,8 @@ class Process:
     def advance(self, counts: Array, t0: float, k: float, dt: float, p: Array, x: Array, failures: Failures | None = None,
                 room: Array | None = None) -> Array:  # fmt: skip
         """Return records (..., T, m), each after so many more of the steps, in ``room`` if there is some and machine code makes them;
-        :class:`Diverged` where one of a single rollout is not finite.
+        :class:`Diverged` where one of a single rollout is not finite. Where all counts are negative, so many steps are taken, and records
+        have x alone.
 
         In a batch a rollout that is not finite any more is NaN from there on, and noted among the ``failures``; nothing of it is computed
         in later calls, and all others are the same bits as without it. A SimulationError, or Interrupted, holds the records before it.
@@ -171,6 +174,7 @@ class Process:
             new = self._records(counts, t0, k, dt, given, own, room) if not batch or on.any() else np.zeros((0, len(counts), self.record.n))
             if not batch and self.modest(new):
                 return new
+            counts = np.abs(counts)
         except (SimulationError, Interrupted) as error:
             ended, new = error, np.concatenate([np.zeros((*own.shape[:-1], 0, self.record.n)), *error.records], axis=-2)
         if not all_of_it:
@@ -204,13 +208,14 @@ class Process:
         return np.asarray(np.isfinite(records).all(axis=-1) & ~np.asarray(self.away(records[..., 1 : 1 + self.n])))
 
     def modest(self, records: Array) -> bool:
-        """Return whether the records of one rollout are good as their numbers are small: of a step in a loop in Python no more is asked."""
+        """Return whether the records of one rollout are good as the sum of their squares is small: of a step in a loop in Python no more is
+        asked."""
         own = records.reshape(-1)
-        return bool(own.size and np.minimum.reduce(own) > -AWAY and np.maximum.reduce(own) < AWAY)       # NaN is not
+        return bool(own.size and np.vdot(own, own) < AWAY * AWAY)              # NaN is not; its overflow is silent
 
     def _records(self, counts: Array, t0: float, k: float, dt: float, p: Array, x: Array, room: Array | None = None) -> Array:
         """Return records (..., T, m), finite or not: machine code between records in pieces, between which Ctrl-C is heard."""
-        if self.compiled and max(map(counts.item, (0, len(counts) // 2, -1))) > UNKNOWN and counts.max() > self.most:
+        if self.compiled and max(map(abs, map(counts.item, (0, len(counts) // 2, -1)))) > UNKNOWN and np.abs(counts).max() > self.most:
             return self._in_pieces(counts, t0, k, dt, p, x, room)
         kernel = self.kernel(x.shape[:-1])
         if kernel is vars(self).get("_alone") and len(counts) >= SHELF:
@@ -224,10 +229,10 @@ class Process:
         found = np.empty((*x.shape[:-1], len(counts), self.record.n)) if room is None else room
         kernel = self.kernel(x.shape[:-1])
         for j, count in enumerate(counts):
-            left = float(count)
+            left, sign = abs(float(count)), math.copysign(1.0, count)
             while True:
                 now, begun = min(left, self.most), time.perf_counter()
-                record = run_silently(kernel, np.array([now]), t0, k, dt, p, x)
+                record = run_silently(kernel, np.array([sign * now]), t0, k, dt, p, x)
                 took = max(time.perf_counter() - begun, 1e-9)
                 if now >= min(self.most, UNKNOWN):
                     self.most = max(1.0, np.floor(now * np.clip(HEARD / took, 0.25, 16.0)))

@@ -230,7 +230,7 @@ class Simulator(Fixed):
     def start(self, q0: ArrayLike, v0: ArrayLike, parameters: Mapping[str, Any] | None = None) -> State:
         """Return the state at t = 0, for :meth:`step`. Events stop it where they stop a run."""
         self.watch.require_stops("step by step it")
-        return self._state(*self.stepper.begin(q0, v0, parameters), 0.0, 0, 0)
+        return State.after(self._step, 0, 0.0, 0, *self.stepper.begin(q0, v0, parameters))
 
     def step(self, state: State, steps: int = 1, parameters: Mapping[str, Any] | None = None) -> State:
         """Return the state a number of steps later; parameters given here hold from now on; those by which a
@@ -262,14 +262,7 @@ class Simulator(Fixed):
                 x, z = x.copy(), self._step.layout.slices["state"]
                 x[..., z] = self._step.prepare(p, x, state.t)[..., z]
         count = whole("steps", steps, "a whole number of steps from 1", least=1, error=SimulationError)
-        return self._state(p, x, begun, done, count)
-
-    def _state(self, p: Array, x: Array, begun: float, done: int, steps: int) -> State:
-        try:
-            data = self._process.advance(np.array((float(steps),)), begun, float(done), self.dt, p, x)
-        except Diverged as stop:
-            raise SimulationError(ended(self._step, stop)) from None
-        return State.of(self._step, data[..., 0, :], p, begun, done + steps)
+        return State.after(self._step, count, begun, done, p, x)
 
     # ------------------------------------------------------------ running
 

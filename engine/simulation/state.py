@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,32 +12,43 @@ from numpy.typing import NDArray
 from engine.checks import shown
 from engine.components.component import SimulationError
 from engine.model import Model
+from engine.simulation.diagnosis import ended
 from engine.simulation.form import Form
 from engine.simulation.origins import at_time, carried_over
+from engine.simulation.run_loop import Diverged
 from engine.simulation.step import Step
 
 Array = NDArray[np.float64]
 
 
-class Origin(NamedTuple):
-    """Source of a state: a record (..., m) with parameters (..., p), so many steps after the time ``begun``; ``form`` is the record's
-    layout."""
+class Origin:
+    """Source of a state: the time t (s) and the whole state x (..., n) with parameters (..., p), so many steps after the time ``begun``;
+    ``form`` is the layout of its record. Where it has none yet, ``by`` is the step that makes one as it is asked for."""
 
-    form: Form
-    record: Array
-    parameters: Array
-    begun: float
-    steps: int
+    def __init__(self, form: Form, t: float, x: Array, parameters: Array, begun: float, steps: int, record: Array | None = None,
+                 by: Step | None = None) -> None:  # fmt: skip
+        self.form, self.t, self.x, self.parameters, self.begun, self.steps = form, t, x, parameters, begun, steps
+        self._record, self._by = record, by
 
-    @property
-    def t(self) -> float:
-        """The time, s."""
-        return self.record.item(0)
+    def __reduce__(self) -> Any:
+        return Origin, (self.form, self.t, self.x, self.parameters, self.begun, self.steps, self.record)
 
     @property
-    def x(self) -> Array:
-        """The whole state (..., n)."""
-        return self.record[..., 1 : 1 + self.form.whole.n]
+    def record(self) -> Array:
+        """The record (..., m)."""
+        if self._record is None:
+            assert self._by is not None
+            self._record = advanced(self._by, np.zeros(1), self.begun, self.steps, self.parameters, self.x)
+        return self._record
+
+
+def advanced(step: Step, count: Array, begun: float, done: int, p: Array, x: Array) -> Array:
+    """Return the record (..., m) after one ``count`` of steps, as :meth:`~engine.simulation.run_loop.Process.advance` takes it, so many
+    steps after the time ``begun``; SimulationError where a single rollout is not finite any more."""
+    try:
+        return step.process.advance(count, begun, float(done), step.dt, p, x)[..., 0, :]
+    except Diverged as stop:
+        raise SimulationError(ended(step, stop)) from None
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -46,12 +57,14 @@ class State:
 
     t, q and v may be replaced (``dataclasses.replace``), and q and v written into: a state is what it shows. A rollout of a batch that
     failed begins anew where it is given q and v again, its wheels and controllers as they are at first. It is numbers: pickled or copied,
-    it is gone on with by any simulator of the same robot, with components, parameters and events of the same names.
+    it is gone on with by any simulator of the same robot, with components, parameters and events of the same names. Where all that acts is
+    machine code, what follows from a state is computed when it is asked for first, with the parameters of its own step.
 
     Attributes
     ----------
     t : s; q (..., nq); v (..., nv)
-    vdot (..., nv), tau (..., nv), signals (by name) : what follows, as in a :class:`Trajectory`; read-only
+    vdot (..., nv), tau (..., nv), signals (by name) : what follows, as in a :class:`Trajectory`; read-only. SimulationError where some of
+        it is not finite
 
     >>> import engine
     >>> builder = engine.Builder()
@@ -68,11 +81,14 @@ class State:
     origin: Origin
 
     @classmethod
-    def of(cls, step: Step, record: Array, p: Array, begun: float, steps: int) -> State:
-        """Return the state in a record (..., m), so many steps after the time ``begun``."""
-        nq, end = step.plant.model.nq, step.places.stop
-        q, v = record[..., 1 : 1 + nq].copy(), record[..., 1 + nq : 1 + end].copy()
-        return cls(record.item(0), q, v, Origin(step.form, record, p, begun, steps))
+    def after(cls, step: Step, count: int, begun: float, done: int, p: Array, x: Array) -> State:
+        """Return the state so many steps after x (..., n), which is ``done`` steps after the time ``begun``."""
+        later = count > 0 and step.process.seen_later
+        record, done = advanced(step, np.array((-float(count) if later else float(count),)), begun, done, p, x), done + count
+        nq, end, n = step.plant.model.nq, step.places.stop, step.layout.n
+        x, t = record[..., 1 : 1 + n], begun + done * step.dt if later else record.item(0)
+        q, v = x[..., :nq].copy(), x[..., nq:end].copy()
+        return cls(t, q, v, Origin(step.form, t, x, p, begun, done, *((None, step) if later else (record,))))
 
     @functools.cached_property
     def _shown(self) -> dict[str, Array]:
@@ -145,17 +161,18 @@ class State:
 
     def resumed(self, by: Step) -> tuple[Array, float, int]:
         """Return the whole state x (..., n) from which a simulator's step goes on, the time and the number of steps it is counted from."""
-        form, record, p, begun, steps = self.origin
-        x = record[..., 1 : 1 + form.whole.n]
-        if (form is by.form and record.ndim == 1 and self.t == record[0]       # nearly always: nothing has been written into
+        origin = self.origin
+        form, x, p, begun, steps = origin.form, origin.x, origin.parameters, origin.begun, origin.steps
+        if (form is by.form and x.ndim == 1 and self.t == origin.t             # nearly always: nothing has been written into
                 and np.asarray(self.q).tobytes() + np.asarray(self.v).tobytes() == x[by.places].tobytes()):  # fmt: skip
             return x, begun, steps
-        model, at, moved = by.plant.model, by.layout.slices, self.t != self.origin.t
+        model, at, moved = by.plant.model, by.layout.slices, self.t != origin.t
         if form is not by.form and not form.fits(by.form):
             raise SimulationError(f"the state is of a simulator of {form}; expected one of {by.form}, as start gives it")
         x = x.copy()
         z = at["state"]
-        x[..., z] = carried_over(by.plant, x[..., z], form, record, by.form)
+        if form.frame != by.form.frame:
+            x[..., z] = carried_over(by.plant, x[..., z], form, origin.record)
         if form.events != by.form.events:                                      # others have seen nothing yet
             x = by.prepare(p, np.concatenate([x[..., : at["events"].start], np.zeros((*x.shape[:-1], by.watch.memory.n))], axis=-1), self.t)
         if not moved and all(np.asarray(y).tobytes() == x[..., at[n]].tobytes() for n, y in (("q", self.q), ("v", self.v))):

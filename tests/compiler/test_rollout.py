@@ -193,6 +193,23 @@ def test_what_a_step_seldom_changes_stands_where_it_is(width, reads, apart):
             np.testing.assert_allclose(records[row, j], [k, *at, *notes], rtol=1e-13, atol=1e-14)
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("noted", [False, True])
+def test_steps_without_a_look_are_those_with_one(width, noted):
+    """What a record has of x is the same bits, and else zero, also in memory with gaps; a look without a step is that after the steps."""
+    shapes = [(), (), (), (2,), (15 if noted else 3,)]
+    one = trace(remembering if noted else step, shapes)
+    look = trace(lambda t0, k, dt, p, x: (t0 + k * dt, x[:-2] if noted else x, p, ops.sin(x)), [*shapes[:-1], (17 if noted else 3,)])
+    counts, x = np.array([1.0, 4.0, 7.0, 1.0]), np.random.default_rng(0).uniform(-1, 1, (9, *shapes[-1]))
+    kernel, own = rollout_ufunc(one, look, width), slice(1, 1 + x.shape[-1])
+    whole, out = kernel(counts, 0.5, 3.0, 0.1, P, x), np.full((9, 4, 2 * (3 + x.shape[-1] + look.n_in - 5)), np.nan)
+    for bare in (kernel(-counts, 0.5, 3.0, 0.1, P, x), kernel(-counts, 0.5, 3.0, 0.1, P, x, out=out[..., ::2])):
+        assert bits(bare[..., own]) == bits(whole[..., own]) and not np.delete(bare, np.r_[own], axis=-1).any()
+    assert np.isnan(out[..., 1::2]).all()
+    seen = [kernel(np.zeros(1), 0.5, 3.0 + counts[: j + 1].sum(), 0.1, P, bare[:, j, own])[:, 0] for j in range(4)]
+    assert bits(np.stack(seen, axis=1)) == bits(whole)
+
+
 @pytest.mark.parametrize("records", [SHELF - 1, SHELF, SHELF + 1, 5 * SHELF + 3])
 @pytest.mark.parametrize("notes", [0, 2])
 def test_many_states_looked_at_together_are_those_looked_at_one_by_one(records, notes):

@@ -72,7 +72,7 @@ KINDS = (engine.Robot, engine.Simulator, engine.Trajectory, engine.Model, engine
 def test_every_public_method_has_an_example(kind):
     inherited = {name: inspect.getattr_static(kind, name) for name in dir(kind) if not name.startswith("_")}
     methods = {name: x for name, x in inherited.items() if callable(x) or isinstance(x, (property, cached_property, classmethod))}
-    within = {"of", "resumed"} if kind is engine.simulation.State else set()    # what steps make of it
+    within = {"after", "resumed"} if kind is engine.simulation.State else set()    # what steps make of it
     if issubclass(kind, engine.simulation.Component):
         within |= set(dir(engine.simulation.Component)) - vars(kind).keys()     # what simulators ask of all components
     assert methods and not [name for name, x in methods.items() if not example(x) and name not in within]

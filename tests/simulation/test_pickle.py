@@ -143,8 +143,8 @@ THINGS = {
     "trajectory of a system": (lambda: engine.compile(Spinner()).simulate(Spinner().neutral(), 0.05, 0.01), lambda t: (t.x, t.u)),
     "solution": (lambda: arm_simulator().solve(np.zeros(3), np.ones(3), 0.1), lambda s: (s.t, s.y, s(np.linspace(0.0, 0.1, 7)))),
     "solution of a body": (lambda: engine.compile(Body()).solve(Body().neutral(), 0.1), lambda s: (s.y, s(np.linspace(0.0, 0.1, 7)))),
-    "state": (lambda: arm_simulator().start(np.zeros(3), np.ones(3)), lambda s: (
-        s.t, s.q, s.v, s.vdot, s.tau, *s.origin[1:], arm_simulator().step(s, 3).q)),
+    "state": (lambda: arm_simulator().step(arm_simulator().start(np.zeros(3), np.ones(3))), lambda s: (
+        s.t, s.q, s.v, s.vdot, s.tau, s.origin.record, s.origin.parameters, s.origin.begun, s.origin.steps, arm_simulator().step(s, 3).q)),
     "state of a body": (lambda: RigidBodyState([1.0, 2, 3], [0.6, 0, 0.8, 0]), lambda s: s.vector),
     "layout": (lambda: LieState("mrp", 3, "quaternion"), lambda s: (s.neutral(), s.manifold.plus(s.neutral(), np.ones(9) * 0.1))),
     "attitude": (lambda: ATTITUDES["rodrigues"], lambda a: (a.neutral(), a.rate(np.ones(3), np.ones(3)))),

@@ -10,6 +10,9 @@ the step's work, and is copied to where x is for records alone.
 A step may also return notes, after x, which ``observe`` then takes after x: those of the step that begins where it looks. That step is the
 next one, or is lost where the scan ends.
 
+A count of −n is n steps without a look after them, and without notes: the record is what a record has of x as it is, and zeros. All counts
+of a call are such, or none.
+
 Where one rollout makes many records, what a look reads of their states waits on a shelf (:mod:`engine.compiler.codegen.shelf`), and is
 looked at together, one in each lane, by the code of a batch, whose address ``@many`` has then
 (:func:`engine.compiler.scan.look_at_many`); until it is there, each is looked at by itself.
@@ -25,7 +28,7 @@ from collections.abc import Iterator, Sequence
 from engine.compiler.codegen.counters import OUTSIDE, Counters
 from engine.compiler.codegen.entry import ALL_FLAGS, GROUPS, strided
 from engine.compiler.codegen.llvm import Held, Module
-from engine.compiler.codegen.shelf import SHELF, Shelf, shelved
+from engine.compiler.codegen.shelf import SHELF, Shelf, copies, given, shelved
 from engine.compiler.graph.program import Program, live
 from engine.compiler.graph.vecmath import literal, splat, vector
 from engine.compiler.kernels.arena import STATE, put_spare
@@ -39,9 +42,12 @@ def rollout(step: Program, observe: Program, width: int, inputs: int = 0, counte
             load t0, k, dt, p and x of the row
             for j in range(R):                               # records, count
                 load w[j], where there are inputs
-                for i in range(counts[j]):                   # advance, again, endagain
+                for i in range(abs(counts[j])):              # advance, again, endagain
                     x = step(t0, k, dt, p, w, x); k = k + 1
-                records[j] = observe(t0, k, dt, p, w, x)     # look, endlook
+                if counts[j] < 0:
+                    records[j] = x among zeros               # bare
+                else:
+                    records[j] = observe(t0, k, dt, p, w, x) # noted, written
     """
     return Rollout(step, observe, width, inputs, counters).text()
 
@@ -199,8 +205,11 @@ class Rollout(GroupWriter):
         self.begin_records()
         self.load_inputs()
         self.take_steps()
+        self.begin_record()
+        self.note()
         if self.shelf:
             self.shelve(self.shelf)
+        self.look()
         self.record()
         self.goes_on("endlook", "%nextj = add i64 %j, 1", "records", "endrow")
         self.close()
@@ -253,7 +262,9 @@ class Rollout(GroupWriter):
                        f"  %morej = icmp slt i64 %j, {self.R}", "  br i1 %morej, label %count, label %endrow", "count:"]  # fmt: skip
         self.block = "count"
         count = self.byte(counts, self.put(f"mul i64 %j, {self.step_counts}"))
-        self.steps = self.put(f"fptosi double {self.put('load double, ptr ' + count)} to i64")
+        self.signed = self.put(f"fptosi double {self.put('load double, ptr ' + count)} to i64")
+        self.bare = self.put(f"icmp slt i64 {self.signed}, 0")
+        self.steps = self.put(f"select i1 {self.bare}, i64 {self.put(f'sub i64 0, {self.signed}')}, i64 {self.signed}")
 
     def load_inputs(self) -> None:
         """Load w[j] into both states: only the one that a single step reads, unless records read it as well."""
@@ -269,23 +280,46 @@ class Rollout(GroupWriter):
                 self.moved("gather", from_w, self.outer[6], lanes, many, self.step_w[1], self.vector_of(buffer, g, self.state, first))
 
     def take_steps(self) -> None:
-        """Write the loop over the steps to a record, from %at to %away and back; with notes, one more step that begins there."""
+        """Write the loop over the steps to a record, from %at to %away and back."""
         own = self.scratch, self.work
-        done, begun_at, begun_to = self.begun(self.steps) if self.notes else ("0", "%now", "%other")
+        done, begun_at, begun_to = self.begun(self.signed) if self.notes else ("0", "%now", "%other")
         self.put_back(self.held, done, own, self.state)
         self.lines += ["  br label %advance", "advance:", f"  %i = phi i64 [{done}, %{self.block}], [%nexti, %endagain]",
                        f"  %at = phi ptr [{begun_at}, %{self.block}], [%away, %endagain]",
                        f"  %away = phi ptr [{begun_to}, %{self.block}], [%at, %endagain]",
                        f"  %to = getelementptr {self.D}, ptr %away, i64 {self.kept}",
                        f"  %morei = icmp slt i64 %i, {self.steps}", "  br i1 %morei, label %again, label %look", "again:"]  # fmt: skip
-        strides = ", ".join(f"i64 {self.m.bytes(size)}" for size in (self.state, self.state, self.work))
-        call = f"  call void {self.f_step}(ptr %at, ptr %to, ptr {self.scratch}, i64 %groups, {strides})"
-        self.called(self.step, call, "%to")
+        self.take_step()
         self.count_on("again", self.state)
         self.goes_on("endagain", "%nexti = add i64 %i, 1", "advance", "look")
         self.put_down(self.held, own, self.state)
+
+    def take_step(self) -> None:
+        """Write a step from %at to %away."""
+        strides = ", ".join(f"i64 {self.m.bytes(size)}" for size in (self.state, self.state, self.work))
+        self.called(self.step, f"  call void {self.f_step}(ptr %at, ptr %to, ptr {self.scratch}, i64 %groups, {strides})", "%to")
+
+    def begin_record(self) -> None:
+        """Find out where record j is written, and write the one that is not looked for."""
+        base, outer, n = self.base[self.last], self.outer[self.last], self.n_record
+        self.place = self.at_once(base, outer, self.step_record, self.step_column, self.records, n)
+        where, stride, _ = self.place
+        self.lines += [f"  br i1 {self.bare}, label %bare, label %noted", "bare:"]
+        self.block, first, size = "bare", self.kept, 8 * self.width
+        there = given(self.observe)
+        x = copies(there, {k for k, i in enumerate(there) if not first <= i < first + self.n})
+        with self.each_group() as (g, _, _):
+            here = self.byte(where, self.put(f"mul i64 {g}, {stride}"))
+            self.lines.append(f"  call void @llvm.memset.p0.i64(ptr {here}, i8 0, i64 {size * n}, i1 false)")
+            for i, k, many in x:
+                self.copied(self.byte(here, size * k), self.vector_of("%at", g, self.state, i), size * many)
+        self.lines += ["  br label %written", "noted:"]
+        self.block = "noted"
+
+    def note(self) -> None:
+        """Take one more step, which begins at the record, where it has notes of it."""
         if self.notes:
-            self.called(self.step, call, "%to")
+            self.take_step()
             self.count_on(self.block, self.state, self.m.bytes(self.notes), (self.noted, self.kept + self.n))
 
     def shelve(self, shelf: Shelf) -> None:
@@ -315,14 +349,20 @@ class Rollout(GroupWriter):
         self.lines += [f"  call void {look}({given}, ptr null)", "  br label %endlook", "alone:"]
         self.block = "alone"
 
-    def record(self) -> None:
-        """Write record j of the state %at."""
-        put, base, outer, n = self.put, self.base[self.last], self.outer[self.last], self.n_record
-        where, stride, left = self.at_once(base, outer, self.step_record, self.step_column, self.records, n)
-        places = ", ".join(f"ptr {p}" for p in ("%at", where, put(f"getelementptr {self.D}, ptr {self.scratch}, i64 {self.beside}")))
+    def look(self) -> None:
+        """Write record j of the state %at as it is seen."""
+        where, stride, _ = self.place
+        beside = self.put(f"getelementptr {self.D}, ptr {self.scratch}, i64 {self.beside}")
+        places = ", ".join(f"ptr {p}" for p in ("%at", where, beside))
         sizes = f"i64 {self.m.bytes(self.state)}, i64 {stride}, i64 {self.m.bytes(self.work)}"
         call = f"  call void {self.f_observe}({places}, i64 %groups, {sizes})"
-        self.called(self.observe, call, self.byte(where, 8 * min(1, n - 1)))
+        self.called(self.observe, call, self.byte(where, 8 * min(1, self.n_record - 1)))
+        self.lines += ["  br label %written", "written:"]
+        self.block = "written"
+
+    def record(self) -> None:
+        """Scatter record j, where it was not written in place."""
+        put, base, outer, n, (_, _, left) = self.put, self.base[self.last], self.outer[self.last], self.n_record, self.place
         with self.each_group() as (g, i, lanes):
             where = self.byte(self.byte(base, put(f"mul i64 {i}, {outer}")), put(f"mul i64 %j, {self.step_record}"))
             self.moved("scatter", where, outer, lanes, left, self.step_column, self.vector_of(self.records, g, n, 0))

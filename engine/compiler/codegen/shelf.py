@@ -46,7 +46,7 @@ def shelved(observe: Program) -> Shelf:
     >>> list(shelved(look)[1:])
     [[(0, 0, 1), (19, 1, 1)], [(0, 20, 1)], [(0, 0, 20), (30, 21, 20)]]
     """
-    there = [node[1] if (node := observe.nodes[i])[0] == "input" else -1 for i in observe.outputs]
+    there = given(observe)
     made = [(first, first, many) for first, many in gathered([k for k, x in enumerate(there) if x < 0])]
     own = [k for first, _, many in made for k in range(first, first + many)]
     nodes, outputs = live(observe.nodes, [observe.outputs[k] for k in own])
@@ -58,6 +58,11 @@ def shelved(observe: Program) -> Shelf:
     short = carried(nodes, [("input", place[node[1]]) if node[0] == "input" else node for node in nodes], enumerate(range(len(nodes))))
     look = Program(short, outputs, [(at,)], [(many,) for *_, many in made], observe.functions, observe.name)
     return Shelf(look, read, [(k, to, many) for k, (_, to, many) in enumerate(made)], copies(there, {*own}))
+
+
+def given(observe: Program) -> list[int]:
+    """Return which of its inputs each result of a function is; −1 where it is none."""
+    return [node[1] if (node := observe.nodes[i])[0] == "input" else -1 for i in observe.outputs]
 
 
 def gathered(numbers: Sequence[int]) -> list[tuple[int, int]]:

@@ -1,0 +1,188 @@
+"""States of steps: what follows from one is the same bits whenever it is asked for, and is not computed before."""
+
+import copy
+import dataclasses
+import functools
+import pickle
+
+import numpy as np
+import pytest
+
+import engine
+from engine.components.component import AWAY
+from engine.simulation.run_loop import Process
+from tests.contact.test_many import by_tables, heap, state
+from tests.contact.test_many import simulator as bodies
+from tests.simulation.test_events import UP, ball
+from tests.simulation.test_independent_trees import simulated
+from tests.simulation.test_live import arm, wait_until
+from tests.simulation.test_simulator import BEGIN, everything
+
+
+def bodies_on_a_floor():
+    made = bodies(["sphere", "box"], dt=1e-3)
+    assert not by_tables(made)
+    return made, *state(heap(2) - [0.0, 0.0, 0.1], v=1.0)
+
+
+def many_in_a_heap():
+    made = bodies(["box", "sphere"] * 6)
+    assert by_tables(made)
+    return made, *state(heap(12), v=1.0)
+
+
+def stopped_by_an_event():
+    return engine.Simulator(ball(), dt=1e-2, events=[lambda t, q, v: q[6] - 0.9]), UP, np.zeros(6)
+
+
+#: a simulator, and where it begins
+SCENES = {"all that acts": lambda: (everything(), *BEGIN), "contacts": bodies_on_a_floor, "tables": many_in_a_heap,
+          "independent trees": lambda: simulated()[:3], "an event": stopped_by_an_event}  # fmt: skip
+
+
+@functools.cache
+def scene(name):
+    return SCENES[name]()
+
+
+def shown(state):
+    """All that a state says, as bits."""
+    said = {"t": state.t, "q": state.q, "v": state.v, "vdot": state.vdot, "tau": state.tau, **state.signals}
+    return {name: (np.shape(x), np.asarray(x).tobytes()) for name, x in said.items()}
+
+
+def made_at_once(simulator, monkeypatch, call):
+    """The state of a call, with its record made in the same machine code as its steps."""
+    with monkeypatch.context() as patch:
+        patch.setattr(simulator._process, "seen_later", False)
+        state = call()
+    assert state.origin._record is not None
+    return state
+
+
+@pytest.mark.parametrize("batch", [False, True])
+@pytest.mark.parametrize("name", SCENES)
+def test_what_is_made_later_is_what_is_made_at_once(name, batch, monkeypatch):
+    """Alone and in a batch, after one step, several, and so many that they come in pieces; of states that were pickled and copied too."""
+    simulator, q, v = scene(name)
+    if batch:
+        q, v = np.stack([q] * 3), np.stack([v, 0.5 * v, -v])
+    state = simulator.start(q, v)
+    for steps in (1, 1, 7, 300 if name != "tables" else 20):
+        step = functools.partial(simulator.step, state, steps)
+        expected, state, *others = made_at_once(simulator, monkeypatch, step), step(), step(), step()
+        assert state.origin._record is None and others[0].t == expected.t and others[0].q.tobytes() == expected.q.tobytes()
+        for found in (pickle.loads(pickle.dumps(others[0])), copy.deepcopy(others[1]), copy.copy(state), state):
+            assert shown(found) == shown(expected)
+        assert state.origin.record.tobytes() == expected.origin.record.tobytes() and state.origin._record is state.origin.record
+
+
+def test_a_trace_of_later_records_is_the_run():
+    simulator, q, v = scene("contacts")
+    run, state = simulator.run(q, v, 0.05), simulator.start(q, v)
+    states = [state, *((state := simulator.step(state)) for _ in range(50))]
+    for name in ("t", "q", "v", "vdot", "tau"):
+        assert np.array([getattr(s, name) for s in states]).tobytes() == getattr(run, name).tobytes()
+    assert run.signals.keys() == states[-1].signals.keys()
+    for name, x in run.signals.items():
+        assert np.array([s.signals[name] for s in states]).tobytes() == x.tobytes(), name
+
+
+def test_what_follows_is_of_the_parameters_of_its_own_step(monkeypatch):
+    push = engine.Simulator(arm(), controller=lambda t, q, v, gain: -gain * v, parameters={"gain": 1.0})
+    first = push.step(push.start(np.zeros(3), np.ones(3)), 5)
+    expected = made_at_once(push, monkeypatch, lambda: push.step(first, 1, {"gain": 2.0}))
+    second = push.step(first, 1, {"gain": 2.0})
+    third = push.step(second, 1, {"gain": 0.0})
+    assert not third.tau.any() and shown(second) == shown(expected)
+    np.testing.assert_array_equal(second.tau, -2.0 * second.v)
+    np.testing.assert_array_equal(first.tau, -1.0 * first.v)
+
+
+def test_what_follows_stays_where_q_and_v_are_replaced_or_written_into():
+    simulator, q, v = scene("contacts")
+    state, other = (simulator.step(simulator.start(q, v), 5) for _ in range(2))
+    moved = dataclasses.replace(state, t=1.0, v=2.0 * state.v)
+    state.q[:] = 0.0
+    assert moved.vdot.tobytes() == state.vdot.tobytes() == other.vdot.tobytes()
+
+
+def test_a_function_that_changed_is_refused_by_the_next_step_and_the_record_is_of_the_machine_code():
+    gains = np.array([1.0])
+    simulator = engine.Simulator(arm(), controller=lambda t, q, v: -gains * v)
+    state = simulator.step(simulator.start(np.zeros(3), np.ones(3)))
+    gains[0] = 2.0
+    np.testing.assert_array_equal(state.tau, -state.v)
+    simulator.stepper._kept.looked = 0.0                                       # a while ago
+    with pytest.raises(engine.SimulationError, match=r"gains is \[2\.\], and was \[1\.\] when it was compiled"):
+        simulator.step(state)
+
+
+def falls(**more):
+    """A stone that falls along z."""
+    b = engine.Builder("stone")
+    b.add_link("base")
+    b.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
+    b.add_joint("fall", "prismatic", "base", "stone", axis=[0, 0, 1])
+    return engine.Simulator(b.model(), dt=0.1, **more)
+
+
+def ends(t):
+    """A number until half a second."""
+    return engine.ops.sqrt(0.5 - 1e-9 - t)
+
+
+@pytest.mark.parametrize(("what", "who"), [
+    ({"controller": lambda t, q, v: v * ends(t)}, "the acceleration of joint 'fall' .*<lambda>"), ({"sensors": [ends]}, "'ends' .*ends"),
+])  # fmt: skip
+def test_a_record_that_is_not_finite_is_said_as_it_is_asked_for(what, who, monkeypatch):
+    """At once where there is none without the other; what acts on the motion ends the next step as well."""
+    simulator = falls(**what)
+    state, said = simulator.start([0.0], [0.0]), rf"{who} returns NaN or infinity at t = 0\.5 s"
+    with pytest.raises(engine.SimulationError, match=rf"{who} returns NaN or infinity"):
+        made_at_once(simulator, monkeypatch, lambda: simulator.step(state, 5))
+    last = simulator.step(state, 5)
+    assert last.t == 0.5 and np.isfinite(last.v).all()
+    for ask in (lambda: last.vdot, lambda: last.signals, lambda: pickle.dumps(last)):
+        with pytest.raises(engine.SimulationError, match=said):
+            ask()
+    if "sensors" in what:
+        np.testing.assert_array_equal(simulator.step(last).v, falls().step(last).v)
+    else:
+        for go_on in (lambda: simulator.step(last), lambda: simulator.step(state, 6)):
+            with pytest.raises(engine.SimulationError, match=r"returns NaN or infinity at t = 0\.5 s"):
+                go_on()
+    both = simulator.step(simulator.start([[0.0], [0.0]], [[0.0], [1.0]]), 5)
+    assert np.isnan(both.vdot).all() and np.isfinite(both.v).all()
+
+
+def test_a_live_simulation_ends_at_a_record_that_is_not_finite():
+    with engine.simulation.live.Live(falls(sensors=[ends]), [0.0], [0.0], paused=True) as live:
+        live.step(7)
+        wait_until(lambda: live.error)
+        assert "ends returns NaN or infinity" in live.error and live.state.t == 0.4 and live.history.t[-1] == 0.4
+
+
+def test_plain_python_is_asked_at_its_time():
+    asked = []
+
+    def control(t, q, v):
+        asked.append(t)
+        return -v
+
+    plain = engine.Simulator(arm(), controller=control, compiled=False)
+    held = engine.Simulator(arm(), controller=engine.Law(control, python=True, period=0.01))
+    for simulator in (plain, held):
+        state = simulator.step(simulator.start(np.zeros(3), np.ones(3)), 3)
+        asked.clear()
+        assert state.origin._record is not None and state.tau.any() and state.signals is not None and not asked
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, AWAY, -1e200])
+def test_a_record_with_one_bad_number_is_not_modest(bad):
+    record = np.ones((1, 50))
+    with np.errstate(all="raise"):
+        assert Process.modest(scene("contacts")[0]._process, record)
+        record[0, 17] = bad
+        assert not Process.modest(scene("contacts")[0]._process, record)
+        assert not Process.modest(scene("contacts")[0]._process, np.zeros((0, 50)))
