@@ -100,6 +100,15 @@ def write_graph(graph: Any, name: str, links: Iterable[Link], joints: Iterable[J
     return nx.freeze(made)
 
 
+def part_of(graph: Any, names: Sequence[str]) -> Any:
+    """Return what of a graph is at these nodes, in their order: that of :meth:`networkx.DiGraph.subgraph` changes with each process."""
+    made, own = type(graph)(), set(names)
+    made.graph.update(graph.graph)
+    made.add_nodes_from((n, graph.nodes[n]) for n in names)
+    made.add_edges_from((n, child, data) for n in names for child, data in graph[n].items() if child in own)
+    return made
+
+
 def complete_graph(graph: Any, joints: Sequence[Joint], extra: Mapping[str, Any], said: Described | None, origin: Origin) -> Any:
     """Return a graph, or a frozen copy, that holds extra armature by the joints' names, and what a file says of its robot."""
     held = {j.name: data["armature"] for j in joints if "armature" in (data := _data(graph, j))}

@@ -336,7 +336,8 @@ class Model(ReadOnly):
         bodies = [b for b in self.bodies if b.joint.child in own]
         q, v = (slice(min(s.start for s in part), max(s.stop for s in part)) for part in ([b.q for b in bodies], [b.v for b in bodies]))
         links, joints = [link for link in self.links if link.name in own], [j for j in self.joints if j.child in own]
-        model = Model._of(name, graphs.write_graph(self.graph.subgraph(own), name, links, joints), links, joints)
+        part = graphs.part_of(self.graph, [link.name for link in links])
+        model = Model._of(name, graphs.write_graph(part, name, links, joints), links, joints)
         return Tree(name, replace(model, armature=read_only(self.armature[v], "armature")), q, v)
 
     @property

@@ -13,6 +13,7 @@ import numpy as np
 from engine import ops
 from engine.compiler.gufunc import shaped
 from engine.compiler.thread_pool import get_threads, spread
+from engine.compiler.trace_cache import kept
 from engine.compiler.transforms.trace import Program, calling, trace
 from engine.components.layout import Layout
 from engine.contact import EVENLY, point_law
@@ -158,8 +159,13 @@ class MeetingTrees(IndependentTrees):
 
     @functools.cached_property
     def advanced(self) -> Any:
-        """The machine code of so many steps: states of all kinds, what is stuck, and the notes of the last one where ``noted`` is 1."""
-        return shaped(*self.stepping)
+        """The machine code of so many steps: states of all kinds, what is stuck, and the notes of the last one where ``noted`` is 1. Where
+        nothing acts on any tree but what is the engine's own, its program is kept."""
+        flights, x = [kind.step.key for kind in self.kinds], self.contacts
+        if not all(flights):
+            return shaped(*self.stepping)
+        inputs = flights, x.kinds, x.stiction, x.combine, x.turns, x.held, [table.shape[1:] for table in x.flat]
+        return kept(f"contacts of {len(self.bodies)} bodies", inputs, lambda: shaped(*self.stepping))
 
     @functools.cached_property
     def stepping(self) -> tuple[Callable[..., Any], str]:

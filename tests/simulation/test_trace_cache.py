@@ -138,14 +138,48 @@ print(next(iter(q.programs.values())).key)
 """
 
 
-def test_another_process_finds_it():
-    def run(**more):
-        done = subprocess.run([sys.executable, "-W", "ignore", "-c", SCRIPT], env={**os.environ, "ENGINE_DEBUG": "1", **more}, check=True,
-                              capture_output=True, text=True)  # fmt: skip
-        return done.stdout, [line for line in done.stderr.splitlines() if "the step of" in line]
+#: bodies that nothing but contacts joins; and the key of their step for all
+MEETING = """
+import numpy as np, engine
+box = engine.Builder("box")
+_ = box.add_link("box", inertia=engine.spatial.inertia.box(1.0, (0.2,) * 3), collisions=[engine.Geometry("box", (0.2,) * 3)])
+heap = engine.combine(**{f"box{k}": box.model(floating_base=True) for k in range(8)})
+simulator = engine.Simulator(heap, dt=1e-3, contacts=engine.Contacts(engine.HalfSpace()))
+print(simulator._process.advanced.program.key)
+"""
 
-    (key, first), (same, second) = run(PYTHONHASHSEED="1"), run(PYTHONHASHSEED="2")
-    assert key == same and "made, and kept" in first[0] and "found in the cache" in second[0]
+
+@pytest.mark.parametrize("script", [SCRIPT, MEETING], ids=["arm", "boxes"])
+def test_another_process_finds_it(script):
+    def run(**more):
+        done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], env={**os.environ, "ENGINE_DEBUG": "1", **more}, check=True,
+                              capture_output=True, text=True)  # fmt: skip
+        return done.stdout, [line for line in done.stderr.splitlines() if "the step of" in line or "contacts of" in line]
+
+    (key, first), *others = (run(PYTHONHASHSEED=str(seed)) for seed in range(1, 5))
+    assert first and all("made, and kept" in line for line in first)
+    assert all(same == key and all("found in the cache" in line for line in lines) for same, lines in others)
+
+
+@pytest.mark.parametrize("other", [
+    lambda: bodies("sphere", (0.1,)), lambda: bodies("box", (0.2,) * 3, friction=0.3), lambda: bodies("box", (0.2,) * 3, n=9),
+    lambda: bodies("box", (0.2,) * 3, slow=1e-2), lambda: bodies("box", (0.2,) * 3, combine="max"),
+    lambda: bodies("box", (0.2,) * 3, torsional_friction=0.01), lambda: bodies("box", (0.2,) * 3, dt=2e-3)],
+    ids=["shape", "friction", "number", "slow", "combine", "torsional", "dt"])  # fmt: skip
+def test_contacts_of_bodies_are_those_that_tracing_makes(monkeypatch, other):
+    made = [make()._process.advanced.program.key for make in (lambda: bodies("box", (0.2,) * 3), other, other)]
+    monkeypatch.setenv("ENGINE_CACHE", "0")
+    assert made == [make()._process.advanced.program.key for make in (lambda: bodies("box", (0.2,) * 3), other, other)]
+
+
+def bodies(shape, size, n=8, dt=1e-3, slow=1e-4, combine="harmonic", **surface):
+    """Equal bodies that nothing but contacts joins."""
+    builder = engine.Builder("body")
+    builder.add_link("body", inertia=inertia.box(1.0, (0.2,) * 3), collisions=[engine.Geometry(shape, size)])
+    model = engine.combine(**{f"body{k}": builder.model(floating_base=True) for k in range(n)})
+    material = engine.ContactMaterial(**{"stiffness": 1e5, "dissipation": 1.0, "friction": 0.5, **surface})
+    return engine.Simulator(model, dt=dt, contacts=engine.Contacts(engine.HalfSpace(material=material), material=material,
+                                                                  stiction_velocity=slow, combine=combine))  # fmt: skip
 
 
 #: what is changed -> how many of what comes after flight, which has no part in flight, and of runs, are made anew
