@@ -89,6 +89,15 @@ static double soft_fma(double a, double b, double c)
 }
 #define fma soft_fma
 #endif"""
+#: the sign of a fused multiply-add changed by its bit: of -fma(a, b, c), gcc makes what is +0 where that is -0
+NEGATED = """/* -x of an x that fma gave, also where it is zero */
+static double negated(double x)
+{
+    union { double of; uint64_t bits; } y;
+    y.of = x;
+    y.bits ^= (uint64_t)1 << 63;
+    return y.of;
+}"""
 ANGLES = """/* sines and cosines of n angles, of which eight are turned at a time: n is a multiple */
 static void angles_of(const double *restrict x, double *restrict s, double *restrict c, int n)
 {

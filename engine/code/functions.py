@@ -203,9 +203,11 @@ class Body:
         if op == "consts":
             return self.vector("pack", i, map(decimal, args))
         if op == "neg":
-            x = self.value(args[0])
+            x, fused = self.value(args[0]), self.nodes[args[0]][0] == "fma"
             if i in self.wide:
-                return self.vector("neg", i, [x])
+                return self.vector("negated" if fused else "neg", i, [x])
+            if fused:
+                return f"negated({x})"
             return f"-{x}" if re.fullmatch(r"[\w.\[\]]+", x) else f"-({x})"
         if i in self.wide:
             self.have[i] = f"t{i}"

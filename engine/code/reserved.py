@@ -22,7 +22,7 @@ WORDS = """
     bitor bits_in bits_of bool break case catch char char16_t char32_t char8_t class co_await co_return co_yield compl concept const
     const_cast consteval constexpr constinit continue decltype default delete do double dynamic_cast else enum errno exp_of explicit
     export extern false float for fpclassify friend goto high if inline int isfinite isgreater isless isnormal isunordered linux log_of
-    long lowest_bit main math_errhandling mutable namespace new noexcept not not_eq nullptr number_of once operator or or_eq pair
+    long lowest_bit main math_errhandling mutable namespace negated new noexcept not not_eq nullptr number_of once operator or or_eq pair
     private protected ptrdiff_t public put_whole register reinterpret_cast requires restrict return short signed signgam sincos_near
     sincos_of size_t sizeof soft_fma static static_assert static_cast struct stumpff_far stumpff_of sum switch table_array table_failed
     table_given table_keep table_of table_own table_put table_result table_row table_sum table_taken tanh_of template this thread_local

@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 import numpy as np
 
-from engine.code.elementary import SOFT_FMA, definitions
+from engine.code.elementary import NEGATED, SOFT_FMA, definitions
 from engine.code.exported import WRITER, Exported, Value
 from engine.code.functions import Writer, unused
 from engine.code.memory import ARGUMENT, DESCRIPTOR, DIFFERENT, NO_ROOM, NO_ROW, with_tables
@@ -112,11 +112,14 @@ def sources(each: list[Exported]) -> tuple[str, list[int]]:
     written = [own_function(writer, e) for e in each]
     own_functions, mains = definitions(writer.helpers), [text for text, _ in written]
     soft = [SOFT_FMA] * any("fma(" in t for t in (*own_functions, *writer.text, *mains))
+    signs = [NEGATED] * any("negated(" in t for t in (*writer.text, *mains))
+    if not signs and any("negated(" in t for t in own_functions):              # of vectors, where they are numbers
+        signs = [f"#ifndef WIDE\n{NEGATED}\n#endif"]
     wide = [WIDE] * any("#ifdef WIDE" in t for t in own_functions)
     moving = ["#include <string.h>"] * any(with_tables(e.program) for e in each)
     heads = "\n".join(f'#include "{e.name}.h"' for e in each)
     said = [text for e in each for text in (f"{e.name}.c: {e.summary[0]}", *e.summary[1:])]
-    return "\n\n".join([comment(*said, *COMPILE), heads, PREAMBLE, *moving, *wide, *soft, *own_functions, *writer.text,
+    return "\n\n".join([comment(*said, *COMPILE), heads, PREAMBLE, *moving, *wide, *soft, *signs, *own_functions, *writer.text,
                         *mains]) + "\n", [work for _, work in written]  # fmt: skip
 
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 TYPE = {2: "lanes2", 4: "lanes4"}
 INTRINSIC = {2: "_mm", 4: "_mm256"}
 #: operation -> what it takes: vectors (x, y, z), numbers, a place, a lane
-TAKES = {"add": "xy", "sub": "xy", "mul": "xy", "div": "xy", "fma": "xyz", "sqrt": "x", "neg": "x", "pack": "", "lane": "xk", "load": "p",
-         "store": "px"}  # fmt: skip
+TAKES = {"add": "xy", "sub": "xy", "mul": "xy", "div": "xy", "fma": "xyz", "sqrt": "x", "neg": "x", "negated": "x", "pack": "",
+         "lane": "xk", "load": "p", "store": "px"}  # fmt: skip
 OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 #: functions by their names in C -> their operations and lanes
 FUNCTIONS = {f"{op}{n}": (op, n) for op in TAKES for n in TYPE}
@@ -59,6 +59,9 @@ def texts(op: str, n: int, numbers: list[str]) -> tuple[str, list[str]]:
         parts = [f"{op}({', '.join(row)})" for row in each]
     elif op == "neg":
         wide, parts = "-x", [f"-x.x[{k}]" for k in range(n)]
+    elif op == "negated":
+        prefix = INTRINSIC[n]
+        wide, parts = f"{prefix}_xor_pd(x, {prefix}_set1_pd(-0.0))", [f"negated(x.x[{k}])" for k in range(n)]
     elif op == "load":
         wide, parts = f"{INTRINSIC[n]}_loadu_pd(p)", [f"p[{k}]" for k in range(n)]
     else:

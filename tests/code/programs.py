@@ -106,7 +106,7 @@ class Rows:
         """The library."""
         needed(compiler)
         files = [f"{n}{end}.c" for n in self.of for end in ("", "_rows")]
-        library = self.folder / f"rows_{compiler}.so"
+        library = self.folder / f"rows_{compiler}{''.join(flags)}.so"                # one of the same name is loaded only once
         run([compiler, *FLAGS, *(flags or ("-O1",)), *FMA, "-fPIC", "-shared", *files, "-o", library, "-lm"], self.folder)
         return ctypes.CDLL(str(library))
 

@@ -10,6 +10,7 @@ import pytest
 import engine
 from engine import ops
 from engine.code import export_code, vectors
+from engine.code.elementary import NEGATED
 from engine.compiler.graph.operations import ROWS
 from engine.ops.box_qp import box_qp
 from tests.code.programs import FLAGS, FMA, Rows, needed, reported, run
@@ -69,17 +70,20 @@ def test_vectors(folder, compiler, lanes):
     """Every operation on them, by the processor's own and, where it may use none, by numbers."""
     needed(compiler)
     vector, row = vectors.TYPE[lanes], [f"p[{k}]" for k in range(lanes)]
-    calls = {"add": "x, y", "sub": "x, y", "mul": "x, y", "div": "x, y", "fma": "x, y, z", "sqrt": "x", "neg": "x"}
+    calls = {"add": "x, y", "sub": "x, y", "mul": "x, y", "div": "x, y", "fma": "x, y, z", "sqrt": "x", "neg": "x",
+             "negated": f"fma{lanes}(x, y, z)"}
     kept = "".join(f"store{lanes}(r + {lanes * k}, {op}{lanes}({given}));" for k, (op, given) in enumerate(calls.items()))
     last = "".join(f"r[{lanes * len(calls) + k}] = lane{lanes}(pack{lanes}({', '.join(reversed(row))}), {k});" for k in range(lanes))
     helpers = [vectors.type_of(lanes), *(vectors.function(op, n) for op, n in vectors.FUNCTIONS.values() if n == lanes)]
     loads = ", ".join(f"{x} = load{lanes}(p + {lanes * k})" for k, x in enumerate("xyz"))
-    text = "\n".join(["#include <math.h>", vectors.WIDE, *helpers, "#ifndef WIDE", "#define WIDE 0", "#endif", "const int wide = WIDE;",
-                      "void all(const double *p, double *r)", f"{{ const {vector} {loads};", kept, last, "}"])  # fmt: skip
+    text = "\n".join(["#include <math.h>", "#include <stdint.h>", vectors.WIDE, "#ifndef WIDE", NEGATED, "#endif", *helpers,
+                      "#ifndef WIDE", "#define WIDE 0", "#endif", "const int wide = WIDE;", "void all(const double *p, double *r)",
+                      f"{{ const {vector} {loads};", kept, last, "}"])  # fmt: skip
     p = np.random.default_rng(0).uniform(0.1, 2.0, (3, lanes))
+    p[:, 0] = 1.0, 1.0, -1.0                                                   # of which the multiply-add is zero, and its negative −0
     x, y, _ = p
-    exact = [map(Fraction, row) for row in p.T]
-    expected = np.concatenate([x + y, x - y, x * y, x / y, [float(a * b + c) for a, b, c in exact], np.sqrt(x), -x, x[::-1]])
+    fused = np.array([float(Fraction(a) * Fraction(b) + Fraction(c)) for a, b, c in p.T])
+    expected = np.concatenate([x + y, x - y, x * y, x / y, fused, np.sqrt(x), -x, -fused, x[::-1]])
     (folder / "vectors.c").write_text(text + "\n")
     for flags in ((), FMA):
         library = folder / f"vectors_{compiler}{lanes}{len(flags)}.so"
@@ -88,6 +92,17 @@ def test_vectors(folder, compiler, lanes):
         loaded.all(ctypes.c_void_p(p.ctypes.data), ctypes.c_void_p(found.ctypes.data))
         assert ctypes.c_int.in_dll(loaded, "wide").value == bool(flags)
         np.testing.assert_array_equal(found, expected)
+        assert not (np.signbit(found) ^ np.signbit(expected)).any()
+
+
+@pytest.mark.parametrize("flags", [("-O0",), ("-O2",)])
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_the_negative_of_a_multiply_add_that_vanishes(folder, compiler, flags):
+    """Is −0, and decides the side on which an angle is."""
+    angle = engine.gufunc(lambda x: ops.arctan2(-(x[0] * x[1] + x[2]), -x[0]), "(n)->()", n=3)
+    rows = Rows(folder / "vanishing", {"vanishing": (angle, None)})
+    arguments = [np.array([[1.0, 1.0, -1.0], [2.0, 0.5, -1.0], [1.0, 2.0, -1.0]])]
+    rows.require_same(rows.built(compiler, *flags), "vanishing", arguments)
 
 
 def test_equal_limbs_share_vectors(folder):
