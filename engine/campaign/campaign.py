@@ -11,7 +11,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from engine.campaign.chunk import first_look, require_alone
+from engine.campaign.chunk import first_look, next_good, require_alone
 from engine.campaign.design import CampaignError
 from engine.campaign.executors import outcomes, workers_of
 from engine.campaign.loaded import Runs
@@ -188,12 +188,14 @@ class Campaign:
         start = plan.scatter.start(0, count)
         rollouts(plan.simulator, start.q0, start.v0, plan.simulator.dt, 1, start.parameters)      # compiled, before time is taken
         begun = time.perf_counter()
-        look = first_look(plan, count)
+        look = first_look(plan, 0, count)
         seconds = (time.perf_counter() - begun) / count
         if self.chunk is None and seconds > SLOW:                              # of which metrics may have compiled a part, once
             begun = time.perf_counter()
-            first_look(plan, count)
+            first_look(plan, 0, count)
             seconds = min(seconds, (time.perf_counter() - begun) / count)
+        if not look.good and count < plan.runs:
+            look = next_good(plan, count)
         require_alone(plan, look)
         folder.begin({
             "runs": plan.runs, "chunk": self.chunk or plan.chunk_of(seconds, MEMORY, workers),

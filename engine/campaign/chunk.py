@@ -101,15 +101,22 @@ def looked_up(folder: Storage, k: int) -> Outcome:
     return Outcome(k, folder.span(k)[1], dict(zip(names, values, strict=True)), len(said["why"]), said)
 
 
-def first_look(plan: Plan, count: int) -> Chunk:
-    """Run the first few; CampaignError where a metric has no value of any of them that did not fail."""
-    found = computed(plan, 0, count, {})
+def first_look(plan: Plan, first: int, count: int) -> Chunk:
+    """Run a few; CampaignError where a metric has no value of any of them that did not fail."""
+    found = computed(plan, first, count, {})
     for x in found.values.values():
         alive = count - len({*found.why} - {*x.why})
         if x.why and len(x.why) >= alive and all("raised" in text or "expected" in text for text in x.why.values()):
-            text = next(iter(x.why.values()))
-            raise CampaignError(f"{text}, of each of the first {len(x.why)} runs" + ("" if "expected" in text else
+            text, runs = next(iter(x.why.values())), f"{len(x.why)} runs from run {first} on" if first else f"first {len(x.why)} runs"
+            raise CampaignError(f"{text}, of each of the {runs}" + ("" if "expected" in text else
                                 "; expected a number, a truth value or an array"))  # fmt: skip
+    return found
+
+
+def next_good(plan: Plan, first: int) -> Chunk:
+    """Run as many more as have failed, the ``first``, until one does not: what a metric is, is known of such a run."""
+    while not (found := first_look(plan, first, min(first, plan.runs - first))).good and 2 * first < plan.runs:
+        first *= 2
     return found
 
 

@@ -37,6 +37,16 @@ class Barrier(Event):
         return b <= 0.0
 
 
+def memory_of(n: int) -> Layout:
+    """Return the layout of what is remembered of so many events: see :class:`Watch`."""
+    return Layout({"values": (n,), "stopped": (), "time": (), "zeros": (n,)} if n else {})
+
+
+def stop_times(memory: Mapping[str, Array]) -> Array:
+    """Return when each rollout stopped (...), infinite where it did not."""
+    return np.where(memory["stopped"] > 0, memory["time"], np.inf)
+
+
 class Watch:
     """The events of a simulator, and what it remembers of them from step to step: a part of the whole state.
 
@@ -56,7 +66,7 @@ class Watch:
         if held := [c.name for c in self.called if c.ticks or c.law.state.size]:
             raise SimulationError(f"the event function {held[0]} asks for noise or has a memory or state; expected a function of (t, q, v)")
         n, self.names = len(self.events), [c.name for c in self.called]
-        self.memory = Layout({"values": (n,), "stopped": (), "time": (), "zeros": (n,)} if n else {})
+        self.memory = memory_of(n)
 
     def __bool__(self) -> bool:
         return bool(self.events)
@@ -135,11 +145,6 @@ class Watch:
             "time": ops.where(hit, t + bracket[1], memory["time"]),
             "zeros": ops.where(hit, zeros, memory["zeros"]),
         }), ops.where(hit, noted, notes)  # fmt: skip
-
-    @staticmethod
-    def stop_times(memory: Mapping[str, Array]) -> Array:
-        """Return when each rollout stopped (...), infinite where it did not."""
-        return np.where(memory["stopped"] > 0, memory["time"], np.inf)
 
     def require_start(self, q: Array) -> None:
         """Refuse configurations (..., nq) that an event refuses."""

@@ -33,7 +33,7 @@ Array = np.ndarray
 POINT, ENERGY, BLOW, TURNING = 15, 13, 14, 18
 #: where parts of what is seen of a body begin
 ENDS = (0, 12, 27, 39, 41, 77, 83, 89, 92, 102)
-#: s: a step in which nothing moves to speak of
+#: s, or m and rad: a step in which nothing moves to speak of
 INSTANT = 1e-6
 #: steps that a loop may take
 MOST = 2**53
@@ -296,7 +296,8 @@ class MeetingTrees(IndependentTrees):
         """
         p, x = np.broadcast_to(p, (*x.shape[:-1], p.shape[-1])), x.copy()
         for i in np.ndindex(x.shape[:-1]):
-            points = self.moved(1.0, 0.0, 0.0, min(dt, INSTANT), self.given(p[i]), x[i])[1].points
+            speed = np.abs(x[i][self.layout.slices["v"]]).max()
+            points = self.moved(1.0, 0.0, 0.0, min(dt, INSTANT / max(1.0, speed)), self.given(p[i]), x[i])[1].points
             where = f" of rollout {list(i)}" if i else ""
             x[i][self.stuck] = self.contacts.recessed(points[:, :2].astype(int), -points[:, 8], where).ravel()
         return x
@@ -310,8 +311,9 @@ class MeetingTrees(IndependentTrees):
         n = len(self.kinds)
         own, stuck = [places.taken(x) for places in self.states], x[self.stuck].reshape(self.contacts.held)
         sticking = stuck[: np.count_nonzero(stuck[:, 0])]
-        *found, stuck, changes, wrenches, points = self.advanced(count, noted, t0, k, dt, *p, *own, *self.inertias, sticking,
-                                                                 *self.contacts.flat)  # fmt: skip
+        with np.errstate(invalid="ignore"):                                    # what is not finite is found by who asked for it
+            *found, stuck, changes, wrenches, points = self.advanced(count, noted, t0, k, dt, *p, *own, *self.inertias, sticking,
+                                                                     *self.contacts.flat)  # fmt: skip
         x = x.copy()
         for places, rows in zip(self.states, found[:n], strict=True):
             places.put(x, rows)

@@ -22,6 +22,7 @@ from engine.simulation.checks import checked_duration
 from engine.simulation.contact_table import COLUMNS, add_couples
 from engine.simulation.diagnosis import ended, failed, warn_of
 from engine.simulation.event_runs import blocks
+from engine.simulation.events import stop_times
 from engine.simulation.mounts import mounts_of
 from engine.simulation.own_states import DEFECT, OWN
 from engine.simulation.run_header import checked_path, ended_how, header_in, header_of, outcome, parameter_in, robot_in, too_short
@@ -237,7 +238,7 @@ def block(step: Step, run_warnings: RunWarnings, found: list[Array], p: Array, s
     if step.watch and records.ndim == 2:
         columns["events"] = step.watched(x)["zeros"]
     elif step.watch:
-        checkpoint["stopped"] = step.watch.stop_times(step.watched(checkpoint["x"]))
+        checkpoint["stopped"] = stop_times(step.watched(checkpoint["x"]))
     t = times(records)
     tables = {name: [*map(add_couples, step.touching_at(t, x, p))] for name in wanted}
     return {"t": t, **columns}, checkpoint, tables

@@ -13,6 +13,7 @@ from engine.checks import shown
 from engine.components.component import SimulationError
 from engine.model import Model
 from engine.simulation.diagnosis import ended
+from engine.simulation.events import memory_of, stop_times
 from engine.simulation.form import Form
 from engine.simulation.origins import at_time, carried_over
 from engine.simulation.run_loop import Diverged
@@ -22,24 +23,28 @@ Array = NDArray[np.float64]
 
 
 class Origin:
-    """Source of a state: the time t (s) and the whole state x (..., n) with parameters (..., p), so many steps after the time ``begun``;
-    ``form`` is the layout of its record. Where it has none yet, ``by`` is the step that makes one as it is asked for."""
+    """Source of a state: the time t (s) and the whole state x (..., n) with parameters (..., p), so many steps of dt (s) after the time
+    ``begun``; ``form`` is the layout of its record. Where it has none yet, ``by``, the step that led there, makes one as it is asked for."""
 
-    def __init__(self, form: Form, t: float, x: Array, parameters: Array, begun: float, steps: int, record: Array | None = None,
-                 by: Step | None = None) -> None:  # fmt: skip
-        self.form, self.t, self.x, self.parameters, self.begun, self.steps = form, t, x, parameters, begun, steps
-        self._record, self._by = record, by
+    def __init__(self, form: Form, t: float, x: Array, parameters: Array, begun: float, steps: int, dt: float,
+                 record: Array | None = None, by: Step | None = None) -> None:  # fmt: skip
+        self.form, self.t, self.x, self.parameters, self.begun, self.steps, self.dt = form, t, x, parameters, begun, steps, dt
+        self.by, self._record = by, record
 
     def __reduce__(self) -> Any:
-        return Origin, (self.form, self.t, self.x, self.parameters, self.begun, self.steps, self.record)
+        return Origin, (self.form, self.t, self.x, self.parameters, self.begun, self.steps, self.dt, self.record)
 
     @property
     def record(self) -> Array:
         """The record (..., m)."""
         if self._record is None:
-            assert self._by is not None
-            self._record = advanced(self._by, np.zeros(1), self.begun, self.steps, self.parameters, self.x)
+            assert self.by is not None
+            self._record = advanced(self.by, np.zeros(1), self.begun, self.steps, self.parameters, self.x)
         return self._record
+
+    def counted(self, dt: float) -> tuple[float, int]:
+        """Return the time from which steps of dt are counted, and how many have been taken since."""
+        return (self.begun, self.steps) if dt == self.dt else (self.t, 0)
 
 
 def advanced(step: Step, count: Array, begun: float, done: int, p: Array, x: Array) -> Array:
@@ -55,7 +60,8 @@ def advanced(step: Step, count: Array, begun: float, done: int, p: Array, x: Arr
 class State:
     """A robot at one time of a simulation, or a batch of them: what :meth:`Simulator.step` goes on from.
 
-    t, q and v may be replaced (``dataclasses.replace``), and q and v written into: a state is what it shows. A rollout of a batch that
+    t, q and v may be replaced (``dataclasses.replace``), and q and v written into: a state is what it shows, and what follows is of that,
+    but for a state that was copied or pickled, or where plain Python acts, before the next step (SimulationError). A rollout of a batch that
     failed begins anew where it is given q and v again, its wheels and controllers as they are at first. It is numbers: pickled or copied,
     it is gone on with by any simulator of the same robot, with components, parameters and events of the same names. Where all that acts is
     machine code, what follows from a state is computed when it is asked for first, with the parameters of its own step.
@@ -88,16 +94,37 @@ class State:
         nq, end, n = step.plant.model.nq, step.places.stop, step.layout.n
         x, t = record[..., 1 : 1 + n], begun + done * step.dt if later else record.item(0)
         q, v = x[..., :nq].copy(), x[..., nq:end].copy()
-        return cls(t, q, v, Origin(step.form, t, x, p, begun, done, *((None, step) if later else (record,))))
+        return cls(t, q, v, Origin(step.form, t, x, p, begun, done, step.dt, None if later else record, step))
 
     @functools.cached_property
+    def _found(self) -> dict[tuple[Any, ...], dict[str, Array]]:
+        """Quantities that follow from the state, by name, for what it showed when they were asked for."""
+        return {}
+
+    @property
     def _shown(self) -> dict[str, Array]:
-        """Quantities that follow from the state, by name."""
-        columns = self.origin.form.columns(self.origin.record.copy())
-        for x in columns.values():
-            if isinstance(x, np.ndarray):
-                x.flags.writeable = False
-        return columns
+        """Quantities that follow from what the state shows, by name."""
+        now = self.t, np.asarray(self.q).tobytes(), np.asarray(self.v).tobytes()
+        if now not in self._found:
+            at, x = self.origin.form.whole.slices, self.origin.x
+            unchanged = now == (self.origin.t, x[..., at["q"]].tobytes(), x[..., at["v"]].tobytes())
+            columns = self.origin.form.columns(self.origin.record.copy() if unchanged else self._looked_at())
+            for column in columns.values():
+                if isinstance(column, np.ndarray):
+                    column.flags.writeable = False
+            self._found.clear()
+            self._found[now] = columns
+        return self._found[now]
+
+    def _looked_at(self) -> Array:
+        """Return the record (..., m) of a state that was changed."""
+        by, p = self.origin.by, self.origin.parameters
+        if by is None or not by.process.seen_later:
+            why = "it was copied or pickled before" if by is None else "what acts is plain Python, which is asked once at each time"
+            raise SimulationError(f"t, q or v of the state at t = {self.t:g} s were changed, and what follows from them is not known, as "
+                                  f"{why}; expected a step from it, or start(q, v)")  # fmt: skip
+        x, begun, steps = self.resumed(by)
+        return advanced(by, np.zeros(1), begun, steps, p, x).copy()
 
     @property
     def vdot(self) -> Array:
@@ -156,13 +183,31 @@ class State:
         found: Any = ~np.isfinite(self.q).all(axis=-1)
         return found
 
+    @property
+    def stopped(self) -> Array:
+        """Time at which an event stopped it, s; infinite where none did; of a batch, for each rollout (...). From there on q, v and what
+        the components have stay as they are, while t goes on.
+
+        >>> import engine
+        >>> builder = engine.Builder()  # a stone of 1 kg that falls along z, from 2 m
+        >>> _ = builder.add_link("base"), builder.add_link("stone", engine.spatial.inertia.sphere(1.0, 0.1))
+        >>> _ = builder.add_joint("fall", "prismatic", "base", "stone", axis=[0, 0, 1])
+        >>> simulator = engine.Simulator(builder.model(), dt=0.01, events=[lambda t, q, v: q[0]])
+        >>> state = simulator.step(simulator.start([2.0], [0.0]), 100)
+        >>> round(float(state.stopped), 6), round(state.t, 6)  # s: sqrt(2 · 2 / 9.81)
+        (0.638551, 1.0)
+        """
+        form = self.origin.form
+        memory = memory_of(len(form.events)).split(self.origin.x[..., form.whole.slices["events"]])
+        return stop_times(memory) if form.events else np.full(self.origin.x.shape[:-1], np.inf)
+
     def __repr__(self) -> str:
         return f"<state at t = {self.t:g} s: q {self.q.shape}, v {self.v.shape}>"
 
     def resumed(self, by: Step) -> tuple[Array, float, int]:
         """Return the whole state x (..., n) from which a simulator's step goes on, the time and the number of steps it is counted from."""
         origin = self.origin
-        form, x, p, begun, steps = origin.form, origin.x, origin.parameters, origin.begun, origin.steps
+        form, x, p, (begun, steps) = origin.form, origin.x, origin.parameters, origin.counted(by.dt)
         if (form is by.form and x.ndim == 1 and self.t == origin.t             # nearly always: nothing has been written into
                 and np.asarray(self.q).tobytes() + np.asarray(self.v).tobytes() == x[by.places].tobytes()):  # fmt: skip
             return x, begun, steps

@@ -30,7 +30,7 @@ from engine.simulation.after_flight import AfterFlight, picklable_copy, without_
 from engine.simulation.allowances import Depths, depths_of, speed_limits
 from engine.simulation.contact_table import ContactTable, Touching, table_of
 from engine.simulation.effort_limits import EffortLimits
-from engine.simulation.events import Watch
+from engine.simulation.events import Watch, stop_times
 from engine.simulation.form import Form
 from engine.simulation.halving import HalvedFlight
 from engine.simulation.independent_trees import IndependentTrees, Kind
@@ -405,7 +405,7 @@ class Step(WholeStates):
             return found
         memory = self.watched(records[..., 1 : 1 + self.process.n])
         if records.ndim > 2:
-            return dataclasses.replace(found, stopped=watch.stop_times(memory)[..., -1])
+            return dataclasses.replace(found, stopped=stop_times(memory)[..., -1])
         return dataclasses.replace(found, events=crossings(watch.names, memory["zeros"], found.t, q, v))
 
     def touching(self, records: Array, p: Array) -> Touching | None:

@@ -11,6 +11,7 @@ from scipy import stats
 
 import engine
 from engine.campaign import CampaignError, load_campaign
+from engine.campaign.campaign import LOOK
 from engine.campaign.chunk import looked_up
 from engine.campaign.manifest import text_of
 from engine.campaign.metrics import column
@@ -116,6 +117,17 @@ def test_a_campaign_of_which_every_run_failed(tmp_path):
     with pytest.warns(engine.EngineWarning, match=r"^all 20 runs failed; .* First 0: the acceleration of joint 'floating_base' is no"):
         runs = campaign(scatter={"pull": stats.bernoulli(1.0)}, runs=20, keep=None).run(tmp_path)
     assert runs.failed.all() and runs.estimates()["swing"].runs == 0
+
+
+@pytest.mark.parametrize("bad", [LOOK - 1, LOOK, 3 * LOOK, RUNS - 1])
+def test_what_metrics_are_is_known_of_the_first_run_that_has_them(tmp_path, bad):
+    """However many fail before: shapes, and truth values with Wilson's interval."""
+    pull = [1.0] * bad + [0.1] * (RUNS - bad)
+    made = campaign(25, scatter={"pull": pull}, design="grid", runs=None, metrics={"apart": apart, "open": "final q.elbow > 0.1"}, keep=None)
+    with pytest.warns(engine.EngineWarning, match=f"^{bad} of {RUNS} runs failed"):
+        runs = made.run(tmp_path)
+    assert runs("apart").shape == (RUNS, 3) and np.isfinite(runs("apart")).all(axis=1).tolist() == [False] * bad + [True] * (RUNS - bad)
+    assert runs.estimates()["open"].truth
 
 
 def test_what_is_noted_names_runs(tmp_path):

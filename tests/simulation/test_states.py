@@ -99,14 +99,6 @@ def test_what_follows_is_of_the_parameters_of_its_own_step(monkeypatch):
     np.testing.assert_array_equal(first.tau, -1.0 * first.v)
 
 
-def test_what_follows_stays_where_q_and_v_are_replaced_or_written_into():
-    simulator, q, v = scene("contacts")
-    state, other = (simulator.step(simulator.start(q, v), 5) for _ in range(2))
-    moved = dataclasses.replace(state, t=1.0, v=2.0 * state.v)
-    state.q[:] = 0.0
-    assert moved.vdot.tobytes() == state.vdot.tobytes() == other.vdot.tobytes()
-
-
 def test_a_function_that_changed_is_refused_by_the_next_step_and_the_record_is_of_the_machine_code():
     gains = np.array([1.0])
     simulator = engine.Simulator(arm(), controller=lambda t, q, v: -gains * v)
@@ -186,3 +178,86 @@ def test_a_record_with_one_bad_number_is_not_modest(bad):
         record[0, 17] = bad
         assert not Process.modest(scene("contacts")[0]._process, record)
         assert not Process.modest(scene("contacts")[0]._process, np.zeros((0, 50)))
+
+
+# ---------------------------------------------------------------- what was changed
+
+
+@pytest.mark.parametrize("name", ["all that acts", "contacts", "tables"])
+def test_what_follows_is_of_what_a_state_shows(name):
+    """After q and v were changed it is that of a state that begins there."""
+    simulator, q, v = scene(name)
+    state, written, afresh = simulator.start(q, v), simulator.start(q, v), simulator.start(q, 0.5 * v)
+    replaced, before = dataclasses.replace(state, v=0.5 * v), shown(state)
+    written.v[...] = 0.5 * v
+    assert written.vdot.tobytes() == replaced.vdot.tobytes()
+    scale = np.abs(afresh.vdot).max()
+    np.testing.assert_allclose(replaced.vdot, afresh.vdot, rtol=0.0, atol=1e-9 * scale)        # momentum is that of other roundings
+    np.testing.assert_array_equal(written.tau, afresh.tau)
+    assert np.abs(state.vdot - afresh.vdot).max() > 1e-3 * scale
+    written.v[...] = v                                                         # and back
+    assert shown(written) == before
+
+
+def test_what_follows_from_a_changed_copy_is_known_after_a_step():
+    simulator, q, v = scene("all that acts")
+    state = pickle.loads(pickle.dumps(simulator.step(simulator.start(q, v))))
+    state.v[...] = 0.5 * state.v
+    with pytest.raises(engine.SimulationError, match=r"t, q or v of the state at t = .* were changed, .*copied or pickled"):
+        _ = state.vdot
+    assert np.isfinite(simulator.step(state).vdot).all()
+
+
+def test_plain_python_is_not_asked_about_a_changed_state():
+    simulator = engine.Simulator(arm(), controller=lambda t, q, v: -v, compiled=False)
+    state = dataclasses.replace(simulator.start(np.zeros(3), np.ones(3)), v=np.zeros(3))
+    with pytest.raises(engine.SimulationError, match="what acts is plain Python"):
+        _ = state.tau
+
+
+@pytest.mark.parametrize("dt", [1e-3, 2e-3, 5e-3])
+def test_the_time_goes_on_with_another_step(dt):
+    """Whatever the step was until then: forces see the time that the state shows."""
+    def force(t, q, v):
+        return np.array([t, 0.0, 0.0]) - v
+
+    first, second = (engine.Simulator(arm(), dt=h, controller=force) for h in (2e-3, dt))
+    state = first.step(first.start(np.zeros(3), np.zeros(3)), 100)
+    for given in (state, pickle.loads(pickle.dumps(state)), dataclasses.replace(state, t=state.t)):
+        after = second.step(given, 2)
+        assert after.t == pytest.approx(0.2 + 2 * dt, abs=1e-15)
+        assert (after.tau + after.v)[0] == pytest.approx(after.t, abs=1e-14)
+    assert first.step(state).t == 0.2 + 2e-3
+
+
+def test_an_event_that_stopped_a_state_is_told():
+    simulator, q, v = scene("an event")
+    run = simulator.run(q, v, 1.0)
+    state = simulator.start(q, v)
+    assert state.stopped == np.inf
+    state = simulator.step(state, 100)
+    assert state.stopped == run.events[0].t == pickle.loads(pickle.dumps(state)).stopped and state.t > state.stopped
+    batch = simulator.step(simulator.start(np.tile(q, (2, 1)), np.array([v, [0.0] * 5 + [30.0]])), 20)
+    assert batch.stopped.tolist() == [state.stopped, np.inf]
+    assert scene("all that acts")[0].start(*scene("all that acts")[1:]).stopped == np.inf
+
+
+# ---------------------------------------------------------------- bodies that are fast, or fail
+
+
+def test_a_fast_body_far_away_overlaps_nothing():
+    simulator, q, v = scene("tables")
+    q, v = q.copy(), v.copy()
+    q[6], v[5] = 50.0, -1e8                                                    # of the first body: its height, and how fast it falls
+    assert simulator.start(q, v).t == 0.0
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_rollout_of_bodies_that_fails_is_said_by_name_alone():
+    simulator, q, v = scene("tables")
+    V = np.array([v, v])
+    V[1, 3] = 1e200
+    with pytest.warns(engine.SimulationWarning) as said:
+        run = simulator.run(np.array([q, q]), V, 0.02)
+    assert run.failed.tolist() == [False, True] and not any("returned NaN or infinity" in str(w.message) for w in said)
+    assert simulator.step(simulator.start(np.array([q, q]), V), 3).failed.tolist() == [False, True]
