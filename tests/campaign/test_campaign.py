@@ -122,8 +122,8 @@ def test_a_campaign_of_which_every_run_failed(tmp_path):
 @pytest.mark.parametrize("bad", [LOOK - 1, LOOK, 3 * LOOK, RUNS - 1])
 def test_what_metrics_are_is_known_of_the_first_run_that_has_them(tmp_path, bad):
     """However many fail before: shapes, and truth values with Wilson's interval."""
-    pull = [1.0] * bad + [0.1] * (RUNS - bad)
-    made = campaign(25, scatter={"pull": pull}, design="grid", runs=None, metrics={"apart": apart, "open": "final q.elbow > 0.1"}, keep=None)
+    given = {"scatter": {"pull": [1.0] * bad + [0.1] * (RUNS - bad)}, "metrics": {"apart": apart, "open": "final q.elbow > 0.1"}}
+    made = campaign(25, design="grid", runs=None, keep=None, **given)
     with pytest.warns(engine.EngineWarning, match=f"^{bad} of {RUNS} runs failed"):
         runs = made.run(tmp_path)
     assert runs("apart").shape == (RUNS, 3) and np.isfinite(runs("apart")).all(axis=1).tolist() == [False] * bad + [True] * (RUNS - bad)
