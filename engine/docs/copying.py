@@ -57,8 +57,8 @@ def alone(text: str) -> list[str]:
 
 
 class Names(NamedTuple):
-    """Names of code: those that it asks for before it has given them for certain, those that it gives whatever way it takes, all that it may
-    make, and of those that it asks for, what it changes: by ``x.y = ...``, ``x[k] = ...`` or ``x.f(...)`` by itself."""
+    """Names of code: what it asks for before it has given it for certain, what it gives whatever way it takes, all that it may
+    make, and what it changes of what it asks for: by ``x.y = ...``, ``x[k] = ...`` or ``x.f(...)`` by itself."""
 
     asked: set[str] = set()
     given: set[str] = set()
