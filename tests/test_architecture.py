@@ -413,6 +413,18 @@ def test_names_in_pages_scripts_and_docstrings_stand():
     assert not lost, "\n".join(lost)
 
 
+def test_what_is_said_to_be_in_a_file_is_defined_there():
+    """``Class.method`` in ``room/file``, as the picture's tables say it."""
+    told = re.findall(r"`([\w.]+)` in `(\w+(?:/\w+)*)`", (ENGINE / "ARCHITECTURE.md").read_text(encoding="utf-8"))
+    assert len(told) > 15
+    lost = []
+    for name, file in told:
+        text = (ENGINE / f"{file}.py").read_text(encoding="utf-8")
+        places = [rf"^\s*(?:def|class) {part}\b|^(?:\w+, )*{part}\b.* = " for part in name.split(".")]
+        lost += [f"{file}: {name}" for place in places if not re.search(place, text, re.M)]
+    assert not lost, lost
+
+
 def test_files_in_pages_are_there():
     picture = (ENGINE / "ARCHITECTURE.md").read_text(encoding="utf-8")
     rooms = {room_of(path) for path in FILES}
