@@ -273,10 +273,8 @@ class Viewer:
 
     def switch(self, what: str) -> None:
         """Show marks of a kind, or no more."""
-        changed: dict[str, Any] = {what: not getattr(self.shown, what)}
-        self.shown = replace(self.shown, **changed)
-        if said := said_of_none(self.scene, self.shown):
-            self.say(said)
+        self.shown = replace(self.shown, **dict[str, Any]({what: not getattr(self.shown, what)}))
+        self.say(said_of_none(self.scene, self.shown))
 
     def trail(self) -> None:
         """Show the trail of the picked link, or no more."""
