@@ -84,7 +84,8 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
     environment, geometry : see :class:`engine.viewer.scene.scene.Scene`
     caption : a line of text at the bottom, instead of the name of the phase that a motion is in (:class:`engine.Phases`)
     clock : whether the time is shown, s; in a film that is not in real time it is, with its speed
-    shots : of a film, a script for its camera: (t, view), (t, view, caption) or :class:`engine.Shot`, one after another
+    shots : of a film, a script for its camera: (t, view), (t, view, caption) or :class:`engine.Shot`, one after another; captions stand
+        below its picture if one is of a view that goes along with a link
     signals : names of what is plotted at the side: signals of the motion, or entries of q, v or tau, such as "q.elbow"; several in a
         tuple are curves of one plot, and events are lines
     plots : where these are: "right", "left", "lower right" or "lower left"
