@@ -82,7 +82,8 @@ SIMULATION = (
     ("impulses", "run_loop", "run_warnings", "surroundings", "totals", "assessment", "variable_mass"),
     ("overlaps", "acting"), ("many_contacts",),
     ("contacts", "plant", "events", "trajectory"),
-    ("after_flight", "python_controllers", "effort_limits", "form", "halving", "impacts", "independent_trees", "unresolved"),
+    ("after_flight", "parameter_units", "python_controllers", "effort_limits", "form", "halving", "impacts", "independent_trees",
+     "unresolved"),
     ("meeting_trees", "meeting", "origins", "run_start"),
     ("step", "body_trajectory"),
     ("culprit", "event_runs", "linearization"),
@@ -410,6 +411,18 @@ def test_names_in_pages_scripts_and_docstrings_stand():
     named |= {(path, name) for path in FILES for name in re.findall(r":\w+:`[~!]?(engine(?:\.\w+)+)`", path.read_text(encoding="utf-8"))}
     lost = sorted(f"{path.relative_to(TOP)}: {name}" for path, name in named if not stands(name))
     assert not lost, "\n".join(lost)
+
+
+def test_what_is_said_to_be_in_a_file_is_defined_there():
+    """``Class.method`` in ``room/file``, as the picture's tables say it."""
+    told = re.findall(r"`([\w.]+)` in `(\w+(?:/\w+)*)`", (ENGINE / "ARCHITECTURE.md").read_text(encoding="utf-8"))
+    assert len(told) > 15
+    lost = []
+    for name, file in told:
+        text = (ENGINE / f"{file}.py").read_text(encoding="utf-8")
+        places = [rf"^\s*(?:def|class) {part}\b|^(?:\w+, )*{part}\b.* = " for part in name.split(".")]
+        lost += [f"{file}: {name}" for place in places if not re.search(place, text, re.M)]
+    assert not lost, lost
 
 
 def test_files_in_pages_are_there():

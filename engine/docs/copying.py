@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import html
 import re
+import symtable
+from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 FENCE = re.compile(r"^```python\n(.*?)^```$", flags=re.S | re.M)
 SHOWN = '<div class="highlight-python notranslate">'
@@ -45,48 +47,87 @@ def alone(text: str) -> list[str]:
     names = [names_of(code) for code in codes]
     found = []
     for k, code in enumerate(codes):
-        needed, chosen = set(names[k][0]), [code]
-        for j in range(k - 1, -1, -1):
-            asked, made, changed = names[j]
-            if needed & (made | changed):
-                needed |= asked | changed
-                chosen.insert(0, codes[j])
+        needed, chosen = names[k].asked, [code]
+        for earlier, its in zip(reversed(codes[:k]), reversed(names[:k]), strict=True):
+            if needed & (its.made | its.changed):
+                needed = (needed - its.given) | its.asked
+                chosen.insert(0, earlier)
         found.append("\n\n".join(chosen))
     return found
 
 
-def names_of(code: str) -> tuple[set[str], set[str], set[str]]:
-    """Return the names that code asks for before it gives them, those that it gives, and those of which it changes what they stand for."""
-    asked, made, changed = set[str](), set[str](), set[str]()
-    for line in ast.parse(code).body:
-        needs, gives, alters = names_of_statement(line)
-        asked |= needs - made
-        made |= gives
-        changed |= alters
-    return asked, made, changed
+class Names(NamedTuple):
+    """Names of code: what it asks for before it has given it for certain, what it gives whatever way it takes, all that it may
+    make, and what it changes of what it asks for: by ``x.y = ...``, ``x[k] = ...`` or ``x.f(...)`` by itself."""
+
+    asked: set[str] = set()
+    given: set[str] = set()
+    made: set[str] = set()
+    changed: set[str] = set()
+
+    def then(self, after: Names) -> Names:
+        """Return the names of this code and what runs after it."""
+        asked, changed = after.asked - self.given, after.changed - self.given
+        return Names(self.asked | asked, self.given | after.given, self.made | after.made, self.changed | changed)
+
+    def either(self, other: Names) -> Names:
+        """Return the names of code that runs this or the other."""
+        return Names(self.asked | other.asked, self.given & other.given, self.made | other.made, self.changed | other.changed)
 
 
-def names_of_statement(line: ast.stmt) -> tuple[set[str], set[str], set[str]]:
-    """Return the same of a statement; of a function it is its name alone that it gives, and what ``engine.export`` does changes nothing."""
-    asked, made, changed = set[str](), set[str](), set[str]()
-    for node in ast.walk(line):
-        if isinstance(node, ast.Name):
-            (made if isinstance(node.ctx, (ast.Store, ast.Del)) else asked).add(node.id)
-        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            made.add(node.name)
-        elif isinstance(node, ast.alias):
-            made.add((node.asname or node.name).partition(".")[0])
-        elif isinstance(node, ast.arg):
-            asked.discard(node.arg)
-        if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store):
-            changed.add(root(node))
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
-            changed.add(root(node.value.func))
+def names_of(code: str | list[ast.stmt]) -> Names:
+    """Return the names of code, as a text or as its statements.
+
+    >>> sorted(names_of("for k in range(3):\\n    last = k\\nseen.append(last)").asked)
+    ['last', 'range', 'seen']
+    """
+    statements = ast.parse(code).body if isinstance(code, str) else code
+    return reduce(Names.then, map(names_of_statement, statements), Names())
+
+
+def names_of_statement(line: ast.stmt) -> Names:
+    """Return the names of a statement: of one that has others in it, by the ways through them."""
+    match line:
+        case ast.If(test, body, otherwise):
+            return names_alone(ast.Expr(test)).then(names_of(body).either(names_of(otherwise)))
+        case ast.For(target, iterated, body, otherwise):
+            loop = names_alone(bound(target, iterated)).then(names_of(body))
+            return loop.either(Names()).then(names_of(otherwise))
+        case ast.While(test, body, otherwise):
+            return names_alone(ast.Expr(test)).then(names_of(body).either(Names())).then(names_of(otherwise))
+        case ast.With(items, body):
+            return names_of([bound(item.optional_vars, item.context_expr) for item in items]).then(names_of(body))
+        case ast.Try(body, handlers, otherwise, last):
+            caught = [names_alone(bound(h.name, h.type or ast.Constant(None))).then(names_of(h.body)) for h in handlers]
+            tried = reduce(Names.either, caught, names_of(body).then(names_of(otherwise)))
+            return tried.then(names_of(last))
+    return names_alone(line)
+
+
+def bound(target: ast.expr | str | None, value: ast.expr) -> ast.stmt:
+    """Return ``target = value``, or the value alone."""
+    to = ast.Name(target, ast.Store()) if isinstance(target, str) else target
+    return ast.Assign([to], value, lineno=1) if to else ast.Expr(value)
+
+
+def names_alone(line: ast.stmt) -> Names:
+    """Return the names of a statement that runs as a whole; what functions in it ask for, it asks for."""
+    top = symtable.symtable(ast.unparse(line), "page", "exec")
+    asked = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_referenced()}
+    made = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
+    inner = [*top.get_children()]
+    for table in inner:
+        inner += table.get_children()
+        asked |= {symbol.get_name() for symbol in table.get_symbols() if symbol.is_global()}
     if isinstance(line, (ast.FunctionDef, ast.ClassDef)):
-        made = {line.name}
+        asked -= made                                                         # itself
     elif isinstance(line, ast.AugAssign):
-        asked |= made
-    return asked, made, changed - {"print", "engine", ""}
+        asked.add(root(line.target))
+    parts = [node for node in ast.walk(line) if isinstance(node, (ast.Attribute, ast.Subscript))]
+    changed = {root(node) for node in parts if isinstance(node.ctx, ast.Store)}
+    if isinstance(line, ast.Expr) and isinstance(line.value, ast.Call) and isinstance(line.value.func, ast.Attribute):
+        changed.add(root(line.value.func))
+    return Names(asked, made, made, changed & asked - {"engine"})
 
 
 def root(node: ast.expr) -> str:

@@ -30,17 +30,13 @@ from engine.compiler.transforms.jacobians import jacobian
 from engine.components.forces import units_of_forces
 from engine.components.layout import Layout
 from engine.components.reading import shown as shown_parts
-from engine.contact import is_material
-from engine.contact.material import UNITS as MATERIALS
 from engine.fmu.depends import reached
 from engine.model import Model
-from engine.model.parameters import is_number, split, unit_of
 from engine.simulation import Simulator
+from engine.simulation.parameter_units import Units, units_given, units_of
 from engine.simulation.plant import Plant
 
 Array = np.ndarray
-#: one for all numbers, or one for each
-Units = str | tuple[str, ...]
 #: what a program's arguments are called
 STEP, MOMENT, AT = ("t0", "k", "dt", "p", "x"), ("t", "p", "x"), ("q", "p")
 ARGUMENTS = {"step": STEP, "observe": STEP, "prepare": MOMENT, "begin": ("p", "x"), "open": MOMENT, "apart": AT,
@@ -111,22 +107,6 @@ def require_names(what: str, names: Any, known: Sequence[str]) -> tuple[str, ...
     if len({*names}) < len(names):
         raise ExportError(f"{what} is {shown(names)}; expected each name once")
     return tuple(names)
-
-
-def units_of(plant: Plant) -> dict[str, Units]:
-    """Return the units of what a plant's components have, say and are commanded, by name."""
-    said = {f"{c.name}.{part}" if part else c.name: u for c in (*plant.components, *plant.makers) for part, u in c.units.items()}
-    rubbing = {f"{name}.force": units_of_forces(plant.model) for name in ("friction", "stops")} if plant.impulses else {}
-    return {**rubbing, **said}
-
-
-def units_given(plant: Plant) -> dict[str, Units]:
-    """Return the units of a plant's parameters by name: its components', those of what they stand for, and of what is handed on."""
-    names = plant.parameters.shapes
-    known = {n: u for n, u in units_of(plant).items() if n in names and "." in n}
-    known |= {n: unit_of(plant.model, n) for n in names if is_number(n)}
-    known |= {n: MATERIALS.get(split(n)[0], "") for n in names if is_material(n)}
-    return handed_on(plant) | known | {"gravity": "m/s2"}
 
 
 def handed_on(plant: Plant) -> dict[str, Units]:
@@ -209,7 +189,7 @@ def of_simulator(simulator: Simulator, inputs: Sequence[str], outputs: Sequence[
         model, dt, programs, stepper.parameters, p, x, require_names("inputs", inputs, [*stepper.parameters.shapes]),
         dict(zip(seen.names, seen.shapes_out, strict=True)) if seen else {}, repr(simulator), stepper.times, n if free else 0,
         stepper.layout.slices["state"], n, n * exchange, dt, notes, tuple(m for m in ("q", "v") if exchange or m in names),
-        units=units_of(s.plant), given=units_given(s.plant), ranges=stepper.ranges,
+        units=units_of(s.plant), given=handed_on(s.plant) | units_given(s.plant), ranges=stepper.ranges,
         fixed=stepper.firsts)  # fmt: skip
 
 
@@ -303,5 +283,5 @@ def of_controller(simulator: Simulator, inputs: Sequence[str], outputs: Sequence
     unread = tuple(n for n in stepper.parameters.shapes if not reads(read, at[n]))
     steered = require_names("inputs", inputs, [*stepper.parameters.shapes])
     return FmuPrograms(model, dt, programs, given, p, memory, (*steered, "q", "v", *signals.shapes), shapes_out, words,
-                       [*c.times] if memory.size else [], period=c.period, signals=(*signals.shapes,),
-                       units=units_of(plant), given=units_given(plant), unread=unread, ranges=stepper.ranges)  # fmt: skip
+                       [*c.times] if memory.size else [], period=c.period, signals=(*signals.shapes,), units=units_of(plant),
+                       given=handed_on(plant) | units_given(plant), unread=unread, ranges=stepper.ranges)  # fmt: skip

@@ -2,6 +2,7 @@
 
 import doctest
 import html.parser
+import re
 import subprocess
 import sys
 import textwrap
@@ -33,6 +34,39 @@ def test_a_page_runs_and_prints_what_it_says(page, monkeypatch, tmp_path):
     for block in blocks(page):
         got, said = run(page, block, names), block.printed or ""
         assert CHECKER.check_output(said, got, HOW), f"{page.name}, line {block.line}, prints\n{got}\nwhere the page says\n{said}"
+
+
+# ---------------------------------------------------------------- pages read as files
+
+FILES = sorted([*DOCS.rglob("*.md"), *DOCS.parent.glob("*.md")])
+LINK = re.compile(r"\]\(([^)\s\"]+)\)")
+
+
+def prose(page: Path) -> str:
+    """A page without its blocks of code."""
+    return re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.S | re.M)
+
+
+def anchors(page: Path) -> set[str]:
+    """What a page's headings are linked by: their words in small letters, without signs, and of equals the second with -1."""
+    found: list[str] = []
+    for heading in re.findall(r"^#{1,6} (.*)$", prose(page), re.M):
+        words = re.sub(r"[^\w\- ]", "", LINK.sub("]", heading).strip().lower()).replace(" ", "-")
+        again = sum(re.fullmatch(rf"{re.escape(words)}(-\d+)?", x) is not None for x in found)
+        found.append(f"{words}-{again}" if again else words)
+    return {*found}
+
+
+@pytest.mark.parametrize("page", FILES, ids=lambda p: p.relative_to(DOCS.parent).with_suffix("").as_posix())
+def test_links_of_a_page_that_is_read_as_a_file_lead_to_files_and_their_headings(page):
+    """As an editor and the place where the sources lie follow them: names that only the site gives are dead there."""
+    text = prose(page)
+    assert not re.findall(r"^\([\w-]+\)=$", text, re.M)
+    for link in LINK.findall(text):
+        path, _, section = link.partition("#")
+        if not path.startswith(("http:", "https:", "mailto:")):
+            file = page.parent / path if path else page
+            assert file.is_file() and (not section or section in anchors(file)), f"{page.name} links to {link}"
 
 
 # ---------------------------------------------------------------- the site

@@ -76,8 +76,8 @@ def test_a_simulation_is_paused_tuned_and_pulled_on_the_page(browser, server):
     mouse(browser, middle(browser, "#play")[0])
     until(lambda: live.paused)
     browser.wait("page.status.paused && !document.getElementById('play').classList.contains('playing')")
-    names = browser.evaluate("Array.from(document.querySelectorAll('#sliders span'), s => s.textContent)")
-    assert names == ["gravity[0]", "gravity[1]", "gravity[2]", "damping.hinge"]
+    names = browser.evaluate("Array.from(document.querySelectorAll('#sliders span'), s => s.firstChild.textContent)")
+    assert names == ["gravity[0], m/s²", "gravity[1], m/s²", "gravity[2], m/s²", "damping.hinge, N·m·s/rad"]
     (x, y), width = middle(browser, slider(4))
     mouse(browser, (x, y), (x + 0.25 * width, y))
     until(lambda: 0.6 < float(live.parameters["damping.hinge"]) < 0.9)

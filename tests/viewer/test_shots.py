@@ -75,6 +75,21 @@ def test_what_is_seen_whole_is_clear_of_its_caption(size):
         assert said.max() < top < bare.max() and said.min() > 0.0
 
 
+def test_captions_of_a_film_that_goes_along_stand_below_its_picture(scene, tmp_path):
+    """Nothing of what is filmed lies under one, whatever shot it is of; without captions the picture is whole."""
+    from PIL import Image
+
+    shots, films = [(1.0, "front", "the whole"), Shot(1.5, Follow("tip", radius=0.05), "a part of it", ease=0.0)], []
+    for hidden in ((), tuple(link.name for link in scene.actors[0].model.links)):
+        (folder := tmp_path / str(len(hidden))).mkdir()
+        render(scene, folder / "%02d.png", size=(320, 180), fps=4.0, samples=0, shots=shots, shown=engine.Shown(hidden=hidden))
+        films.append(np.stack([np.asarray(Image.open(f)).astype(int) for f in sorted(folder.glob("*.png"))]))
+    lowest = np.flatnonzero(np.abs(films[0] - films[1]).max(axis=(0, 2, 3)) > 8).max()
+    strip = np.flatnonzero(films[1][:, :, :20].max(axis=(0, 2, 3)) < 12)
+    assert strip[-1] == 179 and lowest == strip[0] - 1 > 0.7 * 180
+    assert not Script(scene, [(1.0, Follow("tip"))], SIZE, 5.0, 1.0).below
+
+
 def test_a_film_has_shots_and_captions(scene, tmp_path):
     path = tmp_path / "%02d.png"
     shots = [(1.0, "front", "one"), Shot(1.5, "back", "two", speed=0.5, ease=0.0, inset="top")]

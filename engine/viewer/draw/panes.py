@@ -39,7 +39,7 @@ class Panes:
     def draw(self, drawing: Drawing, cameras: Sequence[Camera], size: tuple[int, int], cells: Sequence[Place] = ()) -> Framebuffer:
         """Draw; return the framebuffer that holds the picture of (width, height) pixels. With places of the views the later ones lie over
         those before."""
-        if len(cameras) == 1 or min(size) < SMALL * len(cameras):              # or too small for several
+        if (not cells and len(cameras) == 1) or min(size) < SMALL * len(cameras):      # or too small for several
             self.delete()
             return self.renderer.draw(drawing, cameras[0], size)
         if self.whole is None or self.whole.size != size:

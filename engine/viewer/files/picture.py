@@ -39,6 +39,8 @@ TALL, LOW, READABLE = 600, 480, 0.75
 INSET, RIM = 0.3, (1.0, 1.0, 1.0, 0.55)
 #: pixels of a view among several, at least; of a film that is small, at most
 LEAST, SMALL = 16, 640 * 400
+#: what captions stand on below a picture
+STRIP = (0.02, 0.02, 0.025, 1.0)
 #: a film's speed, below which it is said as a fraction
 SLOW = 0.1
 
@@ -82,7 +84,8 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
     environment, geometry : see :class:`engine.viewer.scene.scene.Scene`
     caption : a line of text at the bottom, instead of the name of the phase that a motion is in (:class:`engine.Phases`)
     clock : whether the time is shown, s; in a film that is not in real time it is, with its speed
-    shots : of a film, a script for its camera: (t, view), (t, view, caption) or :class:`engine.Shot`, one after another
+    shots : of a film, a script for its camera: (t, view), (t, view, caption) or :class:`engine.Shot`, one after another; captions stand
+        below its picture if one is of a view that goes along with a link
     signals : names of what is plotted at the side: signals of the motion, or entries of q, v or tau, such as "q.elbow"; several in a
         tuple are curves of one plot, and events are lines
     plots : where these are: "right", "left", "lower right" or "lower left"
@@ -130,6 +133,8 @@ def render(source: Any, path: str | Path | None = None, t: float | None = None, 
     script = Script(scene, shots, size, fps, speed, marks, panels) if shots else None
     if script is not None:
         times = np.array(script.times)
+        if script.below:
+            script.size = size[0], size[1] - told.strip([shot.caption for shot in script.shots], size, times[0])
     if camera and view is not None:
         raise ViewerError("camera and view are both given; expected one of them")
     told.clock |= moving and (speed != 1.0 or (script is not None and any(s.speed != 1.0 for s in script.shots)))
@@ -214,6 +219,14 @@ class Told:
         self.draw(Canvas(scale), (size[0] / scale, size[1] / scale), t, ())
         return self.hud.panels(scale)
 
+    def strip(self, captions: Sequence[str], size: tuple[int, int], t: float) -> int:
+        """Return how many pixels of a picture of (width, height) pixels captions take at its bottom."""
+        scale, top = text_scale(size[1]), float(size[1])
+        for self.caption in captions:
+            self.panels(size, t)
+            top = min(top, scale * self.hud.boxes.get("toast", (0.0, top))[1])
+        return int(size[1] - top + scale * GAP)
+
     def draw(self, canvas: Canvas, size: tuple[float, float], t: float, legend: Sequence[tuple[str, Any]]) -> float:
         """Draw on a canvas of (width, height) px what holds at a time, s; return how far above the bottom a legend is seen whole, px."""
         phase = self.readings.phase(t) if self.alone else ""
@@ -247,11 +260,10 @@ def said(times: float) -> str:
 def staged(script: Script, frame: int, size: tuple[int, int]) -> tuple[list[Camera], list[Place]]:
     """Return the cameras of a frame, and where they are seen in a picture of (width, height) pixels."""
     w, h = int(INSET * size[0]), int(INSET * size[1])
-    small = script.inset(frame, (w, h))
+    small, gap = script.inset(frame, (w, h)), int(0.02 * size[1])
     if small is None:
-        return [script.camera(frame)], []
-    gap = int(0.02 * size[1])
-    return [script.camera(frame), small], [(0, 0, *size), (size[0] - w - gap, gap, w, h)]
+        return [script.camera(frame)], [(0, 0, *script.size)] if script.size != size else []
+    return [script.camera(frame), small], [(0, 0, *script.size), (size[0] - w - gap, gap, w, h)]
 
 
 def pictures(scene: Scene, times: Any, cameras: Sequence[Camera], size: tuple[int, int], follow: str | None, shown: Shown, samples: int,
@@ -275,7 +287,9 @@ def pictures(scene: Scene, times: Any, cameras: Sequence[Camera], size: tuple[in
             if frame in looked:
                 for camera in cameras:
                     tell_within(scene, drawing, camera.eye, t, told_of)
-            renderer.foot = told.draw(canvas, (size[0] / scale, size[1] / scale), t, drawing.legend)
+            strip = 0.0 if script is None else (size[1] - script.size[1]) / scale
+            canvas.rect(0.0, size[1] / scale - strip, size[0] / scale, strip, STRIP)
+            renderer.foot = max(told.draw(canvas, (size[0] / scale, size[1] / scale), t, drawing.legend) - strip, 0.0)
             panes.draw(drawing, cameras, size, cells)
             for x, y, w, h in cells[1:]:
                 canvas.rect(x / scale - 1.0, y / scale - 1.0, w / scale + 2.0, h / scale + 2.0, RIM, 3.0, outline=1.5)

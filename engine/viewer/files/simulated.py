@@ -10,6 +10,7 @@ import numpy as np
 
 from engine.code.pulled import pulled
 from engine.simulation import Simulator
+from engine.simulation.parameter_units import units_shown
 from engine.space.orbit import ReferenceOrbit
 from engine.viewer.files.html import DIFFERENT, DRAWN, HAND_STYLES, HANDS, PAGE, SMALL, Pack, document, lightened
 from engine.viewer.files.sampled_marks import of_pages
@@ -59,6 +60,7 @@ def simulated(simulator: Simulator, environment: Any, geometry: str, q0: Any = N
 
 
 def tuned(simulator: Simulator, where: dict[str, int]) -> dict[str, Any]:
-    """Return the parameters that have sliders: where in all of them each begins, and what it is."""
+    """Return the parameters that have sliders: where in all of them each begins, what it is, and the units of its numbers."""
     few = {name: np.asarray(x) for name, x in simulator.parameters.items() if name in where and not name.startswith("noise.")}
-    return {name: [where[name], x.tolist()] for name, x in few.items() if x.ndim < 2 and x.size <= SMALL}
+    units = units_shown(simulator.plant)
+    return {name: [where[name], x.tolist(), units[name]] for name, x in few.items() if x.ndim < 2 and x.size <= SMALL}

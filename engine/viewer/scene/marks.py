@@ -68,8 +68,7 @@ def mark(scene: Scene, t: float, shown: Shown, picked: tuple[Actor, int, str] | 
         colors[[i for i, one in enumerate(every) if one == picked]] *= PICKED
         drawing = replace(drawing, colors=colors)
     drawing = without(drawing, scene, shown.hidden)
-    if scene.sky is None:
-        tell_of_none(scene, shown)
+    tell_of_none(scene, shown)
     if not shown.marks and scene.sky is None:
         return drawing
     symbols = Symbols()

@@ -50,11 +50,18 @@ def show_orbits(symbols: Symbols, scene: Scene, t: float, shown: Shown, sizes: l
 
 def tell_of_none(scene: Scene, shown: Shown) -> None:
     """Warn, once, of marks of an orbit that are asked for of what flies about no planet."""
+    if said := said_of_none(scene, shown):
+        warn(said, ViewerWarning)
+
+
+def said_of_none(scene: Scene, shown: Shown) -> str:
+    """Return why marks of an orbit that are asked for are not drawn, the first time; else nothing."""
     asked = ", ".join(name for name in ("orbit", "track", "lvlh") if getattr(shown, name))
-    if asked and asked not in scene.told:
-        scene.told.add(asked)
-        warn(f"{asked} of an orbit are not drawn: nothing here is known to fly about a planet; expected a run with CentralGravity or a "
-             "frame, or Scene(…, environment=engine.Sky(center=…))", ViewerWarning)  # fmt: skip
+    if scene.sky is not None or not asked or asked in scene.told:
+        return ""
+    scene.told.add(asked)
+    return (f"{asked} of an orbit are not drawn: nothing here is known to fly about a planet; expected a run with CentralGravity or a "
+            "frame, or Scene(…, environment=engine.Sky(center=…))")  # fmt: skip
 
 
 def tell_of_no_epoch(scene: Scene) -> None:

@@ -137,6 +137,8 @@ class Script:
         if not self.shots:
             raise ViewerError("shots is empty; expected shots such as (0, 'overview'), or no shots")
         start, end = scene.span
+        #: whether captions stand below the picture: what goes along sees too little of its robot to be clear of them
+        self.below = any(s.caption and isinstance(s.view, (Follow, Onboard)) for s in self.shots)
         times = [s.t for s in self.shots]
         if times != sorted(set(times)):
             raise ViewerError(f"shots begin at {', '.join(f'{t:g}' for t in times)} s; expected each later than the one before")
@@ -166,7 +168,7 @@ class Script:
         if isinstance(view, Camera):
             return view
         camera = self.scene.camera(size, None if view == "overview" else view, marks=self.marks)
-        if caption:
+        if caption and not self.below:
             camera.distance *= ROOM
             camera.pan(0.0, -ABOVE)
         if size == self.size:

@@ -15,6 +15,7 @@ import numpy as np
 from engine.checks import listed, nearest
 from engine.model.body import Body
 from engine.simulation import Live
+from engine.simulation.parameter_units import units_shown
 from engine.spatial import quaternion
 from engine.viewer.display.readings import Readings
 from engine.viewer.files.html import DIFFERENT, DRAWN, HAND_STYLES, HANDS, PLOTS, SMALL, Pack, document, lightened
@@ -86,6 +87,7 @@ class Stage:
         times = sample_times(self.scene, self.fps)[: None if self.kind == "motion" else 1]
         served: dict[str, Any] = {"kind": self.kind, "name": self.name, "moving": self.moving,
                   "joints": [{name: reach(b) for name, b in joints.items()} for joints in self.joints]}  # fmt: skip
+        served["units"] = units_shown(self.live.simulator.plant) if self.live else {}
         header = {"play": True, "served": served, "plots": {**self._places, "found": []}}
         pack = self._pack = Pack(lightened(self.scene, DIFFERENT, DRAWN))
         if marked := self.kind != "motion":

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from engine.model import Model
+from engine.simulation.parameter_units import units_shown
 from engine.spatial import quaternion, so3
 from engine.viewer.display.facts import Button, Field, Heading, Item, Panel, Row, Slider, Switch
 from engine.viewer.display.readings import roll_pitch_yaw
@@ -150,15 +151,16 @@ class Tabs:
     def _parameters(self, source: Running) -> list[Row]:
         """Return sliders of a simulation's parameters; the ends of each are set by its value at first."""
         rows: list[Row] = []
+        units = units_shown(source.live.simulator.plant)
         for name, x in source.live.parameters.items():
             first = np.asarray(source.live.simulator.parameters[name], float)
             if name.startswith("pull.") or first.size > ENTRIES or not np.isfinite(first).all():
                 continue
             reach = 2.0 * max(float(np.abs(first).max(initial=0.0)), 0.5)
-            for at in np.ndindex(first.shape):
+            for at, unit in zip(np.ndindex(first.shape), units[name], strict=True):
                 label = name + (f"[{','.join(map(str, at))}]" if at else "")
                 low = 0.0 if first[at] > 0.0 else -reach
-                rows.append(Slider(label, float(x[at]), low, reach, "", partial(self._set, source, name, at)))
+                rows.append(Slider(label, float(x[at]), low, reach, unit, partial(self._set, source, name, at)))
         return [Heading("parameters"), *rows] if rows else []
 
     def _set(self, source: Running, name: str, at: tuple[int, ...], value: float) -> None:

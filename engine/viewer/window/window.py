@@ -27,6 +27,7 @@ from engine.viewer.scene.camera import Camera
 from engine.viewer.scene.drawing import Drawing
 from engine.viewer.scene.errors import ViewerError
 from engine.viewer.scene.marks import banded, mark, measured, without
+from engine.viewer.scene.orbit_marks import said_of_none
 from engine.viewer.scene.scene import ENVIRONMENTS, Scene, scene_of
 from engine.viewer.scene.shown import Shown
 from engine.viewer.scene.sources import Still
@@ -272,8 +273,8 @@ class Viewer:
 
     def switch(self, what: str) -> None:
         """Show marks of a kind, or no more."""
-        changed: dict[str, Any] = {what: not getattr(self.shown, what)}
-        self.shown = replace(self.shown, **changed)
+        self.shown = replace(self.shown, **dict[str, Any]({what: not getattr(self.shown, what)}))
+        self.say(said_of_none(self.scene, self.shown))
 
     def trail(self) -> None:
         """Show the trail of the picked link, or no more."""

@@ -67,12 +67,12 @@ class Simulated extends Tuned {
     document.body.classList.add("live");
     this.add_hands();
     this.add_controls();
-    for (const [name, [at, value]] of Object.entries(scene.simulated.tuned)) {
+    for (const [name, [at, value, units]] of Object.entries(scene.simulated.tuned)) {
       const given = (i, y) => {
         this.simulated.p[at + i] = this.p[at + i] = y;
         this.controls.get(`= ${name} ${i}`)(y);
       };
-      this.parameter(name, value, given);
+      this.parameter(name, value, units, given);
     }
     const [actor] = scene.actors;
     actor.poses = () => actor.world;

@@ -49,12 +49,13 @@ class Tuned extends Hands {
     });
   }
 
-  // Sliders of a parameter, a number or a few; ``given`` an entry and its value when a hand sets one.
-  parameter(name, value, given) {
+  // Sliders of a parameter, a number or a few, in their units where they are known; ``given`` an entry and its value when a hand sets one.
+  parameter(name, value, units, given) {
     const entries = Array.isArray(value) ? value : [value];
     entries.forEach((x, i) => {
       const key = `= ${name} ${i}`, ends = x ? [Math.min(0, 2 * x), Math.max(0, 2 * x)] : [-1, 1];
-      if (!this.controls.has(key)) this.slider(key, Array.isArray(value) ? `${name}[${i}]` : name, ends, y => given(i, y));
+      const label = (Array.isArray(value) ? `${name}[${i}]` : name) + (units[i] ? `, ${units[i]}` : "");
+      if (!this.controls.has(key)) this.slider(key, label, ends, y => given(i, y));
       this.controls.get(key)(x);
     });
   }
