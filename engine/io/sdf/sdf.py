@@ -16,6 +16,7 @@ import networkx as nx
 import numpy as np
 
 from engine import dynamics
+from engine.calls import call_checked
 from engine.checks import nearest
 from engine.io.errors import RobotFileError, RobotFileWarning, short
 from engine.io.notes import Notes
@@ -40,6 +41,7 @@ FLOATING_BASE = "floating_base"
 START = Node("sdf", {})
 
 
+@call_checked
 def load_sdf(path: str | os.PathLike[str], model: str | None = None, package_dirs: Iterable[str | os.PathLike[str]] = (),
              stacklevel: int = 2) -> Model:  # fmt: skip
     """Return the :class:`Model` of an SDF file.

@@ -1,0 +1,106 @@
+"""Whoever misspells an argument is told which name was meant, by whatever is public; and nothing else differs of it."""
+
+import importlib
+import inspect
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import engine
+from engine import calls
+
+FACES = ("engine", *(f"engine.{room}" for room in (
+    "bridges", "campaign", "code", "control", "convert", "fmu", "gymnasium", "identification", "io", "model", "recording", "rigid_body",
+    "sensors", "simulation", "space", "viewer", "viewer.serve")))  # fmt: skip
+MODULES = tuple(f"engine.components.{of}" for of in ("actuators", "controllers", "forces"))
+
+
+def named(x):
+    """Whether it has all its arguments by name: what takes any, as sizes and robots, answers for them itself."""
+    made = inspect.isclass(x) and x.__init__ is object.__init__ and x.__new__ is object.__new__
+    return not made and not any(p.kind is p.VAR_KEYWORD for p in inspect.signature(x).parameters.values())
+
+
+def offered():
+    """Functions and classes of the engine's that users call, by their names."""
+    for face in (*FACES, *MODULES):
+        module = importlib.import_module(face)
+        own = [n for n, x in vars(module).items() if n[0] != "_" and getattr(x, "__module__", "") == face]
+        for name in getattr(module, "__all__", own):
+            x = getattr(module, name)
+            kind = inspect.isfunction(x) or (inspect.isclass(x) and not issubclass(x, BaseException))
+            if kind and x.__module__.startswith("engine") and named(x):
+                yield f"{face}.{name}", x
+
+
+OFFERED = dict(offered())
+
+
+@pytest.mark.parametrize("name", OFFERED)
+def test_a_name_that_is_not_taken_is_said(name):
+    with pytest.raises(engine.EngineError, match="takes no 'xyzzy'; expected"):
+        OFFERED[name](xyzzy=1)
+
+
+@pytest.mark.parametrize("name", [n for n, x in OFFERED.items() if inspect.isfunction(x)])
+def test_functions_are_pickled_and_show_their_signature(name):
+    fn = OFFERED[name]
+    assert pickle.loads(pickle.dumps(fn)) is fn
+    assert str(inspect.signature(fn)) == str(inspect.signature(inspect.unwrap(fn)))
+
+
+@pytest.mark.quick
+def test_the_nearest_name_is_said_and_the_error_is_pythons_too():
+    arm = engine.load(engine.example("seven_joint_arm"))
+    simulator = engine.Simulator(arm)
+    with pytest.raises(TypeError, match=r"^Simulator takes no 'gravty' \(did you mean 'gravity'\?\); expected some of model, dt, ") as told:
+        engine.Simulator(arm, gravty=(0, 0, 0))
+    assert isinstance(told.value, engine.CallError) and isinstance(pickle.loads(pickle.dumps(told.value)), engine.CallError)
+    for call, meant in (
+        (lambda: simulator.run(arm.neutral(), np.zeros(7), 1.0, recrod_every=2), "Simulator.run takes no 'recrod_every'"),
+        (lambda: engine.Model.from_graph(grph=arm.graph), "Model.from_graph takes no 'grph'"),
+        (lambda: engine.Geometry("box", sise=(1, 1, 1)), "Geometry takes no 'sise' (did you mean 'size'?)"),
+        (lambda: engine.simulation.controllers.pd_gravity(arm, stifness=1.0),
+         "pd_gravity takes no 'stifness' (did you mean 'stiffness'?)"),
+        (lambda: engine.inverse_kinematics(arm, {}, q_0=1), "inverse_kinematics takes no 'q_0' (did you mean 'q0'?)"),
+        (lambda: engine.Simulator(), "Simulator: missing a required argument: 'model'; expected model, dt, "),
+        (lambda: arm.initial(3), "Model.initial: too many positional arguments; expected nothing in order"),
+    ):  # fmt: skip
+        with pytest.raises(engine.CallError) as told:
+            call()
+        assert str(told.value).startswith(meant)
+        assert told.value.__cause__ is None and told.value.__suppress_context__
+
+
+@pytest.mark.quick
+def test_classes_that_extend_the_engines_are_told_what_these_take():
+    class Own(engine.simulation.actuators.Motor):
+        def __init__(self, joint):
+            super().__init__(joint, gaer=2.0)
+
+    with pytest.raises(engine.CallError, match=r"^Motor takes no 'gaer' \(did you mean 'gear'\?\)"):
+        Own("elbow")
+
+
+@pytest.mark.quick
+def test_nothing_that_is_loaded_is_changed_by_faces_that_come_later():
+    """What is traced of the engine's own is kept on disk only where nothing in its modules has been set since they were loaded."""
+    code = f"""import importlib, engine
+from engine.compiler import trace_cache
+for face in {FACES!r}: importlib.import_module(face)
+print(trace_cache.LOADED[0].changed())"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+@pytest.mark.quick
+def test_a_type_error_within_a_call_stays_as_it_is():
+    def fails(q, gain=1.0):
+        return len(gain)
+
+    with pytest.raises(TypeError, match=r"^object of type 'float' has no len\(\)$") as told:
+        calls.call_checked(fails)(1.0)
+    assert type(told.value) is TypeError
