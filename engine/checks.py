@@ -275,12 +275,12 @@ def require_packages(what: str, extra: str, *packages: str, error: type[EngineEr
 
     >>> require_packages("a dozen", "eggs", "numpy", "henhouse")
     Traceback (most recent call last):
-    engine.checks.EngineError: a dozen needs henhouse, which is not installed; expected pip install "articulated-engine[eggs]"
+    engine.checks.EngineError: a dozen needs henhouse, which is not installed; expected pip install ".[eggs]" in the engine's checkout
     """
     missing = [p for p in packages if not (sys.modules.get(p) or importlib.util.find_spec(p))]
     if missing:
         names, verb = " and ".join(missing), "is" if len(missing) == 1 else "are"
-        raise error(f'{what} needs {names}, which {verb} not installed; expected pip install "articulated-engine[{extra}]"')
+        raise error(f"{what} needs {names}, which {verb} not installed; expected pip install \".[{extra}]\" in the engine's checkout")
 
 
 def beside(path: Path) -> Path:

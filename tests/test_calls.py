@@ -104,3 +104,48 @@ def test_a_type_error_within_a_call_stays_as_it_is():
     with pytest.raises(TypeError, match=r"^object of type 'float' has no len\(\)$") as told:
         calls.call_checked(fails)(1.0)
     assert type(told.value) is TypeError
+
+
+# ---------------------------------------------------------------- names and values that are not there, among what is given by name
+
+
+FORMATS = {"URDF": "<robot name='r'><link name='a'/></robot>", "MJCF": "<mujoco><worldbody/></mujoco>",
+           "SDF": "<sdf version='1.9'><model name='m'><link name='a'/></model></sdf>"}  # fmt: skip
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("read, text", [(engine.load_urdf, "MJCF"), (engine.load_urdf, "SDF"), (engine.load_sdf, "URDF")])
+def test_a_file_of_another_format_names_who_reads_it(read, text):
+    with pytest.raises(engine.RobotFileError, match=rf"expected <\w+>, or engine.load, which reads {text} too$"):
+        read(FORMATS[text])
+
+
+@pytest.mark.quick
+def test_a_keyframe_that_there_is_not_is_named():
+    body = "<body name='b'><joint name='j'/><geom size='0.1'/></body>"
+    text = f"<mujoco><worldbody>{body}</worldbody><keyframe><key name='home' qpos='0.1'/></keyframe></mujoco>"
+    described = engine.load(text).described
+    assert described.keyframes["home"].q == [0.1] and described.keyframes.get("hom") is None
+    with pytest.raises(engine.ModelError, match=r"^there is no keyframe 'hom' \(did you mean 'home'\?\); expected one of home$"):
+        described.keyframes["hom"]
+    with pytest.raises(engine.ModelError, match=r"^there is no keyframe 'home'; expected a file that describes one$"):
+        engine.load(f"<mujoco><worldbody>{body}</worldbody></mujoco>").described.keyframes["home"]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("targets, said", [
+    (np.zeros((40, 40)), r"^targets is array\(.*…; expected \{link: goal\}, as \{'flange': \[0.3, 0.2, 0.5\]\}, or engine.Target"),
+    ([("flange", [0.3, 0.2, 0.5])], r"^targets\[0\] is \('flange', .*; expected engine.Target\(link, goal\), or a dictionary"),
+    ([engine.Target("flange", [1, 2, 3], kind="positon")], r"'positon' \(did you mean 'position'\?\); expected one of"),
+])  # fmt: skip
+def test_targets_that_are_none_are_told_in_one_line(targets, said):
+    with pytest.raises(engine.StateError, match=said) as told:
+        engine.inverse_kinematics(engine.load(engine.example("seven_joint_arm")), targets)
+    assert "\n" not in str(told.value)
+
+
+def test_parameters_that_do_not_broadcast_are_named():
+    arm = engine.load(engine.example("seven_joint_arm"))
+    simulator = engine.Simulator(arm, parameters={"gain": 2.0}, controller=lambda t, q, v, gain: -gain * v)
+    with pytest.raises(engine.SimulationError, match=r"^the leading dimensions of q0 \(3,\), v0 \(3,\), parameter 'gain' \(4,\) do not "):
+        simulator.run(np.tile(arm.neutral(), (3, 1)), np.zeros((3, 7)), 0.01, parameters={"gain": np.ones(4)})

@@ -1,4 +1,4 @@
-"""Environments for reinforcement learning, of Gymnasium's form: ``pip install "articulated-engine[gymnasium]"``."""
+"""Environments for reinforcement learning, of Gymnasium's form: ``pip install ".[gymnasium]"``."""
 
 from engine.calls import check_calls
 from engine.checks import require_packages

@@ -25,7 +25,7 @@ from engine.io.errors import RobotFileError, RobotFileWarning, short
 from engine.io.given import given
 from engine.io.misread import of_angles, unknown_parts
 from engine.io.paths import Finder
-from engine.io.xml import root_of
+from engine.io.xml import require_outermost, root_of
 from engine.model import Geometry, Joint, Limits, Link, Material, Mimic, Model, ModelError
 from engine.spatial import inertia, quaternion
 
@@ -145,8 +145,7 @@ class Reader:
         if space := root.nsmap.get(None):
             for element in root.iter("{" + space + "}*"):
                 element.tag = etree.QName(element).localname
-        if root.tag != "robot":
-            raise RobotFileError(f"the outermost element is <{short(root.tag)}>; expected <robot>", self.file, root.sourceline)
+        require_outermost("robot", root.tag, self.file, root.sourceline)
         if (macro := next(root.iter(*XACRO), None)) is not None:
             what = f"<xacro:{short(etree.QName(macro).localname)}> is a macro, which is not read; {UNEXPANDED}"
             raise RobotFileError(what, self.file, macro.sourceline)
