@@ -318,7 +318,7 @@ def two(x, y=1.0):
     (two, "(n)->(n),()", {"n": -1}, "gufunc: the size n is -1; expected a whole number"),
     (two, "(n)->(n),()", {"n": 2.0}, "gufunc: the size n is 2.0; expected a whole number"),
     (two, "(n)->(n),()", {"n": True}, "gufunc: the size n is True; expected a whole number"),
-    (two, "(n)->(n),()", {"n": 2, "m": 3}, "gufunc: '(n)->(n),()' has no size 'm'"),
+    (two, "(n)->(n),()", {"n": 2, "m": 3}, "gufunc: '(n)->(n),()' has no size 'm'; expected some of n"),
     (two, "(n)->(),()", {"n": 2}, "two returned shape (2,); '(n)->(),()' promises () = ()"),
     (two, "(n)->(k),()", {"n": 2, "k": 3}, "two returned shape (2,); '(n)->(k),()' promises (k) = (3,)"),
     (two, "(n),(2)->(k),(k)", {"n": 3}, "two returned shape (2,); '(n),(2)->(k),(k)' promises (k) = (3,)"),
