@@ -149,3 +149,14 @@ def test_parameters_that_do_not_broadcast_are_named():
     simulator = engine.Simulator(arm, parameters={"gain": 2.0}, controller=lambda t, q, v, gain: -gain * v)
     with pytest.raises(engine.SimulationError, match=r"^the leading dimensions of q0 \(3,\), v0 \(3,\), parameter 'gain' \(4,\) do not "):
         simulator.run(np.tile(arm.neutral(), (3, 1)), np.zeros((3, 7)), 0.01, parameters={"gain": np.ones(4)})
+
+
+# ---------------------------------------------------------------- what is no mistake, but hardly meant
+
+
+def test_a_simulator_says_that_no_ground_holds_what_floats():
+    dog = engine.load(engine.example("quadruped"), floating_base=True)
+    assert "; contacts: none, no ground holds 'trunk'; " in str(engine.Simulator(dog))
+    for held in (engine.Simulator(dog, gravity=(0, 0, 0)), engine.Simulator(engine.load(engine.example("quadruped"))),
+                 engine.Simulator(dog, contacts=engine.Contacts(ground=engine.HalfSpace()))):  # fmt: skip
+        assert "no ground" not in str(held)

@@ -329,7 +329,8 @@ def test_what_cannot_be_traced_is_said_at_the_line(f, text):
 
 @pytest.mark.parametrize("f", [
     lambda x: x @ x, lambda x: np.dot(x, x), lambda x: np.linalg.norm(x), lambda x: np.max(x), lambda x: np.sum(x),
-    lambda x: np.cross(x, x)[0], lambda x: np.prod(x), lambda x: np.outer(x, x)[0, 0], lambda x: x[0], lambda x: sum(x), lambda x: 1.0 * len(x),
+    lambda x: np.cross(x, x)[0], lambda x: np.prod(x), lambda x: np.outer(x, x)[0, 0],
+    lambda x: x[0], lambda x: sum(x), lambda x: 1.0 * len(x),
 ])  # fmt: skip
 def test_a_size_that_was_forgotten_is_asked_for(f):
     """By whatever asks for it, as it makes a vector of the table; with it the same function is compiled."""
