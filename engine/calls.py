@@ -100,8 +100,8 @@ def refuse_misfit(fn: Callable[..., Any], args: tuple[Any, ...], named: Mapping[
     if unknown and not any(p.kind is p.VAR_KEYWORD for p in given):
         expected = listed("some of", (*ordered, *others), "no arguments")
         raise CallError(f"{title} takes no '{unknown[0]}'{nearest(unknown[0], (*ordered, *others))}; expected {expected}") from None
-    by_name = listed(", and by name", others, "")
-    raise CallError(f"{title}: {problem}; expected {', '.join(ordered) or 'nothing in order'}{by_name}") from None
+    expected = [listed("", ordered, "").strip(), listed("by name", others, "")]
+    raise CallError(f"{title}: {problem}; expected {', and '.join(filter(None, expected)) or 'no arguments'}") from None
 
 
 def title_of(fn: Callable[..., Any], args: tuple[Any, ...]) -> str:

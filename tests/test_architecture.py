@@ -68,8 +68,8 @@ ROOMS = {
     "gymnasium": ({*PHYSICS, "dynamics", "compiler", "io", "examples", *ACTING, "simulation", "viewer"}, {"gymnasium"}),
     "docs": ({"checks", "gc_pause", "components", "engine"}, {"sphinx", "docutils", "furo", "myst_parser", "matplotlib", "PIL"}),
     "cli": ({*BELOW, "simulation", "identification", "campaign", "viewer", "docs", "engine"}, {"typer", "scipy", "tomli"}),
-    "lazy_imports": ({"gc_pause", "io", "convert", "sensors", "space", "control", "code", "fmu", "bridges", "identification", "campaign",
-                      "viewer"}, set()),
+    "lazy_imports": ({"checks", "engine", "gc_pause", "io", "convert", "sensors", "space", "control", "code", "fmu", "bridges",
+                      "identification", "campaign", "viewer"}, set()),
     "engine": ({*BELOW, "gc_pause", "numpy_threads", "lazy_imports", "convert", "examples", "simulation", "control", "code", "fmu",
                 "bridges", "identification", "campaign", "viewer", "space", "sensors"}, set()),
 }

@@ -67,7 +67,7 @@ def test_the_nearest_name_is_said_and_the_error_is_pythons_too():
          "pd_gravity takes no 'stifness' (did you mean 'stiffness'?)"),
         (lambda: engine.inverse_kinematics(arm, {}, q_0=1), "inverse_kinematics takes no 'q_0' (did you mean 'q0'?)"),
         (lambda: engine.Simulator(), "Simulator: missing a required argument: 'model'; expected model, dt, "),
-        (lambda: arm.initial(3), "Model.initial: too many positional arguments; expected nothing in order"),
+        (lambda: arm.initial(3), "Model.initial: too many positional arguments; expected no arguments"),
     ):  # fmt: skip
         with pytest.raises(engine.CallError) as told:
             call()
@@ -160,3 +160,18 @@ def test_a_simulator_says_that_no_ground_holds_what_floats():
     for held in (engine.Simulator(dog, gravity=(0, 0, 0)), engine.Simulator(engine.load(engine.example("quadruped"))),
                  engine.Simulator(dog, contacts=engine.Contacts(ground=engine.HalfSpace()))):  # fmt: skip
         assert "no ground" not in str(held)
+
+
+def test_a_signal_and_a_public_name_that_there_is_not_are_named():
+    arm = engine.load(engine.example("seven_joint_arm"))
+    run = engine.Simulator(arm).run(arm.neutral(), np.zeros(7), 0.01)
+    for signals in (run.signals, run[0:3].signals, engine.Simulator(arm).start(arm.neutral(), np.zeros(7)).signals):
+        name = next(iter(signals))
+        with pytest.raises(engine.StateError, match=rf"^no signal '{name}x' \(did you mean '{name}'\?\); expected one of "):
+            signals[f"{name}x"]
+    with pytest.raises(AttributeError, match=r"^module 'engine' has no attribute 'Simulater' \(did you mean 'Simulator'\?\)$"):
+        engine.Simulater  # noqa: B018
+    with pytest.raises(engine.ArgumentError, match="^aba: tau is None; expected real numbers$"):
+        engine.compile(arm).aba(arm.neutral(), np.zeros(7), None)
+    with pytest.raises(engine.SimulationError, match=r"^no integrator 'RK4' \(did you mean 'rk4'\?\); expected one of "):
+        engine.Simulator(arm, integrator="RK4")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy._core import _multiarray_umath as umath  # type: ignore[attr-defined]
 
-from engine.checks import listed, nearest, warn, whole
+from engine.checks import listed, nearest, shown, warn, whole
 from engine.compiler import native_code
 from engine.compiler.codegen import entry
 from engine.compiler.codegen.call_writer import API, DOUBLE, HEADER, ITEMS, PROMISED, Equal
@@ -307,7 +307,8 @@ class Gufunc:
             raise ArgumentError(f"{self.name}: {name} is not rectangular; expected an array of shape {expected(shape)}") from None
         traced = a.dtype == object and any(isinstance(y, Expr) for y in a.flat)
         if a.dtype.kind not in "fiub" and not traced:
-            raise ArgumentError(f"{self.name}: {name} holds {a.dtype}; expected real numbers")
+            what = f"is {shown(x)}" if a.dtype == object else f"holds {a.dtype}"
+            raise ArgumentError(f"{self.name}: {name} {what}; expected real numbers")
         own = a.shape[a.ndim - len(shape) :]
         if a.ndim < len(shape) or any(n not in (m, COUNTED) for m, n in zip(own, shape, strict=True)):
             raise ArgumentError(f"{self.name}: {name} has shape {a.shape}; expected {expected(shape)}")
