@@ -100,8 +100,9 @@ def refuse_misfit(fn: Callable[..., Any], args: tuple[Any, ...], named: Mapping[
     if unknown and not any(p.kind is p.VAR_KEYWORD for p in given):
         expected = listed("some of", (*ordered, *others), "no arguments")
         raise CallError(f"{title} takes no '{unknown[0]}'{nearest(unknown[0], (*ordered, *others))}; expected {expected}") from None
-    expected = [listed("", ordered, "").strip(), listed("by name", others, "")]
-    raise CallError(f"{title}: {problem}; expected {', and '.join(filter(None, expected)) or 'no arguments'}") from None
+    others += [f"any {p.name}" for p in given if p.kind is p.VAR_KEYWORD]
+    accepted = filter(None, (", ".join(ordered), listed("by name", others, "")))
+    raise CallError(f"{title}: {problem}; expected {', and '.join(accepted) or 'no arguments'}") from None
 
 
 def title_of(fn: Callable[..., Any], args: tuple[Any, ...]) -> str:

@@ -67,6 +67,7 @@ def test_the_nearest_name_is_said_and_the_error_is_pythons_too():
          "pd_gravity takes no 'stifness' (did you mean 'stiffness'?)"),
         (lambda: engine.inverse_kinematics(arm, {}, q_0=1), "inverse_kinematics takes no 'q_0' (did you mean 'q0'?)"),
         (lambda: engine.Simulator(), "Simulator: missing a required argument: 'model'; expected model, dt, "),
+        (lambda: engine.combine(arm, arm), "combine: too many positional arguments; expected by name any robots"),
         (lambda: arm.initial(3), "Model.initial: too many positional arguments; expected no arguments"),
     ):  # fmt: skip
         with pytest.raises(engine.CallError) as told:
@@ -171,7 +172,15 @@ def test_a_signal_and_a_public_name_that_there_is_not_are_named():
             signals[f"{name}x"]
     with pytest.raises(AttributeError, match=r"^module 'engine' has no attribute 'Simulater' \(did you mean 'Simulator'\?\)$"):
         engine.Simulater  # noqa: B018
-    with pytest.raises(engine.ArgumentError, match="^aba: tau is None; expected real numbers$"):
+    with pytest.raises(engine.ArgumentError, match=r"^aba: tau is None; expected real numbers$"):
         engine.compile(arm).aba(arm.neutral(), np.zeros(7), None)
     with pytest.raises(engine.SimulationError, match=r"^no integrator 'RK4' \(did you mean 'rk4'\?\); expected one of "):
         engine.Simulator(arm, integrator="RK4")
+
+
+def test_parameters_that_have_no_names_and_forces_of_another_shape_are_told():
+    arm = engine.load(engine.example("seven_joint_arm"))
+    with pytest.raises(engine.SimulationError, match=r"^parameters is \['gain'\]; expected a dictionary of numbers and arrays by name$"):
+        engine.Simulator(arm, parameters=["gain"])
+    with pytest.raises(engine.ControlError, match=r"^u has shape \(7, 7\); expected \(7,\), the forces that hold q, behind Q and R$"):
+        engine.lqr(engine.Simulator(arm), arm.neutral(), np.eye(14), np.eye(7), np.eye(7))

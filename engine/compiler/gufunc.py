@@ -409,9 +409,9 @@ def shaped(fn: Callable[..., Any], signature: str | None, **dimensions: int) -> 
             name = missing[0]
             raise ArgumentError(f"gufunc: the size '{name}' of '{signature}' is not given; expected {name}=… after the signature")
         shapes.append(tuple(int(d) if d.isdigit() else known.get(d, COUNTED) for d in shape))
-    sizes = [d for d in dict.fromkeys(d for shape in (*shapes_in, *shapes_out) for d in shape) if not d.isdigit()]
-    if unknown := known.keys() - {*sizes}:
-        expected = listed("some of", sizes, "none, as all of them are numbers")
+    letters = [d for d in dict.fromkeys(d for shape in (*shapes_in, *shapes_out) for d in shape) if not d.isdigit()]
+    if unknown := known.keys() - {*letters}:
+        expected = listed("some of", letters, "none, as all of them are numbers")
         raise ArgumentError(f"gufunc: '{signature}' has no size '{min(unknown)}'; expected {expected}")
     parameters = _parameters(fn, len(shapes), signature)
     program = trace(fn, shapes)
