@@ -93,9 +93,9 @@ def report(trajectory: engine.Trajectory, seconds: float, steps: int) -> None:
     for k, j in enumerate(joints):
         peak = np.abs(trajectory.tau[:, model.v_slice(j.name)]).max()
         print(f"{'' if k else 'torques':10} {j.name:24} peak {peak:9.4f} {'N' if j.kind == 'prismatic' else 'N·m'}")
-    for name, part in (("angular", P[:, :3]), ("linear", P[:, 3:])):
+    for name, part, unit in (("angular", P[:, :3], "N·m·s"), ("linear", P[:, 3:], "N·s")):
         size, drift = np.linalg.norm(part[0]), np.linalg.norm(part - part[0], axis=1).max()
-        print(f"momentum   {name:8} |P| = {size:.6g}, relative drift {drift / size:.1e}")
+        print(f"momentum   {name:8} |P| = {size:.6g} {unit}, relative drift {drift / size:.1e}")
     print(f"energy     change {E[-1] - E[0]:+.6e} J, work of the motors {done:+.6e} J, balance to {abs(E[-1] - E[0] - done) / scale:.1e}")
 
 

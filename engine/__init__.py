@@ -8,6 +8,7 @@ from engine.numpy_threads import load_numpy
 with gc_paused():
     load_numpy()
     from engine import compiler, constraints, dynamics, integrate, io, model, ops, recording, rigid_body, simulation, spatial
+    from engine.calls import CallError, check_calls
     from engine.checks import EngineError, EngineWarning
     from engine.compiler import ArgumentError, Gufunc, TraceError, get_threads, gradient, gufunc, jacobian, set_threads
     from engine.compiler.trace_cache import remember
@@ -79,8 +80,8 @@ if AT_ONCE:                                                                    #
 __version__ = "0.1.0"
 
 __all__ = [
-    "ArgumentError", "Ball", "BodyError", "BodyTrajectory", "Bridge", "BridgeError", "BridgeWarning", "Builder", "Campaign",
-    "CampaignError",
+    "ArgumentError", "Ball", "BodyError", "BodyTrajectory", "Bridge", "BridgeError", "BridgeWarning", "Builder", "CallError",
+    "Campaign", "CampaignError",
     "CompiledSystem", "ConstraintError", "ContactError", "ContactMaterial", "Contacts", "ControlError", "Coupling", "Distance", "Dynamics",
     "EngineError", "EngineWarning", "Event", "ExportError", "FlexibleJoint", "Follow", "Geometry", "Grip", "Gufunc", "HalfSpace", "Hinge",
     "IKResult", "Identification", "IdentificationError", "IdentificationWarning", "Joint", "Law", "LieState", "Limits", "Link", "Live",
@@ -111,5 +112,7 @@ def __dir__() -> list[str]:
 
 SHOWN_BY.append(load_viewer)
 with gc_paused():
+    check_calls("engine", *(f"engine.{room}" for room in ("io", "io.ccsds", "model", "recording", "rigid_body", "simulation")),
+                *(f"engine.components.{of}" for of in ("actuators", "controllers", "forces")))  # fmt: skip
     remember()
     grown_old()

@@ -110,14 +110,16 @@ def nearest(name: str, names: Iterable[str], alike: float = 0.5) -> str:
 
 
 def closest(name: str, names: Iterable[str], alike: float) -> list[str]:
-    """Return the name that is closest to one, in a list; none where none is ``alike`` by difflib's ratio.
+    """Return the name that is closest to one, whatever their case, in a list; none where none is ``alike`` by difflib's ratio.
 
-    >>> closest("sholder", ["shoulder", "elbow"], 0.8)
-    ['shoulder']
+    >>> closest("sholder", ["shoulder", "elbow"], 0.8), closest("RK4", ["cg4", "rk4"], 0.8)
+    (['shoulder'], ['rk4'])
     """
     import difflib
 
-    return difflib.get_close_matches(name, list(names), 1, alike)
+    names = list(names)
+    small = {n.lower(): n for n in names}
+    return difflib.get_close_matches(name, names, 1, alike) or [small[n] for n in difflib.get_close_matches(name.lower(), small, 1, alike)]
 
 
 def listed(expected: str, names: Iterable[str], nothing: str) -> str:
@@ -275,12 +277,12 @@ def require_packages(what: str, extra: str, *packages: str, error: type[EngineEr
 
     >>> require_packages("a dozen", "eggs", "numpy", "henhouse")
     Traceback (most recent call last):
-    engine.checks.EngineError: a dozen needs henhouse, which is not installed; expected pip install "articulated-engine[eggs]"
+    engine.checks.EngineError: a dozen needs henhouse, which is not installed; expected pip install ".[eggs]" in the engine's checkout
     """
     missing = [p for p in packages if not (sys.modules.get(p) or importlib.util.find_spec(p))]
     if missing:
         names, verb = " and ".join(missing), "is" if len(missing) == 1 else "are"
-        raise error(f'{what} needs {names}, which {verb} not installed; expected pip install "articulated-engine[{extra}]"')
+        raise error(f"{what} needs {names}, which {verb} not installed; expected pip install \".[{extra}]\" in the engine's checkout")
 
 
 def beside(path: Path) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from engine.checks import nearest
 from engine.gc_pause import gc_paused
 
 #: rooms, and their names in ``engine``
@@ -53,7 +54,9 @@ def loaded(room: str) -> Any:
 def lazily_imported(name: str) -> Any:
     """Return what has a name in ``engine`` that of a room that is loaded later."""
     if (room := next((room for room, names in LAZY.items() if name in names), None)) is None:
-        raise AttributeError(f"module 'engine' has no attribute {name!r}")
+        import engine
+
+        raise AttributeError(f"module 'engine' has no attribute {name!r}{nearest(name, engine.__all__, 0.7)}")
     return loaded(room) if name == room else getattr(loaded(room), name)
 
 

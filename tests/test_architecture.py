@@ -19,7 +19,7 @@ import engine
 TOP = Path(__file__).parents[1]
 ENGINE = TOP / "engine"
 FILES = sorted(ENGINE.rglob("*.py"))
-PHYSICS = {"checks", "docstrings", "ops", "spatial", "model"}
+PHYSICS = {"calls", "checks", "docstrings", "ops", "spatial", "model"}
 BELOW = {"cache", "interrupts", "progress", *PHYSICS, "dynamics", "constraints", "geometry", "contact", "integrate", "rigid_body",
          "compiler", "io", "inverse_kinematics", "recording", "logs"}  # fmt: skip
 ACTING = {"compiled", "components"}
@@ -27,6 +27,7 @@ ACTING = {"compiled", "components"}
 #: room -> (rooms it may import from, packages besides the standard library and NumPy); its own modules always
 ROOMS = {
     "checks": (set(), set()),
+    "calls": ({"checks"}, set()),
     "docstrings": (set(), set()),
     "cache": ({"checks"}, set()),
     "gc_pause": (set(), set()),
@@ -44,7 +45,7 @@ ROOMS = {
     "integrate": (PHYSICS, {"scipy"}),
     "rigid_body": ({*PHYSICS, "dynamics", "integrate"}, set()),
     "compiler": ({"cache", "checks", "gc_pause", "ops"}, {"llvmlite"}),
-    "io": ({"cache", "checks", "gc_pause", "interrupts", "model", "spatial", "dynamics"},
+    "io": ({"cache", "calls", "checks", "gc_pause", "interrupts", "model", "spatial", "dynamics"},
            {"networkx", "lxml", "trimesh", "collada", "PIL", "xacro", "pxr"}),
     "examples": ({"checks", "io"}, set()),
     "inverse_kinematics": ({*PHYSICS, "dynamics", "constraints", "compiler"}, set()),
@@ -59,16 +60,16 @@ ROOMS = {
                {"pyglet", "trimesh", "PIL", "av", "fast_simplification", "scipy", "matplotlib", "websockets", "anywidget", "traitlets",
                 "rerun"}),
     "control": ({*PHYSICS, "dynamics", "compiler", "components", "sensors", "simulation"}, {"scipy"}),
-    "code": ({"checks", "ops", "model", "dynamics", "compiler", *ACTING, "simulation"}, set()),
-    "bridges": ({"checks", "logs", "simulation"}, {"cyclonedds", "foxglove"}),
-    "fmu": ({"checks", "ops", "model", "contact", "compiler", "components", "simulation", "code"}, set()),
+    "code": ({"calls", "checks", "ops", "model", "dynamics", "compiler", *ACTING, "simulation"}, set()),
+    "bridges": ({"calls", "checks", "logs", "simulation"}, {"cyclonedds", "foxglove"}),
+    "fmu": ({"calls", "checks", "ops", "model", "contact", "compiler", "components", "simulation", "code"}, set()),
     "identification": ({*PHYSICS, "dynamics", "compiler", "recording", "compiled", "simulation"}, {"scipy", "pandas"}),
     "campaign": ({*BELOW, "components", "simulation"}, {"scipy", "h5py", "xarray", "matplotlib", "distributed", "cloudpickle", "obstore"}),
     "gymnasium": ({*PHYSICS, "dynamics", "compiler", "io", "examples", *ACTING, "simulation", "viewer"}, {"gymnasium"}),
     "docs": ({"checks", "gc_pause", "components", "engine"}, {"sphinx", "docutils", "furo", "myst_parser", "matplotlib", "PIL"}),
     "cli": ({*BELOW, "simulation", "identification", "campaign", "viewer", "docs", "engine"}, {"typer", "scipy", "tomli"}),
-    "lazy_imports": ({"gc_pause", "io", "convert", "sensors", "space", "control", "code", "fmu", "bridges", "identification", "campaign",
-                      "viewer"}, set()),
+    "lazy_imports": ({"checks", "engine", "gc_pause", "io", "convert", "sensors", "space", "control", "code", "fmu", "bridges",
+                      "identification", "campaign", "viewer"}, set()),
     "engine": ({*BELOW, "gc_pause", "numpy_threads", "lazy_imports", "convert", "examples", "simulation", "control", "code", "fmu",
                 "bridges", "identification", "campaign", "viewer", "space", "sensors"}, set()),
 }

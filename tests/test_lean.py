@@ -68,7 +68,7 @@ def said(tmp_path_factory):
 def test_what_an_extra_brings_is_named(said, name):
     kind, text = said[name]
     assert kind.endswith("Error") and kind not in ("ImportError", "ModuleNotFoundError", "AttributeError"), (kind, text)
-    assert text.endswith(f'pip install "articulated-engine[{EXTRAS[name]}]"'), text
+    assert text.endswith(f"pip install \".[{EXTRAS[name]}]\" in the engine's checkout"), text
 
 
 def test_extras_are_all_of_them():
@@ -79,3 +79,10 @@ def test_extras_are_all_of_them():
     assert set(everything) == set(extras) - {"all", "viewer", "demos", "docs", "tests"}
     core = {d.split(">")[0] for d in project["dependencies"]}
     assert core == {"numpy", "scipy", "networkx", "llvmlite", "lxml", "trimesh", "h5py", "rich", "typer", "tomli"}
+
+
+def test_extras_are_installed_in_one_way():
+    """The package is of no index: what brings an extra is pip in a checkout, on every page and in every message."""
+    top = Path(__file__).parents[1]
+    pages = [top / "README.md", *(p for kind in ("py", "md") for d in ("engine", "demos") for p in (top / d).rglob(f"*.{kind}"))]
+    assert not [p for p in pages if "articulated-engine[" in p.read_text("utf-8")]

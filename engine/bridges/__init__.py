@@ -2,5 +2,8 @@
 
 from engine.bridges.bridge import Bridge, bridge
 from engine.bridges.names import BridgeError, BridgeWarning
+from engine.calls import check_calls
 
 __all__ = ["Bridge", "BridgeError", "BridgeWarning", "bridge"]
+
+check_calls(__name__)

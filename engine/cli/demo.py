@@ -44,7 +44,7 @@ def demo(
         runpy.run_path(str(there[name]), run_name="__main__")
     except ModuleNotFoundError as problem:
         raise Failure(f"the demo '{name}' needs {problem.name}, which is not installed; expected pip install "
-                      '"articulated-engine[all]"') from None  # fmt: skip
+                      "\".[all]\" in the engine's checkout") from None  # fmt: skip
 
 
 def demos() -> dict[str, Path]:

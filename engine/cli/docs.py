@@ -16,6 +16,6 @@ def docs(
     engine docs                     to out/docs/index.html
     engine docs site
 
-    Takes the extra "docs": pip install "articulated-engine\\[docs]".
+    Takes the extra "docs": pip install ".\\[docs]".
     """
     print(build(out))

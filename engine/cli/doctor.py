@@ -49,7 +49,7 @@ def lines() -> Iterator[tuple[str, str]]:
     optional = {name: extra for name, extra in asked if extra and not {name, extra} & {*OTHERS}}
     yield "extras", ", ".join(f"{name} {importlib.metadata.version(name)}" for name in optional if is_installed(name)) or "none"
     missing = [f"{name} ({extra})" for name, extra in optional.items() if not is_installed(name)]
-    yield "not there", ", ".join(missing) + ': pip install "articulated-engine[EXTRA]"' if missing else "nothing"
+    yield "not there", ", ".join(missing) + ": pip install \".[EXTRA]\" in the engine's checkout" if missing else "nothing"
 
 
 def describe_cache(folder: Path) -> str:

@@ -10,13 +10,14 @@ import typer
 
 import engine
 from engine.checks import nearest
-from engine.cli.ending import Failure
+from engine.cli.ending import Failure, note
 from engine.cli.files import require_ending, require_new
 from engine.cli.options import Floating, Gravity, Overwrite, Robot, Weightless, chosen_gravity, one_of, seconds
 from engine.cli.recordings import note_described, read_table, record
 from engine.dynamics import GRAVITY
 from engine.identification.columns import motion_of
 from engine.integrate import METHODS
+from engine.simulation.wires import groundless
 
 Array = np.ndarray
 Integrator = Annotated[str | None, typer.Option(metavar="NAME", help=f"One of {', '.join(METHODS)}; if not given cg4, or ros34pw2 where "
@@ -72,6 +73,9 @@ def simulate(
     dt = (says.dt if says else None) or 1e-3 if dt is None else dt
     g = (says.gravity if says else None) or GRAVITY if g is None else g
     simulator = engine.Simulator(model, dt, integrator, g, joint_dynamics=not ideal_joints)
+    if falling := groundless(simulator):
+        note(f"'{falling[0]}' falls freely, as there are no contacts here; engine.Contacts(ground=engine.HalfSpace()), in Python, has "
+             "a ground")  # fmt: skip
     notes = {"command": "engine simulate", "robot": os.path.abspath(robot), "start": said, "q0": q0.tolist(), "v0": v0.tolist(),
              "joint_dynamics": not ideal_joints, "begun": datetime.datetime.now(datetime.timezone.utc).isoformat()}  # fmt: skip
     record(simulator, out, lambda progress: simulator.run(

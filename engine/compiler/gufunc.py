@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy._core import _multiarray_umath as umath  # type: ignore[attr-defined]
 
-from engine.checks import nearest, warn, whole
+from engine.checks import listed, nearest, shown, warn, whole
 from engine.compiler import native_code
 from engine.compiler.codegen import entry
 from engine.compiler.codegen.call_writer import API, DOUBLE, HEADER, ITEMS, PROMISED, Equal
@@ -307,7 +307,8 @@ class Gufunc:
             raise ArgumentError(f"{self.name}: {name} is not rectangular; expected an array of shape {expected(shape)}") from None
         traced = a.dtype == object and any(isinstance(y, Expr) for y in a.flat)
         if a.dtype.kind not in "fiub" and not traced:
-            raise ArgumentError(f"{self.name}: {name} holds {a.dtype}; expected real numbers")
+            what = f"is {shown(x)}" if a.dtype == object else f"holds {a.dtype}"
+            raise ArgumentError(f"{self.name}: {name} {what}; expected real numbers")
         own = a.shape[a.ndim - len(shape) :]
         if a.ndim < len(shape) or any(n not in (m, COUNTED) for m, n in zip(own, shape, strict=True)):
             raise ArgumentError(f"{self.name}: {name} has shape {a.shape}; expected {expected(shape)}")
@@ -408,8 +409,10 @@ def shaped(fn: Callable[..., Any], signature: str | None, **dimensions: int) -> 
             name = missing[0]
             raise ArgumentError(f"gufunc: the size '{name}' of '{signature}' is not given; expected {name}=… after the signature")
         shapes.append(tuple(int(d) if d.isdigit() else known.get(d, COUNTED) for d in shape))
-    if unknown := known.keys() - {d for shape in (*shapes_in, *shapes_out) for d in shape}:
-        raise ArgumentError(f"gufunc: '{signature}' has no size '{min(unknown)}'")
+    letters = [d for d in dict.fromkeys(d for shape in (*shapes_in, *shapes_out) for d in shape) if not d.isdigit()]
+    if unknown := known.keys() - {*letters}:
+        expected = listed("some of", letters, "none, as all of them are numbers")
+        raise ArgumentError(f"gufunc: '{signature}' has no size '{min(unknown)}'; expected {expected}")
     parameters = _parameters(fn, len(shapes), signature)
     program = trace(fn, shapes)
     if len(program.shapes_out) != len(shapes_out):

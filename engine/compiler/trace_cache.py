@@ -45,7 +45,7 @@ FUNCTIONS = types.FunctionType, types.BuiltinFunctionType, types.MethodDescripto
 #: what Python and its library note in modules and classes
 PYTHONS = {"__slotnames__", "__warningregistry__", "__annotations__", "__annotations_cache__", "__annotate_func__"}
 #: modules, or names in them, whose containers grow while things are made and called
-GROWING = ("engine.cache", "engine.compiler.gufunc", "engine.compiler.debug", "engine.compiler.graph.notes",
+GROWING = ("engine.cache", "engine.calls.CHECKED", "engine.compiler.gufunc", "engine.compiler.debug", "engine.compiler.graph.notes",
            "engine.compiler.trace_cache.LOADED", "engine.compiler.codegen.interrupt_checks._kept", "engine.simulation.rounding.SAID")
 #: by what is a function, or stands for one, what it is, or has behind it
 BEHIND: dict[type, Callable[[Any], list[Any]]] = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -109,12 +109,13 @@ def clamp(x: Any, low: Any, top: Any) -> Any:
 class States(dict[str, Any]):
     """Components' own states by their names; SimulationError for a name that has none."""
 
-    def __init__(self, values: Mapping[str, Any], names: list[str]) -> None:
+    def __init__(self, values: Mapping[str, Any], names: list[str], acting: Iterable[str]) -> None:
         super().__init__(values)
-        self.names = names
+        self.names, self.acting = names, acting
 
     def __missing__(self, name: str) -> Any:
-        expected = f"one of {', '.join(self.names)}" if self.names else "a component that has one, as a reaction wheel does"
+        expected = f"one of {', '.join(self.names)}, the components that have one" if self.names else (
+                   f"a component that has one, as a reaction wheel does, and not {', '.join(self.acting)} alone")  # fmt: skip
         raise SimulationError(f"there is no state of {shown(name)}{nearest(str(name), self.names)}; expected {expected}")
 
 

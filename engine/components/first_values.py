@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.components.component import Component
+from engine.checks import shown
+from engine.components.component import Component, SimulationError
 from engine.components.law import SEEDS, asks_noise
 
 Array = np.ndarray
@@ -15,6 +16,8 @@ Array = np.ndarray
 
 def with_seeds(parameters: Mapping[str, Any], functions: list[Any]) -> dict[str, Any]:
     """Return the parameters of a simulation, those of noise if one of its functions asks for it, and those of its sensors."""
+    if not isinstance(parameters, Mapping):
+        raise SimulationError(f"parameters is {shown(parameters)}; expected a dictionary of numbers and arrays by name")
     sensors = [f for f in functions if isinstance(f, Component)]
     own = {n: x for f in sensors for n, x in getattr(f, "parameters", {}).items()}
     parameters = {n: spread(x, own[n]) if n in own else x for n, x in parameters.items()}

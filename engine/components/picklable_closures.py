@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, ParamSpec
 
+from engine.calls import call_checked
 from engine.checks import require_importable
 
 Given = ParamSpec("Given")
@@ -38,6 +39,7 @@ def picklable(make: Callable[Given, Callable[..., Any]]) -> Callable[Given, Call
     array([0., 0., 0., 0., 0., 0.])
     """
 
+    @call_checked
     @functools.wraps(make)
     def making(*args: Given.args, **named: Given.kwargs) -> PicklableClosure:
         return PicklableClosure(make(*args, **named), functools.partial(making, *args, **named))

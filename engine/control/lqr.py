@@ -107,6 +107,8 @@ def lqr(simulator: Simulator, q: ArrayLike, Q: ArrayLike = 1.0, R: ArrayLike = 1
     forced = "u" not in simulator.parameters
     given = u if u is not None else rnea(model, q, v, np.zeros(model.nv), simulator.gravity) if forced else simulator.parameters["u"]
     held = np.asarray(given, dtype=float)
+    if forced and held.shape != (model.nv,):
+        raise ControlError(f"u has shape {held.shape}; expected ({model.nv},), the forces that hold q, behind Q and R")
     for c in ticking(simulator):
         if abs(c.period - simulator.dt) > 1e-9 * simulator.dt:
             raise ControlError(f"{c.called.name} is held for {c.period:g} s, and a step lasts {simulator.dt:g} s; expected a simulator "

@@ -14,6 +14,7 @@ source makes of them, and no force; what comes back must agree with the source, 
 is refused by name. All raise StateError.
 """
 
+from engine.calls import check_calls
 from engine.convert.libraries import wxyz_to_xyzw, xyzw_to_wxyz
 from engine.convert.states import (
     from_drake,
@@ -28,3 +29,5 @@ from engine.convert.states import (
 
 __all__ = ["from_drake", "from_mujoco", "from_pinocchio", "from_ros", "to_drake", "to_mujoco", "to_pinocchio", "to_ros", "wxyz_to_xyzw",
            "xyzw_to_wxyz"]  # fmt: skip
+
+check_calls(__name__)

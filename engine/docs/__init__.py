@@ -1,4 +1,4 @@
-"""The documentation: pages of Markdown, of which Sphinx makes a site: ``pip install "articulated-engine[docs]"``, ``engine docs``."""
+"""The documentation: pages of Markdown, of which Sphinx makes a site: ``pip install ".[docs]"``, ``engine docs``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def build(out: str | Path) -> Path:
         from sphinx.application import Sphinx
         from sphinx.util.docutils import docutils_namespace, patch_docutils
     except ModuleNotFoundError as error:
-        raise DocsError(f'the site needs {error.name}; expected pip install "articulated-engine[docs]"') from None
+        raise DocsError(f"the site needs {error.name}; expected pip install \".[docs]\" in the engine's checkout") from None
     if Path(out).exists() and not Path(out).is_dir():
         raise DocsError(f"'{out}' is a file; expected a folder to write the site to")
     with writing(Path(out), DocsError, begun=False):

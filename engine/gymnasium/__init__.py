@@ -1,5 +1,6 @@
-"""Environments for reinforcement learning, of Gymnasium's form: ``pip install "articulated-engine[gymnasium]"``."""
+"""Environments for reinforcement learning, of Gymnasium's form: ``pip install ".[gymnasium]"``."""
 
+from engine.calls import check_calls
 from engine.checks import require_packages
 
 require_packages("an environment of Gymnasium", "gymnasium", "gymnasium")
@@ -12,3 +13,5 @@ from engine.gymnasium.vector_env import VectorEnv  # noqa: E402
 register()
 
 __all__ = ["Env", "EnvError", "VectorEnv", "register"]
+
+check_calls(__name__)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.calls import call_checked
 from engine.checks import number, shown, whole
 from engine.constraints import Constraint, ConstraintError, Loops
 from engine.inverse_kinematics.problem import Problem
@@ -20,6 +21,7 @@ from engine.model import Model, StateError
 __all__ = ["IKResult", "Target", "inverse_kinematics"]
 
 
+@call_checked
 def inverse_kinematics(model: Model, targets: Any, q0: Any = None, base: str = "free", limits: bool = True, tolerance: float = 1e-9,
                        seeds: int = 50, constraints: Sequence[Constraint] = ()) -> IKResult:  # fmt: skip
     """Return a configuration in which links are where they should be, or the nearest to it that was found; or a batch of them.

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.checks import nearest, shown
 from engine.model import Model, StateError
 
 Array = np.ndarray
@@ -71,7 +72,8 @@ def checked_targets(model: Model, targets: Any) -> list[Target]:
     elif isinstance(targets, Mapping):
         targets = [Target(link, goal) for link, goal in targets.items()]
     elif not isinstance(targets, Iterable) or isinstance(targets, (str, np.ndarray)):
-        raise StateError(f"targets is {targets!r}; expected {{link: goal}} or Target(link, goal) objects")
+        raise StateError(f"targets is {shown(targets)}; expected {{link: goal}}, as {{'{model.links[-1].name}': [0.3, 0.2, 0.5]}}, or "
+                         "engine.Target(link, goal), one or a list of them")  # fmt: skip
     result = [checked_target(model, target, k) for k, target in enumerate(targets)]
     if not result:
         raise StateError("there are no targets; expected at least one link and where it should be")
@@ -81,11 +83,12 @@ def checked_targets(model: Model, targets: Any) -> list[Target]:
 def checked_target(model: Model, target: Any, k: int) -> Target:
     """Return the k-th target with checked arrays, and the kind that it is."""
     if not isinstance(target, Target):
-        raise StateError(f"targets[{k}] is {target!r}; expected Target(link, goal)")
+        raise StateError(f"targets[{k}] is {shown(target)}; expected engine.Target(link, goal), or a dictionary {{link: goal}} for all")
     model.link_index(target.link)
     here = f"the target of link '{target.link}'"
     if target.kind is not None and target.kind not in KINDS:
-        raise StateError(f"the kind of {here} is {target.kind!r}; expected one of {', '.join(KINDS)}")
+        meant = nearest(str(target.kind), KINDS)
+        raise StateError(f"the kind of {here} is {shown(target.kind)}{meant}; expected one of {', '.join(KINDS)}")
     kinds = [target.kind] if target.kind else [*KINDS]
     goal, kind = checked_array(here, target.goal, "a pose (..., 4, 4), a rotation (..., 3, 3) or a position (..., 3)", True,
                                {kind: KINDS[kind][0] for kind in kinds})  # fmt: skip
@@ -125,7 +128,7 @@ def checked_array(what: str, x: Any, expected: str, batched: bool, shapes: Mappi
     except (TypeError, ValueError):
         given = np.array(None)
     if given.dtype.kind not in "fiu":
-        raise StateError(f"{what} is {x!r}; expected {expected}")
+        raise StateError(f"{what} is {shown(x)}; expected {expected}")
     a = given.astype(float)
     names = [name for name, shape in shapes.items() if a.shape[a.ndim - len(shape) if batched else 0 :] == shape and a.ndim >= len(shape)]
     if not names:

@@ -55,9 +55,9 @@ def load(path: str | os.PathLike[str], floating_base: bool = False, package_dirs
         if floating_base:
             raise RobotFileError("floating_base=True is not for SDF, where what no joint ties to the world floats; expected it left out",
                                  said.file)  # fmt: skip
-        return sdf.load_sdf(path, package_dirs=folders_of(package_dirs), stacklevel=3)
+        return sdf.load_sdf(path, package_dirs=folders_of(package_dirs))
     if kind == "mujoco":
-        return mjcf.load_mjcf(path, floating_base, folders_of(package_dirs), 3)
+        return mjcf.load_mjcf(path, floating_base, folders_of(package_dirs))
     if not data.strip():
         raise RobotFileError(f"the file is empty; expected {EXPECTED}", said.file)
     if b"xacro" in data.replace(b"\0", b"") and next(root_of(data, said.file, EXPECTED, said.encoding).iter(*XACRO), None) is not None:

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from engine import cache
-from engine.checks import shown
+from engine.checks import shown, warn
 from engine.interrupts import held
 from engine.io.dae import TURNS, collada_meshes, up_axis_of
 from engine.io.errors import RobotFileError, RobotFileWarning, short
@@ -64,7 +64,7 @@ def load_mesh(geometry: Geometry) -> Trimesh:
         path = file_of(geometry)
         points, faces = triangles(path)
         if tilted(geometry):
-            warnings.warn(f"{path}: {untold(up_axis_of(path))}", RobotFileWarning, stacklevel=2)
+            warn(f"{path}: {untold(up_axis_of(path))}", RobotFileWarning)
         points = points @ turn_of(geometry).T
         size = np.array(geometry.size)
         faces = faces[:, ::-1] if np.prod(np.sign(size)) < 0 else faces
@@ -266,7 +266,7 @@ def read(path: str) -> Contents:
         with quietly():
             ready = prepared(data, kind, named)
         if said := weighed(data, kind):
-            warnings.warn(f"{path}: {said}", RobotFileWarning, stacklevel=2)
+            warn(f"{path}: {said}", RobotFileWarning)
         with quietly():
             meshes = placed_meshes(ready, kind, named)
             check_sound(meshes)

@@ -10,7 +10,6 @@ References: the URDF XML specification, wiki.ros.org/urdf/XML; REP 103 (fixed-ax
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from math import cos, hypot, isfinite, sin
@@ -20,12 +19,12 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from engine.checks import nearest, truth
+from engine.checks import nearest, truth, warn
 from engine.io.errors import RobotFileError, RobotFileWarning, short
 from engine.io.given import given
 from engine.io.misread import of_angles, unknown_parts
 from engine.io.paths import Finder
-from engine.io.xml import root_of
+from engine.io.xml import require_outermost, root_of
 from engine.model import Geometry, Joint, Limits, Link, Material, Mimic, Model, ModelError
 from engine.spatial import inertia, quaternion
 
@@ -89,16 +88,16 @@ def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, package
     below = [str(reader.error(at, text)) for e, joint in joints for at, text in below_zero(e, joint)]
     if below:
         others = f"; so {'are' if len(below) > 2 else 'is'} {len(below) - 1} more (engine.check tells of each)" if len(below) > 1 else ""
-        warnings.warn(f"{below[0]}{others}", RobotFileWarning, stacklevel=2)
+        warn(f"{below[0]}{others}", RobotFileWarning)
     doubts = [reader.error(at, text) for at, text in misread(reader, root)]
     if doubts:
         others = f"; {len(doubts) - 1} more such (engine.check tells of each)" if len(doubts) > 1 else ""
-        warnings.warn(f"{doubts[0]}{others}", RobotFileWarning, stacklevel=2)
+        warn(f"{doubts[0]}{others}", RobotFileWarning)
     odd = [link for (_, link), bad in zip(links, wrong, strict=True) if bad]
     if odd:
         others = f", nor that of {len(odd) - 1} other{'s' * (len(odd) > 2)} (engine.check tells of each)" if len(odd) > 1 else ""
         fault = f"link '{short(odd[0].name)}': {inertia.faults(odd[0].inertia)[0]}"
-        warnings.warn(f"{reader.file}: {fault}; no rigid body has such an inertia{others}", RobotFileWarning, stacklevel=2)
+        warn(f"{reader.file}: {fault}; no rigid body has such an inertia{others}", RobotFileWarning)
     return model
 
 
@@ -145,8 +144,7 @@ class Reader:
         if space := root.nsmap.get(None):
             for element in root.iter("{" + space + "}*"):
                 element.tag = etree.QName(element).localname
-        if root.tag != "robot":
-            raise RobotFileError(f"the outermost element is <{short(root.tag)}>; expected <robot>", self.file, root.sourceline)
+        require_outermost("robot", root.tag, self.file, root.sourceline)
         if (macro := next(root.iter(*XACRO), None)) is not None:
             what = f"<xacro:{short(etree.QName(macro).localname)}> is a macro, which is not read; {UNEXPANDED}"
             raise RobotFileError(what, self.file, macro.sourceline)

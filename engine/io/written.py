@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from engine.checks import shown
+from engine.checks import shown, warn
 from engine.dynamics import GRAVITY
 from engine.io.errors import RobotFileError, RobotFileWarning
 from engine.model import Geometry, Link, Model
@@ -61,7 +60,7 @@ def save(model: Any, path: Any, write: Any) -> Path:
     except OSError as problem:
         raise RobotFileError(f"the file cannot be written ({problem.strerror}); expected a folder that is there", file) from None
     if lost:
-        warnings.warn(f"{file} leaves out {', '.join(dict.fromkeys(lost))}, which is not written", RobotFileWarning, stacklevel=3)
+        warn(f"{file} leaves out {', '.join(dict.fromkeys(lost))}, which is not written", RobotFileWarning)
     return Path(file)
 
 

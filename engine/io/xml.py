@@ -9,6 +9,8 @@ from typing import Any
 
 from engine.io.errors import RobotFileError, short
 
+#: formats of robots by their outermost elements
+FORMATS = {"mujoco": "MJCF", "robot": "URDF", "sdf": "SDF"}
 #: bytes that are read at a time
 PIECE = 1 << 16
 
@@ -77,6 +79,19 @@ def root_of(data: bytes, file: str, expected: str, encoding: str | None = None, 
     if root is None or root.getroottree().docinfo.doctype:
         raise fault                                                     # out of the reach of lxml's errors, which cannot be pickled
     return root
+
+
+def require_outermost(name: str, found: str, file: str, line: int) -> None:
+    """Refuse a file whose outermost element is another than a format's, and say who reads the one that it has.
+
+    >>> require_outermost("robot", "mujoco", "arm.xml", 1)
+    Traceback (most recent call last):
+        ...
+    engine.io.errors.RobotFileError: arm.xml:1: the outermost element is <mujoco>; expected <robot>, or engine.load, which reads MJCF too
+    """
+    if found != name:
+        too = f", or engine.load, which reads {FORMATS[found]} too" if found in FORMATS else ""
+        raise RobotFileError(f"the outermost element is <{short(found)}>; expected <{name}>{too}", file, line)
 
 
 def outermost(data: bytes, encoding: str | None = None) -> str:

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.checks import listed, nearest, shown
+from engine.model.errors import ModelError
 from engine.model.tree import ReadOnly, frozen
 
 Array = NDArray[np.float64]
@@ -85,6 +87,20 @@ class Keyframe(ReadOnly):
             object.__setattr__(self, what, frozen(getattr(self, what), np.shape(getattr(self, what)), f"{what} of a keyframe"))
 
 
+class Keyframes(dict[str, Keyframe]):
+    """Keyframes by their names; ModelError for a name that none has.
+
+    >>> Keyframes(home=Keyframe(0.0, np.zeros(1), np.zeros(1)))["hom"]
+    Traceback (most recent call last):
+    ...
+    engine.model.errors.ModelError: there is no keyframe 'hom' (did you mean 'home'?); expected one of home
+    """
+
+    def __missing__(self, name: str) -> Keyframe:
+        expected = listed("one of", self, "a file that describes one")
+        raise ModelError(f"there is no keyframe {shown(name)}{nearest(str(name), self)}; expected {expected}")
+
+
 @dataclass(frozen=True, eq=False)
 class Described(ReadOnly):
     """Contents of a robot's file besides links and joints; :func:`engine.simulator_of` makes a simulator of it.
@@ -119,6 +135,7 @@ class Described(ReadOnly):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "q", frozen(self.q, np.shape(self.q), "the configuration that a file describes"))
+        object.__setattr__(self, "keyframes", Keyframes(self.keyframes))
 
     def __repr__(self) -> str:
         counts = "".join(f", {len(getattr(self, n))} {n}{self._commanded() if n == 'actuators' else ''}"

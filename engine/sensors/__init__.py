@@ -1,5 +1,6 @@
 """Sensors: what a controller knows of a robot, with bias, noise, scale, misalignment, steps, limits and latency. Public names."""
 
+from engine.calls import check_calls
 from engine.components.component import SimulationError
 from engine.sensors.attitude_filter import AttitudeFilter, nees
 from engine.sensors.fields import GPS, Magnetometer
@@ -15,3 +16,5 @@ __all__ = [
     "IMU", "JointTorque", "Lidar", "Magnetometer", "Range", "RangeFinder", "RelativePose", "Sensor", "SimulationError", "StarTracker",
     "SunSensor", "Touch", "looking", "nees", "of",
 ]  # fmt: skip
+
+check_calls(__name__)

@@ -131,6 +131,7 @@ class BodyTrajectory(Trajectory):
         return run
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in LATER:
             if getattr(self, name) is None:
                 object.__delattr__(self, name)

@@ -4,13 +4,34 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.checks import listed, nearest, shown
+from engine.model import StateError
+
 Array = NDArray[np.float64]
+
+
+class Signals(dict[str, Array]):
+    """Signals by their names; StateError for a name that none has.
+
+    >>> Signals({"wheels.speed": np.zeros(3)})["wheel.speed"]
+    Traceback (most recent call last):
+    ...
+    engine.model.errors.StateError: no signal 'wheel.speed' (did you mean 'wheels.speed'?); expected one of wheels.speed
+    """
+
+    def __missing__(self, name: str) -> Array:
+        raise self.lacks(name)
+
+    def lacks(self, name: str, columns: Iterable[str] = ()) -> StateError:
+        """Return the error of a name that no signal has, and none of the columns."""
+        expected = f"{listed('one of', self, 'none, as nothing makes any')}{', or of columns()' if columns else ''}"
+        return StateError(f"no signal {shown(name)}{nearest(str(name), self) or nearest(str(name), columns)}; expected {expected}")
 
 
 def not_finite(x: Array, reason: Array | str | None) -> NDArray[np.bool_]:

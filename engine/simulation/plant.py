@@ -161,7 +161,7 @@ class Plant(Acting):
         """Return time and state as components see them."""
         parameters = self.parameters.split(p)
         model, gravity = with_parameters(self.model, self.gravity, parameters)
-        states = States(self.states.split(z), [n for n in self.states.shapes if n not in OWN])
+        states = States(self.states.split(z), [n for n in self.states.shapes if n not in OWN], [c.name for c in self.components])
         model = add_masses(model, self.carriers, states)
         bends = modal(self.bending, states)
         s = Context(model, t, q, v, Read(parameters, self.read), gravity, states, modes, self.frame, bends)

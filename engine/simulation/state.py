@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from engine.checks import shown
 from engine.components.component import SimulationError
 from engine.model import Model
+from engine.simulation.columns import Signals
 from engine.simulation.diagnosis import ended
 from engine.simulation.events import memory_of, stop_times
 from engine.simulation.form import Form
@@ -167,7 +168,7 @@ class State:
         >>> {name: float(x) for name, x in state.signals.items() if "energy" in name}  # J: k x²/2
         {'spring of fall.energy': 1.0}
         """
-        return {n: x for n, x in self._shown.items() if n not in ("q", "v", "vdot", "tau")}
+        return Signals({n: x for n, x in self._shown.items() if n not in ("q", "v", "vdot", "tau")})
 
     @property
     def failed(self) -> NDArray[np.bool_]:

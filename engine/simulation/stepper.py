@@ -132,12 +132,13 @@ class Stepper:
         q0, v0 = model.normalized(q0), model.checked("v0", v0, batched=True)
         given = self._values_of(parameters) if parameters else {}
         values = nominal | given
-        leads = {q0.shape[:-1], v0.shape[:-1], *(x.shape[: x.ndim - np.ndim(nominal[n])] for n, x in given.items())}
+        leads = {"q0": q0.shape[:-1], "v0": v0.shape[:-1], **{f"parameter '{n}'": x.shape[: x.ndim - np.ndim(nominal[n])]
+                                                              for n, x in given.items()}}  # fmt: skip
         try:
-            batch = leads.pop() if len(leads) == 1 else np.broadcast_shapes(*leads)
+            batch = q0.shape[:-1] if len({*leads.values()}) == 1 else np.broadcast_shapes(*leads.values())
         except ValueError:
-            shapes = f"q0 {q0.shape}, v0 {v0.shape} and parameters"
-            raise SimulationError(f"{shapes} do not broadcast; expected equal leading dimensions") from None
+            shapes = ", ".join(f"{name} {shape}" for name, shape in leads.items() if shape)
+            raise SimulationError(f"the leading dimensions of {shapes} do not broadcast; expected equal ones, or 1") from None
         if not math.prod(batch):
             raise SimulationError(f"q0 and v0 have shapes {q0.shape} and {v0.shape}, a batch without rollouts; expected one at least")
         if math.prod(batch) > 1 and "noise.run" not in given:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from engine.checks import nearest, path_of, require_packages, shown, writing
+from engine.checks import path_of, require_packages, shown, writing
 from engine.compiled.robot import Robot, robot_of
 from engine.integrate.event import Crossing
 from engine.io.ccsds import write_aem, write_oem
@@ -20,7 +20,7 @@ from engine.io.centers import center_of, orbit_of
 from engine.model import Model, StateError
 from engine.model.shown import figure, html
 from engine.recording import StorageError, saved
-from engine.simulation.columns import describe_run, entries, not_finite, spells, write_columns
+from engine.simulation.columns import Signals, describe_run, entries, not_finite, spells, write_columns
 from engine.simulation.contact_table import COLUMNS, Touching
 from engine.simulation.logged import is_log, write_log
 from engine.simulation.mounts import Mount
@@ -93,6 +93,9 @@ class Trajectory:
     touching: Touching | None = field(default=None, repr=False)
     sensors: dict[str, Mount] = field(default_factory=dict)
     held: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "signals", Signals(self.signals))
 
     def __repr__(self) -> str:
         return describe_run(f"'{self.model.name}'", self.t, self.q, self.model.entries("v"), self.signals.get("drive.saturated"))
@@ -326,8 +329,7 @@ class Trajectory:
             if self.touching is not None and name.startswith("contacts.") and "contacts.force" not in self.signals:
                 raise StateError(f"no signal '{name}' where more than 400 points may touch, or bodies meet by tables; expected 'contacts', "
                                  "the table of those that do, contacts.wrench, contacts.count or contacts.overlap")  # fmt: skip
-            meant = nearest(name, self.signals) or nearest(name, columns)
-            raise StateError(f"no signal '{name}'{meant}; expected one of {', '.join(self.signals)}, or of columns()")
+            raise Signals(self.signals).lacks(name, columns)
         return self.signals[name]
 
     def columns(self) -> dict[str, Array]:
@@ -335,10 +337,8 @@ class Trajectory:
 
         Parameters are among them, the same at every time.
         """
-        found: dict[str, Array] = {}
-        for which in ("q", "v", "tau", "vdot"):
-            for i, name in enumerate(self.model.labels(which)):
-                found[f"{which}.{name}"] = getattr(self, which)[..., i]
+        found = {f"{which}.{name}": getattr(self, which)[..., i]
+                 for which in ("q", "v", "tau", "vdot") for i, name in enumerate(self.model.labels(which))}  # fmt: skip
         for name, x in self.signals.items():
             found |= entries(name, x, self.q.ndim - 1)
         for name, x in self.parameters.items():

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from engine.checks import writing
 from engine.components.actuators import Drive
 from engine.components.component import SimulationError
@@ -94,10 +96,29 @@ def describe_simulator(simulator: Any) -> str:
              f"joints: {simulator.joint_dynamics or 'ideal'}"]  # fmt: skip
     parts += [f"contacts: {len(plant.contacts.pairs)} pairs"] if plant.contacts else []
     parts += [f"contacts: {many.pairs or 'all'} of {len(many.placed)} shapes, by tables"] if many else []
+    parts += [f"contacts: none, no ground holds {', '.join(map(repr, falling))}"] if (falling := groundless(simulator)) else []
     parts += [f"signals: {describe_makers(plant.makers)}"] if plant.makers else []
     named = acting if len(acting) <= NAMED + 1 else [*acting[:NAMED], f"{len(acting) - NAMED} others"]
     parts += [f"acting: {', '.join(named)}"] if named else []
     return "; ".join(parts + ([repr(plant.constraints)] if plant.constraints else [])) + ">"
+
+
+def groundless(simulator: Any) -> list[str]:
+    """Return the base links of floating trees that gravity pulls while there are no contacts, though links have shapes to touch with.
+
+    That is meant of what flies, and an oversight of what walks; the model does not tell these apart, so it is said, without a warning.
+
+    >>> import engine
+    >>> dog = engine.load(engine.example("quadruped"), floating_base=True)
+    >>> engine.Simulator(dog)  # doctest: +ELLIPSIS
+    <simulator of 'quadruped': ...; contacts: none, no ground holds 'trunk'; acting: friction>
+    """
+    model, plant = simulator.model, simulator.plant
+    weightless = not np.any(simulator.parameters.get("gravity", simulator.gravity))
+    if weightless or plant.contacts or plant.constraints or plant.frame or simulator._step.meeting or not any(
+            link.collisions for link in model.links):  # fmt: skip
+        return []
+    return [model.bodies[i].joint.child for i in model.roots if model.bodies[i].kind.floats]
 
 
 def below(c: Ticking) -> str:

@@ -1,5 +1,6 @@
 """Spacecraft: fields of gravity and orbits, time and axes, what acts on surfaces, propellant, and bodies that bend. Public names."""
 
+from engine.calls import check_calls
 from engine.components.actuators import Thrusters
 from engine.components.component import SimulationError
 from engine.docstrings import add_examples
@@ -35,3 +36,4 @@ __all__ = [
 
 add_examples(Epoch, OF_EPOCHS)
 add_examples(Tank, OF_TANKS)
+check_calls(__name__)

@@ -34,7 +34,7 @@ class Epoch:
     Raises
     ------
     SimulationError : the text is no time, or a leap second that never was
-    EngineError : pyerfa is not installed: it is in ``articulated-engine[space]``
+    EngineError : pyerfa is not installed: ``pip install ".[space]"``
 
     Reference: IERS Conventions (2010), §5.4; the routines are of ERFA, by IAU 2006/2000A.
 

@@ -48,4 +48,4 @@ def test_a_demo_that_leaves_with_a_sentence(folder, capsys):
     (folder / "talk.py").write_text("import henhouse\n")
     assert run("demo", "talk") == 1
     assert capsys.readouterr().err == ("engine: the demo 'talk' needs henhouse, which is not installed; expected pip install "
-                                       '"articulated-engine[all]"\n')  # fmt: skip
+                                       "\".[all]\" in the engine's checkout\n")  # fmt: skip

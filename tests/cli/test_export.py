@@ -61,7 +61,8 @@ def test_export_for_rerun(here, monkeypatch, capsys):
     swung()
     monkeypatch.setitem(sys.modules, "rerun", None)
     assert run("export", "run.h5", "run.rrd") == 1
-    assert capsys.readouterr().err.endswith('needs rerun, which is not installed; expected pip install "articulated-engine[rerun]"\n')
+    said = "needs rerun, which is not installed; expected pip install \".[rerun]\" in the engine's checkout\n"
+    assert capsys.readouterr().err.endswith(said)
     assert not Path("run.rrd").exists()
     monkeypatch.undo()
     monkeypatch.chdir(here)

@@ -32,7 +32,8 @@ def test_simulate_is_what_the_library_does(here, options, given, start, floating
     words = options.split()
     assert run("simulate", "robot.urdf", *["--floating"] * floating, "--duration", 0.1, "--out", "run.h5", *words) == 0
     out, err = capsys.readouterr()
-    assert out.startswith("run.h5: ") and "records of 'arm', 0 … 0.1 s" in out and err == ""
+    assert out.startswith("run.h5: ") and "records of 'arm', 0 … 0.1 s" in out
+    assert ("falls freely" in err) == (floating and "--zero-gravity" not in words) and err.count("note") == ("falls freely" in err)
     assert "simulating" not in out                                            # no bar where nobody looks
     model = load_urdf("robot.urdf", floating_base=floating)
     q, v = model.neutral(), np.zeros(model.nv)
@@ -112,3 +113,12 @@ def test_a_robot_begins_where_its_file_has_it(here, capsys):
         motion = load_trajectory("run.h5")
         assert motion.q[0, 6] == z and motion.gravity == (0.0, 0.0, g) and abs(motion.t[1] - dt) < 1e-15
         assert abs(motion.vdot[0, 5] - g) < 1e-15
+
+
+def test_what_falls_without_a_ground_is_said(here, capsys):
+    dog = engine.example("quadruped")
+    assert run("simulate", dog, "--floating", "--duration", 0.01, "--out", "run.h5") == 0
+    assert capsys.readouterr().err.startswith("note: 'trunk' falls freely, as there are no contacts here; engine.Contacts(")
+    for options in (["--floating", "--zero-gravity"], []):
+        assert run("simulate", dog, *options, "--duration", 0.01, "--out", "run.h5", "--overwrite") == 0
+        assert capsys.readouterr().err == ""

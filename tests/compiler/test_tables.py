@@ -327,6 +327,19 @@ def test_what_cannot_be_traced_is_said_at_the_line(f, text):
     assert str(caught.value).startswith(f"{__file__}:")
 
 
+@pytest.mark.parametrize("f", [
+    lambda x: x @ x, lambda x: np.dot(x, x), lambda x: np.linalg.norm(x), lambda x: np.max(x), lambda x: np.sum(x),
+    lambda x: np.cross(x, x)[0], lambda x: np.prod(x), lambda x: np.outer(x, x)[0, 0],
+    lambda x: x[0], lambda x: sum(x), lambda x: 1.0 * len(x),
+])  # fmt: skip
+def test_a_size_that_was_forgotten_is_asked_for(f):
+    """By whatever asks for it, as it makes a vector of the table; with it the same function is compiled."""
+    with pytest.raises(TraceError, match=r"or write a number for its size in the signature, or give it by name, as n=3$"):
+        engine.gufunc(f, "(n)->()")
+    x = np.array([3.0, -1.0, 2.0])
+    assert np.allclose(engine.gufunc(f, "(n)->()", n=3)(x), f(x), rtol=3 * np.finfo(float).eps, atol=0.0)       # of three terms
+
+
 def test_tables_of_other_sizes_are_refused():
     f = engine.gufunc(gravity, SIGNATURES[gravity])
     with pytest.raises(ArgumentError, match=re.escape("x has shape (4, 2); expected (..., n, 3)")):

@@ -133,10 +133,10 @@ WITHIN = {
     "a function's code": lambda m: m.setattr(so3.hat, "__code__", so3.vee.__code__),
     "a function's defaults": lambda m: m.setattr(inertia.box, "__defaults__", (1,)),
     "a function's keyword defaults": lambda m: m.setattr(narrow_phase_of_kinds.__wrapped__, "__kwdefaults__", {"near": True}),
-    "a method's code": lambda m: m.setattr(Motor.__init__, "__code__", (lambda self: None).__code__),
+    "a method's code": lambda m: m.setattr(Motor.__init__.__wrapped__, "__code__", (lambda self: None).__code__),
     "a property's code": lambda m: m.setattr(engine.Simulator.programs.fget, "__code__", (lambda self: 7).__code__),
     "a cached property's code": lambda m: m.setattr(engine.Model._movers.func, "__code__", (lambda self: 7).__code__),
-    "a class method's code": lambda m: m.setattr(vars(engine.Event)["of"].__func__, "__code__", (lambda cls: 7).__code__),
+    "a class method's code": lambda m: m.setattr(vars(engine.Event)["of"].__func__.__wrapped__, "__code__", (lambda cls: 7).__code__),
     "code behind a memory": lambda m: m.setattr(inertia.upper.__wrapped__, "__code__", (lambda n: 7).__code__),
     "what a decorator wraps": lambda m: m.setattr(first_of.__wrapped__, "__code__", (lambda a, b: a).__code__),
 }  # fmt: skip

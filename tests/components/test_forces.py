@@ -395,8 +395,8 @@ def test_forces_that_take_other_arguments_are_refused_before_the_first_step(forc
 
 @pytest.mark.parametrize("name, wheels, said", [
     ("wheel", True, r"no state of 'wheel' \(did you mean 'wheels'\?\); expected one of wheels"),
-    ("controller", True, "no state of 'controller'; expected one of wheels"),
-    ("wheels", False, "no state of 'wheels'; expected a component that has one"),
+    ("controller", True, "no state of 'controller'; expected one of wheels, the components that have one"),
+    ("wheels", False, "no state of 'wheels'; expected a component that has one, as a reaction wheel does, and not drive alone"),
 ])  # fmt: skip
 def test_a_state_that_there_is_not_is_named(name, wheels, said):
     stone = engine.Builder()

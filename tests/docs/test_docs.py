@@ -150,7 +150,7 @@ def test_sphinx_is_asked_for_where_it_is_not(tmp_path):
     """)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 1 and not done.stdout
-    assert done.stderr == 'engine: the site needs furo; expected pip install "articulated-engine[docs]"\n'
+    assert done.stderr == "engine: the site needs furo; expected pip install \".[docs]\" in the engine's checkout\n"
 
 
 def test_a_file_is_no_folder(tmp_path):

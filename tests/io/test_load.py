@@ -40,7 +40,7 @@ def test_xacro_is_expanded_by_its_own_package(tmp_path, monkeypatch):
     path = tmp_path / "r.xacro"
     path.write_text(XACRO)
     monkeypatch.setitem(sys.modules, "xacro", None)
-    with pytest.raises(RobotFileError, match=r'pip install "articulated-engine\[xacro\]"'):
+    with pytest.raises(RobotFileError, match=r'pip install "\.\[xacro\]"'):
         load(path)
     expanded = types.SimpleNamespace(process_file=lambda name: types.SimpleNamespace(toxml=lambda: URDF))
     monkeypatch.setitem(sys.modules, "xacro", expanded)

@@ -265,7 +265,7 @@ def test_without_the_packages_it_says_what_to_install(flight, tmp_path, monkeypa
     for name in ("mcap", "rosbags", "pyarrow"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     for ending in (".mcap", ".rosbag2", ".parquet"):
-        with pytest.raises(engine.StorageError, match=r'not installed; expected pip install "articulated-engine\[logs\]"'):
+        with pytest.raises(engine.StorageError, match=r'not installed; expected pip install "\.\[logs\]"'):
             flight[0].save(tmp_path / f"x{ending}")
     assert not [*tmp_path.iterdir()]
 

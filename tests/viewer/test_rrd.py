@@ -193,7 +193,7 @@ def test_far_from_the_origin_poses_are_seen_from_near(told, tmp_path):
 
 def test_without_rerun_one_sentence_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "rerun", None)
-    with pytest.raises(ViewerError, match=r'needs rerun, which is not installed; expected pip install "articulated-engine\[rerun\]"'):
+    with pytest.raises(ViewerError, match=r'needs rerun, which is not installed; expected pip install "\.\[rerun\]"'):
         engine.export(MODEL, tmp_path / "run.rrd")
     assert not list(tmp_path.iterdir())
 

@@ -173,7 +173,7 @@ def test_without_websockets_it_says_what_to_install(monkeypatch):
         with pytest.raises(engine.ViewerError, match="the page cannot be served"):
             engine.serve(MODEL)
     monkeypatch.setitem(sys.modules, "websockets", None)
-    with pytest.raises(engine.ViewerError, match=r'pip install "articulated-engine\[web\]"'):
+    with pytest.raises(engine.ViewerError, match=r'pip install "\.\[web\]"'):
         engine.serve(MODEL)
 
 

@@ -117,7 +117,7 @@ def test_the_frame_passes_everything_on(shown, tmp_path):
 
 def test_what_is_no_widget_is_a_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "anywidget", None)
-    with pytest.raises(engine.ViewerError, match=r'pip install "articulated-engine\[web\]"'):
+    with pytest.raises(engine.ViewerError, match=r'pip install "\.\[web\]"'):
         engine.Widget(MODEL)
     with pytest.raises(engine.ViewerError, match="height is 0; expected"):
         engine.Widget(MODEL, height=0)

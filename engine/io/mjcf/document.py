@@ -12,7 +12,7 @@ from engine.checks import nearest
 from engine.io.errors import RobotFileError, short
 from engine.io.given import TEXT, Given, given
 from engine.io.paths import Finder
-from engine.io.xml import root_of
+from engine.io.xml import require_outermost, root_of
 
 EXPECTED = "an MJCF file"
 #: elements of a file with all that it includes and repeats
@@ -144,8 +144,7 @@ class Document:
         self.included = set() if said.text is not None else {os.path.realpath(self.file)}
         self.count = 0
         self.root = self.node(self.parsed(said), self.file)
-        if self.root.tag != "mujoco":
-            raise RobotFileError(f"the outermost element is <{short(self.root.tag)}>; expected <mujoco>", self.file, self.root.line)
+        require_outermost("mujoco", self.root.tag, self.file, self.root.line)
 
     def parsed(self, said: Given) -> Any:
         data = said.read(EXPECTED)

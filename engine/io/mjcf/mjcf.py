@@ -7,7 +7,6 @@ repaired. Reference: the MuJoCo XML reference, mujoco.readthedocs.io/en/stable/X
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from engine.checks import warn
 from engine.dynamics.crba import crba
 from engine.gc_pause import gc_paused
 from engine.io.errors import RobotFileError, RobotFileWarning, short
@@ -62,11 +62,11 @@ class Source:
 
 
 def load_mjcf(path: str | os.PathLike[str], floating_base: bool = False,
-              package_dirs: Iterable[str | os.PathLike[str]] = (), stacklevel: int = 2) -> Model:  # fmt: skip
+              package_dirs: Iterable[str | os.PathLike[str]] = ()) -> Model:  # fmt: skip
     """Return the :class:`Model` of an MJCF file, with what it says besides the tree in ``model.described``; see :func:`engine.load`."""
     model, notes = read(path, floating_base, package_dirs)
     if said := summed(notes):
-        warnings.warn(f"{notes.file}: {said}", RobotFileWarning, stacklevel=stacklevel)
+        warn(f"{notes.file}: {said}", RobotFileWarning)
     return model
 
 

@@ -12,7 +12,7 @@ from engine.checks import nearest
 from engine.io.errors import RobotFileError, short
 from engine.io.given import TEXT, Given, given
 from engine.io.paths import Finder
-from engine.io.xml import root_of
+from engine.io.xml import require_outermost, root_of
 
 EXPECTED = "an SDF file"
 #: elements of a file with all that it includes
@@ -188,8 +188,7 @@ class Document:
         if not data.strip():
             raise RobotFileError("the file is empty; expected an <sdf> element", file)
         e = root_of(data, file, "a complete SDF file", said.encoding, loose=True)
-        if e.tag != "sdf":
-            raise RobotFileError(f"the outermost element is <{short(str(e.tag))}>; expected <sdf>", file, e.sourceline)
+        require_outermost("sdf", str(e.tag), file, e.sourceline)
         return self.node(e, file, version(e, file), None)
 
     def node(self, e: Any, file: str, version: tuple[int, int], parent: Node | None) -> Node:

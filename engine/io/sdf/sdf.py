@@ -7,7 +7,6 @@ repaired. Reference: the SDFormat specification, sdformat.org/spec.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +15,8 @@ import networkx as nx
 import numpy as np
 
 from engine import dynamics
-from engine.checks import nearest
+from engine.calls import call_checked
+from engine.checks import nearest, warn
 from engine.io.errors import RobotFileError, RobotFileWarning, short
 from engine.io.notes import Notes
 from engine.io.sdf.contacts import contacts
@@ -40,8 +40,9 @@ FLOATING_BASE = "floating_base"
 START = Node("sdf", {})
 
 
-def load_sdf(path: str | os.PathLike[str], model: str | None = None, package_dirs: Iterable[str | os.PathLike[str]] = (),
-             stacklevel: int = 2) -> Model:  # fmt: skip
+@call_checked
+def load_sdf(path: str | os.PathLike[str], model: str | None = None, package_dirs: Iterable[str | os.PathLike[str]] = ()
+             ) -> Model:  # fmt: skip
     """Return the :class:`Model` of an SDF file.
 
     Parameters
@@ -73,7 +74,7 @@ def load_sdf(path: str | os.PathLike[str], model: str | None = None, package_dir
     """
     found, notes = read(path, model, package_dirs)
     if said := summed(notes):
-        warnings.warn(f"{notes.file}: {said}", RobotFileWarning, stacklevel=stacklevel)
+        warn(f"{notes.file}: {said}", RobotFileWarning)
     return found
 
 

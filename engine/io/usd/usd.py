@@ -7,14 +7,13 @@ its origin both are one. Reference: the schema UsdPhysics, openusd.org.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from engine.checks import require_packages
+from engine.checks import require_packages, warn
 from engine.io.errors import RobotFileError, RobotFileWarning
 from engine.io.notes import Notes
 from engine.io.usd import extras
@@ -52,7 +51,7 @@ def load_usd(path: str | os.PathLike[str], floating_base: bool = False) -> Model
     for what, names in stage.left_out.items():
         own = [*dict.fromkeys(names)]
         more = f" and {len(own) - 1} more (engine.check tells of each)" if len(own) > 1 else ""
-        warnings.warn(f"{stage.file} leaves out {what}: {own[0]}{more}", RobotFileWarning, stacklevel=3)
+        warn(f"{stage.file} leaves out {what}: {own[0]}{more}", RobotFileWarning)
     return found
 
 

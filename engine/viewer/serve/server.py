@@ -68,7 +68,7 @@ class Server:
         self._ready.wait()
         if self._fault is not None:
             raise ViewerError(f"the page cannot be served ({self._fault}); expected websockets that are whole: "
-                              'pip install --force-reinstall "articulated-engine[web]"') from self._fault  # fmt: skip
+                              "pip install --force-reinstall \".[web]\" in the engine's checkout") from self._fault  # fmt: skip
 
     def __enter__(self) -> Server:
         return self

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.calls import call_checked
 from engine.io.mjcf.save.acting import Acting, named_in
 from engine.io.mjcf.save.contacts import write_contacts
 from engine.io.mjcf.save.states import write_keyframes, write_sensors
@@ -16,6 +17,7 @@ from engine.io.written import row, save
 from engine.model import Model
 
 
+@call_checked
 def save_mjcf(model: Model, path: str | os.PathLike[str]) -> Path:
     """Write a model as an MJCF file, and return its path.
 
