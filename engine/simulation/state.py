@@ -25,7 +25,8 @@ Array = NDArray[np.float64]
 
 class Origin:
     """Source of a state: time t (s) and the whole state x (..., n) with parameters (..., p), so many steps of dt (s) after
-    the time ``begun``; ``form`` is the layout of its record. Where it has none yet, ``by``, the step that led there, makes one as it is asked for."""
+    the time ``begun``; ``form`` is the layout of its record. Where it has none yet, ``by``, the step that led there, makes one when it is
+    asked for."""
 
     def __init__(self, form: Form, t: float, x: Array, parameters: Array, begun: float, steps: int, dt: float,
                  record: Array | None = None, by: Step | None = None) -> None:  # fmt: skip
@@ -61,11 +62,11 @@ def advanced(step: Step, count: Array, begun: float, done: int, p: Array, x: Arr
 class State:
     """A robot at one time of a simulation, or a batch of them: what :meth:`Simulator.step` goes on from.
 
-    t, q and v may be replaced (``dataclasses.replace``), q and v written into: a state is what it shows, and what follows is of
-    that, but for a state that was copied or pickled, or where plain Python acts, before the next step (SimulationError). A rollout of a batch that
-    failed begins anew where it is given q and v again, its wheels and controllers as they are at first. It is numbers: pickled or copied,
-    it is gone on with by any simulator of the same robot, with components, parameters and events of the same names. Where all that acts is
-    machine code, what follows from a state is computed when it is asked for first, with the parameters of its own step.
+    t, q and v may be replaced (``dataclasses.replace``), q and v written into: a state is what it shows, and what follows is of that,
+    though not of a state that was copied or pickled, nor where plain Python acts (SimulationError), before the next step. A rollout of a
+    batch that failed begins anew where it is given q and v again, its wheels and controllers as they are at first. It is numbers: pickled or
+    copied, it is gone on with by any simulator of the same robot, with components, parameters and events of the same names. Where all that
+    acts is machine code, what follows from a state is computed when it is asked for first, with the parameters of its own step.
 
     Attributes
     ----------
