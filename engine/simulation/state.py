@@ -64,9 +64,9 @@ class State:
 
     t, q and v may be replaced (``dataclasses.replace``), q and v written into: a state is what it shows, and what follows is of that,
     though not of a state that was copied or pickled, nor where plain Python acts (SimulationError), before the next step. A rollout of a
-    batch that failed begins anew where it is given q and v again, its wheels and controllers as they are at first. It is numbers: pickled or
-    copied, it is gone on with by any simulator of the same robot, with components, parameters and events of the same names. Where all that
-    acts is machine code, what follows from a state is computed when it is asked for first, with the parameters of its own step.
+    batch that failed begins anew where it is given q and v again, its wheels and controllers as they are at first. It is numbers: pickled
+    or copied, it is gone on with by any simulator of the same robot, with components, parameters and events of the same names. Where all
+    that acts is machine code, what follows from a state is computed when it is asked for first, with the parameters of its own step.
 
     Attributes
     ----------
