@@ -15,7 +15,7 @@ from engine.contact.many.sticking import EACH, in_places, number_of
 from engine.contact.material import on_each_other
 from engine.geometry import Plane
 from engine.model import Model
-from engine.simulation.overlaps import recesses, require_shallow, warn_of_springs
+from engine.simulation.overlaps import recesses, require_shallow
 from engine.simulation.passing_bodies import PassingBodies, passing_bodies
 
 Array = np.ndarray
@@ -105,11 +105,13 @@ class ManyContacts:
         one, other = (self.shapes.outlines[points[:, k]] for k in (0, 1))
         stiffness = on_each_other(one[:, MATERIAL].T, other[:, MATERIAL].T, self.combine)[0]
         throws = stiffness * (one[:, MOBILITY] + other[:, MOBILITY])
-        warn_of_springs(depth, throws, name, where)
-        numbers, of = np.unique(number_of(one.T, other.T, np.vstack([np.zeros((3, len(points))), points.T])), return_inverse=True)
+        own = number_of(one.T, other.T, np.vstack([np.zeros((3, len(points))), points.T]))
+        numbers, first, of = np.unique(own, return_index=True, return_inverse=True)
         deepest = np.zeros(len(numbers))
-        np.maximum.at(deepest, of, recesses(depth, throws))
-        return in_places(self.held, numbers, deepest)
+        np.maximum.at(deepest, of, depth)
+        bodies = np.stack([one[first, 0], other[first, 0]], axis=1).astype(int)
+        behind = recesses(deepest[None], throws[first], bodies, lambda k: name(int(first[k])), where)
+        return in_places(self.held, numbers, behind[0])
 
     def overlaps(self, points: Array) -> Array:
         """Return how far the shapes of points (p, 14) lie in each other, of the thickness of the thinner one."""
