@@ -170,8 +170,8 @@ def taken_apart(mesh: Trimesh) -> list[Array]:
 
 
 def put_back(points: Array, mesh: Trimesh) -> Array:
-    """Return the points (n, 3) of a part of a mesh, those that are beyond it on its surface; all as they are where that is open, as windings
-    tell, or would leave a flat part."""
+    """Return the points (n, 3) of a part of a mesh, those that are beyond it put on its surface; all as they are where that is open, as
+    windings tell, or would leave a flat part."""
     triangles, size = np.asarray(mesh.triangles), extent(np.asarray(mesh.vertices))
     on = nearest(points, triangles)
     winds, away = np.abs(winding(points, triangles)), np.linalg.norm(on - points, axis=1) > 1e-6 * size

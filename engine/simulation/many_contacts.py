@@ -37,9 +37,8 @@ class ManyContacts:
                  combine: str, apart: Sequence[tuple[int, int]] = ()) -> None:  # fmt: skip
         self.model, self.placed, self.stiction, self.combine = model, list(placed), stiction, combine
         self.kinds, self.apart = kinds_of(placed), tuple(apart)
-        #: how many pairs may touch; and in words, where not all do
+        #: how many pairs may touch
         self.many = pairs_of(placed) - len(apart)
-        self.pairs = f"{self.many} pairs" if apart else ""
         #: whether some surface has torsional or rolling friction
         self.turns = any(surface.turns for surface in surfaces)
         self.shapes = tables(placed, surfaces, [self.mobility(s) for s in placed], apart)

@@ -165,7 +165,7 @@ def test_a_file_whose_bodies_all_touch_is_tables():
     bodies = "".join(f'<body pos="{k} 0 .1"><freejoint/><geom type="box" size=".1 .1 .1"/></body>' for k in range(8))
     text = f'<mujoco><worldbody><geom type="plane" size="2 2 .1"/>{bodies}</worldbody></mujoco>'
     sim = engine.simulator_of(engine.load(text))
-    assert by_tables(sim) and "all of 9 shapes" in repr(sim)
+    assert by_tables(sim) and "36 pairs of 9 shapes" in repr(sim)
 
 
 # ------------------------------------------------------------ what mechanics says

@@ -108,7 +108,8 @@ def test_a_torn_mesh_is_taken_apart_as_voxels(monkeypatch):
 
 def two_boxes():
     """An L of two boxes, one of which stands on the other: a mesh of two closed surfaces."""
-    return trimesh.util.concatenate([creation.box(bounds=[[0, 0, 0], [0.3, 0.1, 0.1]]), creation.box(bounds=[[0, 0, 0.1], [0.1, 0.1, 0.3]])])
+    boxes = creation.box(bounds=[[0, 0, 0], [0.3, 0.1, 0.1]]), creation.box(bounds=[[0, 0, 0.1], [0.1, 0.1, 0.3]])
+    return trimesh.util.concatenate(boxes)
 
 
 def loose():
