@@ -134,7 +134,7 @@ def surfaces(mesh: Trimesh) -> list[Trimesh]:
     count = trimesh().graph.connected_components(mesh.face_adjacency, nodes=np.arange(len(mesh.faces)), min_len=1)
     if not 1 < len(count) <= 2 * OPTIONS["max_convex_hull"]:
         return [mesh]
-    found = mesh.submesh(count, append=False)
+    found: Any = mesh.submesh(count, append=False)
     solids = [one for one in found if one.volume > 0.0]
     return solids if all(one.is_watertight for one in found) and solids else [mesh]
 
