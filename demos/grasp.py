@@ -122,12 +122,13 @@ def controller_of(wheels: bool):
 
 
 def seen(motion: engine.Trajectory) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The handle's distance from the gripper's frame (T), m, its twist beside it (T, 6), and each finger's force (T, 2), N."""
+    """The handle's distance from the gripper's frame (T), m, its twist beside it (T, 6), and what each finger presses with along
+    its own way (T, 2), N: friction across it is what was left when the grip closed, which holds all else."""
     a, b = motion.model.link_index(GRIPPER), motion.model.link_index(HANDLE)
     T, V = motion.poses(), motion.robot.twists(motion.q, motion.v)[..., None]
     beside = (V[:, b] - se3.Ad(se3.inv(T[:, b]) @ T[:, a]) @ V[:, a])[..., 0]
     force = motion("contacts.force").reshape(len(motion), 2, -1, 3).sum(axis=2)                # points of a pair are together
-    return np.linalg.norm(T[:, b, :3, 3] - T[:, a, :3, 3], axis=1), beside, np.linalg.norm(force, axis=-1)
+    return np.linalg.norm(T[:, b, :3, 3] - T[:, a, :3, 3], axis=1), beside, np.abs(np.einsum("tfi,ti->tf", force, T[:, a, :3, 0]))
 
 
 def report(motion: engine.Trajectory, wheels: bool) -> None:

@@ -87,6 +87,15 @@ def warn(text: str, category: type[Warning] = EngineWarning) -> None:
     warnings.warn(text, category, stacklevel=1 + len(list(inside)))
 
 
+def free_memory() -> float:
+    """Return how many bytes of memory programs may take; infinite where the system does not say."""
+    try:
+        with open("/proc/meminfo") as file:
+            return 1024.0 * next(int(line.split()[1]) for line in file if line.startswith("MemAvailable"))
+    except (OSError, StopIteration):
+        return math.inf
+
+
 def shown(x: Any, most: int = 80) -> str:
     """Return a value's repr in one line, cut where it is long.
 

@@ -36,7 +36,7 @@ ROOMS = {
     "progress": (set(), {"rich"}),
     "ops": ({"checks"}, {"scipy"}),
     "spatial": ({"checks", "ops"}, set()),
-    "model": ({"checks", "docstrings", "ops", "spatial"}, {"networkx"}),
+    "model": ({"checks", "docstrings", "gc_pause", "ops", "spatial"}, {"networkx"}),
     "dynamics": (PHYSICS, set()),
     "convert": (PHYSICS, set()),
     "constraints": ({*PHYSICS, "dynamics"}, set()),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterator
 from typing import Any
 
+from engine.checks import free_memory
 from engine.io.errors import RobotFileError
 
 #: primitives, instances and nodes; materials of an .obj, each of which is a mesh to its reader
@@ -64,15 +64,6 @@ def counted(data: bytes, kind: str) -> int:
         except (ValueError, LookupError, TypeError):
             return 0
     return len(data) // TEXT[kind]
-
-
-def free_memory() -> float:
-    """Return how many bytes of memory programs may take; infinite where the system does not say."""
-    try:
-        with open("/proc/meminfo") as file:
-            return 1024.0 * next(int(line.split()[1]) for line in file if line.startswith("MemAvailable"))
-    except (OSError, StopIteration):
-        return math.inf
 
 
 def prepared(data: bytes, kind: str, named: Any) -> bytes:

@@ -105,12 +105,15 @@ def assemble_bodies(links: Iterable[Link], joints: Sequence[Joint]) -> tuple[tup
     above = {j.child: j for j in joints}
     bodies: list[Body] = []
     carrier: dict[str, tuple[int, Array]] = {}
-    welded: list[list[Array]] = []
+    welded: list[list[tuple[Array, Array]]] = []
+    poses: dict[tuple[int, int], Array] = {}                                   # by the arrays that they are made of: equal robots share
     for link in links:
         joint = above.get(link.name)
         body, T = carrier.get(joint.parent, (-1, ITSELF)) if joint else (-1, ITSELF)
         if joint:
-            T = read_only(welded_pose(T, joint.placement), f"joint '{joint.name}': the pose in the body that carries it")
+            if (made_of := (id(T), id(joint.placement))) not in poses:
+                poses[made_of] = read_only(welded_pose(T, joint.placement), f"joint '{joint.name}': the pose in the body that carries it")
+            T = poses[made_of]
         if joint and joint.kind != "fixed":
             source, ratio, offset = mimics.get(joint.name, (joint.name, 1.0, 0.0))
             bodies.append(Body(joint, body, T, np.zeros((6, 6)), q[source], v[source], ratio, offset))
@@ -119,9 +122,19 @@ def assemble_bodies(links: Iterable[Link], joints: Sequence[Joint]) -> tuple[tup
         carrier[link.name] = body, T
         G = link.inertia
         if body >= 0 and (G.dtype == object or G.any()):
-            welded[body].append(inertia.mirrored(G) if T is ITSELF else inertia.transformed(T, G))
-    total = [read_only(_without_dust(sum(w, np.zeros((6, 6)))), "inertia") for w in welded]
-    return tuple(replace(b, inertia=G) for b, G in zip(bodies, total, strict=True)), tuple(carrier.values())
+            welded[body].append((T, G))
+    total: dict[tuple[int, ...], Array] = {}
+    for k, parts in enumerate(welded):
+        if (of := tuple(id(x) for part in parts for x in part)) not in total:
+            total[of] = _total_inertia(parts)
+        bodies[k] = replace(bodies[k], inertia=total[of])
+    return tuple(bodies), tuple(carrier.values())
+
+
+def _total_inertia(parts: Iterable[tuple[Array, Array]]) -> Array:
+    """Return the inertia (6, 6) of parts with poses (4, 4) and inertias (6, 6) of their own."""
+    own = [inertia.mirrored(G) if T is ITSELF else inertia.transformed(T, G) for T, G in parts]
+    return read_only(_without_dust(sum(own, np.zeros((6, 6)))), "inertia")
 
 
 def reflected(bodies: Iterable[Body], nv: int, number: str) -> Array:

@@ -262,12 +262,10 @@ def validated(graph: Any) -> str:
         above = ", ".join(map(repr, graph.pred[name]))
         if len(graph.pred[name]) > 1:
             raise ModelError(f"link '{name}' has {len(graph.pred[name])} parents ({above}); expected a tree: one joint above each link")
-    try:
+    roots = [n for n, d in graph.in_degree() if d == 0]
+    if sum(1 + len(nx.descendants(graph, root)) for root in roots) < len(graph):       # as no link has two parents, a cycle has no root
         loop = [f"'{p}'" for p, _ in nx.find_cycle(graph)]
         raise ModelError(f"links {' → '.join([*loop, loop[0]])} form a cycle; expected a tree")
-    except nx.NetworkXNoCycle:
-        pass
-    roots = [n for n, d in graph.in_degree() if d == 0]
     if len(roots) > 1:
         some = ", ".join(map(repr, roots[:5]))
         raise ModelError(f"the model has {len(roots)} roots ({some}); expected one tree: joints that connect them are missing")

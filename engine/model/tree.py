@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ Array = NDArray[np.float64]
 #: characters that no XML file can hold
 CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 ONE = np.eye(3)
+#: one of read-only classes
+Own = TypeVar("Own", bound="ReadOnly")
 #: numbers in the size of a shape
 SIZES = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1, "ellipsoid": 3, "heightfield": 2, "mesh": 3}
 
@@ -67,6 +69,17 @@ class ReadOnly:
         for x in state.values():
             if isinstance(x, np.ndarray):
                 x.flags.writeable = False
+
+    def called(self: Own, **names: Any) -> Own:
+        """Return the same with other texts and what holds them: its numbers are not checked, nor copied, again.
+
+        >>> Link("base").called(name="arm/base").name
+        'arm/base'
+        """
+        require_name(type(self).__name__.lower(), names["name"])
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__, **names)
+        return made
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from engine.contact.many.sticking import EACH, in_places, number_of
 from engine.contact.material import on_each_other
 from engine.geometry import Plane
 from engine.model import Model
-from engine.simulation.overlaps import recesses, require_shallow, warn_of_springs
+from engine.simulation.overlaps import recesses, require_shallow
 from engine.simulation.passing_bodies import PassingBodies, passing_bodies
 
 Array = np.ndarray
@@ -37,9 +37,8 @@ class ManyContacts:
                  combine: str, apart: Sequence[tuple[int, int]] = ()) -> None:  # fmt: skip
         self.model, self.placed, self.stiction, self.combine = model, list(placed), stiction, combine
         self.kinds, self.apart = kinds_of(placed), tuple(apart)
-        #: how many pairs may touch; and in words, where not all do
+        #: how many pairs may touch
         self.many = pairs_of(placed) - len(apart)
-        self.pairs = f"{self.many} pairs" if apart else ""
         #: whether some surface has torsional or rolling friction
         self.turns = any(surface.turns for surface in surfaces)
         self.shapes = tables(placed, surfaces, [self.mobility(s) for s in placed], apart)
@@ -105,11 +104,13 @@ class ManyContacts:
         one, other = (self.shapes.outlines[points[:, k]] for k in (0, 1))
         stiffness = on_each_other(one[:, MATERIAL].T, other[:, MATERIAL].T, self.combine)[0]
         throws = stiffness * (one[:, MOBILITY] + other[:, MOBILITY])
-        warn_of_springs(depth, throws, name, where)
-        numbers, of = np.unique(number_of(one.T, other.T, np.vstack([np.zeros((3, len(points))), points.T])), return_inverse=True)
+        own = number_of(one.T, other.T, np.vstack([np.zeros((3, len(points))), points.T]))
+        numbers, first, of = np.unique(own, return_index=True, return_inverse=True)
         deepest = np.zeros(len(numbers))
-        np.maximum.at(deepest, of, recesses(depth, throws))
-        return in_places(self.held, numbers, deepest)
+        np.maximum.at(deepest, of, depth)
+        bodies = np.stack([one[first, 0], other[first, 0]], axis=1).astype(int)
+        behind = recesses(deepest[None], throws[first], bodies, lambda k: name(int(first[k])), where)
+        return in_places(self.held, numbers, behind[0])
 
     def overlaps(self, points: Array) -> Array:
         """Return how far the shapes of points (p, 14) lie in each other, of the thickness of the thinner one."""

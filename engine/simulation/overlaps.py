@@ -83,18 +83,13 @@ class Overlaps:
         def name(k: int) -> str:                                               # of thousands that there may be, when one is said
             return self.contacts.names[k]
 
-        depth = depths.max(axis=0)
-        require_shallow(depth, self.sizes, name, where)
-        warn_of_springs(depth, self.throws, name)
-        ends = np.cumsum([pair.points for pair in self.contacts.pairs])
-        deepest = np.maximum.reduceat(recesses(depths, self.throws), np.append(0, ends[:-1]), axis=1)
-        return np.array([self.contacts.recessed(own) for own in deepest]).reshape(*rows, *self.contacts.held)
-
-    @functools.cached_property
-    def throws(self) -> Array:
-        """Acceleration at each point (points) by its contact's spring, m/s² for each m of depth."""
-        pairs = [pair for pair in self.contacts.pairs for _ in range(pair.points)]
-        return np.array([pair.material.stiffness * pair.mobility for pair in pairs])
+        require_shallow(depths.max(axis=0), self.sizes, name, where)
+        pairs = self.contacts.pairs
+        first = np.cumsum([0, *(pair.points for pair in pairs[:-1])])
+        throws = np.array([pair.material.stiffness * pair.mobility for pair in pairs])
+        bodies = np.array([[pair.a.body, pair.b.body] for pair in pairs])
+        behind = recesses(np.maximum.reduceat(depths, first, axis=1), throws, bodies, lambda k: pairs[k].name)
+        return np.array([self.contacts.recessed(own) for own in behind]).reshape(*rows, *self.contacts.held)
 
 
 def require_shallow(depth: Array, size: Array, name: Callable[[int], str], where: Callable[[int], str]) -> None:
@@ -108,34 +103,39 @@ def require_shallow(depth: Array, size: Array, name: Callable[[int], str], where
     if depth[worst] > OVERLAP * size[worst]:
         others = int((depth > OVERLAP * size).sum()) - 1
         more = f" ({others} other points too)" if others else ""
-        raise ContactError(f"'{name(worst)}' overlap by {depth[worst]:.3g} m at the start{where(worst)}{more}; expected shapes that touch "
-                           "at most, or pairs=[...] without these")  # fmt: skip
+        raise ContactError(f"'{name(worst)}' overlap by {depth[worst]:.3g} m at the start{where(worst)}{more}, deeper than "
+                           f"{OVERLAP * size[worst]:.3g} m, a quarter of the thinner one's thickness; expected shapes that touch at most, "
+                           "or pairs=[...] without these")  # fmt: skip
 
 
-def recesses(depth: Array, throws: Array) -> Array:
-    """Return the recesses (..., p), m, behind which points that begin so deep (..., p) part slowly: zero of those that springs, which give
-    ``throws`` m/s² for each m (p), part slowly as they are.
+def recesses(depth: Array, throws: Array, bodies: Array, name: Callable[[int], str], where: str = "") -> Array:
+    """Return the recesses (r, p), m, behind which pairs that begin so deep (r, p) part slowly, in each of r starts: zero of those that
+    springs, which give ``throws`` m/s² for each m (p), part slowly as they are, with all that push the same of their two ``bodies`` (p, 2),
+    of which those that stand still are −1. Warn where some are not.
 
-    >>> recesses(np.array([0.01, 1e-5]), np.array([1e5, 1e5]))
-    array([0.01, 0.  ])
+    >>> recesses(np.array([[0.01, 1e-5]]), np.array([1e3, 1e3]), np.array([[-1, 0], [-1, 1]]), str)
+    array([[0., 0.]])
     """
-    return np.where(violence(depth, throws) > 1.0, depth, 0.0)
-
-
-def violence(depth: Array, throws: Array) -> Array:
-    """Return of points (..., p) that begin so deep how fast, or with how much acceleration, springs part the bodies, of what goes without
-    a word: what rests at the depth δ is given δ √(k w)."""
     deep = np.maximum(depth, 0.0)
-    return np.maximum(throws * deep / THROWN, np.sqrt(throws) * deep / FASTEST)
-
-
-def warn_of_springs(depth: Array, throws: Array, name: Callable[[int], str], where: str = "") -> None:
-    """Warn where points (p) begin so deep (p) that their springs, which give ``throws`` m/s² for each m (p), would part the bodies with
-    over a hundred times their weight, or fast."""
-    strength = violence(depth, throws)
-    worst = int(np.argmax(strength))
+    acceleration, speed = together(throws * deep, bodies), np.sqrt(together(throws * deep**2, bodies))
+    strength = np.where(deep > 0.0, np.maximum(acceleration / THROWN, speed / FASTEST), 0.0)
+    worst = np.unravel_index(strength.argmax(), strength.shape)
     if strength[worst] > 1.0:
-        speed, acceleration = np.sqrt(throws[worst]) * depth[worst], throws[worst] * depth[worst]
-        warn(f"'{name(worst)}' overlap by {depth[worst]:.3g} m at the start{where}, from where springs would throw them apart at about "
-             f"{speed:.2g} m/s, with {acceleration:.3g} m/s²; they part at {PARTING:g} m/s instead; expected shapes that touch at most",
-             SimulationWarning)  # fmt: skip
+        warn(f"'{name(int(worst[1]))}' overlap by {depth[worst]:.3g} m at the start{where}, from where springs would throw them apart at "
+             f"about {speed[worst]:.2g} m/s, with {acceleration[worst]:.3g} m/s²; they part at {PARTING:g} m/s instead; expected shapes "
+             "that touch at most", SimulationWarning)  # fmt: skip
+    return np.where(strength > 1.0, deep, 0.0)
+
+
+def together(pushes: Array, bodies: Array) -> Array:
+    """Return of pairs what pushes (..., p) all that push the same body add up to, the larger one of their two ``bodies`` (p, 2); those that
+    stand still are −1.
+
+    >>> together(np.array([1.0, 2.0, 4.0]), np.array([[-1, 0], [0, 1], [-1, 1]]))
+    array([3., 6., 6.])
+    """
+    onto = np.zeros((bodies.max() + 2, *pushes.shape[:-1]))
+    for side in bodies.T:
+        np.add.at(onto, side, np.moveaxis(pushes, -1, 0))
+    onto[-1] = 0.0
+    return np.asarray(np.moveaxis(onto[bodies].max(axis=1), 0, -1))

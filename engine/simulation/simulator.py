@@ -35,7 +35,7 @@ from engine.simulation.adaptive import run_adaptive
 from engine.simulation.assessment import flight
 from engine.simulation.checks import checked_count, checked_duration, checked_max_step, checked_step, checked_tolerance, require_list
 from engine.simulation.constraints import Constraints
-from engine.simulation.contacts import Contacts, PairByPair
+from engine.simulation.contacts import MANY_PAIRS, Contacts, PairByPair
 from engine.simulation.diagnosis import ended, failed, failed_as_a_whole, warn_of
 from engine.simulation.event_runs import blocks
 from engine.simulation.events import Watch
@@ -425,14 +425,17 @@ class Simulator(Fixed):
     @functools.cached_property
     def linearization(self) -> Linearization:
         """The derivatives of its step, compiled when they are first asked for."""
-        return Linearization(self.by_pairs)
+        meeting = self._step.meeting
+        return Linearization(self._paired() if meeting is not None and meeting.many <= MANY_PAIRS else self.by_pairs)
 
     @functools.cached_property
     def by_pairs(self) -> Simulator:
         """Return the simulator with a law for each pair of shapes that may touch, which has derivatives, and code in all formats: itself,
         but where these are so many that they are rows of tables."""
-        if not isinstance(self.plant.contacts, RowLaws):
-            return self
+        return self._paired() if isinstance(self.plant.contacts, RowLaws) else self
+
+    def _paired(self) -> Simulator:
+        """Return the same with a law for each pair of shapes that may touch."""
         contacts = PairByPair(**vars(self._arguments["contacts"]))
         return Simulator(self.model, **{**self._arguments, "contacts": contacts})
 

@@ -330,7 +330,7 @@ class Step(WholeStates):
         """Refuse what is asked of the step as one function of the whole state, where bodies meet by tables, as it knows no contacts."""
         if self.meeting is not None:
             raise SimulationError(f"the step of '{self.plant.model.name}', whose bodies meet by tables, is no program of its state, as "
-                                  "derivatives want it of twenty pairs of shapes at most, and adaptive runs of a hundred; "
+                                  "derivatives and adaptive runs want it: linearize and solve have it of a hundred pairs at most; "
                                   "expected fewer bodies, or Contacts with pairs=[...] of what matters")  # fmt: skip
 
     @functools.cached_property

@@ -95,7 +95,7 @@ def describe_simulator(simulator: Any) -> str:
     parts = [f"<simulator of '{simulator.model.name}': {simulator.method.name}, dt = {simulator.dt:g} s",
              f"joints: {simulator.joint_dynamics or 'ideal'}"]  # fmt: skip
     parts += [f"contacts: {len(plant.contacts.pairs)} pairs"] if plant.contacts else []
-    parts += [f"contacts: {many.pairs or 'all'} of {len(many.placed)} shapes, by tables"] if many else []
+    parts += [f"contacts: {many.many} pairs of {len(many.placed)} shapes, by tables"] if many else []
     parts += [f"contacts: none, no ground holds {', '.join(map(repr, falling))}"] if (falling := groundless(simulator)) else []
     parts += [f"signals: {describe_makers(plant.makers)}"] if plant.makers else []
     named = acting if len(acting) <= NAMED + 1 else [*acting[:NAMED], f"{len(acting) - NAMED} others"]

@@ -70,6 +70,19 @@ def test_few_are_laws_of_their_pairs_and_many_are_tables(boxes):
         simulator(["box"] * 14).solve(*state(heap(14)), 0.1)
 
 
+def test_derivatives_are_those_of_laws_of_pairs(monkeypatch):
+    """Balls that meet by tables have the matrices of the same balls as few."""
+    x = np.array([[0.0, 0.0, HALF - 1e-4], [2.0 * HALF - 1e-4, 0.0, HALF]])
+    few = simulator(["sphere"] * 2)
+    assert not by_tables(few)
+    known = few.linearize(*state(x, UPRIGHT))
+    monkeypatch.setattr(choice, "FEW_PAIRS", 0)
+    many = simulator(["sphere"] * 2)
+    assert by_tables(many)
+    for one, other in zip(known, many.linearize(*state(x, UPRIGHT)), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_steps_of_their_own_size_are_there_up_to_a_hundred_pairs():
     """Balls that meet by tables at fixed steps fall and bounce as one system: to the error of the fixed ones, and each as alone."""
     six, one = (simulator(["sphere"] * n, dt=1e-4) for n in (6, 1))
@@ -165,7 +178,7 @@ def test_a_file_whose_bodies_all_touch_is_tables():
     bodies = "".join(f'<body pos="{k} 0 .1"><freejoint/><geom type="box" size=".1 .1 .1"/></body>' for k in range(8))
     text = f'<mujoco><worldbody><geom type="plane" size="2 2 .1"/>{bodies}</worldbody></mujoco>'
     sim = engine.simulator_of(engine.load(text))
-    assert by_tables(sim) and "all of 9 shapes" in repr(sim)
+    assert by_tables(sim) and "36 pairs of 9 shapes" in repr(sim)
 
 
 # ------------------------------------------------------------ what mechanics says
@@ -425,7 +438,7 @@ def test_names_of_materials_are_looked_at_and_runs_are_pickled(boxes):
     with pytest.raises(engine.EngineError, match=r"contacts name a link 'b0/bx'.*did you mean 'b0/body'"):
         engine.Simulator(model, contacts=engine.Contacts(materials={"b0/bx": MATERIAL}))
     with pytest.raises(engine.EngineError, match=r"is no program of its state"):
-        boxes.linearize(*state(STACKS, UPRIGHT), np.zeros(60))
+        simulator(["box"] * 14).linearize(*state(heap(14)))
     run = boxes.run(*state(STACKS, UPRIGHT), 0.02)
     again = pickle.loads(pickle.dumps(run))
     np.testing.assert_array_equal(again.q, run.q)

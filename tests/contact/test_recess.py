@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 import engine
+from engine.contact.many import RowLaws
 from engine.contact.point_law import PARTING
+from engine.model import Geometry
 from engine.simulation import contacts as choice
+from engine.spatial import inertia, se3
 from tests.contact.scenes import UPRIGHT, block, simulator
 from tests.contact.test_turning import DT, ROUTES, G, M, R, lying, moved
 
@@ -82,3 +85,37 @@ def test_what_its_springs_part_slowly_is_as_it_was(monkeypatch):
         warnings.simplefilter("error")
         _, _, v = moved(made, np.zeros(6), 0.1, (0, 0, R - 0.01))
     assert v[-1, 5] == pytest.approx(0.01 * np.sqrt(1e3 / M), rel=1e-3)
+
+
+def rug(places, radius=0.05):
+    """A plate of balls with these centres (n, 3) in one link, and another link on a joint: many pairs of one robot."""
+    builder = engine.Builder("rug")
+    G = inertia.box(M * len(places), (1.0, 1.0, 0.1))
+    builder.add_link("plate", inertia=G, collisions=[Geometry("sphere", (radius,), se3.exp([0, 0, 0, *x])) for x in places])
+    builder.add_link("rest", inertia=inertia.box(M, (0.1,) * 3))
+    builder.add_joint("joint", "revolute", "plate", "rest", axis=(0, 0, 1))
+    return builder.model(floating_base=True)
+
+
+def test_all_of_many_pairs_of_one_robot_part_slowly():
+    """Two for each shape are kept: of a hundred balls in the ground, and not sixty-four alone."""
+    x = 0.1 * (np.arange(10) - 4.5)
+    made = simulator(rug([(a, b, 0.0) for a in x for b in x]), springs(1e5, 1.0), dt=DT)
+    run = made.run([*UPRIGHT, 0, 0, 0.045, 0], np.zeros(7), 0.2)
+    assert isinstance(made.plant.contacts, RowLaws) and np.abs(run.v).max() <= 2.0 * PARTING
+
+
+def test_more_than_are_kept_are_refused():
+    balls = [(0.0, 0.0, 1e-4 * k) for k in range(9)]
+    made = simulator(engine.combine(a=rug(balls), b=rug(balls)), springs(1e5, 1.0), ground=False, dt=DT)
+    with pytest.raises(engine.ContactError, match=r"81 pairs of shapes overlap at the start .*; expected at most 64 of these"):
+        made.run([*UPRIGHT, 0, 0, 0, 0, *UPRIGHT, 0.09, 0, 0, 0], np.zeros(14), 0.2)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("loss", [10.0, 1000.0])
+def test_nothing_bounces_faster_than_losses_let_springs_push(route, loss, monkeypatch):
+    """At u = 1/d nothing pushes any more, however few steps there are of the impact."""
+    made = lying(route, monkeypatch, springs(1e5, loss), **NO_GRAVITY)
+    v = moved(made, np.array([0, 0, 0, 0, 0, -3.0]), 0.1, (0, 0, R + 1e-9))[2]
+    assert v[-1, 5] == pytest.approx(1.0 / loss, rel=1e-3)

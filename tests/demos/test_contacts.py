@@ -116,14 +116,23 @@ def test_grasp(demo, tmp_path):
     rests = t > 40.0                                                           # a finger's motor, a spring, against that of two points
     share = 0.5 * (1.0 + 2 * 0.05 / (2 * 0.05 + 2 * 0.06))                     # of a bar across a pad: between a point and all its face
     pushes, depth = 3000.0 * (q[rests, 14:16] - 0.002), -motion("contacts.gap")[rests].reshape(-1, 2, 2).sum(axis=2)
-    assert np.abs(np.linalg.norm(force[rests], axis=-1) / pushes - 1.0).max() < 1e-4
+    across = T[rests[k + 1 :], a, :3, 0]                                       # the way that fingers go
+    presses = np.einsum("tfi,ti->tf", force[rests], across)
+    assert np.abs(np.abs(presses) / pushes - 1.0).max() < 1e-4
+    # beside a grip that holds the handle, nothing but the past tells what friction is along the pads: it is what was left when the grip
+    # closed, anything within the cone, of the harmonic mean of 0.8 and 0.6
+    rubs = np.linalg.norm(force[rests] - presses[..., None] * across[:, None], axis=-1)
+    assert (rubs <= 2 * 0.8 * 0.6 / (0.8 + 0.6) * pushes * (1.0 + 1e-3)).all()
     assert np.abs(pushes / (share * depth * 5e4 * 1e6 / (5e4 + 1e6)) - 1.0).max() < 1e-2
     assert numbers(r"press with (\S+) N and (\S+) N", said) == pytest.approx([28.75, 28.75], abs=0.1)
-    joints = np.abs(motion.v[:, 6:13]).max(axis=1)                             # their rates die out as e^(−0.7 t)
-    late = (t >= 20.0) & (t <= 28.0)
-    assert np.abs(joints[late] / joints[begin] / np.exp(0.7 * (28.0 - t[late])) - 1.0).max() < 1e-2
+    # the joints' rates die out as e^(−0.7 t), from what they are once the brake is on: friction beside the grip pushes them a little, to
+    # the first order of the step, so that of what is left after 8 s, a 270th, this is 3 %
+    joints, late = np.abs(motion.v[:, 6:13]).max(axis=1), (t >= 20.0) & (t <= 28.0)
+    first = joints[late][0]
+    assert np.abs(joints[late] - first * np.exp(-0.7 * (t[late] - t[late][0]))).max() < 3e-3 * first
     R = quaternion.to_matrix(q[-1, :4])
-    assert np.abs(R @ motion.v[-1, :3] - as_one(motion, -1)).max() < 1e-7 and np.abs(motion.v[-1, 6:13]).max() < 1e-5
+    rates = np.abs(motion.v[-1, 6:13]).max()                                   # by friction, as long as the wheels still turn it
+    assert np.abs(R @ motion.v[-1, :3] - as_one(motion, -1)).max() < rates < 5e-5
     assert np.degrees(np.linalg.norm(motion.v[begin, :3])) > 0.2               # the spin that no arm can take away
     before, left = numbers(r"as one (\S+) deg/s, (\S+) deg/s", said)
     assert left < 0.01 * before

@@ -106,6 +106,34 @@ def test_a_torn_mesh_is_taken_apart_as_voxels(monkeypatch):
     assert 1 < len(parts.points) <= 12 and all(decomposition.solid(p) for p in parts.points)
 
 
+def two_boxes():
+    """An L of two boxes, one of which stands on the other: a mesh of two closed surfaces."""
+    boxes = creation.box(bounds=[[0, 0, 0], [0.3, 0.1, 0.1]]), creation.box(bounds=[[0, 0, 0.1], [0.1, 0.1, 0.3]])
+    return trimesh.util.concatenate(boxes)
+
+
+def loose():
+    """An L of loose triangles, of which none is missing."""
+    mesh = l_shape()
+    return trimesh.Trimesh(mesh.triangles.reshape(-1, 3), np.arange(3 * len(mesh.faces)).reshape(-1, 3), process=False)
+
+
+@pytest.mark.parametrize("scale", [0.01, 1.0, 100.0])
+def test_closed_surfaces_beside_each_other_are_parts_of_their_own(scale):
+    mesh = two_boxes().apply_scale(scale)
+    parts = convex_parts(mesh)
+    assert len(parts.points) == 2 and parts.beyond == parts.outside == 0.0
+
+
+@pytest.mark.parametrize("make", [two_boxes, loose])
+def test_parts_made_of_voxels_end_where_the_mesh_does(make, monkeypatch):
+    """They reached 0.6 % of its size beyond it on all sides."""
+    monkeypatch.setattr(decomposition, "surfaces", lambda mesh: [mesh])
+    mesh = make()
+    points = np.concatenate(convex_parts(mesh).points)
+    np.testing.assert_allclose([points.min(axis=0), points.max(axis=0)], mesh.bounds, atol=1e-6)
+
+
 def test_where_the_library_crashes_the_mesh_counts_as_one_and_nothing_is_kept(folder, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(decomposition, "PROCESS", "import os; os.abort()")

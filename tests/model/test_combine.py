@@ -11,6 +11,7 @@ import engine
 from engine import ModelError, Mounted, combine, dynamics
 from engine.components.actuators import ReactionWheels
 from engine.components.forces import JointSpring
+from engine.model.combine import weigh
 from engine.recording import Recording
 from engine.spatial import se3, so3
 from tests.dynamics.oracle_pinocchio import Pinocchio, built
@@ -175,3 +176,18 @@ def test_the_momentum_of_each_is_its_own():
 def test_bad_input_is_told(make, text):
     with pytest.raises(ModelError, match=re.escape(text)):
         make()
+
+
+def test_equal_robots_share_what_is_equal_and_many_are_weighed_first():
+    arm = engine.load(engine.example("seven_joint_arm"), floating_base=True)
+    two = combine(a=arm, b=arm)
+    for one, other in zip(two.bodies[: len(arm.bodies)], two.bodies[len(arm.bodies) :], strict=True):
+        assert one.inertia is other.inertia and one.placement is other.placement
+        assert not one.inertia.flags.writeable
+    with pytest.raises(ModelError, match=r"a robot is|control characters"):
+        combine(**{"a\n": arm} | {"a\x00": arm})
+    weigh(100_000)
+    with pytest.warns(engine.EngineWarning, match=r"a model of 600000 links takes about 3 GB of memory and 60 s to make"):
+        weigh(600_000)
+    with pytest.raises(ModelError, match=r"takes about 5e\+06 GB of memory .* GB are free; expected fewer robots"):
+        weigh(10**12)

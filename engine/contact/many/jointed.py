@@ -235,7 +235,7 @@ class JointedProblem(Smooth):
             g, lasting = np.split(point_law.impulses(c, own[None], f[None], V_b - V_a), [wide])
             pushes = ops.where(ops.norm(g[:3]) > 0.0, 1.0, 0.0)
             depth = pushes * ops.maximum(-gap_after(row, V_b - V_a), 0.0)
-            return g, lasting, wrench_of(p[PLACE], g) / h, pushes, depth / (2.0 * p[SIZE]), k * w * depth
+            return g, lasting, wrench_of(p[PLACE], g) / h, pushes, depth / (2.0 * p[SIZE]), p[None, SHARE] * k * w * depth
 
         g, lasting, forces, pushes, depth, throw = ops.rows(one, self.found, self.points, friction, *self.twists(x))
         lasts = self.axes.force_back(self.axes.forces([*self.on_bodies(ops.rows(lambda F: -F, lasting), lasting, 6)]))
@@ -251,14 +251,14 @@ class JointedProblem(Smooth):
 
         changes = (ops.gather(moving - V, k) for V in (self.before, self.free) for k in self.on)
         moves, energy = ops.rows(move, self.found, self.flight, self.stuck, *changes)
-        known = self.rotations, self.pairs.sizes, self.stuck, moves, self.pairs.turns
+        known = self.rotations, self.pairs.sizes, self.stuck, moves, self.pairs.places, self.pairs.turns
         gave = kept(rows, constants, friction, self.pair, self.twists(x), *known)
         return PointImpulses(g, forces, pushes, depth, throw, energy), lasts, gave
 
     def noted(self, impulses: PointImpulses, carried: Array) -> dict[str, Any]:
         """Return the notes of a step: wrenches, a table (n, 6), on links that are ``carried`` (n, 4) by bodies with these numbers, with
         origins there in their frames, about which they are in world axes; how many points push; how far shapes lie in each other at most,
-        of the thinner one, and how springs throw them, m/s²."""
+        of the thinner one, and how springs throw a body, m/s², all that push it."""
         n, F = len(carried), impulses.forces
         on = ops.add_at(np.zeros((n + 1, 6)), self.links, (ops.rows(lambda F: -F, F), F))
 
@@ -267,7 +267,7 @@ class JointedProblem(Smooth):
 
         turned = ops.rows(about_origin, ops.gather(on, np.arange(float(n))), carried, ops.gather(self.poses, carried[:, 0]))
         return {"wrench": ops.table(turned), "count": ops.total(impulses.pushes), "overlap": ops.largest(impulses.depth),
-                "throw": ops.largest(impulses.throw)}  # fmt: skip
+                "throw": ops.largest(self.on_bodies(impulses.throw, impulses.throw, 1)[:-1, 0])}  # fmt: skip
 
     def seen(self, x: Array, impulses: PointImpulses) -> Any:
         """Return the points that push (p, 13 or 16): both links, place and normal in the world, gap, force (3) on the second, slip, and

@@ -10,6 +10,7 @@ import numpy as np
 
 from engine import geometry, ops
 from engine.contact.many.shapes import is_ground, outline, rod
+from engine.contact.many.sticking import places_of
 from engine.contact.pairs import InitialMotion, Pair, Placed, homogeneous, narrow_phase_of_kinds, points_of_kinds, transformed_point
 from engine.model import Model
 from engine.spatial import se3
@@ -85,6 +86,8 @@ class PairRows:
         self.points = int(first[-1])
         #: of each point that there may be its pair's number, from 1 on; and the pairs' sizes, m, by that
         self.pair, self.sizes = np.repeat(np.arange(1.0, len(pairs) + 1.0), np.diff(first)), np.array([1.0, *(p.size for p in pairs)])
+        #: how many pairs may stick at once
+        self.places = places_of(len(pairs), len(shapes))
         found: dict[tuple[geometry.Kind, geometry.Kind], dict[int, list[Any]]] = {}
         signs = []
         for k, pair in enumerate(pairs):

@@ -13,7 +13,7 @@ from engine.contact.contact_laws import ContactLaws, placed_as
 from engine.contact.hunt_crossley import EVENLY
 from engine.contact.many.jointed import JointedProblem
 from engine.contact.many.pair_rows import BEFORE, GAP, MATERIAL, NORMAL, PLACE, POINT, SHARE, A, B, Near, PairRows
-from engine.contact.many.sticking import found, in_places, places_of
+from engine.contact.many.sticking import found, in_places
 from engine.contact.point_law import RECESS, kept_energy, recess_after, velocity
 from engine.contact.world_axes import WorldAxes
 from engine.dynamics.kinematics import body_motion, body_poses
@@ -67,7 +67,7 @@ class RowLaws(ContactLaws):
 
     @property
     def held(self) -> tuple[int, int]:
-        return places_of(len(self.pairs)), 11 if self.turns else 8
+        return self.rows.places, 11 if self.turns else 8
 
     def recessed(self, depth: Array) -> Array:
         return in_places(self.held, np.arange(1.0, len(depth) + 1.0), depth)

@@ -10,20 +10,26 @@ import numpy as np
 from engine import ops
 from engine.contact import point_law
 from engine.contact.many.manifolds import KIND
+from engine.contact.material import ContactError
 from engine.ops import floats, procedure
 
 Array = np.ndarray
-#: pairs that may stick at once; further ones, by their numbers, creep as if they had just begun to
-PLACES = 64
+#: pairs that may stick at once, or of more than half as many shapes so many for each: a ground and a neighbour; further ones, by their
+#: numbers, creep as if they had just begun to
+PLACES, OF_SHAPE = 64, 2
 #: of tables of free bodies, for each shape: each of equal balls, as close as can be, touches twelve, each of a heap four to eight
 EACH = 6
 #: kinds and shapes that numbers of their pairs tell apart
 KINDS, SHAPES = 64.0, 2.0**21
 
 
-def places_of(pairs: int) -> int:
-    """Return the number of pairs that may stick at once, of so many."""
-    return min(pairs, PLACES)
+def places_of(pairs: int, shapes: int) -> int:
+    """Return the number of pairs that may stick at once, of so many, of so many shapes.
+
+    >>> places_of(20, 9), places_of(1000, 20), places_of(1000, 100)
+    (20, 64, 200)
+    """
+    return min(pairs, max(PLACES, OF_SHAPE * shapes))
 
 
 class Held(NamedTuple):
@@ -70,8 +76,8 @@ def of_places(stuck: Any, wide: int, at: Any) -> Any:
 
 
 def kept(points: Any, constants: Any, friction: Any, of: Any, twists: tuple[Any, Any], rotations: Any, sizes: Any, was: Any,
-         moves: Any, turns: bool) -> Any:  # fmt: skip
-    """Return the memory of sticking at the end of a step, a table (places, 8), or where pairs have couples (places, 11).
+         moves: Any, places: int, turns: bool) -> Any:  # fmt: skip
+    """Return the memory of sticking at the end of a step, a table (``places``, 8), or where pairs have couples (``places``, 11).
 
     Parameters
     ----------
@@ -82,7 +88,6 @@ def kept(points: Any, constants: Any, friction: Any, of: Any, twists: tuple[Any,
     was : what was stuck (p, 10), with the place; or (p, 13 or 16)
     moves : by how much pairs move in the step (p, 6), as :func:`engine.contact.point_law.sticking_after` has it
     """
-    places = places_of(len(sizes) - 1)
     moments = ops.rows(lambda c, row, f, V_a, V_b, w: point_law.normal_impulse_moments(c, row, f, V_b - V_a, w[6:9]),
                        constants, points, friction, *twists, was)  # fmt: skip
     first = ops.gather(first_of(of, sizes), of)
@@ -109,15 +114,20 @@ def keeps_place(sums: Array, place: Array) -> Any:
 
 
 def in_places(held: tuple[int, int], number: Array, recess: Array) -> Array:
-    """Return the memory, of the shape ``held``, of pairs with an ascending number (m) and a recess (m), m; the deepest, of more than there
-    are places.
+    """Return the memory, of the shape ``held``, of pairs with an ascending number (m) and a recess (m), m.
 
     >>> in_places((2, 8), np.array([3.0, 5.0, 6.0]), np.array([0.02, 0.0, 0.01]))[:, [0, 7]]
     array([[3.  , 0.02],
            [6.  , 0.01]])
+
+    Raises
+    ------
+    ContactError : more pairs have a recess than there are places, and springs would throw the rest
     """
-    kept, deepest = np.zeros(held), np.argsort(-recess, kind="stable")[: held[0]]
-    rows = np.sort(deepest[recess[deepest] > 0.0])
+    kept, rows = np.zeros(held), np.flatnonzero(recess > 0.0)
+    if len(rows) > held[0]:
+        raise ContactError(f"{len(rows)} pairs of shapes overlap at the start so that springs would throw them apart; expected at most "
+                           f"{held[0]} of these, or shapes that touch at most")  # fmt: skip
     kept[: len(rows), 0], kept[: len(rows), 1 + point_law.RECESS] = number[rows], recess[rows]
     return kept
 
