@@ -28,6 +28,8 @@ ANEW = "expected it whole: run the campaign there again, and it is made anew"
 #: a chunk's, in names: of six figures, or of as many as it takes
 NUMBER = r"[0-9]{6}|[1-9][0-9]{6,15}"
 DAMAGED = "is damaged: its bytes are not as their checksum says"
+#: what is known by a fingerprint, which says nothing, in words
+MADE = {"program": "what acts (a function, or what it reads)", "functions": "what plain Python does", "model_hash": "the model"}
 
 
 class Storage(abc.ABC):
@@ -122,7 +124,7 @@ class Storage(abc.ABC):
     def require(self, words: Mapping[str, Any]) -> None:
         """Refuse another campaign than the one that began it; say what differs."""
         there, words = self.manifest["campaign"], json.loads(json.dumps(words))
-        differs = changed(flat(there), flat(words))
+        differs = [f"{MADE[x[0]]} is another" if (x := text.split())[0] in MADE else text for text in changed(flat(there), flat(words))]
         before, now = ([*x["scatter"]] for x in (there, words))
         if not differs and there["design"] != "random" and before != now:       # whose points are drawn in that order
             differs = [f"the order of scatter is {', '.join(now)}, and was {', '.join(before)}"]

@@ -359,4 +359,5 @@ def same(a: Any, b: Any) -> bool:
 
 def shown(x: Any) -> str:
     """Return a leaf as it is written in a sentence."""
-    return " ".join(np.array2string(x, precision=6, threshold=6).split()) if isinstance(x, np.ndarray) else repr(x)[:60]
+    text = " ".join(np.array2string(x, precision=6, threshold=6).split()) if isinstance(x, np.ndarray) else repr(x)
+    return text if len(text) <= 60 else f"{text[:59]}…"

@@ -331,6 +331,8 @@ def test_estimates_do_not_depend_on_the_order_of_chunks(tmp_path):
     ({"record_every": 5, "keep": None}, "record_every is 1, and was 5"),
     ({"simulator": engine.Simulator(simulator().model, 0.01, parameters={"mass.hull": 10.0, "pull": 0.0}, forces=[lambda t, q, v, pull:
       0.0 * pull * v])}, "dt is 0.02, and was 0.01"),
+    ({"simulator": engine.Simulator(simulator().model, 0.02, gravity=(0, 0, 0), parameters={"mass.hull": 10.0, "pull": 0.0},
+                                    forces=[lambda t, q, v, pull: -pull * v])}, r"what acts \(a function, or what it reads\) is another"),
 ])  # fmt: skip
 def test_another_campaigns_folder_is_refused(tmp_path, changed, differs):
     campaign(20, **changed).run(tmp_path)
