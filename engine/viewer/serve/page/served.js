@@ -98,7 +98,7 @@ class Served extends Tuned {
     this.say(this.said);
     if (this.live && this.obeyed >= this.given) this.speed = status.speed;                  // a status from before the last tap is old
     for (const [name, value] of Object.entries(status.parameters || {})) {
-      this.parameter(name, value, this.served.units[name], (i, y) => {
+      this.parameter(name, value, this.served.units[name] || [], (i, y) => {
         const latest = this.status.parameters[name];
         if (Array.isArray(latest)) latest[i] = y;
         else this.status.parameters[name] = y;
