@@ -109,9 +109,12 @@ def width() -> int:
 
 @functools.cache
 def rows() -> int:
-    """Rows of a table that go together: as many as ``ENGINE_ROWS`` says, or as lanes of a vector."""
+    """Rows of a table that go together: as many as ``ENGINE_ROWS`` says, or four, or as lanes of a vector where that has fewer.
+
+    Of eight each column is loaded by itself all the same, a branch is left by all of them or none, and more of the last are idle.
+    """
     if (chosen := os.environ.get("ENGINE_ROWS")) is None:
-        return width()
+        return min(width(), 4)
     if chosen not in ("1", "2", "4", "8"):
         raise EngineError(f"ENGINE_ROWS is {chosen!r}; expected 1, 2, 4 or 8")
     return int(chosen)
