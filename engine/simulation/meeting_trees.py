@@ -18,6 +18,7 @@ from engine.compiler.transforms.trace import Program, calling, trace
 from engine.components.layout import Layout
 from engine.contact import EVENLY, point_law
 from engine.contact.many import Bodies, Shapes, impulses, momentum_changes, problem, touching, twists, velocities_after
+from engine.contact.many.sticking import EACH
 from engine.contact.momenta import centre_velocity
 from engine.simulation.independent_trees import IndependentTrees, Kind
 from engine.simulation.many_contacts import ManyContacts
@@ -119,7 +120,8 @@ class MeetingTrees(IndependentTrees):
                           self.contacts.combine, EVENLY, self.contacts.turns)  # fmt: skip
         with ops.part("impulses", k):
             V, friction, acts = velocities_after(met, before, self.contacts.stiction)
-            push, stuck = impulses(met, V, friction, acts, dt, EVENLY * dt, self.contacts.held[0])
+            places = EACH * ops.total(ops.rows(lambda s: 1.0 + 0.0 * s[0], shapes.outlines))
+            push, stuck = impulses(met, V, friction, acts, dt, EVENLY * dt, places)
         with ops.part("correction", k):
             changes = momentum_changes(met, poses, momenta, push, EVENLY * dt)
         begin, after = 0.0, []
@@ -164,8 +166,8 @@ class MeetingTrees(IndependentTrees):
         flights, x = [kind.step.key for kind in self.kinds], self.contacts
         if not all(flights):
             return shaped(*self.stepping)
-        inputs = flights, x.kinds, x.stiction, x.combine, x.turns, x.held, [table.shape[1:] for table in x.flat]
-        return kept(f"contacts of {len(self.bodies)} bodies", inputs, lambda: shaped(*self.stepping))
+        inputs = flights, x.kinds, x.stiction, x.combine, x.turns, [table.shape[1:] for table in x.flat]
+        return kept("contacts of free bodies", inputs, lambda: shaped(*self.stepping))
 
     @functools.cached_property
     def stepping(self) -> tuple[Callable[..., Any], str]:

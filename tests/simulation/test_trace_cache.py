@@ -172,6 +172,13 @@ def test_contacts_of_bodies_are_those_that_tracing_makes(monkeypatch, other):
     assert made == [make()._process.advanced.program.key for make in (lambda: bodies("box", (0.2,) * 3), other, other)]
 
 
+def test_any_number_of_bodies_is_one_program(monkeypatch, capsys):
+    monkeypatch.setenv("ENGINE_DEBUG", "1")
+    keys = {bodies("box", (0.2,) * 3, n=n)._process.advanced.program.key for n in (8, 9, 20)}
+    said = [line for line in capsys.readouterr().err.splitlines() if "contacts of" in line]
+    assert len(keys) == 1 and ["made, and kept" in line for line in said] == [True, False, False]
+
+
 def bodies(shape, size, n=8, dt=1e-3, slow=1e-4, combine="harmonic", **surface):
     """Equal bodies that nothing but contacts joins."""
     builder = engine.Builder("body")

@@ -182,7 +182,7 @@ def lagged(x: Problem, V: Any, friction: Any, falls: Any) -> tuple[Any, Any]:
     return ops.rows(one, x.points, friction, ops.gather(twists(x.pairs, V), of_pair(x)))
 
 
-def impulses(x: Problem, V: Any, friction: Any, acts: Any, h: Any, ago: Any, places: int) -> tuple[Any, Any]:
+def impulses(x: Problem, V: Any, friction: Any, acts: Any, h: Any, ago: Any, places: Any) -> tuple[Any, Any]:
     """Return the impulses (p, 3), or with couples (p, 6), of all points on their second bodies, in world axes, at V (n, 6), where anything
     ``acts`` (n) on these; and what is stuck (k, 8 or 11), in so many places at most, by the end of the step of h, of which they act so
     long ``ago``."""

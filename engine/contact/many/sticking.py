@@ -172,7 +172,7 @@ def holding(pairs: Any, number: Any, size: Any, before: Any, poses: Any, origins
     return Held(number, size, *ops.rows(of, pairs, *ends, origins, gave))
 
 
-def kept_by(h: Any, pressed: Any, of: Any, changed: Any, pushed: Any, holds: Held, places: int, turns: bool, ago: Any) -> Any:
+def kept_by(h: Any, pressed: Any, of: Any, changed: Any, pushed: Any, holds: Held, places: Any, turns: bool, ago: Any) -> Any:
     """Return the memory of sticking (k, 8 or 11), of so many places at most, at the end of a step of h, of how the twists of both bodies of
     the pairs (m, 6) ``changed`` in it, and by what impulses ``pushed`` them, so long ``ago``, and with the points'
     :func:`engine.contact.point_law.normal_impulse_moments` (p, 9 or 10), which are ``of`` these pairs (p)."""
@@ -187,4 +187,4 @@ def kept_by(h: Any, pressed: Any, of: Any, changed: Any, pushed: Any, holds: Hel
 
     known = holds.stuck, holds.apart, holds.flight, holds.size, holds.rotation
     rows = ops.chosen(*ops.rows(one, holds.number, sums, *changed, *pushed, *known))
-    return ops.chosen(rows, ops.rows(lambda k: k < float(places), ops.row_numbers(rows)))
+    return ops.chosen(rows, ops.rows(lambda k: k < places, ops.row_numbers(rows)))
