@@ -25,8 +25,8 @@ def normal_impulse(k: Any, d: Any, h: Any, s: Any, way: Any, gap: Any, before: A
     Flight ends with the gap x̃ and its rate ũ (``free``), from u₀ (``before``), and the step at x⁺ = x̃ + c h (u − ũ). Its middle is about
     at x⁺ − h u/2 + h (u − u₀)/8, and what a stiffer spring is to meet lies at x⁺ + (1 − c) h (u − u₀); depth and rate are taken between the
     two by σ (``s``). In the middle is of second order; at the end, damped. The depth is a mean over the step, :func:`mean_depth`, so that a
-    step in which the contact is made or lost counts by its part in contact. From u = 1/d on there is no force, also where
-    the rate in the middle is below that.
+    step in which the contact is made or lost counts by its part in contact. At u = 1/d, from where on surfaces pull, there is no force, also
+    where the rate in the middle is below that.
 
     Parameters
     ----------
