@@ -9,9 +9,6 @@ from engine import ops
 #: c of x⁺ = x̃ + c h (u − ũ): how far what an impulse changes of a speed moves it within the step, if it acts evenly; or at once, as the
 #: flight beside it is one that Euler's implicit method would have
 EVENLY, AT_ONCE = 0.5, 1.0
-#: what 1 − d u at a step's end is taken times, as nothing opens faster than 1/d: of steps that resolve an impact it is above that in the
-#: middle until there, but for what changes forces by the square of a step
-ENDS = 4.0
 
 
 def weight(k: Any) -> Any:
@@ -25,8 +22,7 @@ def normal_impulse(k: Any, d: Any, h: Any, s: Any, way: Any, gap: Any, before: A
     Flight ends with the gap x̃ and its rate ũ (``free``), from u₀ (``before``), and the step at x⁺ = x̃ + c h (u − ũ). Its middle is about
     at x⁺ − h u/2 + h (u − u₀)/8, and what a stiffer spring is to meet lies at x⁺ + (1 − c) h (u − u₀); depth and rate are taken between the
     two by σ (``s``). In the middle is of second order; at the end, damped. The depth is a mean over the step, :func:`mean_depth`, so that a
-    step in which the contact is made or lost counts by its part in contact. At u = 1/d, from where on surfaces pull, there is no force, also
-    where the rate in the middle is below that.
+    step in which the contact is made or lost counts by its part in contact.
 
     Parameters
     ----------
@@ -41,10 +37,8 @@ def normal_impulse(k: Any, d: Any, h: Any, s: Any, way: Any, gap: Any, before: A
     depth = -gap - h * (share * u - way * free - (0.125 * (1.0 - s) + (1.0 - way) * s) * before)
     rate = -0.5 * ((1.0 - s) * before + (1.0 + s) * u)
     mean, part = mean_depth(depth, 0.25 * (1.0 - s) * h * abs(before + free))
-    spring, middle, end = h * k * mean, 1.0 + d * rate, ENDS * (1.0 - d * u)
-    loss = ops.maximum(ops.minimum(middle, end), 0.0)
-    falls = d * ops.where(end < middle, ENDS, 0.5 * (1.0 + s))
-    slope = h * k * h * share * part * loss + ops.where(loss > 0.0, spring * falls, 0.0)
+    spring, loss = h * k * mean, ops.maximum(1.0 + d * rate, 0.0)
+    slope = h * k * h * share * part * loss + ops.where(loss > 0.0, spring * d * 0.5 * (1.0 + s), 0.0)
     return spring * loss, slope
 
 

@@ -110,12 +110,3 @@ def test_more_than_are_kept_are_refused():
     made = simulator(engine.combine(a=rug(balls), b=rug(balls)), springs(1e5, 1.0), ground=False, dt=DT)
     with pytest.raises(engine.ContactError, match=r"81 pairs of shapes overlap at the start .*; expected at most 64 of these"):
         made.run([*UPRIGHT, 0, 0, 0, 0, *UPRIGHT, 0.09, 0, 0, 0], np.zeros(14), 0.2)
-
-
-@pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("loss", [10.0, 1000.0])
-def test_nothing_bounces_faster_than_losses_let_springs_push(route, loss, monkeypatch):
-    """At u = 1/d nothing pushes any more, however few steps there are of the impact."""
-    made = lying(route, monkeypatch, springs(1e5, loss), **NO_GRAVITY)
-    v = moved(made, np.array([0, 0, 0, 0, 0, -3.0]), 0.1, (0, 0, R + 1e-9))[2]
-    assert v[-1, 5] == pytest.approx(1.0 / loss, rel=1e-3)
