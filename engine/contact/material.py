@@ -87,7 +87,7 @@ class ContactMaterial:
         expected = {"stiffness": f"a number above 0, {HARDEST:g} N/m at most", "dissipation": "zero or more, s/m",
                     "friction": f"from zero to {ROUGHEST:g}",
                     **dict.fromkeys(TURNING, f"from zero to {ROUGHEST:g}, m")}  # fmt: skip
-        for f in (f for f in fields(self) if f.name not in ("priority", "surface_velocity")):
+        for f in (f for f in fields(self) if f.name in expected or f.name == "static_friction"):
             x = getattr(self, f.name)
             if f.name == "static_friction":
                 if x is None:

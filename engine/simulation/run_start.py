@@ -128,6 +128,12 @@ class WholeStates:
         e = self.watch.begun(self.plant.hearing(self.plant.context(t, a["q"], a["v"], z, p), m))
         return self.layout.join({**self.layout.split(x), "events": e})
 
+    @functools.cached_property
+    def times(self) -> list[int]:
+        """Indices of x that are times, s, as of a start at 0: when laws tick first, and when thrusters may switch."""
+        first, own = self.layout.slices["memory"].start, self.plant.memories.slices
+        return [first + own[c.name].start + k for c in self.plant.acting if c.memory.size for k in c.times]
+
     def over(self, x: Array) -> Array:
         """Return which whole states (..., n) stay as they are: an event has stopped them."""
         return self.watched(x)["stopped"] > 0.0 if self.watch else np.zeros(x.shape[:-1], dtype=bool)

@@ -68,9 +68,12 @@ class State:
     or copied, it is gone on with by any simulator of the same robot, with components, parameters and events of the same names. Where all
     that acts is machine code, what follows from a state is computed when it is asked for first, with the parameters of its own step.
 
+    Where t is replaced, laws tick and samples arrive as much later, or earlier.
+
     Attributes
     ----------
     t : s; q (..., nq); v (..., nv)
+    stopped (...) : time at which an event stopped it, s, else infinite; failed (...) : whether it is not finite
     vdot (..., nv), tau (..., nv), signals (by name) : what follows, as in a :class:`Trajectory`; read-only. SimulationError where some of
         it is not finite
 
@@ -187,8 +190,8 @@ class State:
 
     @property
     def stopped(self) -> Array:
-        """Time at which an event stopped it, s; infinite where none did; of a batch, for each rollout (...). From there on q, v and what
-        the components have stay as they are, while t goes on.
+        """Time at which an event stopped it, s; infinite, which is true, where none did; of a batch, for each rollout (...). From there on q,
+        v and what the components have stay as they are, while t goes on, until they are changed.
 
         >>> import engine
         >>> builder = engine.Builder()  # a stone of 1 kg that falls along z, from 2 m
@@ -200,8 +203,12 @@ class State:
         (0.638551, 1.0)
         """
         form = self.origin.form
-        memory = memory_of(len(form.events)).split(self.origin.x[..., form.whole.slices["events"]])
-        return stop_times(memory) if form.events else np.full(self.origin.x.shape[:-1], np.inf)
+        x, at = self.origin.x, form.whole.slices
+        if not form.events:
+            return np.full(x.shape[:-1], np.inf)
+        changed = differ(np.asarray(self.q), x[..., at["q"]]) | differ(np.asarray(self.v), x[..., at["v"]])
+        changed = changed | (self.t != self.origin.t)
+        return np.where(changed, np.inf, stop_times(memory_of(len(form.events)).split(x[..., at["events"]])))
 
     def __repr__(self) -> str:
         return f"<state at t = {self.t:g} s: q {self.q.shape}, v {self.v.shape}>"
@@ -210,6 +217,8 @@ class State:
         """Return the whole state x (..., n) from which a simulator's step goes on, the time and the number of steps it is counted from."""
         origin = self.origin
         form, x, p, (begun, steps) = origin.form, origin.x, origin.parameters, origin.counted(by.dt)
+        if not isinstance(self.t, (float, int, np.floating, np.integer)) or not np.isfinite(self.t):
+            raise SimulationError(f"the state's time is {self.t!r}; expected a finite number, s")
         if (form is by.form and x.ndim == 1 and self.t == origin.t             # nearly always: nothing has been written into
                 and np.asarray(self.q).tobytes() + np.asarray(self.v).tobytes() == x[by.places].tobytes()):  # fmt: skip
             return x, begun, steps
@@ -224,8 +233,6 @@ class State:
             x = by.prepare(p, np.concatenate([x[..., : at["events"].start], np.zeros((*x.shape[:-1], by.watch.memory.n))], axis=-1), self.t)
         if not moved and all(np.asarray(y).tobytes() == x[..., at[n]].tobytes() for n, y in (("q", self.q), ("v", self.v))):
             return x, begun, steps
-        if not np.isfinite(self.t):
-            raise SimulationError(f"the state's time is {self.t!r}; expected a finite number, s")
         q, v = (shaped(model, n, y, x[..., at[n]].shape) for n, y in (("q", self.q), ("v", self.v)))
         rows = differ(q, x[..., at["q"]]) | differ(v, x[..., at["v"]])
         alive: Any = np.isfinite(x).all(axis=-1)
@@ -235,8 +242,10 @@ class State:
         q, v = model.normalized(q[rows]), model.checked("v", v[rows], batched=True)
         kept, x = np.concatenate([q, v, x[rows][:, at["v"].stop :]], axis=-1), x.copy()
         afresh = by.begun(q, v, (len(q),), p[rows])
-        for states in (kept, afresh) if moved else (afresh,):
-            states[:, z] = at_time(by.plant, states[:, z], np.full(len(q), self.t))
+        for states, since in ((kept, origin.t), (afresh, 0.0)):                # as if all of it had begun so much later
+            states[:, by.times] += self.t - since
+            if moved or states is afresh:
+                states[:, z] = at_time(by.plant, states[:, z], np.full(len(q), self.t))
         x[rows] = by.prepare(p[rows], np.where(alive[rows][:, None], kept, afresh), float(self.t))
         return (x, float(self.t), 0) if moved else (x, begun, steps)
 

@@ -220,10 +220,8 @@ class Stepper:
 
     @property
     def times(self) -> list[int]:
-        """Indices of x that are times, s, as of a start at 0: when laws tick first, and when thrusters may switch."""
-        plant, first = self._step.plant, self.layout.slices["memory"].start
-        own = plant.memories.slices
-        return [first + own[c.name].start + k for c in plant.acting if c.memory.size for k in c.times]
+        """Indices of x that are times, s: :attr:`~engine.simulation.run_start.WholeStates.times`."""
+        return self._step.times
 
     def possible(self, drawn: Mapping[str, Any]) -> list[Any]:
         """Return whether values (*shape) of parameters, by name, are among those that runs take, about: truths. Traceable."""

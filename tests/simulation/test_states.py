@@ -231,6 +231,42 @@ def test_the_time_goes_on_with_another_step(dt):
     assert first.step(state).t == 0.2 + 2e-3
 
 
+@pytest.mark.parametrize("law", [
+    engine.Law(lambda t, q, v, memory: (-50.0 * q - memory[0], memory + 1.0), memory=np.zeros(1), period=0.01),
+    engine.Law(lambda t, q, v: -50.0 * q, delay=0.02), engine.Law(lambda t, q, v: -50.0 * q, period=0.01, delay=0.013),
+    engine.Law(lambda t, q, v: -50.0 * q, period=0.01, python=True)], ids=["memory", "delay", "between", "python"])  # fmt: skip
+@pytest.mark.parametrize("t", [0.0, 7.0])
+def test_laws_tick_on_where_the_time_is_replaced(law, t):
+    """As if all had happened so much earlier or later: what does not ask for the time moves as it would have."""
+    simulator = engine.Simulator(arm(), dt=1e-3, controller=law)
+    state = simulator.step(simulator.start(np.full(3, 0.1), np.zeros(3)), 57)
+    moved = simulator.step(dataclasses.replace(state, t=t), 40)
+    on = simulator.step(state, 40)
+    assert moved.t == pytest.approx(t + 0.04, abs=1e-12)
+    np.testing.assert_array_equal(moved.q, on.q)
+    np.testing.assert_array_equal(moved.tau, on.tau)
+
+
+def test_a_rollout_that_failed_ticks_from_where_it_begins_anew():
+    law = engine.Law(lambda t, q, v, memory: (0.0 * q + memory[0], memory + 1.0), memory=np.zeros(1), period=0.1)
+    simulator = engine.Simulator(arm(), dt=0.01, controller=law)
+    state = simulator.step(simulator.start(np.zeros((2, 3)), np.zeros((2, 3))), 500)
+    state = dataclasses.replace(state, q=np.array([np.zeros(3), np.full(3, np.nan)]))
+    with pytest.raises(engine.EngineError):                                    # NaN is no start; of one that failed q and v are given again
+        simulator.step(state)
+    failed = simulator.step(simulator.start(np.zeros((2, 3)), np.array([np.zeros(3), np.full(3, 1e40)])), 500)
+    assert failed.failed.tolist() == [False, True]
+    begun = simulator.step(dataclasses.replace(failed, q=np.zeros((2, 3)), v=np.zeros((2, 3))), 21)
+    assert begun.tau[:, 0].tolist() == [52.0, 2.0]                             # ticks so far
+
+
+@pytest.mark.parametrize("t", [None, "soon", np.zeros(2), np.nan])
+def test_a_time_that_is_none_is_refused(t):
+    simulator = engine.Simulator(arm(), dt=1e-3)
+    with pytest.raises(engine.SimulationError, match="the state's time is .*; expected a finite number, s"):
+        simulator.step(dataclasses.replace(simulator.start(np.zeros(3), np.zeros(3)), t=t))
+
+
 def test_an_event_that_stopped_a_state_is_told():
     simulator, q, v = scene("an event")
     run = simulator.run(q, v, 1.0)
@@ -238,6 +274,8 @@ def test_an_event_that_stopped_a_state_is_told():
     assert state.stopped == np.inf
     state = simulator.step(state, 100)
     assert state.stopped == run.events[0].t == pickle.loads(pickle.dumps(state)).stopped and state.t > state.stopped
+    again = dataclasses.replace(state, q=q)                                    # it goes on
+    assert again.stopped == np.inf and simulator.step(again).stopped == np.inf
     batch = simulator.step(simulator.start(np.tile(q, (2, 1)), np.array([v, [0.0] * 5 + [30.0]])), 20)
     assert batch.stopped.tolist() == [state.stopped, np.inf]
     assert scene("all that acts")[0].start(*scene("all that acts")[1:]).stopped == np.inf
