@@ -190,8 +190,8 @@ class State:
 
     @property
     def stopped(self) -> Array:
-        """Time at which an event stopped it, s; infinite, which is true, where none did; of a batch, for each rollout (...). From there on q,
-        v and what the components have stay as they are, while t goes on, until they are changed.
+        """Time at which an event stopped it, s; infinite, which is true, where none did; of a batch, for each rollout (...). From there on
+        q, v and what the components have stay as they are, while t goes on, until they are changed.
 
         >>> import engine
         >>> builder = engine.Builder()  # a stone of 1 kg that falls along z, from 2 m
