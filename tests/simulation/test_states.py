@@ -263,7 +263,7 @@ def test_a_rollout_that_failed_ticks_from_where_it_begins_anew():
 @pytest.mark.parametrize("t", [None, "soon", np.zeros(2), np.nan])
 def test_a_time_that_is_none_is_refused(t):
     simulator = engine.Simulator(arm(), dt=1e-3)
-    with pytest.raises(engine.SimulationError, match="the state's time is .*; expected a finite number, s"):
+    with pytest.raises(engine.SimulationError, match=r"the state's time is .*; expected a finite number, s"):
         simulator.step(dataclasses.replace(simulator.start(np.zeros(3), np.zeros(3)), t=t))
 
 
