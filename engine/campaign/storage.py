@@ -124,7 +124,9 @@ class Storage(abc.ABC):
     def require(self, words: Mapping[str, Any]) -> None:
         """Refuse another campaign than the one that began it; say what differs."""
         there, words = self.manifest["campaign"], json.loads(json.dumps(words))
-        differs = [f"{MADE[x[0]]} is another" if (x := text.split())[0] in MADE else text for text in changed(flat(there), flat(words))]
+        old, new = flat(there), flat(words)
+        known = [f"{what} is another" for name, what in MADE.items() if old.pop(name, None) != new.pop(name, None)]
+        differs = changed(old, new) + known
         before, now = ([*x["scatter"]] for x in (there, words))
         if not differs and there["design"] != "random" and before != now:       # whose points are drawn in that order
             differs = [f"the order of scatter is {', '.join(now)}, and was {', '.join(before)}"]

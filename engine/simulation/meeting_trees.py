@@ -120,8 +120,7 @@ class MeetingTrees(IndependentTrees):
                           self.contacts.combine, EVENLY, self.contacts.turns)  # fmt: skip
         with ops.part("impulses", k):
             V, friction, acts = velocities_after(met, before, self.contacts.stiction)
-            places = EACH * ops.total(ops.rows(lambda s: 1.0 + 0.0 * s[0], shapes.outlines))
-            push, stuck = impulses(met, V, friction, acts, dt, EVENLY * dt, places)
+            push, stuck = impulses(met, V, friction, acts, dt, EVENLY * dt, EACH * shapes.outlines.shape[0])
         with ops.part("correction", k):
             changes = momentum_changes(met, poses, momenta, push, EVENLY * dt)
         begin, after = 0.0, []

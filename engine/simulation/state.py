@@ -111,15 +111,20 @@ class State:
         """Quantities that follow from what the state shows, by name."""
         now = self.t, np.asarray(self.q).tobytes(), np.asarray(self.v).tobytes()
         if now not in self._found:
-            at, x = self.origin.form.whole.slices, self.origin.x
-            unchanged = now == (self.origin.t, x[..., at["q"]].tobytes(), x[..., at["v"]].tobytes())
-            columns = self.origin.form.columns(self.origin.record.copy() if unchanged else self._looked_at())
+            columns = self.origin.form.columns(self.origin.record.copy() if self._unchanged else self._looked_at())
             for column in columns.values():
                 if isinstance(column, np.ndarray):
                     column.flags.writeable = False
             self._found.clear()
             self._found[now] = columns
         return self._found[now]
+
+    @property
+    def _unchanged(self) -> bool:
+        """True if t, q and v are those that it was made with."""
+        origin, at = self.origin, self.origin.form.whole.slices
+        own = ((np.asarray(y).tobytes(), origin.x[..., at[n]].tobytes()) for n, y in (("q", self.q), ("v", self.v)))
+        return self.t == origin.t and all(y == found for y, found in own)
 
     def _looked_at(self) -> Array:
         """Return the record (..., m) of a state that was changed."""
@@ -231,7 +236,7 @@ class State:
             x[..., z] = carried_over(by.plant, x[..., z], form, origin.record)
         if form.events != by.form.events:                                      # others have seen nothing yet
             x = by.prepare(p, np.concatenate([x[..., : at["events"].start], np.zeros((*x.shape[:-1], by.watch.memory.n))], axis=-1), self.t)
-        if not moved and all(np.asarray(y).tobytes() == x[..., at[n]].tobytes() for n, y in (("q", self.q), ("v", self.v))):
+        if self._unchanged:
             return x, begun, steps
         q, v = (shaped(model, n, y, x[..., at[n]].shape) for n, y in (("q", self.q), ("v", self.v)))
         rows = differ(q, x[..., at["q"]]) | differ(v, x[..., at["v"]])

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.checks import require_importable
+from engine.checks import require_importable, shown
 from engine.compiled.function import Function
 from engine.compiled.robot import Robot
 from engine.compiler.gufunc import Gufunc
@@ -349,7 +349,8 @@ def changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 def differs(a: Any, b: Any) -> str:
     """Return that something is b and was a, in words."""
-    return "is another function now, and was not" if isinstance(a, Code) and isinstance(b, Code) else f"is {shown(b)}, and was {shown(a)}"
+    is_code = isinstance(a, Code) and isinstance(b, Code)
+    return "is another function now, and was not" if is_code else f"is {written(b)}, and was {written(a)}"
 
 
 def same(a: Any, b: Any) -> bool:
@@ -357,7 +358,6 @@ def same(a: Any, b: Any) -> bool:
     return a is b or (type(a) is type(b) and words(a) == words(b))
 
 
-def shown(x: Any) -> str:
+def written(x: Any) -> str:
     """Return a leaf as it is written in a sentence."""
-    text = " ".join(np.array2string(x, precision=6, threshold=6).split()) if isinstance(x, np.ndarray) else repr(x)
-    return text if len(text) <= 60 else f"{text[:59]}…"
+    return " ".join(np.array2string(x, precision=6, threshold=6).split()) if isinstance(x, np.ndarray) else shown(x, 60)
